@@ -180,7 +180,7 @@ class Bags:
         names = rows.pop("feature_names", None)
         rows.setdefault("instance_ids", np.arange(len(codes)))
         sorted_rows = {k: np.asarray(v)[order] for k, v in rows.items() if v is not None}
-        attributes = {
+        attributes: dict[str, Any] = {
             k: constant_within(v, offsets, ids, k) if k in _PER_BAG else v
             for k, v in sorted_rows.items()
         }
