@@ -1,8 +1,8 @@
-"""From the bag id of every row to bags: codes, first appearances, values constant within a bag."""
+"""Names and the values that belong to them: codes, first appearances, one value within a bag."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ def factorize(ids: Any) -> tuple[Array, Array]:
         The ids, in order of first appearance.
     """
     ids = ids if isinstance(ids, np.ndarray) else list(ids)
+    if isinstance(ids, np.ndarray) and ids.ndim != 1:
+        raise ValueError(f"bag_ids must be 1-D, one id a row of X, got shape {ids.shape}.")
     position = first_missing(ids)
     if position is not None:
         raise ValueError(f"The bag id of row {position} is NaN or missing.")
@@ -33,6 +35,7 @@ def factorize(ids: Any) -> tuple[Array, Array]:
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         return rank[inverse.ravel()].astype(np.int64), unique[order]
+    check_hashable(ids)
     numbers: dict[Any, int] = {}
     codes = np.fromiter((numbers.setdefault(i, len(numbers)) for i in ids), np.int64, len(ids))
     return codes, as_names(list(numbers))
@@ -42,35 +45,67 @@ def as_names(values: Any) -> Array:
     """Return names as an array: of their own type where they share a simple one, else objects."""
     if isinstance(values, np.ndarray):
         return values
+    if not isinstance(values, Iterable):
+        raise ValueError(f"Expected a sequence of names, got {values!r}.")
     values = list(values)
+    objects = np.fromiter(values, dtype=object, count=len(values))
     if len({type(v) for v in values}) == 1 and isinstance(values[0], _SIMPLE):
-        return np.asarray(values)
-    names = np.empty(len(values), dtype=object)
-    names[:] = values
-    return names
+        names = np.asarray(values)
+        # Huge integers would be rounded, and strings lose what follows a final zero byte.
+        if np.array_equal(names, objects):
+            return names
+    check_hashable(values)
+    return objects
+
+
+def check_hashable(values: Iterable[Any]) -> None:
+    """Refuse names that cannot be looked up, such as lists."""
+    refused = {kind for kind in {type(v) for v in values} if not issubclass(kind, Hashable)}
+    for i, value in enumerate(values if refused else ()):
+        if type(value) in refused:
+            raise ValueError(
+                f"The name at position {i} is a {type(value).__name__}, which cannot be hashed: "
+                "use a string, a number or a tuple."
+            )
+
+
+def name_of(ids: Any, i: int) -> str:
+    """Return how an error message calls bag i."""
+    if ids is None or np.ndim(ids) != 1 or i >= len(ids):
+        return f"Bag {i}"
+    name = ids[i].item() if isinstance(ids[i], np.generic) else ids[i]
+    return f"Bag {i} (id {name!r})"
 
 
 def first_missing(values: Iterable[Any]) -> int | None:
-    """Return the position of the first NaN, NaT or None, if there is one."""
+    """Return the position of the first NaN, NaT, NA or None, if there is one."""
     if isinstance(values, np.ndarray) and values.dtype.kind != "O":
         if values.dtype.kind not in "fcmM":
             return None
         missing = np.isnat(values) if values.dtype.kind in "mM" else np.isnan(values)
         return int(np.argmax(missing)) if missing.any() else None
-    return next((i for i, v in enumerate(values) if v is None or v != v), None)
+    return next((i for i, v in enumerate(values) if is_missing(v)), None)
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value is None, NaN, NaT or pandas' NA."""
+    if value is None:
+        return True
+    differs = value != value
+    # NA answers every comparison with NA, which has no truth value.
+    return type(differs).__name__ == "NAType" or (isinstance(differs, bool | np.bool_) and differs)
 
 
 def constant_within(values: Array, offsets: Array, ids: Array, what: str) -> Array:
-    """Return the one value of every bag; a bag that holds two is named in the error."""
-    starts = offsets[:-1]
-    per_bag = values[starts]
-    differs = values != np.repeat(per_bag, np.diff(offsets), axis=0)
-    differs = differs.reshape(len(values), -1).any(axis=1)
-    if differs.any():
-        row = int(np.argmax(differs))
-        bag = int(np.searchsorted(offsets, row, side="right") - 1)
+    """Return the one value of every bag (NaN equals NaN); a bag that holds two is named."""
+    per_bag = values[offsets[:-1]]
+    expected = np.repeat(per_bag, np.diff(offsets), axis=0)
+    differs = (values != expected) & ~((values != values) & (expected != expected))
+    rows = np.unique(np.nonzero(differs)[0])
+    if len(rows):
+        bag = int(np.searchsorted(offsets, rows[0], side="right") - 1)
         raise ValueError(
-            f"Bag {bag} (id {ids[bag]!r}) has two values of {what}: {per_bag[bag]!r} and "
-            f"{values[row]!r}. It must be the same on all rows of a bag."
+            f"{name_of(ids, bag)} has two values of {what}: {per_bag[bag]} and "
+            f"{values[rows[0]]}. It must be the same on all rows of a bag."
         )
     return per_bag

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,23 +13,32 @@ from sklearn.utils import check_array
 
 from bagwise._checks import (
     FLOATS,
+    as_array,
     as_attribute,
     as_feature_names,
     as_indices,
     as_offsets,
     as_rows,
     check_finite,
-    check_members,
     check_priors,
+    csr_view,
 )
-from bagwise._factorize import constant_within, factorize
+from bagwise._factorize import as_names, name_of
+from bagwise._forms import (
+    PER_BAG,
+    PER_INSTANCE,
+    group_rows,
+    is_plain_table,
+    join,
+    offsets_of,
+    read_frame,
+    stack_list,
+    unpad,
+)
 
 __all__ = ["Bags", "check_bags"]
 
 Array = NDArray[Any]
-
-_PER_BAG = ("ids", "groups", "bag_features", "priors")
-_PER_INSTANCE = ("instance_ids", "instance_labels")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -62,6 +71,8 @@ class Bags:
         True instance labels where they are known: for evaluation, never used in fitting.
     feature_names : sequence of str of length n_features, default=None
         Names of the columns of ``X``.
+    has_ids, has_instance_ids : bool, default=None
+        Whether the names were given rather than made; told by the arguments above when None.
 
     See Also
     --------
@@ -89,20 +100,28 @@ class Bags:
     priors: Any = None
     instance_labels: Any = None
     feature_names: Any = None
-    has_ids: bool = False
+    has_ids: bool | None = None
+    has_instance_ids: bool | None = None
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
+        for name in ("ids", "instance_ids"):
+            if getattr(self, f"has_{name}") is None:
+                set_(self, f"has_{name}", getattr(self, name) is not None)
+        ids = None if self.ids is None else as_names(self.ids)
         set_(self, "X", as_rows(self.X))
-        set_(self, "offsets", as_offsets(self.offsets, self.X.shape[0], self.ids))
-        set_(self, "has_ids", self.has_ids or self.ids is not None)
-        for name, count in [*((n, len(self)) for n in _PER_BAG), *self._instance_counts()]:
-            set_(self, name, as_attribute(name, getattr(self, name), count, name in _PER_BAG))
+        set_(self, "offsets", as_offsets(self.offsets, self.n_instances, ids))
+        for name in PER_BAG:
+            set_(self, name, as_attribute(name, getattr(self, name), len(self), per_bag=True))
+        for name in PER_INSTANCE:
+            values = as_attribute(name, getattr(self, name), self.n_instances, per_bag=False)
+            set_(self, name, values)
         check_priors(self.priors, self.ids)
-        set_(self, "feature_names", as_feature_names(self.feature_names, self.X.shape[1]))
+        set_(self, "feature_names", as_feature_names(self.feature_names, self.n_features))
 
-    def _instance_counts(self) -> Iterator[tuple[str, int]]:
-        return ((name, self.n_instances) for name in _PER_INSTANCE)
+    def __reduce__(self) -> tuple[type[Bags], tuple[Any, ...]]:
+        # Through the constructor, because pickled arrays come back writeable.
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
     # Construction ------------------------------------------------------------------------------
 
@@ -129,13 +148,7 @@ class Bags:
         >>> Bags.from_list([[[1.0], [2.0]], [[3.0]]], ids=["m1", "m2"])
         Bags(2 bags, 3 instances, 1 features, 1-2 instances a bag, float64)
         """
-        rows = [a if sp.issparse(a) else np.asarray(a) for a in arrays]
-        if not rows:
-            raise ValueError("There are no bags: the list is empty.")
-        check_members(rows, ids)
-        offsets = np.concatenate([[0], np.cumsum([r.shape[0] for r in rows])])
-        stack = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
-        return cls(stack, offsets, ids=ids, **attributes)
+        return cls(**stack_list(arrays, ids), **attributes)
 
     @classmethod
     def from_groups(
@@ -171,24 +184,9 @@ class Bags:
         >>> bags[0].ravel(), y
         (array([1., 3.]), array([1, 0]))
         """
-        X = as_rows(X)
-        codes, ids = factorize(bag_ids)
-        if len(codes) != X.shape[0]:
-            raise ValueError(f"bag_ids has {len(codes)} entries, X has {X.shape[0]} rows.")
-        order = np.argsort(codes, kind="stable")
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(ids)))])
-        names = rows.pop("feature_names", None)
-        rows.setdefault("instance_ids", np.arange(len(codes)))
-        sorted_rows = {k: np.asarray(v)[order] for k, v in rows.items() if v is not None}
-        attributes: dict[str, Any] = {
-            k: constant_within(v, offsets, ids, k) if k in _PER_BAG else v
-            for k, v in sorted_rows.items()
-        }
-        in_order = bool(np.all(np.diff(codes) >= 0))
-        bags = cls(X if in_order else X[order], offsets, ids=ids, feature_names=names, **attributes)
-        if y is None:
-            return bags
-        return bags, constant_within(np.asarray(y)[order], offsets, ids, "label")
+        arguments, labels = group_rows(X, bag_ids, y, rows)
+        bags = cls(**arguments)
+        return bags if labels is None else (bags, labels)
 
     @classmethod
     def from_frame(
@@ -198,7 +196,7 @@ class Bags:
         label: str | None = None,
         *,
         features: Sequence[str] | None = None,
-        **columns: str,
+        **columns: str | list[str],
     ) -> Any:
         """Build from a pandas or polars data frame with one row an instance.
 
@@ -212,9 +210,10 @@ class Bags:
             Column with the bag's label (the same on all rows of the bag).
         features : sequence of str, default=None
             The feature columns; every column not named elsewhere when not given.
-        **columns : str
+        **columns : str or list of str
             Columns for other attributes of `Bags`: ``groups="patient"``,
-            ``instance_labels="truth"``, ``instance_ids="patch"``, ``priors="fraction"``.
+            ``instance_labels="truth"``, ``instance_ids="patch"``, ``priors="fraction"``,
+            ``bag_features=["age", "sex"]``.
 
         Returns
         -------
@@ -229,22 +228,8 @@ class Bags:
         >>> bags.feature_names, y
         (array(['f'], dtype=object), array([1, 0]))
         """
-        named = [bag, *([label] if label is not None else []), *columns.values()]
-        known = list(frame.columns)
-        missing = [c for c in [*named, *(features or [])] if c not in known]
-        if missing:
-            raise ValueError(f"The frame has no column {missing[0]!r}; it has {known}.")
-        features = [c for c in known if c not in named] if features is None else list(features)
-        # pandas selects columns by list, polars too; both give a 2-D array from to_numpy().
-        X = frame[features].to_numpy()
-        if X.dtype.kind not in "fiub":
-            wrong = next(c for c in features if np.asarray(frame[c]).dtype.kind not in "fiub")
-            raise ValueError(
-                f"Column {wrong!r} is not numeric. Encode it, or leave it out with features=[...]."
-            )
-        rows = {name: np.asarray(frame[column]) for name, column in columns.items()}
-        y = None if label is None else np.asarray(frame[label])
-        return cls.from_groups(X, np.asarray(frame[bag]), y, feature_names=features, **rows)
+        X, bag_ids, y, rows = read_frame(frame, bag, label, features, columns)
+        return cls.from_groups(X, bag_ids, y, **rows)
 
     @classmethod
     def from_padded(
@@ -271,15 +256,7 @@ class Bags:
         >>> Bags.from_padded(np.zeros((2, 3, 4)), mask=[[1, 1, 0], [1, 0, 0]]).sizes
         array([2, 1])
         """
-        array = np.asarray(array)
-        if array.ndim != 3:
-            raise ValueError(f"A padded array has 3 dimensions, this one has {array.ndim}.")
-        full = np.ones(array.shape[:2], dtype=bool)
-        mask = full if mask is None else np.asarray(mask, dtype=bool)
-        if mask.shape != array.shape[:2]:
-            raise ValueError(f"The mask's shape {mask.shape} is not {array.shape[:2]}.")
-        offsets = np.concatenate([[0], np.cumsum(mask.sum(axis=1))])
-        return cls(array[mask], offsets, **attributes)
+        return cls(**unpad(array, mask), **attributes)
 
     @classmethod
     def concat(cls, parts: Iterable[Bags]) -> Bags:
@@ -302,22 +279,10 @@ class Bags:
         2
         """
         parts = list(parts)
-        widths = {part.n_features for part in parts}
-        if len(widths) != 1:
-            raise ValueError(f"Cannot join bags of different widths: {sorted(widths)}.")
-        if len({sp.issparse(part.X) for part in parts}) != 1:
-            raise ValueError("Cannot join dense and sparse bags.")
-        stack = sp.vstack if sp.issparse(parts[0].X) else np.concatenate
-        sizes = np.concatenate([part.sizes for part in parts])
-        attributes = {name: _join(parts, name) for name in (*_PER_BAG, *_PER_INSTANCE)}
-        if not all(part.has_ids for part in parts):
-            attributes["ids"] = attributes["instance_ids"] = None
-        return cls(
-            stack([part.X for part in parts]),
-            np.concatenate([[0], np.cumsum(sizes)]),
-            feature_names=parts[0].feature_names,
-            **attributes,
-        )
+        for i, part in enumerate(parts):
+            if not isinstance(part, Bags):
+                raise TypeError(f"Part {i} is a {type(part).__name__}, expected Bags.")
+        return cls(**join(parts))
 
     # What it is --------------------------------------------------------------------------------
 
@@ -369,10 +334,10 @@ class Bags:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):  # scikit-learn writes X[key, ...]
-            key, *rest = key
-            if any(r is not Ellipsis and r != slice(None) for r in rest):
+            if not key or not all(_selects_all(rest) for rest in key[1:]):
                 raise IndexError("Bags are indexed by bag only; select features on bags.X.")
-        if isinstance(key, int | np.integer):
+            key = key[0]
+        if isinstance(key, int | np.integer) and not isinstance(key, bool):
             if not -len(self) <= key < len(self):
                 raise IndexError(f"Bag {key} of {len(self)} bags.")
             key = int(key) % len(self)
@@ -390,8 +355,8 @@ class Bags:
         # SciPy copies a row range; these are views.
         pointers = self.X.indptr[rows.start : rows.stop + 1]
         entries = slice(pointers[0], pointers[-1])
-        parts = (self.X.data[entries], self.X.indices[entries], pointers - pointers[0])
-        return sp.csr_array(parts, shape=(len(pointers) - 1, self.n_features), copy=False)
+        data, indices = self.X.data[entries], self.X.indices[entries]
+        return csr_view(data, indices, pointers - pointers[0], self.n_features)
 
     def _range(self, start: int, stop: int) -> Bags:
         rows = slice(int(self.offsets[start]), int(self.offsets[stop]))
@@ -402,13 +367,13 @@ class Bags:
         if len(bags) and np.all(np.diff(bags) == 1):
             return self._range(int(bags[0]), int(bags[-1]) + 1)
         sizes = self.sizes[bags]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        offsets = offsets_of(sizes)
         rows = np.repeat(self.offsets[:-1][bags] - offsets[:-1], sizes) + np.arange(offsets[-1])
         return self._select(bags, rows, offsets)
 
     def _select(self, bags: Any, rows: Any, offsets: Array) -> Bags:
-        of_bags = {name: _pick(getattr(self, name), bags) for name in _PER_BAG}
-        of_rows = {name: _pick(getattr(self, name), rows) for name in _PER_INSTANCE}
+        of_bags = {name: _pick(getattr(self, name), bags) for name in PER_BAG}
+        of_rows = {name: _pick(getattr(self, name), rows) for name in PER_INSTANCE}
         return replace(self, X=self._rows(rows), offsets=offsets, **of_bags, **of_rows)
 
     def replace(self, **changes: Any) -> Bags:
@@ -430,8 +395,12 @@ class Bags:
         >>> bags.replace(X=bags.X * 10)[0].ravel()
         array([10., 20.])
         """
-        if "X" in changes and changes["X"].shape[1] != self.n_features:
-            changes.setdefault("feature_names", None)
+        if "X" in changes:
+            changes["X"] = as_rows(changes["X"])
+            if changes["X"].shape[1] != self.n_features:
+                changes.setdefault("feature_names", None)
+        for name in {"ids", "instance_ids"} & changes.keys():
+            changes.setdefault(f"has_{name}", None)
         return replace(self, **changes)
 
     def flat(self, key_instances: ArrayLike) -> Array:
@@ -455,11 +424,13 @@ class Bags:
         key = np.asarray(key_instances)
         if key.shape != (len(self),):
             raise ValueError(f"Expected one position a bag ({len(self)}), got shape {key.shape}.")
+        if len(key) and key.dtype.kind not in "iu":
+            raise ValueError(f"Expected integer positions, got dtype {key.dtype}.")
         outside = np.flatnonzero((key < 0) | (key >= self.sizes))
         if len(outside):
-            i = outside[0]
-            raise ValueError(f"Bag {i} (id {self.ids[i]!r}) has no instance {key[i]}.")
-        return self.offsets[:-1] + key
+            i = int(outside[0])
+            raise ValueError(f"{name_of(self.ids, i)} has no instance {key[i]}.")
+        return self.offsets[:-1] + key.astype(np.int64)
 
 
 def check_bags(bags: Any, *, finite: bool = True) -> Bags:
@@ -488,25 +459,16 @@ def check_bags(bags: Any, *, finite: bool = True) -> Bags:
         bags = _as_bags(bags)
     if len(bags) == 0:
         raise ValueError("There are no bags: 0 sample(s) were given, at least 1 is required.")
+    if bags.n_features == 0:
+        raise ValueError("The instances have 0 feature(s), a minimum of 1 is required.")
     if finite:
         check_finite(bags)
     return bags
 
 
-def is_plain_table(data: Any) -> bool:
-    """Tell whether the input is a plain 2-D table, every row of which is a bag of one."""
-    if isinstance(data, Bags):
-        return False
-    if isinstance(data, list | tuple) or getattr(data, "dtype", None) == np.dtype(object):
-        shape = getattr(data, "shape", None)
-        if shape is not None and len(shape) != 1:
-            return len(shape) == 2
-        return len(data) == 0 or not (sp.issparse(data[0]) or np.ndim(data[0]) >= 2)
-    return len(getattr(data, "shape", (0, 0))) != 3
-
-
 def _as_bags(data: Any) -> Bags:
     if is_plain_table(data):
+        data = as_array(data, "The table") if isinstance(data, list | tuple) else data
         X = check_array(data, accept_sparse="csr", dtype=list(FLOATS), ensure_all_finite=False)
         return Bags(X, np.arange(X.shape[0] + 1))
     if getattr(data, "ndim", 1) == 3:
@@ -514,17 +476,9 @@ def _as_bags(data: Any) -> Bags:
     return Bags.from_list(list(data))
 
 
+def _selects_all(key: Any) -> bool:
+    return key is Ellipsis or (isinstance(key, slice) and key == slice(None))
+
+
 def _pick(values: Any, key: Any) -> Any:
     return None if values is None else values[key]
-
-
-def _join(parts: list[Bags], name: str) -> Any:
-    values = [getattr(part, name) for part in parts]
-    missing = [v is None for v in values]
-    if all(missing):
-        return None
-    if any(missing):
-        raise ValueError(
-            f"Part {missing.index(True)} has no {name}, part {missing.index(False)} has."
-        )
-    return np.concatenate(values)

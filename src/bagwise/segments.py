@@ -65,23 +65,33 @@ def segment_argmax(values: Array, offsets: Array) -> Array:
 
 
 def segment_softmax(values: Array, offsets: Array) -> Array:
-    """Return exp(value) normalised within every bag, safe against overflow."""
-    weights = np.exp(values - expand(segment_max(values, offsets), offsets))
+    """Return exp(value) normalised within every bag, safe against overflow.
+
+    Equal largest values share equally, also where they are infinite.
+    """
+    weights = np.exp(_below_top(values, expand(segment_max(values, offsets), offsets)))
     return weights / expand(segment_sum(weights, offsets), offsets)
 
 
 def segment_logsumexp(values: Array, offsets: Array) -> Array:
-    """Return log(sum(exp(value))) of every bag, safe against overflow."""
+    """Return log(sum(exp(value))) of every bag, safe against overflow; -inf if all values are."""
     top = segment_max(values, offsets)
-    return top + np.log(segment_sum(np.exp(values - expand(top, offsets)), offsets))
+    return top + np.log(segment_sum(np.exp(_below_top(values, expand(top, offsets))), offsets))
+
+
+def _below_top(values: Array, top: Array) -> Array:
+    # The largest values get exactly 0: the difference of two infinities has no value.
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(values == top, 0.0, values - top)
 
 
 def segment_order(values: Array, offsets: Array) -> Array:
-    """Return the row numbers that sort every bag by decreasing value (stable)."""
+    """Return the row numbers that sort every bag by decreasing value (stable, NaN last)."""
     bags = bag_index(offsets)
+    falling = -values.astype(np.int64) if values.dtype.kind in "bu" else -values
     if values.ndim == 1:
-        return np.lexsort((-values, bags))
-    return np.stack([np.lexsort((-column, bags)) for column in values.T], axis=1)
+        return np.lexsort((falling, bags))
+    return np.stack([np.lexsort((column, bags)) for column in falling.T], axis=1)
 
 
 def segment_rank(values: Array, offsets: Array) -> Array:
@@ -100,11 +110,9 @@ def segment_cumsum(values: Array, offsets: Array) -> Array:
 
     Each bag is summed on its own scale: the total of the bags before it never enters.
     """
-    if values.ndim == 2:
-        return np.stack([segment_cumsum(column, offsets) for column in values.T], axis=1)
     sizes = np.diff(offsets)
     running = np.empty(values.shape, dtype=np.result_type(values, np.float64))
     for size in np.unique(sizes):
-        rows = offsets[:-1][sizes == size, None] + np.arange(size)
-        running[rows] = np.cumsum(values[rows], axis=1)
+        rows = offsets[:-1][sizes == size, None] + np.arange(size)  # (bags of this size, size)
+        running[rows] = np.cumsum(values[rows], axis=1, dtype=running.dtype)
     return running
