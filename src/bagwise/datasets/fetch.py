@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from bagwise.bags import Bags
 from bagwise.datasets.locate import cache_folder, data_folder, find_or_bring
 from bagwise.datasets.registry import DATASETS, Dataset
+from bagwise.io import read_csv
 
 __all__ = ["CatalogueEntry", "catalogue", "fetch"]
 
@@ -62,21 +60,10 @@ def fetch(name: str, **options: Any) -> Any:
 
 
 def _read(path: Path, from_wheel: bool) -> tuple[Bags, Any]:
-    opener: Any = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt") as file:
-        names = [] if from_wheel else next(file).strip().split(",")
-        table = np.loadtxt(file, delimiter=",")
-    first = 2 + ("instance_label" in names)
-    bag, label = (1, 0) if from_wheel else (0, 1)
-    labels = table[:, 2].astype(np.int64) if first == 3 else None
-    features = [f"f{j + 1}" for j in range(table.shape[1] - first)]
-    return Bags.from_groups(
-        np.ascontiguousarray(table[:, first:]),
-        table[:, bag].astype(np.int64),
-        table[:, label].astype(np.int64),
-        instance_labels=labels,
-        feature_names=features,
-    )
+    if not from_wheel:
+        return read_csv(path)
+    bags, y = read_csv(path, bag=1, label=0, header=False)
+    return bags.replace(feature_names=[f"f{j + 1}" for j in range(bags.n_features)]), y
 
 
 @dataclass(frozen=True)
