@@ -1,5 +1,13 @@
 """Readers and writers of every form that multiple-instance data comes in."""
 
+from bagwise.io.columnar import read_arrow, read_parquet, write_arrow, write_parquet
 from bagwise.io.tables import read_csv, write_csv
 
-__all__ = ["read_csv", "write_csv"]
+__all__ = [
+    "read_arrow",
+    "read_csv",
+    "read_parquet",
+    "write_arrow",
+    "write_csv",
+    "write_parquet",
+]

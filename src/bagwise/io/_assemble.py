@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bagwise._factorize import factorize
 from bagwise.bags import Bags
 from bagwise.io.errors import DuplicateColumnError, FormatError, LabelError, ShuffledBagError
 
@@ -98,11 +99,27 @@ def _position(path: Path, names: list[str], column: Column) -> int:
     return names.index(str(column))
 
 
+class Coded(NamedTuple):
+    """A column of few different values: one number a row, and the values."""
+
+    codes: Array
+    values: Array
+
+    def at(self, rows: Any) -> Array:
+        """Return the values of some rows."""
+        return self.values[self.codes[rows]]
+
+
+def coded(values: Any) -> Coded:
+    """Number the values of a column by first appearance."""
+    return Coded(*factorize(values))
+
+
 def assemble(
     path: Path,
     X: Any,
-    columns: dict[str, Array],
-    layout: Layout,
+    columns: dict[str, Any],
+    feature_names: Any,
     place: Callable[[int], int | str],
     *,
     regroup: bool = False,
@@ -115,81 +132,95 @@ def assemble(
         The file, for errors.
     X : array or CSR array of shape (n_instances, n_features)
         The instances.
-    columns : dict of str to ndarray of shape (n_instances,)
-        The columns of ``layout.keys``.
-    layout : Layout
-        What they mean.
+    columns : dict of str to Coded or ndarray of shape (n_instances,)
+        By role; "bag", "label" and "groups" are `Coded`.
+    feature_names : list of str or None
+        Names of the columns of ``X``.
     place : callable
         From a row number to its line in the file; called only for errors.
     regroup : bool
         Accept bags whose rows are scattered.
     """
-    bag = columns.pop("bag")
-    label = columns.pop("label", None)
-    starts = _run_starts(bag)
-    per_bag: dict[str, Any] = {k: columns.pop(k) for k in ("groups", "priors") if k in columns}
-    if layout.bag_features:
-        of_bags = [columns.pop(k) for k in list(columns) if k.startswith(BAG_FEATURE)]
-        per_bag["bag_features"] = np.stack(of_bags, axis=1).astype(np.float64)
-    attributes: dict[str, Any] = {**columns, **per_bag, "feature_names": layout.feature_names}
-    repeated = _first_repeat(bag[starts])
-    if repeated is not None and regroup:
-        return _regrouped(path, X, bag, label, attributes, place)
-    if repeated is not None:
-        row = int(starts[repeated])
+    columns = _with_bag_features(columns)
+    bag, label = columns["bag"], columns.get("label")
+    order = _order(path, bag, place, regroup)
+    codes = bag.codes if order is None else bag.codes[order]
+    offsets = np.append(_run_starts(codes), len(codes))
+    rows = slice(None) if order is None else order
+
+    def one_a_bag(role: str) -> Array:
+        return _one_a_bag(path, columns[role], bag, offsets, rows, role, place)
+
+    y = None if label is None else one_a_bag("label")
+    per_bag: dict[str, Any] = {role: one_a_bag(role) for role in _PER_BAG if role in columns}
+    per_row: dict[str, Any] = {
+        r: columns[r][rows] for r in ("instance_labels", "instance_ids") if r in columns
+    }
+    if order is not None:
+        X = X[order]
+        per_row.setdefault("instance_ids", order)
+    ids = bag.values[codes[offsets[:-1]]]
+    return Bags(X, offsets, ids=ids, feature_names=feature_names, **per_bag, **per_row), y
+
+
+_PER_BAG = ("groups", "priors", "bag_features")
+
+
+def _with_bag_features(columns: dict[str, Any]) -> dict[str, Any]:
+    covariates = [values for key, values in columns.items() if key.startswith(BAG_FEATURE)]
+    kept = {key: values for key, values in columns.items() if not key.startswith(BAG_FEATURE)}
+    return {**kept, "bag_features": np.stack(covariates, axis=1)} if covariates else kept
+
+
+def _order(path: Path, bag: Coded, place: Callable, regroup: bool) -> Array | None:
+    """Return the rows bag by bag, None where they are so already."""
+    starts = _run_starts(bag.codes)
+    first = _first_appearance(bag.codes[starts])
+    repeats = np.flatnonzero(first != np.arange(len(starts)))
+    if len(repeats) == 0:
+        return None
+    if not regroup:
+        row = int(starts[repeats[0]])
         raise ShuffledBagError(
             path,
-            f"bag {bag[row].item()!r} appears again after other bags. Expected the rows of a bag "
+            f"bag {_shown(bag.at(row))} appears again after other bags. Expected the rows of a bag "
             "one after another; pass regroup=True to bring them together.",
             place(row),
         )
-    offsets = np.append(starts, len(bag))
-    y = None if label is None else _one_a_bag(path, label, offsets, bag, "label", place)
-    for name, values in per_bag.items():
-        attributes[name] = _one_a_bag(path, values, offsets, bag, name, place)
-    return Bags(X, offsets, ids=bag[starts], **attributes), y
+    return np.argsort(_first_appearance(bag.codes), kind="stable")
 
 
-def _regrouped(
-    path: Path, X: Any, bag: Array, label: Any, attributes: dict[str, Any], place: Callable
-) -> Labelled:
-    order = np.argsort(_first_appearance(bag), kind="stable")
-    offsets = np.append(_run_starts(bag[order]), len(bag))
-    if label is not None:
-        _one_a_bag(path, label[order], offsets, bag[order], "label", lambda r: place(order[r]))
-    made = Bags.from_groups(X, bag, label, **attributes)
-    return made if label is not None else (made, None)
-
-
-def _first_appearance(values: Array) -> Array:
-    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+def _first_appearance(codes: Array) -> Array:
+    _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     return first[inverse.ravel()]
 
 
-def _run_starts(values: Array) -> Array:
-    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+def _run_starts(codes: Array) -> Array:
+    changes = np.flatnonzero(codes[1:] != codes[:-1]) + 1
     return np.concatenate([[0], changes]).astype(np.int64)
 
 
-def _first_repeat(values: Array) -> int | None:
-    first = _first_appearance(values)
-    repeats = np.flatnonzero(first != np.arange(len(values)))
-    return int(repeats[0]) if len(repeats) else None
-
-
 def _one_a_bag(
-    path: Path, values: Array, offsets: Array, bag: Array, what: str, place: Callable
+    path: Path, column: Any, bag: Coded, offsets: Array, rows: Any, what: str, place: Callable
 ) -> Array:
+    values = (column.codes if isinstance(column, Coded) else column)[rows]
     per_bag = values[offsets[:-1]]
-    same = np.repeat(per_bag, np.diff(offsets), axis=0) == values
-    differs = ~same.reshape(len(values), -1).all(axis=1)
+    differs = np.repeat(per_bag, np.diff(offsets), axis=0) != values
+    differs = differs.reshape(len(values), -1).any(axis=1)
     if differs.any():
-        row = int(np.argmax(differs))
-        own = per_bag[np.searchsorted(offsets, row, side="right") - 1]
+        i = int(np.argmax(differs))
+        row = i if isinstance(rows, slice) else int(rows[i])
+        first = per_bag[np.searchsorted(offsets, i, side="right") - 1]
+        shown = column.values if isinstance(column, Coded) else None
+        two = [_shown(v if shown is None else shown[v]) for v in (first, values[i])]
         raise LabelError(
             path,
-            f"bag {bag[row].item()!r} has the {what} {own.tolist()!r} and here "
-            f"{values[row].tolist()!r}. Expected one {what} a bag, the same on all its rows.",
+            f"bag {_shown(bag.at(row))} has the {what} {two[0]} and here {two[1]}. Expected the "
+            "same on all rows of a bag.",
             place(row),
         )
-    return per_bag
+    return column.values[per_bag] if isinstance(column, Coded) else per_bag
+
+
+def _shown(value: Any) -> str:
+    return repr(value.tolist() if isinstance(value, np.ndarray | np.generic) else value)

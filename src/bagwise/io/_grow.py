@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bagwise.io._assemble import Coded
+
 Array = NDArray[Any]
 
 
@@ -65,13 +67,13 @@ class TextColumn:
         number = self._numbers.get(text)
         return None if number is None else int(np.argmax(self.codes == number))
 
-    def values(self, *, exact_text: bool) -> Array:
-        """Return the typed value of every row.
+    def coded(self, *, exact_text: bool) -> Coded:
+        """Return the typed values and the number of every row's.
 
         Numbers are recognised only where every text of the column is one. With ``exact_text``
         (ids) the number must also print as the same text: '007' stays a text.
         """
-        return typed(list(self._numbers), exact_text)[self.codes]
+        return Coded(self.codes, typed(list(self._numbers), exact_text))
 
 
 def typed(texts: list[str], exact_text: bool) -> Array:

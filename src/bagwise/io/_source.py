@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib.util
 import io
 import os
 import sys
@@ -92,6 +93,12 @@ class _LateBar:
     def close(self) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+def require(module: str, extra: str) -> None:
+    """Say how to install what a format needs, where it is missing."""
+    if importlib.util.find_spec(module) is None:
+        raise ImportError(f"This format needs {module}: pip install 'bagwise[{extra}]'.")
 
 
 @contextmanager

@@ -18,19 +18,19 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from bagwise.bags import Bags
-from bagwise.io._assemble import Column, Labelled, Layout, assemble, lay_out
+from bagwise.io._assemble import BAG_FEATURE, Coded, Column, Labelled, Layout, assemble, lay_out
 from bagwise.io._flatten import dense_blocks, long_columns, written_feature_names
 from bagwise.io._grow import GrowingRows, TextColumn
 from bagwise.io._source import open_source, write_text
 from bagwise.io._tabletext import (
-    MISSING,
     TableText,
     check_width,
+    is_number,
     line_of_row,
     parse_numbers,
     sniff,
 )
-from bagwise.io.errors import FormatError, LabelError
+from bagwise.io.errors import FormatError, LabelError, MixedTypeError
 
 __all__ = ["read_csv", "write_csv"]
 
@@ -117,7 +117,7 @@ def read_csv(
         return line_of_row(path, text, row)
 
     columns = _typed_columns(path, keys, place)
-    return assemble(path, X, columns, layout, place, regroup=regroup)
+    return assemble(path, X, columns, layout.feature_names, place, regroup=regroup)
 
 
 def _parse(
@@ -174,35 +174,31 @@ def _blocks(path: Path, text: TableText, file: Any) -> Iterator[tuple[list[int],
         yield lines, block
 
 
+_CODED = ("bag", "label", "groups")
+_EXACT = ("bag", "groups", "instance_ids")
+_NUMERIC = ("priors", BAG_FEATURE)
+
+
 def _typed_columns(path: Path, keys: dict[str, TextColumn], place: Any) -> dict[str, Any]:
-    columns = {}
+    columns: dict[str, Any] = {}
     for key, column in keys.items():
         row = column.first_row("")
         if row is not None:
             error = LabelError if key == "label" else FormatError
             raise error(path, f"the {key} is missing. Expected one on every row.", place(row))
-        columns[key] = column.values(exact_text=key in ("bag", "groups", "instance_ids"))
-        if key == "priors" or key not in _NAMED:
-            columns[key] = _as_numbers(path, key, columns[key], place)
+        values = column.coded(exact_text=key in _EXACT)
+        if key.startswith(_NUMERIC):
+            values = Coded(values.codes, _as_numbers(path, key, column, values.values, place))
+        columns[key] = values if key in _CODED else values.at(slice(None))
     return columns
 
 
-_NAMED = ("bag", "label", "instance_labels", "groups", "instance_ids")
-
-
-def _as_numbers(path: Path, key: str, values: Any, place: Any) -> Any:
-    if values.dtype.kind in "U":
-        row = next(i for i, v in enumerate(values) if _is_text(v))
-        raise FormatError(path, f"{values[row]!r} is not a number.", place(row), key)
+def _as_numbers(path: Path, key: str, column: TextColumn, values: Any, place: Any) -> Any:
+    for text in values if values.dtype.kind == "U" else []:
+        if not is_number(text):
+            row = column.first_row(text) or 0
+            raise MixedTypeError(path, f"{text!r} is not a number.", place(row), key)
     return values.astype(np.float64)
-
-
-def _is_text(value: str) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return value not in MISSING
-    return False
 
 
 def write_csv(path: str | Path, bags: Bags, y: Any = None, *, delimiter: str | None = None) -> None:
