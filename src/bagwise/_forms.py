@@ -43,7 +43,7 @@ def stack_list(arrays: Sequence[Any], ids: Any) -> dict[str, Any]:
 def is_plain_table(data: Any) -> bool:
     """Tell whether the input is a plain 2-D table, every row of which is a bag of one."""
     if isinstance(data, list | tuple):
-        return not any(_is_matrix(member) for member in data)
+        return len(data) > 0 and not any(_is_matrix(member) for member in data)
     shape = getattr(data, "shape", (0, 0))
     if len(shape) == 1 and getattr(data, "dtype", None) == np.dtype(object):
         return not any(_is_matrix(member) for member in data)
