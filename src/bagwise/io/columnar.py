@@ -160,7 +160,7 @@ def _refuse_non_numeric(file: ArrowFile, layout: Layout) -> None:
 
 def _common_type(file: ArrowFile, layout: Layout) -> Any:
     kinds = {str(file.schema.field(j).type) for j in layout.features}
-    narrow = {("halffloat",): np.float16, ("float",): np.float32}
+    narrow: dict[tuple[str, ...], Any] = {("halffloat",): np.float16, ("float",): np.float32}
     return narrow.get(tuple(kinds), np.float64)
 
 
