@@ -1,0 +1,119 @@
+"""The import direction of the architecture page, and what `import bagwise` may not load."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import bagwise
+
+ROOT = Path(bagwise.__file__).parent
+
+# From the ground up. A module imports its own layer and the ones above it in this list.
+LAYERS = [
+    {"bags", "segments", "_checks", "_factorize", "_forms"},
+    {"losses", "kernels", "graphs", "assumptions"},
+    {"designs", "problems", "oracles"},
+    {"solvers"},
+    {"procedures"},
+    {"base", "preprocessing", "crossfit"},
+    {"models"},
+    {"model_selection", "metrics", "datasets", "io"},
+    {"plot", "benchmark", "testing"},
+    {"__init__"},
+    {"cli", "__main__"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+MODULES = sorted(ROOT.rglob("*.py"))
+
+LOADED_WHERE_USED = (
+    *("numba", "torch", "matplotlib", "dask", "distributed", "pandas", "polars"),
+    *("pyarrow", "h5py", "typer", "rich", "pooch", "piqp"),
+)
+
+
+def part_of(path: Path) -> str:
+    """Return the module or package directly under bagwise that a file belongs to."""
+    return path.relative_to(ROOT).with_suffix("").parts[0]
+
+
+def imports_at_run_time(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Walk over all imports, those in functions included, without those for the type checker."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            for statement in child.orelse:
+                yield from imports_at_run_time(ast.Module([statement], []))
+        else:
+            yield from imports_at_run_time(child)
+
+
+def imported_parts(source: str) -> Iterator[tuple[int, str]]:
+    """Yield (line, part of bagwise) for every import of the project's own modules."""
+    for node in imports_at_run_time(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = ["bagwise.__init__" if node.level else name for name in names]
+        else:
+            names = [alias.name for alias in node.names]
+        for name in names:
+            package, *inner = name.split(".")
+            if package == "bagwise":
+                yield node.lineno, inner[0] if inner and inner[0] in LEVEL else "__init__"
+
+
+def upward_imports(part: str, source: str) -> list[str]:
+    """Name the imports that go against the direction."""
+    return [
+        f"line {line}: {part} imports {other}"
+        for line, other in imported_parts(source)
+        if LEVEL[other] > LEVEL[part]
+    ]
+
+
+def test_every_module_is_in_a_layer():
+    homeless = sorted({part_of(path) for path in MODULES} - LEVEL.keys())
+    assert homeless == [], "list these in LAYERS, at the lowest level that holds"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_downwards(path):
+    if part_of(path) in LEVEL:
+        assert upward_imports(part_of(path), path.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "source", "n_wrong"),
+    [
+        ("solvers", "from bagwise.problems import Problem", 0),
+        ("solvers", "from bagwise.solvers.solution import Solution", 0),
+        ("solvers", "from bagwise.models.mica import MICA", 1),
+        ("solvers", "import bagwise.models.mica as mica", 1),
+        ("solvers", "def f():\n    from bagwise.models import MICA", 1),
+        ("solvers", "from bagwise import models, segments", 1),
+        ("solvers", "from bagwise import Bags", 1),
+        ("solvers", "from . import Bags", 1),
+        ("solvers", "if TYPE_CHECKING:\n    from bagwise.models import MICA", 0),
+        ("solvers", "if TYPE_CHECKING:\n    pass\nelse:\n    from bagwise.models import MICA", 1),
+        ("cli", "from bagwise import Bags", 0),
+        ("__init__", "from bagwise.cli import app", 1),
+    ],
+)
+def test_the_rule_sees_what_it_should(part, source, n_wrong):
+    assert len(upward_imports(part, source)) == n_wrong
+
+
+def test_import_bagwise_loads_no_heavy_library():
+    # scikit-learn itself loads pandas where it is installed: what bagwise adds is counted.
+    code = "import sys, sklearn; before = set(sys.modules); import bagwise; "
+    code += "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before}))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    added = set(run.stdout.split())
+    assert "bagwise" in added
+    assert sorted(added & set(LOADED_WHERE_USED)) == []
