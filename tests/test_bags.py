@@ -103,6 +103,17 @@ def test_indexing_twice_is_indexing_once(data, sizes, store):
         assert_is_selection(part[again], bags, chosen[rechosen])
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint64])
+def test_narrow_indices_reach_more_bags_than_they_can_count(dtype):
+    bags = full_bags([1] * 300)
+    key = (
+        np.array([7, 1], dtype=dtype)
+        if dtype in (np.uint8, np.uint64)
+        else np.array([-1, 1], dtype)
+    )
+    assert_is_selection(bags[key], bags, np.arange(300)[key])
+
+
 @given(sizes=SIZES, store=STORES, data=st.data())
 def test_an_integer_gives_the_bags_own_rows(sizes, store, data):
     bags = full_bags(sizes, store)
