@@ -1,16 +1,50 @@
 """Readers and writers of every form that multiple-instance data comes in."""
 
 from bagwise.io.arff import read_arff, write_arff
+from bagwise.io.bagfiles import read_folder, write_folder
+from bagwise.io.c45 import read_c45, write_c45
 from bagwise.io.columnar import read_arrow, read_parquet, write_arrow, write_parquet
+from bagwise.io.dispatch import read, write
+from bagwise.io.errors import (
+    CorruptFileError,
+    DuplicateColumnError,
+    FormatError,
+    LabelError,
+    MixedTypeError,
+    ShuffledBagError,
+    TruncatedFileError,
+)
+from bagwise.io.matlab import read_mat, write_mat
+from bagwise.io.store import read_bags, write_bags
+from bagwise.io.svmlight import read_svmlight, write_svmlight
 from bagwise.io.tables import read_csv, write_csv
 
 __all__ = [
+    "CorruptFileError",
+    "DuplicateColumnError",
+    "FormatError",
+    "LabelError",
+    "MixedTypeError",
+    "ShuffledBagError",
+    "TruncatedFileError",
+    "read",
     "read_arff",
     "read_arrow",
+    "read_bags",
+    "read_c45",
     "read_csv",
+    "read_folder",
+    "read_mat",
     "read_parquet",
+    "read_svmlight",
+    "write",
     "write_arff",
     "write_arrow",
+    "write_bags",
+    "write_c45",
     "write_csv",
+    "write_folder",
+    "write_mat",
     "write_parquet",
+    "write_svmlight",
 ]

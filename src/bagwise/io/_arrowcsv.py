@@ -33,7 +33,7 @@ def parse_with_arrow(
     with open_source(path, progress) as source:
         try:
             for batch in _open(source.stream, text, layout, block_bytes):
-                room = rows.reserve(batch.num_rows, source.fraction)
+                room = rows.reserve(batch.num_rows, source.advance())
                 for k, j in enumerate(layout.features):
                     room[:, k] = batch.column(str(j)).to_numpy(zero_copy_only=False)
                 for key, j in layout.keys.items():

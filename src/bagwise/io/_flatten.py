@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,15 @@ def checked_labels(bags: Bags, y: Any) -> Any:
     if y.shape != (len(bags),):
         raise ValueError(f"Expected one label a bag ({len(bags)}), got shape {y.shape}.")
     return y
+
+
+def warn_left_out(path: Path, bags: Bags, attributes: tuple[str, ...]) -> None:
+    """Warn of what is known of the bags and has no place in the format."""
+    left_out = [name for name in attributes if getattr(bags, name) is not None]
+    if left_out:
+        warnings.warn(
+            f"{path}: the format has no place for {', '.join(left_out)}; left out.", stacklevel=3
+        )
 
 
 def bag_columns(bags: Bags, y: Any) -> dict[str, Array]:

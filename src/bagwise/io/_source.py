@@ -37,18 +37,19 @@ class Source:
         self.size = path.stat().st_size
         is_gzip = self._raw.peek(2)[:2] == _GZIP_MAGIC
         self.stream: IO[bytes] = gzip.GzipFile(fileobj=self._raw) if is_gzip else self._raw  # type: ignore[assignment]
-        self._bar = _LateBar(path.name, self.size, progress)
+        self._bar = LateBar(path.name, self.size, progress)
 
-    @property
-    def fraction(self) -> float:
-        """How much of the file has been read, by its bytes on the disk."""
+    def advance(self) -> float:
+        """Move the bar; return how much of the file has been read, by its bytes on the disk."""
         position = self._raw.tell()
         self._bar.update(position)
         return position / max(self.size, 1)
 
     def text(self) -> io.TextIOWrapper:
         """Return the stream as UTF-8 text."""
-        return io.TextIOWrapper(self.stream, encoding="utf-8-sig", newline="")
+        # Kept: a wrapper that is garbage-collected closes the file under it.
+        self._text = io.TextIOWrapper(self.stream, encoding="utf-8-sig", newline="")
+        return self._text
 
     def close(self) -> None:
         """Close the file and take the bar away."""
@@ -56,14 +57,18 @@ class Source:
         self._raw.close()
 
 
-class _LateBar:
+class LateBar:
     """A progress bar that appears only when the work turns out to be long."""
 
-    def __init__(self, title: str, total: int, wanted: bool | None) -> None:
+    def __init__(
+        self, title: str, total: int, wanted: bool | None, *, of_bytes: bool = True
+    ) -> None:
         self._title, self._total, self._wanted = title, total, wanted
+        self._of_bytes = of_bytes
         self._start, self._bar = time.monotonic(), None
 
     def update(self, done: int) -> None:
+        """Show how much is done."""
         if self._bar is None and self._is_due():
             self._bar = self._open()
         if self._bar is not None:
@@ -75,22 +80,19 @@ class _LateBar:
         return self._wanted
 
     def _open(self) -> Any:
+        from rich import progress
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-        )
 
-        columns = (TextColumn("reading {task.description}"), BarColumn(), DownloadColumn())
-        bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+        count = progress.DownloadColumn() if self._of_bytes else progress.MofNCompleteColumn()
+        title = progress.TextColumn("reading {task.description}")
+        columns = (title, progress.BarColumn(), count, progress.TimeRemainingColumn())
+        bar = progress.Progress(*columns, console=Console(stderr=True))
         bar.add_task(self._title, total=self._total)
         bar.start()
         return bar
 
     def close(self) -> None:
+        """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()
 

@@ -87,7 +87,7 @@ def read_arff(
             if text.strip() and not text.lstrip().startswith("%"):
                 parts.take(text, line)
             if line % 256 == 0:
-                source.fraction  # noqa: B018 - moves the progress bar
+                source.advance()
     return parts.finish()
 
 

@@ -143,7 +143,7 @@ def _parse_with_csv(
     with open_source(path, progress) as source:
         for lines, block in _blocks(path, text, source.text()):
             numbers = parse_numbers(path, block, lines, layout)
-            rows.reserve(len(block), source.fraction)[:] = numbers
+            rows.reserve(len(block), source.advance())[:] = numbers
             for key, j in layout.keys.items():
                 keys[key].extend([row[j] for row in block])
     X = rows.finish()

@@ -1,0 +1,216 @@
+"""bagwise's own format: a folder ``NAME.bags`` of .npy arrays and a ``bags.json``.
+
+The instances are memory-mapped: opening reads none of them, and several processes share one copy.
+Dense (float16, float32, float64) or CSR. Nothing is lost: data types, ids, every attribute. It is a
+folder and not one .npz, because NumPy ignores ``mmap_mode`` for those.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bagwise.bags import Bags
+from bagwise.io._assemble import Labelled
+from bagwise.io._flatten import checked_labels
+from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
+
+__all__ = ["read_bags", "write_bags"]
+
+Array = NDArray[Any]
+
+MANIFEST = "bags.json"
+_VERSION = 1
+_BLOCK_BYTES = 1 << 24
+_ATTRIBUTES = (
+    "ids",
+    "instance_ids",
+    "groups",
+    "bag_features",
+    "priors",
+    "instance_labels",
+)
+_INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
+
+
+def read_bags(path: str | Path, *, mmap: bool = True) -> Labelled:
+    """Open a ``.bags`` folder.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+    mmap : bool, default=True
+        Map the instances into memory (they are read when used, and never all at once unless all
+        are used); False reads them now.
+
+    Returns
+    -------
+    bags : Bags
+        The bags, exactly as they were written.
+    y : ndarray of shape (n_bags,) or None
+        Their labels.
+
+    Examples
+    --------
+    >>> from bagwise import Bags
+    >>> from bagwise.io import read_bags, write_bags
+    >>> path = getfixture("tmp_path") / "slides.bags"
+    >>> write_bags(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]), [1, 0])
+    >>> bags, y = read_bags(path)
+    >>> type(bags.X).__name__, y
+    ('memmap', array([1, 0]))
+    """
+    path = Path(path)
+    manifest = _manifest(path)
+    mode = "r" if mmap else None
+    parts = [_load(path, manifest, name, mode) for name in _INSTANCES[manifest["layout"]]]
+    shape = (manifest["n_instances"], manifest["n_features"])
+    X = parts[0] if len(parts) == 1 else sp.csr_array(tuple(parts), shape=shape, copy=False)
+    if X.shape != shape:
+        raise CorruptFileError(path / "X.npy", f"has shape {X.shape}, bags.json says {shape}.")
+    attributes = {
+        name: _load(path, manifest, name, mode if name.startswith("instance") else None)
+        for name in _ATTRIBUTES
+        if name in manifest["arrays"] or name in manifest["lists"]
+    }
+    bags = Bags(
+        X,
+        _load(path, manifest, "offsets", None),
+        feature_names=manifest["feature_names"],
+        **attributes,
+    )
+    has_y = "y" in manifest["arrays"] or "y" in manifest["lists"]
+    return bags, _load(path, manifest, "y", None) if has_y else None
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    file = path / MANIFEST
+    if not path.exists():
+        raise FileNotFoundError(f"There is no folder {path}.")
+    if not file.is_file():
+        raise FormatError(path, f"holds no {MANIFEST}. Expected a folder written by write_bags.")
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise CorruptFileError(file, f"is not JSON ({error}).") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != "bagwise":
+        raise CorruptFileError(file, "does not describe bags: no 'format': 'bagwise'.")
+    if manifest["version"] > _VERSION:
+        raise FormatError(
+            file, f"is of version {manifest['version']}, this bagwise reads up to {_VERSION}."
+        )
+    return manifest
+
+
+def _load(path: Path, manifest: dict[str, Any], name: str, mode: Any) -> Any:
+    if name in manifest["lists"]:
+        values = np.empty(len(manifest["lists"][name]), dtype=object)
+        values[:] = manifest["lists"][name]
+        return values
+    file = path / f"{name}.npy"
+    if name not in manifest["arrays"] or not file.is_file():
+        raise FormatError(path, f"{file.name} is missing.")
+    actual, expected = file.stat().st_size, manifest["arrays"][name]
+    if actual != expected:
+        kind = TruncatedFileError if actual < expected else CorruptFileError
+        raise kind(file, f"has {actual} bytes, {MANIFEST} says {expected}.")
+    try:
+        return np.load(file, mmap_mode=mode, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise CorruptFileError(file, f"is no .npy array ({error}).") from error
+
+
+def write_bags(path: str | Path, bags: Bags, y: Any = None, *, overwrite: bool = False) -> None:
+    """Write a ``.bags`` folder, block by block: mapped bags may be larger than memory.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder to write.
+    bags : Bags
+        The bags.
+    y : array-like of shape (n_bags,), default=None
+        Their labels.
+    overwrite : bool, default=False
+        Replace a ``.bags`` folder that is there already.
+
+    Examples
+    --------
+    >>> from bagwise import Bags
+    >>> from bagwise.io import write_bags
+    >>> path = getfixture("tmp_path") / "slides.bags"
+    >>> write_bags(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]))
+    >>> sorted(file.name for file in path.iterdir())
+    ['X.npy', 'bags.json', 'instance_ids.npy', 'offsets.npy']
+    """
+    path = Path(path)
+    if path.exists() and not (overwrite and (path / MANIFEST).is_file()):
+        raise FileExistsError(f"{path} exists. Pass overwrite=True to replace a .bags folder.")
+    y = checked_labels(bags, y)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    partial.mkdir(parents=True)
+    try:
+        _write_into(partial, bags, y)
+        if path.exists():
+            shutil.rmtree(path)
+        partial.replace(path)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _write_into(folder: Path, bags: Bags, y: Any) -> None:
+    is_sparse = sp.issparse(bags.X)
+    layout = "csr" if is_sparse else "dense"
+    parts = (bags.X.data, bags.X.indices, bags.X.indptr) if is_sparse else (bags.X,)
+    arrays = dict(zip(_INSTANCES[layout], parts, strict=True)) | {"offsets": bags.offsets}
+    arrays |= {n: getattr(bags, n) for n in _ATTRIBUTES if getattr(bags, n) is not None}
+    if not bags.has_ids:
+        del arrays["ids"]
+    if y is not None:
+        arrays["y"] = y
+    lists = {n: _as_list(folder, n, v) for n, v in arrays.items() if v.dtype.kind == "O"}
+    sizes = {n: _save(folder / f"{n}.npy", v) for n, v in arrays.items() if n not in lists}
+    names = bags.feature_names
+    manifest = {
+        "format": "bagwise",
+        "version": _VERSION,
+        "layout": layout,
+        "n_bags": len(bags),
+        "n_instances": bags.n_instances,
+        "n_features": bags.n_features,
+        "feature_names": None if names is None else [str(name) for name in names],
+        "arrays": sizes,
+        "lists": lists,
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+
+
+def _as_list(folder: Path, name: str, values: Array) -> list[Any]:
+    for i, value in enumerate(values):
+        if not isinstance(value, str | int | float | bool):
+            raise FormatError(
+                folder,
+                f"{name}[{i}] is a {type(value).__name__}. Expected texts and numbers: convert it.",
+            )
+    return values.tolist()
+
+
+def _save(file: Path, values: Array) -> int:
+    """Write one array block by block and return the file's size."""
+    order = values.flags.f_contiguous and not values.flags.c_contiguous
+    target = np.lib.format.open_memmap(
+        file, mode="w+", dtype=values.dtype, shape=values.shape, fortran_order=order
+    )
+    step = max(1, _BLOCK_BYTES // max(1, values[:1].nbytes))
+    for start in range(0, len(values), step):
+        target[start : start + step] = values[start : start + step]
+    target.flush()
+    return file.stat().st_size
