@@ -1,7 +1,8 @@
 """Max-margin multiple-instance learning: classify bags, point at the instances responsible."""
 
 from bagwise.bags import Bags, check_bags
+from bagwise.models import InstanceSVC, LabelSVC, WitnessSVC
 
 __version__ = "0.1.0"
 
-__all__ = ["Bags", "check_bags"]
+__all__ = ["Bags", "InstanceSVC", "LabelSVC", "WitnessSVC", "check_bags"]

@@ -93,7 +93,9 @@ def is_missing(value: Any) -> bool:
         return True
     differs = value != value
     # NA answers every comparison with NA, which has no truth value.
-    return type(differs).__name__ == "NAType" or (isinstance(differs, bool | np.bool_) and differs)
+    if type(differs).__name__ == "NAType":
+        return True
+    return isinstance(differs, bool | np.bool_) and bool(differs)
 
 
 def constant_within(values: Array, offsets: Array, ids: Array, what: str) -> Array:

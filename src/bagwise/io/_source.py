@@ -10,7 +10,7 @@ import os
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -50,6 +50,11 @@ class Source:
         # Kept: a wrapper that is garbage-collected closes the file under it.
         self._text = io.TextIOWrapper(self.stream, encoding="utf-8-sig", newline="")
         return self._text
+
+    def check_rest(self) -> None:
+        """Read gzip to its checksum: damage often shows first as text that makes no sense."""
+        while isinstance(self.stream, gzip.GzipFile) and self.stream.read(1 << 20):
+            pass
 
     def close(self) -> None:
         """Close the file and take the bar away."""
@@ -111,25 +116,28 @@ def open_source(path: Path, progress: bool | None = False) -> Iterator[Source]:
     source = Source(path, progress)
     try:
         with named_errors(path):
-            yield source
+            try:
+                yield source
+            except FormatError:
+                source.check_rest()
+                raise
     finally:
         source.close()
 
 
 @contextmanager
-def named_errors(path: Path, line: Callable[[], int] | None = None) -> Iterator[None]:
+def named_errors(path: Path) -> Iterator[None]:
     """Turn what Python's readers raise into the errors of this package."""
-    at = line() if line is not None else None
     try:
         yield
     except EOFError as error:
-        raise TruncatedFileError(path, f"the gzip stream ends too early ({error}).", at) from error
+        raise TruncatedFileError(path, f"the gzip stream ends too early ({error}).") from error
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise CorruptFileError(path, f"the gzip stream is damaged ({error}).", at) from error
+        raise CorruptFileError(path, f"the gzip stream is damaged ({error}).") from error
     except UnicodeDecodeError as error:
-        raise CorruptFileError(path, f"is not UTF-8 text ({error.reason}).", at) from error
+        raise CorruptFileError(path, f"is not UTF-8 text ({error.reason}).") from error
     except csv.Error as error:
-        raise FormatError(path, f"cannot be split into fields ({error}).", at) from error
+        raise FormatError(path, f"cannot be split into fields ({error}).") from error
 
 
 @contextmanager

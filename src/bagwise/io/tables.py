@@ -197,7 +197,7 @@ def _as_numbers(path: Path, key: str, column: TextColumn, values: Any, place: An
     for text in values if values.dtype.kind == "U" else []:
         if not is_number(text):
             row = column.first_row(text) or 0
-            raise MixedTypeError(path, f"{text!r} is not a number.", place(row), key)
+            raise MixedTypeError(path, f"{str(text)!r} is not a number.", place(row), key)
     return values.astype(np.float64)
 
 

@@ -1,0 +1,9 @@
+"""Instances as row operators, wherever they live: dense, sparse, or known by a kernel."""
+
+from bagwise.designs.base import Design, Point
+from bagwise.designs.dense import Dense
+from bagwise.designs.gram import Gram
+from bagwise.designs.linear import LinearDesign, matrix_design
+from bagwise.designs.sparse import Sparse
+
+__all__ = ["Dense", "Design", "Gram", "LinearDesign", "Point", "Sparse", "matrix_design"]

@@ -1,0 +1,78 @@
+"""Dense rows of float16, float32 or float64, in memory or memory-mapped, read block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagwise.designs.base import rounding_of
+from bagwise.designs.linear import LinearDesign
+
+Array = NDArray[Any]
+
+_BLOCK_BYTES = 1 << 24
+
+
+class Dense(LinearDesign):
+    """A dense matrix. Products run in its own precision (float16 in float32), sums in float64."""
+
+    def __init__(self, X: Array) -> None:
+        super().__init__(*X.shape)
+        self.X = X
+        self.precision = np.float32 if X.dtype == np.float16 else X.dtype.type
+        self.rounding = rounding_of(self.precision)
+
+    def _blocks(self) -> Iterator[slice]:
+        rows = max(1, _BLOCK_BYTES // max(1, self.n_coef * np.dtype(self.precision).itemsize))
+        return (slice(i, min(i + rows, self.n_rows)) for i in range(0, self.n_rows, rows))
+
+    def _rows(self, key: Any) -> Array:
+        return np.asarray(self.X[key], dtype=self.precision)
+
+    def __matmul__(self, coef: Array) -> Array:
+        """Return X w."""
+        coef = coef.astype(self.precision)
+        parts = [self._rows(block) @ coef for block in self._blocks()]
+        return np.concatenate(parts).astype(np.float64)
+
+    def adjoint(self, dual: Array) -> Array:
+        """Return X' r."""
+        total = np.zeros(self.n_coef)
+        for block in self._blocks():
+            if np.any(dual[block]):
+                total += dual[block].astype(self.precision) @ self._rows(block)
+        return total
+
+    def weighted_gram(self, weights: Array) -> Array:
+        """Return X'SX, one symmetric product a block and sign.
+
+        Always in float64: the ridge system's identity drowns in float32 rounding of a large X'SX.
+        """
+        total = np.zeros((self.n_coef, self.n_coef))
+        for sign in (1, -1):
+            signed = np.maximum(sign * weights, 0)
+            for block in self._blocks():
+                used = block.start + np.flatnonzero(signed[block])
+                if len(used):
+                    rows = self.X[used] * np.sqrt(signed[used])[:, None]
+                    total += sign * (rows.T @ rows)
+        return total
+
+    def weighted_squares(self, weights: Array) -> Array:
+        """Return the diagonal of X'SX."""
+        total = np.zeros(self.n_coef)
+        for block in self._blocks():
+            total += weights[block].astype(self.precision) @ self._rows(block) ** 2
+        return total
+
+    def matrix(self, rows: Array) -> Any:
+        """Return some rows."""
+        return self._rows(rows)
+
+    def combine(self, weights: Any) -> Array:
+        """Return weights @ X, reading only the rows that are used."""
+        used = np.unique(weights.indices)
+        return weights[:, used] @ self._rows(used)

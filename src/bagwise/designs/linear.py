@@ -1,0 +1,166 @@
+"""Designs whose coefficients live in feature space; dense and sparse differ in products only."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bagwise.designs.base import Design, Point
+from bagwise.designs.ridge import solve_cg, solve_dual, solve_primal
+
+Array = NDArray[Any]
+
+_LARGEST_SYSTEM = 2500
+_UPDATES_BEFORE_REFRESH = 30
+
+
+class LinearDesign(Design):
+    """Rows with explicit features: the ridge step by Cholesky (d x d or n x n) or CG."""
+
+    def __init__(self, n_rows: int, n_coef: int) -> None:
+        self.n_rows, self.n_coef = n_rows, n_coef
+        self.exact = min(n_rows, n_coef) <= _LARGEST_SYSTEM
+        self._hessian: tuple[Array, Array, int] | None = None
+
+    @abstractmethod
+    def weighted_gram(self, weights: Array) -> Array:
+        """Return X' diag(weights) X; weights may be negative, zero ones cost nothing."""
+
+    @abstractmethod
+    def weighted_squares(self, weights: Array) -> Array:
+        """Return the diagonal of X' diag(weights) X."""
+
+    @abstractmethod
+    def matrix(self, rows: Array) -> Any:
+        """Return some rows as a matrix."""
+
+    @abstractmethod
+    def combine(self, weights: Any) -> Any:
+        """Return the matrix ``weights @ X``."""
+
+    def squared_norm(self, coef: Array, scores: Array | None = None) -> float:
+        """Return w.w."""
+        return float(coef @ coef)
+
+    def weighted_ridge(
+        self, curvature: Array, target: Array, current: Point, atol: float
+    ) -> tuple[Array, float]:
+        """Choose the smaller system; solve for the step from ``current``, not for the point."""
+        active = np.flatnonzero(curvature)
+        if len(active) == 0:
+            return np.zeros(self.n_coef), current.intercept
+        if len(active) <= min(self.n_coef, _LARGEST_SYSTEM):
+            return self._dual_ridge(active, curvature[active], target[active])
+        misfit = curvature * (target - current.scores - current.intercept)
+        mass = float(curvature.sum())
+        mean = self.adjoint(curvature) / mass
+        residual, shift = self.adjoint(misfit) - current.coef, float(misfit.sum())
+        if self.n_coef <= _LARGEST_SYSTEM:
+            hessian = self._updated_hessian(curvature)
+            step, rise = solve_primal(hessian, mean, mass, residual, shift)
+        else:
+            step, rise = solve_cg(
+                lambda v: self.adjoint(curvature * (self @ v)),
+                self.weighted_squares(curvature),
+                mean,
+                mass,
+                residual,
+                shift,
+                atol,
+            )
+        return current.coef + step, current.intercept + rise
+
+    def _dual_ridge(self, active: Array, curvature: Array, target: Array) -> tuple[Array, float]:
+        rows = self.matrix(active)
+        products = rows @ rows.T
+        if sp.issparse(products):
+            products = products.toarray()
+        beta, intercept = solve_dual(products, curvature, target)
+        dual = np.zeros(self.n_rows)
+        dual[active] = beta
+        return self.adjoint(dual), intercept
+
+    def _updated_hessian(self, curvature: Array) -> Array:
+        """Return X'SX, correcting the last one where few curvatures changed."""
+        if self._hessian is not None:
+            last, hessian, age = self._hessian
+            change = curvature - last
+            few = 3 * np.count_nonzero(change) < np.count_nonzero(curvature)
+            if few and age < _UPDATES_BEFORE_REFRESH:
+                hessian = hessian + self.weighted_gram(change)
+                self._hessian = (curvature, hessian, age + 1)
+                return hessian
+        hessian = self.weighted_gram(curvature)
+        self._hessian = (curvature, hessian, 0)
+        return hessian
+
+    def aggregate(self, weights: Any) -> Design:
+        """Return combinations of rows; rows taken as they are stay where they are."""
+        return Aggregated(self, sp.csr_array(weights))
+
+    def lift(self, weights: Any, coef: Array) -> Array:
+        """Return w itself."""
+        return coef
+
+    def fresh(self) -> Design:
+        """Return the same rows without the remembered Hessian."""
+        twin = super().fresh()
+        twin._hessian = None  # type: ignore[attr-defined]
+        return twin
+
+
+class Aggregated(LinearDesign):
+    """Rows ``weights @ X`` over a parent's rows; only true combinations are stored."""
+
+    def __init__(self, parent: LinearDesign, weights: Any) -> None:
+        super().__init__(weights.shape[0], parent.n_coef)
+        self.parent, self.weights = parent, weights
+        entries = np.diff(weights.indptr)
+        self.mixed = np.flatnonzero(entries != 1)
+        self.single = np.flatnonzero(entries == 1)
+        self.source = weights.indices[weights.indptr[:-1][self.single]]
+        self.scale = weights.data[weights.indptr[:-1][self.single]]
+        self.mixtures = matrix_design(parent.combine(weights[self.mixed]))
+        self.rounding = parent.rounding
+
+    def __matmul__(self, coef: Array) -> Array:
+        """Return the combined scores."""
+        return self.weights @ (self.parent @ coef)
+
+    def adjoint(self, dual: Array) -> Array:
+        """Return X' weights' dual."""
+        return self.parent.adjoint(self.weights.T @ dual)
+
+    def _on_parent(self, weights: Array) -> Array:
+        spread = self.scale**2 * weights[self.single]
+        return np.bincount(self.source, spread, minlength=self.parent.n_rows)
+
+    def weighted_gram(self, weights: Array) -> Array:
+        """Add the parent's rows taken as they are and the stored mixtures."""
+        on_parent = self.parent.weighted_gram(self._on_parent(weights))
+        return on_parent + self.mixtures.weighted_gram(weights[self.mixed])
+
+    def weighted_squares(self, weights: Array) -> Array:
+        """Return the diagonal of `weighted_gram`."""
+        on_parent = self.parent.weighted_squares(self._on_parent(weights))
+        return on_parent + self.mixtures.weighted_squares(weights[self.mixed])
+
+    def matrix(self, rows: Array) -> Any:
+        """Return some combined rows."""
+        return self.parent.combine(self.weights[rows])
+
+    def combine(self, weights: Any) -> Any:
+        """Combine once more."""
+        return self.parent.combine(weights @ self.weights)
+
+
+def matrix_design(X: Any) -> Any:
+    """Return the linear design of a dense or sparse matrix."""
+    from bagwise.designs.dense import Dense
+    from bagwise.designs.sparse import Sparse
+
+    return Sparse(X) if sp.issparse(X) else Dense(X)

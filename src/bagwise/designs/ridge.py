@@ -1,0 +1,82 @@
+"""The weighted ridge regression behind every Newton step, three ways.
+
+    min_{w,b} 1/2|w|^2 + 1/2 sum_k s_k (x_k.w + b - t_k)^2
+
+`solve_dual` eliminates w (an n x n system), `solve_primal` eliminates b (a d x d system),
+`solve_cg` is the primal one by conjugate gradients when neither matrix should be formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg
+
+Array = NDArray[Any]
+
+
+def factor_in_place(system: Array) -> Any:
+    """Return the Cholesky factor of I + something positive semi-definite."""
+    try:
+        return cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError as error:
+        raise np.linalg.LinAlgError(
+            f"A ridge system in {system.dtype} is not positive definite. A kernel must be positive "
+            "semi-definite; otherwise scale the features, lower C, or use float64."
+        ) from error
+
+
+def solve_dual(gram: Array, curvature: Array, target: Array) -> tuple[Array, float]:
+    """Return dual coefficients beta and intercept; every curvature must be positive.
+
+    (I + S^1/2 K S^1/2) [u v] = [S^1/2 t, S^1/2 1], b = (S^1/2 1)'u / (S^1/2 1)'v,
+    beta = S^1/2 (u - b v). K + diag(1/s) is never formed: it blows up as s -> 0.
+    """
+    root = np.sqrt(curvature)
+    system = gram * root
+    system *= root[:, None]
+    system.flat[:: len(root) + 1] += 1
+    factor = factor_in_place(system)
+    u, v = cho_solve(factor, np.column_stack([root * target, root]), check_finite=False).T
+    intercept = float(root @ u / (root @ v))
+    return np.asarray(root * (u - intercept * v), dtype=np.float64), intercept
+
+
+def solve_primal(
+    hessian: Array, mean: Array, mass: float, residual: Array, shift: float
+) -> tuple[Array, float]:
+    """Return the steps in w and b from X'SX, the mean row and the right-hand side.
+
+    (I + X'SX - mass mean mean') dw = residual - shift mean; db = shift / mass - mean.dw.
+    """
+    system = hessian - np.outer(mass * mean, mean)
+    system.flat[:: len(mean) + 1] += 1
+    factor = factor_in_place(system)
+    step = cho_solve(factor, residual - shift * mean, check_finite=False)
+    return step, float(shift / mass - mean @ step)
+
+
+def solve_cg(
+    product: Callable[[Array], Array],
+    diagonal: Array,
+    mean: Array,
+    mass: float,
+    residual: Array,
+    shift: float,
+    atol: float,
+) -> tuple[Array, float]:
+    """Solve the system of `solve_primal` with products v -> X'S X v only (Jacobi scaled)."""
+    size = len(mean)
+
+    def centred(v: Array) -> Array:
+        return v + product(v) - (mass * (mean @ v)) * mean
+
+    system = LinearOperator((size, size), matvec=centred, dtype=np.float64)
+    jacobi = 1.0 / (1.0 + np.maximum(diagonal - mass * mean**2, 0.0))
+    scaling = LinearOperator((size, size), matvec=lambda v: jacobi * v, dtype=np.float64)
+    step, _ = cg(system, residual - shift * mean, rtol=0.0, atol=atol, M=scaling, maxiter=20 * size)
+    return step, float(shift / mass - mean @ step)

@@ -1,0 +1,51 @@
+"""Sparse (CSR) rows; nothing of the size of the dense matrix is ever formed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bagwise.designs.base import rounding_of
+from bagwise.designs.linear import LinearDesign
+
+Array = NDArray[Any]
+
+
+class Sparse(LinearDesign):
+    """A CSR matrix."""
+
+    def __init__(self, X: Any) -> None:
+        super().__init__(*X.shape)
+        self.X = sp.csr_array(X)
+        self.rounding = rounding_of(X.dtype)
+
+    def __matmul__(self, coef: Array) -> Array:
+        """Return X w."""
+        return np.asarray(self.X @ coef.astype(self.X.dtype), dtype=np.float64)
+
+    def adjoint(self, dual: Array) -> Array:
+        """Return X' r."""
+        return np.asarray(self.X.T @ dual.astype(self.X.dtype), dtype=np.float64)
+
+    def weighted_gram(self, weights: Array) -> Array:
+        """Return X'SX; d x d, asked for only where d is small."""
+        used = np.flatnonzero(weights)
+        rows = self.X[used]
+        product = rows.T @ (sp.diags_array(weights[used]) @ rows)
+        return product.toarray()
+
+    def weighted_squares(self, weights: Array) -> Array:
+        """Return the diagonal of X'SX."""
+        squares = sp.csr_array((self.X.data**2, self.X.indices, self.X.indptr), shape=self.X.shape)
+        return np.asarray(squares.T @ weights, dtype=np.float64)
+
+    def matrix(self, rows: Array) -> Any:
+        """Return some rows."""
+        return self.X[rows]
+
+    def combine(self, weights: Any) -> Any:
+        """Return weights @ X."""
+        return sp.csr_array(weights @ self.X)

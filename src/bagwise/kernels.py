@@ -1,0 +1,188 @@
+"""Kernels between instances, the choice of gamma, and Gram matrices.
+
+``gamma="median"`` is 1 / (2 m^2) with m the median distance between training instances that
+differ, each pair counted with the product of its weights: repeating a bag and doubling its weight
+are the same. Above 2,000 instances a seeded sample of 2,000 is used. ``gamma="scale"`` is
+scikit-learn's 1 / (n_features x variance).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+__all__ = ["Kernel", "gram_matrix", "squared_distances"]
+
+Array = NDArray[Any]
+
+_MEDIAN_SAMPLE = 2000
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function with its parameters settled.
+
+    ``name`` is "linear", "rbf", "poly" or a callable ``k(A, B) -> (len(A), len(B)) array``.
+    """
+
+    name: str | Callable[[Any, Any], Array]
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 0.0
+
+    def __call__(self, A: Any, B: Any) -> Array:
+        """Return the matrix of kernel values between the rows of A and of B."""
+        if callable(self.name):
+            return np.asarray(self.name(A, B))
+        if self.name == "rbf":
+            return _exp_in_place(squared_distances(A, B), self.gamma)
+        return self._of_products(_products(A, B))
+
+    def gram(self, X: Any) -> Array:
+        """Return the symmetric matrix of kernel values between the rows of X."""
+        if self.name == "rbf":
+            return _exp_in_place(squared_distances(X), self.gamma)
+        if callable(self.name):
+            return self(X, X)
+        return self._of_products(_products(X, X))
+
+    def _of_products(self, products: Array) -> Array:
+        if self.name == "linear":
+            return products
+        return (self.gamma * products + self.coef0) ** self.degree
+
+
+def gram_matrix(
+    X: Any,
+    kernel: str | Callable[[Any, Any], Array],
+    *,
+    gamma: str | float,
+    degree: int,
+    coef0: float,
+    weights: Array,
+    random_state: np.random.RandomState,
+) -> tuple[Kernel, Array]:
+    """Settle the kernel's parameters on X and return it with the Gram matrix of X.
+
+    Distances computed for the median are used again for the matrix.
+    """
+    check_memory(X.shape[0], X.dtype.itemsize)
+    if kernel == "rbf" and gamma == "median" and X.shape[0] <= _MEDIAN_SAMPLE:
+        distances = squared_distances(X)
+        settled = Kernel("rbf", median_gamma(distances, weights))
+        return settled, _exp_in_place(distances, settled.gamma)
+    number = 1.0 if callable(kernel) else settle_gamma(gamma, X, weights, random_state)
+    settled = Kernel(kernel, number, degree, coef0)
+    return settled, settled.gram(X)
+
+
+def settle_gamma(
+    gamma: str | float, X: Any, weights: Array, random_state: np.random.RandomState
+) -> float:
+    """Turn "median", "scale" or a number into a number."""
+    if gamma == "scale":
+        return _scale_gamma(X, weights)
+    if gamma != "median":
+        return float(gamma)
+    if X.shape[0] > _MEDIAN_SAMPLE:
+        rows = np.sort(random_state.choice(X.shape[0], _MEDIAN_SAMPLE, replace=False))
+        X, weights = X[rows], weights[rows]
+    return median_gamma(squared_distances(X), weights)
+
+
+def median_gamma(distances: Array, weights: Array) -> float:
+    """Return 1 / (2 median^2) over pairs of differing rows, given squared distances."""
+    # Rounding leaves copies of one row a little apart.
+    apart = distances > 1e3 * np.finfo(distances.dtype).eps * distances.max(initial=0.0)
+    uniform = np.ptp(weights) == 0
+    if not uniform:
+        apart &= np.outer(weights > 0, weights > 0)
+    values = distances[apart]
+    if len(values) == 0:
+        return 1.0
+    if uniform:
+        return float(0.5 / np.quantile(values, 0.5, method="inverted_cdf"))
+    return 0.5 / _weighted_median(values, np.outer(weights, weights)[apart])
+
+
+def _weighted_median(values: Array, weights: Array) -> float:
+    order = np.argsort(values, kind="stable")
+    mass = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(mass, mass[-1] / 2 * (1 - 1e-12))])
+
+
+def _scale_gamma(X: Any, weights: Array) -> float:
+    if sp.issparse(X):
+        mass = weights.sum() * X.shape[1]
+        mean = float(weights @ X.sum(axis=1)) / mass
+        variance = float(weights @ X.multiply(X).sum(axis=1)) / mass - mean**2
+    else:
+        mean = np.average(np.asarray(X, dtype=np.float64).mean(axis=1), weights=weights)
+        centred = np.asarray(X, dtype=np.float64) - mean
+        variance = np.average((centred**2).mean(axis=1), weights=weights)
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def squared_distances(A: Any, B: Any = None) -> Array:
+    """Return squared Euclidean distances between rows; exact zeros on the diagonal of A with A."""
+    same = B is None
+    A, B = _centred(A, A if same else B)
+    rows, columns = _squared_norms(A), _squared_norms(B)
+    distances = _products(A, B)
+    distances *= -2
+    distances += rows[:, None]
+    distances += columns
+    np.maximum(distances, 0, out=distances)
+    if same:
+        np.fill_diagonal(distances, 0)
+    return distances
+
+
+def _centred(A: Any, B: Any) -> tuple[Any, Any]:
+    # Distances do not see a shift; without it float32 loses the digits to large norms.
+    if sp.issparse(A):
+        return A, B
+    A = np.asarray(A, dtype=np.float32 if A.dtype == np.float16 else None)
+    same = B is A or (B.shape == A.shape and np.shares_memory(A, B))
+    B = A if same else np.asarray(B, dtype=A.dtype)
+    if A.dtype == np.float64:
+        return A, B
+    centre = A.mean(axis=0)
+    A = A - centre
+    return A, A if same else B - centre
+
+
+def _products(A: Any, B: Any) -> Array:
+    if not sp.issparse(A) and A.dtype == np.float16:
+        A, B = A.astype(np.float32), np.asarray(B, dtype=np.float32)
+    products = A @ B.T
+    return products.toarray() if sp.issparse(products) else np.asarray(products)
+
+
+def _squared_norms(A: Any) -> Array:
+    if sp.issparse(A):
+        return np.asarray(A.multiply(A).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", A, A)
+
+
+def _exp_in_place(distances: Array, gamma: float) -> Array:
+    distances *= -gamma
+    return np.exp(distances, out=distances)
+
+
+def check_memory(n_rows: int, itemsize: int) -> None:
+    """Refuse a Gram matrix that the machine cannot hold, and say what to do instead."""
+    needed = n_rows**2 * max(itemsize, 4)
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > physical:
+        raise MemoryError(
+            f"The Gram matrix of {n_rows} instances needs {needed / 2**30:.1f} GiB, this machine "
+            f"has {physical / 2**30:.1f} GiB. Use kernel='linear', if needed after "
+            "PerInstance(Nystroem(...)) in a pipeline."
+        )

@@ -1,0 +1,6 @@
+"""Estimators: one paper (family), one file."""
+
+from bagwise.models.instance import InstanceSVC
+from bagwise.models.witness import LabelSVC, WitnessSVC
+
+__all__ = ["InstanceSVC", "LabelSVC", "WitnessSVC"]

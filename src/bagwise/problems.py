@@ -1,0 +1,99 @@
+"""The weighted two-sided problem that most of the max-margin methods come down to.
+
+    P(w, b) = 1/2|w|^2 + sum_k [ a_k l(z_k) + c_k l(-z_k) ],   z = Phi w + b,
+
+with a_k the weight of label +1 and c_k the weight of label -1 of row k (C is inside the weights).
+Both labels of an instance share one row. Its dual, for any split beta = beta+ - beta- with
+sum beta = 0 (b is not penalised), is
+
+    D = -1/2|Phi'beta|^2 - sum_k [ a_k l*(-beta+_k / a_k) + c_k l*(-beta-_k / c_k) ],
+
+so P - D bounds the distance from the optimum: the certificate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagwise.designs import Design, Point
+
+__all__ = ["Problem"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A design, a loss, and the two weights of every row."""
+
+    design: Design
+    positive: Array  # a, (n_rows,)
+    negative: Array  # c, (n_rows,)
+    loss: Any
+
+    def risk(self, z: Array) -> float:
+        """Return the weighted sum of losses at the scores z (intercept included)."""
+        positive = self.positive @ self.loss.value(z)
+        return float(positive + self.negative @ self.loss.value(-z))
+
+    def objective(self, point: Point) -> float:
+        """Return P at a point."""
+        norm = self.design.squared_norm(point.coef, point.scores)
+        return 0.5 * norm + self.risk(point.scores + point.intercept)
+
+    def quadratic(self, z: Array) -> tuple[Array, Array]:
+        """Return curvature and target of each row's quadratic piece at z.
+
+        For the squared hinge: s = 2 (a [z < 1] + c [z > -1]) and
+        t = 2 (a [z < 1] - c [z > -1]) / s.
+        """
+        up, up_centre = self.loss.pieces(z)
+        down, down_centre = self.loss.pieces(-z)
+        up, down = self.positive * up, self.negative * down
+        curvature = up + down
+        pull = up * up_centre - down * down_centre
+        return curvature, np.divide(pull, curvature, out=np.zeros_like(z), where=curvature > 0)
+
+    def duals(self, z: Array) -> tuple[Array, Array]:
+        """Return beta+ and beta- at z: minus the gradients of the two losses."""
+        return (
+            -self.positive * self.loss.gradient(z),
+            -self.negative * self.loss.gradient(-z),
+        )
+
+    def residual(self, point: Point, dual: Array) -> float:
+        """Return max(|w - Phi'beta|, |sum beta|), the KKT residual of beta = beta(z)."""
+        gap = point.coef - self.design.T @ dual
+        norm = self.design.squared_norm(gap)
+        return max(float(np.sqrt(max(norm, 0.0))), abs(float(dual.sum())))
+
+    def residual_at(self, point: Point) -> float:
+        """Return the KKT residual of a point with its own duals."""
+        up, down = self.duals(point.scores + point.intercept)
+        return self.residual(point, up - down)
+
+    def dual_objective(self, up: Array, down: Array) -> float:
+        """Return D at a feasible version of beta+ = up, beta- = down.
+
+        The heavier side is scaled down until sum beta = 0, which keeps every dual inside the
+        domain of l*.
+        """
+        total_up, total_down = up.sum(), down.sum()
+        if total_up > total_down:
+            up = up * (total_down / total_up)
+        elif total_down > total_up:
+            down = down * (total_up / total_down)
+        coef = self.design.T @ (up - down)
+        norm = self.design.squared_norm(coef)
+        conjugates = _conjugate(self.loss, up, self.positive)
+        return float(-0.5 * norm - conjugates - _conjugate(self.loss, down, self.negative))
+
+
+def _conjugate(loss: Any, dual: Array, weight: Array) -> float:
+    """Return sum_k weight_k l*(-dual_k / weight_k); a row without weight has no dual."""
+    used = weight > 0
+    return float(weight[used] @ loss.conjugate(-dual[used] / weight[used]))

@@ -1,0 +1,5 @@
+"""Outer loops, each written once."""
+
+from bagwise.procedures.alternate import Alternation, alternate
+
+__all__ = ["Alternation", "alternate"]
