@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bagwise.io._assemble import Layout
+from bagwise.io._flatten import rows_as_names
 from bagwise.io._source import open_source, require
 from bagwise.io._tabletext import parse_numbers, sniff
 from bagwise.io.errors import CorruptFileError, FormatError, MixedTypeError
@@ -37,7 +38,7 @@ def load_bag(file: Path, key: str | None, ids_key: str | None) -> tuple[Array, d
     if ids_key is not None:
         if ids_key not in arrays:
             raise FormatError(file, f"has no array {ids_key!r}; it has {list(arrays)}.")
-        extra["instance_ids"] = np.asarray(arrays[ids_key])
+        extra["instance_ids"] = rows_as_names(np.asarray(arrays[ids_key]))
     for role, column in extra.items():
         if len(column) != len(values):
             raise FormatError(file, f"{len(column)} {role} for {len(values)} instances.")

@@ -21,6 +21,25 @@ Array = NDArray[Any]
 _BLOCK_VALUES = 1 << 18
 
 
+def rows_as_names(values: Array) -> Array:
+    """Return the rows of a 2-D array (coordinates) as one tuple each, 1-D names as they are."""
+    if values.ndim == 1:
+        return values
+    names = np.empty(len(values), dtype=object)
+    names[:] = [tuple(row) for row in values.tolist()]
+    return names
+
+
+def names_as_rows(names: Array) -> Array:
+    """Undo `rows_as_names` where every name is a tuple of numbers of one length."""
+    if names.dtype.kind != "O" or not all(isinstance(name, tuple) for name in names):
+        return names
+    if len({len(name) for name in names}) != 1:
+        return names
+    rows = np.array(names.tolist())
+    return rows if rows.dtype.kind in "iuf" else names
+
+
 def checked_labels(bags: Bags, y: Any) -> Any:
     """Return the labels as an array with one entry a bag, or None."""
     if y is None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bagwise.bags import Bags
 from bagwise.io._assemble import Labelled
-from bagwise.io._flatten import checked_labels
+from bagwise.io._flatten import checked_labels, names_as_rows, rows_as_names
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
 __all__ = ["read_bags", "write_bags"]
@@ -37,6 +37,7 @@ _ATTRIBUTES = (
     "priors",
     "instance_labels",
 )
+_NAMES = ("ids", "instance_ids", "groups")
 _INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
 
 
@@ -123,7 +124,8 @@ def _load(path: Path, manifest: dict[str, Any], name: str, mode: Any) -> Any:
         kind = TruncatedFileError if actual < expected else CorruptFileError
         raise kind(file, f"has {actual} bytes, {MANIFEST} says {expected}.")
     try:
-        return np.load(file, mmap_mode=mode, allow_pickle=False)
+        values = np.load(file, mmap_mode=mode, allow_pickle=False)
+        return rows_as_names(values) if name in _NAMES else values
     except (ValueError, EOFError) as error:
         raise CorruptFileError(file, f"is no .npy array ({error}).") from error
 
@@ -171,7 +173,8 @@ def _write_into(folder: Path, bags: Bags, y: Any) -> None:
     layout = "csr" if is_sparse else "dense"
     parts = (bags.X.data, bags.X.indices, bags.X.indptr) if is_sparse else (bags.X,)
     arrays = dict(zip(_INSTANCES[layout], parts, strict=True)) | {"offsets": bags.offsets}
-    arrays |= {n: getattr(bags, n) for n in _ATTRIBUTES if getattr(bags, n) is not None}
+    known = {n: getattr(bags, n) for n in _ATTRIBUTES if getattr(bags, n) is not None}
+    arrays |= {n: names_as_rows(v) if n in _NAMES else v for n, v in known.items()}
     if not bags.has_ids:
         del arrays["ids"]
     if y is not None:
