@@ -1,7 +1,22 @@
 """Data sets people compare on, and generators with known instance labels."""
 
 from bagwise.datasets.digits import load_digits_bags
-from bagwise.datasets.fetch import catalogue, fetch
+from bagwise.datasets.fetch import CatalogueEntry, catalogue, fetch
+from bagwise.datasets.generators import make_gaussian_bags, make_toy2d
+from bagwise.datasets.graphs import GraphBags, make_graph_bags
 from bagwise.datasets.locate import DatasetNotFoundError
+from bagwise.datasets.webkb import WebKB, load_webkb
 
-__all__ = ["DatasetNotFoundError", "catalogue", "fetch", "load_digits_bags"]
+__all__ = [
+    "CatalogueEntry",
+    "DatasetNotFoundError",
+    "GraphBags",
+    "WebKB",
+    "catalogue",
+    "fetch",
+    "load_digits_bags",
+    "load_webkb",
+    "make_gaussian_bags",
+    "make_graph_bags",
+    "make_toy2d",
+]

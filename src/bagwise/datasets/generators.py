@@ -1,0 +1,193 @@
+"""Generators with known instance labels: a plane of regions, and shifted Gaussians."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from bagwise.bags import Bags
+from bagwise.datasets._planting import (
+    BagSize,
+    as_offsets,
+    check_fraction,
+    draw_labels,
+    draw_sizes,
+    plant,
+)
+
+__all__ = ["make_gaussian_bags", "make_toy2d"]
+
+Array = NDArray[Any]
+
+_BLOCK_VALUES = 1 << 22
+_HALF_WIDTH = 3.0
+
+_REGIONS: dict[str, Callable[[Array], Array]] = {
+    "disc": lambda p: np.hypot(p[:, 0], p[:, 1]) < 1.5,
+    "band": lambda p: np.abs(p[:, 1] - np.sin(p[:, 0])) < 0.75,
+    "quadrants": lambda p: p[:, 0] * p[:, 1] > 0,
+}
+
+
+def make_toy2d(
+    n_bags: int = 30,
+    fraction: float = 0.3,
+    *,
+    bag_size: BagSize = (1, 10),
+    region: str | Callable[[Array], Array] = "disc",
+    random_state: int | None = 0,
+) -> tuple[Bags, Array]:
+    """Bags of points in the plane, as in section 5 of Gehler & Chapelle (2007).
+
+    Labels are drawn uniformly, sizes m uniformly from 1 to 10. A positive bag holds
+    ceil(fraction * m) points of the positive region and the rest of the negative one, a negative
+    bag only points of the negative region, all uniform in the square [-3, 3] x [-3, 3]. The paper
+    shows its regions in a figure only; three are offered here.
+
+    Parameters
+    ----------
+    n_bags : int, default=30
+        Number of bags (the paper trains on 30 and tests on 100).
+    fraction : float, default=0.3
+        Fraction f of positive points in a positive bag, in (0, 1].
+    bag_size : int, (int, int), array-like or callable, default=(1, 10)
+        As in `load_digits_bags`.
+    region : {"disc", "band", "quadrants"} or callable, default="disc"
+        The positive region: a disc of radius 1.5, a band around a sine, two opposite quadrants, or
+        a callable from points of shape (n, 2) to booleans.
+    random_state : int or None, default=0
+        Seed of the draw.
+
+    Returns
+    -------
+    bags : Bags
+        The bags, with instance labels.
+    y : ndarray of shape (n_bags,)
+        0 or 1.
+
+    Examples
+    --------
+    >>> from bagwise.datasets import make_toy2d
+    >>> bags, y = make_toy2d(n_bags=30, fraction=0.5)
+    >>> bags.n_features, len(y)
+    (2, 30)
+    """
+    check_fraction("fraction", fraction, positive=True)
+    is_inside = _region(region)
+    rng = np.random.default_rng(random_state)
+    y = rng.integers(0, 2, size=n_bags)
+    sizes = draw_sizes(bag_size, n_bags, rng)
+    # ceil(0.7 * 10) must be 7, not 8
+    counts = np.where(y == 1, np.ceil(fraction * sizes - 1e-9), 0).astype(np.int64)
+    offsets = as_offsets(sizes)
+    is_positive = plant(offsets, counts, rng)
+    X = np.empty((len(is_positive), 2))
+    for label in (True, False):
+        X[is_positive == label] = _sample(is_inside, label, int((is_positive == label).sum()), rng)
+    labels = is_positive.astype(np.int64)
+    return Bags(X, offsets, instance_labels=labels, feature_names=["x", "y"]), y
+
+
+def _region(region: str | Callable[[Array], Array]) -> Callable[[Array], Array]:
+    if callable(region):
+        return region
+    if region not in _REGIONS:
+        raise ValueError(f"region must be one of {list(_REGIONS)} or a callable, it is {region!r}.")
+    return _REGIONS[region]
+
+
+def _sample(
+    is_inside: Callable[[Array], Array], wanted: bool, count: int, rng: np.random.Generator
+) -> Array:
+    """Draw points of a region by rejection."""
+    found = np.empty((0, 2))
+    for _ in range(1000):
+        if len(found) >= count:
+            return found[:count]
+        points = rng.uniform(-_HALF_WIDTH, _HALF_WIDTH, size=(4 * count + 16, 2))
+        found = np.concatenate([found, points[np.asarray(is_inside(points), dtype=bool) == wanted]])
+    kind = "positive" if wanted else "negative"
+    raise ValueError(f"The {kind} region is (almost) empty in the square [-3, 3] x [-3, 3].")
+
+
+def make_gaussian_bags(
+    n_bags: int = 200,
+    n_features: int = 20,
+    *,
+    bag_size: BagSize = (5, 15),
+    witness_rate: float = 0.2,
+    shift: float = 3.0,
+    direction: ArrayLike | None = None,
+    positive_fraction: float = 0.5,
+    dtype: DTypeLike = np.float64,
+    random_state: int | None = 0,
+) -> tuple[Bags, Array]:
+    """Bags of Gaussian instances; the witnesses of positive bags are shifted.
+
+    Background instances are standard normal. A positive bag of m instances holds
+    max(1, round(witness_rate * m)) witnesses, whose mean is ``shift`` along one direction. The
+    instances are drawn in place, block by block: millions cost no more memory than their array.
+
+    Parameters
+    ----------
+    n_bags : int, default=200
+        Number of bags.
+    n_features : int, default=20
+        Number of features.
+    bag_size : int, (int, int), array-like or callable, default=(5, 15)
+        As in `load_digits_bags`.
+    witness_rate : float, default=0.2
+        Fraction of witnesses in a positive bag, in (0, 1].
+    shift : float, default=3.0
+        Distance between the means of witnesses and background.
+    direction : array-like of shape (n_features,), default=None
+        Direction of the shift; None: a random one.
+    positive_fraction : float, default=0.5
+        Fraction of positive bags: the imbalance.
+    dtype : {float64, float32, float16}, default=float64
+        Of the instances.
+    random_state : int or None, default=0
+        Seed of the draw.
+
+    Returns
+    -------
+    bags : Bags
+        The bags, with instance labels.
+    y : ndarray of shape (n_bags,)
+        0 or 1.
+
+    Examples
+    --------
+    >>> from bagwise.datasets import make_gaussian_bags
+    >>> bags, y = make_gaussian_bags(n_bags=10, bag_size=5, dtype="float32", positive_fraction=0.2)
+    >>> bags
+    Bags(10 bags, 50 instances, 20 features, 5-5 instances a bag, float32)
+    >>> int(y.sum()), int(bags.instance_labels.sum())
+    (2, 2)
+    """
+    check_fraction("witness_rate", witness_rate, positive=True)
+    rng = np.random.default_rng(random_state)
+    sizes = draw_sizes(bag_size, n_bags, rng)
+    y = draw_labels(n_bags, positive_fraction, rng)
+    counts = np.maximum(1, np.rint(witness_rate * sizes)).astype(np.int64) * y
+    offsets = as_offsets(sizes)
+    is_witness = plant(offsets, counts, rng)
+    means = shift * _unit(direction, n_features, rng)
+    X = np.empty((len(is_witness), n_features), dtype=dtype)
+    step = max(1, _BLOCK_VALUES // n_features)
+    for start in range(0, len(X), step):
+        block = rng.standard_normal((len(X[start : start + step]), n_features))
+        block[is_witness[start : start + step]] += means
+        X[start : start + step] = block
+    return Bags(X, offsets, instance_labels=is_witness.astype(np.int64)), y
+
+
+def _unit(direction: ArrayLike | None, n_features: int, rng: np.random.Generator) -> Array:
+    vector = rng.standard_normal(n_features) if direction is None else np.asarray(direction, float)
+    length = np.linalg.norm(vector)
+    if vector.shape != (n_features,) or not length > 0:
+        raise ValueError(f"direction must be {n_features} numbers, not all zero.")
+    return vector / length
