@@ -21,7 +21,7 @@ LAYERS = [
     {"designs", "problems", "oracles"},
     {"solvers"},
     {"procedures"},
-    {"base", "preprocessing", "crossfit"},
+    {"base", "tags", "preprocessing", "crossfit"},
     {"models"},
     {"model_selection", "metrics", "datasets", "io"},
     {"plot", "benchmark", "testing"},

@@ -1,0 +1,115 @@
+"""Checks of thresholds and probabilities from out-of-fold scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+from bagwise.bags import Bags
+from bagwise.tags import bag_tags
+from bagwise.testing._problems import assert_close, needs, planted_bags, raises, settled
+
+Array = NDArray[Any]
+Folds = list[tuple[Array, Array]]
+
+
+def _accuracy(scores: Array, y: Array, threshold: float) -> float:
+    return float(np.mean((scores > threshold) == y))
+
+
+def _out_of_fold(estimator: Any, bags: Bags, y: Array, folds: Folds) -> Array:
+    scores = np.empty(len(bags))
+    for train, test in folds:
+        scores[test] = clone(estimator).fit(bags[train], y[train]).decision_function(bags[test])
+    return scores
+
+
+@needs("parameter threshold", "parameter cv")
+def check_calibrated_threshold(estimator: Any) -> None:
+    """No midpoint between out-of-fold scores classifies more training bags correctly."""
+    bags, y = planted_bags()
+    folds = list(StratifiedKFold(3).split(bags, y))
+    model = clone(estimator).set_params(threshold="calibrated", cv=folds).fit(bags, y)
+    scores = _out_of_fold(clone(estimator).set_params(threshold=0.0), bags, y, folds)
+    values = np.unique(scores)
+    best = max(_accuracy(scores, y, t) for t in (values[1:] + values[:-1]) / 2)
+    assert _accuracy(scores, y, model.threshold_[0]) >= best - 1e-12
+    plain = clone(estimator).set_params(threshold=0.0).fit(bags, y).decision_function(bags)
+    np.testing.assert_array_equal(model.decision_function(bags), plain - model.threshold_)
+
+
+@needs("parameter probability", "parameter cv")
+def check_probabilities(estimator: Any) -> None:
+    """Probabilities sum to one, and two classes give a sigmoid of the decision value."""
+    sigmoid = clone(estimator).set_params(probability="sigmoid", cv=2)
+    assert not hasattr(clone(estimator).set_params(probability=False), "predict_proba")
+    bags, y = planted_bags()
+    model = clone(sigmoid).fit(bags, y)
+    chances, scores = model.predict_proba(bags), model.decision_function(bags)
+    _check_rows_sum_to_one(chances, (len(bags), 2))
+    order = np.argsort(scores)
+    slope, offset = np.polyfit(scores, logit(chances[:, 1]), 1)
+    expected = (slope * scores + offset)[order]
+    assert_close(expected, logit(chances[order, 1]), 1e-6, "logit of the probability")
+    if estimator.__sklearn_tags__().classifier_tags.multi_class:
+        bags, y = planted_bags(3)
+        _check_rows_sum_to_one(clone(sigmoid).fit(bags, y).predict_proba(bags), (len(bags), 3))
+
+
+def _check_rows_sum_to_one(chances: Array, shape: tuple[int, int]) -> None:
+    assert chances.shape == shape
+    assert np.all((chances >= 0) & (chances <= 1))
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0, rtol=1e-12)
+
+
+@needs("parameter threshold", "parameter cv")
+def check_inner_folds_keep_groups(estimator: Any) -> None:
+    """With groups the inner folds are those of StratifiedGroupKFold: none is split."""
+    bags, y = planted_bags(n_bags=36)
+    bags = bags.replace(groups=np.arange(len(bags)) // 3)
+    folds = list(StratifiedGroupKFold(3, shuffle=True, random_state=0).split(y, y, bags.groups))
+    base = clone(estimator).set_params(threshold="calibrated")
+    if "random_state" in base.get_params():
+        base.set_params(random_state=0)
+    by_number = clone(base).set_params(cv=3).fit(bags, y)
+    by_folds = clone(base).set_params(cv=folds).fit(bags, y)
+    np.testing.assert_array_equal(by_number.threshold_, by_folds.threshold_)
+
+
+@needs("parameter threshold", "parameter probability", "parameter cv")
+def check_too_few_bags_for_the_folds(estimator: Any) -> None:
+    """A class with fewer bags, or groups, than inner folds is named together with the remedy."""
+    bags, y = planted_bags()
+    few = np.sort(np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:3]]))
+    bags, labels = bags[few], np.array(["absent", "present"])[y[few]]
+    for parameters in ({"threshold": "calibrated"}, {"probability": "sigmoid"}):
+        model = clone(estimator).set_params(cv=4, **parameters)
+        with raises("present", "3 bags", "4 inner folds", "cv"):
+            model.fit(bags, labels)
+        with raises("present", "1 groups", "4 inner folds"):
+            model.fit(bags.replace(groups=np.where(labels == "present", "p", bags.ids)), labels)
+
+
+@needs("parameter threshold", "parameter cv", "weight_is_repetition")
+def check_calibration_ignores_bags_of_weight_zero(estimator: Any) -> None:
+    """A bag of weight zero is in no inner fold and offers no threshold."""
+    bags, y = planted_bags(n_bags=36)
+    used = np.random.default_rng(0).integers(0, 4, len(bags)) > 0
+    model = settled(estimator).set_params(threshold="calibrated", cv=3)
+    expected = clone(model).fit(bags[used], y[used]).threshold_
+    found = clone(model).fit(bags, y, sample_weight=used).threshold_
+    assert_close(expected, found, bag_tags(estimator).tolerance, "threshold_")
+
+
+CHECKS = [
+    check_calibrated_threshold,
+    check_probabilities,
+    check_inner_folds_keep_groups,
+    check_too_few_bags_for_the_folds,
+    check_calibration_ignores_bags_of_weight_zero,
+]

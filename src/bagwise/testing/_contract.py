@@ -1,0 +1,149 @@
+"""Checks of the estimator contract: shapes, scores, key instances, fitted attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from bagwise.bags import Bags
+from bagwise.tags import bag_tags
+from bagwise.testing._problems import assert_close, needs, planted_bags
+
+Array = NDArray[Any]
+
+
+def _numbers_of_classes(estimator: Any) -> tuple[int, ...]:
+    return (2, 3) if estimator.__sklearn_tags__().classifier_tags.multi_class else (2,)
+
+
+def _wide(scores: Array) -> Array:
+    """Return scores with one column a model."""
+    return scores[:, None] if scores.ndim == 1 else scores
+
+
+def check_shapes(estimator: Any) -> None:
+    """Scores are (n,) for two classes and (n, K) for more; labels are those of the training."""
+    for n_classes in _numbers_of_classes(estimator):
+        bags, y = planted_bags(n_classes)
+        model = clone(estimator).fit(bags, y)
+        columns = () if n_classes == 2 else (n_classes,)
+        np.testing.assert_array_equal(model.classes_, np.arange(n_classes))
+        scores = model.decision_function(bags)
+        assert scores.shape == (len(bags), *columns)
+        predicted = model.predict(bags)
+        expected = scores > 0 if n_classes == 2 else scores.argmax(axis=1)
+        np.testing.assert_array_equal(predicted, model.classes_[expected.astype(int)])
+        if bag_tags(estimator).instance_scores:
+            _check_instance_shapes(model, bags, columns)
+
+
+def _check_instance_shapes(model: Any, bags: Bags, columns: tuple[int, ...]) -> None:
+    scores = model.instance_decision_function(bags)
+    assert scores.shape == (bags.n_instances, *columns)
+    expected = scores.argmax(axis=1) if columns else (scores > 0).astype(int)
+    np.testing.assert_array_equal(model.predict_instances(bags), model.classes_[expected])
+    keys = model.key_instances(bags)
+    assert keys.shape == (len(bags),)
+    assert keys.dtype.kind == "i"
+    bags.flat(keys)  # raises where a position is not in its bag
+
+
+@needs("instance_scores", "bag_score")
+def check_bag_score_is_made_of_instance_scores(estimator: Any) -> None:
+    """The decision value is the aggregate of the instance scores minus the threshold."""
+    aggregate: Any = bag_tags(estimator).bag_score
+    for n_classes in _numbers_of_classes(estimator):
+        bags, y = planted_bags(n_classes)
+        model = clone(estimator).set_params(threshold=0.25).fit(bags, y)
+        scores = _wide(model.instance_decision_function(bags))
+        expected = [
+            [aggregate(column) - 0.25 for column in part.T] for part in _parts(scores, bags)
+        ]
+        found = _wide(model.decision_function(bags))
+        assert_close(np.array(expected), found, 1e-12, f"{n_classes} classes")
+
+
+def _parts(values: Array, bags: Bags) -> list[Array]:
+    return np.split(values, bags.offsets[1:-1])
+
+
+@needs("instance_scores")
+def check_key_instances_score_highest(estimator: Any) -> None:
+    """The key instance has the highest score for the predicted class; the first one of equals."""
+    for n_classes in _numbers_of_classes(estimator):
+        bags, y = planted_bags(n_classes)
+        bags = Bags.from_list([np.repeat(bag, 2, axis=0) for bag in bags])
+        model = clone(estimator).fit(bags, y)
+        scores = _wide(model.instance_decision_function(bags))
+        column = np.zeros(len(bags), dtype=int) if n_classes == 2 else model.predict(bags)
+        expected = [
+            part[:, k].argmax() for part, k in zip(_parts(scores, bags), column, strict=True)
+        ]
+        np.testing.assert_array_equal(model.key_instances(bags), expected)
+
+
+@needs("parameter threshold")
+def check_threshold_shifts_bag_scores_only(estimator: Any) -> None:
+    """A number as threshold is subtracted from bag scores and left out of instance scores."""
+    bags, y = planted_bags()
+    plain = clone(estimator).set_params(threshold=0.0).fit(bags, y)
+    shifted = clone(estimator).set_params(threshold=0.5).fit(bags, y)
+    np.testing.assert_array_equal(shifted.threshold_, [0.5])
+    np.testing.assert_array_equal(
+        shifted.decision_function(bags), plain.decision_function(bags) - 0.5
+    )
+    if bag_tags(estimator).instance_scores:
+        expected = plain.instance_decision_function(bags)
+        np.testing.assert_array_equal(shifted.instance_decision_function(bags), expected)
+
+
+def check_attributes(estimator: Any) -> None:
+    """After fit there is everything that the contract names, in its shape."""
+    for n_classes in _numbers_of_classes(estimator):
+        bags, y = planted_bags(n_classes)
+        model = clone(estimator).fit(bags, y)
+        n_models = 1 if n_classes == 2 else n_classes
+        assert model.n_features_in_ == bags.n_features
+        assert model.threshold_.shape == (n_models,)
+        _check_certificates(model, n_models)
+        if bag_tags(estimator).instance_weights:
+            _check_instance_weights(model, bags, y, n_models)
+
+
+def _check_certificates(model: Any, n_models: int) -> None:
+    tags = bag_tags(model)
+    if tags.objective:
+        assert np.shape(model.objective_) == (n_models,)
+        assert np.all(np.isfinite(model.objective_))
+        assert model.n_iter_ >= 1
+        histories = [model.history_] if n_models == 1 else model.history_
+        assert len(histories) == n_models
+        assert max(len(history) for history in histories) == model.n_iter_
+        assert all("objective" in record for history in histories for record in history)
+    if tags.gap:
+        assert np.shape(model.gap_) == (n_models,)
+        assert np.all(model.gap_ >= 0), "a duality gap is not negative"
+
+
+def _check_instance_weights(model: Any, bags: Bags, y: Array, n_models: int) -> None:
+    weights = model.instance_weights_
+    expected = (bags.n_instances,) if n_models == 1 else (n_models, bags.n_instances)
+    assert weights.shape == expected
+    assert np.all((weights >= 0) & (weights <= 1))
+    for k, of_model in enumerate(np.atleast_2d(weights)):
+        positive = y == (1 if n_models == 1 else k)
+        mass = np.array([part.sum() for part in _parts(of_model, bags)])
+        assert np.all(mass[~positive] == 0), "an instance of a negative bag counts as positive"
+        assert np.all(mass[positive] > 0), "a positive bag has no positive instance"
+
+
+CHECKS = [
+    check_shapes,
+    check_bag_score_is_made_of_instance_scores,
+    check_key_instances_score_highest,
+    check_threshold_shifts_bag_scores_only,
+    check_attributes,
+]

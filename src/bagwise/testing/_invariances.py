@@ -1,0 +1,148 @@
+"""Checks of what must not change a model: order, repetition, copies, predicting."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from bagwise.bags import Bags
+from bagwise.segments import segment_rank
+from bagwise.tags import bag_tags
+from bagwise.testing._problems import (
+    assert_close,
+    assert_same_bits,
+    needs,
+    outputs,
+    planted_bags,
+    settled,
+)
+
+Array = NDArray[Any]
+
+
+def _check_same_scores(one: Any, other: Any, what: str) -> None:
+    """Compare two fitted models on bags that neither has seen."""
+    fresh, _ = planted_bags(seed=1)
+    expected, tolerance = one.decision_function(fresh), bag_tags(one).tolerance
+    assert_close(expected, other.decision_function(fresh), tolerance, what)
+
+
+def check_order_of_bags(estimator: Any) -> None:
+    """Permuting bags permutes predictions, bit by bit, and leaves the fit as it was."""
+    bags, y = planted_bags()
+    order = np.random.default_rng(0).permutation(len(bags))
+    model = settled(estimator).fit(bags, y)
+    permuted = model.decision_function(bags[order])
+    assert_close(model.decision_function(bags)[order], permuted, 1e-12, "predicting")
+    _check_same_scores(model, settled(estimator).fit(bags[order], y[order]), "fitting")
+
+
+def check_order_of_instances(estimator: Any) -> None:
+    """Permuting the instances of a bag changes neither its score nor the fit."""
+    bags, y = planted_bags()
+    mixed = _shuffled_within(bags)
+    model = settled(estimator).fit(bags, y)
+    expected = model.decision_function(bags)
+    assert_close(expected, model.decision_function(mixed), 1e-12, "predicting")
+    _check_same_scores(model, settled(estimator).fit(mixed, y), "fitting")
+
+
+def _shuffled_within(bags: Bags) -> Bags:
+    draws = np.random.default_rng(0).random(bags.n_instances)
+    rows = np.empty(bags.n_instances, dtype=np.int64)
+    rows[np.repeat(bags.offsets[:-1], bags.sizes) + segment_rank(draws, bags.offsets)] = np.arange(
+        bags.n_instances
+    )
+    return bags.replace(X=bags.X[rows])
+
+
+@needs("weight_is_repetition")
+def check_weight_two_is_the_bag_twice(estimator: Any) -> None:
+    """Whole weights are repetitions, for positive and negative bags."""
+    bags, y = planted_bags()
+    times = np.random.default_rng(0).integers(1, 3, len(bags))
+    weighted = settled(estimator).fit(bags, y, sample_weight=times)
+    twice = np.repeat(np.arange(len(bags)), times)
+    _check_same_scores(settled(estimator).fit(bags[twice], y[twice]), weighted, "weight 2")
+
+
+@needs("weight_is_repetition")
+def check_weight_zero_is_no_bag(estimator: Any) -> None:
+    """A bag of weight zero is as good as absent."""
+    bags, y = planted_bags()
+    weight = np.random.default_rng(0).integers(0, 4, len(bags)) > 0
+    weighted = clone(estimator).fit(bags, y, sample_weight=weight)
+    _check_same_scores(clone(estimator).fit(bags[weight], y[weight]), weighted, "weight 0")
+
+
+@needs("parameter class_weight", "weight_is_repetition")
+def check_class_weight_is_sample_weight(estimator: Any) -> None:
+    """A class weight is the same weight on every bag of the class; "balanced" counts bags."""
+    bags, y = planted_bags()
+    bags, y = bags[5:], y[5:]
+    by_class = settled(estimator).set_params(class_weight={0: 1.0, 1: 3.0}).fit(bags, y)
+    by_bag = settled(estimator).fit(bags, y, sample_weight=np.where(y == 1, 3.0, 1.0))
+    _check_same_scores(by_bag, by_class, "class_weight={0: 1, 1: 3}")
+    balanced = settled(estimator).set_params(class_weight="balanced").fit(bags, y)
+    share = len(y) / (2 * np.bincount(y))
+    by_bag = settled(estimator).fit(bags, y, sample_weight=share[y])
+    _check_same_scores(by_bag, balanced, "class_weight='balanced'")
+
+
+def check_pickle(estimator: Any) -> None:
+    """A fitted model survives pickling, bit by bit."""
+    bags, y = planted_bags()
+    model = clone(estimator).fit(bags, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert_same_bits(outputs(model, bags), outputs(again, bags), "after pickling")
+
+
+def check_two_fits_give_the_same_bits(estimator: Any) -> None:
+    """Fitting is deterministic, and neither clones nor earlier fits leave a trace."""
+    bags, y = planted_bags()
+    expected = outputs(clone(estimator).fit(bags, y), bags)
+    used = clone(estimator).fit(*planted_bags(seed=1))
+    copies = {"second fit": clone(estimator), "clone of a fitted model": clone(used), "refit": used}
+    for name, model in copies.items():
+        assert_same_bits(expected, outputs(model.fit(bags, y), bags), name)
+
+
+def check_predicting_changes_nothing(estimator: Any) -> None:
+    """Predicting leaves parameters, attributes and bags as they were."""
+    bags, y = planted_bags()
+    model = clone(estimator).fit(bags, y)
+    before, instances = pickle.dumps(model), bags.X.copy()
+    first = outputs(model, bags)
+    assert_same_bits(first, outputs(model, bags), "second call")
+    np.testing.assert_array_equal(bags.X, instances)
+    assert pickle.dumps(model) == before, "predicting changed the model"
+
+
+def check_fitting_leaves_its_input_alone(estimator: Any) -> None:
+    """Fitting writes neither to the instances, the labels, the weights nor the parameters."""
+    bags, y = planted_bags()
+    members, weight = [bag.copy() for bag in bags], np.ones(len(bags))
+    model = clone(estimator)
+    parameters = model.get_params()
+    model.fit(members, y, sample_weight=weight)
+    for member, bag in zip(members, bags, strict=True):
+        np.testing.assert_array_equal(member, bag)
+    np.testing.assert_array_equal(weight, 1.0)
+    assert model.get_params() == parameters, "fit changed a parameter"
+
+
+CHECKS = [
+    check_order_of_bags,
+    check_order_of_instances,
+    check_weight_two_is_the_bag_twice,
+    check_weight_zero_is_no_bag,
+    check_class_weight_is_sample_weight,
+    check_pickle,
+    check_two_fits_give_the_same_bits,
+    check_predicting_changes_nothing,
+    check_fitting_leaves_its_input_alone,
+]

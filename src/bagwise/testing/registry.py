@@ -1,0 +1,85 @@
+"""The one list of estimators that the generic checks run over.
+
+A new estimator inherits every check by one line here. What it cannot do is said by its own tags
+(`bagwise.tags.BagTags`); a check that it must fail is named here with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from bagwise.models import InstanceSVC, LabelSVC, WitnessSVC
+
+__all__ = ["estimators", "expected_failed_checks"]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An estimator, whether scikit-learn's battery runs over it too, and what it must fail.
+
+    One form of each class goes through scikit-learn's checks; further parameters of the same class
+    (``sklearn=False``) go through ours only.
+    """
+
+    build: Callable[[], Any]
+    sklearn: bool = True
+    fails: dict[str, str] = field(default_factory=dict)  # check name -> reason
+
+
+LISTED = [
+    Listed(InstanceSVC),
+    Listed(partial(InstanceSVC, vote="majority", kernel="linear"), sklearn=False),
+    Listed(LabelSVC),
+    Listed(partial(LabelSVC, kernel="linear", loss="hinge"), sklearn=False),
+    Listed(WitnessSVC),
+    Listed(partial(WitnessSVC, kernel="poly", coef0=1.0, start="instances"), sklearn=False),
+]
+
+
+def estimators(*, sklearn: bool = False) -> list[Any]:
+    """Return one fresh instance of every listed estimator.
+
+    Parameters
+    ----------
+    sklearn : bool, default=False
+        Only those that scikit-learn's ``check_estimator`` runs over: one a class.
+
+    Returns
+    -------
+    list of BagClassifier
+        Not fitted.
+
+    Examples
+    --------
+    >>> from bagwise.testing import estimators
+    >>> estimators(sklearn=True)[0]
+    InstanceSVC()
+    """
+    return [listed.build() for listed in LISTED if listed.sklearn or not sklearn]
+
+
+def expected_failed_checks(estimator: Any) -> dict[str, str]:
+    """Name the checks, scikit-learn's or ours, that an estimator is known to fail.
+
+    Parameters
+    ----------
+    estimator : BagClassifier
+        A listed estimator.
+
+    Returns
+    -------
+    dict of str to str
+        Check names and reasons; pass it on to ``check_estimator`` or `check_bag_estimator`.
+
+    Examples
+    --------
+    >>> from bagwise import LabelSVC
+    >>> from bagwise.testing import expected_failed_checks
+    >>> expected_failed_checks(LabelSVC())
+    {}
+    """
+    told = repr(estimator)
+    return next((listed.fails for listed in LISTED if repr(listed.build()) == told), {})

@@ -1,0 +1,113 @@
+"""Run all checks that apply to a bag estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sklearn.base import clone
+
+from bagwise.testing import _bad_input, _calibration, _contract, _inputs, _invariances
+from bagwise.testing._problems import Check, facts_of
+
+__all__ = ["bag_checks", "check_bag_estimator"]
+
+ALL_CHECKS: list[Check] = [
+    *_inputs.CHECKS,
+    *_invariances.CHECKS,
+    *_contract.CHECKS,
+    *_calibration.CHECKS,
+    *_bad_input.CHECKS,
+]
+
+
+def bag_checks(estimator: Any) -> Iterator[Check]:
+    """Yield the checks that apply to an estimator, by its tags and parameters.
+
+    Parameters
+    ----------
+    estimator : BagClassifier
+        Not fitted; it is only looked at.
+
+    Yields
+    ------
+    callable
+        ``check(estimator)`` raises an AssertionError where the contract is broken.
+
+    Examples
+    --------
+    >>> from bagwise import LabelSVC
+    >>> from bagwise.testing import bag_checks
+    >>> next(bag_checks(LabelSVC())).__name__
+    'check_forms_of_input_agree'
+    """
+    facts = facts_of(estimator)
+    for check in ALL_CHECKS:
+        if facts.issuperset(getattr(check, "needs", ())):
+            yield check
+
+
+def check_bag_estimator(
+    estimator: Any,
+    *,
+    expected_failed_checks: dict[str, str] | None = None,
+    on_fail: str | None = "raise",
+) -> list[dict[str, Any]]:
+    """Check that an estimator keeps the contract of bag estimators.
+
+    Parameters
+    ----------
+    estimator : BagClassifier
+        Not fitted; every check works on clones.
+    expected_failed_checks : dict of str to str, default=None
+        Names of checks that must fail, and why. One that passes is a failure too.
+    on_fail : {"raise"} or None, default="raise"
+        Raise at the first failure, or go on and report.
+
+    Returns
+    -------
+    list of dict
+        One record a check: ``check_name``, ``status`` ("passed", "failed" or "xfail"),
+        ``exception``, ``expected_to_fail_reason``.
+
+    See Also
+    --------
+    bag_checks : The single checks, to run one by one.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.testing import check_bag_estimator
+    >>> records = check_bag_estimator(WitnessSVC())
+    >>> {record["status"] for record in records}
+    {'passed'}
+    """
+    if on_fail not in ("raise", None):
+        raise ValueError(f"on_fail must be 'raise' or None, it is {on_fail!r}.")
+    reasons = expected_failed_checks or {}
+    records = []
+    for check in bag_checks(estimator):
+        record = _run(check, clone(estimator), reasons.get(check.__name__))
+        if record["status"] == "failed" and on_fail == "raise":
+            raise record["exception"]
+        records.append(record)
+    return records
+
+
+def _run(check: Check, estimator: Any, reason: str | None) -> dict[str, Any]:
+    status, caught = "passed", None
+    try:
+        check(estimator)
+    except Exception as error:  # noqa: BLE001 - every failure is reported
+        status, caught = ("failed" if reason is None else "xfail"), error
+        error.add_note(f"in {check.__name__} of {estimator!r}")
+    else:
+        if reason is not None:
+            status = "failed"
+            caught = AssertionError(f"{check.__name__} passes, but was said to fail: {reason}")
+    return {
+        "check_name": check.__name__,
+        "status": status,
+        "exception": caught,
+        "expected_to_fail_reason": reason,
+    }
