@@ -49,9 +49,7 @@ class Design(ABC):
         """Return |w|^2; the scores of w spare work where they are known."""
 
     @abstractmethod
-    def weighted_ridge(
-        self, curvature: Array, target: Array, current: Point, atol: float
-    ) -> tuple[Array, float]:
+    def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
         """Minimise 1/2|w|^2 + 1/2 sum_k s_k (Phi_k w + b - t_k)^2.
 
         Parameters
@@ -65,10 +63,8 @@ class Design(ABC):
 
         Returns
         -------
-        coef : ndarray of shape (n_coef,)
-            The minimiser.
-        intercept : float
-            Its intercept; that of ``current`` where no row has curvature.
+        Point
+            The minimiser; its intercept is that of ``current`` where no row has curvature.
         """
 
     @abstractmethod

@@ -46,10 +46,14 @@ class LinearDesign(Design):
         """Return w.w."""
         return float(coef @ coef)
 
-    def weighted_ridge(
+    def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
+        """Choose the smaller system; solve for the step from ``current``, not for the point."""
+        coef, intercept = self._ridge(curvature, target, current, atol)
+        return Point(coef, intercept, self @ coef)
+
+    def _ridge(
         self, curvature: Array, target: Array, current: Point, atol: float
     ) -> tuple[Array, float]:
-        """Choose the smaller system; solve for the step from ``current``, not for the point."""
         active = np.flatnonzero(curvature)
         if len(active) == 0:
             return np.zeros(self.n_coef), current.intercept

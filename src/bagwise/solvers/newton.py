@@ -22,7 +22,7 @@ from bagwise.designs import Point
 from bagwise.problems import Problem
 from bagwise.solvers.solution import Solution, certify
 
-__all__ = ["newton"]
+__all__ = ["descend", "newton"]
 
 _HALVINGS = 30
 _PATIENCE = 30  # Newton steps before the weights are raised in stages
@@ -54,15 +54,15 @@ def newton(
     """
     history: list[dict[str, float]] = []
     point = problem.design.start() if start is None else start
-    point, settled = _descend(problem, point, tol, min(_PATIENCE, max_iter), history)
+    point, settled = descend(problem, point, tol, min(_PATIENCE, max_iter), history)
     if not settled and len(history) < max_iter:
         point = problem.design.start()
         for share in _STAGES:
             stage = replace(
                 problem, positive=share * problem.positive, negative=share * problem.negative
             )
-            point, _ = _descend(stage, point, tol, _PATIENCE, history)
-        point, settled = _descend(problem, point, tol, max_iter - len(history), history)
+            point, _ = descend(stage, point, tol, _PATIENCE, history)
+        point, settled = descend(problem, point, tol, max_iter - len(history), history)
     up, down = problem.duals(point.scores + point.intercept)
     solution = certify(
         problem, point, up, down, n_iter=len(history), converged=settled, history=history
@@ -72,18 +72,20 @@ def newton(
     return replace(solution, converged=settled and (proven or not problem.design.exact))
 
 
-def _descend(
+def descend(
     problem: Problem, point: Point, tol: float, max_iter: int, history: list[dict[str, Any]]
 ) -> tuple[Point, bool]:
-    """Take Newton steps until the pieces repeat; return the point and whether they did."""
+    """Take Newton steps until the pieces repeat; return the point and whether they did.
+
+    One record a step is appended to ``history``. No certificate is computed.
+    """
     design = problem.design
     goal = tol * max(float(np.max(problem.positive + problem.negative)), 1e-300)
     value, pieces = problem.objective(point), problem.quadratic(point.scores + point.intercept)
     residual = 0.0 if design.exact else problem.residual_at(point)
     for _ in range(max_iter):
         # 1) Minimise the quadratic that holds here, no more exactly than it deserves.
-        coef, intercept = design.weighted_ridge(*pieces, point, max(0.1 * goal, 1e-2 * residual))
-        full = Point(coef, intercept, design @ coef)
+        full = design.weighted_ridge(*pieces, point, max(0.1 * goal, 1e-2 * residual))
         # 2) Go there, or part of the way.
         last_value, last_pieces = value, pieces
         point, value, step = _line_search(problem, point, full, value)

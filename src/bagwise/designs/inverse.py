@@ -1,0 +1,132 @@
+"""One inverse, many ridge problems: corrections where the curvature differs from the prepared one.
+
+For curvature s0 on all rows, P = (I + S0^1/2 K S0^1/2)^-1 is computed once. A problem with
+curvature s = share s0, share <= 1, is then solved by a factor of the size of R = {share < 1}, and K
+itself is never touched (Gehler & Chapelle's annealing visits hundreds of such problems, most of
+which differ from s0 in few rows).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+from scipy.linalg.lapack import get_lapack_funcs
+
+from bagwise.designs.ridge import factor_in_place
+
+__all__ = ["PreparedInverse"]
+
+Array = NDArray[Any]
+
+
+@dataclass
+class PreparedInverse:
+    """P on the rows that may ever carry curvature.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Row numbers of the design, those with s0 > 0.
+    root : ndarray
+        S0^1/2 on these rows.
+    inverse : ndarray
+        P.
+    """
+
+    rows: Array
+    root: Array
+    inverse: Array
+    rooted: Array = field(init=False)  # P S0^1/2 1
+
+    def __post_init__(self) -> None:
+        self.rooted = self.inverse @ self.root
+
+    @classmethod
+    def of(cls, K: Array, curvature: Array) -> PreparedInverse:
+        """Invert the ridge system with this curvature."""
+        rows = np.flatnonzero(curvature)
+        root = np.sqrt(curvature[rows]).astype(K.dtype)
+        system = (K if len(rows) == len(K) else K[np.ix_(rows, rows)]) * root
+        system *= root[:, None]
+        system.flat[:: len(rows) + 1] += 1
+        return cls(rows, root, _inverted(system))
+
+    def restricted(self, keep: Array) -> PreparedInverse:
+        """Return P for a subset of the design's rows, by a Schur complement.
+
+        (I + K_AA)^-1 = P_AA - P_AB P_BB^-1 P_BA. The row numbers count within the subset.
+        """
+        place = np.full(max(int(self.rows.max()), int(keep.max())) + 1, -1)
+        place[keep] = np.arange(len(keep))
+        new = place[self.rows]
+        inside, outside = np.flatnonzero(new >= 0), np.flatnonzero(new < 0)
+        kept = self.inverse[np.ix_(inside, inside)]
+        if len(outside):
+            factor = factor_in_place(self.inverse[np.ix_(outside, outside)])
+            across = self.inverse[np.ix_(outside, inside)]
+            kept = kept - across.T @ cho_solve(factor, across, check_finite=False)
+        order = np.argsort(new[inside])
+        if np.any(np.diff(order) != 1):
+            kept = np.ascontiguousarray(kept[np.ix_(order, order)])
+        return PreparedInverse(new[inside][order], self.root[inside][order], kept)
+
+    def ridge(self, share: Array, target: Array, changed: Array) -> tuple[Array, float, Array]:
+        """Solve the ridge problem with curvature share x s0.
+
+        With q = share S0^1/2 t and e = 1 - share on the changed rows R, the solution is
+        beta = S0^1/2 P y, y = q + g, where g lives on R and solves
+        (I - e^1/2 (I - P_RR) e^1/2) e^-1/2 g = e^1/2 (q - P q)_R. The same with t = 1 gives the
+        intercept's column, and sum beta = 0 the intercept.
+
+        Returns
+        -------
+        dual, intercept, scores
+            beta, b, and the scores K beta on these rows.
+        """
+        q, ones = share * self.root * target, share * self.root
+        if len(changed):
+            g, g_ones = self._corrections(share, q, changed)
+            near = self.rooted[changed]
+            intercept = float((self.rooted @ q + near @ g) / (self.rooted @ ones + near @ g_ones))
+            y = q - intercept * ones
+            pull = y.copy()
+            y[changed] += g - intercept * g_ones
+        else:
+            intercept = float((self.rooted @ q) / (self.rooted @ ones))
+            y = pull = q - intercept * ones
+        fitted = y - self.inverse @ y.astype(self.inverse.dtype)
+        # P y = pull - share fitted; this form is exactly zero where the share is.
+        return self.root * (pull - share * fitted), intercept, fitted / self.root
+
+    def _corrections(self, share: Array, q: Array, changed: Array) -> tuple[Array, Array]:
+        """Return g for the targets and for the intercept's column of ones."""
+        block = self.inverse[np.ix_(changed, changed)]
+        e = 1 - share[changed]
+        # (P q)_R and, for q = share root, (P q)_R = (P root)_R - P_RR (e root)_R.
+        far = (self.inverse @ q.astype(block.dtype))[changed]
+        lost = e * self.root[changed]
+        far_ones = self.rooted[changed] - block @ lost.astype(block.dtype)
+        near_ones = share[changed] * self.root[changed]
+        half = np.sqrt(e).astype(block.dtype)
+        right = np.column_stack([half * (q[changed] - far), half * (near_ones - far_ones)])
+        block *= half
+        block *= half[:, None]
+        block.flat[:: len(changed) + 1] += share[changed]
+        factor = factor_in_place(block)
+        solved = cho_solve(factor, right, check_finite=False, overwrite_b=True)
+        return half * solved[:, 0], half * solved[:, 1]
+
+
+def _inverted(system: Array) -> Array:
+    """Invert a positive definite matrix in place (potrf + potri)."""
+    factor, lower = factor_in_place(system.T)
+    (potri,) = get_lapack_funcs(("potri",), (factor,))
+    inverse, info = potri(factor, lower=lower, overwrite_c=True)
+    if info != 0:
+        raise np.linalg.LinAlgError(f"potri failed with info = {info}.")
+    strict = np.tri(len(inverse), k=-1, dtype=bool)
+    return np.ascontiguousarray(np.where(strict, inverse, inverse.T))
