@@ -32,8 +32,9 @@ threshold : float or "calibrated", default=0.0
     Bag score above which a bag is positive; "calibrated" chooses it on out-of-fold scores.
 probability : False or "sigmoid", default=False
     With "sigmoid" there is ``predict_proba``, fitted to out-of-fold scores.
-cv : int, default=5
-    Inner folds of ``threshold`` and ``probability``; they keep ``bags.groups`` together.
+cv : int, splitter or iterable of folds, default=5
+    Inner folds of ``threshold`` and ``probability``; a number of folds keeps ``bags.groups``
+    together.
 max_iter : int, default=50
     Most outer iterations.
 n_jobs : int, default=None

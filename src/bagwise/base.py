@@ -29,8 +29,9 @@ from bagwise.assumptions import AtLeastOne
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import SigmoidScale, best_threshold, folds, out_of_fold_scores
 from bagwise.segments import segment_argmax
+from bagwise.tags import BagTags, bag_tags
 
-__all__ = ["BagClassifier"]
+__all__ = ["BagClassifier", "BagInput"]
 
 Array = NDArray[Any]
 
@@ -41,69 +42,18 @@ def _gives_probabilities(estimator: BagClassifier) -> bool:
     raise AttributeError("predict_proba is there only with probability='sigmoid'.")
 
 
-class BagClassifier(ClassifierMixin, BaseEstimator):
-    """Base of all estimators: validation, labels, thresholds, probabilities, key instances."""
+def _scores_instances(estimator: BagClassifier) -> bool:
+    if bag_tags(estimator).instance_scores:
+        return True
+    raise AttributeError(f"{estimator} compares whole bags: its instances have no scores.")
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "pos_label": "no_validation",
-        "threshold": [Interval(Real, None, None, closed="neither"), StrOptions({"calibrated"})],
-        "probability": [StrOptions({"sigmoid"}), Options(bool, {False})],
-        "cv": [Interval(Integral, 2, None, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
 
-    # What an estimator adds ----------------------------------------------------------------------
+class BagInput(BaseEstimator):
+    """What classifiers and transformers of bags share: checked bags of the fitted width."""
 
-    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
-        raise NotImplementedError
-
-    def _instance_scores(self, bags: Bags) -> Array:
-        raise NotImplementedError
-
-    def _bag_scores(self, bags: Bags) -> Array:
-        """Return one column a model; by default the assumption's aggregate of instance scores."""
-        return self._assumption().bag_score(self._instance_scores(bags), bags.offsets)
-
-    def _assumption(self) -> Any:
-        return AtLeastOne()
-
-    # Fitting -------------------------------------------------------------------------------------
-
-    def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn from labelled bags.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The training bags.
-        y : array-like of shape (n_bags,)
-            One label a bag, of two classes or more.
-        sample_weight : array-like of shape (n_bags,), default=None
-            One weight a bag; it multiplies every loss of the bag.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self._validate_params()
-        bags = self._validate_bags(bags, reset=True)
-        codes, weight = self._validate_labels(bags, y, sample_weight)
-        weighted = weight * self._class_weights(codes, weight)[codes]
-        self._fit_classes(bags, codes, weighted)
-        self.threshold_ = self._offsets(float(self.threshold) if self._is_number() else 0.0)
-        if self.threshold == "calibrated" or self.probability == "sigmoid":
-            self._calibrate(bags, codes, weight, weighted)
-        return self
-
-    def _is_number(self) -> bool:
-        return not isinstance(self.threshold, str)
-
-    def _offsets(self, value: float) -> Array:
-        return np.full(1 if len(self.classes_) == 2 else len(self.classes_), value)
+    def _checked(self, bags: Any) -> Bags:
+        check_is_fitted(self)
+        return self._validate_bags(bags, reset=False)
 
     def _validate_bags(self, bags: Any, reset: bool) -> Bags:
         """Return checked bags and compare their width (and names) with those seen in fit."""
@@ -144,6 +94,81 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
                 "fit: bring the columns in the same order."
             )
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class BagClassifier(ClassifierMixin, BagInput):
+    """Base of all estimators: validation, labels, thresholds, probabilities, key instances."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "pos_label": "no_validation",
+        "threshold": [Interval(Real, None, None, closed="neither"), StrOptions({"calibrated"})],
+        "probability": [StrOptions({"sigmoid"}), Options(bool, {False})],
+        "cv": ["cv_object"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    # What an estimator adds ----------------------------------------------------------------------
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        raise NotImplementedError
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        raise NotImplementedError
+
+    def _bag_scores(self, bags: Bags) -> Array:
+        """Return one column a model; by default the assumption's aggregate of instance scores."""
+        return self._assumption().bag_score(self._instance_scores(bags), bags.offsets)
+
+    def _assumption(self) -> Any:
+        return AtLeastOne()
+
+    def __bag_tags__(self) -> BagTags:
+        """Say what this estimator can do; subclasses change it with ``dataclasses.replace``."""
+        rule = self._assumption()
+        return BagTags(bag_score=lambda scores: rule.bag_score(scores, np.array([0, len(scores)])))
+
+    # Fitting -------------------------------------------------------------------------------------
+
+    def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from labelled bags.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The training bags.
+        y : array-like of shape (n_bags,)
+            One label a bag, of two classes or more.
+        sample_weight : array-like of shape (n_bags,), default=None
+            One weight a bag; it multiplies every loss of the bag.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._validate_params()
+        bags = self._validate_bags(bags, reset=True)
+        codes, weight = self._validate_labels(bags, y, sample_weight)
+        weighted = weight * self._class_weights(codes, weight)[codes]
+        self._fit_classes(bags, codes, weighted)
+        self.threshold_ = self._offsets(float(self.threshold) if self._is_number() else 0.0)
+        if self.threshold == "calibrated" or self.probability == "sigmoid":
+            self._calibrate(bags, codes, weight, weighted)
+        return self
+
+    def _is_number(self) -> bool:
+        return not isinstance(self.threshold, str)
+
+    def _offsets(self, value: float) -> Array:
+        return np.full(1 if len(self.classes_) == 2 else len(self.classes_), value)
+
     def _validate_labels(self, bags: Bags, y: Any, sample_weight: Any) -> tuple[Array, Array]:
         if y is None:
             raise ValueError(
@@ -160,12 +185,12 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         present = np.unique(y[weight > 0])
         if len(present) < 2:
             raise ValueError(
-                f"There is only one class, {present[0]!r}: learning needs bags of at least two "
+                f"There is only one class, {present.tolist()[0]!r}: learning needs bags of at least two "
                 "classes with positive weight."
             )
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) != len(present):
-            missing = np.setdiff1d(self.classes_, present)[0]
+            missing = np.setdiff1d(self.classes_, present).tolist()[0]
             raise ValueError(f"All bags of class {missing!r} have weight zero.")
         self._check_pos_label()
         return codes, weight
@@ -188,8 +213,10 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         return compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
 
     def _calibrate(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
+        used = weight > 0  # a bag without weight is in no fold
+        splits = folds(bags, self.classes_[codes], self.cv, _seed(self.random_state), used)
+        bags, codes, weight, weighted = bags[used], codes[used], weight[used], weighted[used]
         plain = clone(self).set_params(threshold=0.0, probability=False)
-        splits = folds(bags, codes, self.cv, _seed(self.random_state))
         y = self.classes_[codes]
         scores = out_of_fold_scores(plain, bags, y, weight, splits, self.n_jobs)
         scores = self._towards_positive(scores.reshape(len(bags), -1))
@@ -265,6 +292,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
             return both if self._positive_code() == 1 else both[:, ::-1]
         return positive / positive.sum(axis=1, keepdims=True)
 
+    @available_if(_scores_instances)
     def instance_decision_function(self, bags: Any) -> Array:
         """Score every instance.
 
@@ -280,6 +308,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._user_scores(self._instance_scores(self._checked(bags)))
 
+    @available_if(_scores_instances)
     def predict_instances(self, bags: Any) -> Array:
         """Predict the class of every instance.
 
@@ -295,6 +324,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._labels(self.instance_decision_function(bags))
 
+    @available_if(_scores_instances)
     def key_instances(self, bags: Any) -> Array:
         """Point at the instance most responsible for each bag's score.
 
@@ -315,10 +345,6 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
             return keys[:, 0]
         return keys[np.arange(len(bags)), self._thresholded(bags).argmax(axis=1)]
 
-    def _checked(self, bags: Any) -> Bags:
-        check_is_fitted(self)
-        return self._validate_bags(bags, reset=False)
-
     def _thresholded(self, bags: Bags) -> Array:
         return self._bag_scores(bags) - self.threshold_
 
@@ -332,11 +358,6 @@ class BagClassifier(ClassifierMixin, BaseEstimator):
     def _labels(self, scores: Array) -> Array:
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _seed(random_state: Any) -> Any:
@@ -356,6 +377,8 @@ def _check_weight(bags: Bags, sample_weight: Any) -> Array:
         raise ValueError(
             f"sample_weight.shape == {weight.shape}{hint}, expected {(len(bags),)}: one a bag."
         )
+    if not np.any(weight):
+        raise ValueError("Sample weights must contain at least one non-zero number.")
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
         i = bad[0]

@@ -7,6 +7,7 @@ score. Folds are stratified by class and never split a group of ``bags.groups``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from bagwise.bags import Bags
 
@@ -24,7 +25,7 @@ __all__ = ["SigmoidScale", "best_threshold", "folds", "out_of_fold_scores"]
 Array = NDArray[Any]
 
 
-def folds(bags: Bags, codes: Array, n_splits: int, random_state: Any) -> list[tuple[Array, Array]]:
+def folds(bags: Bags, codes: Array, cv: Any, random_state: Any) -> list[tuple[Array, Array]]:
     """Return stratified folds of the bags that keep groups together.
 
     Parameters
@@ -33,8 +34,8 @@ def folds(bags: Bags, codes: Array, n_splits: int, random_state: Any) -> list[tu
         The training bags.
     codes : ndarray of int of shape (n_bags,)
         Class numbers.
-    n_splits : int
-        Number of folds.
+    cv : int, splitter of scikit-learn, or iterable of (train, test) bag numbers
+        Number of folds, or the folds themselves.
     random_state : int, RandomState or None
         Seed of the shuffle.
 
@@ -43,6 +44,9 @@ def folds(bags: Bags, codes: Array, n_splits: int, random_state: Any) -> list[tu
     list of (ndarray, ndarray)
         Train and test bag numbers.
     """
+    if not isinstance(cv, Integral):
+        return list(check_cv(cv, codes, classifier=True).split(codes, codes, bags.groups))
+    n_splits = int(cv)
     unit = np.arange(len(bags)) if bags.groups is None else bags.groups
     for code in np.unique(codes):
         members = len(np.unique(unit[codes == code]))

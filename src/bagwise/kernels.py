@@ -146,7 +146,7 @@ def squared_distances(A: Any, B: Any = None) -> Array:
 
 def _centred(A: Any, B: Any) -> tuple[Any, Any]:
     # Distances do not see a shift; without it float32 loses the digits to large norms.
-    if sp.issparse(A):
+    if sp.issparse(A) or sp.issparse(B):
         return A, B
     A = np.asarray(A, dtype=np.float32 if A.dtype == np.float16 else None)
     same = B is A or (B.shape == A.shape and np.shares_memory(A, B))

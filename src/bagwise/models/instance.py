@@ -15,8 +15,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from bagwise._docs import described
 from bagwise.assumptions import AtLeastOne, AtLeastRatio
-from bagwise.models.rows import BinaryFit, RowsClassifier, Task
-from bagwise.solvers import solve
+from bagwise.models.rows import RowsClassifier
 
 __all__ = ["InstanceSVC"]
 
@@ -95,10 +94,3 @@ class InstanceSVC(RowsClassifier):
 
     def _assumption(self) -> Any:
         return AtLeastOne() if self.vote == "any" else AtLeastRatio(0.5)
-
-    def _fit_binary(self, task: Task) -> BinaryFit:
-        p = 1.0 * task.in_positive
-        solution = solve(task.problem(p, rest_is_negative=False))
-        record = {"objective": solution.objective, "gap": solution.gap}
-        self._report(record)
-        return BinaryFit(solution, p, [record], True)

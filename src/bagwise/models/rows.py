@@ -1,7 +1,8 @@
 """The common ground of the methods that weigh instances: one design, one two-sided problem a class.
 
 `RowsClassifier` builds the design once, shares it between the classes (one-vs-rest), and turns
-solutions into fitted attributes. A method adds ``_fit_binary(task)``.
+solutions into fitted attributes. A method adds ``_fit_binary(task)``; as it stands, every row takes
+the label of its bag.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from bagwise.kernels import gram_matrix
 from bagwise.losses import get_loss
 from bagwise.problems import Problem
 from bagwise.segments import expand
-from bagwise.solvers import Solution
+from bagwise.solvers import Solution, solve
 
 __all__ = ["BinaryFit", "RowsClassifier", "Task"]
 
@@ -154,7 +155,12 @@ class RowsClassifier(BagClassifier):
         self.verbose = verbose
 
     def _fit_binary(self, task: Task) -> BinaryFit:
-        raise NotImplementedError
+        """Solve one problem in which every row takes its bag's label."""
+        p = 1.0 * task.in_positive
+        solution = solve(task.problem(p, rest_is_negative=False))
+        record = {"objective": solution.objective, "gap": solution.gap}
+        self._report(record)
+        return BinaryFit(solution, p, [record], True)
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         row_weight = self.C * expand(weight, bags.offsets)
