@@ -17,13 +17,13 @@ ROOT = Path(bagwise.__file__).parent
 # From the ground up. A module imports its own layer and the ones above it in this list.
 LAYERS = [
     {"bags", "segments", "_checks", "_factorize", "_forms"},
-    {"losses", "kernels", "graphs", "assumptions"},
-    {"designs", "problems", "oracles"},
+    {"losses", "kernels", "graphs", "assumptions", "cardinality"},
+    {"designs", "problems", "oracles", "oracles_markov"},
     {"solvers"},
     {"procedures"},
     {"base", "tags", "preprocessing", "crossfit"},
     {"models"},
-    {"model_selection", "metrics", "datasets", "io"},
+    {"model_selection", "metrics", "datasets", "io", "papers"},
     {"plot", "benchmark", "testing"},
     {"__init__"},
     {"cli", "__main__"},

@@ -1,0 +1,194 @@
+"""Exact inference over flat scores and offsets: `CountInference` and what it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagwise.cardinality.potentials import AtLeastPotential, CountPotential
+
+__all__ = ["BestLabelings", "CountInference"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class BestLabelings:
+    """The best labeling of every bag, if the bag is negative (side 0) and if positive (side 1).
+
+    All arrays have shape (n_models, 2, n_bags).
+
+    Attributes
+    ----------
+    value : ndarray
+        max over labelings of the sum of positive instances' scores plus the potential.
+    count : ndarray of int
+        Number of positive instances in the maximiser.
+    cut, quota : ndarray
+        Which ones they are: scores above the cut, and the first ``quota`` of those equal to it.
+    """
+
+    value: Array
+    count: Array
+    cut: Array
+    quota: Array
+
+
+class CountInference:
+    """The inference problems of one set of bags under one potential (Eqs. 18-21).
+
+    Parameters
+    ----------
+    potential : CountPotential
+        What is known of the counts.
+    offsets : ndarray of int of shape (n_bags + 1,)
+        Where each bag starts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.cardinality import AtLeastPotential, CountInference
+    >>> inference = CountInference(AtLeastPotential(rho=0.5), np.array([0, 4]))
+    >>> best = inference.best(np.array([[3.0, -1.0, -2.0, -4.0]]), np.zeros((1, 2)))
+    >>> best.value[0, :, 0], best.count[0, :, 0]
+    (array([3., 2.]), array([1, 2]))
+    """
+
+    def __init__(self, potential: CountPotential, offsets: Array) -> None:
+        self.potential = potential
+        self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
+        self.n_bags = len(offsets) - 1
+        self.closed_form = isinstance(potential, AtLeastPotential)
+        if isinstance(potential, AtLeastPotential):
+            self.least = potential.least(self.offsets)
+        else:
+            self.start, self.table, self.bins = flat_tables(potential, np.diff(self.offsets))
+
+    def best(self, scores: Array, weights: Array) -> BestLabelings:
+        """Return the best labelings.
+
+        Parameters
+        ----------
+        scores : ndarray of float64 of shape (n_models, n_instances)
+            What an instance adds when it is positive.
+        weights : ndarray of shape (n_models, n_weights)
+            The learned weights of the potential.
+
+        Returns
+        -------
+        BestLabelings
+            Values and maximisers for both labels of the bag.
+        """
+        from bagwise.cardinality import kernels
+
+        shape = (len(scores), 2, self.n_bags)
+        found = (np.empty(shape), np.empty(shape, np.int64), np.empty(shape), np.empty(shape, int))
+        if self.closed_form and np.all(self.least == 1):
+            kernels.at_least_one(scores, self.offsets, weights, *found)
+        elif self.closed_form:
+            rising = self._large_bags_sorted(scores, kernels.INSERTION)
+            kernels.at_least(rising, self.offsets, self.least, weights, *found)
+        else:
+            rising = self._large_bags_sorted(scores, kernels.INSERTION)
+            tables = (self.start, self.table, self.bins)
+            kernels.by_table(rising, self.offsets, *tables, weights, *found)
+        return BestLabelings(*found)
+
+    def _large_bags_sorted(self, scores: Array, small: int) -> Array:
+        rising = scores.copy()
+        large = np.flatnonzero(np.diff(self.offsets) > small)
+        for begin, end in zip(self.offsets[large], self.offsets[large + 1], strict=True):
+            rising[:, begin:end].sort(axis=1)
+        return rising
+
+    def positives(self, scores: Array, best: BestLabelings, amount: Array) -> Array:
+        """Sum ``amount`` over the positives of the labelings.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_models, n_instances)
+            The scores that ``best`` came from.
+        best : BestLabelings
+            The labelings.
+        amount : ndarray of shape (n_models, 2, n_bags)
+            What a positive instance of each bag and side receives.
+
+        Returns
+        -------
+        ndarray of shape (n_models, n_instances)
+            The sum over the two sides: the derivative of sum(amount * value) in the scores.
+        """
+        from bagwise.cardinality import kernels
+
+        out = np.zeros(scores.shape)
+        kernels.mark(scores, self.offsets, best.cut, best.quota, amount, out)
+        return out
+
+    def bin_sums(self, best: BestLabelings, amount: Array) -> Array:
+        """Return the derivative of sum(amount * value) in the learned weights.
+
+        Parameters
+        ----------
+        best : BestLabelings
+            The labelings.
+        amount : ndarray of shape (n_models, 2, n_bags)
+            Weight of each bag and side.
+
+        Returns
+        -------
+        ndarray of shape (n_models, n_weights)
+            Sums over the bags whose count falls into each bin.
+        """
+        if self.closed_form:
+            return amount.sum(axis=2)
+        entry = self.start + best.count  # (n_models, 2, n_bags)
+        bins = self.bins[np.array([[0], [1]]), entry]
+        sums = np.zeros((len(amount), self.potential.n_weights + 1))  # the last one is "no bin"
+        for model, row in enumerate(sums):
+            np.add.at(row, bins[model], amount[model])
+        return sums[:, :-1]
+
+
+def flat_tables(potential: CountPotential, sizes: Array) -> tuple[Array, Array, Array]:
+    """Lay the tables of all occurring sizes side by side; return each bag's start, tables, bins."""
+    distinct, which = np.unique(sizes, return_inverse=True)
+    tables = [_checked_table(potential, int(size)) for size in distinct]
+    bins = [_checked_bins(potential, int(size)) for size in distinct]
+    start = np.concatenate([[0], np.cumsum(distinct + 1)[:-1]])
+    return start[which], np.hstack(tables), np.hstack(bins)
+
+
+def _checked_table(potential: CountPotential, size: int) -> Array:
+    table = np.asarray(potential.table(size), dtype=np.float64)
+    name = f"{type(potential).__name__}.table({size})"
+    if table.shape != (2, size + 1):
+        raise ValueError(
+            f"{name} has shape {table.shape}, expected (2, {size + 1}): one row for negative and "
+            "one for positive bags, one column for each count from 0 on."
+        )
+    bad = np.argwhere(np.isnan(table) | (table == np.inf))
+    if len(bad):
+        side, count = bad[0]
+        raise ValueError(
+            f"{name} is {table[side, count]} at row {side}, count {count}: use finite numbers, or "
+            "-inf for a count that cannot be."
+        )
+    for side, label in enumerate(("negative", "positive")):
+        if np.all(np.isneginf(table[side])):
+            raise ValueError(f"{name} forbids every count of a {label} bag: allow at least one.")
+    return table
+
+
+def _checked_bins(potential: CountPotential, size: int) -> Array:
+    bins = np.asarray(potential.bins(size))
+    name = f"{type(potential).__name__}.bins({size})"
+    if bins.shape != (2, size + 1) or bins.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integers in shape (2, {size + 1}).")
+    if bins.min() < -1 or bins.max() >= potential.n_weights:
+        raise ValueError(
+            f"{name} must lie between -1 (no weight) and n_weights - 1 = {potential.n_weights - 1}."
+        )
+    return bins.astype(np.int64)

@@ -1,0 +1,204 @@
+"""The risk of a cardinality Markov network and its convex majoriser (Hajimirsadeghi & Mori 2017).
+
+A network scores a bag's label Y together with its best instance labels: F(-1) and F(+1) for two
+classes (one model), F_l(-1) and F_l(+1) for each of L > 2 classes. The score of class l is then
+T_l = F_l(+1) + sum_{j != l} F_j(-1) (Eq. 5), and the risk (Eq. 22) is
+
+    R(w) = sum_n weight_n [ max_l (1[l != Y_n] + T_l) - T_{Y_n} ],
+
+for two classes the hinge max(0, 1 - Y D) of D = F(+1) - F(-1). Both terms are convex; replacing
+the second by its tangent at a point gives a convex function above R that touches it there.
+
+All parts of R see w through linear scores z = Zw (instances, potential weights, bag features), so
+an oracle offers ``forward`` (Zw), ``evaluate`` (value and derivative in z) and ``backward`` (Z'r):
+a line search then costs no pass over the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagwise.cardinality import BestLabelings, CountInference
+from bagwise.designs import LinearDesign
+
+__all__ = ["FrozenMarkovRisk", "MarkovRisk", "MarkovScores"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class MarkovScores:
+    """The linear scores of all models: z cut into its three parts.
+
+    Attributes
+    ----------
+    instances : ndarray of shape (n_models, n_instances)
+        w_I.x of every instance.
+    potential : ndarray of shape (n_models, n_weights)
+        The weights of the count potential.
+    bags : ndarray of shape (n_models, n_bags)
+        w_B.X of every bag.
+    """
+
+    instances: Array
+    potential: Array
+    bags: Array
+
+
+class MarkovRisk:
+    """The non-convex risk R(w).
+
+    Parameters
+    ----------
+    design : LinearDesign
+        The instances.
+    inference : CountInference
+        The bags and their count potential.
+    bag_features : ndarray of shape (n_bags, n_bag_features)
+        Features of whole bags; no columns where there are none.
+    codes : ndarray of int of shape (n_bags,)
+        Class numbers.
+    n_classes : int
+        Number of classes; two share one model.
+    weight : ndarray of shape (n_bags,)
+        One weight a bag.
+    """
+
+    def __init__(
+        self,
+        design: LinearDesign,
+        inference: CountInference,
+        bag_features: Array,
+        codes: Array,
+        n_classes: int,
+        weight: Array,
+    ) -> None:
+        self.design, self.inference, self.bag_features = design, inference, bag_features
+        self.codes, self.n_classes, self.weight = codes, n_classes, weight
+        self.n_models = 1 if n_classes == 2 else n_classes
+        self.widths = (design.n_coef, inference.potential.n_weights, bag_features.shape[1])
+        self.n_coef = self.n_models * sum(self.widths)
+        self._bag_numbers = np.arange(len(codes))
+
+    # The linear part -----------------------------------------------------------------------------
+
+    def split(self, w: Array) -> list[Array]:
+        """Return (w_I, w_C, w_B), each with one row a model."""
+        return np.split(w.reshape(self.n_models, -1), np.cumsum(self.widths)[:-1], axis=1)
+
+    def forward(self, w: Array) -> Array:
+        """Return z = Zw as one flat vector: one pass over the instances."""
+        instance, potential, bag = self.split(w)
+        scores = [self.design @ row for row in instance]
+        return np.concatenate([*scores, potential.ravel(), (bag @ self.bag_features.T).ravel()])
+
+    def backward(self, r: Array) -> Array:
+        """Return Z'r: one pass over the instances."""
+        part = self.parts(r)
+        instance = np.stack([self.design.adjoint(row) for row in part.instances])
+        return np.hstack([instance, part.potential, part.bags @ self.bag_features]).ravel()
+
+    def parts(self, z: Array) -> MarkovScores:
+        """Cut a flat vector into its parts (views)."""
+        L, (_, q, _) = self.n_models, self.widths
+        ends = np.cumsum([L * self.design.n_rows, L * q])
+        instances, potential, bags = np.split(z, ends)
+        return MarkovScores(
+            instances.reshape(L, -1), potential.reshape(L, -1), bags.reshape(L, len(self.codes))
+        )
+
+    # The risk ------------------------------------------------------------------------------------
+
+    def labelings(self, z: Array) -> tuple[BestLabelings, Array]:
+        """Return the best labelings and T, shape (n_classes, n_bags)."""
+        part = self.parts(z)
+        best = self.inference.best(part.instances, part.potential)
+        negative, positive = best.value[:, 0], best.value[:, 1] + part.bags
+        if self.n_models == 1:
+            return best, np.stack([negative[0], positive[0]])
+        return best, positive - negative + negative.sum(axis=0)
+
+    def evaluate(self, z: Array) -> tuple[float, Array]:
+        """Return R and a subgradient in z."""
+        best, total = self.labelings(z)
+        worst, margin = self._augmented(total)
+        value = float(self.weight @ (margin - total[self.codes, self._bag_numbers]))
+        amount = self._amounts(worst) - self._amounts(self.codes)
+        return value, self._pull(z, best, amount)
+
+    def evaluate_augmented(self, z: Array) -> tuple[float, Array]:
+        """Return the first, convex term sum_n weight_n max_l (1[l != Y] + T_l)."""
+        best, total = self.labelings(z)
+        worst, margin = self._augmented(total)
+        return float(self.weight @ margin), self._pull(z, best, self._amounts(worst))
+
+    def evaluate_truth(self, z: Array) -> tuple[float, Array]:
+        """Return the second term sum_n weight_n T_{Y_n}, convex as well."""
+        best, total = self.labelings(z)
+        value = float(self.weight @ total[self.codes, self._bag_numbers])
+        return value, self._pull(z, best, self._amounts(self.codes))
+
+    def _augmented(self, total: Array) -> tuple[Array, Array]:
+        """Return the class of largest loss-augmented score (Eq. 24), ties to the truth."""
+        others = total + 1.0
+        others[self.codes, self._bag_numbers] = total[self.codes, self._bag_numbers]
+        worst = others.argmax(axis=0)
+        margin = others[worst, self._bag_numbers]
+        tied = others[self.codes, self._bag_numbers] == margin
+        return np.where(tied, self.codes, worst), margin
+
+    def _amounts(self, label: Array) -> Array:
+        """Return the derivative of sum_n weight_n T_{label_n} in F, (n_models, 2, n_bags)."""
+        amount = np.zeros((self.n_models, 2, len(label)))
+        if self.n_models == 1:
+            amount[0, label, self._bag_numbers] = self.weight
+            return amount
+        amount[:, 0] = self.weight
+        amount[label, 0, self._bag_numbers] = 0.0
+        amount[label, 1, self._bag_numbers] = self.weight
+        return amount
+
+    def _pull(self, z: Array, best: BestLabelings, amount: Array) -> Array:
+        instances = self.inference.positives(self.parts(z).instances, best, amount)
+        potential = self.inference.bin_sums(best, amount)
+        return np.concatenate([instances.ravel(), potential.ravel(), amount[:, 1].ravel()])
+
+    def frozen(self, z: Array) -> FrozenMarkovRisk:
+        """Return the convex majoriser that touches R at z."""
+        return FrozenMarkovRisk(self, *self.tangent(z))
+
+    def tangent(self, z: Array) -> tuple[Array, float]:
+        """Return slope and height of the tangent of sum_n weight_n T_{Y_n} at z."""
+        value, slope = self.evaluate_truth(z)
+        return slope, value - float(slope @ z)
+
+
+@dataclass(frozen=True)
+class FrozenMarkovRisk:
+    """max_l (1[l != Y] + T_l) - tangent of T_Y: convex, and nowhere below the risk."""
+
+    risk: MarkovRisk
+    slope: Array
+    height: float
+
+    @property
+    def n_coef(self) -> int:
+        """Length of w."""
+        return self.risk.n_coef
+
+    def forward(self, w: Array) -> Array:
+        """Return z = Zw."""
+        return self.risk.forward(w)
+
+    def backward(self, r: Array) -> Array:
+        """Return Z'r."""
+        return self.risk.backward(r)
+
+    def evaluate(self, z: Array) -> tuple[float, Array]:
+        """Return the value and a subgradient in z."""
+        value, r = self.risk.evaluate_augmented(z)
+        return value - float(self.slope @ z) - self.height, r - self.slope
