@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from bagwise.models import InstanceSVC, LabelSVC, WitnessSVC
+from bagwise.models import InstanceSVC, LabelSVC, SemiProximalSVC, WitnessSVC
 
 __all__ = ["estimators", "expected_failed_checks"]
 
@@ -36,6 +36,8 @@ LISTED = [
     Listed(partial(LabelSVC, kernel="linear", loss="hinge"), sklearn=False),
     Listed(WitnessSVC),
     Listed(partial(WitnessSVC, kernel="poly", coef0=1.0, start="instances"), sklearn=False),
+    Listed(SemiProximalSVC),
+    Listed(partial(SemiProximalSVC, kernel="rbf"), sklearn=False),
 ]
 
 

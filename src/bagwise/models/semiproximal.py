@@ -1,0 +1,191 @@
+"""mi-SPSVM (Avolio & Fuduli 2021): proximal to the positives, a margin to the negatives.
+
+`SemiProximalSVC` keeps a set J+ of instances that count as positive, all instances of positive
+bags at first, and solves for z = (w, b) with f_k = w.x_k + b
+
+    min_z 1/2|w|^2 + 1/2 b^2 + C/2 sum_{k in J+} (1 - f_k)^2 + C sum_{k in J-} max(0, 1 + f_k)  (3)
+
+Steps 2-4: the witness of a positive bag is its highest score in J+; every other member of J+ with
+f_k <= -1 moves to J- for good, and (3) is solved again. A move takes C/2 (1 - f_k)^2 >= 2C away and
+costs nothing, so the objective falls by at least 2C a move and the loop ends.
+
+Departures: the intercept is b = -gamma of the print; kernels (through k + 1, as b is penalised);
+weights of bags multiply their losses. ``relabel=False`` stops after Step 1: on the usual data sets
+Steps 2-4 change little, which only a control can show.
+
+Reference: M. Avolio, A. Fuduli, "A semiproximal support vector machine approach for binary multiple
+instance learning", IEEE Transactions on Neural Networks and Learning Systems 32 (8), 2021.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bagwise._docs import described
+from bagwise.assumptions import ExactlyOne
+from bagwise.bags import Bags
+from bagwise.losses import Hinge
+from bagwise.models.rows import BinaryFit, RowsClassifier, Task
+from bagwise.procedures import alternate
+from bagwise.solvers import Solution
+from bagwise.solvers.semiproximal import semiproximal
+from bagwise.tags import BagTags
+
+__all__ = ["SemiProximalSVC"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _RelabelledFit(BinaryFit):
+    moved: list[Array]
+
+
+@dataclass
+class _Relabelling:
+    """Steps 2 and 3: J+ only shrinks, so it is remembered from call to call."""
+
+    task: Task
+    moved: list[Array] = field(default_factory=list)  # rows moved in each round
+
+    def __post_init__(self) -> None:
+        self.kept = self.task.in_positive.copy()
+
+    def __call__(self, scores: Array) -> Array:
+        task, rows = self.task, self.task.positive_rows
+        among_kept = np.where(self.kept, scores, -np.inf)[rows]
+        witness = task.spread(ExactlyOne().map(among_kept, task.positive_offsets)) > 0
+        leaving = self.kept & ~witness & (scores <= -1)
+        if leaving.any():
+            self.moved.append(np.flatnonzero(leaving))
+            self.kept = self.kept & ~leaving
+        return 1.0 * self.kept
+
+
+@described
+class SemiProximalSVC(RowsClassifier):
+    """Pull the instances of positive bags to one hyperplane, push the negatives off (mi-SPSVM).
+
+    A squared loss around +1 for the instances that count as positive and a hinge for the
+    negatives; instances of positive bags far on the negative side are relabelled, one witness a bag
+    stays. The intercept is penalised like a weight.
+
+    Parameters
+    ----------
+    relabel : bool, default=True
+        Whether instances of positive bags may become negative (Steps 2-4 of the paper).
+    C : float, default=1.0
+        Weight of the losses under 1/2|(w, b)|^2.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable, default="linear"
+        Kernel between instances. A callable takes two matrices. With "precomputed" the columns of
+        the instances are kernel values with the instances numbered by ``instance_ids``.
+    gamma : {"median", "scale"} or float, default="median"
+        Width of the rbf kernel, exp(-gamma d^2): 1 / (2 median distance^2), or as in scikit-learn.
+    degree : int, default=3
+        Degree of the poly kernel.
+    coef0 : float, default=0.0
+        Constant of the poly kernel.
+    %(bag_parameters)s
+
+    Attributes
+    ----------
+    %(rows_attributes)s
+    moved_ : list of ndarray of int
+        Row numbers of the training instances relabelled after each round (a list of these a class
+        for three classes or more).
+
+    See Also
+    --------
+    LabelSVC : Labels may move both ways, and both sides have the same loss.
+
+    References
+    ----------
+    .. [1] M. Avolio, A. Fuduli, "A semiproximal support vector machine approach for binary
+       multiple instance learning", IEEE Transactions on Neural Networks and Learning Systems
+       32 (8), 2021.
+
+    Examples
+    --------
+    >>> from bagwise import SemiProximalSVC
+    >>> bags = [[[-4.0], [3.0]], [[-2.0]], [[2.9], [2.5], [2.8]], [[-2.2], [-2.1], [-2.3]]]
+    >>> model = SemiProximalSVC(C=10).fit(bags, [1, 0, 1, 0])
+    >>> model.predict(bags)
+    array([1, 0, 1, 0])
+    >>> model.moved_
+    [array([0])]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **{k: v for k, v in RowsClassifier._parameter_constraints.items() if k != "loss"},
+        "relabel": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        relabel=True,
+        *,
+        C=1.0,
+        kernel="linear",
+        gamma="median",
+        degree=3,
+        coef0=0.0,
+        class_weight=None,
+        pos_label=None,
+        threshold=0.0,
+        probability=False,
+        cv=5,
+        max_iter=50,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.relabel = relabel
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.pos_label = pos_label
+        self.threshold = threshold
+        self.probability = probability
+        self.cv = cv
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __bag_tags__(self) -> BagTags:
+        """Say what this estimator can do: everything, to the usual precision."""
+        return BagTags()
+
+    def _loss(self) -> Any:
+        return Hinge()  # of the negatives
+
+    def _fit_binary(self, task: Task) -> BinaryFit:
+        relabelling = _Relabelling(task)
+        start = 1.0 * task.in_positive
+
+        def solve(p: Array, last: Solution | None) -> Solution:
+            # Multipliers go on from where they were; that of an instance just moved starts at 0.
+            multipliers = None if last is None else np.maximum(-last.dual, 0.0)
+            return semiproximal(task.design, p > 0, task.weight, multipliers)
+
+        run = alternate(
+            solve,
+            relabelling if self.relabel else lambda scores: start,
+            start,
+            max_iter=self.max_iter,
+            callback=self._report,
+        )
+        moved = relabelling.moved[: len(run.history) - 1]
+        return _RelabelledFit(run.solution, run.assignment, run.history, run.converged, moved)
+
+    def _keep(self, bags: Bags, fits: list[Any]) -> None:
+        super()._keep(bags, fits)
+        moved = [fit.moved for fit in fits]
+        self.moved_ = moved if len(moved) > 1 else moved[0]

@@ -1,0 +1,203 @@
+"""Ridge on the positives, hinge on the negatives, intercept penalised (Avolio & Fuduli 2021).
+
+    P(z) = 1/2|z|^2 + 1/2 sum_{k in +} W_k (1 - f_k)^2 + sum_{j in -} W_j max(0, 1 + f_j),
+
+with z = (w, b) and f = Phi w + b. Given the multipliers 0 <= lambda_j <= W_j of the negatives, z is
+the ridge regression P z = A'W 1 - B'lambda, P = I + A'WA, where A and B are the positive and the
+negative rows with a constant 1. What is left is a box problem in lambda alone:
+
+    max_lambda  sum lambda - 1/2 |c - B~'lambda|^2,   B~ = B L^-T, c = L^-1 A'W 1, P = L L',
+
+solved by coordinate descent on the whitened rows B~ (features), or on their products
+B P^-1 B' = K_BB - K_BA S (I + S K_AA S)^-1 S K_AB, S = W^1/2 (kernels, and more features than
+rows). One factorisation a problem. Descent on both blocks at once would stall: the ridge block is
+eliminated exactly.
+
+For any beta = (beta+, -lambda), D = -1/2|A'beta+ - B'lambda|^2 + sum (beta+ - beta+^2 / 2W) +
+sum lambda bounds P from below; beta+ = W (1 - f) makes it the certificate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve, solve_triangular
+
+from bagwise.designs import Design, Gram, Point
+from bagwise.designs.ridge import factor_in_place
+from bagwise.kernels import check_memory
+from bagwise.solvers.dual_cd import descend_gram, descend_rows
+from bagwise.solvers.solution import Solution
+
+__all__ = ["semiproximal"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _Split:
+    """The rows by side, those without weight left out."""
+
+    positive: Array  # row numbers
+    negative: Array
+    weight: Array  # W of all rows
+
+    @classmethod
+    def of(cls, positive: Array, weight: Array) -> _Split:
+        used = weight > 0
+        return cls(np.flatnonzero(positive & used), np.flatnonzero(~positive & used), weight)
+
+
+def semiproximal(
+    design: Design,
+    positive: Array,
+    weight: Array,
+    start: Array | None = None,
+    *,
+    tol: float = 1e-9,
+    max_passes: int = 20_000,
+) -> Solution:
+    """Solve the problem.
+
+    Parameters
+    ----------
+    design : Design
+        All rows.
+    positive : ndarray of bool of shape (n_rows,)
+        Which rows are pulled to 1; the others are pushed below -1.
+    weight : ndarray of shape (n_rows,)
+        W, with C inside.
+    start : ndarray of shape (n_rows,), default=None
+        Multipliers of the negatives to start from, 0 on other rows.
+    tol : float, default=1e-9
+        Largest projected gradient at which to stop.
+    max_passes : int, default=20_000
+        Most passes over the negatives.
+
+    Returns
+    -------
+    Solution
+        ``dual`` is beta, ``residual`` is |z - (A'beta+ - B'lambda)|.
+    """
+    split = _Split.of(positive, weight)
+    multipliers = np.zeros(design.n_rows) if start is None else start.copy()
+    multipliers[split.positive] = 0.0
+    through_features = not isinstance(design, Gram) and design.n_coef < design.n_rows
+    descend = _by_features if through_features else _by_products
+    point, n_passes, converged = descend(design, split, multipliers, tol, max_passes)
+    return _certify(design, split, point, multipliers, n_passes, converged)
+
+
+def _by_features(
+    design: Any, split: _Split, multipliers: Array, tol: float, max_passes: int
+) -> tuple[Point, int, bool]:
+    on_positives = np.zeros(design.n_rows)
+    on_positives[split.positive] = split.weight[split.positive]
+    total = np.append(design.adjoint(on_positives), on_positives.sum())  # A'W 1
+    system = np.empty((design.n_coef + 1, design.n_coef + 1))
+    system[:-1, :-1] = design.weighted_gram(on_positives)
+    system[-1], system[:, -1] = total, total
+    system.flat[:: len(system) + 1] += 1
+    factor, _ = factor_in_place(system)
+    rows = _with_constant(design.matrix(split.negative))
+    whitened = solve_triangular(factor, rows.T, lower=True, check_finite=False).T
+    inner = np.zeros(len(total) + 1)  # the descent keeps a place for a bias
+    lambdas = multipliers[split.negative]
+    inner[:-1] = solve_triangular(factor, total, lower=True) - lambdas @ whitened
+    n_passes, converged = descend_rows(
+        sp.csr_array(whitened),
+        np.full(len(lambdas), -1.0),
+        split.weight[split.negative],
+        lambdas,
+        inner,
+        0.0,
+        tol=tol,
+        max_passes=max_passes,
+    )
+    multipliers[split.negative] = lambdas
+    inner[:-1] = solve_triangular(factor, total, lower=True) - lambdas @ whitened
+    z = solve_triangular(factor, inner[:-1], lower=True, trans="T")
+    return Point(z[:-1], float(z[-1]), design @ z[:-1]), n_passes, converged
+
+
+def _by_products(
+    design: Design, split: _Split, multipliers: Array, tol: float, max_passes: int
+) -> tuple[Point, int, bool]:
+    K = _products(design)
+    up, down = split.positive, split.negative
+    root = np.sqrt(split.weight[up])
+    across = K[np.ix_(up, down)] + 1.0
+    system = (K[np.ix_(up, up)] + 1.0) * root * root[:, None]
+    system.flat[:: len(up) + 1] += 1
+    factor = factor_in_place(system)
+    half = solve_triangular(factor[0], root[:, None] * across, lower=True, check_finite=False)
+    Q = K[np.ix_(down, down)] + 1.0 - half.T @ half
+    pull = half.T @ solve_triangular(factor[0], root, lower=True, check_finite=False)
+    lambdas = multipliers[down]
+    gradient = Q @ lambdas - 1.0 - pull
+    upper = split.weight[down]
+    n_passes, converged = descend_gram(
+        np.ascontiguousarray(Q), lambdas, gradient, upper, tol=tol, max_passes=max_passes
+    )
+    multipliers[down] = lambdas
+    beta = np.zeros(design.n_rows)
+    beta[up] = root * cho_solve(factor, root * (1 + across @ lambdas), check_finite=False)
+    beta[down] = -lambdas
+    coef = design.T @ beta
+    return Point(coef, float(beta.sum()), design @ coef), n_passes, converged
+
+
+def _products(design: Any) -> Array:
+    if isinstance(design, Gram):
+        return design.K.astype(np.float64, copy=False)
+    check_memory(design.n_rows, 8)
+    rows = design.matrix(np.arange(design.n_rows))
+    products = rows @ rows.T
+    return np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)
+
+
+def _with_constant(rows: Any) -> Array:
+    dense = rows.toarray() if sp.issparse(rows) else rows
+    return np.column_stack([dense, np.ones(len(dense))]).astype(np.float64, copy=False)
+
+
+def _certify(
+    design: Design,
+    split: _Split,
+    point: Point,
+    multipliers: Array,
+    n_passes: int,
+    converged: bool,
+) -> Solution:
+    up, down = split.positive, split.negative
+    scores = point.scores + point.intercept
+    weight, lambdas = split.weight[up], multipliers[down]
+    beta = np.zeros(design.n_rows)
+    beta[up] = weight * (1 - scores[up])
+    beta[down] = -lambdas
+    loss = 0.5 * weight @ (1 - scores[up]) ** 2
+    loss += split.weight[down] @ np.maximum(0.0, 1 + scores[down])
+    objective = 0.5 * _norm(design, point.coef, point.intercept, point.scores) + loss
+    coef = design.T @ beta
+    bound = beta[up].sum() - 0.5 * (beta[up] ** 2 / weight).sum() + lambdas.sum()
+    bound -= 0.5 * _norm(design, coef, beta.sum())
+    away = _norm(design, point.coef - coef, point.intercept - beta.sum())
+    return Solution(
+        coef=point.coef,
+        intercept=point.intercept,
+        scores=scores,
+        dual=beta,
+        objective=float(objective),
+        gap=float(max(objective - bound, 0.0)),
+        residual=float(np.sqrt(max(away, 0.0))),
+        n_iter=n_passes,
+        converged=converged,
+    )
+
+
+def _norm(design: Design, coef: Array, intercept: float, scores: Array | None = None) -> float:
+    return design.squared_norm(coef, scores) + intercept**2

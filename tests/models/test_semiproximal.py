@@ -1,0 +1,115 @@
+"""mi-SPSVM: relabelling falls and ends, and the control does not relabel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+from bagwise import Bags, SemiProximalSVC
+from bagwise.designs import matrix_design
+from bagwise.solvers.semiproximal import semiproximal
+
+
+def planted(seed, n_bags=20, far=4.0):
+    """Most instances of positive bags lie around +2, the rest among the negatives around -2."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n_bags) % 2
+    arrays = []
+    for label in y:
+        rows = rng.normal(-far / 2, 0.7, size=(rng.integers(2, 6), 3))
+        if label:
+            rows[np.append(True, rng.random(len(rows) - 1) < 0.7)] += far
+        arrays.append(rows)
+    return Bags.from_list(arrays), y
+
+
+def by_hand(bags, y, C):
+    """Run Steps 0-4 as printed, one bag at a time."""
+    kept = np.repeat(y == 1, bags.sizes)
+    objectives = []
+    while True:
+        solution = semiproximal(matrix_design(bags.X), kept, np.full(bags.n_instances, C))
+        objectives.append(solution.objective)
+        leaving = []
+        for i in np.flatnonzero(y == 1):
+            rows = [k for k in range(bags.offsets[i], bags.offsets[i + 1]) if kept[k]]
+            witness = max(rows, key=lambda k: solution.scores[k])
+            leaving += [k for k in rows if k != witness and solution.scores[k] <= -1]
+        if not leaving:
+            return solution, kept, objectives
+        kept[leaving] = False
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 10.0]))
+def test_is_the_printed_algorithm_and_falls_by_2C_a_move(seed, C):
+    bags, y = planted(seed)
+    model = SemiProximalSVC(C=C).fit(bags, y)
+    solution, kept, objectives = by_hand(bags, y, C)
+    np.testing.assert_allclose(model.coef_[0], solution.coef, atol=1e-7)
+    np.testing.assert_array_equal(model.instance_weights_, 1.0 * kept)
+    found = [record["objective"] for record in model.history_]
+    np.testing.assert_allclose(found, objectives, rtol=1e-8)
+    n_moved = np.array([len(rows) for rows in model.moved_])
+    assert np.all(np.diff(found) <= -2 * C * n_moved + 1e-7)
+    assert model.n_iter_ == len(n_moved) + 1 <= np.sum(bags.sizes[y == 1]) + 1
+
+
+def test_instances_move_and_every_positive_bag_keeps_one():
+    bags, y = planted(0)
+    model = SemiProximalSVC(C=10).fit(bags, y)
+    assert sum(len(rows) for rows in model.moved_) > 0
+    kept = np.add.reduceat(model.instance_weights_, bags.offsets[:-1])
+    assert np.all(kept[y == 1] >= 1)
+    assert np.all(kept[y == 0] == 0)
+    assert model.score(bags, y) == 1.0
+
+
+def test_the_control_does_not_move():
+    bags, y = planted(0)
+    control = SemiProximalSVC(relabel=False, C=10).fit(bags, y)
+    assert control.moved_ == []
+    assert control.n_iter_ == 1
+    assert control.objective_[0] > SemiProximalSVC(C=10).fit(bags, y).objective_[0]
+
+
+def test_linear_kernel_precomputed_is_linear():
+    bags, y = planted(1)
+    plain = SemiProximalSVC(C=3).fit(bags, y)
+    products = bags.replace(X=bags.X @ bags.X.T, feature_names=None)
+    precomputed = SemiProximalSVC(C=3, kernel="precomputed").fit(products, y)
+    np.testing.assert_allclose(
+        precomputed.decision_function(products), plain.decision_function(bags), atol=1e-6
+    )
+    assert [list(m) for m in precomputed.moved_] == [list(m) for m in plain.moved_]
+
+
+def test_kernel_finds_the_inside_of_a_ring():
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, 60)
+    ring = 3 * np.column_stack([np.cos(angle), np.sin(angle)])
+    inner = rng.normal(0, 0.5, (60, 2))
+    # A positive bag: one point inside, one on the ring. A negative bag: two on the ring.
+    arrays = [np.stack([inner[i], ring[i]]) for i in range(20)]
+    arrays += [ring[i : i + 2] for i in range(20, 60, 2)]
+    y = np.repeat([1, 0], 20)
+    model = SemiProximalSVC(kernel="rbf", C=10).fit(arrays, y)
+    assert model.score(arrays, y) >= 0.85
+    assert set(model.key_instances(arrays)[:20]) == {0}
+    assert model.gap_[0] <= 1e-8 * model.objective_[0]
+
+
+def test_three_classes_move_one_against_the_rest():
+    bags, _ = planted(2, n_bags=21)
+    model = SemiProximalSVC(C=1).fit(bags, np.arange(21) % 3)
+    assert len(model.moved_) == 3
+    assert model.decision_function(bags).shape == (21, 3)
+
+
+def test_max_iter_warns():
+    bags, y = planted(0)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        model = SemiProximalSVC(C=10, max_iter=1).fit(bags, y)
+    assert model.moved_ == []
