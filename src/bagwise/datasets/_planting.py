@@ -32,7 +32,8 @@ def draw_sizes(bag_size: BagSize, n_bags: int, rng: np.random.Generator) -> Arra
             raise ValueError(f"bag_size must be a range of at least 1, it is {bag_size}.")
         sizes = rng.integers(low, high, size=n_bags, endpoint=True)
     else:
-        sizes = np.broadcast_to(np.asarray(bag_size), (n_bags,))
+        sizes = np.asarray(bag_size)
+        sizes = np.full(n_bags, bag_size) if sizes.ndim == 0 else sizes
     if sizes.shape != (n_bags,) or sizes.dtype.kind not in "iu" or sizes.min() < 1:
         raise ValueError(
             f"bag_size must give {n_bags} whole numbers of at least 1: pass an int, a pair "

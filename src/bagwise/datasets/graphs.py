@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bagwise.bags import Bags
@@ -17,6 +16,7 @@ from bagwise.datasets._planting import (
     draw_sizes,
     plant,
 )
+from bagwise.io._csr import small_csr
 from bagwise.segments import expand
 
 __all__ = ["GraphBags", "make_graph_bags"]
@@ -123,11 +123,12 @@ def make_graph_bags(
 def _rows(words: Array, n_words: int) -> Any:
     """Return word counts with rows of length one."""
     n, k = words.shape
-    counts = sp.csr_array((np.ones(n * k), words.ravel(), np.arange(0, n * k + 1, k)), (n, n_words))
+    pointers = np.arange(0, n * k + 1, k)
+    counts = small_csr(np.ones(n * k), words.ravel(), pointers, (n, n_words))
     counts.sum_duplicates()
     lengths = np.sqrt(counts.multiply(counts).sum(axis=1))
-    scaled = counts.data / np.repeat(lengths, np.diff(counts.indptr))
-    return sp.csr_array((scaled, counts.indices, counts.indptr), shape=counts.shape)
+    counts.data /= np.repeat(lengths, np.diff(counts.indptr))
+    return counts
 
 
 def _edges(y: Array, homophily: float, degree: int, rng: np.random.Generator) -> Array:

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 
 from bagwise.bags import Bags
 from bagwise.datasets.locate import find_file, not_found
 from bagwise.datasets.registry import DATASETS
+from bagwise.io._csr import small_csr
 
 __all__ = ["WebKB", "load_webkb"]
 
@@ -231,24 +231,23 @@ def _count(
             indices += known.keys()
             counts += known.values()
             pointers.append(len(indices))
-    shape = (len(pointers) - 1, len(words))
-    matrix = sp.csr_array((np.array(counts, dtype=np.float64), indices, pointers), shape=shape)
-    matrix.sort_indices()
+    matrix = small_csr(counts, indices, pointers, (len(pointers) - 1, len(words)))
     sizes = np.array([len(pages[page]) for page in chosen])
     return matrix, sizes, np.array([on_pages[word] for word in words]), words
 
 
 def _stored_passages(numbers: Array) -> tuple[Any, Array, Array, None]:
     with gzip.open(_file("passage_counts.svm.gz"), "rt") as file:
-        lines = [line.replace(":", " ").split() for line in file]
-    page = np.array([int(fields[0]) for fields in lines])
-    pointers = np.concatenate([[0], np.cumsum([len(fields) // 2 for fields in lines])])
-    indices = np.array([int(t) - 1 for fields in lines for t in fields[1::2]])
-    counts = np.array([float(t) for fields in lines for t in fields[2::2]])
-    matrix = sp.csr_array((counts, indices, pointers))
-    page_of_entry = np.repeat(page, np.diff(pointers))
-    on_pages = np.unique(np.stack([page_of_entry, indices]), axis=1)[1]
-    document_frequency = np.bincount(on_pages, minlength=matrix.shape[1])
+        lines = [line.rstrip().partition(" ") for line in file]
+    page = np.array([int(first) for first, _, _ in lines])
+    pointers = np.concatenate([[0], np.cumsum([pairs.count(":") for _, _, pairs in lines])])
+    tokens = " ".join(pairs for _, _, pairs in lines).replace(":", " ").split()
+    values = np.array(tokens, dtype=np.float64)
+    indices, counts = values[0::2].astype(np.int64) - 1, values[1::2]
+    n_words = int(indices.max()) + 1
+    matrix = small_csr(counts, indices, pointers, (len(lines), n_words))
+    on_page = np.unique(np.repeat(page, np.diff(pointers)) * n_words + indices)
+    document_frequency = np.bincount(on_page % n_words, minlength=n_words)
     kept = np.isin(page, numbers)
     sizes = np.bincount(page[kept], minlength=numbers.max() + 1)[numbers]
     return matrix[np.flatnonzero(kept)], sizes, document_frequency, None
@@ -257,5 +256,5 @@ def _stored_passages(numbers: Array) -> tuple[Any, Array, Array, None]:
 def _weighted(counts: Any, document_frequency: Array, n_pages: int, weighting: str) -> Any:
     tf = np.ones_like(counts.data) if weighting == "binary" else 1.0 + np.log(counts.data)
     idf = np.log(n_pages / np.maximum(document_frequency, 1))
-    weighted = sp.csr_array((tf * idf[counts.indices], counts.indices, counts.indptr), counts.shape)
-    return sp.csr_array(normalize(weighted, norm="l2"))
+    values = tf * idf[counts.indices]
+    return normalize(small_csr(values, counts.indices, counts.indptr, counts.shape), norm="l2")

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from bagwise.io._arfftext import Attribute, split_fields
 from bagwise.io._assemble import ROLES
+from bagwise.io._csr import small_csr
 from bagwise.io._grow import typed
 from bagwise.io._tabletext import is_number
 from bagwise.io.errors import FormatError, MixedTypeError
@@ -108,7 +109,7 @@ class InnerRows:
                         data.append(value)
                         indices.append(self._columns[j] + k)
             pointers.append(len(data))
-        return sp.csr_array((data, indices, pointers), shape=(len(rows), len(self.names)))
+        return small_csr(data, indices, pointers, (len(rows), len(self.names)))
 
     def _sparse_fields(self, text: str, line: int, number: int) -> dict[int, str]:
         """Return what a sparse row holds; a nominal value it leaves out is the first declared."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bagwise.bags import Bags
 from bagwise.io._assemble import Labelled, assemble
+from bagwise.io._csr import small_csr
 from bagwise.io._flatten import checked_labels, warn_left_out
 from bagwise.io._grow import TextColumn
 from bagwise.io._source import open_source, write_text
@@ -198,10 +199,7 @@ def _stack(path: Path, blocks: list[tuple[Array, Array, Array]], n_features: int
     if n_features is not None and largest > n_features:
         raise FormatError(path, f"an index is {largest}, n_features is {n_features}.")
     shape = (len(pointers) - 1, n_features or largest)
-    small = np.int32 if max(len(data), shape[1]) < 2**31 else np.int64
-    X = sp.csr_array((data, columns.astype(small), pointers.astype(small)), shape=shape)
-    X.sort_indices()
-    return X
+    return small_csr(data, columns, pointers, shape)
 
 
 def write_svmlight(path: str | Path, bags: Bags, y: Any, *, style: str = "qid") -> None:
