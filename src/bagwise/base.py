@@ -132,7 +132,9 @@ class BagClassifier(ClassifierMixin, BagInput):
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do; subclasses change it with ``dataclasses.replace``."""
         rule = self._assumption()
-        return BagTags(bag_score=lambda scores: rule.bag_score(scores, np.array([0, len(scores)])))
+        return BagTags(
+            bag_score=lambda of_bag: rule.bag_score(of_bag, np.array([0, len(of_bag)]))[0]
+        )
 
     # Fitting -------------------------------------------------------------------------------------
 
@@ -185,8 +187,8 @@ class BagClassifier(ClassifierMixin, BagInput):
         present = np.unique(y[weight > 0])
         if len(present) < 2:
             raise ValueError(
-                f"There is only one class, {present.tolist()[0]!r}: learning needs bags of at least two "
-                "classes with positive weight."
+                f"There is only one class, {present.tolist()[0]!r}: learning needs bags of at "
+                "least two classes with positive weight."
             )
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) != len(present):

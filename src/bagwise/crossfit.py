@@ -18,6 +18,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
+from bagwise._checks import as_indices
+from bagwise._factorize import factorize
 from bagwise.bags import Bags
 
 __all__ = ["SigmoidScale", "best_threshold", "folds", "out_of_fold_scores"]
@@ -25,43 +27,80 @@ __all__ = ["SigmoidScale", "best_threshold", "folds", "out_of_fold_scores"]
 Array = NDArray[Any]
 
 
-def folds(bags: Bags, codes: Array, cv: Any, random_state: Any) -> list[tuple[Array, Array]]:
-    """Return stratified folds of the bags that keep groups together.
+def folds(
+    bags: Bags, y: Array, cv: Any, random_state: Any, used: Array | None = None
+) -> list[tuple[Array, Array]]:
+    """Return folds of the bags; a number of folds is stratified and keeps groups together.
 
     Parameters
     ----------
     bags : Bags
         The training bags.
-    codes : ndarray of int of shape (n_bags,)
-        Class numbers.
-    cv : int, splitter of scikit-learn, or iterable of (train, test) bag numbers
-        Number of folds, or the folds themselves.
+    y : ndarray of shape (n_bags,)
+        Their labels.
+    cv : int, splitter of scikit-learn, iterable of (train, test) bag numbers, or None
+        Number of folds (5 when None), or the folds themselves.
     random_state : int, RandomState or None
-        Seed of the shuffle.
+        Seed of the shuffle, where ``cv`` is a number.
+    used : ndarray of bool of shape (n_bags,), default=None
+        Which bags take part; all when not given.
 
     Returns
     -------
     list of (ndarray, ndarray)
-        Train and test bag numbers.
+        Train and test numbers, counted among the bags that take part.
     """
-    if not isinstance(cv, Integral):
-        return list(check_cv(cv, codes, classifier=True).split(codes, codes, bags.groups))
-    n_splits = int(cv)
-    unit = np.arange(len(bags)) if bags.groups is None else bags.groups
-    for code in np.unique(codes):
-        members = len(np.unique(unit[codes == code]))
+    used = np.ones(len(bags), dtype=bool) if used is None else used
+    if cv is None or isinstance(cv, Integral):
+        splits = _numbered_folds(bags[used], y[used], 5 if cv is None else int(cv), random_state)
+    else:
+        number = np.cumsum(used) - 1
+        every = check_cv(cv).split(np.zeros(len(bags)), y, _group_numbers(bags))
+        parts = [[as_indices(part, len(bags)) for part in split] for split in every]
+        splits = [(number[a[used[a]]], number[b[used[b]]]) for a, b in parts]
+    _check_folds(splits, y[used])
+    return splits
+
+
+def _numbered_folds(
+    bags: Bags, y: Array, n_splits: int, random_state: Any
+) -> list[tuple[Array, Array]]:
+    groups = _group_numbers(bags)
+    unit, what = (np.arange(len(bags)), "bags") if groups is None else (groups, "groups")
+    for label in np.unique(y):
+        members = len(np.unique(unit[y == label]))
         if members < n_splits:
-            what = "bags" if bags.groups is None else "groups"
             raise ValueError(
-                f"Class number {code} has {members} {what}, fewer than the {n_splits} inner folds "
-                f"that threshold='calibrated' or probability='sigmoid' need. Lower cv to "
+                f"Class {_plain(label)!r} has {members} {what}, fewer than the {n_splits} inner "
+                "folds that threshold='calibrated' or probability='sigmoid' need. Lower cv to "
                 f"{max(members, 2)} or bring more {what}."
             )
-    if bags.groups is None:
-        splitter = StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
-    else:
-        splitter = StratifiedGroupKFold(n_splits, shuffle=True, random_state=random_state)
-    return list(splitter.split(np.zeros(len(bags)), codes, groups=bags.groups))
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter = kind(n_splits, shuffle=True, random_state=random_state)
+    return list(splitter.split(np.zeros(len(bags)), y, groups))
+
+
+def _group_numbers(bags: Bags) -> Array | None:
+    # Groups may be of any hashable kind, which scikit-learn could not sort.
+    return None if bags.groups is None else factorize(bags.groups)[0]
+
+
+def _check_folds(splits: list[tuple[Array, Array]], y: Array) -> None:
+    """Ask that every bag is held out once and every class is in every training part."""
+    tests = np.concatenate([test for _, test in splits])
+    if not np.array_equal(np.sort(tests), np.arange(len(y))):
+        raise ValueError("The inner folds of cv must hold out every bag exactly once.")
+    for i, (train, _) in enumerate(splits):
+        missing = np.setdiff1d(y, y[train])
+        if len(missing):
+            raise ValueError(
+                f"Inner fold {i} trains without class {_plain(missing[0])!r}: all its bags are "
+                "held out together. Lower cv, or bring more groups of that class."
+            )
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def out_of_fold_scores(

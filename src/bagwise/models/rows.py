@@ -8,7 +8,7 @@ the label of its bag.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -29,6 +29,7 @@ from bagwise.losses import get_loss
 from bagwise.problems import Problem
 from bagwise.segments import expand
 from bagwise.solvers import Solution, solve
+from bagwise.tags import BagTags
 
 __all__ = ["BinaryFit", "RowsClassifier", "Task"]
 
@@ -153,6 +154,10 @@ class RowsClassifier(BagClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def __bag_tags__(self) -> BagTags:
+        """Say what this estimator can do; libsvm stops earlier than Newton."""
+        return replace(super().__bag_tags__(), tolerance=1e-4 if self.loss == "hinge" else 1e-6)
 
     def _fit_binary(self, task: Task) -> BinaryFit:
         """Solve one problem in which every row takes its bag's label."""

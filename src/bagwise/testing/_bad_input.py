@@ -29,7 +29,7 @@ def check_empty_bag(estimator: Any) -> None:
     with raises("bag 5", "empty"):
         model.predict(members)
     with raises("bag 1", "empty"):
-        clone(estimator).fit(Bags(np.zeros((3, 2)), [0, 2, 2, 3]), [0, 1, 0])
+        clone(estimator).fit(Bags(np.zeros((3, 2)), np.array([0, 2, 2, 3])), [0, 1, 0])
 
 
 def check_no_bags(estimator: Any) -> None:
