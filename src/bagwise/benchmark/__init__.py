@@ -1,0 +1,1 @@
+"""Protocols, runners and tables that compare methods; the demo is the smallest of them."""

@@ -1,0 +1,147 @@
+"""The papers' names of the methods: what each one is here, what it is for, and where it is from.
+
+This is the one list behind `by_paper_name`, ``bagwise models`` and the README's table. A new
+estimator adds one line to `METHODS` (and its paper above, when that is new).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from bagwise.base import BagClassifier
+from bagwise.models import InstanceSVC, LabelSVC, WitnessSVC
+
+__all__ = ["METHODS", "Method", "Paper", "UnknownMethodError", "by_paper_name"]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: who wrote it when, under which title, and where it appeared."""
+
+    authors: str
+    year: int
+    title: str
+    venue: str
+
+    @property
+    def short(self) -> str:
+        """How the project cites it: authors and year."""
+        return f"{self.authors} {self.year}"
+
+    def __str__(self) -> str:
+        return f'{self.authors}, "{self.title}", {self.venue} {self.year}'
+
+
+RAY_2005 = Paper(
+    "Ray & Craven",
+    2005,
+    "Supervised versus multiple instance learning: an empirical comparison",
+    "ICML",
+)
+ANDREWS_2002 = Paper(
+    "Andrews, Tsochantaridis & Hofmann",
+    2002,
+    "Support vector machines for multiple-instance learning",
+    "NIPS",
+)
+HAJIMIRSADEGHI_2017 = Paper(
+    "Hajimirsadeghi & Mori",
+    2017,
+    "Multi-instance classification by max-margin training of cardinality-based Markov networks",
+    "IEEE TPAMI",
+)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method under its paper's name: an estimator and the parameters that make it this method."""
+
+    name: str
+    estimator: type[BagClassifier]
+    paper: Paper
+    purpose: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def code(self) -> str:
+        """What a user types to build it."""
+        options = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
+        return f"{self.estimator.__name__}({options})".replace("'", '"')
+
+
+METHODS = (
+    Method("SIL", InstanceSVC, RAY_2005, "baseline: instances take their bag's label"),
+    Method(
+        "SVM-AtLeastOne",
+        InstanceSVC,
+        HAJIMIRSADEGHI_2017,
+        "the same baseline under its other name",
+        {"vote": "any"},
+    ),
+    Method(
+        "SVM-Majority",
+        InstanceSVC,
+        HAJIMIRSADEGHI_2017,
+        "bags that are positive when half of their instances are",
+        {"vote": "majority"},
+    ),
+    Method("mi-SVM", LabelSVC, ANDREWS_2002, "labels for all instances, several positives a bag"),
+    Method("MI-SVM", WitnessSVC, ANDREWS_2002, "one witness a positive bag, and which one it is"),
+)
+
+
+class UnknownMethodError(ValueError):
+    """No method goes by this name; the message lists those that do."""
+
+
+def by_paper_name(name: str, **params: Any) -> BagClassifier:
+    """Build an estimator by the name its paper gave the method.
+
+    Parameters
+    ----------
+    name : str
+        The paper's name. Small and capital letters matter: mi-SVM and MI-SVM are two methods.
+    **params : object
+        Parameters of the estimator, except those that make it this method.
+
+    Returns
+    -------
+    BagClassifier
+        The estimator, not fitted.
+
+    Examples
+    --------
+    >>> from bagwise import by_paper_name
+    >>> by_paper_name("MI-SVM", C=10)
+    WitnessSVC(C=10)
+    >>> by_paper_name("SVM-Majority")
+    InstanceSVC(vote='majority')
+    """
+    method = _find(name)
+    fixed = [key for key in params if key in method.options]
+    if fixed:
+        raise ValueError(f"{fixed[0]} cannot be set: {name} is {method.code}.")
+    unknown = sorted(params.keys() - method.estimator().get_params().keys())
+    if unknown:
+        known = ", ".join(method.estimator().get_params())
+        raise ValueError(f"{name} has no parameter {unknown[0]!r}; there are {known}.")
+    return method.estimator(**method.options, **params)
+
+
+def _find(name: str) -> Method:
+    for method in METHODS:
+        if method.name == name:
+            return method
+    raise UnknownMethodError(
+        f"There is no method {name!r}.{_hint(name)} "
+        f"Known are {', '.join(method.name for method in METHODS)}."
+    )
+
+
+def _hint(name: str) -> str:
+    folded = str(name).casefold()
+    close = get_close_matches(folded, {method.name.casefold() for method in METHODS}, n=1)
+    names = [method.name for method in METHODS if method.name.casefold() in close]
+    return f" Did you mean {' or '.join(names)}?" if names else ""

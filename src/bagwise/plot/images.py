@@ -1,0 +1,213 @@
+"""Bags of small images, one bag a row, with the responsible instances marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bagwise.bags import Bags, check_bags
+from bagwise.segments import expand
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["image_bags"]
+
+Array = NDArray[Any]
+
+# Told apart by shape as well as by colour, and by the colour-blind: a tint, a frame.
+_TRUTH = {"facecolor": "#9fd3f5", "edgecolor": "none"}
+_CHOICE = {"facecolor": "none", "edgecolor": "#d1480f", "linewidth": 2.4}
+_PAPER = {"facecolor": "#f1f1f1", "edgecolor": "none"}
+_CELL_INCHES = 0.5
+_GAP = 0.12  # between images, and twice that between bags, in cells
+_CAPTION_INCHES = 2.6
+_HEAD_INCHES = 1.0
+_MARGIN_INCHES = 0.15
+
+
+def image_bags(
+    bags: Any,
+    image_shape: tuple[int, int] | None = None,
+    *,
+    chosen: ArrayLike | None = None,
+    truth: ArrayLike | None = None,
+    captions: Sequence[str] | None = None,
+    title: str | None = None,
+    columns: int = 16,
+) -> Figure:
+    """Draw bags of images, and mark the true witnesses and the model's choice.
+
+    Parameters
+    ----------
+    bags : Bags, or anything check_bags takes
+        Every instance is a grey image, row after row; large values are ink.
+    image_shape : (int, int), default=None
+        Height and width of the images; square when not given.
+    chosen : array-like of int of shape (n_bags,), default=None
+        The model's choice in each bag, as from ``key_instances``; -1 where it made none.
+    truth : array-like of shape (n_instances,), default=None
+        Non-zero for true witnesses; ``bags.instance_labels`` when not given.
+    captions : sequence of str, default=None
+        One a bag, written to its left; the bag's id when not given.
+    title : str, default=None
+        Written on top.
+    columns : int, default=16
+        Images in a row; larger bags go on in the next row.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure, not attached to a window; save it with ``savefig``.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.datasets import load_digits_bags
+    >>> from bagwise.plot import image_bags
+    >>> bags, y = load_digits_bags(n_bags=20)
+    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
+    >>> image_bags(bags[:4], chosen=model.key_instances(bags[:4]))
+    <Figure size ... with 1 Axes>
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    bags = check_bags(bags)
+    height, width = _image_shape(bags, image_shape)
+    places = _place(bags, columns, height / width)
+    known = bags.instance_labels if truth is None else _one_an_instance(bags, truth)
+    picked = np.empty(0, int) if chosen is None else _chosen_rows(bags, chosen)
+    labels = _captions(bags, captions)
+
+    layout = ConstrainedLayoutEngine(w_pad=_MARGIN_INCHES, h_pad=_MARGIN_INCHES)
+    figure = Figure(figsize=_size_in_inches(places), layout=layout)
+    axes = figure.add_subplot()
+    _draw_images(axes, _ink(bags).reshape(-1, height, width), places)
+    if known is not None:
+        _mark(axes, places, np.flatnonzero(known), "true witness", zorder=1, **_TRUTH)
+    if chosen is not None:
+        _mark(axes, places, picked, "the model's choice", zorder=3, **_CHOICE)
+    _dress(axes, places, labels, title)
+    return figure
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the images go, in cells: left and top of every instance, the middle of every bag."""
+
+    left: Array
+    top: Array
+    middle: Array
+    tall: float
+    wide: float
+    high: float
+
+
+def _place(bags: Bags, columns: int, tall: float) -> _Places:
+    if columns < 1:
+        raise ValueError(f"columns must be at least 1, it is {columns}.")
+    position = np.arange(bags.n_instances) - expand(bags.offsets[:-1], bags.offsets)
+    rows = -(-bags.sizes // columns)
+    bag_height = rows * (tall + _GAP) + _GAP
+    bag_top = np.cumsum(bag_height) - bag_height
+    left = (position % columns) * (1 + _GAP)
+    top = expand(bag_top, bags.offsets) + (position // columns) * (tall + _GAP)
+    middle = bag_top + (bag_height - 2 * _GAP) / 2
+    return _Places(left, top, middle, tall, left.max() + 1, float(bag_height.sum()))
+
+
+def _image_shape(bags: Bags, image_shape: tuple[int, int] | None) -> tuple[int, int]:
+    side = isqrt(bags.n_features)
+    height, width = (side, side) if image_shape is None else image_shape
+    if height < 1 or height * width != bags.n_features:
+        given = "no square" if image_shape is None else f"not {height} x {width}"
+        raise ValueError(
+            f"The instances have {bags.n_features} features, which is {given} image: pass "
+            "image_shape=(height, width) with height * width features."
+        )
+    return height, width
+
+
+def _one_an_instance(bags: Bags, truth: ArrayLike) -> Array:
+    known = np.asarray(truth)
+    if known.shape != (bags.n_instances,):
+        raise ValueError(
+            f"truth has shape {known.shape}, expected {(bags.n_instances,)}: one an instance."
+        )
+    return known
+
+
+def _chosen_rows(bags: Bags, chosen: ArrayLike) -> Array:
+    keys = np.asarray(chosen)
+    made = keys != -1
+    rows = bags.flat(np.where(made, keys, 0))
+    return rows[made]
+
+
+def _captions(bags: Bags, captions: Sequence[str] | None) -> list[str]:
+    if captions is None:
+        return [f"bag {bag_id}" for bag_id in bags.ids]
+    if len(captions) != len(bags):
+        raise ValueError(f"There are {len(captions)} captions for {len(bags)} bags.")
+    return list(captions)
+
+
+def _ink(bags: Bags) -> Array:
+    """Return pixel values as shares of the darkest, in [0, 1]."""
+    X = np.asarray(bags.X.todense() if hasattr(bags.X, "todense") else bags.X, dtype=np.float64)
+    lowest, highest = X.min(), X.max()
+    return (X - lowest) / (highest - lowest if highest > lowest else 1.0)
+
+
+def _size_in_inches(places: _Places) -> tuple[float, float]:
+    return (
+        max(places.wide * _CELL_INCHES, 2.0) + _CAPTION_INCHES,
+        places.high * _CELL_INCHES + _HEAD_INCHES,
+    )
+
+
+def _draw_images(axes: Axes, ink: Array, places: _Places) -> None:
+    _mark(axes, places, np.arange(len(ink)), None, zorder=0, **_PAPER)
+    for image, left, top in zip(ink, places.left, places.top, strict=True):
+        rgba = np.zeros((*image.shape, 4))
+        rgba[..., 3] = image  # black ink on whatever paper lies below
+        extent = (left, left + 1, top + places.tall, top)
+        axes.imshow(rgba, extent=extent, interpolation="bicubic", zorder=2)
+
+
+def _mark(axes: Axes, places: _Places, rows: Array, label: str | None, **style: Any) -> None:
+    """Put a rectangle on each of the instances; the first one carries the legend's label."""
+    from matplotlib.patches import Rectangle
+
+    for number, row in enumerate(rows):
+        corner = (float(places.left[row]), float(places.top[row]))
+        name = label if number == 0 else None
+        axes.add_patch(Rectangle(corner, 1, places.tall, label=name, **style))
+
+
+def _dress(axes: Axes, places: _Places, labels: list[str], title: str | None) -> None:
+    axes.set_xlim(-_GAP, places.wide + _GAP)
+    axes.set_ylim(places.high, -_GAP)
+    axes.set_yticks(places.middle, labels)
+    axes.set_xticks([])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    if title:
+        axes.set_title(title, loc="left", fontsize=12, pad=26)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            borderaxespad=0.2,
+            ncols=2,
+            frameon=False,
+            handlelength=1.2,
+            handleheight=1.2,
+        )
