@@ -3,7 +3,18 @@
 from bagwise.bags import Bags, check_bags
 from bagwise.models import InstanceSVC, LabelSVC, SemiProximalSVC, WitnessSVC
 from bagwise.papers import by_paper_name
+from bagwise.preprocessing import BagStatistics, PerInstance
 
 __version__ = "0.1.0"
 
-__all__ = ["Bags", "InstanceSVC", "LabelSVC", "SemiProximalSVC", "WitnessSVC", "by_paper_name", "check_bags"]
+__all__ = [
+    "BagStatistics",
+    "Bags",
+    "InstanceSVC",
+    "LabelSVC",
+    "PerInstance",
+    "SemiProximalSVC",
+    "WitnessSVC",
+    "by_paper_name",
+    "check_bags",
+]

@@ -51,6 +51,8 @@ def _scores_instances(estimator: BagClassifier) -> bool:
 class BagInput(BaseEstimator):
     """What classifiers and transformers of bags share: checked bags of the fitted width."""
 
+    _accepts_nan: ClassVar[bool] = False
+
     def _checked(self, bags: Any) -> Bags:
         check_is_fitted(self)
         return self._validate_bags(bags, reset=False)
@@ -66,8 +68,9 @@ class BagInput(BaseEstimator):
                 dtype=[np.float64, np.float32, np.float16],
                 ensure_all_finite=False,
             )
-            return check_bags(Bags(X, np.arange(X.shape[0] + 1)))
-        bags = check_bags(bags)
+            bags = Bags(X, np.arange(X.shape[0] + 1))
+            return check_bags(bags, finite=not self._accepts_nan)
+        bags = check_bags(bags, finite=not self._accepts_nan)
         if reset:
             self.n_features_in_ = bags.n_features
             self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
@@ -183,7 +186,7 @@ class BagClassifier(ClassifierMixin, BagInput):
                 f"y has {len(y)} labels{hint}, there are {len(bags)} bags: one label a bag."
             )
         check_classification_targets(y)
-        weight = _check_weight(bags, sample_weight)
+        weight = check_weight(bags, sample_weight)
         present = np.unique(y[weight > 0])
         if len(present) < 2:
             raise ValueError(
@@ -366,7 +369,8 @@ def _seed(random_state: Any) -> Any:
     return 0 if random_state is None else random_state
 
 
-def _check_weight(bags: Bags, sample_weight: Any) -> Array:
+def check_weight(bags: Bags, sample_weight: Any) -> Array:
+    """Return one finite weight a bag that is not negative; ones when none are given."""
     if sample_weight is None:
         return np.ones(len(bags))
     weight = np.asarray(sample_weight, dtype=np.float64)

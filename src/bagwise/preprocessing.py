@@ -1,0 +1,386 @@
+"""Transformers of bags: scikit-learn's lifted to instances, and statistics of whole bags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from bagwise.bags import Bags
+from bagwise.base import BagInput, check_weight
+from bagwise.segments import expand, segment_max, segment_mean
+
+__all__ = ["BagStatistics", "PerInstance"]
+
+Array = NDArray[Any]
+
+
+def _can(method: str) -> Callable[[PerInstance], bool]:
+    def inner_has(lifted: PerInstance) -> bool:
+        return hasattr(getattr(lifted, "transformer_", lifted.transformer), method)
+
+    return inner_has
+
+
+class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Lift a scikit-learn transformer to bags: it sees the instances and never the bags.
+
+    The transformer is fitted on the instances of all training bags. ``transform`` returns `Bags`
+    with new instances; bag ids, instance ids, groups and every other attribute stay. A bag counts
+    with as many rows as it has instances.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Anything with ``fit`` and ``transform`` that returns one row a row: a scaler, an imputer,
+        PCA, a kernel map, a `~sklearn.pipeline.Pipeline` of these. It gets plain arrays, so a
+        ``ColumnTransformer`` names its columns by number.
+
+    Attributes
+    ----------
+    transformer_ : transformer
+        The fitted copy.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the bags have them.
+
+    See Also
+    --------
+    BagStatistics : One row a bag instead of one row an instance.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from bagwise import Bags, PerInstance, WitnessSVC
+    >>> bags = Bags.from_list([[[0.0], [30.0]], [[1.0]], [[29.0], [2.0]], [[3.0], [1.0]]])
+    >>> scaled = PerInstance(StandardScaler()).fit_transform(bags)
+    >>> scaled, abs(scaled.X.mean().round(12))
+    (Bags(4 bags, 7 instances, 1 features, 1-2 instances a bag, float64), np.float64(0.0))
+    >>> model = make_pipeline(PerInstance(StandardScaler()), WitnessSVC())
+    >>> model.fit(bags, [1, 0, 1, 0]).predict(bags)
+    array([1, 0, 1, 0])
+    """
+
+    _accepts_nan: ClassVar[bool] = True  # the transformer may be an imputer
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "transformer": [HasMethods(["fit", "transform"])],
+    }
+
+    def __init__(self, transformer):
+        self.transformer = transformer
+
+    def fit(
+        self, bags: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> PerInstance:
+        """Fit the transformer on all instances.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The training bags.
+        y : array-like of shape (n_bags,), default=None
+            One label a bag; a supervised transformer gets the bag's label on every instance.
+        sample_weight : array-like of shape (n_bags,), default=None
+            One weight a bag, given to every instance of the bag. The transformer must take it.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        self._validate_params()
+        bags = self._validate_bags(bags, reset=True)
+        labels, weights = self._fit_arguments(bags, y, sample_weight)
+        self.transformer_ = clone(self.transformer).fit(bags.X, labels, **weights)
+        return self
+
+    def fit_transform(
+        self, bags: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Bags:
+        """Fit the transformer on all instances and transform them.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The training bags.
+        y : array-like of shape (n_bags,), default=None
+            One label a bag.
+        sample_weight : array-like of shape (n_bags,), default=None
+            One weight a bag.
+
+        Returns
+        -------
+        Bags
+            The same bags with new instances.
+        """
+        if not _can("fit_transform")(self):
+            return self.fit(bags, y, sample_weight).transform(bags)
+        self._validate_params()
+        bags = self._validate_bags(bags, reset=True)
+        labels, weights = self._fit_arguments(bags, y, sample_weight)
+        # Not fit and transform: cross-fitting encoders answer differently here.
+        self.transformer_ = clone(self.transformer)
+        return self._lifted(bags, self.transformer_.fit_transform(bags.X, labels, **weights))
+
+    def transform(self, bags: Any) -> Bags:
+        """Transform all instances.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        Bags
+            The same bags with new instances; sparse where the transformer returns sparse rows.
+        """
+        bags = self._checked(bags)
+        return self._lifted(bags, self.transformer_.transform(bags.X))
+
+    @available_if(_can("inverse_transform"))
+    def inverse_transform(self, bags: Bags) -> Bags:
+        """Undo the transform.
+
+        Parameters
+        ----------
+        bags : Bags
+            Transformed bags.
+
+        Returns
+        -------
+        Bags
+            Bags with the original features.
+        """
+        check_is_fitted(self)
+        rows = _plain_rows(self.transformer_.inverse_transform(bags.X), bags.n_instances)
+        return bags.replace(X=rows, feature_names=getattr(self, "feature_names_in_", None))
+
+    @available_if(_can("get_feature_names_out"))
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
+        """Name the features of the transformed instances.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features_in_,), default=None
+            Names of the features; those seen in fit when not given.
+
+        Returns
+        -------
+        ndarray of str
+            The transformer's own names.
+        """
+        check_is_fitted(self)
+        if input_features is None:
+            input_features = getattr(self, "feature_names_in_", None)
+        return self.transformer_.get_feature_names_out(input_features)
+
+    def _fit_arguments(self, bags: Bags, y: Any, sample_weight: Any) -> tuple[Any, dict[str, Any]]:
+        """Return one label an instance (or None) and the weights, if any."""
+        labels = None if y is None else expand(_one_a_bag(bags, y), bags.offsets)
+        if sample_weight is None:
+            return labels, {}
+        if not has_fit_parameter(self.transformer, "sample_weight"):
+            raise ValueError(
+                f"{type(self.transformer).__name__} takes no sample_weight: leave it out here."
+            )
+        weight = check_weight(bags, sample_weight)
+        return labels, {"sample_weight": expand(weight, bags.offsets)}
+
+    def _lifted(self, bags: Bags, output: Any) -> Bags:
+        names = None
+        if bags.feature_names is not None and hasattr(self, "get_feature_names_out"):
+            names = self.get_feature_names_out(bags.feature_names)
+        return bags.replace(X=_plain_rows(output, bags.n_instances), feature_names=names)
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.transformer)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        tags.target_tags.required = inner.target_tags.required
+        return tags
+
+
+def _one_a_bag(bags: Bags, y: Any) -> Array:
+    labels = np.asarray(y)
+    if len(labels) != len(bags):
+        raise ValueError(f"y has {len(labels)} labels, there are {len(bags)} bags.")
+    return labels
+
+
+def _plain_rows(output: Any, n_instances: int) -> Any:
+    """Return what a transformer gave as a matrix; data frames become arrays."""
+    rows = output.to_numpy() if hasattr(output, "to_numpy") else output
+    if rows.shape[0] != n_instances:
+        raise ValueError(
+            f"The transformer returned {rows.shape[0]} rows for {n_instances} instances; only one "
+            "that keeps every row can be lifted to bags."
+        )
+    return rows
+
+
+class BagStatistics(TransformerMixin, BagInput):
+    """Describe every bag by statistics of its instances: one plain row a bag.
+
+    Any scikit-learn classifier can follow. With ``statistics=("mean",)`` this is SimpleMI; with
+    ``("min", "max")`` a linear or poly kernel on it is the statistic kernel of Gärtner, Flach,
+    Kowalczyk & Smola (2002).
+
+    Parameters
+    ----------
+    statistics : sequence of {"min", "max", "mean", "std", "size"}, default=("min", "max", "mean")
+        What to compute of every feature, in this order; "size" is one column, the number of
+        instances.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features of an instance.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where the bags have them.
+
+    See Also
+    --------
+    PerInstance : Lifts a transformer of instances to bags.
+
+    Examples
+    --------
+    >>> from bagwise import Bags, BagStatistics
+    >>> bags = Bags.from_list([[[0.0, 1.0], [4.0, 3.0]], [[5.0, 6.0]]])
+    >>> BagStatistics(["mean", "size"]).fit_transform(bags)
+    array([[2., 2., 2.],
+           [5., 6., 1.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"statistics": ["array-like"]}
+
+    def __init__(self, statistics=("min", "max", "mean")):
+        self.statistics = statistics
+
+    def fit(self, bags: Any, y: Any = None) -> BagStatistics:
+        """Check the bags; there is nothing to learn.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The training bags.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        self._validate_params()
+        self._names()
+        self._validate_bags(bags, reset=True)
+        return self
+
+    def transform(self, bags: Any) -> Any:
+        """Compute the statistics.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n_bags, n_columns)
+            All features of the first statistic, then of the second, and so on; sparse where the
+            instances are.
+        """
+        bags = self._checked(bags)
+        compute = _sparse_statistic if sp.issparse(bags.X) else _dense_statistic
+        columns = [compute(name, bags) for name in self._names()]
+        return sp.hstack(columns, format="csr") if sp.issparse(bags.X) else np.hstack(columns)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
+        """Name the columns: "mean_f0" is the mean of feature "f0".
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features_in_,), default=None
+            Names of the features; those seen in fit, or x0, x1, ..., when not given.
+
+        Returns
+        -------
+        ndarray of str
+            One name a column.
+        """
+        check_is_fitted(self, "n_features_in_")
+        if input_features is None:
+            made = [f"x{i}" for i in range(self.n_features_in_)]
+            input_features = getattr(self, "feature_names_in_", made)
+        features = np.asarray(input_features, dtype=object)
+        if len(features) != self.n_features_in_:
+            raise ValueError(
+                f"input_features should have length equal to number of features "
+                f"({self.n_features_in_}), got {len(features)}."
+            )
+        parts = [[n] if n == "size" else [f"{n}_{f}" for f in features] for n in self._names()]
+        return np.array([name for part in parts for name in part], dtype=object)
+
+    def _names(self) -> Sequence[str]:
+        names = list(self.statistics)
+        unknown = [name for name in names if name not in (*_DENSE, "size")]
+        if unknown or not names:
+            raise ValueError(
+                f"statistics={self.statistics!r} must name at least one of "
+                f"{[*_DENSE, 'size']}" + (f", not {unknown[0]!r}." if unknown else ".")
+            )
+        return names
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = True
+        return tags
+
+
+def _standard_deviation(X: Array, offsets: Array) -> Array:
+    centred = X - expand(segment_mean(X, offsets), offsets)
+    return np.sqrt(segment_mean(centred**2, offsets))
+
+
+_DENSE: dict[str, Callable[[Array, Array], Array]] = {
+    "min": lambda X, offsets: np.minimum.reduceat(X, offsets[:-1], axis=0),
+    "max": segment_max,
+    "mean": segment_mean,
+    "std": _standard_deviation,
+}
+
+
+def _dense_statistic(name: str, bags: Bags) -> Array:
+    if name == "size":
+        return bags.sizes[:, None].astype(np.float64)
+    return _DENSE[name](np.asarray(bags.X, dtype=np.float64), bags.offsets)
+
+
+_SPARSE: dict[str, Callable[[Any], Array]] = {
+    "min": lambda X: min_max_axis(X, axis=0)[0],
+    "max": lambda X: min_max_axis(X, axis=0)[1],
+    "mean": lambda X: mean_variance_axis(X, axis=0)[0],
+    "std": lambda X: np.sqrt(mean_variance_axis(X, axis=0)[1]),
+}
+
+
+def _sparse_statistic(name: str, bags: Bags) -> Any:
+    if name == "size":
+        return sp.csr_array(bags.sizes[:, None].astype(np.float64))
+    rows = [sp.csr_array(_SPARSE[name](bag.astype(np.float64))[None]) for bag in bags]
+    return sp.vstack(rows, format="csr")
