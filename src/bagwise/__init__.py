@@ -1,13 +1,14 @@
 """Max-margin multiple-instance learning: classify bags, point at the instances responsible."""
 
 from bagwise.bags import Bags, check_bags
-from bagwise.models import InstanceSVC, LabelSVC, SemiProximalSVC, WitnessSVC
+from bagwise.models import BagKernelSVC, InstanceSVC, LabelSVC, SemiProximalSVC, WitnessSVC
 from bagwise.papers import by_paper_name
 from bagwise.preprocessing import BagStatistics, PerInstance
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BagKernelSVC",
     "BagStatistics",
     "Bags",
     "InstanceSVC",

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["Kernel", "gram_matrix", "squared_distances"]
+__all__ = ["Kernel", "gram_matrix", "squared_distances", "squared_norms"]
 
 Array = NDArray[Any]
 
@@ -107,7 +107,8 @@ def median_gamma(distances: Array, weights: Array) -> float:
     if len(values) == 0:
         return 1.0
     if uniform:
-        return float(0.5 / np.quantile(values, 0.5, method="inverted_cdf"))
+        middle = (len(values) - 1) // 2
+        return float(0.5 / np.partition(values, middle)[middle])
     return 0.5 / _weighted_median(values, np.outer(weights, weights)[apart])
 
 
@@ -133,7 +134,7 @@ def squared_distances(A: Any, B: Any = None) -> Array:
     """Return squared Euclidean distances between rows; exact zeros on the diagonal of A with A."""
     same = B is None
     A, B = _centred(A, A if same else B)
-    rows, columns = _squared_norms(A), _squared_norms(B)
+    rows, columns = squared_norms(A), squared_norms(B)
     distances = _products(A, B)
     distances *= -2
     distances += rows[:, None]
@@ -165,7 +166,8 @@ def _products(A: Any, B: Any) -> Array:
     return products.toarray() if sp.issparse(products) else np.asarray(products)
 
 
-def _squared_norms(A: Any) -> Array:
+def squared_norms(A: Any) -> Array:
+    """Return |x|^2 of every row."""
     if sp.issparse(A):
         return np.asarray(A.multiply(A).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", A, A)

@@ -1,7 +1,8 @@
 """Estimators: one paper (family), one file."""
 
+from bagwise.models.bagkernel import BagKernelSVC
 from bagwise.models.instance import InstanceSVC
 from bagwise.models.semiproximal import SemiProximalSVC
 from bagwise.models.witness import LabelSVC, WitnessSVC
 
-__all__ = ["InstanceSVC", "LabelSVC", "SemiProximalSVC", "WitnessSVC"]
+__all__ = ["BagKernelSVC", "InstanceSVC", "LabelSVC", "SemiProximalSVC", "WitnessSVC"]

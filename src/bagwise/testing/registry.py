@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from bagwise.models import InstanceSVC, LabelSVC, SemiProximalSVC, WitnessSVC
+from bagwise.models import BagKernelSVC, InstanceSVC, LabelSVC, SemiProximalSVC, WitnessSVC
 
 __all__ = ["estimators", "expected_failed_checks"]
 
@@ -38,6 +38,12 @@ LISTED = [
     Listed(partial(WitnessSVC, kernel="poly", coef0=1.0, start="instances"), sklearn=False),
     Listed(SemiProximalSVC),
     Listed(partial(SemiProximalSVC, kernel="rbf"), sklearn=False),
+    Listed(BagKernelSVC),
+    *(
+        Listed(partial(BagKernelSVC, kernel), sklearn=False)
+        for kernel in ("sum", "max", "statistics", "migraph", "hausdorff")
+    ),
+    Listed(partial(BagKernelSVC, normalize=True, instance_kernel="linear"), sklearn=False),
 ]
 
 

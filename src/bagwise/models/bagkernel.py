@@ -1,0 +1,320 @@
+"""Support vector machines over kernels between bags: MI-Kernel (NSK, STK), miGraph, Hausdorff.
+
+    min 1/2|w|^2 + C sum_i l(Y_i (w.phi(B_i) + b)),   k(B, B') = phi(B).phi(B').
+
+- "sum": k = sum_{x in B, x' in B'} k(x, x'), the set kernel of Gaertner et al. 2002, and "mean":
+  the same divided by |B||B'| (MI-Kernel, normalised set kernel).
+- "statistics": the instance kernel between (min, max) vectors of the bags (STK, same paper).
+- "migraph": instances weighted by one over the number of instances near them in the bag, and the
+  weights of a bag normalised to one (Zhou, Sun & Li 2009, Eq. 4).
+- "max": k = max_{x, x'} k(x, x'); "hausdorff": k = exp(-gamma H(B, B')^2). Neither is positive
+  semi-definite: the negative part of the spectrum is cut off, at training and at test time alike
+  (``clipped_`` is its share), so that the problem solved is convex and certified.
+
+"mean", "sum" and "migraph" are weighted sums over instances: an instance has a score of its own,
+and the bag's score is the weighted sum of its instances' scores.
+
+References: T. Gaertner, P. Flach, A. Kowalczyk, A. Smola, "Multi-instance kernels", ICML 2002.
+Z.-H. Zhou, Y.-Y. Sun, Y.-F. Li, "Multi-instance learning by treating instances as non-i.i.d.
+samples", ICML 2009.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from bagwise._docs import described
+from bagwise.bag_kernels import (
+    affinity_weights,
+    bag_statistics,
+    hausdorff,
+    kernel_scores,
+    max_kernel,
+    set_kernel,
+    set_norms,
+)
+from bagwise.bags import Bags
+from bagwise.designs import Design, Gram
+from bagwise.kernels import Kernel, check_memory, median_gamma, settle_gamma
+from bagwise.models.rows import RowsClassifier
+from bagwise.segments import expand, segment_sum
+from bagwise.tags import BagTags
+
+__all__ = ["BagKernelSVC"]
+
+Array = NDArray[Any]
+
+_OF_INSTANCES = ("mean", "sum", "migraph")
+_PAIRWISE = ("max", "hausdorff")
+
+
+@described
+class BagKernelSVC(RowsClassifier):
+    """Support vector machine over a kernel between bags (MI-Kernel, miGraph, Hausdorff).
+
+    Parameters
+    ----------
+    kernel : {"mean", "sum", "max", "statistics", "migraph", "hausdorff"}, default="mean"
+        How two bags are compared; see the module's description. "mean", "sum" and "migraph" give
+        instance scores, the others compare whole bags.
+    instance_kernel : {"linear", "rbf", "poly"} or callable, default="rbf"
+        Kernel between instances (or, for "statistics", between min-max vectors). Not used by
+        "hausdorff".
+    normalize : bool, default=False
+        Divide k(B, B') by sqrt(k(B, B) k(B', B')). Not for "max" and "hausdorff".
+    affinity : "mean" or float, default="mean"
+        Distance up to which instances of a bag are neighbours for "migraph": the mean distance in
+        the bag, or a number.
+    distance : {"minimal", "average", "maximal"}, default="average"
+        Kind of Hausdorff distance for "hausdorff".
+    C : float, default=1.0
+        Weight of the losses under 1/2|w|^2.
+    gamma : {"median", "scale"} or float, default="median"
+        Width of the rbf kernel, exp(-gamma d^2): 1 / (2 median distance^2), or as in scikit-learn.
+        For "hausdorff" the distances are those between bags, and "scale" is "median".
+    degree : int, default=3
+        Degree of the poly kernel.
+    coef0 : float, default=0.0
+        Constant of the poly kernel.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        Margin loss.
+    %(bag_parameters)s
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    kernel_ : Kernel
+        The instance kernel with its width settled.
+    support_ : ndarray
+        Numbers of the training bags with a coefficient.
+    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+        Their coefficients.
+    support_vectors_, support_offsets_, support_weights_ : ndarray
+        Instances of those bags (or their statistics), where each bag starts, and the weight of each
+        instance in its bag's sum.
+    intercept_, threshold_, objective_, gap_, n_iter_, history_ : ndarray, int, list
+        As for the other support vector machines.
+    clipped_ : float
+        Share of the spectrum cut off as negative; 0 for the positive semi-definite kernels.
+    instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
+        Share of each training instance in its (positive) bag; where there are instance scores.
+
+    See Also
+    --------
+    MeanSVC : The bag is its mean, in feature space.
+
+    References
+    ----------
+    .. [1] T. Gaertner, P. Flach, A. Kowalczyk, A. Smola, "Multi-instance kernels", ICML 2002.
+    .. [2] Z.-H. Zhou, Y.-Y. Sun, Y.-F. Li, "Multi-instance learning by treating instances as
+       non-i.i.d. samples", ICML 2009.
+
+    Examples
+    --------
+    >>> from bagwise import BagKernelSVC
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> model = BagKernelSVC("mean", C=10).fit(bags, [1, 0, 1, 0])
+    >>> model.predict(bags), model.key_instances(bags)
+    (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **RowsClassifier._parameter_constraints,
+        "kernel": [StrOptions({"mean", "sum", "max", "statistics", "migraph", "hausdorff"})],
+        "instance_kernel": [StrOptions({"linear", "rbf", "poly"}), callable],
+        "normalize": ["boolean"],
+        "affinity": [StrOptions({"mean"}), Interval(Real, 0, None, closed="left")],
+        "distance": [StrOptions({"minimal", "average", "maximal"})],
+    }
+
+    def __init__(
+        self,
+        kernel="mean",
+        *,
+        instance_kernel="rbf",
+        normalize=False,
+        affinity="mean",
+        distance="average",
+        C=1.0,
+        gamma="median",
+        degree=3,
+        coef0=0.0,
+        loss="squared_hinge",
+        class_weight=None,
+        pos_label=None,
+        threshold=0.0,
+        probability=False,
+        cv=5,
+        max_iter=50,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            C=C,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            loss=loss,
+            class_weight=class_weight,
+            pos_label=pos_label,
+            threshold=threshold,
+            probability=probability,
+            cv=cv,
+            max_iter=max_iter,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.instance_kernel = instance_kernel
+        self.normalize = normalize
+        self.affinity = affinity
+        self.distance = distance
+
+    def __bag_tags__(self) -> BagTags:
+        """Only sums over instances have instance scores, and only plain means are made of them."""
+        additive = self.kernel in _OF_INSTANCES
+        plain = self.kernel == "mean" and not self.normalize
+        return BagTags(
+            instance_scores=additive,
+            bag_score=np.mean if plain else None,
+            instance_weights=additive,
+        )
+
+    # Fitting -------------------------------------------------------------------------------------
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        if self.normalize and self.kernel in _PAIRWISE:
+            raise ValueError(f"normalize=True is for sums over instances, not {self.kernel!r}.")
+        used = np.flatnonzero(weight)
+        train, weight = self._represent(bags[used]), weight[used]
+        check_memory(len(train), 8)
+        self.kernel_ = self._settled_kernel(train, weight)
+        shares = self._shares(train)
+        gram, projection = self._positive(self._between(train, shares, train, shares), weight)
+        # One row a bag: its kernel values.
+        super()._fit_classes(Bags(gram, np.arange(len(train) + 1)), codes[used], weight)
+        self._keep_bags(train, shares, projection)
+        self._spread_weights(bags, used, shares)
+        self.support_ = used[self.support_]
+
+    def _design(self, bags: Bags, row_weight: Array) -> Design:
+        return Gram(bags.X)
+
+    def _represent(self, bags: Bags) -> Bags:
+        """Return the bags whose weighted sums are compared: for statistics, bags of one vector."""
+        if self.kernel != "statistics":
+            return bags
+        return Bags(bag_statistics(bags), np.arange(len(bags) + 1))
+
+    def _settled_kernel(self, bags: Bags, weight: Array) -> Kernel:
+        if self.kernel == "hausdorff" and isinstance(self.gamma, str):
+            squared = hausdorff(bags, bags, self.distance) ** 2
+            return Kernel("rbf", median_gamma(squared, weight))
+        if callable(self.instance_kernel):
+            return Kernel(self.instance_kernel)
+        seed = check_random_state(0 if self.random_state is None else self.random_state)
+        gamma = settle_gamma(self.gamma, bags.X, expand(weight, bags.offsets), seed)
+        return Kernel(self.instance_kernel, gamma, self.degree, self.coef0)
+
+    def _shares(self, bags: Bags) -> Array:
+        """Return the weight of every instance in its bag's sum."""
+        if self.kernel == "migraph":
+            shares = affinity_weights(bags, self.affinity)
+        elif self.kernel == "sum":
+            shares = np.ones(bags.n_instances)
+        else:
+            shares = expand(1.0 / bags.sizes, bags.offsets)
+        if not self.normalize:
+            return shares
+        norms = set_norms(self.kernel_, bags, shares)
+        return shares / expand(np.where(norms > 0, norms, 1.0), bags.offsets)
+
+    def _between(self, A: Bags, shares: Array, B: Bags, other: Array) -> Array:
+        if self.kernel == "hausdorff":
+            return np.exp(-self.kernel_.gamma * hausdorff(A, B, self.distance) ** 2)
+        if self.kernel == "max":
+            return max_kernel(self.kernel_, A, B)
+        return set_kernel(self.kernel_, A, shares, B, other)
+
+    def _positive(self, gram: Array, weight: Array) -> tuple[Array, Array | None]:
+        """Return a positive semi-definite matrix, and what maps duals back to the given one."""
+        gram = (gram + gram.T) / 2  # rounding
+        self.clipped_ = 0.0
+        if self.kernel not in _PAIRWISE:
+            return gram, None
+        gram, projection, self.clipped_ = _clip_spectrum(gram, weight)
+        return gram, projection
+
+    def _keep_bags(self, train: Bags, shares: Array, projection: Array | None) -> None:
+        if projection is not None:
+            full = np.zeros((len(self.dual_coef_), len(train)))
+            full[:, self.support_] = self.dual_coef_
+            self.dual_coef_, self.support_ = full @ projection.T, np.arange(len(train))
+        support = train[self.support_]
+        self.support_vectors_, self.support_offsets_ = support.X, support.offsets
+        self.support_weights_ = shares[_rows_of(train, self.support_)]
+
+    def _keep_support(self, bags: Bags, coef: Array) -> None:
+        self.support_ = np.flatnonzero(np.any(coef != 0, axis=0))
+        self.dual_coef_ = coef[:, self.support_]
+
+    def _spread_weights(self, bags: Bags, used: Array, shares: Array) -> None:
+        """Turn the weights of bags as positives into weights of instances."""
+        positive = np.atleast_2d(self.__dict__.pop("instance_weights_"))
+        if self.kernel not in _OF_INSTANCES:
+            return
+        offsets = bags[used].offsets
+        shares = shares / expand(segment_sum(shares, offsets), offsets)
+        weights = np.zeros((len(positive), bags.n_instances))
+        weights[:, _rows_of(bags, used)] = expand(positive.T, offsets).T * shares
+        self.instance_weights_ = weights if len(weights) > 1 else weights[0]
+
+    # Predicting ----------------------------------------------------------------------------------
+
+    def _support(self) -> Bags:
+        return Bags(self.support_vectors_, self.support_offsets_)
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        per_row = expand(self.dual_coef_.T, self.support_offsets_) * self.support_weights_[:, None]
+        scores = kernel_scores(self.kernel_, bags.X, self.support_vectors_, per_row)
+        return scores + self.intercept_
+
+    def _bag_scores(self, bags: Bags) -> Array:
+        bags = self._represent(bags)
+        if self.kernel in _PAIRWISE:
+            none = np.empty(0)
+            kernel = self._between(bags, none, self._support(), none)
+            return kernel @ self.dual_coef_.T + self.intercept_
+        scores = self._instance_scores(bags) - self.intercept_
+        shares = self._shares(bags)
+        return segment_sum(shares[:, None] * scores, bags.offsets) + self.intercept_
+
+
+def _rows_of(bags: Bags, chosen: Array) -> Array:
+    """Return which rows belong to the chosen bags (in increasing order)."""
+    return expand(np.isin(np.arange(len(bags)), chosen), bags.offsets)
+
+
+def _clip_spectrum(gram: Array, weight: Array) -> tuple[Array, Array, float]:
+    """Cut off the negative eigenvalues of W^1/2 K W^1/2.
+
+    Returns K+, the matrix P with K+ = K P (so that k(B, .) P beta scores a new bag as training
+    bags were scored), and the share of the spectrum that was cut off. The weights make a bag of
+    weight two the same as the bag twice.
+    """
+    root = np.sqrt(weight)
+    values, vectors = np.linalg.eigh(root[:, None] * gram * root)
+    kept = values > 1e-12 * np.abs(values).max()
+    left, right = root[:, None] * vectors[:, kept], vectors[:, kept] / root[:, None]
+    positive = (right * values[kept]) @ right.T
+    share = np.abs(values[~kept]).sum() / np.abs(values).sum()
+    return (positive + positive.T) / 2, left @ right.T, float(share)

@@ -1,0 +1,125 @@
+"""BagKernelSVC: its problem, its clipping, its instance scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from bagwise import BagKernelSVC, Bags
+from bagwise.bag_kernels import hausdorff
+from bagwise.datasets import load_digits_bags
+from bagwise.models.bagkernel import _clip_spectrum
+from bagwise.segments import segment_sum
+
+ALL = ["mean", "sum", "max", "statistics", "migraph", "hausdorff"]
+ADDITIVE = ["mean", "sum", "migraph"]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits_bags(digit=3, n_bags=60, random_state=1)
+
+
+def mean_kernel(A: Bags, B: Bags, gamma: float) -> np.ndarray:
+    def value(a, b):
+        return np.exp(-gamma * ((a[:, None] - b) ** 2).sum(axis=2)).mean()
+
+    return np.array([[value(a, b) for b in B] for a in A])
+
+
+def test_hinge_equals_libsvm_on_the_naive_mean_kernel(digits):
+    bags, y = digits
+    train, test = bags[:40], bags[40:]
+    model = BagKernelSVC("mean", gamma=0.1, loss="hinge").fit(train, y[:40])
+    svc = SVC(kernel="precomputed").fit(mean_kernel(train, train, 0.1), y[:40])
+    expected = svc.decision_function(mean_kernel(test, train, 0.1))
+    np.testing.assert_allclose(model.decision_function(test), expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("kernel", ALL)
+def test_certified_and_better_than_chance(kernel, digits):
+    bags, y = digits
+    model = BagKernelSVC(kernel, C=10).fit(bags[:40], y[:40])
+    assert model.gap_[0] <= 1e-9 * model.objective_[0]
+    assert model.score(bags[40:], y[40:]) >= 0.55
+    assert model.clipped_ == 0 or kernel in ("max", "hausdorff")
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize("kernel", ADDITIVE)
+@pytest.mark.parametrize("instance_kernel", ["rbf", "linear"])
+def test_bag_scores_are_weighted_sums_of_instance_scores(
+    kernel, normalize, instance_kernel, digits
+):
+    bags, y = digits
+    model = BagKernelSVC(kernel, normalize=normalize, instance_kernel=instance_kernel)
+    model.fit(bags[:40], y[:40])
+    test = bags[40:]
+    parts = model.instance_decision_function(test) - model.intercept_
+    expected = segment_sum(model._shares(test) * parts, test.offsets) + model.intercept_
+    np.testing.assert_allclose(model.decision_function(test), expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["max", "statistics", "hausdorff"])
+def test_kernels_of_whole_bags_have_no_instance_scores(kernel, digits):
+    model = BagKernelSVC(kernel).fit(*digits)
+    for method in ("instance_decision_function", "predict_instances", "key_instances"):
+        assert not hasattr(model, method)
+    with pytest.raises(AttributeError) as caught:
+        model.key_instances(digits[0])
+    assert "compares whole bags" in str(caught.value.__cause__)
+
+
+def test_normalized_kernel_has_a_unit_diagonal(digits):
+    bags = digits[0]
+    model = BagKernelSVC("sum", normalize=True).fit(*digits)
+    shares = model._shares(bags)
+    np.testing.assert_allclose(np.diag(model._between(bags, shares, bags, shares)), 1.0)
+
+
+def test_pairwise_kernels_refuse_normalize(digits):
+    with pytest.raises(ValueError, match="normalize=True is for sums"):
+        BagKernelSVC("hausdorff", normalize=True).fit(*digits)
+
+
+def test_clipping_is_the_nearest_projection_and_holds_at_test_time(digits):
+    bags = digits[0][:30]
+    K = np.exp(-0.02 * hausdorff(bags, bags, "minimal") ** 2)
+    positive, projection, share = _clip_spectrum(K, np.ones(30))
+    values, vectors = np.linalg.eigh(K)
+    expected = (vectors * np.maximum(values, 0)) @ vectors.T
+    np.testing.assert_allclose(positive, expected, atol=1e-10)
+    np.testing.assert_allclose(K @ projection, expected, atol=1e-10)
+    assert share == pytest.approx(-values[values < 0].sum() / np.abs(values).sum())
+    assert share > 0
+
+
+def test_training_bags_score_as_in_the_problem_solved(digits):
+    bags, y = digits
+    model = BagKernelSVC("max", C=3.0).fit(bags, y)
+    scores = model.decision_function(bags)
+    # Squared hinge: the dual is twice the weighted margin violation; these are sums of it.
+    slack = np.maximum(0, 1 - np.where(y == 1, 1, -1) * scores)
+    beta = 2 * 3.0 * np.where(y == 1, 1, -1) * slack
+    np.testing.assert_allclose(beta.sum(), 0, atol=1e-8)
+    assert model.objective_[0] == pytest.approx(
+        0.5 * beta @ (scores - model.intercept_) + 3 * slack @ slack
+    )
+
+
+def test_migraph_reduces_to_mean_when_all_instances_are_neighbours(digits):
+    bags, y = digits
+    mean = BagKernelSVC("mean", gamma=0.2).fit(bags, y)
+    graph = BagKernelSVC("migraph", affinity=1e6, gamma=0.2).fit(bags, y)
+    np.testing.assert_allclose(
+        graph.decision_function(bags), mean.decision_function(bags), atol=1e-8
+    )
+
+
+def test_key_instances_of_the_mean_kernel_are_mostly_the_sought_digits():
+    bags, y = load_digits_bags(digit=0, n_bags=100, random_state=0)
+    model = BagKernelSVC("mean", C=10).fit(bags, y)
+    positive = bags[y == 1]
+    hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
+    assert hit.mean() > 0.8
