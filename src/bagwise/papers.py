@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from bagwise.base import BagClassifier
-from bagwise.models import InstanceSVC, LabelSVC, WitnessSVC
+from bagwise.models import InstanceSVC, LabelSVC, SemiProximalSVC, WitnessSVC
 
 __all__ = ["METHODS", "Method", "Paper", "UnknownMethodError", "by_paper_name"]
 
@@ -52,6 +52,12 @@ HAJIMIRSADEGHI_2017 = Paper(
     "Multi-instance classification by max-margin training of cardinality-based Markov networks",
     "IEEE TPAMI",
 )
+AVOLIO_2021 = Paper(
+    "Avolio & Fuduli",
+    2021,
+    "A semiproximal support vector machine approach for binary multiple instance learning",
+    "IEEE TNNLS",
+)
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,9 @@ METHODS = (
     ),
     Method("mi-SVM", LabelSVC, ANDREWS_2002, "labels for all instances, several positives a bag"),
     Method("MI-SVM", WitnessSVC, ANDREWS_2002, "one witness a positive bag, and which one it is"),
+    Method(
+        "mi-SPSVM", SemiProximalSVC, AVOLIO_2021, "many positives a bag, gathered at one hyperplane"
+    ),
 )
 
 

@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 import bagwise
-from bagwise.cli.demo import demo
-from bagwise.cli.lists import datasets, models
+from bagwise.cli import demo, lists
 from bagwise.cli.terminal import Commands
 
 __all__ = ["app"]
@@ -51,5 +50,5 @@ def main(
     """
 
 
-for command in (demo, datasets, models):
+for command in (demo.demo, lists.datasets, lists.models):
     app.command()(command)
