@@ -1,7 +1,7 @@
 """Max-margin multiple-instance learning: classify bags, point at the instances responsible."""
 
 from bagwise.bags import Bags, check_bags
-from bagwise.models import BagKernelSVC, InstanceSVC, LabelSVC, SemiProximalSVC, WitnessSVC
+from bagwise.models import BagKernelSVC, InstanceSVC, LabelSVC, MeanSVC, SemiProximalSVC, WitnessSVC
 from bagwise.papers import by_paper_name
 from bagwise.preprocessing import BagStatistics, PerInstance
 
@@ -13,6 +13,7 @@ __all__ = [
     "Bags",
     "InstanceSVC",
     "LabelSVC",
+    "MeanSVC",
     "PerInstance",
     "SemiProximalSVC",
     "WitnessSVC",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from bagwise.models import BagKernelSVC, InstanceSVC, LabelSVC, SemiProximalSVC, WitnessSVC
+from bagwise.models import BagKernelSVC, InstanceSVC, LabelSVC, MeanSVC, SemiProximalSVC, WitnessSVC
 
 __all__ = ["estimators", "expected_failed_checks"]
 
@@ -44,6 +44,8 @@ LISTED = [
         for kernel in ("sum", "max", "statistics", "migraph", "hausdorff")
     ),
     Listed(partial(BagKernelSVC, normalize=True, instance_kernel="linear"), sklearn=False),
+    Listed(MeanSVC),
+    Listed(partial(MeanSVC, kernel="linear"), sklearn=False),
 ]
 
 

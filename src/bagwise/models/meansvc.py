@@ -1,0 +1,75 @@
+"""A bag is the mean of its instances: "SimpleMI" (Dong 2006).
+
+    min 1/2|w|^2 + C sum_i l(Y_i f(mean of bag i)),   f(x) = w.phi(x) + b.
+
+The mean is taken in input space, before the kernel; `BagKernelSVC` with kernel "mean" takes it in
+feature space. With a linear kernel the two are the same, and this one never forms a Gram matrix.
+
+Reference: L. Dong, "A comparison of multi-instance learning algorithms", MSc thesis, University of
+Waikato 2006.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._docs import described
+from bagwise.bags import Bags
+from bagwise.models.embedding import EmbeddingSVC
+from bagwise.segments import expand, segment_mean
+from bagwise.tags import BagTags
+
+__all__ = ["MeanSVC"]
+
+
+@described
+class MeanSVC(EmbeddingSVC):
+    """Support vector machine on the bags' means (SimpleMI).
+
+    An instance is scored as the bag that holds nothing else; with a linear kernel a bag's score is
+    the mean of its instances' scores.
+
+    Parameters
+    ----------
+    %(rows_parameters)s
+    %(bag_parameters)s
+
+    Attributes
+    ----------
+    %(rows_attributes)s
+
+    See Also
+    --------
+    BagKernelSVC : The mean in the kernel's feature space, and other kernels between bags.
+
+    References
+    ----------
+    .. [1] L. Dong, "A comparison of multi-instance learning algorithms", MSc thesis, University of
+       Waikato 2006.
+
+    Examples
+    --------
+    >>> from bagwise import MeanSVC
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> model = MeanSVC(kernel="linear", C=10).fit(bags, [1, 0, 1, 0])
+    >>> model.predict(bags), model.key_instances(bags)
+    (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
+    """
+
+    def __bag_tags__(self) -> BagTags:
+        """Only a linear score of the mean is the mean of the scores."""
+        return BagTags(bag_score=np.mean if self.kernel == "linear" else None)
+
+    def _embed(self, bags: Bags) -> Any:
+        if not sp.issparse(bags.X):
+            return segment_mean(np.asarray(bags.X, dtype=_at_least_single(bags.X)), bags.offsets)
+        shares = expand(1.0 / bags.sizes, bags.offsets)
+        means = sp.csr_array((shares, np.arange(bags.n_instances), bags.offsets))
+        return means @ bags.X
+
+
+def _at_least_single(X: Any) -> Any:
+    return np.float32 if X.dtype == np.float16 else X.dtype
