@@ -2,7 +2,7 @@
 
 Instances are the 8 x 8 images of scikit-learn's ``load_digits``, so nothing is downloaded. A bag is
 positive when the sought digit is in it often enough. The "majority" and "ratio" rules follow the
-cardinality experiments of Hajimirsadeghi, Li, Mori, Zaki & Sayed (2013).
+cardinality assumptions of Hajimirsadeghi & Mori (2017).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def load_digits_bags(
     subset: str = "all",
     random_state: int | None = 0,
 ) -> tuple[Bags, Array]:
-    """Bags of handwritten digits, positive when the sought digit is in them often enough.
+    """Draw bags of handwritten digits, positive when the sought digit is in them often enough.
 
     Parameters
     ----------

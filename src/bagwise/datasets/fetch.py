@@ -82,6 +82,12 @@ class CatalogueEntry:
         Its main file where present, else how to get it.
     home_page : str
         Where the data come from.
+
+    Examples
+    --------
+    >>> from bagwise.datasets import catalogue
+    >>> [entry.n_features for entry in catalogue() if entry.name == "fox"]
+    [230]
     """
 
     name: str

@@ -40,7 +40,7 @@ def make_toy2d(
     region: str | Callable[[Array], Array] = "disc",
     random_state: int | None = 0,
 ) -> tuple[Bags, Array]:
-    """Bags of points in the plane, as in section 5 of Gehler & Chapelle (2007).
+    """Draw bags of points in the plane, as in section 5 of Gehler & Chapelle (2007).
 
     Labels are drawn uniformly, sizes m uniformly from 1 to 10. A positive bag holds
     ceil(fraction * m) points of the positive region and the rest of the negative one, a negative
@@ -125,7 +125,7 @@ def make_gaussian_bags(
     dtype: DTypeLike = np.float64,
     random_state: int | None = 0,
 ) -> tuple[Bags, Array]:
-    """Bags of Gaussian instances; the witnesses of positive bags are shifted.
+    """Draw bags of Gaussian instances; the witnesses of positive bags are shifted.
 
     Background instances are standard normal. A positive bag of m instances holds
     max(1, round(witness_rate * m)) witnesses, whose mean is ``shift`` along one direction. The

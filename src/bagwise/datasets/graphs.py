@@ -37,6 +37,13 @@ class GraphBags(NamedTuple):
         Bag ids (from, to).
     labelled : ndarray of bool of shape (n_bags,)
         True on the half that a learner may see the labels of.
+
+    Examples
+    --------
+    >>> from bagwise.datasets import make_graph_bags
+    >>> bags, y, edges, labelled = make_graph_bags(n_bags=40)
+    >>> bool((y[edges[:, 0]] == y[edges[:, 1]]).all())  # homophily 1
+    True
     """
 
     bags: Bags
@@ -57,7 +64,7 @@ def make_graph_bags(
     labelled_fraction: float = 0.5,
     random_state: int | None = 0,
 ) -> GraphBags:
-    """Bags of short texts in two vocabularies, joined by a graph of chosen homophily.
+    """Draw bags of short texts in two vocabularies, joined by a graph of chosen homophily.
 
     Every instance holds ``words_per_instance`` common words. One instance of a positive bag, the
     witness, holds as many marking words instead; one instance of a negative bag holds words that

@@ -49,6 +49,11 @@ class WebKB(NamedTuple):
         Pairs of page numbers that some page, which links 2 to 30 pages of the task, both links.
     universities : ndarray of shape (n_bags,)
         Where the page is from.
+
+    Examples
+    --------
+    >>> from bagwise.datasets import load_webkb
+    >>> bags, y, hyperlinks, cocitations, universities = load_webkb("course")  # doctest: +SKIP
     """
 
     bags: Bags

@@ -44,11 +44,13 @@ def read_parquet(
     ----------
     path : str or Path
         The file.
-    bag, label, instance_labels, groups, priors, instance_ids, features : optional
-        The columns, as in `read_csv`; no other column is read.
+    bag, label : str or int, default=None
+        The columns, as in `read_csv`; no column but those named and the features is read.
     instances : str, default=None
         The column that holds the bags' instances as lists of lists (nested form); None: the only
         such column, if there is one.
+    instance_labels, groups, priors, instance_ids, features : optional
+        As in `read_csv`.
     dtype : dtype, default=None
         Of the instances; None: float16 or float32 where all features are, float64 otherwise.
     regroup : bool, default=False

@@ -71,3 +71,9 @@ class LabelError(FormatError):
 
 class ShuffledBagError(FormatError):
     """The rows of a bag do not follow one another."""
+
+
+# The parameters are those of the base class; every public name documents its own.
+_SUMMARY, _MARK, _PARAMETERS = (FormatError.__doc__ or "").partition("\n\n    Parameters")
+for _kind in FormatError.__subclasses__():
+    _kind.__doc__ = f"{_kind.__doc__}{_MARK}{_PARAMETERS}"
