@@ -13,7 +13,7 @@ so P - D bounds the distance from the optimum: the certificate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,10 @@ class Problem:
     positive: Array  # a, (n_rows,)
     negative: Array  # c, (n_rows,)
     loss: Any
+
+    def on(self, design: Design) -> Problem:
+        """Return the same problem on other rows of the same number."""
+        return replace(self, design=design)
 
     def risk(self, z: Array) -> float:
         """Return the weighted sum of losses at the scores z (intercept included)."""

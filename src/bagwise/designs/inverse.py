@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve
+from scipy.linalg import cho_solve, solve_triangular
 from scipy.linalg.lapack import get_lapack_funcs
 
 from bagwise.designs.ridge import factor_in_place
@@ -21,6 +21,8 @@ from bagwise.designs.ridge import factor_in_place
 __all__ = ["PreparedInverse"]
 
 Array = NDArray[Any]
+
+_BLOCK = 512
 
 
 @dataclass
@@ -56,23 +58,36 @@ class PreparedInverse:
         return cls(rows, root, _inverted(system))
 
     def restricted(self, keep: Array) -> PreparedInverse:
-        """Return P for a subset of the design's rows, by a Schur complement.
+        """Return P for some of its rows (positions among them, sorted), by a Schur complement.
 
-        (I + K_AA)^-1 = P_AA - P_AB P_BB^-1 P_BA. The row numbers count within the subset.
+        (I + K_AA)^-1 = P_AA - P_AB P_BB^-1 P_BA.
         """
-        place = np.full(max(int(self.rows.max()), int(keep.max())) + 1, -1)
-        place[keep] = np.arange(len(keep))
-        new = place[self.rows]
-        inside, outside = np.flatnonzero(new >= 0), np.flatnonzero(new < 0)
-        kept = self.inverse[np.ix_(inside, inside)]
-        if len(outside):
-            factor = factor_in_place(self.inverse[np.ix_(outside, outside)])
-            across = self.inverse[np.ix_(outside, inside)]
-            kept = kept - across.T @ cho_solve(factor, across, check_finite=False)
-        order = np.argsort(new[inside])
-        if np.any(np.diff(order) != 1):
-            kept = np.ascontiguousarray(kept[np.ix_(order, order)])
-        return PreparedInverse(new[inside][order], self.root[inside][order], kept)
+        dropped = np.setdiff1d(np.arange(len(self.rows)), keep, assume_unique=True)
+        kept = self.inverse[np.ix_(keep, keep)]
+        if len(dropped):
+            factor, _ = factor_in_place(self.inverse[np.ix_(dropped, dropped)])
+            across = self.inverse[np.ix_(dropped, keep)]
+            half = solve_triangular(factor, across, lower=True, check_finite=False)
+            kept -= half.T @ half
+        return PreparedInverse(self.rows[keep], self.root[keep], kept)
+
+    def extended(self, K: Array, rows: Array, root: Array) -> PreparedInverse:
+        """Return P with some rows of the design added at the end, by bordering."""
+        n, added = len(self.rows), len(rows)
+        border = K[np.ix_(self.rows, rows)] * self.root[:, None] * root
+        corner = K[np.ix_(rows, rows)] * root[:, None] * root
+        corner.flat[:: added + 1] += 1
+        reach = self.inverse @ border
+        factor = factor_in_place(corner - border.T @ reach)
+        small = cho_solve(factor, np.eye(added, dtype=K.dtype), check_finite=False)
+        inverse = np.empty((n + added, n + added), dtype=K.dtype)
+        inverse[n:, n:] = small
+        inverse[:n, n:] = -reach @ small
+        inverse[n:, :n] = inverse[:n, n:].T
+        np.matmul(reach, -inverse[n:, :n], out=inverse[:n, :n])
+        inverse[:n, :n] += self.inverse
+        both = np.concatenate([self.rows, rows]), np.concatenate([self.root, root])
+        return PreparedInverse(*both, inverse)
 
     def ridge(self, share: Array, target: Array, changed: Array) -> tuple[Array, float, Array]:
         """Solve the ridge problem with curvature share x s0.
@@ -128,5 +143,9 @@ def _inverted(system: Array) -> Array:
     inverse, info = potri(factor, lower=lower, overwrite_c=True)
     if info != 0:
         raise np.linalg.LinAlgError(f"potri failed with info = {info}.")
-    strict = np.tri(len(inverse), k=-1, dtype=bool)
-    return np.ascontiguousarray(np.where(strict, inverse, inverse.T))
+    for i in range(0, len(inverse), _BLOCK):  # mirror the lower triangle without a copy
+        j = i + _BLOCK
+        inverse[i:j, j:] = inverse[j:, i:j].T
+        corner = inverse[i:j, i:j]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+    return inverse.T  # symmetric: the same matrix, C-contiguous

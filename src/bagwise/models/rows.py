@@ -54,6 +54,8 @@ class Task:
         C times the weight of the instance's bag.
     loss : Loss
         The margin loss.
+    C : float
+        The factor inside ``weight``.
     priors : ndarray of shape (n_bags,) or None
         Expected fraction of positives in each bag.
     """
@@ -63,6 +65,7 @@ class Task:
     positive: Array
     weight: Array
     loss: Any
+    C: float = 1.0
     priors: Array | None = None
 
     @cached_property
@@ -79,6 +82,11 @@ class Task:
     def positive_offsets(self) -> Array:
         """Offsets of the positive bags within `positive_rows`."""
         return np.concatenate([[0], np.cumsum(np.diff(self.offsets)[self.positive])])
+
+    @cached_property
+    def positive_bag_weight(self) -> Array:
+        """Weight of each positive bag, without C."""
+        return self.weight[self.offsets[:-1][self.positive]] / self.C
 
     def spread(self, of_positive_bags: Array) -> Array:
         """Place one value an instance of positive bags among zeros for all instances."""
@@ -170,9 +178,12 @@ class RowsClassifier(BagClassifier):
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         row_weight = self.C * expand(weight, bags.offsets)
         design = self._design(bags, row_weight)
-        truth = self._truth(codes)
+        # A bag without weight is no positive bag: its instances must not steer the assignments.
+        truth = self._truth(codes) & (weight > 0)[:, None]
         tasks = [
-            Task(design.fresh(), bags.offsets, column, row_weight, self._loss(), bags.priors)
+            Task(
+                design.fresh(), bags.offsets, column, row_weight, self._loss(), self.C, bags.priors
+            )
             for column in truth.T
         ]
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")

@@ -80,8 +80,7 @@ def _finish(task: Task, assumption: Assumption, p: Array, last: Solution) -> Sol
     if not task.design.prepared:
         return last
     problem = task.problem(p, assumption.rest_is_negative)
-    exact = Problem(task.design.fresh(), problem.positive, problem.negative, problem.loss)
-    return solve(exact, last.point)
+    return solve(problem.on(task.design.fresh()), last.point)
 
 
 @described

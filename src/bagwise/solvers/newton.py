@@ -73,11 +73,17 @@ def newton(
 
 
 def descend(
-    problem: Problem, point: Point, tol: float, max_iter: int, history: list[dict[str, Any]]
+    problem: Problem,
+    point: Point,
+    tol: float,
+    max_iter: int,
+    history: list[dict[str, Any]],
+    slack: float = 0.0,
 ) -> tuple[Point, bool]:
     """Take Newton steps until the pieces repeat; return the point and whether they did.
 
-    One record a step is appended to ``history``. No certificate is computed.
+    One record a step is appended to ``history``. No certificate is computed. A relative decrease
+    below ``slack`` ends it too.
     """
     design = problem.design
     goal = tol * max(float(np.max(problem.positive + problem.negative)), 1e-300)
@@ -92,7 +98,7 @@ def descend(
         pieces = problem.quadratic(point.scores + point.intercept)
         # 3) Stop when the same quadratic holds: its minimiser is ours.
         same = all(np.array_equal(new, old) for new, old in zip(pieces, last_pieces, strict=True))
-        stalled = value >= last_value - design.rounding * abs(last_value)
+        stalled = value >= last_value - max(slack, design.rounding) * abs(last_value)
         residual = 0.0 if design.exact else problem.residual_at(point)
         history.append({"objective": value, "step": step})
         if step == 1 and residual <= goal and (same or stalled):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,10 @@ class Solution:
     def point(self) -> Point:
         """The solution as a starting point."""
         return Point(self.coef, self.intercept, self.scores - self.intercept)
+
+    def shifted(self, constant: float) -> Solution:
+        """Return the solution of the problem with a constant added to its objective."""
+        return replace(self, objective=self.objective + constant)
 
 
 def certify(

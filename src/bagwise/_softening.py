@@ -1,0 +1,167 @@
+"""Compiled assignment steps at a temperature; imported only when something is annealed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+_SATURATED = 800.0  # exp(-800) is zero
+_FINE = 1e3  # logits above which a shift of the pivot keeps the digits
+
+
+@njit(cache=True)
+def _sigmoid(x):
+    if x >= 0:
+        return 1.0 / (1.0 + math.exp(-x))
+    e = math.exp(x)
+    return e / (1.0 + e)
+
+
+@njit(cache=True)
+def _xlog(x, y):
+    return 0.0 if x <= 0.0 else x * math.log(max(y, 1e-300))
+
+
+@njit(cache=True)
+def _shifted(cost, pivot, nu, temperature, p):
+    """Set p_j = sigma(nu + (cost_pivot - cost_j) / T); return sum p and sum p (1 - p)."""
+    total, spread = 0.0, 0.0
+    for j in range(len(cost)):
+        difference = cost[pivot] - cost[j]
+        p[j] = _sigmoid(nu if difference == 0.0 else nu + difference / temperature)
+        total += p[j]
+        spread += p[j] * (1.0 - p[j])
+    return total, spread
+
+
+@njit(cache=True)
+def _root(cost, pivot, temperature, pull, target, linear, low, high, p):
+    """Find nu with linear (cost_pivot + T nu) + pull (sum p(nu) - target) = 0 by guarded Newton."""
+    nu = min(max(0.0, low), high)
+    for _ in range(200):
+        total, spread = _shifted(cost, pivot, nu, temperature, p)
+        value = linear * (cost[pivot] + temperature * nu) + pull * (total - target)
+        if value == 0.0:
+            return
+        if value > 0:
+            high = nu
+        else:
+            low = nu
+        slope = linear * temperature + pull * spread
+        step = nu - value / slope if slope > 0 else low
+        if not low < step < high:
+            step = 0.5 * (low + high)
+        if abs(step - nu) <= 1e-15 * max(1.0, abs(nu)):
+            return
+        nu = step
+
+
+@njit(cache=True)
+def _free(cost, temperature, penalty, target, p):
+    """Minimise p.cost - T S(p) + penalty (sum p - target)^2 without the constraint."""
+    m = len(cost)
+    if penalty == 0.0:
+        for j in range(m):
+            p[j] = _sigmoid(-cost[j] / temperature)
+        return
+    # 1) Where the multiplier T mu lies among the costs: bisection on a step function.
+    low, high = 2 * penalty * (target - m), 2 * penalty * target
+    for _ in range(64):
+        middle = 0.5 * (low + high)
+        total = 0.0
+        for j in range(m):
+            total += _sigmoid((middle - cost[j]) / temperature)
+        if middle + 2 * penalty * (total - target) > 0:
+            high = middle
+        else:
+            low = middle
+        if high - low <= temperature:
+            break
+    # 2) The exact root as a shift from the nearest cost: digits survive any temperature.
+    pivot = 0
+    for j in range(m):
+        if abs(cost[j] - high) < abs(cost[pivot] - high):
+            pivot = j
+    bottom = max((low - temperature - cost[pivot]) / temperature, -_SATURATED)
+    top = min((high + temperature - cost[pivot]) / temperature, _SATURATED)
+    if bottom >= top:
+        bottom, top = -_SATURATED, _SATURATED
+    _root(cost, pivot, temperature, 2 * penalty, target, 1.0, bottom, top, p)
+
+
+@njit(cache=True)
+def _at_least_one(cost, temperature, p):
+    """Set p = sigma(z + mu) with sum p = 1."""
+    m = len(cost)
+    first = 0
+    for j in range(m):
+        if cost[j] < cost[first]:
+            first = j
+    second = 1 if first == 0 else 0
+    for j in range(m):
+        if j != first and cost[j] < cost[second]:
+            second = j
+    low = -math.log(m - 1.0)
+    high = max(min(0.5 * (cost[second] - cost[first]) / temperature, _SATURATED), low)
+    _root(cost, first, temperature, 1.0, 1.0, 0.0, low, high, p)
+
+
+@njit(cache=True)
+def label_step(cost, offsets, temperature, penalty, targets, previous, p, entropy, divergence):
+    """Fill p with the cheapest independent labels of every bag, at least one expected positive."""
+    for i in range(len(offsets) - 1):
+        a, b = offsets[i], offsets[i + 1]
+        if b - a == 1:
+            p[a] = 1.0
+        else:
+            _free(cost[a:b], temperature, penalty, targets[i], p[a:b])
+            if p[a:b].sum() < 1.0:
+                _at_least_one(cost[a:b], temperature, p[a:b])
+        entropy[i], divergence[i] = 0.0, 0.0
+        for j in range(a, b):
+            x, y, q = p[j], 1.0 - p[j], previous[j]
+            own = _xlog(x, x) + _xlog(y, y)
+            entropy[i] -= own
+            divergence[i] += own - _xlog(x, q) - _xlog(y, 1.0 - q)
+
+
+@njit(cache=True)
+def _water_fill(weights, order, count, p):
+    """Set p_j = min(1, c weights_j) with sum p = count."""
+    m = len(weights)
+    rest = 0.0
+    for j in range(m):
+        rest += weights[j]
+    full = 0
+    while full < count and (count - full) * weights[order[full]] > rest:
+        rest -= weights[order[full]]
+        full += 1
+    scale = (count - full) / rest if rest > 0 else 0.0
+    for rank in range(m):
+        p[order[rank]] = 1.0 if rank < full else min(1.0, scale * weights[order[rank]])
+
+
+@njit(cache=True)
+def witness_step(cost, offsets, temperature, n_witnesses, previous, p, entropy, divergence):
+    """Fill p with the cheapest distribution over the witnesses of every bag."""
+    for i in range(len(offsets) - 1):
+        a, b = offsets[i], offsets[i + 1]
+        lowest = cost[a:b].min()
+        weights = np.empty(b - a)
+        for j in range(b - a):
+            difference = lowest - cost[a + j]
+            weights[j] = 1.0 if difference == 0.0 else math.exp(difference / temperature)
+        if n_witnesses == 1:
+            p[a:b] = weights / weights.sum()
+        elif n_witnesses >= b - a:
+            p[a:b] = 1.0
+        else:
+            order = np.argsort(-weights, kind="mergesort")
+            _water_fill(weights, order, n_witnesses, p[a:b])
+        entropy[i], divergence[i] = 0.0, 0.0
+        for j in range(a, b):
+            own = _xlog(p[j], p[j])
+            entropy[i] -= own
+            divergence[i] += own - _xlog(p[j], previous[j])
