@@ -11,7 +11,14 @@ from difflib import get_close_matches
 from typing import Any
 
 from bagwise.base import BagClassifier
-from bagwise.models import InstanceSVC, LabelSVC, SemiProximalSVC, WitnessSVC
+from bagwise.models import (
+    BagKernelSVC,
+    InstanceSVC,
+    LabelSVC,
+    MeanSVC,
+    SemiProximalSVC,
+    WitnessSVC,
+)
 
 __all__ = ["METHODS", "Method", "Paper", "UnknownMethodError", "by_paper_name"]
 
@@ -34,6 +41,24 @@ class Paper:
         return f'{self.authors}, "{self.title}", {self.venue} {self.year}'
 
 
+GAERTNER_2002 = Paper(
+    "Gaertner, Flach, Kowalczyk & Smola",
+    2002,
+    "Multi-instance kernels",
+    "ICML",
+)
+ZHOU_2009 = Paper(
+    "Zhou, Sun & Li",
+    2009,
+    "Multi-instance learning by treating instances as non-i.i.d. samples",
+    "ICML",
+)
+DONG_2006 = Paper(
+    "Dong",
+    2006,
+    "A comparison of multi-instance learning algorithms",
+    "master's thesis, University of Waikato",
+)
 RAY_2005 = Paper(
     "Ray & Craven",
     2005,
@@ -97,6 +122,28 @@ METHODS = (
     Method("MI-SVM", WitnessSVC, ANDREWS_2002, "one witness a positive bag, and which one it is"),
     Method(
         "mi-SPSVM", SemiProximalSVC, AVOLIO_2021, "many positives a bag, gathered at one hyperplane"
+    ),
+    Method("SimpleMI", MeanSVC, DONG_2006, "quick baseline: the bag is its mean"),
+    Method(
+        "MI-Kernel",
+        BagKernelSVC,
+        GAERTNER_2002,
+        "strong baseline: bags compared by the mean kernel of their instances",
+        {"kernel": "mean"},
+    ),
+    Method(
+        "STK",
+        BagKernelSVC,
+        GAERTNER_2002,
+        "bags compared by the smallest and largest value of each feature",
+        {"kernel": "statistics"},
+    ),
+    Method(
+        "miGraph",
+        BagKernelSVC,
+        ZHOU_2009,
+        "as MI-Kernel, for bags in which many instances look alike",
+        {"kernel": "migraph"},
     ),
 )
 

@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from bagwise.bags import Bags
 from bagwise.base import BagClassifier
 from bagwise.datasets import load_digits_bags
+from bagwise.metrics import bag_report
 from bagwise.models import InstanceSVC, LabelSVC, WitnessSVC
+from bagwise.segments import segment_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,15 +63,8 @@ class DigitTask:
     @property
     def found_by_chance(self) -> float:
         """How often a digit drawn from a positive test bag is a 9."""
-        shares = [bag.mean() for bag in self._truth_by_bag()]
-        return float(np.mean(np.array(shares)[self.y_test == 1]))
-
-    def found(self, chosen: Array) -> Array:
-        """Whether the digit chosen in each positive test bag is a 9."""
-        return self.test.instance_labels[self.test.flat(chosen)][self.y_test == 1] == 1
-
-    def _truth_by_bag(self) -> list[Array]:
-        return np.split(self.test.instance_labels, self.test.offsets[1:-1])
+        shares = segment_mean(self.test.instance_labels, self.test.offsets)
+        return float(shares[self.y_test == 1].mean())
 
 
 @dataclass(frozen=True)
@@ -110,17 +105,16 @@ def evaluate(
     task: DigitTask, models: list[BagClassifier], started: Callable[[str], None] = lambda _: None
 ) -> Iterator[ModelResult]:
     """Fit the models one after the other and yield what the test bags say of each."""
-    from sklearn.metrics import roc_auc_score
-
     for model in models:
         started(str(model))
         seconds = _seconds_to_fit(model, task)
+        report = bag_report(model, task.test, task.y_test)
         yield ModelResult(
-            str(model),
-            float(model.score(task.test, task.y_test)),
-            float(roc_auc_score(task.y_test, model.decision_function(task.test))),
-            float(task.found(model.key_instances(task.test)).mean()),
-            seconds,
+            model=str(model),
+            bag_accuracy=report["accuracy"],
+            bag_auc=report["auc"],
+            found=report["key_instance_rate"],
+            seconds=seconds,
         )
 
 
