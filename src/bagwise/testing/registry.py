@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from bagwise.models import BagKernelSVC, InstanceSVC, LabelSVC, MeanSVC, SemiProximalSVC, WitnessSVC
+from bagwise.models import (
+    MILES,
+    BagKernelSVC,
+    InstanceSVC,
+    LabelSVC,
+    MeanSVC,
+    SemiProximalSVC,
+    WitnessSVC,
+)
 
 __all__ = ["estimators", "expected_failed_checks"]
 
@@ -46,6 +54,7 @@ LISTED = [
     Listed(partial(BagKernelSVC, normalize=True, instance_kernel="linear"), sklearn=False),
     Listed(MeanSVC),
     Listed(partial(MeanSVC, kernel="linear"), sklearn=False),
+    Listed(MILES),
 ]
 
 

@@ -1,0 +1,272 @@
+"""MILES: bags as similarities to all training instances, and a 1-norm support vector machine.
+
+    m_k(B) = max_{x in B} exp(-gamma |x - x^k|^2),                                     (Eq. 8)
+    min |w|_1 + C sum_i weight_i max(0, 1 - Y_i (w.m(B_i) + b)),                       (Eqs. 10-12)
+
+with x^k running over all instances of all training bags (sigma^2 = 1 / gamma). The 1-norm chooses
+the few that matter. An instance's score is its share in the bag's score: the sum over the chosen k
+for which it is nearest (ties share) of w_k m_k(B), plus b spread evenly over the instances that are
+nearest to some k (Eqs. 15-16).
+
+Departure: one C for both classes; ``class_weight`` gives the paper's C1 and C2.
+
+Reference: Y. Chen, J. Bi, J. Z. Wang, "MILES: Multiple-instance learning via embedded instance
+selection", IEEE TPAMI 28 (2006).
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from bagwise._docs import described
+from bagwise.bag_kernels import nearest_squared
+from bagwise.bags import Bags
+from bagwise.base import BagClassifier, BagInput
+from bagwise.kernels import Kernel, settle_gamma
+from bagwise.segments import expand, segment_max, segment_sum
+from bagwise.solvers import Solution
+from bagwise.solvers.l1_hinge import solve_l1_hinge
+from bagwise.tags import BagTags
+
+__all__ = ["MILES", "MILESEmbedding"]
+
+Array = NDArray[Any]
+
+_WIDTH = [StrOptions({"median", "scale"}), Interval(Real, 0, None, closed="neither")]
+
+
+def _similarities(bags: Bags, points: Any, gamma: float) -> Array:
+    """Return m_k(B), one row a bag, one column a point (Eq. 8)."""
+    return np.exp(-gamma * nearest_squared(points, bags).T)
+
+
+class MILESEmbedding(TransformerMixin, BagInput):
+    """Turn bags into their similarities to all training instances.
+
+    Column k is max_{x in B} exp(-gamma |x - x^k|^2), with x^k the k-th training instance. Any
+    scikit-learn estimator may follow in a pipeline.
+
+    Parameters
+    ----------
+    gamma : {"median", "scale"} or float, default="median"
+        Width of the similarity: 1 / (2 median distance^2), as in scikit-learn, or a number.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample behind "median" above 2,000 instances; None is seed 0.
+
+    Attributes
+    ----------
+    points_ : ndarray or sparse array of shape (n_instances, n_features)
+        The training instances.
+    gamma_ : float
+        The width in use.
+
+    See Also
+    --------
+    MILES : The embedding with a 1-norm support vector machine.
+
+    Examples
+    --------
+    >>> from bagwise import MILESEmbedding
+    >>> bags = [[[0.0], [3.0]], [[0.1]]]
+    >>> MILESEmbedding(gamma=1.0).fit_transform(bags).round(2)
+    array([[1.  , 1.  , 0.99],
+           [0.99, 0.  , 1.  ]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "gamma": _WIDTH,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(self, gamma="median", *, random_state=None):
+        self.gamma = gamma
+        self.random_state = random_state
+
+    def fit(self, bags: Any, y: Any = None) -> MILESEmbedding:
+        """Remember the instances and settle the width.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The training bags.
+        y : None
+            Not used; here for pipelines.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        self._validate_params()
+        bags = self._validate_bags(bags, reset=True)
+        self.points_ = bags.X
+        self.gamma_ = _settle(self, bags, np.ones(bags.n_instances))
+        return self
+
+    def transform(self, bags: Any) -> Array:
+        """Return the similarities.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_bags, n_points)
+            Values in (0, 1].
+        """
+        return _similarities(self._checked(bags), self.points_, self.gamma_)
+
+
+def _settle(estimator: Any, bags: Bags, weights: Array) -> float:
+    seed = 0 if estimator.random_state is None else estimator.random_state
+    return settle_gamma(estimator.gamma, bags.X, weights, check_random_state(seed))
+
+
+@described
+class MILES(BagClassifier):
+    """Embed bags by their similarity to training instances and choose the instances that matter.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the hinge losses against |w|_1.
+    gamma : {"median", "scale"} or float, default="median"
+        Width of the similarity exp(-gamma d^2).
+    %(bag_parameters)s
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    support_ : ndarray
+        Row numbers of the chosen training instances.
+    support_vectors_ : ndarray of shape (n_support, n_features)
+        The chosen instances.
+    coef_ : ndarray of shape (1 or n_classes, n_support)
+        Their weights.
+    intercept_, threshold_ : ndarray of shape (1 or n_classes,)
+        Intercepts, and what ``decision_function`` subtracts.
+    gamma_ : float
+        The width in use.
+    objective_, gap_ : ndarray of shape (1 or n_classes,)
+        Objective of the linear program, and the proven bound on its distance from the optimum.
+    n_iter_ : int
+        Linear programs solved (columns come in by and by).
+    history_ : list of dict
+        One record a linear program (a list of these a class for three classes or more).
+
+    See Also
+    --------
+    MILESEmbedding : The embedding alone.
+    BagKernelSVC : Kernels between bags.
+
+    References
+    ----------
+    .. [1] Y. Chen, J. Bi, J. Z. Wang, "MILES: Multiple-instance learning via embedded instance
+       selection", IEEE TPAMI 28 (2006).
+
+    Examples
+    --------
+    >>> from bagwise import MILES
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> model = MILES(C=10, gamma=1.0).fit(bags, [1, 0, 1, 0])
+    >>> model.predict(bags), model.key_instances(bags)
+    (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BagClassifier._parameter_constraints,
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "gamma": _WIDTH,
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        gamma="median",
+        class_weight=None,
+        pos_label=None,
+        threshold=0.0,
+        probability=False,
+        cv=5,
+        max_iter=500,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.C = C
+        self.gamma = gamma
+        self.class_weight = class_weight
+        self.pos_label = pos_label
+        self.threshold = threshold
+        self.probability = probability
+        self.cv = cv
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __bag_tags__(self) -> BagTags:
+        """Instance scores are shares in the bag's score, and no instance is weighed in training."""
+        return BagTags(bag_score=None, instance_weights=False)
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        used = np.flatnonzero(weight)
+        train, weight = bags[used], weight[used]
+        self.gamma_ = _settle(self, train, expand(weight, train.offsets))
+        embedded = _similarities(train, train.X, self.gamma_)
+        labels = np.where(self._truth(codes[used]).T, 1.0, -1.0)
+        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        solutions = jobs(
+            delayed(solve_l1_hinge)(embedded, y, self.C * weight, max_iter=self.max_iter)
+            for y in labels
+        )
+        rows = np.flatnonzero(expand(np.isin(np.arange(len(bags)), used), bags.offsets))
+        self._keep(bags, rows, solutions)
+
+    def _keep(self, bags: Bags, rows: Array, solutions: list[Solution]) -> None:
+        coef = np.stack([solution.coef for solution in solutions])
+        chosen = np.flatnonzero(np.any(coef != 0, axis=0))
+        self.support_, self.coef_ = rows[chosen], coef[:, chosen]
+        self.support_vectors_ = bags.X[self.support_]
+        self.intercept_ = np.array([solution.intercept for solution in solutions])
+        self.objective_ = np.array([solution.objective for solution in solutions])
+        self.gap_ = np.array([solution.gap for solution in solutions])
+        self.n_iter_ = max(solution.n_iter for solution in solutions)
+        histories = [solution.history for solution in solutions]
+        self.history_ = histories if len(histories) > 1 else histories[0]
+        for solution in solutions:
+            if not solution.converged:
+                warnings.warn(
+                    f"MILES stopped after max_iter={self.max_iter} linear programs with objective "
+                    f"{solution.objective:.6g} and duality gap {solution.gap:.2g}. Raise max_iter.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
+
+    def _bag_scores(self, bags: Bags) -> Array:
+        embedded = _similarities(bags, self.support_vectors_, self.gamma_)
+        return embedded @ self.coef_.T + self.intercept_
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        similar = Kernel("rbf", self.gamma_)(bags.X, self.support_vectors_)
+        top = similar == expand(segment_max(similar, bags.offsets), bags.offsets)
+        shares = similar * top / expand(segment_sum(1.0 * top, bags.offsets), bags.offsets)
+        # Eq. 16: the intercept is spread over the instances that are nearest to a chosen point.
+        speaks = (top @ (self.coef_ != 0).T) > 0  # (n_instances, models)
+        speakers = np.maximum(1, segment_sum(1.0 * speaks, bags.offsets))
+        return shares @ self.coef_.T + self.intercept_ / expand(speakers, bags.offsets)

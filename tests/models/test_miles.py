@@ -1,0 +1,102 @@
+"""MILES: the embedding against loops, the linear program against itself whole, the shares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from bagwise import MILES, MILESEmbedding
+from bagwise.datasets import load_digits_bags
+from bagwise.solvers.l1_hinge import solve_l1_hinge
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits_bags(digit=0, n_bags=60, random_state=1)
+
+
+def whole_program(X, y, weights) -> float:
+    """The program with all columns at once."""
+    n, d = X.shape
+    cost = np.concatenate([np.ones(2 * d), [0], weights])
+    rows = np.hstack([y[:, None] * X, -y[:, None] * X, y[:, None], np.eye(n)])
+    bounds = [(0, None)] * (2 * d) + [(None, None)] + [(0, None)] * n
+    return linprog(cost, A_ub=-rows, b_ub=-np.ones(n), bounds=bounds).fun
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_column_generation_equals_the_whole_program(seed, C):
+    rng = np.random.default_rng(seed)
+    X, y = rng.random((30, 80)), np.where(rng.random(30) < 0.4, 1.0, -1.0)
+    weights = C * rng.integers(1, 4, 30)
+    solution = solve_l1_hinge(X, y, weights)
+    assert solution.converged
+    assert solution.gap <= 1e-7 * solution.objective
+    assert solution.objective == pytest.approx(whole_program(X, y, weights), rel=1e-8)
+    slack = np.maximum(0, 1 - y * (X @ solution.coef + solution.intercept))
+    assert solution.objective == pytest.approx(np.abs(solution.coef).sum() + weights @ slack)
+
+
+def test_stopped_early_says_so_with_a_true_gap():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((40, 300)), np.where(rng.random(40) < 0.5, 1.0, -1.0)
+    weights = np.full(40, 10.0)
+    early = solve_l1_hinge(X, y, weights, max_iter=2)
+    best = whole_program(X, y, weights)
+    assert not early.converged
+    assert early.objective - early.gap <= best < early.objective
+
+
+def test_max_iter_warns(digits):
+    with pytest.warns(UserWarning, match="max_iter=1 linear programs"):
+        MILES(max_iter=1).fit(*digits)
+
+
+def test_embedding_equals_a_loop(digits):
+    bags = digits[0]
+    embedding = MILESEmbedding(gamma=0.1).fit(bags[:10])
+    expected = [
+        [max(np.exp(-0.1 * ((x - p) ** 2).sum()) for x in bag) for p in embedding.points_]
+        for bag in bags[10:13]
+    ]
+    np.testing.assert_allclose(embedding.transform(bags[10:13]), expected, rtol=1e-9)
+
+
+def test_embedding_in_a_pipeline(digits):
+    bags, y = digits
+    model = make_pipeline(MILESEmbedding(), LogisticRegression(C=10)).fit(bags[:40], y[:40])
+    assert model.score(bags[40:], y[40:]) >= 0.8
+
+
+def test_certified_sparse_and_right(digits):
+    bags, y = digits
+    model = MILES(C=10).fit(bags[:40], y[:40])
+    assert model.gap_[0] <= 1e-7 * model.objective_[0]
+    assert 0 < len(model.support_) < 40
+    np.testing.assert_array_equal(model.support_vectors_, bags.X[model.support_])
+    assert model.score(bags[40:], y[40:]) >= 0.8
+
+
+def test_shares_of_the_speaking_instances_sum_to_the_bag_score(digits):
+    bags, y = digits
+    model = MILES(C=10).fit(bags[:40], y[:40])
+    test = bags[40:]
+    scores = model.instance_decision_function(test)
+    embedded = MILESEmbedding(gamma=model.gamma_).fit([model.support_vectors_])
+    similar = np.concatenate([embedded.transform(bag[:, None]) for bag in test])
+    for i, bag_score in enumerate(model.decision_function(test)):
+        rows = slice(test.offsets[i], test.offsets[i + 1])
+        speakers = np.unique(similar[rows].argmax(axis=0))
+        assert scores[rows][speakers].sum() == pytest.approx(bag_score)
+
+
+def test_key_instances_hold_the_sought_digit():
+    bags, y = load_digits_bags(digit=0, n_bags=120, random_state=0)
+    model = MILES(C=10).fit(bags, y)
+    positive = bags[y == 1]
+    hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
+    assert hit.mean() > 0.9
