@@ -87,6 +87,9 @@ def check_class_weight_is_sample_weight(estimator: Any) -> None:
     by_class = settled(estimator).set_params(class_weight={0: 1.0, 1: 3.0}).fit(bags, y)
     by_bag = settled(estimator).fit(bags, y, sample_weight=np.where(y == 1, 3.0, 1.0))
     _check_same_scores(by_bag, by_class, "class_weight={0: 1, 1: 3}")
+    plain = settled(estimator).fit(bags, y)
+    differ = np.abs(plain.decision_function(bags) - by_class.decision_function(bags)).max()
+    assert differ > 0, "class_weight has no effect"
     balanced = settled(estimator).set_params(class_weight="balanced").fit(bags, y)
     share = len(y) / (2 * np.bincount(y))
     by_bag = settled(estimator).fit(bags, y, sample_weight=share[y])

@@ -1,0 +1,133 @@
+"""Bag metrics and instance metrics, against loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from bagwise import Bags, InstanceSVC, PerInstance, WitnessSVC
+from bagwise.metrics import bag_report, instance_auc, key_instance_rate
+from bagwise.testing._problems import planted_bags
+
+
+@pytest.fixture(scope="module")
+def problem():
+    bags, y = planted_bags(n_bags=40, seed=5)
+    labels = np.random.default_rng(0).integers(0, 2, bags.n_instances)  # not too easy to hit
+    labels |= bags.X[:, 0] > 1.5
+    return bags.replace(instance_labels=labels), y
+
+
+def rate_by_hand(model, bags, y):
+    hits = []
+    for i in np.flatnonzero(y == 1):
+        start, stop = bags.offsets[i], bags.offsets[i + 1]
+        best = model.instance_decision_function(bags)[start:stop].argmax()
+        hits.append(bags.instance_labels[start:stop][best] == 1)
+    return np.mean(hits)
+
+
+def test_key_instance_rate(problem):
+    bags, y = problem
+    model = WitnessSVC().fit(bags, y)
+    found = key_instance_rate(model, bags, y)
+    assert found == pytest.approx(rate_by_hand(model, bags, y))
+    assert 0 < found < 1
+    only = bags.replace(instance_labels=np.zeros(bags.n_instances, dtype=int))
+    assert key_instance_rate(model, only, y) == 0.0
+
+
+def test_instance_auc(problem):
+    bags, y = problem
+    model = InstanceSVC().fit(bags, y)
+    expected = roc_auc_score(bags.instance_labels, model.instance_decision_function(bags))
+    assert instance_auc(model, bags) == expected
+    assert instance_auc(model, bags, y) == expected
+    assert expected > 0.5
+
+
+def test_the_positive_class_may_be_the_first(problem):
+    bags, y = problem
+    names = np.where(y == 1, "bad", "good")
+    plain, named = WitnessSVC().fit(bags, y), WitnessSVC(pos_label="bad").fit(bags, names)
+    assert instance_auc(named, bags) == instance_auc(plain, bags)
+    assert key_instance_rate(named, bags, names) == key_instance_rate(plain, bags, y)
+
+
+@pytest.mark.parametrize(
+    ("names", "given"),
+    [(["absent", "present"], None), ([False, True], None), ([-1, 1], None), (["n", "p"], "p")],
+)
+def test_labels_of_instances_in_any_form(names, given, problem):
+    bags, y = problem
+    classes = np.array(["absent", "present"])
+    model = WitnessSVC().fit(bags, classes[y])
+    renamed = bags.replace(instance_labels=np.array(names)[bags.instance_labels])
+    expected = key_instance_rate(WitnessSVC().fit(bags, y), bags, y)
+    assert key_instance_rate(model, renamed, classes[y], instance_pos_label=given) == expected
+
+
+def test_pipelines_and_searches_are_opened(problem):
+    bags, y = problem
+    pipeline = make_pipeline(PerInstance(StandardScaler()), WitnessSVC()).fit(bags, y)
+    scaled = pipeline[0].transform(bags)
+    expected = instance_auc(pipeline[-1], scaled)
+    assert instance_auc(pipeline, bags) == expected
+    search = GridSearchCV(pipeline, {"witnesssvc__C": [1.0]}, cv=2).fit(bags, y)
+    assert instance_auc(search, bags) == expected
+    assert bag_report(search, bags, y)["instance_auc"] == expected
+
+
+def test_metrics_are_scorers(problem):
+    bags, y = problem
+    for metric in (key_instance_rate, instance_auc):
+        scores = cross_val_score(WitnessSVC(), bags, y, cv=3, scoring=metric, error_score="raise")
+        assert np.all((scores > 0) & (scores <= 1))
+
+
+def test_report(problem):
+    bags, y = problem
+    model = WitnessSVC().fit(bags, y)
+    report = bag_report(model, bags, y)
+    assert report["accuracy"] == model.score(bags, y)
+    assert report["auc"] == roc_auc_score(y, model.decision_function(bags))
+    assert report["key_instance_rate"] == key_instance_rate(model, bags, y)
+    assert list(bag_report(model, list(bags), y)) == ["accuracy", "balanced_accuracy", "auc"]
+    negative = y == 0
+    assert "key_instance_rate" not in bag_report_of_one_class(model, bags[negative], y[negative])
+
+
+def bag_report_of_one_class(model, bags, y):
+    with pytest.warns(Warning, match="Only one class|not in y_true"):
+        return bag_report(model, bags, y)
+
+
+def test_report_of_three_classes():
+    bags, y = planted_bags(3, n_bags=30)
+    model = InstanceSVC().fit(bags, y)
+    scores = model.decision_function(bags)
+    expected = np.mean([roc_auc_score(y == k, scores[:, k]) for k in range(3)])
+    assert bag_report(model, bags, y)["auc"] == pytest.approx(expected)
+    labelled = bags.replace(instance_labels=np.arange(bags.n_instances) % 2)
+    assert "instance_auc" not in bag_report(model, labelled, y)
+    with pytest.raises(ValueError, match="needs two classes, the model has 3"):
+        instance_auc(model, labelled)
+
+
+def test_named_errors(problem):
+    bags, y = problem
+    model = WitnessSVC().fit(bags, y)
+    plain = Bags(bags.X, bags.offsets)
+    for metric in (key_instance_rate, instance_auc):
+        with pytest.raises(ValueError, match="The bags have no instance_labels"):
+            metric(model, plain, y)
+    with pytest.raises(ValueError, match="No bag is of the positive class 1"):
+        key_instance_rate(model, bags, np.zeros_like(y))
+    with pytest.raises(ValueError, match="y has 39 labels, there are 40 bags"):
+        key_instance_rate(model, bags, y[:-1])
+    with pytest.raises(ValueError, match="All instance labels are negative"):
+        instance_auc(model, bags.replace(instance_labels=np.zeros(bags.n_instances)))

@@ -1,0 +1,349 @@
+"""Transformers lifted to bags, and statistics of bags."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from bagwise import Bags, BagStatistics, InstanceSVC, PerInstance, WitnessSVC
+
+SIZES = np.array([2, 1, 4, 3])
+ATTRIBUTES = ("ids", "groups", "bag_features", "priors", "instance_ids", "instance_labels")
+
+
+@pytest.fixture
+def bags():
+    rng = np.random.default_rng(0)
+    n = int(SIZES.sum())
+    return Bags(
+        rng.normal(2.0, 3.0, size=(n, 3)),
+        np.concatenate([[0], np.cumsum(SIZES)]),
+        ids=["a", "b", "c", "d"],
+        groups=["p", "p", "q", "r"],
+        bag_features=rng.normal(size=(4, 2)),
+        priors=[0.1, 0.2, 0.3, 0.4],
+        instance_ids=100 + np.arange(n),
+        instance_labels=np.arange(n) % 2,
+        feature_names=["length", "width", "mass"],
+    )
+
+
+def assert_same_attributes(one, other):
+    np.testing.assert_array_equal(one.offsets, other.offsets)
+    for name in ATTRIBUTES:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    assert (one.has_ids, one.has_instance_ids) == (other.has_ids, other.has_instance_ids)
+
+
+@pytest.mark.parametrize(
+    "transformer",
+    [StandardScaler(), PCA(2), Nystroem(n_components=4, random_state=0), KBinsDiscretizer(3)],
+    ids=lambda t: type(t).__name__,
+)
+def test_instances_are_transformed_and_everything_else_stays(transformer, bags):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of tiny bins
+        expected = clone(transformer).fit(bags.X).transform(bags.X)
+        lifted = PerInstance(transformer).fit(bags)
+        result = lifted.transform(bags)
+    dense = [rows.toarray() if sp.issparse(rows) else rows for rows in (expected, result.X)]
+    np.testing.assert_array_equal(*dense)
+    assert_same_attributes(result, bags)
+    assert not hasattr(transformer, "n_features_in_"), "the transformer passed in was fitted"
+
+
+def test_fit_transform_uses_that_of_the_transformer(bags):
+    y = np.array([0, 1, 1, 0])
+    category = bags.replace(X=np.floor(bags.X))
+    encoder = TargetEncoder(cv=2, random_state=0)
+    rows_y = np.repeat(y, SIZES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few members in a class
+        expected = clone(encoder).fit_transform(category.X, rows_y)
+        found = PerInstance(encoder).fit_transform(category, y)
+    np.testing.assert_array_equal(found.X, expected)
+
+
+def test_a_transformer_without_fit_transform(bags):
+    class Plain(BaseEstimator):
+        def fit(self, X, y=None):
+            self.top_ = X.max()
+            return self
+
+        def transform(self, X):
+            return X / self.top_
+
+    np.testing.assert_array_equal(PerInstance(Plain()).fit_transform(bags).X, bags.X / bags.X.max())
+
+
+@pytest.mark.parametrize("transformer", [MaxAbsScaler(), StandardScaler(with_mean=False)])
+def test_sparse_stays_sparse(transformer, bags):
+    sparse = bags.replace(X=sp.csr_array(np.where(bags.X > 2, bags.X, 0.0)))
+    result = PerInstance(transformer).fit_transform(sparse)
+    assert sp.issparse(result.X)
+    expected = PerInstance(transformer).fit_transform(bags.replace(X=sparse.X.toarray()))
+    np.testing.assert_allclose(result.X.toarray(), expected.X, rtol=1e-12)
+    assert_same_attributes(result, bags)
+
+
+def test_sparse_in_dense_out_and_dense_in_sparse_out(bags):
+    sparse = bags.replace(X=sp.csr_array(bags.X))
+    reduced = PerInstance(TruncatedSVD(2, random_state=0)).fit_transform(sparse)
+    assert isinstance(reduced.X, np.ndarray)
+    assert reduced.n_features == 2
+    coded = PerInstance(OneHotEncoder()).fit_transform(bags.replace(X=np.sign(bags.X)))
+    assert sp.issparse(coded.X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precision_is_the_transformers(dtype, bags):
+    assert (
+        PerInstance(StandardScaler()).fit_transform(bags.replace(X=bags.X.astype(dtype))).dtype
+        == dtype
+    )
+
+
+# Names -------------------------------------------------------------------------------------------
+
+
+def test_feature_names_go_through(bags):
+    lifted = PerInstance(PCA(2)).fit(bags)
+    np.testing.assert_array_equal(lifted.feature_names_in_, bags.feature_names)
+    np.testing.assert_array_equal(lifted.get_feature_names_out(), ["pca0", "pca1"])
+    np.testing.assert_array_equal(lifted.transform(bags).feature_names, ["pca0", "pca1"])
+    scaled = PerInstance(StandardScaler()).fit_transform(bags)
+    np.testing.assert_array_equal(scaled.feature_names, ["length", "width", "mass"])
+    dropped = PerInstance(SimpleImputer(missing_values=0.0, keep_empty_features=False))
+    spoiled = bags.replace(X=bags.X * [1, 0, 1])
+    with pytest.warns(UserWarning, match="Skipping features"):
+        np.testing.assert_array_equal(
+            dropped.fit_transform(spoiled).feature_names, ["length", "mass"]
+        )
+
+
+def test_names_are_not_made_up(bags):
+    nameless = bags.replace(feature_names=None)
+    assert PerInstance(StandardScaler()).fit_transform(nameless).feature_names is None
+    doubled = PerInstance(FunctionTransformer(lambda X: 2 * X))
+    assert not hasattr(doubled, "get_feature_names_out")
+    assert doubled.fit_transform(bags).feature_names is None
+
+
+def test_names_in_another_order_are_refused(bags):
+    lifted = PerInstance(StandardScaler()).fit(bags)
+    with pytest.raises(ValueError, match=r"Feature 0 is called 'mass' here and was 'length'"):
+        lifted.transform(bags.replace(feature_names=bags.feature_names[::-1]))
+    with pytest.raises(ValueError, match="2 features, but PerInstance was fitted with 3 features"):
+        lifted.transform(bags.replace(X=bags.X[:, :2]))
+
+
+# Output containers -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_transformers_that_return_frames(container, bags):
+    framed = StandardScaler().set_output(transform=container)
+    result = PerInstance(framed).fit_transform(bags)
+    np.testing.assert_array_equal(result.X, StandardScaler().fit_transform(bags.X))
+    np.testing.assert_array_equal(result.feature_names, bags.feature_names)
+    again = PerInstance(framed).fit(bags).transform(bags)
+    np.testing.assert_array_equal(again.X, result.X)
+
+
+def test_the_global_setting_for_frames(bags):
+    pipeline = make_pipeline(PerInstance(StandardScaler()), PerInstance(PCA(2)), WitnessSVC())
+    y = [0, 1, 1, 0]
+    expected = clone(pipeline).fit(bags, y).decision_function(bags)
+    with sklearn.config_context(transform_output="pandas"):
+        assert isinstance(PerInstance(StandardScaler()).fit_transform(bags), Bags)
+        found = clone(pipeline).fit(bags, y).decision_function(bags)
+        statistics = BagStatistics(["mean"]).fit_transform(bags)
+    np.testing.assert_array_equal(found, expected)
+    assert isinstance(statistics, pd.DataFrame)
+    assert list(statistics.columns) == ["mean_length", "mean_width", "mean_mass"]
+
+
+# Parameters --------------------------------------------------------------------------------------
+
+
+def test_nested_parameters_and_clone(bags):
+    lifted = PerInstance(PCA(2)).set_params(transformer__n_components=1)
+    assert lifted.get_params()["transformer__n_components"] == 1
+    copy = clone(lifted.fit(bags))
+    assert copy.transformer is not lifted.transformer
+    assert not hasattr(copy, "transformer_")
+    assert copy.fit_transform(bags).n_features == 1
+
+
+def test_a_pipeline_may_be_lifted(bags):
+    steps = Pipeline([("scale", StandardScaler()), ("reduce", PCA(2))])
+    expected = clone(steps).fit_transform(bags.X)
+    found = PerInstance(steps).fit_transform(bags)
+    np.testing.assert_allclose(found.X, expected, rtol=1e-12)
+    columns = ColumnTransformer([("scale", StandardScaler(), [0])], remainder="drop")
+    assert PerInstance(columns).fit_transform(bags).n_features == 1
+
+
+def test_imputers_see_nan_and_estimators_refuse_it(bags):
+    X = bags.X.copy()
+    X[3, 1] = np.nan
+    spoiled = bags.replace(X=X)
+    filled = PerInstance(SimpleImputer()).fit_transform(spoiled)
+    assert filled.X[3, 1] == np.nanmean(X[:, 1])
+    y = [0, 1, 1, 0]
+    make_pipeline(PerInstance(SimpleImputer()), InstanceSVC()).fit(spoiled, y)
+    with pytest.raises(ValueError, match=r"'c'.* contains NaN in its instance 0, feature 'width'"):
+        make_pipeline(PerInstance(StandardScaler()), InstanceSVC()).fit(spoiled, y)
+
+
+def test_inverse_transform(bags):
+    lifted = PerInstance(StandardScaler()).fit(bags)
+    back = lifted.inverse_transform(lifted.transform(bags))
+    np.testing.assert_allclose(back.X, bags.X)
+    np.testing.assert_array_equal(back.feature_names, bags.feature_names)
+    assert_same_attributes(back, bags)
+    assert not hasattr(PerInstance(Nystroem()), "inverse_transform")
+
+
+# Labels and weights ------------------------------------------------------------------------------
+
+
+def test_supervised_transformers_get_the_bags_label(bags):
+    y = np.array([0, 1, 1, 0])
+    lifted = PerInstance(SelectKBest(k=1)).fit(bags, y)
+    expected = SelectKBest(k=1).fit(bags.X, np.repeat(y, SIZES))
+    np.testing.assert_array_equal(lifted.transformer_.scores_, expected.scores_)
+    assert PerInstance(TargetEncoder()).__sklearn_tags__().target_tags.required
+    with pytest.raises(ValueError, match="y has 3 labels, there are 4 bags"):
+        lifted.fit(bags, y[:3])
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+def test_weights_go_to_every_instance_of_the_bag(method, bags):
+    weight = np.array([1.0, 0.0, 2.0, 1.0])
+    lifted = PerInstance(StandardScaler())
+    getattr(lifted, method)(bags, sample_weight=weight)
+    kept = bags[[0, 2, 2, 3]]
+    np.testing.assert_allclose(lifted.transformer_.mean_, kept.X.mean(axis=0))
+    np.testing.assert_allclose(lifted.transformer_.var_, kept.X.var(axis=0))
+
+
+def test_weights_are_checked(bags):
+    with pytest.raises(ValueError, match="PCA takes no sample_weight"):
+        PerInstance(PCA()).fit(bags, sample_weight=np.ones(4))
+    with pytest.raises(ValueError, match="one an instance"):
+        PerInstance(StandardScaler()).fit(bags, sample_weight=np.ones(bags.n_instances))
+    with pytest.raises(ValueError, match=r"bag 2 \(id .*'c'.*\) is -1"):
+        PerInstance(StandardScaler()).fit(bags, sample_weight=[1, 1, -1, 1])
+
+
+# Bad transformers --------------------------------------------------------------------------------
+
+
+class DropsRows(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        return X[1:]
+
+
+def test_a_transformer_that_drops_rows_is_refused(bags):
+    with pytest.raises(ValueError, match="returned 9 rows for 10 instances"):
+        PerInstance(DropsRows()).fit_transform(bags)
+
+
+def test_what_is_no_transformer_is_refused(bags):
+    with pytest.raises(ValueError, match="'transformer' parameter of PerInstance"):
+        PerInstance("scale").fit(bags)
+
+
+# Statistics of bags ------------------------------------------------------------------------------
+
+
+def statistics_by_hand(bag, name):
+    return {
+        "min": lambda: bag.min(axis=0),
+        "max": lambda: bag.max(axis=0),
+        "mean": lambda: bag.mean(axis=0),
+        "std": lambda: bag.std(axis=0),
+        "size": lambda: [len(bag)],
+    }[name]()
+
+
+@given(
+    sizes=st.lists(st.integers(1, 5), min_size=1, max_size=5),
+    names=st.lists(st.sampled_from(["min", "max", "mean", "std", "size"]), min_size=1, unique=True),
+    sparse=st.booleans(),
+    dtype=st.sampled_from([np.float16, np.float32, np.float64]),
+    seed=st.integers(0, 100),
+)
+def test_statistics_are_those_of_numpy(sizes, names, sparse, dtype, seed):
+    X = np.random.default_rng(seed).normal(100.0, 1.0, size=(sum(sizes), 3)).astype(dtype)
+    X[X < 100] = 0
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    wide = np.float32 if dtype == np.float16 else dtype  # SciPy has no sparse float16
+    rows = sp.csr_array(X.astype(wide)) if sparse else X
+    found = BagStatistics(names).fit_transform(Bags(rows, offsets))
+    assert sp.issparse(found) == sparse
+    expected = [
+        np.concatenate([statistics_by_hand(bag.astype(np.float64), name) for name in names])
+        for bag in np.split(X, offsets[1:-1])
+    ]
+    np.testing.assert_allclose(found.toarray() if sparse else found, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_names_of_statistics(bags):
+    model = BagStatistics(["mean", "size", "max"]).fit(bags)
+    expected = [
+        "mean_length",
+        "mean_width",
+        "mean_mass",
+        "size",
+        "max_length",
+        "max_width",
+        "max_mass",
+    ]
+    np.testing.assert_array_equal(model.get_feature_names_out(), expected)
+    nameless = BagStatistics(["std"]).fit(list(bags))
+    np.testing.assert_array_equal(nameless.get_feature_names_out(), ["std_x0", "std_x1", "std_x2"])
+    assert model.transform(bags).shape == (4, len(expected))
+
+
+@pytest.mark.parametrize("wrong", [[], ["mean", "mode"]])
+def test_unknown_statistics_are_refused(wrong, bags):
+    with pytest.raises(ValueError, match=r"must name at least one of \['min', 'max', 'mean'"):
+        BagStatistics(wrong).fit(bags)
+
+
+def test_statistics_refuse_nan_and_other_widths(bags):
+    model = BagStatistics().fit(bags)
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.transform(bags.replace(X=np.where(bags.X < 0, np.nan, bags.X)))
+    with pytest.raises(ValueError, match="2 features, but BagStatistics was fitted with 3"):
+        model.transform(bags.replace(X=bags.X[:, :2]))
+    with pytest.raises(ValueError, match="number of features"):
+        model.get_feature_names_out(["only one"])
