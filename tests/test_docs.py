@@ -18,8 +18,8 @@ README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def load_make_api():
-    spec = importlib.util.spec_from_file_location("make_api", ROOT / "docs" / "make_api.py")
+def load_make_pages():
+    spec = importlib.util.spec_from_file_location("make_pages", ROOT / "docs" / "make_pages.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -41,11 +41,17 @@ def test_the_contributors_example_keeps_the_contract(tmp_path, monkeypatch):
 
 
 def test_the_api_page_lists_every_public_name():
-    make_api = load_make_api()
-    written = set(re.findall(r"^\| `(\w+)` \|", make_api.PAGE.read_text(), re.M))
-    needed = set(re.findall(r"^\| `(\w+)` \|", make_api.page(), re.M))
-    assert written == needed, "run: python docs/make_api.py"
+    make_pages = load_make_pages()
+    written = set(re.findall(r"^\| `(\w+)` \|", make_pages.API.read_text(), re.M))
+    needed = set(re.findall(r"^\| `(\w+)` \|", make_pages.api_page(), re.M))
+    assert written == needed, "run: python docs/make_pages.py"
     assert set(bagwise.__all__) <= needed
+
+
+def test_the_readme_lists_the_methods():
+    make_pages = load_make_pages()
+    assert make_pages.readme_page() == README, "run: python docs/make_pages.py"
+    assert "| MI-SVM | `WitnessSVC()` | " in README
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

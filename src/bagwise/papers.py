@@ -12,6 +12,10 @@ from typing import Any
 
 from bagwise.base import BagClassifier
 from bagwise.models import (
+    MILES,
+    AnnealedLabelSVC,
+    AnnealedProportionSVC,
+    AnnealedWitnessSVC,
     BagKernelSVC,
     InstanceSVC,
     LabelSVC,
@@ -59,6 +63,12 @@ DONG_2006 = Paper(
     "A comparison of multi-instance learning algorithms",
     "master's thesis, University of Waikato",
 )
+CHEN_2006 = Paper(
+    "Chen, Bi & Wang",
+    2006,
+    "MILES: multiple-instance learning via embedded instance selection",
+    "IEEE TPAMI",
+)
 RAY_2005 = Paper(
     "Ray & Craven",
     2005,
@@ -70,6 +80,12 @@ ANDREWS_2002 = Paper(
     2002,
     "Support vector machines for multiple-instance learning",
     "NIPS",
+)
+GEHLER_2007 = Paper(
+    "Gehler & Chapelle",
+    2007,
+    "Deterministic annealing for multiple-instance learning",
+    "AISTATS",
 )
 HAJIMIRSADEGHI_2017 = Paper(
     "Hajimirsadeghi & Mori",
@@ -121,8 +137,21 @@ METHODS = (
     Method("mi-SVM", LabelSVC, ANDREWS_2002, "labels for all instances, several positives a bag"),
     Method("MI-SVM", WitnessSVC, ANDREWS_2002, "one witness a positive bag, and which one it is"),
     Method(
+        "AL-SVM", AnnealedLabelSVC, GEHLER_2007, "as mi-SVM, with labels cooled from soft to hard"
+    ),
+    Method(
+        "AW-SVM", AnnealedWitnessSVC, GEHLER_2007, "as MI-SVM, with witnesses cooled the same way"
+    ),
+    Method(
+        "ALP-SVM",
+        AnnealedProportionSVC,
+        GEHLER_2007,
+        "as AL-SVM, told what share of a positive bag is positive",
+    ),
+    Method(
         "mi-SPSVM", SemiProximalSVC, AVOLIO_2021, "many positives a bag, gathered at one hyperplane"
     ),
+    Method("MILES", MILES, CHEN_2006, "few telling instances, found by similarity to all of them"),
     Method("SimpleMI", MeanSVC, DONG_2006, "quick baseline: the bag is its mean"),
     Method(
         "MI-Kernel",

@@ -1,6 +1,6 @@
-"""Write docs/api.md: every public name with the first sentence of its docstring.
+"""Write what the code knows into the pages: docs/api.md, and the README's table of methods.
 
-python docs/make_api.py
+python docs/make_pages.py
 """
 
 from __future__ import annotations
@@ -11,7 +11,11 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).with_name("api.md")
+API = Path(__file__).with_name("api.md")
+README = Path(__file__).parents[1] / "README.md"
+METHODS_HEAD = """| paper's name | in Python | what it is for | paper |
+|---|---|---|---|
+"""
 SECTIONS = {
     "bagwise": "Bags and estimators",
     "bagwise.preprocessing": "Preprocessing",
@@ -24,7 +28,7 @@ SECTIONS = {
 }
 HEAD = """# API
 
-Made by `python docs/make_api.py`. Parameters, attributes and examples of each name are in its
+Made by `python docs/make_pages.py`. Parameters, attributes and examples of each name are in its
 docstring: `help(bagwise.WitnessSVC)`.
 
 ## What every estimator has
@@ -64,10 +68,26 @@ def section(module_name: str) -> str:
     return f"\n## {SECTIONS[module_name]}: `{module_name}`\n\n{table}\n"
 
 
-def page() -> str:
-    """Return the whole page."""
+def api_page() -> str:
+    """Return the whole page of public names."""
     return HEAD + contract() + "\n" + "".join(map(section, SECTIONS))
 
 
+def methods_table() -> str:
+    """Return the rows of the table of methods."""
+    from bagwise.papers import METHODS
+
+    rows = [(m.name, f"`{m.code}`", m.purpose, m.paper.short) for m in METHODS]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def readme_page() -> str:
+    """Return the README with the table of methods renewed."""
+    before, head, rest = README.read_text().partition(METHODS_HEAD)
+    _, gap, after = rest.partition("\n\n")
+    return before + head + methods_table() + gap[1:] + after
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    API.write_text(api_page())
+    README.write_text(readme_page())
