@@ -309,6 +309,8 @@ def test_a_folder_that_cannot_be_written_leaves_nothing_behind(tmp_path):
 def test_folder_of_files(suffix, tmp_path):
     folder = tmp_path / "slides"
     write(folder, BAGS, [1, 0], suffix=suffix)
+    with pytest.raises(FileExistsError, match="not empty"):
+        write(folder, BAGS, [1, 0], suffix=suffix)
     listing = folder / "bags.csv"
     text = listing.read_text()
 
@@ -347,6 +349,10 @@ def test_folder_of_unequal_files(tmp_path):
             read(tmp_path)
     np.save(tmp_path / "b.npy", np.ones((2, 3), np.float32))
     assert read(tmp_path, dtype="float32")[0].dtype == np.float32
+    np.savez(tmp_path / "c.npz", features=np.ones((2, 3)), instance_label=[0, 1])
+    (tmp_path / "s.csv").write_text("path,label\na.npy,1\nc.npz,0\n")
+    with pytest.raises(FormatError, match=r"c\.npz.*holds \['instance_labels'\], a.npy holds \[\]"):
+        read(tmp_path)
     (tmp_path / "other.csv").write_text("path\n")
     with pytest.raises(FormatError, match="2 CSV files"):
         read(tmp_path)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from bagwise.io._arfftext import Attribute, split_fields
 from bagwise.io._assemble import ROLES
 from bagwise.io._csr import small_csr
-from bagwise.io._grow import typed
+from bagwise.io._grow import typed_column
 from bagwise.io._tabletext import is_number
 from bagwise.io.errors import FormatError, MixedTypeError
 
@@ -154,11 +154,8 @@ class InnerRows:
         """Return all instances and their attributes."""
         attributes: dict[str, Any] = {"feature_names": self.names}
         for j, name in self._kept.items():
-            texts = self._texts[j]
-            different = list(dict.fromkeys(texts))
-            exact = _ATTRIBUTES[name] == "instance_ids"
-            values = dict(zip(different, typed(different, exact), strict=True))
-            attributes[_ATTRIBUTES[name]] = np.array([values[text] for text in texts])
+            role = _ATTRIBUTES[name]
+            attributes[role] = typed_column(self._texts[j], exact_text=role == "instance_ids")
         if any(sp.issparse(block) for block in self._blocks):
             blocks = [sp.csr_array(block) for block in self._blocks]
             return sp.vstack(blocks, format="csr"), attributes

@@ -58,7 +58,7 @@ def lay_out(
     """Choose the columns: those named by the user, else those with the usual names."""
     names = list(names)
     if has_header:
-        _refuse_duplicates(path, names)
+        refuse_duplicates(path, names)
     roles = {role: _position(path, names, c) for role, c in named.items() if c is not None}
     usual = ROLES if has_header else {}
     for role, name in usual.items():
@@ -80,7 +80,8 @@ def lay_out(
     return Layout(roles, chosen, [names[j] for j in chosen] if has_header else None, of_bags, names)
 
 
-def _refuse_duplicates(path: Path, names: list[str]) -> None:
+def refuse_duplicates(path: Path, names: list[str]) -> None:
+    """Refuse a header with one name twice."""
     for j, name in enumerate(names):
         if name in names[:j]:
             raise DuplicateColumnError(

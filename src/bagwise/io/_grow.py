@@ -76,6 +76,13 @@ class TextColumn:
         return Coded(self.codes, typed(list(self._numbers), exact_text))
 
 
+def typed_column(texts: list[str], *, exact_text: bool) -> Array:
+    """Return the typed value of every text of a column."""
+    column = TextColumn()
+    column.extend(texts)
+    return column.coded(exact_text=exact_text).at(slice(None))
+
+
 def typed(texts: list[str], exact_text: bool) -> Array:
     """Return different texts as booleans, integers or floats where all are such, else as texts."""
     if set(texts) <= {"True", "False"}:

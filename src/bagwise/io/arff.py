@@ -27,7 +27,7 @@ from bagwise.io._arffrows import InnerRows
 from bagwise.io._arfftext import Attribute, Header, is_open_quote, quoted, split_fields
 from bagwise.io._assemble import BAG_FEATURE, Labelled
 from bagwise.io._flatten import bag_columns, instance_columns, written_feature_names
-from bagwise.io._grow import typed
+from bagwise.io._grow import typed_column
 from bagwise.io._source import open_source, write_text
 from bagwise.io.errors import FormatError, LabelError, ShuffledBagError, TruncatedFileError
 
@@ -182,10 +182,7 @@ class _Parts:
         return attributes
 
     def _values(self, column: int, *, exact: bool) -> Any:
-        texts = [fields[column] for fields in self._texts]
-        different = list(dict.fromkeys(texts))
-        values = dict(zip(different, typed(different, exact), strict=True))
-        return np.array([values[text] for text in texts])
+        return typed_column([fields[column] for fields in self._texts], exact_text=exact)
 
 
 def write_arff(path: str | Path, bags: Bags, y: Any = None, *, relation: str = "bags") -> None:

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 
 from bagwise.bags import Bags
-from bagwise.io._assemble import Labelled
+from bagwise.io._assemble import Labelled, refuse_duplicates
 from bagwise.io._bagarrays import load_bag, save_bag
 from bagwise.io._flatten import bag_columns, instance_columns, warn_left_out
-from bagwise.io._grow import GrowingRows, typed
+from bagwise.io._grow import GrowingRows, typed_column
 from bagwise.io._source import LateBar, open_source, write_text
 from bagwise.io._tabletext import sniff
 from bagwise.io.errors import (
-    DuplicateColumnError,
     FormatError,
     LabelError,
     MixedTypeError,
@@ -93,14 +92,15 @@ def read_folder(
     listing = find_listing(Path(path))
     named = {"bag": bag, "label": label, "groups": groups, "priors": priors}
     table, roles = _read_listing(listing, named, file)
-    rows, sizes, extra = _load_all(listing, table, roles, key, instance_ids, dtype, progress)
+    stack = _load_all(listing, table, roles, key, instance_ids, dtype, progress)
+    rows, extra = stack.finish()
     columns = {role: _values(table, roles, role) for role in named if role in roles}
     y, ids = columns.pop("label", None), columns.pop("bag", None)
     if ids is None:
         ids = np.array([str(Path(row[roles["file"]]).with_suffix("")) for _, row in table])
     if "priors" in columns:
         columns["priors"] = columns["priors"].astype(np.float64)
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    offsets = np.concatenate([[0], np.cumsum(stack.sizes)])
     return Bags(rows, offsets, ids=ids, **columns, **extra), y
 
 
@@ -125,7 +125,7 @@ def _read_listing(
     path: Path, named: dict[str, str | None], file: str | None
 ) -> tuple[Table, dict[str, int]]:
     text = sniff(path, True, None)
-    _check_header(path, text.names)
+    refuse_duplicates(path, text.names)
     roles = {"file": _find_path_column(path, text.names, file)}
     for role, column in named.items():
         if column is not None and column not in text.names:
@@ -141,12 +141,6 @@ def _read_listing(
         raise FormatError(path, "lists no bags. Expected one line a bag.")
     _check_listing(path, table, roles, len(text.names))
     return table, roles
-
-
-def _check_header(path: Path, names: list[str]) -> None:
-    for j, name in enumerate(names):
-        if name in names[:j]:
-            raise DuplicateColumnError(path, "two columns have this name.", 1, name)
 
 
 def _find_path_column(path: Path, names: list[str], file: str | None) -> int:
@@ -185,50 +179,62 @@ def _load_all(
     instance_ids: str | None,
     dtype: Any,
     progress: bool | None,
-) -> tuple[Any, list[int], dict[str, Any]]:
-    rows: GrowingRows | None = None
-    sizes, extras = [], []
+) -> _Stack:
+    stack = _Stack(dtype)
     bar = LateBar(listing.name, len(table), progress, of_bytes=False)
     try:
-        for i, (_, row) in enumerate(table):
+        for done, (_, row) in enumerate(table, start=1):
             file = listing.parent / row[roles["file"]]
-            values, extra = load_bag(file, key, instance_ids)
-            kind = np.dtype(dtype or (values.dtype if values.dtype.kind == "f" else np.float64))
-            if rows is None:
-                rows, width, first_kind, first = (
-                    GrowingRows(values.shape[1], kind),
-                    values.shape[1],
-                    kind,
-                    file,
-                )
-            _check_same(file, first, values.shape[1], width, kind, first_kind)
-            rows.reserve(len(values), (i + 1) / len(table))[:] = values
-            sizes.append(len(values))
-            extras.append(extra)
-            bar.update(i + 1)
+            stack.add(file, *load_bag(file, key, instance_ids), done / len(table))
+            bar.update(done)
     finally:
         bar.close()
-    assert rows is not None  # the listing is not empty
-    joined = {
-        n: np.concatenate([e[n] for e in extras]) for n in extras[0] if all(n in e for e in extras)
-    }
-    return rows.finish(), sizes, joined
+    return stack
 
 
-def _check_same(file: Path, first: Path, width: int, expected: int, kind: Any, wanted: Any) -> None:
-    if width != expected:
-        raise FormatError(file, f"has {width} features, {first.name} has {expected}.")
-    if kind != wanted:
-        raise MixedTypeError(
-            file, f"holds {kind}, {first.name} holds {wanted}. Choose one with dtype=..."
-        )
+class _Stack:
+    """The rows of file after file, all of one width and data type."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._dtype = dtype
+        self._rows: GrowingRows | None = None
+        self._extras: list[dict[str, Any]] = []
+        self.sizes: list[int] = []
+
+    def add(self, file: Path, values: Any, extra: dict[str, Any], fraction: float) -> None:
+        """Append one bag; ``fraction`` of the bags are there with it."""
+        own = values.dtype if values.dtype.kind == "f" else np.float64
+        kind = np.dtype(self._dtype or own)
+        if self._rows is None:
+            self._rows = GrowingRows(values.shape[1], kind)
+            self._first, self._width, self._kind = file, values.shape[1], kind
+            self._known = set(extra)
+        self._check(file, values.shape[1], kind, set(extra))
+        self._rows.reserve(len(values), fraction)[:] = values
+        self._extras.append(extra)
+        self.sizes.append(len(values))
+
+    def _check(self, file: Path, width: int, kind: Any, known: set[str]) -> None:
+        first = self._first.name
+        if width != self._width:
+            raise FormatError(file, f"has {width} features, {first} has {self._width}.")
+        if kind != self._kind:
+            raise MixedTypeError(
+                file, f"holds {kind}, {first} holds {self._kind}. Choose one with dtype=..."
+            )
+        if known != self._known:
+            raise FormatError(file, f"holds {sorted(known)}, {first} holds {sorted(self._known)}.")
+
+    def finish(self) -> tuple[Any, dict[str, Any]]:
+        """Return all rows, and what is known of them."""
+        assert self._rows is not None  # a listing is never empty
+        joined = {n: np.concatenate([e[n] for e in self._extras]) for n in self._known}
+        return self._rows.finish(), joined
 
 
 def _values(table: Table, roles: dict[str, int], role: str) -> Any:
     texts = [row[roles[role]] for _, row in table]
-    different = list(dict.fromkeys(texts))
-    values = dict(zip(different, typed(different, role != "label"), strict=True))
-    return np.array([values[text] for text in texts])
+    return typed_column(texts, exact_text=role != "label")
 
 
 def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = ".npy") -> None:
@@ -256,9 +262,10 @@ def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = "
     """
     path = Path(path)
     path.mkdir(parents=True, exist_ok=True)
-    columns = bag_columns(bags, y)
+    if any(path.iterdir()):
+        raise FileExistsError(f"The folder {path} is not empty: write into a new one.")
     warn_left_out(path, bags, ("bag_features",))
-    columns = {n: v for n, v in columns.items() if n in _USUAL.values()}
+    columns = {n: v for n, v in bag_columns(bags, y).items() if n in _USUAL.values()}
     of_rows = instance_columns(bags)
     if of_rows and suffix not in (".npz", ".h5"):
         warn_left_out(path, bags, ("instance_labels",))
