@@ -126,6 +126,33 @@ def test_andrews_matlab_variables(tmp_path):
     assert (bags.ids.tolist(), y.tolist()) == ([1, 2], [1, -1])
 
 
+def test_matlab_7_3(tmp_path):
+    """The layout that MATLAB documents: HDF5 behind a text header, matrices transposed."""
+    path = tmp_path / "b.mat"
+    X = np.array([[1.0, 0], [0, 2], [3, 0]])
+    for sparse in (False, True):
+        with h5py.File(path, "w", userblock_size=512) as file:
+            if sparse:
+                columns = sp.csc_array(X)
+                group = file.create_group("X")
+                group.attrs["MATLAB_sparse"] = np.uint64(3)
+                group["data"], group["ir"], group["jc"] = (
+                    columns.data,
+                    columns.indices,
+                    columns.indptr,
+                )
+            else:
+                file["X"] = X.T
+            file["bag_ids"], file["labels"] = np.array([[1.0, 1, 2]]), np.array([[1.0, 1, -1]])
+            file["note"] = np.frombuffer("text".encode("utf-16-le"), np.uint16)
+        raw = bytearray(path.read_bytes())
+        raw[:128] = b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM"
+        path.write_bytes(bytes(raw))
+        bags, y = read(path)
+        np.testing.assert_array_equal(bags.X.toarray() if sparse else bags.X, X)
+        assert (bags.ids.tolist(), y.tolist()) == ([1, 2], [1, -1])
+
+
 def test_pathology_h5_with_coordinates(tmp_path):
     rng = np.random.default_rng(0)
     features = [rng.normal(size=(n, 4)).astype(np.float32) for n in (3, 2)]

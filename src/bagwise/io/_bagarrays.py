@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -98,7 +99,10 @@ def _read_pt(file: Path) -> dict[str, Any]:
     require("torch", "torch")
     import torch
 
-    loaded = torch.load(file, map_location="cpu", weights_only=True)
+    try:
+        loaded = torch.load(file, map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise CorruptFileError(file, f"holds no tensors ({error}).") from error
     tensors = loaded if isinstance(loaded, dict) else {"": loaded}
     return {str(n): t.numpy() for n, t in tensors.items() if isinstance(t, torch.Tensor)}
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from bagwise.bags import Bags
 from bagwise.io._assemble import Labelled, assemble, coded
 from bagwise.io._flatten import checked_labels
+from bagwise.io._source import require
 from bagwise.io.errors import CorruptFileError, FormatError, LabelError
 from bagwise.segments import bag_index
 
@@ -42,7 +43,7 @@ def read_mat(
     X: str | None = None,
     regroup: bool = False,
 ) -> Labelled:
-    """Read bags from a MATLAB file (version 4 to 7.2).
+    """Read bags from a MATLAB file (any version; 7.3 needs h5py and holds numbers only).
 
     Parameters
     ----------
@@ -98,14 +99,33 @@ def _load(path: Path) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # duplicate names: the last one counts
             return loadmat(path)
-    except NotImplementedError as error:
-        raise FormatError(
-            path, "is MATLAB 7.3 (HDF5). Save it again with save(..., '-v7')."
-        ) from error
+    except NotImplementedError:  # version 7.3 is HDF5
+        return _load_hdf5(path)
     except (MatReadError, ValueError, TypeError, zlib.error, EOFError, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise CorruptFileError(path, f"is cut short or no MATLAB file ({error}).") from error
+
+
+def _load_hdf5(path: Path) -> dict[str, Any]:
+    """Return the numeric variables of a version 7.3 file, which stores matrices transposed."""
+    require("h5py", "io")
+    import h5py
+
+    try:
+        with h5py.File(path, "r") as file:
+            return {n: v for n, item in file.items() if (v := _hdf5_variable(item)) is not None}
+    except OSError as error:
+        raise CorruptFileError(path, f"is cut short or no MATLAB 7.3 file ({error}).") from error
+
+
+def _hdf5_variable(item: Any) -> Any:
+    if "MATLAB_sparse" in item.attrs:
+        parts = [item[name][()] if name in item else [] for name in ("data", "ir", "jc")]
+        shape = (int(item.attrs["MATLAB_sparse"]), len(parts[2]) - 1)
+        return sp.csc_array(tuple(parts), shape=shape)
+    is_numeric = getattr(item, "dtype", None) is not None and item.dtype.kind in "fiu"
+    return item[()].T if is_numeric and item.dtype != "uint16" else None  # uint16 holds texts
 
 
 def _find(
