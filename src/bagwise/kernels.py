@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import cholesky
 
-__all__ = ["Kernel", "gram_matrix", "squared_distances", "squared_norms"]
+__all__ = ["Kernel", "check_kernel_matrix", "gram_matrix", "squared_distances", "squared_norms"]
 
 Array = NDArray[Any]
 
@@ -39,7 +40,7 @@ class Kernel:
     def __call__(self, A: Any, B: Any) -> Array:
         """Return the matrix of kernel values between the rows of A and of B."""
         if callable(self.name):
-            return np.asarray(self.name(A, B))
+            return _as_kernel_values(self.name(A, B), (A.shape[0], B.shape[0]))
         if self.name == "rbf":
             return _exp_in_place(squared_distances(A, B), self.gamma)
         return self._of_products(_products(A, B))
@@ -76,10 +77,11 @@ def gram_matrix(
     if kernel == "rbf" and gamma == "median" and X.shape[0] <= _MEDIAN_SAMPLE:
         distances = squared_distances(X)
         settled = Kernel("rbf", median_gamma(distances, weights))
-        return settled, _exp_in_place(distances, settled.gamma)
+        return settled, _check_finite(_exp_in_place(distances, settled.gamma))
     number = 1.0 if callable(kernel) else settle_gamma(gamma, X, weights, random_state)
     settled = Kernel(kernel, number, degree, coef0)
-    return settled, settled.gram(X)
+    K = settled.gram(X)
+    return settled, check_kernel_matrix(K) if callable(kernel) else _check_finite(K)
 
 
 def settle_gamma(
@@ -146,17 +148,17 @@ def squared_distances(A: Any, B: Any = None) -> Array:
 
 
 def _centred(A: Any, B: Any) -> tuple[Any, Any]:
-    # Distances do not see a shift; without it float32 loses the digits to large norms.
+    """Move both to the mean of B: distances do not see a shift, rounding sees large norms.
+
+    B is the training side, so that a row's distances do not depend on the rows beside it.
+    """
     if sp.issparse(A) or sp.issparse(B):
         return A, B
-    A = np.asarray(A, dtype=np.float32 if A.dtype == np.float16 else None)
-    same = B is A or (B.shape == A.shape and np.shares_memory(A, B))
-    B = A if same else np.asarray(B, dtype=A.dtype)
-    if A.dtype == np.float64:
-        return A, B
-    centre = A.mean(axis=0)
-    A = A - centre
-    return A, A if same else B - centre
+    precision = np.result_type(A, B, np.float32)
+    right = np.asarray(B, dtype=precision)
+    centre = right.mean(axis=0)
+    right = right - centre
+    return (right if A is B else np.asarray(A, dtype=precision) - centre), right
 
 
 def _products(A: Any, B: Any) -> Array:
@@ -178,13 +180,65 @@ def _exp_in_place(distances: Array, gamma: float) -> Array:
     return np.exp(distances, out=distances)
 
 
+def check_kernel_matrix(K: Array) -> Array:
+    """Return a user's kernel matrix if it is finite, symmetric and positive semi-definite.
+
+    Eigenvalues down to -1e-6 of the largest row sum pass for rounding.
+    """
+    _check_finite(K)
+    scale = float(np.abs(K).sum(axis=1).max(initial=0.0))
+    uneven = np.abs(K - K.T)
+    if uneven.max(initial=0.0) > 1e-6 * scale:
+        i, j = np.unravel_index(uneven.argmax(), K.shape)
+        raise ValueError(
+            f"The kernel matrix is not symmetric: k({i}, {j}) = {K[i, j]:.6g} and "
+            f"k({j}, {i}) = {K[j, i]:.6g}. Symmetrise it, e.g. as (K + K.T) / 2."
+        )
+    lifted = K.astype(np.float64)
+    lifted.flat[:: len(K) + 1] += 1e-6 * scale or 1.0
+    try:
+        cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(
+            "The kernel matrix is not positive semi-definite, so the problem need not be convex. "
+            "Cut off its negative eigenvalues, or use another kernel."
+        ) from error
+    return K
+
+
+def _check_finite(K: Array) -> Array:
+    if not (np.isfinite(K.min(initial=0.0)) and np.isfinite(K.max(initial=0.0))):
+        raise ValueError(
+            f"The kernel matrix holds infinite or undefined values (in {K.dtype}). Scale the "
+            "features, or use float64."
+        )
+    return K
+
+
+def _as_kernel_values(values: Any, shape: tuple[int, int]) -> Array:
+    K = np.asarray(values)
+    if K.shape != shape:
+        raise ValueError(
+            f"The kernel function returned an array of shape {K.shape} for {shape[0]} and "
+            f"{shape[1]} rows: it must return {shape}."
+        )
+    return K if K.dtype in (np.float32, np.float64) else K.astype(np.float64)
+
+
 def check_memory(n_rows: int, itemsize: int) -> None:
     """Refuse a Gram matrix that the machine cannot hold, and say what to do instead."""
     needed = n_rows**2 * max(itemsize, 4)
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    physical = _physical_memory()
     if needed > physical:
         raise MemoryError(
             f"The Gram matrix of {n_rows} instances needs {needed / 2**30:.1f} GiB, this machine "
             f"has {physical / 2**30:.1f} GiB. Use kernel='linear', if needed after "
             "PerInstance(Nystroem(...)) in a pipeline."
         )
+
+
+def _physical_memory() -> float:
+    """Return the bytes of memory, infinity where the system does not tell (Windows)."""
+    if not hasattr(os, "sysconf"):
+        return np.inf
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -24,7 +24,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bagwise.bags import Bags
 from bagwise.base import BagClassifier
 from bagwise.designs import Design, Gram, matrix_design
-from bagwise.kernels import gram_matrix
+from bagwise.kernels import check_kernel_matrix, gram_matrix
 from bagwise.losses import get_loss
 from bagwise.problems import Problem
 from bagwise.segments import expand
@@ -177,18 +177,23 @@ class RowsClassifier(BagClassifier):
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         row_weight = self.C * expand(weight, bags.offsets)
-        design = self._design(bags, row_weight)
+        self._fit_on(self._design(bags, row_weight), bags, codes, weight)
+
+    def _fit_on(self, design: Design, bags: Bags, codes: Array, weight: Array) -> None:
+        """Fit all classes on a design that may be shared with other fits."""
+        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        tasks = self._tasks(design, bags, codes, weight)
+        self._keep(bags, jobs(delayed(self._fit_binary)(task) for task in tasks))
+
+    def _tasks(self, design: Design, bags: Bags, codes: Array, weight: Array) -> list[Task]:
         # A bag without weight is no positive bag: its instances must not steer the assignments.
         truth = self._truth(codes) & (weight > 0)[:, None]
-        tasks = [
-            Task(
-                design.fresh(), bags.offsets, column, row_weight, self._loss(), self.C, bags.priors
-            )
+        row_weight = self.C * expand(weight, bags.offsets)
+        loss = self._loss()
+        return [
+            Task(design.twin(), bags.offsets, column, row_weight, loss, self.C, bags.priors)
             for column in truth.T
         ]
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        fits = jobs(delayed(self._fit_binary)(task) for task in tasks)
-        self._keep(bags, fits)
 
     def _loss(self) -> Any:
         return get_loss(self.loss)
@@ -197,7 +202,7 @@ class RowsClassifier(BagClassifier):
         if self.kernel == "linear":
             return matrix_design(bags.X)
         if self.kernel == "precomputed":
-            return Gram(_columns(bags.X, _column_numbers(bags)))
+            return Gram(check_kernel_matrix(_columns(bags.X, _column_numbers(bags))))
         self.kernel_, K = gram_matrix(
             bags.X,
             self.kernel,
