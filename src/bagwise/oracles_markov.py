@@ -20,14 +20,51 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bagwise.cardinality import BestLabelings, CountInference
 from bagwise.designs import LinearDesign
+from bagwise.segments import expand
 
-__all__ = ["FrozenMarkovRisk", "MarkovRisk", "MarkovScores"]
+__all__ = ["FrozenMarkovRisk", "InstanceOperator", "MarkovRisk", "MarkovScores"]
 
 Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class InstanceOperator:
+    """The instances times a number, with a constant column where ``bias``; nothing is copied."""
+
+    design: LinearDesign
+    scale: float = 1.0
+    bias: bool = False
+
+    @property
+    def n_rows(self) -> int:
+        """Number of instances."""
+        return self.design.n_rows
+
+    @property
+    def n_coef(self) -> int:
+        """Number of features, the constant one included."""
+        return self.design.n_coef + self.bias
+
+    def __matmul__(self, coef: Array) -> Array:
+        """Return the scores of all instances."""
+        scores = self.design @ (self.scale * coef[: self.design.n_coef])
+        return scores + coef[-1] if self.bias else scores
+
+    def adjoint(self, dual: Array) -> Array:
+        """Return the transposed product."""
+        found = self.scale * self.design.adjoint(dual)
+        return np.append(found, dual.sum()) if self.bias else found
+
+    def combine(self, weights: Any) -> Array:
+        """Return weights @ rows as a dense matrix (weights in CSR form)."""
+        rows = self.design.combine(weights)
+        rows = self.scale * (rows.toarray() if sp.issparse(rows) else np.asarray(rows))
+        return np.hstack([rows, weights @ np.ones((self.n_rows, 1))]) if self.bias else rows
 
 
 @dataclass(frozen=True)
@@ -54,7 +91,7 @@ class MarkovRisk:
 
     Parameters
     ----------
-    design : LinearDesign
+    instances : InstanceOperator
         The instances.
     inference : CountInference
         The bags and their count potential.
@@ -70,17 +107,17 @@ class MarkovRisk:
 
     def __init__(
         self,
-        design: LinearDesign,
+        instances: InstanceOperator,
         inference: CountInference,
         bag_features: Array,
         codes: Array,
         n_classes: int,
         weight: Array,
     ) -> None:
-        self.design, self.inference, self.bag_features = design, inference, bag_features
+        self.instances, self.inference, self.bag_features = instances, inference, bag_features
         self.codes, self.n_classes, self.weight = codes, n_classes, weight
         self.n_models = 1 if n_classes == 2 else n_classes
-        self.widths = (design.n_coef, inference.potential.n_weights, bag_features.shape[1])
+        self.widths = (instances.n_coef, inference.potential.n_weights, bag_features.shape[1])
         self.n_coef = self.n_models * sum(self.widths)
         self._bag_numbers = np.arange(len(codes))
 
@@ -93,19 +130,19 @@ class MarkovRisk:
     def forward(self, w: Array) -> Array:
         """Return z = Zw as one flat vector: one pass over the instances."""
         instance, potential, bag = self.split(w)
-        scores = [self.design @ row for row in instance]
+        scores = [self.instances @ row for row in instance]
         return np.concatenate([*scores, potential.ravel(), (bag @ self.bag_features.T).ravel()])
 
     def backward(self, r: Array) -> Array:
         """Return Z'r: one pass over the instances."""
         part = self.parts(r)
-        instance = np.stack([self.design.adjoint(row) for row in part.instances])
+        instance = np.stack([self.instances.adjoint(row) for row in part.instances])
         return np.hstack([instance, part.potential, part.bags @ self.bag_features]).ravel()
 
     def parts(self, z: Array) -> MarkovScores:
         """Cut a flat vector into its parts (views)."""
         L, (_, q, _) = self.n_models, self.widths
-        ends = np.cumsum([L * self.design.n_rows, L * q])
+        ends = np.cumsum([L * self.instances.n_rows, L * q])
         instances, potential, bags = np.split(z, ends)
         return MarkovScores(
             instances.reshape(L, -1), potential.reshape(L, -1), bags.reshape(L, len(self.codes))
@@ -166,6 +203,19 @@ class MarkovRisk:
         instances = self.inference.positives(self.parts(z).instances, best, amount)
         potential = self.inference.bin_sums(best, amount)
         return np.concatenate([instances.ravel(), potential.ravel(), amount[:, 1].ravel()])
+
+    def zero(self) -> Array:
+        """Return the z of w = 0."""
+        bags = self.n_models * (self.widths[1] + len(self.codes))
+        return np.zeros(self.n_models * self.instances.n_rows + bags)
+
+    def whole_bags(self) -> Array:
+        """Return the z in which every instance scores 1 for its bag's class and -1 for others."""
+        z = self.zero()
+        of_model = np.arange(self.n_models)[:, None] if self.n_models > 1 else 1
+        belongs = expand(self.codes, self.inference.offsets) == of_model
+        self.parts(z).instances[:] = np.where(belongs, 1.0, -1.0)
+        return z
 
     def frozen(self, z: Array) -> FrozenMarkovRisk:
         """Return the convex majoriser that touches R at z."""

@@ -31,6 +31,9 @@ class BagTags:
         There is ``gap_``, a proven bound.
     instance_weights : bool, default=True
         There is ``instance_weights_``, one a training instance, in [0, 1].
+    signs_are_labels : bool, default=True
+        ``predict_instances`` is the sign of the instance scores (two classes) or the class of the
+        highest one; False where labels are inferred otherwise.
     weight_is_repetition : bool, default=True
         A bag of weight 2 is the bag twice, and a bag of weight 0 is no bag.
     tolerance : float, default=1e-6
@@ -43,6 +46,7 @@ class BagTags:
     objective: bool = True
     gap: bool = True
     instance_weights: bool = True
+    signs_are_labels: bool = True
     weight_is_repetition: bool = True
     tolerance: float = 1e-6
 

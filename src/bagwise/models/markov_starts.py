@@ -1,0 +1,114 @@
+"""Where the training of a Markov network begins.
+
+From w = 0 a network with three classes or more does not move: every class ties, every subgradient
+cancels. The starts here break the tie by the bags themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.svm import LinearSVC
+
+from bagwise.oracles_markov import MarkovRisk
+from bagwise.segments import expand
+from bagwise.solvers.bundle import bmrm
+
+__all__ = ["STARTS", "start_point"]
+
+Array = NDArray[Any]
+
+_RAY = 10.0 ** np.arange(-3, 2.01, 0.25)
+_RANDOM_SIZE = 0.01
+
+
+def start_point(name: str, risk: MarkovRisk, lambda_: float, tol: float, seed: int) -> Array:
+    """Return the start of this name.
+
+    Parameters
+    ----------
+    name : {"whole", "means", "centroids", "random", "zero"}
+        One of `STARTS`.
+    risk : MarkovRisk
+        The risk to be minimised.
+    lambda_ : float
+        Weight of its regulariser.
+    tol : float
+        Tolerance of the convex step of "whole".
+    seed : int
+        Seed of "random".
+
+    Returns
+    -------
+    ndarray of shape (n_coef,)
+        The start.
+    """
+    return STARTS[name](risk, lambda_, tol, seed)
+
+
+def _whole(risk: MarkovRisk, lambda_: float, tol: float, seed: int) -> Array:
+    """One convex step from the labeling in which all instances of a bag are of its class."""
+    return bmrm(risk.frozen(risk.whole_bags()), lambda_, np.zeros(risk.n_coef), tol=tol).coef
+
+
+def _means(risk: MarkovRisk, lambda_: float, tol: float, seed: int) -> Array:
+    """Separate the bags' means by a linear support vector machine."""
+    # The dual problem always converges; the intercept is a feature of the network's own scale.
+    machine = LinearSVC(dual=True, max_iter=20000, random_state=0)
+    machine.fit(_bag_means(risk), risk.codes, sample_weight=risk.weight)
+    return _along_ray(risk, lambda_, machine.coef_, machine.intercept_)
+
+
+def _centroids(risk: MarkovRisk, lambda_: float, tol: float, seed: int) -> Array:
+    """Point from the mean of all bags' means to that of each class."""
+    means = _bag_means(risk)
+    share = np.stack([risk.weight * (risk.codes == code) for code in range(risk.n_classes)])
+    centroids = share @ means / share.sum(axis=1, keepdims=True)
+    towards = centroids - risk.weight @ means / risk.weight.sum()
+    towards = towards[1:] if risk.n_models == 1 else towards
+    return _along_ray(risk, lambda_, towards, np.zeros(len(towards)))
+
+
+def _random(risk: MarkovRisk, lambda_: float, tol: float, seed: int) -> Array:
+    return np.random.default_rng(seed).normal(scale=_RANDOM_SIZE, size=risk.n_coef)
+
+
+def _zero(risk: MarkovRisk, lambda_: float, tol: float, seed: int) -> Array:
+    return np.zeros(risk.n_coef)
+
+
+STARTS: dict[str, Callable[[MarkovRisk, float, float, int], Array]] = {
+    "whole": _whole,
+    "means": _means,
+    "centroids": _centroids,
+    "random": _random,
+    "zero": _zero,
+}
+
+
+def _bag_means(risk: MarkovRisk) -> Array:
+    offsets = risk.inference.offsets
+    sizes = np.diff(offsets)
+    shares = sp.csr_array(
+        (expand(1.0 / sizes, offsets), np.arange(offsets[-1]), offsets),
+        shape=(len(sizes), offsets[-1]),
+    )
+    return risk.instances.combine(shares)
+
+
+def _along_ray(risk: MarkovRisk, lambda_: float, coef: Array, intercept: Array) -> Array:
+    """Return the best multiple of a direction; an intercept is split over the two potentials."""
+    w = np.zeros(risk.n_coef)
+    instance, potential, _ = risk.split(w)  # views
+    instance[:] = coef
+    zero = risk.parts(risk.zero())
+    sides = np.tile(np.array([-1.0, 1.0])[None, :, None], (risk.n_models, 1, len(risk.codes)))
+    best = risk.inference.best(zero.instances, zero.potential)
+    potential[:] = np.sign(risk.inference.bin_sums(best, sides)) * intercept[:, None] / 2
+    z, norm = risk.forward(w), float(w @ w)
+    objectives = [risk.evaluate(t * z)[0] + lambda_ / 2 * t**2 * norm for t in _RAY]
+    return _RAY[int(np.argmin(objectives))] * w
