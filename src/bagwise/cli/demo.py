@@ -75,7 +75,7 @@ def _table(task: DigitTask, results: list[ModelResult]) -> Table:
     table = Table(
         title=f"Is there a 9 in the bag? {len(task.train)} bags to learn from, "
         f"{len(task.test)} others to test",
-        caption="9 found: how often the digit chosen in a positive test bag is a 9 "
+        caption="9 found: how often the digit chosen in a positive bag is a 9 "
         f"(by chance {task.found_by_chance:.0%})",
         title_justify="left",
         caption_justify="left",
