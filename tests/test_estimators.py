@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -132,6 +133,12 @@ class NoHistory(LabelSVC):
         self.history_ = []
 
 
+class ProvesNothing(InstanceSVC):
+    def _keep(self, bags, fits):
+        super()._keep(bags, fits)
+        self.gap_ = self.objective_
+
+
 class IgnoresGroups(InstanceSVC):
     def _calibrate(self, bags, *rest):
         super()._calibrate(bags.replace(groups=None), *rest)
@@ -158,6 +165,7 @@ class IgnoresGroups(InstanceSVC):
         (PointsAtTheLast, {"check_key_instances_score_highest"}),
         (TakesAnything, {"check_empty_bag", "check_not_finite", "check_width_at_predict"}),
         (NoHistory, {"check_attributes"}),
+        (ProvesNothing, {"check_attributes"}),
         (
             IgnoresGroups,
             {"check_inner_folds_keep_groups", "check_too_few_bags_for_the_folds"},
@@ -226,3 +234,33 @@ def test_the_majority_rule_is_the_middle_score():
         part > 0 for part in np.split(model.instance_decision_function(bags), bags.offsets[1:-1])
     ]
     np.testing.assert_array_equal(model.predict(bags), [int(2 * v.sum() >= len(v)) for v in votes])
+
+
+# Told on the way ---------------------------------------------------------------------------------
+
+
+def hard_problem():
+    """Return bags whose labels the first assignment of mi-SVM does not explain."""
+    bags, _ = planted_bags(n_bags=40)
+    return bags, np.random.default_rng(0).integers(0, 2, len(bags))
+
+
+def test_a_fit_that_was_stopped_early_warns_with_its_gap():
+    with pytest.warns(
+        ConvergenceWarning, match=r"LabelSVC was stopped by max_iter=1 .*gap [\d.e+-]+"
+    ):
+        LabelSVC(max_iter=1).fit(*hard_problem())
+
+
+def test_verbose_prints_one_line_an_iteration(capsys):
+    model = LabelSVC(verbose=1).fit(*hard_problem())
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(model.history_) > 1
+    assert all(line.startswith("[LabelSVC] objective ") for line in lines)
+
+
+def test_a_random_start_follows_its_seed():
+    bags, y = hard_problem()
+    fits = [WitnessSVC("random", random_state=seed).fit(bags, y) for seed in (None, 0, 0, 1)]
+    first = [model.history_[0]["objective"] for model in fits]
+    assert first[0] == first[1] == first[2] != first[3]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -66,14 +68,27 @@ def check_sparse_equals_dense(estimator: Any) -> None:
     assert_close(expected, model.decision_function(bags), tolerance, "sparse fit, dense predict")
 
 
-def check_float32(estimator: Any) -> None:
-    """Single precision gives the scores of double precision to a thousandth."""
+def check_lower_precision(estimator: Any) -> None:
+    """Single and half precision give the scores of double precision to a thousandth."""
     bags, y = planted_bags()
-    single = bags.replace(X=bags.X.astype(np.float32))
-    expected = settled(estimator).fit(bags, y).decision_function(bags)
-    scores = settled(estimator).fit(single, y).decision_function(single)
-    assert scores.dtype == np.float64, "scores are float64 whatever the instances are"
-    assert_close(expected, scores, 1e-3, "float32 against float64")
+    for dtype in (np.float32, np.float16):
+        low = bags.replace(X=bags.X.astype(dtype))
+        same = bags.replace(X=low.X.astype(np.float64))
+        expected = settled(estimator).fit(same, y).decision_function(same)
+        scores = settled(estimator).fit(low, y).decision_function(low)
+        assert scores.dtype == np.float64, "scores are float64 whatever the instances are"
+        assert_close(expected, scores, 1e-3, f"{low.dtype} against float64")
+
+
+def check_memory_map(estimator: Any) -> None:
+    """Instances on disk give the same bits as instances in memory."""
+    bags, y = planted_bags()
+    expected = outputs(clone(estimator).fit(bags, y), bags)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "instances.npy"
+        np.save(path, bags.X)
+        mapped = bags.replace(X=np.load(path, mmap_mode="r"))
+        assert_same_bits(expected, outputs(clone(estimator).fit(mapped, y), mapped), "memory map")
 
 
 def check_labels_of_any_kind(estimator: Any) -> None:
@@ -106,7 +121,8 @@ CHECKS = [
     check_forms_of_input_agree,
     check_table_is_bags_of_one,
     check_sparse_equals_dense,
-    check_float32,
+    check_lower_precision,
+    check_memory_map,
     check_labels_of_any_kind,
     check_pos_label,
 ]

@@ -40,6 +40,7 @@ class Listed:
 LISTED = [
     Listed(InstanceSVC),
     Listed(partial(InstanceSVC, vote="majority", kernel="linear"), sklearn=False),
+    Listed(partial(InstanceSVC, loss="hinge"), sklearn=False),
     Listed(LabelSVC),
     Listed(partial(LabelSVC, kernel="linear", loss="hinge"), sklearn=False),
     Listed(WitnessSVC),
