@@ -1,0 +1,149 @@
+"""Newton systems of a saddle problem, all solved with few factorisations of the negatives' block.
+
+(K_v + S^-1) beta = r on the rows with curvature s > 0. Between two systems the column weights v
+change, which touches the rows of positive bags only, and a few rows gain, lose or change their
+curvature. So the block of negatives is factored once, in the form I + S^1/2 K S^1/2 = L L', and
+
+    [ LL'  C   E ] [y ]   [ S^1/2 r ]      C: positive bags and added negatives (scaled kernel),
+    [ C'   B   0 ] [yB] = [ S^1/2 r ]      E: unit vectors of the negatives that are to be zero,
+    [ E'   0   0 ] [mu]   [    0    ]      B: I + scaled kernel between the bordering rows,
+
+is solved by its Schur complement, of the size of the border. It is factored anew only when too
+many negatives have changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lu_factor, lu_solve, solve_triangular
+
+from bagwise.designs.ridge import factor_in_place
+from bagwise.solvers.saddle import Mixture
+
+__all__ = ["BorderedSystem", "System"]
+
+Array = NDArray[Any]
+
+# Changed rows that the border corrects: a share of the factored rows, of the positive bags, which
+# are in the border anyway, or so few that they cost nothing.
+_LARGEST_SHARE, _FEW = 1 / 4, 32
+
+
+@dataclass(frozen=True)
+class _Base:
+    rows: Array  # numbers among the negatives
+    curvature: Array
+    factor: Array  # L, lower triangle
+
+
+@dataclass(frozen=True)
+class System:
+    """One system, ready to be solved for any number of right-hand sides."""
+
+    factor: Array  # L
+    inner: Array  # its rows, numbers among all rows
+    kept: Array  # which of them are not to be zero
+    border: Array  # bordering rows, numbers among all rows
+    root: Array  # S^1/2 of all rows
+    half: Array  # L^-1 [C E]
+    schur: Any
+
+    def solve(self, right: Array) -> Array:
+        """Return beta for right-hand sides (n_rows, m); rows without curvature are zero."""
+        scaled = self.root[:, None] * right
+        inner = scaled[self.inner]
+        inner[~self.kept] = 0.0
+        inner = solve_triangular(self.factor, inner, lower=True, check_finite=False)
+        outer = np.zeros((self.half.shape[1], right.shape[1]))
+        outer[: len(self.border)] = scaled[self.border]
+        outer = lu_solve(self.schur, outer - self.half.T @ inner, check_finite=False)
+        inner = solve_triangular(
+            self.factor, inner - self.half @ outer, lower=True, trans=1, check_finite=False
+        )
+        solution = np.zeros_like(scaled)
+        solution[self.inner[self.kept]] = inner[self.kept]
+        solution[self.border] = outer[: len(self.border)]
+        return self.root[:, None] * solution
+
+
+class BorderedSystem:
+    """Makes `System`s of one saddle problem and remembers the last factor."""
+
+    def __init__(self, K: Array, negatives: Array) -> None:
+        self.K, self.negatives = K, negatives
+        self.n_factorisations = 0
+        self.n_systems = 0
+        self._base: _Base | None = None
+        self._last: tuple[Mixture, Array, System] | None = None
+
+    def at(self, mixture: Mixture, curvature: Array) -> System:
+        """Return the system with these column weights and curvatures; the last one is kept."""
+        if self._last is not None:
+            same_mixture, last, system = self._last
+            if same_mixture is mixture and np.array_equal(last, curvature):
+                return system
+        self._last = None
+        self._last = mixture, curvature, self._made(mixture, curvature)
+        return self._last[2]
+
+    def _made(self, mixture: Mixture, curvature: Array) -> System:
+        n_bags = len(mixture.block)
+        wanted = curvature[n_bags:]
+        base, kept = self._fitting_base(wanted, n_bags)
+        self.n_systems += 1
+        missing = wanted > 0
+        missing[base.rows[kept]] = False
+        added, bags = np.flatnonzero(missing), np.flatnonzero(curvature[:n_bags])
+        border, root = np.concatenate([bags, n_bags + added]), np.sqrt(curvature)
+        # 1) C and E, carried through the factor.
+        scaled = self._border(mixture, base, bags, added) * root[border]
+        dropped = np.flatnonzero(~kept)
+        zeroing = np.zeros((len(kept), len(dropped)))
+        zeroing[dropped, np.arange(len(dropped))] = 1.0
+        right = np.concatenate([scaled, zeroing], axis=1)
+        half = solve_triangular(base.factor, right, lower=True, check_finite=False)
+        # 2) The Schur complement.
+        schur, size = -half.T @ half, len(border)
+        corner = self._corner(mixture, bags, added) * root[border] * root[border, None]
+        schur[:size, :size] += corner + np.eye(size)
+        factored = lu_factor(schur, check_finite=False)
+        return System(base.factor, n_bags + base.rows, kept, border, root, half, factored)
+
+    def _fitting_base(self, wanted: Array, n_bags: int) -> tuple[_Base, Array]:
+        """Return a factor near the wanted curvatures and which of its rows have them exactly."""
+        if self._base is not None:
+            kept = wanted[self._base.rows] == self._base.curvature
+            changes = np.count_nonzero(~kept) + np.count_nonzero(wanted) - np.count_nonzero(kept)
+            if changes <= max(_LARGEST_SHARE * len(kept), 0.5 * n_bags, _FEW):
+                return self._base, kept
+        rows = np.flatnonzero(wanted)
+        self._base = None  # frees the old factor before the new one is made
+        self._base = _Base(rows, wanted[rows], self._factor(rows, wanted[rows]))
+        self.n_factorisations += 1
+        return self._base, np.ones(len(rows), dtype=bool)
+
+    def _factor(self, rows: Array, curvature: Array) -> Array:
+        units, root = self.negatives[rows], np.sqrt(curvature)
+        system = self.K[np.ix_(units, units)]
+        system += 1.0
+        system *= root
+        system *= root[:, None]
+        system.flat[:: len(rows) + 1] += 1.0
+        # The transpose is the same matrix in the order that LAPACK overwrites.
+        return factor_in_place(system.T)[0]
+
+    def _border(self, mixture: Mixture, base: _Base, bags: Array, added: Array) -> Array:
+        units = self.negatives[base.rows]
+        of_bags = mixture.cross[np.ix_(bags, units)].T
+        of_added = self.K[np.ix_(units, self.negatives[added])] + 1.0
+        return np.concatenate([of_bags, of_added], axis=1) * np.sqrt(base.curvature)[:, None]
+
+    def _corner(self, mixture: Mixture, bags: Array, added: Array) -> Array:
+        units = self.negatives[added]
+        cross = mixture.cross[np.ix_(bags, units)]
+        among = self.K[np.ix_(units, units)] + 1.0
+        return np.block([[mixture.block[np.ix_(bags, bags)], cross], [cross.T, among]])

@@ -1,0 +1,255 @@
+"""The saddle problem of key-instance assignments, over a pool of them (Zhang & Jin 2020).
+
+Rows are p positive bags and N negatives, with signs g = +1, -1 and weights c. An assignment A turns
+the instances of a positive bag into one row (its key instance, or a mean of several). For a fixed
+one the machine is
+
+    min_w 1/2|w|^2 + sum_s c_s l(g_s w.psi_s),    l the margin band,
+
+the bias being a constant feature (kernel k + 1). Its dual (Eq. 5, corrected), with one signed
+vector beta = g (a - b) because a_s b_s = 0 at the optimum, is
+
+    D(beta, A) = -1/2 beta'K_A beta - sum_s c_s l*(-g_s beta_s / c_s)
+               = -1/2 beta'K_A beta - sum a^2/(4C) - sum b^2/(4 nu C)
+                 + (1 - theta) e'a - (1 + theta) e'b,
+
+C_s = c_s / (1 - theta)^2. The printed Eq. 5 puts lambda1 on the whole a block and lambda2 nu on the
+b block and loses p and q. The relaxation (Eq. 9) over a pool A_1 ... A_S is
+
+    min_{v in simplex} max_beta sum_k v_k D(beta, A_k) = min_v min_w P_v,
+
+where P_v is the machine with the kernel K_v = sum_k v_k K_k. Any v gives an upper bound on the
+saddle value (P_v at any w), any beta a lower one (min_k D(beta, A_k)): their difference is the
+certificate. `Saddle` measures points; the solvers move them.
+
+K_v differs from K only where positive bags take part, and is never written out: the rows of
+negatives are those of the instances' kernel matrix, the rest are p x p and p x N blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bagwise.losses import MarginBand
+
+__all__ = ["Column", "Mixture", "Saddle", "SaddlePoint"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One assignment: its weights on the instances, and the kernel between its bags' rows."""
+
+    weights: Any  # CSR, (p, n_units), rows sum to one
+    block: Array  # (p, p), constant feature included
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """K_v without the block of negatives: what a vector v of column weights makes of the pool."""
+
+    v: Array  # (S,)
+    weights: Any  # CSR, sum_k v_k A_k, (p, n_units)
+    block: Array  # sum_k v_k K_k between positive bags, (p, p)
+    cross: Array  # between positive bags and all units, (p, n_units)
+
+
+class _Entries(NamedTuple):
+    """The non-zero weights of all assignments, one after the other."""
+
+    value: Array
+    bag: Array
+    unit: Array
+    column: Array
+
+
+@dataclass(frozen=True)
+class SaddlePoint:
+    """Column weights and dual variables, with the proof of how good they are.
+
+    Attributes
+    ----------
+    v : ndarray of shape (n_columns,)
+        Weights of the assignments in the pool.
+    beta : ndarray of shape (n_rows,)
+        Signed dual variables g (a - b).
+    scores : ndarray of shape (n_rows,)
+        K_v beta; times g these are the margins.
+    products : ndarray of shape (n_rows, n_columns)
+        K_k beta.
+    upper, lower : float
+        Bounds on the saddle value over the pool: P_v and min_k D(beta, A_k).
+    """
+
+    v: Array
+    beta: Array
+    scores: Array
+    products: Array
+    upper: float
+    lower: float
+    converged: bool = False
+    n_iter: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    history: list[dict[str, float]] = field(default_factory=list, repr=False)
+
+    @property
+    def gap(self) -> float:
+        """Certified distance from the saddle value over the pool."""
+        return max(self.upper - self.lower, 0.0)
+
+
+@dataclass(frozen=True)
+class Saddle:
+    """The instances' kernel, the rows' weights and the pool.
+
+    Attributes
+    ----------
+    K : ndarray of shape (n_units, n_units)
+        Kernel between units (instances; negative units may be means), without the constant.
+    negatives : ndarray of int of shape (N,)
+        The units that are negative rows.
+    weight : ndarray of shape (p + N,)
+        Weights c of the losses, positive bags first.
+    loss : MarginBand
+        The loss.
+    columns : tuple of Column
+        The pool.
+    """
+
+    K: Array
+    negatives: Array
+    weight: Array
+    loss: MarginBand
+    columns: tuple[Column, ...] = ()
+
+    @property
+    def n_bags(self) -> int:
+        """Number of positive bags p."""
+        return len(self.weight) - len(self.negatives)
+
+    @cached_property
+    def sign(self) -> Array:
+        """+1 for positive bags, -1 for negatives."""
+        return np.where(np.arange(len(self.weight)) < self.n_bags, 1.0, -1.0)
+
+    def with_column(self, weights: Any) -> Saddle:
+        """Return the problem whose pool also has this assignment (CSR, (p, n_units))."""
+        block = np.asarray(weights @ (weights @ self.K).T) + 1.0
+        return replace(self, columns=(*self.columns, Column(weights, block)))
+
+    def only(self, weights: Any) -> Saddle:
+        """Return the problem whose pool is one assignment: an ordinary convex machine."""
+        return replace(self, columns=()).with_column(weights)
+
+    # Kernel products -----------------------------------------------------------------------------
+
+    @cached_property
+    def _entries(self) -> _Entries:
+        weights = [column.weights for column in self.columns]
+        rows = [np.repeat(np.arange(self.n_bags), np.diff(w.indptr)) for w in weights]
+        return _Entries(
+            np.concatenate([w.data for w in weights]),
+            np.concatenate(rows),
+            np.concatenate([w.indices for w in weights]).astype(np.int64),
+            np.repeat(np.arange(len(weights)), [w.nnz for w in weights]),
+        )
+
+    @cached_property
+    def _blocks(self) -> Array:
+        return np.stack([column.block for column in self.columns])
+
+    def mix(self, v: Array) -> Mixture:
+        """Return K_v's blocks."""
+        weights = self.assignment(v)
+        block = np.tensordot(v, self._blocks, axes=1)
+        return Mixture(v, weights, block, np.asarray(weights @ self.K) + 1.0)
+
+    def scores(self, mixture: Mixture, beta: Array) -> Array:
+        """Return K_v beta."""
+        p = self.n_bags
+        coef = np.zeros(len(self.K))
+        coef[self.negatives] = beta[p:]
+        shared = (self.K @ coef)[self.negatives] + beta[p:].sum()
+        cross = mixture.cross[:, self.negatives]
+        return np.concatenate(
+            [mixture.block @ beta[:p] + cross @ beta[p:], beta[:p] @ cross + shared]
+        )
+
+    def product(self, beta: Array, k: int) -> Array:
+        """Return K_k beta for one assignment."""
+        column, p = self.columns[k], self.n_bags
+        coef = np.zeros((len(self.K), 2))
+        coef[self.negatives, 0] = beta[p:]
+        coef[:, 1] = column.weights.T @ beta[:p]
+        values = self.K @ coef + coef.sum(axis=0)
+        of_bags = column.block @ beta[:p] + column.weights @ values[:, 0]
+        return np.concatenate([of_bags, values[self.negatives].sum(axis=1)])
+
+    def products(self, beta: Array) -> Array:
+        """Return K_k beta, one column an assignment."""
+        p, size = self.n_bags, len(self.columns)
+        value, bag, unit, column = self._entries
+        coef = np.zeros((len(self.K), 1 + size))
+        coef[self.negatives, 0] = beta[p:]
+        np.add.at(coef, (unit, 1 + column), value * beta[:p][bag])
+        values = self.K @ coef + coef.sum(axis=0)
+        shared = values[:, 0]
+        pull = np.bincount(column * p + bag, value * shared[unit], minlength=size * p)
+        of_bags = self._blocks @ beta[:p] + pull.reshape(size, p)
+        of_negatives = values[self.negatives, 1:] + shared[self.negatives, None]
+        return np.concatenate([of_bags.T, of_negatives])
+
+    def pull(self, beta: Array) -> Array:
+        """Return the negatives' part of the score of every unit."""
+        coef = np.zeros(len(self.K))
+        coef[self.negatives] = beta[self.n_bags :]
+        return self.K @ coef + coef.sum()
+
+    def coef(self, point: SaddlePoint) -> Array:
+        """Return the coefficients of f = sum_i beta_i sum_j mu_ij k(x_ij, .) + negatives."""
+        coef = np.asarray(self.assignment(point.v).T @ point.beta[: self.n_bags])
+        coef[self.negatives] += point.beta[self.n_bags :]
+        return coef
+
+    def assignment(self, v: Array) -> Any:
+        """Return the mean assignment mu = sum_k v_k A_k (CSR)."""
+        value, bag, unit, column = self._entries
+        shape = (self.n_bags, len(self.K))
+        return sp.csr_array((value * v[column], (bag, unit)), shape=shape)
+
+    # Values --------------------------------------------------------------------------------------
+
+    def primal(self, beta: Array, scores: Array) -> float:
+        """Return P_v at w = sum beta psi."""
+        losses = self.loss.value(self.sign * scores)
+        return float(0.5 * beta @ scores + self.weight @ losses)
+
+    def conjugate(self, beta: Array) -> float:
+        """Return sum_s c_s l*(-g_s beta_s / c_s); a row without weight has no dual."""
+        used = self.weight > 0
+        ratio = -self.sign[used] * beta[used] / self.weight[used]
+        return float(self.weight[used] @ self.loss.conjugate(ratio))
+
+    def dual(self, scores: Array) -> Array:
+        """Return beta from scores: a = 2C (1-theta-m)+, b = 2C nu (m-1-theta)+."""
+        return -self.weight * self.sign * self.loss.gradient(self.sign * scores)
+
+    def pieces(self, scores: Array) -> tuple[Array, Array]:
+        """Return each row's curvature and target on the piece of the loss that holds."""
+        curvature, centre = self.loss.pieces(self.sign * scores)
+        return self.weight * curvature, self.sign * centre
+
+    def point(self, mixture: Mixture, beta: Array, **facts: Any) -> SaddlePoint:
+        """Measure a pair of column weights and dual variables."""
+        products = self.products(beta)
+        scores = products @ mixture.v
+        lower = -0.5 * float((beta @ products).max()) - self.conjugate(beta)
+        upper = self.primal(beta, scores)
+        return SaddlePoint(mixture.v, beta, scores, products, upper, lower, **facts)
