@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 _SATURATED = 800.0  # exp(-800) is zero
-_FINE = 1e3  # logits above which a shift of the pivot keeps the digits
+_FINE = 1e3  # logits above which the multiplier has lost digits
 
 
 @njit(cache=True)
@@ -51,11 +51,14 @@ def _root(cost, pivot, temperature, pull, target, linear, low, high, p):
             low = nu
         slope = linear * temperature + pull * spread
         step = nu - value / slope if slope > 0 else low
-        if not low < step < high:
+        inside = low < step < high
+        if not inside:
             step = 0.5 * (low + high)
-        if abs(step - nu) <= 1e-15 * max(1.0, abs(nu)):
-            return
-        nu = step
+        moved, nu = abs(step - nu), step
+        # Newton squares its error: a small step leaves nothing above rounding.
+        if moved <= (1e-9 if inside else 1e-15) * max(1.0, abs(nu)):
+            break
+    _shifted(cost, pivot, nu, temperature, p)
 
 
 @njit(cache=True)
@@ -66,27 +69,28 @@ def _free(cost, temperature, penalty, target, p):
         for j in range(m):
             p[j] = _sigmoid(-cost[j] / temperature)
         return
-    # 1) Where the multiplier T mu lies among the costs: bisection on a step function.
     low, high = 2 * penalty * (target - m), 2 * penalty * target
-    for _ in range(64):
-        middle = 0.5 * (low + high)
-        total = 0.0
-        for j in range(m):
-            total += _sigmoid((middle - cost[j]) / temperature)
-        if middle + 2 * penalty * (total - target) > 0:
-            high = middle
-        else:
-            low = middle
-        if high - low <= temperature:
-            break
-    # 2) The exact root as a shift from the nearest cost: digits survive any temperature.
+    # 1) Where digits are scarce, find where T mu lies among the costs: a step function by then.
+    if high - low > _FINE * temperature:
+        for _ in range(64):
+            middle = 0.5 * (low + high)
+            total = 0.0
+            for j in range(m):
+                total += _sigmoid((middle - cost[j]) / temperature)
+            if middle + 2 * penalty * (total - target) > 0:
+                high = middle
+            else:
+                low = middle
+            if high - low <= temperature:
+                break
+    # 2) The root as a shift from the nearest cost: its digits survive any temperature.
     pivot = 0
     for j in range(m):
         if abs(cost[j] - high) < abs(cost[pivot] - high):
             pivot = j
-    bottom = max((low - temperature - cost[pivot]) / temperature, -_SATURATED)
-    top = min((high + temperature - cost[pivot]) / temperature, _SATURATED)
-    if bottom >= top:
+    bottom = max((low - cost[pivot]) / temperature - 1.0, -_SATURATED)
+    top = min((high - cost[pivot]) / temperature + 1.0, _SATURATED)
+    if bottom >= top:  # every label is decided
         bottom, top = -_SATURATED, _SATURATED
     _root(cost, pivot, temperature, 2 * penalty, target, 1.0, bottom, top, p)
 

@@ -158,15 +158,19 @@ class BagClassifier(ClassifierMixin, BagInput):
         self
             The fitted estimator.
         """
-        self._validate_params()
-        bags = self._validate_bags(bags, reset=True)
-        codes, weight = self._validate_labels(bags, y, sample_weight)
-        weighted = weight * self._class_weights(codes, weight)[codes]
+        bags, codes, weight, weighted = self._validated(bags, y, sample_weight)
         self._fit_classes(bags, codes, weighted)
         self.threshold_ = self._offsets(float(self.threshold) if self._is_number() else 0.0)
         if self.threshold == "calibrated" or self.probability == "sigmoid":
             self._calibrate(bags, codes, weight, weighted)
         return self
+
+    def _validated(self, bags: Any, y: Any, sample_weight: Any) -> tuple[Bags, Array, Array, Array]:
+        """Return bags, class numbers, bag weights, and bag weights times class weights."""
+        self._validate_params()
+        bags = self._validate_bags(bags, reset=True)
+        codes, weight = self._validate_labels(bags, y, sample_weight)
+        return bags, codes, weight, weight * self._class_weights(codes, weight)[codes]
 
     def _is_number(self) -> bool:
         return not isinstance(self.threshold, str)

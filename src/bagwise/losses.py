@@ -70,6 +70,14 @@ class SquaredHinge(_Pieces):
         """Return curvature 2 below the margin, 0 above it; the centre is 1."""
         return 2.0 * (t < 1), np.ones_like(t)
 
+    def value(self, t: Array) -> Array:
+        """Return max(0, 1 - t)^2."""
+        return np.maximum(0.0, 1 - t) ** 2
+
+    def gradient(self, t: Array) -> Array:
+        """Return -2 max(0, 1 - t)."""
+        return -2 * np.maximum(0.0, 1 - t)
+
     def conjugate(self, u: Array) -> Array:
         """Return u + u^2 / 4 for u <= 0."""
         return np.where(u <= 0, u + u**2 / 4, np.inf)

@@ -48,6 +48,10 @@ class Design(ABC):
     def squared_norm(self, coef: Array, scores: Array | None = None) -> float:
         """Return |w|^2; the scores of w spare work where they are known."""
 
+    def inner(self, many: Array, coef: Array) -> Array:
+        """Return the inner products of weight vectors ``many`` (one a row) with one."""
+        return many @ coef
+
     @abstractmethod
     def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
         """Minimise 1/2|w|^2 + 1/2 sum_k s_k (Phi_k w + b - t_k)^2.
@@ -81,6 +85,14 @@ class Design(ABC):
     def fresh(self) -> Design:
         """Return the same rows without anything remembered from earlier problems."""
         return copy(self)
+
+    def twin(self) -> Design:
+        """Return the same rows with what was prepared, and a memory of its own."""
+        return self.fresh()
+
+    @abstractmethod
+    def subset(self, rows: Array) -> Design:
+        """Return the design of some rows (sorted), what was prepared carried over."""
 
     @property
     def T(self) -> Transposed:

@@ -15,7 +15,7 @@ from bagwise.designs.ridge import solve_dual
 Array = NDArray[Any]
 
 _WORTH_CORRECTING = 0.8  # changed rows, as a share of the active ones
-_WORTH_DROPPING = 0.75  # rows not idle, as a share of the inverse's
+_WORTH_DROPPING = 0.65  # rows not idle, as a share of the inverse's
 _PATIENCE = 4  # problems without curvature after which a row is idle
 
 
@@ -54,6 +54,10 @@ class Gram(Design):
     def squared_norm(self, coef: Array, scores: Array | None = None) -> float:
         """Return coef' K coef."""
         return float(coef @ (self @ coef if scores is None else scores))
+
+    def inner(self, many: Array, coef: Array) -> Array:
+        """Return many K coef."""
+        return many @ (self @ coef)
 
     def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
         """Factor the active rows, or correct the prepared inverse."""
@@ -107,6 +111,22 @@ class Gram(Design):
         self._inverse, self._narrow, self.prepared = inverse, inverse, True
         self._idle = np.zeros(self.n_rows, dtype=np.int64)
         self._outside = np.zeros(self.n_rows, dtype=bool)
+
+    def twin(self) -> Gram:
+        """Return the same kernel matrix with the prepared inverse, shared."""
+        twin = Gram(self.K)
+        if self._inverse is not None:
+            twin._keep(self._inverse)
+        return twin
+
+    def astype(self, dtype: Any) -> Gram:
+        """Return the same kernel matrix, and what was prepared, in another precision."""
+        other = Gram(self.K.astype(dtype, copy=False))
+        if self._inverse is not None:
+            inverse = self._inverse
+            parts = inverse.root.astype(dtype), inverse.inverse.astype(dtype)
+            other._keep(PreparedInverse(inverse.rows, *parts))
+        return other
 
     def subset(self, rows: Array) -> Gram:
         """Return the design of some rows (sorted); what was prepared is restricted, not redone."""

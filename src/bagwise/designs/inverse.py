@@ -115,14 +115,16 @@ class PreparedInverse:
             y = pull = q - intercept * ones
         fitted = y - self.inverse @ y.astype(self.inverse.dtype)
         # P y = pull - share fitted; this form is exactly zero where the share is.
-        return self.root * (pull - share * fitted), intercept, fitted / self.root
+        dual = self.root * (pull - share * fitted)
+        return dual.astype(np.float64), intercept, (fitted / self.root).astype(np.float64)
 
     def _corrections(self, share: Array, q: Array, changed: Array) -> tuple[Array, Array]:
         """Return g for the targets and for the intercept's column of ones."""
-        block = self.inverse[np.ix_(changed, changed)]
+        rows = self.inverse.take(changed, axis=0)
+        block = rows.take(changed, axis=1)
         e = 1 - share[changed]
         # (P q)_R and, for q = share root, (P q)_R = (P root)_R - P_RR (e root)_R.
-        far = (self.inverse @ q.astype(block.dtype))[changed]
+        far = rows @ q.astype(block.dtype)
         lost = e * self.root[changed]
         far_ones = self.rooted[changed] - block @ lost.astype(block.dtype)
         near_ones = share[changed] * self.root[changed]

@@ -110,6 +110,10 @@ class LinearDesign(Design):
         """Return w itself."""
         return coef
 
+    def subset(self, rows: Array) -> Design:
+        """Return the design of some rows."""
+        return matrix_design(self.matrix(rows))
+
     def fresh(self) -> Design:
         """Return the same rows without the remembered Hessian."""
         twin = super().fresh()

@@ -5,23 +5,31 @@ from bagwise.models.annealed import (
     AnnealedProportionSVC,
     AnnealedWitnessSVC,
 )
+from bagwise.models.annealed_cv import AnnealedProportionSVCCV, annealed_path
 from bagwise.models.bagkernel import BagKernelSVC
+from bagwise.models.diverse_density import EMDD, DiverseDensity
 from bagwise.models.instance import InstanceSVC
+from bagwise.models.markov import MarkovNetworkClassifier
 from bagwise.models.meansvc import MeanSVC
 from bagwise.models.miles import MILES, MILESEmbedding
 from bagwise.models.semiproximal import SemiProximalSVC
 from bagwise.models.witness import LabelSVC, WitnessSVC
 
 __all__ = [
+    "EMDD",
     "MILES",
     "AnnealedLabelSVC",
     "AnnealedProportionSVC",
+    "AnnealedProportionSVCCV",
     "AnnealedWitnessSVC",
     "BagKernelSVC",
+    "DiverseDensity",
     "InstanceSVC",
     "LabelSVC",
     "MILESEmbedding",
+    "MarkovNetworkClassifier",
     "MeanSVC",
     "SemiProximalSVC",
     "WitnessSVC",
+    "annealed_path",
 ]

@@ -30,7 +30,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bagwise._docs import described
 from bagwise.assumptions import ExactlyOne
 from bagwise.designs import Point
-from bagwise.losses import PiecewiseQuadratic
+from bagwise.losses import Hinge
 from bagwise.models.rows import BinaryFit, RowsClassifier, Task
 from bagwise.models.witness import mean_scores
 from bagwise.procedures.anneal import Annealed, Schedule, anneal
@@ -156,8 +156,9 @@ def anneal_task(
     schedule: Schedule,
     newton_steps: int | None = None,
     callback: Any = None,
+    first: Point | None = None,
 ) -> Annealed:
-    """Anneal one class against the rest."""
+    """Anneal one class against the rest, the first convex problem starting at ``first``."""
     return anneal(
         partial(_fit, task, softening, newton_steps),
         partial(_soften, task, softening),
@@ -167,6 +168,7 @@ def anneal_task(
         task.positive_bag_weight,
         schedule,
         callback,
+        first,
     )
 
 
@@ -174,7 +176,7 @@ def _fit(
     task: Task, softening: Softening, newton_steps: int | None, p: Array, last: Point | None
 ) -> tuple[Point, int]:
     problem = task.problem(task.spread(p), softening.rest_is_negative)
-    if not isinstance(task.loss, PiecewiseQuadratic):
+    if isinstance(task.loss, Hinge):
         return solve(problem).point, 1
     history: list[dict[str, Any]] = []
     start = task.design.start() if last is None else last

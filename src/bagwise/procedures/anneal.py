@@ -2,8 +2,9 @@
 
 Algorithms 1 and 2 with one schedule: T <- T / 1.5 from 10 C, at each temperature a convex problem
 in w and the assignment of least expected cost minus T x entropy, until the assignment rests. The
-paper ends when the entropy is gone (labels) or nothing moves (witnesses); a temperature floor ends
-it always, because penalties and ties can keep entropy alive for ever.
+paper ends when the entropy is gone (labels) or nothing moves (witnesses). Either ends it here, and a
+temperature floor always does, because penalties and ties can keep entropy alive for ever. Where a
+temperature moves nothing to speak of, the next stride is longer.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ __all__ = ["Annealed", "Schedule", "anneal"]
 
 Array = NDArray[Any]
 
-_UNCHANGED = 1e-6
+_IDLE = 0.25  # share of the resting divergence below which a temperature was not worth its stop
+_UNCHANGED = 1e-4  # of any probability, over one temperature
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,11 @@ class Schedule:
     hottest, coldest : float
         First and last temperature.
     cooling : float
-        Factor between temperatures.
+        Smallest factor between temperatures.
     rest : float
         Divergence a bag below which an assignment rests at its temperature.
     entropy : float
-        Entropy an instance below which the run ends; 0 ends it when nothing moves.
+        Entropy an instance below which the run ends (it also ends when nothing moves).
     max_inner : int
         Most alternations at one temperature.
     """
@@ -58,13 +60,14 @@ class Annealed:
     """Where the annealing ended, and one record a temperature."""
 
     point: Point
+    first: Point  # the solution of the first convex problem
     assignment: Array
     history: list[dict[str, Any]]
     settled: bool  # False when some temperature ended at max_inner
 
 
 def anneal(
-    fit: Callable[[Array, Point | None], tuple[Point, int]],
+    fit: Callable[[Array, Any], tuple[Point, int]],
     soften: Callable[[Point, Array, float], Softened],
     energy: Callable[[Point, Softened, float], float],
     start: Array,
@@ -72,6 +75,7 @@ def anneal(
     weight: Array,
     schedule: Schedule,
     callback: Callable[[dict[str, Any]], None] | None = None,
+    point: Point | None = None,
 ) -> Annealed:
     """Run the annealing.
 
@@ -92,6 +96,8 @@ def anneal(
         Temperatures and stopping rules.
     callback : callable, default=None
         Called with each record.
+    point : Point, default=None
+        Where the first convex problem starts.
 
     Returns
     -------
@@ -99,21 +105,22 @@ def anneal(
         The last point, the last assignment and the history.
     """
     history: list[dict[str, Any]] = []
-    point: Any = None
+    here, first = point, None  # type: Any, Any
     p, temperature, began = start, schedule.hottest, perf_counter()
     instances = expand(weight, offsets)
-    settled, done = True, False
+    settled, done, stride = True, False, schedule.cooling
     while not done:
         entered, factorisations, divergence, inner = p, 0, np.inf, 0
         while divergence >= schedule.rest and inner < schedule.max_inner:
-            point, steps = fit(p, point)
-            softened = soften(point, p, temperature)
+            here, steps = fit(p, here)
+            first = here if first is None else first
+            softened = soften(here, p, temperature)
             p, divergence = softened.p, float(weight @ softened.divergence / weight.sum())
             factorisations, inner = factorisations + steps, inner + 1
         settled &= divergence < schedule.rest
         record = {
             "temperature": temperature,
-            "objective": energy(point, softened, temperature),
+            "objective": energy(here, softened, temperature),
             "entropy": float(weight @ softened.entropy),
             "divergence": divergence,
             "p_hat": float(instances @ p / instances.sum()),
@@ -126,11 +133,11 @@ def anneal(
             callback(record)
         resting = _at_rest(schedule, record["entropy"] / instances.sum(), p - entered)
         done = resting or temperature <= schedule.coldest
-        temperature = max(temperature / schedule.cooling, schedule.coldest)
-    return Annealed(point, p, history, settled)
+        idle = inner == 1 and divergence < _IDLE * schedule.rest
+        stride = schedule.cooling * stride if idle else schedule.cooling
+        temperature = max(temperature / stride, schedule.coldest)
+    return Annealed(here, first, p, history, settled)
 
 
 def _at_rest(schedule: Schedule, entropy: float, change: Array) -> bool:
-    if schedule.entropy > 0:
-        return entropy <= schedule.entropy
-    return float(np.max(np.abs(change))) <= _UNCHANGED
+    return entropy <= schedule.entropy or float(np.max(np.abs(change))) <= _UNCHANGED
