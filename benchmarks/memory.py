@@ -5,7 +5,8 @@
     python benchmarks/memory.py all --megabytes 50        # a quick look
 
 Every measurement runs in a fresh process. "anonymous" is memory that belongs to the process alone:
-pages of a mapped file, which the system may drop at any time, do not count. Linux only.
+pages of a mapped file, which the system may drop at any time, do not count. What training takes
+beside the data are a few dozen numbers an instance and blocks of 16 MB. Linux only.
 """
 
 from __future__ import annotations
@@ -88,13 +89,13 @@ def read_csv_peak(path: Path, engine: str) -> dict[str, object]:
     }
 
 
-def write_bags_of_size(path: Path, megabytes: int, dtype: str) -> None:
+def write_bags_of_size(path: Path, megabytes: int, dtype: str, n_features: int) -> None:
     from bagwise.datasets import make_gaussian_bags
     from bagwise.io import write_bags
 
-    n_rows = megabytes * MEGABYTE // (N_FEATURES * np.dtype(dtype).itemsize)
+    n_rows = megabytes * MEGABYTE // (n_features * np.dtype(dtype).itemsize)
     n_bags = max(2, n_rows // ROWS_PER_BAG)
-    bags, y = make_gaussian_bags(n_bags, N_FEATURES, bag_size=ROWS_PER_BAG, dtype=dtype)
+    bags, y = make_gaussian_bags(n_bags, n_features, bag_size=ROWS_PER_BAG, dtype=dtype)
     write_bags(path, bags, y)
 
 
@@ -104,7 +105,7 @@ def train_peak(path: Path, name: str) -> dict[str, object]:
     from bagwise.io import read_bags
 
     make = getattr(bagwise, name)
-    small, labels = make_gaussian_bags(20, N_FEATURES)
+    small, labels = make_gaussian_bags(20)
     make(kernel="linear").fit(small, labels)  # compiles what is compiled on first use
     with PeakMemory() as opening:
         bags, y = read_bags(path)
@@ -145,6 +146,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["csv", "train", "all"])
     parser.add_argument("--megabytes", type=int, default=200)
+    parser.add_argument("--features", type=int, default=N_FEATURES, help="of the .bags folder")
     parser.add_argument("--models", nargs="*", default=["InstanceSVC", "WitnessSVC"])
     parser.add_argument("--dtypes", nargs="*", default=["float64", "float32"])
     options = parser.parse_args()
@@ -158,7 +160,7 @@ def main() -> None:
         if options.what in ("train", "all"):
             for dtype in options.dtypes:
                 path = Path(folder) / f"{dtype}.bags"
-                write_bags_of_size(path, options.megabytes, dtype)
+                write_bags_of_size(path, options.megabytes, dtype, options.features)
                 for name in options.models:
                     show(in_fresh_process("train", str(path), name))
 
