@@ -9,15 +9,18 @@ from bagwise.models.annealed_cv import AnnealedProportionSVCCV, annealed_path
 from bagwise.models.bagkernel import BagKernelSVC
 from bagwise.models.diverse_density import EMDD, DiverseDensity
 from bagwise.models.instance import InstanceSVC
+from bagwise.models.keyinstance import KeyInstanceSVC
 from bagwise.models.markov import MarkovNetworkClassifier
 from bagwise.models.meansvc import MeanSVC
 from bagwise.models.miles import MILES, MILESEmbedding
+from bagwise.models.odm import ODM, OptimalMarginSVC
 from bagwise.models.semiproximal import SemiProximalSVC
 from bagwise.models.witness import LabelSVC, WitnessSVC
 
 __all__ = [
     "EMDD",
     "MILES",
+    "ODM",
     "AnnealedLabelSVC",
     "AnnealedProportionSVC",
     "AnnealedProportionSVCCV",
@@ -25,10 +28,12 @@ __all__ = [
     "BagKernelSVC",
     "DiverseDensity",
     "InstanceSVC",
+    "KeyInstanceSVC",
     "LabelSVC",
     "MILESEmbedding",
     "MarkovNetworkClassifier",
     "MeanSVC",
+    "OptimalMarginSVC",
     "SemiProximalSVC",
     "WitnessSVC",
     "annealed_path",
