@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.benchmark.demo import DigitTask, ModelResult, demo_figure, demo_models, evaluate
-from bagwise.cli.terminal import Json, progress, say, show_json, stdout
+from bagwise.cli.terminal import Json, progress, say, show, show_json
 
 __all__ = ["demo"]
 
@@ -56,7 +56,7 @@ def demo(
     if as_json:
         show_json(_as_record(task, results, out, seed))
     else:
-        stdout.print(_table(task, results))
+        show(_table(task, results))
     say(f"Test bags with the digit held responsible: [bold]{escape(str(out))}[/bold]")
 
 

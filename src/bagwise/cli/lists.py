@@ -7,7 +7,7 @@ from dataclasses import asdict
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.terminal import Json, say, show_json, stdout
+from bagwise.cli.terminal import Json, say, show, show_json
 
 __all__ = ["datasets", "models"]
 
@@ -33,7 +33,7 @@ def datasets(as_json: Json = False) -> None:
         counts = (entry.n_bags, entry.n_instances, entry.n_features)
         here = "[green]yes[/green]" if entry.present else "no"
         table.add_row(entry.name, *(f"{n:,}" for n in counts), here, escape(entry.where))
-    stdout.print(table)
+    show(table)
     say(f"{sum(entry.present for entry in entries)} of {len(entries)} data sets are here.")
 
 
@@ -65,4 +65,4 @@ def models(as_json: Json = False) -> None:
     for method in METHODS:
         texts = (method.name, method.code, method.purpose, method.paper.short)
         table.add_row(*(escape(text) for text in texts))
-    stdout.print(table)
+    show(table)

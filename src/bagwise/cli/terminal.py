@@ -10,10 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from typer.core import TyperGroup
 
-__all__ = ["Commands", "Json", "progress", "say", "show_json", "stderr", "stdout"]
-
-stdout = Console(highlight=False)
-stderr = Console(stderr=True, highlight=False)
+__all__ = ["Commands", "Json", "progress", "say", "show", "show_json"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -34,13 +31,23 @@ class Commands(TyperGroup):
         except (ValueError, OSError) as error:
             if ctx.params.get("debug"):
                 raise
-            stderr.print(f"[bold red]Error:[/bold red] {escape(str(error))}", soft_wrap=True)
+            say(f"[bold red]Error:[/bold red] {escape(str(error))}")
             raise typer.Exit(1) from error
+
+
+def _console(stderr: bool = False) -> Console:
+    # Made when something is printed: a console takes the width of its first moment.
+    return Console(stderr=stderr, highlight=False)
+
+
+def show(table: Any) -> None:
+    """Print a table."""
+    _console().print(table)
 
 
 def say(text: str) -> None:
     """Print a line for people, beside the data."""
-    stderr.print(text, soft_wrap=True)
+    _console(stderr=True).print(text, soft_wrap=True)
 
 
 def show_json(value: Any) -> None:
@@ -57,6 +64,6 @@ def progress() -> Any:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        console=stderr,
+        console=_console(stderr=True),
         transient=True,
     )
