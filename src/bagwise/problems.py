@@ -81,20 +81,27 @@ class Problem:
         return self.residual(point, up - down)
 
     def dual_objective(self, up: Array, down: Array) -> float:
-        """Return D at a feasible version of beta+ = up, beta- = down.
-
-        The heavier side is scaled down until sum beta = 0, which keeps every dual inside the
-        domain of l*.
-        """
-        total_up, total_down = up.sum(), down.sum()
-        if total_up > total_down:
-            up = up * (total_down / total_up)
-        elif total_down > total_up:
-            down = down * (total_up / total_down)
+        """Return D at a feasible version of beta+ = up, beta- = down."""
+        up, down = _balanced(up, down)
         coef = self.design.T @ (up - down)
         norm = self.design.squared_norm(coef)
         conjugates = _conjugate(self.loss, up, self.positive)
         return float(-0.5 * norm - conjugates - _conjugate(self.loss, down, self.negative))
+
+
+def _balanced(up: Array, down: Array) -> tuple[Array, Array]:
+    """Shrink what pushes sum beta the wrong way until it is 0.
+
+    Shrinking keeps every dual inside the domain of l*, which holds 0.
+    """
+    rise = np.maximum(up, 0).sum() + np.maximum(-down, 0).sum()
+    fall = np.maximum(-up, 0).sum() + np.maximum(down, 0).sum()
+    least = min(rise, fall)
+    less_rise, less_fall = (least / side if side > 0 else 1.0 for side in (rise, fall))
+    return (
+        np.where(up > 0, less_rise, less_fall) * up,
+        np.where(down > 0, less_fall, less_rise) * down,
+    )
 
 
 def _conjugate(loss: Any, dual: Array, weight: Array) -> float:

@@ -56,20 +56,33 @@ def newton(
     point = problem.design.start() if start is None else start
     point, settled = descend(problem, point, tol, min(_PATIENCE, max_iter), history)
     if not settled and len(history) < max_iter:
-        point = problem.design.start()
-        for share in _STAGES:
-            stage = replace(
-                problem, positive=share * problem.positive, negative=share * problem.negative
-            )
-            point, _ = descend(stage, point, tol, _PATIENCE, history)
-        point, settled = descend(problem, point, tol, max_iter - len(history), history)
+        staged, settled = _in_stages(problem, tol, max_iter, history)
+        if settled or problem.objective(staged) < problem.objective(point):
+            point = staged
     up, down = problem.duals(point.scores + point.intercept)
     solution = certify(
         problem, point, up, down, n_iter=len(history), converged=settled, history=history
     )
     # A stall above rounding is no convergence.
-    proven = solution.gap <= 1e3 * problem.design.rounding * abs(solution.objective)
+    rounding = problem.design.rounding
+    worst = problem.risk(np.zeros_like(solution.scores))
+    proven = solution.gap <= 1e3 * rounding * (solution.objective + rounding * worst)
     return replace(solution, converged=settled and (proven or not problem.design.exact))
+
+
+def _in_stages(
+    problem: Problem, tol: float, max_iter: int, history: list[dict[str, Any]]
+) -> tuple[Point, bool]:
+    """Raise the weights step by step; records of a stage carry its share of them."""
+    point = problem.design.start()
+    for share in _STAGES:
+        stage = replace(
+            problem, positive=share * problem.positive, negative=share * problem.negative
+        )
+        steps: list[dict[str, Any]] = []
+        point, _ = descend(stage, point, tol, min(_PATIENCE, max_iter - len(history)), steps)
+        history += [{**step, "share": share} for step in steps]
+    return descend(problem, point, tol, max_iter - len(history), history)
 
 
 def descend(

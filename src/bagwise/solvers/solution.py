@@ -76,6 +76,11 @@ def certify(
     """Measure a point and its duals, and return them as a `Solution`."""
     objective = problem.objective(point)
     gap = objective - problem.dual_objective(up, down)
+    if not (np.isfinite(objective) and np.isfinite(gap)):
+        raise FloatingPointError(
+            f"The solver left the range of numbers: objective {objective}, duality gap {gap}. "
+            "Scale the features, lower C, or use float64."
+        )
     return Solution(
         coef=point.coef,
         intercept=point.intercept,

@@ -1,0 +1,112 @@
+"""The two-sided problem written out as a quadratic program for a general solver (clarabel).
+
+    min 1/2|w|^2 + sum_{k, terms} weight_k scale xi_k^power,
+    xi_k >= margin - direction label_k (x_k.w + b),   xi_k >= 0,
+
+one slack for every row, label and term of the loss: slow, and independent of everything the
+library's own solvers share. Clarabel is a test dependency, imported when used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from bagwise.losses import Hinge, MarginBand, SquaredHinge
+
+__all__ = ["Reference", "kernel_features", "reference_solution"]
+
+Array = NDArray[Any]
+
+
+class Term(NamedTuple):
+    """scale max(0, margin - direction t)^power."""
+
+    margin: float
+    direction: float
+    scale: float
+    power: int
+
+
+class Reference(NamedTuple):
+    """What the general solver found, and its own bounds on the optimal value."""
+
+    coef: Array
+    intercept: float
+    primal: float
+    dual: float
+
+
+def reference_solution(X: Array, positive: Array, negative: Array, loss: Any) -> Reference:
+    """Solve the two-sided problem over explicit features with clarabel.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        The rows; `kernel_features` makes them of a kernel matrix.
+    positive, negative : ndarray of shape (n_rows,)
+        The weights of the two labels of each row.
+    loss : SquaredHinge, Hinge or MarginBand
+        The margin loss.
+
+    Returns
+    -------
+    Reference
+        Coefficients, intercept, and the primal and dual values.
+    """
+    import clarabel
+
+    P, q, A, bound = _program(X, positive, negative, _terms(loss))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-13
+    settings.max_step_fraction = 0.95  # longer steps get stuck before these tolerances
+    cones = [clarabel.NonnegativeConeT(len(bound))]
+    found = clarabel.DefaultSolver(P, q, A, bound, cones, settings).solve()
+    if str(found.status) != "Solved":
+        raise ArithmeticError(f"clarabel ended with {found.status}.")
+    x = np.asarray(found.x)
+    d = X.shape[1]
+    return Reference(x[:d], float(x[d]), found.obj_val, found.obj_val_dual)
+
+
+def kernel_features(K: Array) -> Array:
+    """Return rows whose inner products are the kernel matrix."""
+    values, vectors = np.linalg.eigh(np.asarray(K, dtype=np.float64))
+    return vectors * np.sqrt(np.maximum(values, 0))
+
+
+def _terms(loss: Any) -> list[Term]:
+    if isinstance(loss, SquaredHinge):
+        return [Term(1, 1, 1, 2)]
+    if isinstance(loss, Hinge):
+        return [Term(1, 1, 1, 1)]
+    if isinstance(loss, MarginBand):
+        low, high = 1 - loss.theta, 1 + loss.theta
+        return [Term(low, 1, 1 / low**2, 2), Term(-high, -1, loss.nu / low**2, 2)]
+    raise TypeError(f"No reference for {loss!r}.")
+
+
+def _program(
+    X: Array, positive: Array, negative: Array, terms: list[Term]
+) -> tuple[Any, Array, Any, Array]:
+    """Return P, q, A, bound of min 1/2 x'Px + q'x, A x <= bound, x = (w, b, slacks)."""
+    d = X.shape[1]
+    blocks, margins, square, linear = [], [], [np.ones(d), np.zeros(1)], [np.zeros(d + 1)]
+    for term in terms:
+        for label, weights in ((1.0, positive), (-1.0, negative)):
+            used = np.flatnonzero(weights * term.scale)
+            cost = term.scale * weights[used]
+            blocks.append(-term.direction * label * np.column_stack([X[used], np.ones(len(used))]))
+            margins.append(np.full(len(used), -term.margin))
+            square.append(2 * cost * (term.power == 2))
+            linear.append(cost * (term.power == 1))
+    n_slacks = sum(map(len, margins))
+    slack = sp.identity(n_slacks)
+    A = sp.block_array([[sp.csr_array(np.vstack(blocks)), -slack], [None, -slack]], format="csc")
+    bound = np.concatenate([*margins, np.zeros(n_slacks)])
+    P = sp.csc_matrix(sp.diags(np.concatenate(square)))
+    return P, np.concatenate(linear), sp.csc_matrix(A), bound
