@@ -12,14 +12,20 @@ from typing import Any
 
 from bagwise.base import BagClassifier
 from bagwise.models import (
+    EMDD,
     MILES,
+    ODM,
     AnnealedLabelSVC,
     AnnealedProportionSVC,
     AnnealedWitnessSVC,
     BagKernelSVC,
+    DiverseDensity,
     InstanceSVC,
+    KeyInstanceSVC,
     LabelSVC,
+    MarkovNetworkClassifier,
     MeanSVC,
+    OptimalMarginSVC,
     SemiProximalSVC,
     WitnessSVC,
 )
@@ -45,35 +51,17 @@ class Paper:
         return f'{self.authors}, "{self.title}", {self.venue} {self.year}'
 
 
-GAERTNER_2002 = Paper(
-    "Gaertner, Flach, Kowalczyk & Smola",
-    2002,
-    "Multi-instance kernels",
-    "ICML",
+MARON_1998 = Paper(
+    "Maron & Lozano-Perez",
+    1998,
+    "A framework for multiple-instance learning",
+    "NIPS",
 )
-ZHOU_2009 = Paper(
-    "Zhou, Sun & Li",
-    2009,
-    "Multi-instance learning by treating instances as non-i.i.d. samples",
-    "ICML",
-)
-DONG_2006 = Paper(
-    "Dong",
-    2006,
-    "A comparison of multi-instance learning algorithms",
-    "master's thesis, University of Waikato",
-)
-CHEN_2006 = Paper(
-    "Chen, Bi & Wang",
-    2006,
-    "MILES: multiple-instance learning via embedded instance selection",
-    "IEEE TPAMI",
-)
-RAY_2005 = Paper(
-    "Ray & Craven",
-    2005,
-    "Supervised versus multiple instance learning: an empirical comparison",
-    "ICML",
+ZHANG_2001 = Paper(
+    "Zhang & Goldman",
+    2001,
+    "EM-DD: an improved multiple-instance learning technique",
+    "NIPS",
 )
 ANDREWS_2002 = Paper(
     "Andrews, Tsochantaridis & Hofmann",
@@ -81,17 +69,65 @@ ANDREWS_2002 = Paper(
     "Support vector machines for multiple-instance learning",
     "NIPS",
 )
+GAERTNER_2002 = Paper(
+    "Gaertner, Flach, Kowalczyk & Smola",
+    2002,
+    "Multi-instance kernels",
+    "ICML",
+)
+RAY_2005 = Paper(
+    "Ray & Craven",
+    2005,
+    "Supervised versus multiple instance learning: an empirical comparison",
+    "ICML",
+)
+CHEN_2006 = Paper(
+    "Chen, Bi & Wang",
+    2006,
+    "MILES: multiple-instance learning via embedded instance selection",
+    "IEEE TPAMI",
+)
+DONG_2006 = Paper(
+    "Dong",
+    2006,
+    "A comparison of multi-instance learning algorithms",
+    "master's thesis, University of Waikato",
+)
 GEHLER_2007 = Paper(
     "Gehler & Chapelle",
     2007,
     "Deterministic annealing for multiple-instance learning",
     "AISTATS",
 )
+LI_2009 = Paper(
+    "Li, Kwok, Tsang & Zhou",
+    2009,
+    "A convex method for locating regions of interest with multi-instance learning",
+    "ECML PKDD",
+)
+ZHOU_2009 = Paper(
+    "Zhou, Sun & Li",
+    2009,
+    "Multi-instance learning by treating instances as non-i.i.d. samples",
+    "ICML",
+)
 HAJIMIRSADEGHI_2017 = Paper(
     "Hajimirsadeghi & Mori",
     2017,
     "Multi-instance classification by max-margin training of cardinality-based Markov networks",
     "IEEE TPAMI",
+)
+ZHANG_2019 = Paper(
+    "Zhang & Zhou",
+    2019,
+    "Optimal margin distribution machine",
+    "IEEE TKDE",
+)
+ZHANG_2020 = Paper(
+    "Zhang & Jin",
+    2020,
+    "Optimal margin distribution machine for multi-instance learning",
+    "IJCAI",
 )
 AVOLIO_2021 = Paper(
     "Avolio & Fuduli",
@@ -151,6 +187,47 @@ METHODS = (
     Method(
         "mi-SPSVM", SemiProximalSVC, AVOLIO_2021, "many positives a bag, gathered at one hyperplane"
     ),
+    Method("MI-ODM", OptimalMarginSVC, ZHANG_2020, "margins of low variance, over key instances"),
+    Method("ODM", ODM, ZHANG_2019, "margins of low variance; instances take their bag's label"),
+    Method(
+        "Ins-KI-SVM",
+        KeyInstanceSVC,
+        LI_2009,
+        "convex search for the key instance, against negative instances",
+        {"negatives": "instances"},
+    ),
+    Method(
+        "Bag-KI-SVM",
+        KeyInstanceSVC,
+        LI_2009,
+        "convex search for the key instance, against the means of negative bags",
+        {"negatives": "bags"},
+    ),
+    Method(
+        "MIMN",
+        MarkovNetworkClassifier,
+        HAJIMIRSADEGHI_2017,
+        "all instances take part, at least one is positive",
+        {"cardinality": "any"},
+    ),
+    Method(
+        "RMIMN",
+        MarkovNetworkClassifier,
+        HAJIMIRSADEGHI_2017,
+        "at least a known share of a positive bag is positive",
+        {"cardinality": "ratio"},
+    ),
+    Method(
+        "GMIMN",
+        MarkovNetworkClassifier,
+        HAJIMIRSADEGHI_2017,
+        "the share that makes a bag positive is learned",
+        {"cardinality": "learned"},
+    ),
+    Method(
+        "DD", DiverseDensity, MARON_1998, "a point near which every positive bag has an instance"
+    ),
+    Method("EM-DD", EMDD, ZHANG_2001, "the same point, found by alternation"),
     Method("MILES", MILES, CHEN_2006, "few telling instances, found by similarity to all of them"),
     Method("SimpleMI", MeanSVC, DONG_2006, "quick baseline: the bag is its mean"),
     Method(
