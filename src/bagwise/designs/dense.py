@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bagwise.designs.base import rounding_of
@@ -73,6 +74,10 @@ class Dense(LinearDesign):
         return self._rows(rows)
 
     def combine(self, weights: Any) -> Array:
-        """Return weights @ X, reading only the rows that are used."""
-        used = np.unique(weights.indices)
-        return weights[:, used] @ self._rows(used)
+        """Return weights @ X, block by block: no second copy of the rows."""
+        total, columns = np.zeros((weights.shape[0], self.n_coef)), sp.csc_array(weights)
+        for block in self._blocks():
+            part = columns[:, block]
+            if part.nnz:
+                total += part @ self._rows(block)
+        return total
