@@ -2,9 +2,9 @@
 
 Algorithms 1 and 2 with one schedule: T <- T / 1.5 from 10 C, at each temperature a convex problem
 in w and the assignment of least expected cost minus T x entropy, until the assignment rests. The
-paper ends when the entropy is gone (labels) or nothing moves (witnesses). Either ends it here, and a
-temperature floor always does, because penalties and ties can keep entropy alive for ever. Where a
-temperature moves nothing to speak of, the next stride is longer.
+paper ends when the entropy is gone (labels) or nothing moves (witnesses). Either ends it here, and
+a temperature floor always does, because penalties and ties can keep entropy alive for ever. Where
+a temperature moves nothing to speak of, the next stride is longer.
 """
 
 from __future__ import annotations

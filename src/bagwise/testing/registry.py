@@ -12,10 +12,19 @@ from functools import partial
 from typing import Any
 
 from bagwise.models import (
+    EMDD,
     MILES,
+    AnnealedLabelSVC,
+    AnnealedProportionSVC,
+    AnnealedProportionSVCCV,
+    AnnealedWitnessSVC,
     BagKernelSVC,
+    DiverseDensity,
+    GraphSVC,
+    GraphSVCCV,
     InstanceSVC,
     LabelSVC,
+    MarkovNetworkClassifier,
     MeanSVC,
     SemiProximalSVC,
     WitnessSVC,
@@ -45,8 +54,18 @@ LISTED = [
     Listed(partial(LabelSVC, kernel="linear", loss="hinge"), sklearn=False),
     Listed(WitnessSVC),
     Listed(partial(WitnessSVC, kernel="poly", coef0=1.0, start="instances"), sklearn=False),
+    Listed(AnnealedLabelSVC),
+    Listed(partial(AnnealedLabelSVC, kernel="linear", loss="hinge"), sklearn=False),
+    Listed(AnnealedProportionSVC),
+    Listed(partial(AnnealedProportionSVC, 0.3, variance=False, kernel="linear"), sklearn=False),
+    Listed(AnnealedWitnessSVC),
+    Listed(partial(AnnealedWitnessSVC, 2, newton_steps=1), sklearn=False),
+    Listed(partial(AnnealedProportionSVCCV, [1.0], [1.0], [0.3, 0.7], cv=2)),
     Listed(SemiProximalSVC),
     Listed(partial(SemiProximalSVC, kernel="rbf"), sklearn=False),
+    Listed(GraphSVC),
+    Listed(partial(GraphSVC, negatives="instances", fit_intercept=False), sklearn=False),
+    Listed(partial(GraphSVCCV, Cs=[10.0, 100.0], mus=[0.0], cv=2)),
     Listed(BagKernelSVC),
     *(
         Listed(partial(BagKernelSVC, kernel), sklearn=False)
@@ -56,6 +75,11 @@ LISTED = [
     Listed(MeanSVC),
     Listed(partial(MeanSVC, kernel="linear"), sklearn=False),
     Listed(MILES),
+    Listed(partial(MarkovNetworkClassifier, tol=1e-5)),
+    Listed(partial(MarkovNetworkClassifier, "ratio", tol=1e-5), sklearn=False),
+    Listed(DiverseDensity),
+    Listed(partial(DiverseDensity, "most_likely_cause"), sklearn=False),
+    Listed(EMDD),
 ]
 
 
