@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
@@ -72,7 +73,9 @@ def _libsvm(
     svc = SVC(kernel=kernel, C=1.0, tol=tol, max_iter=max_iter, cache_size=500)
     svc.fit(X, labels, sample_weight=weights)
     alpha = np.zeros(len(labels))
-    alpha[svc.support_] = np.abs(svc.dual_coef_).ravel()
+    # Sparse rows make scikit-learn's duals sparse too.
+    duals = svc.dual_coef_.toarray() if sp.issparse(svc.dual_coef_) else svc.dual_coef_
+    alpha[svc.support_] = np.abs(duals).ravel()
     return alpha, svc.intercept_[0], int(np.max(svc.n_iter_)), svc.fit_status_ == 0
 
 
