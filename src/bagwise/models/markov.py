@@ -235,7 +235,13 @@ class MarkovNetworkClassifier(BagClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """The bag's score has potentials in it; inferred labels are not signs of scores."""
-        return replace(super().__bag_tags__(), bag_score=None, signs_are_labels=False)
+        tags = super().__bag_tags__()
+        # The descent is not convex: rounding moves its end by more than it moves a convex optimum.
+        return replace(tags, bag_score=None, signs_are_labels=False, tolerance=1e-3)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # scikit-learn looks for names that end in "_", and the parameter lambda_ does.
+        return hasattr(self, "networks_")
 
     # Fitting -------------------------------------------------------------------------------------
 
@@ -423,6 +429,25 @@ class MarkovNetworkClassifier(BagClassifier):
         inference = CountInference(self.potential_, bags.offsets)
         scores = [_scores(net, operator, columns, inference) for net in self.networks_]
         return np.tensordot(self.shares_, np.stack(scores), axes=1)
+
+    def path_decision_function(self, bags: Any) -> Array:
+        """Score bags by every network of the path on its own.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_networks, n_bags) or (n_networks, n_bags, n_classes)
+            Scores without threshold, in the order of ``networks_``.
+        """
+        bags = self._checked(bags)
+        operator, columns = self.inputs_.operator(bags), self.inputs_.bag_columns(bags)
+        inference = CountInference(self.potential_, bags.offsets)
+        scores = [_scores(net, operator, columns, inference) for net in self.networks_]
+        return np.stack([self._user_scores(of_network) for of_network in scores])
 
     def predict_instances(self, bags: Any) -> Array:
         """Infer the labels of all instances, given the predicted labels of their bags.

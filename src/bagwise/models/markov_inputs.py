@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from bagwise._factorize import name_of
 from bagwise.bags import Bags
 from bagwise.crossfit import folds, out_of_fold_scores
 from bagwise.designs import matrix_design
@@ -112,7 +113,7 @@ class NetworkInputs:
         if len(bad):
             i, j = bad[0]
             raise ValueError(
-                f"Bag {i} (id {bags.ids[i]!r}) has {given[i, j]} as bag feature {j}: impute it."
+                f"{name_of(bags.ids, i)} has {given[i, j]} as bag feature {j}: impute it."
             )
         return given
 

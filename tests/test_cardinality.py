@@ -1,0 +1,188 @@
+"""Inference over counts against all 2^m labelings, and its derivatives against differences."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bagwise.cardinality import (
+    AtLeastPotential,
+    BinnedPotential,
+    CountInference,
+    CountPotential,
+)
+
+
+class Peaked(CountPotential):
+    """A user's rule: a fixed preference for half of the bag, and one learned weight for "all"."""
+
+    n_weights = 1
+
+    def table(self, size):
+        count = np.arange(size + 1)
+        fixed = -0.3 * np.abs([count, count - size / 2])
+        fixed[1, 0] = -np.inf
+        return fixed
+
+    def bins(self, size):
+        bins = np.full((2, size + 1), -1)
+        bins[1, size] = 0
+        return bins
+
+
+POTENTIALS = [
+    AtLeastPotential(),
+    *(AtLeastPotential(rho) for rho in (0.1, 0.3, 0.5, 0.75, 1.0)),
+    *(BinnedPotential(n_bins) for n_bins in (1, 2, 5, 10)),
+    Peaked(),
+]
+
+
+def enumerated(scores, potential, weights):
+    """Return the best value for either label of the bag, over all labelings."""
+    size = len(scores)
+    table, bins = potential.table(size), potential.bins(size)
+    learned = np.append(weights, 0.0)[bins]
+    values = np.full(2, -np.inf)
+    for labels in itertools.product([0, 1], repeat=size):
+        count = sum(labels)
+        total = float(np.dot(labels, scores))
+        values = np.maximum(values, total + table[:, count] + learned[:, count])
+    return values
+
+
+def check_bag(scores, potential, weights):
+    inference = CountInference(potential, np.array([0, len(scores)]))
+    best = inference.best(scores[None], weights[None])
+    expected = enumerated(scores, potential, weights)
+    np.testing.assert_allclose(best.value[0, :, 0], expected, rtol=0, atol=1e-12)
+    for side in range(2):  # the labeling told by cut and quota has that value
+        amount = np.zeros((1, 2, 1))
+        amount[0, side] = 1.0
+        labels = inference.positives(scores[None], best, amount)[0]
+        assert set(labels) <= {0.0, 1.0}
+        count = int(labels.sum())
+        assert count == best.count[0, side, 0]
+        of_bins = inference.bin_sums(best, amount)[0] @ weights
+        value = labels @ scores + potential.table(len(scores))[side, count] + of_bins
+        assert value == pytest.approx(expected[side], abs=1e-12)
+
+
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=8),
+    st.sampled_from(range(len(POTENTIALS))),
+    st.integers(0, 2**32 - 1),
+)
+def test_inference_with_ties_equals_enumeration(scores, which, seed):
+    potential = POTENTIALS[which]
+    weights = np.random.default_rng(seed).normal(size=potential.n_weights)
+    check_bag(np.array(scores, dtype=float), potential, weights)
+
+
+@pytest.mark.parametrize("potential", POTENTIALS, ids=str)
+@pytest.mark.parametrize("size", [9, 10, 11])
+def test_inference_of_larger_bags_equals_enumeration(potential, size):
+    rng = np.random.default_rng(size)
+    check_bag(rng.normal(size=size), potential, rng.normal(size=potential.n_weights))
+    check_bag(np.zeros(size), potential, rng.normal(size=potential.n_weights))
+
+
+@pytest.mark.parametrize("rho", [0.1, 0.2, 0.3, 0.5, 0.7, 1.0])
+def test_least_counts_where_rho_times_size_is_whole(rho):
+    needed = AtLeastPotential(rho).least(np.array([0, 10, 30]))
+    np.testing.assert_array_equal(needed, [round(10 * rho), round(20 * rho)])
+
+
+def test_rho_to_zero_is_at_least_one():
+    rng = np.random.default_rng(0)
+    offsets = np.array([0, 3, 40, 41, 200])  # small bags and ones that NumPy sorts
+    scores, weights = rng.normal(size=(2, 200)), rng.normal(size=(2, 2))
+    any_ = CountInference(AtLeastPotential(), offsets).best(scores, weights)
+    table = CountInference(_Tabled(AtLeastPotential()), offsets).best(scores, weights)
+    for rho in (1e-9, 1e-3):
+        ratio = CountInference(AtLeastPotential(rho), offsets).best(scores, weights)
+        np.testing.assert_allclose(ratio.value, any_.value, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(table.value, any_.value, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(table.count, any_.count)
+
+
+class _Tabled(CountPotential):
+    """The same potential without its closed form."""
+
+    n_weights = 2
+
+    def __init__(self, potential):
+        self.table, self.bins = potential.table, potential.bins
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.5, 1.0])
+def test_closed_form_equals_table_on_bags_of_all_sizes(rho):
+    rng = np.random.default_rng(1)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 80, 50))])
+    scores, weights = np.round(rng.normal(size=(1, offsets[-1])), 1), rng.normal(size=(1, 2))
+    closed = CountInference(AtLeastPotential(rho), offsets).best(scores, weights)
+    table = CountInference(_Tabled(AtLeastPotential(rho)), offsets).best(scores, weights)
+    np.testing.assert_allclose(closed.value, table.value, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 3, 5, 10])
+def test_bins_are_those_of_the_paper(n_bins):
+    for size in range(1, 15):
+        negative, positive = BinnedPotential(n_bins).bins(size)
+        for count in range(1, size + 1):  # (k-1)/K < count/m <= k/K, in whole numbers
+            k = positive[count] - n_bins + 1
+            assert (k - 1) * size < count * n_bins <= k * size
+        for count in range(size):  # (k-1)/K <= count/m < k/K
+            k = negative[count] + 1
+            assert (k - 1) * size <= count * n_bins < k * size
+
+
+def test_scores_are_left_alone():
+    scores = np.random.default_rng(0).normal(size=(1, 60))
+    before = scores.copy()
+    CountInference(AtLeastPotential(0.5), np.array([0, 5, 60])).best(scores, np.zeros((1, 2)))
+    np.testing.assert_array_equal(scores, before)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (np.zeros((2, 2)), r"has shape \(2, 2\), expected \(2, 4\)"),
+        (np.full((2, 4), np.nan), "is nan at row 0, count 0"),
+        (np.array([[0.0] * 4, [0.0, np.inf, 0.0, 0.0]]), "is inf at row 1, count 1"),
+        (np.array([[0.0] * 4, [-np.inf] * 4]), "forbids every count of a positive bag"),
+    ],
+)
+def test_a_bad_table_is_named(table, message):
+    class Bad(CountPotential):
+        def table(self, size):
+            return table
+
+    with pytest.raises(ValueError, match=r"Bad\.table\(3\) " + message):
+        CountInference(Bad(), np.array([0, 3]))
+
+
+@pytest.mark.parametrize(
+    ("bins", "message"),
+    [
+        (np.zeros((2, 4)), "must hold integers"),
+        (np.zeros((2, 3), dtype=int), r"in shape \(2, 4\)"),
+        (np.ones((2, 4), dtype=int), "between -1"),
+    ],
+)
+def test_bad_bins_are_named(bins, message):
+    class Bad(CountPotential):
+        n_weights = 1
+
+        def table(self, size):
+            return np.zeros((2, size + 1))
+
+        def bins(self, size):
+            return bins
+
+    with pytest.raises(ValueError, match=r"Bad\.bins\(3\) .*" + message):
+        CountInference(Bad(), np.array([0, 3]))
