@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bagwise.designs.adaptive import AdaptiveInverse
 from bagwise.designs.base import Design, Point, rounding_of
 from bagwise.designs.inverse import PreparedInverse
 from bagwise.designs.ridge import solve_dual
@@ -15,8 +16,6 @@ from bagwise.designs.ridge import solve_dual
 Array = NDArray[Any]
 
 _WORTH_CORRECTING = 0.8  # changed rows, as a share of the active ones
-_WORTH_DROPPING = 0.65  # rows not idle, as a share of the inverse's
-_PATIENCE = 4  # problems without curvature after which a row is idle
 
 
 class Gram(Design):
@@ -24,18 +23,14 @@ class Gram(Design):
 
     A ridge problem factors the rows that carry curvature. After `prepare(s0)` the problem with
     curvature s0 everywhere is inverted once; a problem that differs from it in few rows R then
-    costs one factor of size |R|. Whichever is smaller is taken. Rows that have had no curvature
-    for a while are dropped from the inverse, and taken back when they return.
+    costs one factor of size |R|. Whichever is smaller is taken.
     """
 
     def __init__(self, K: Array) -> None:
         self.K = K
         self.n_rows = self.n_coef = K.shape[0]
         self.rounding = rounding_of(K.dtype)
-        self._inverse: PreparedInverse | None = None
-        self._narrow: PreparedInverse | None = None
-        self._idle = np.zeros(self.n_rows, dtype=np.int64)
-        self._outside = np.zeros(self.n_rows, dtype=bool)
+        self._inverse: AdaptiveInverse | None = None
 
     def __matmul__(self, coef: Array) -> Array:
         """Return K coef."""
@@ -64,8 +59,8 @@ class Gram(Design):
         active = np.flatnonzero(curvature)
         if len(active) == 0:
             return Point(np.zeros(self.n_coef), current.intercept, np.zeros(self.n_rows))
-        prepared = self._serving(curvature)
-        if prepared is not None:
+        if self._inverse is not None:
+            prepared = self._inverse.serving(curvature)
             share = curvature[prepared.rows] / prepared.root**2
             changed = np.flatnonzero(np.abs(1 - share) > 4 * self.rounding)
             if len(changed) < _WORTH_CORRECTING * len(active):
@@ -80,62 +75,38 @@ class Gram(Design):
         self, prepared: PreparedInverse, share: Array, target: Array, changed: Array
     ) -> Point:
         beta, intercept, scores = prepared.ridge(share, target[prepared.rows], changed)
-        if prepared is self._inverse and len(beta) == self.n_rows:
+        if prepared.in_order and len(beta) == self.n_rows:
             return Point(beta, intercept, scores)
         coef = np.zeros(self.n_coef)
         coef[prepared.rows] = beta
         return Point(coef, intercept, self @ coef)
 
-    def _serving(self, curvature: Array) -> PreparedInverse | None:
-        """Return the inverse to correct: the whole one, or one without rows that stay idle."""
-        if self._inverse is None or self._narrow is None:
-            return None
-        self._idle = np.where(curvature > 0, 0, self._idle + 1)
-        back = np.flatnonzero(self._outside & (curvature > 0))
-        if len(back):
-            root = self._inverse.root[np.searchsorted(self._inverse.rows, back)]
-            self._narrow = self._narrow.extended(self.K, back, root)
-            self._outside[back] = False
-        keep = np.flatnonzero(self._idle[self._narrow.rows] < _PATIENCE)
-        if len(keep) < _WORTH_DROPPING * len(self._narrow.rows):
-            self._outside[self._narrow.rows] = True
-            self._narrow = self._narrow.restricted(keep)
-            self._outside[self._narrow.rows] = False
-        return self._narrow
-
     def prepare(self, curvature: Array) -> None:
         """Invert the problem that has this curvature on every row."""
         self._keep(PreparedInverse.of(self.K, curvature))
 
-    def _keep(self, inverse: PreparedInverse) -> None:
-        self._inverse, self._narrow, self.prepared = inverse, inverse, True
-        self._idle = np.zeros(self.n_rows, dtype=np.int64)
-        self._outside = np.zeros(self.n_rows, dtype=bool)
+    def _keep(self, inverse: PreparedInverse) -> Gram:
+        self._inverse, self.prepared = AdaptiveInverse(self.K, inverse), True
+        return self
 
     def twin(self) -> Gram:
         """Return the same kernel matrix with the prepared inverse, shared."""
         twin = Gram(self.K)
-        if self._inverse is not None:
-            twin._keep(self._inverse)
-        return twin
+        return twin if self._inverse is None else twin._keep(self._inverse.whole)
 
     def astype(self, dtype: Any) -> Gram:
         """Return the same kernel matrix, and what was prepared, in another precision."""
         other = Gram(self.K.astype(dtype, copy=False))
-        if self._inverse is not None:
-            inverse = self._inverse
-            parts = inverse.root.astype(dtype), inverse.inverse.astype(dtype)
-            other._keep(PreparedInverse(inverse.rows, *parts))
-        return other
+        return other if self._inverse is None else other._keep(self._inverse.whole.astype(dtype))
 
     def subset(self, rows: Array) -> Gram:
         """Return the design of some rows (sorted); what was prepared is restricted, not redone."""
         part = Gram(np.ascontiguousarray(self.K[np.ix_(rows, rows)]))
-        if self._inverse is not None:
-            kept = np.flatnonzero(np.isin(self._inverse.rows, rows))
-            inverse = self._inverse.restricted(kept)
-            part._keep(replace(inverse, rows=np.searchsorted(rows, inverse.rows)))
-        return part
+        if self._inverse is None:
+            return part
+        kept = np.flatnonzero(np.isin(self._inverse.whole.rows, rows))
+        inverse = self._inverse.whole.restricted(kept)
+        return part._keep(replace(inverse, rows=np.searchsorted(rows, inverse.rows)))
 
     def aggregate(self, weights: Any) -> Design:
         """Return the kernel between combinations of rows."""

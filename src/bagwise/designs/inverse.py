@@ -47,6 +47,15 @@ class PreparedInverse:
     def __post_init__(self) -> None:
         self.rooted = self.inverse @ self.root
 
+    @property
+    def in_order(self) -> bool:
+        """Whether the rows are in the design's order."""
+        return bool(np.all(np.diff(self.rows) > 0))
+
+    def astype(self, dtype: Any) -> PreparedInverse:
+        """Return the same inverse in another precision."""
+        return PreparedInverse(self.rows, self.root.astype(dtype), self.inverse.astype(dtype))
+
     @classmethod
     def of(cls, K: Array, curvature: Array) -> PreparedInverse:
         """Invert the ridge system with this curvature."""

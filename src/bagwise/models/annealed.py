@@ -42,7 +42,7 @@ __all__ = ["AnnealedLabelSVC", "AnnealedProportionSVC", "AnnealedWitnessSVC"]
 Array = NDArray[Any]
 
 _FLOOR = 1e-6  # coldest temperature, in units of C
-_SLACK = 1e-5  # relative decrease at which a problem on the way is solved
+_SLACK = 1e-4  # relative decrease at which a problem on the way is solved
 _NO_WITNESS = 1e-3  # weight below which an instance is no witness in the final refit
 
 

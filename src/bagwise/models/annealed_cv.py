@@ -5,11 +5,12 @@ annealing runs. All of them share the Gram matrix (and with it gamma, chosen on 
 instances). (I + 2C K)^-1 is computed once a C; a fold's inverse follows from it by a Schur
 complement of the size of the held-out part, and each run starts from its neighbour's first point.
 Runs of the search take one Newton step an alternation, in float32 where the kernel is a matrix,
-and skip the certificate; the model that is kept is fitted in full.
+cool on earlier, and skip the certificate; the model that is kept is fitted in full.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ __all__ = ["AnnealedProportionSVCCV", "annealed_path"]
 
 Array = NDArray[Any]
 
+_SEARCH_REST = 5e-2  # divergence at which a run of the search cools on
 _TENTHS = tuple(np.round(np.arange(0.1, 1.01, 0.1), 1))
 
 
@@ -323,6 +325,7 @@ def _quick(
 ) -> tuple[Point, float, Point]:
     """Anneal with one Newton step an alternation, from a neighbour's first point."""
     softening = model._softening(task)
-    start = model._start(task, softening)
-    run = anneal_task(task, softening, start, model._schedule(), newton_steps=1, first=first)
+    start, schedule = model._start(task, softening), model._schedule()
+    schedule = replace(schedule, rest=max(schedule.rest, _SEARCH_REST))
+    run = anneal_task(task, softening, start, schedule, newton_steps=1, first=first)
     return run.point, run.history[-1]["p_hat"], run.first
