@@ -18,10 +18,10 @@ ROOT = Path(bagwise.__file__).parent
 LAYERS = [
     {"bags", "segments", "_docs", "_checks", "_factorize", "_forms"},
     {"losses", "kernels", "bag_kernels", "graphs", "assumptions", "softening", "_softening", "cardinality"},
-    {"designs", "problems", "oracles", "oracles_markov"},
+    {"designs", "problems", "oracles_graph", "oracles_markov"},
     {"solvers"},
     {"procedures"},
-    {"base", "tags", "preprocessing", "crossfit"},
+    {"base", "tags", "preprocessing", "crossfit", "intersection"},
     {"models"},
     {"model_selection", "metrics", "datasets", "io", "papers"},
     {"plot", "benchmark", "testing"},

@@ -1,6 +1,7 @@
 """Max-margin multiple-instance learning: classify bags, point at the instances responsible."""
 
 from bagwise.bags import Bags, check_bags
+from bagwise.graphs import Graph
 from bagwise.models import (
     EMDD,
     MILES,
@@ -11,6 +12,8 @@ from bagwise.models import (
     AnnealedWitnessSVC,
     BagKernelSVC,
     DiverseDensity,
+    GraphSVC,
+    GraphSVCCV,
     InstanceSVC,
     KeyInstanceSVC,
     LabelSVC,
@@ -39,6 +42,9 @@ __all__ = [
     "BagStatistics",
     "Bags",
     "DiverseDensity",
+    "Graph",
+    "GraphSVC",
+    "GraphSVCCV",
     "InstanceSVC",
     "KeyInstanceSVC",
     "LabelSVC",

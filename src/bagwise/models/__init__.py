@@ -8,6 +8,8 @@ from bagwise.models.annealed import (
 from bagwise.models.annealed_cv import AnnealedProportionSVCCV, annealed_path
 from bagwise.models.bagkernel import BagKernelSVC
 from bagwise.models.diverse_density import EMDD, DiverseDensity
+from bagwise.models.graph import GraphSVC
+from bagwise.models.graph_cv import GraphSVCCV
 from bagwise.models.instance import InstanceSVC
 from bagwise.models.keyinstance import KeyInstanceSVC
 from bagwise.models.markov import MarkovNetworkClassifier
@@ -27,6 +29,8 @@ __all__ = [
     "AnnealedWitnessSVC",
     "BagKernelSVC",
     "DiverseDensity",
+    "GraphSVC",
+    "GraphSVCCV",
     "InstanceSVC",
     "KeyInstanceSVC",
     "LabelSVC",

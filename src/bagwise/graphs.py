@@ -1,0 +1,367 @@
+"""`Graph`: weighted edges between named things, bags or instances."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from bagwise._factorize import as_names, factorize
+
+__all__ = ["Edges", "Graph"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The edges of a graph between things numbered 0 to ``n_nodes`` - 1.
+
+    Parameters
+    ----------
+    source, target : ndarray of int of shape (n_edges,)
+        The ends.
+    weight : ndarray of shape (n_edges,)
+        Positive weights.
+    n_nodes : int
+        Number of things.
+    directed : bool
+        Whether an edge leaves its source only.
+    """
+
+    source: Array
+    target: Array
+    weight: Array
+    n_nodes: int
+    directed: bool
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def degrees(self, kind: str) -> Array:
+        """Count the edges at each node, at least 1: those that leave it, or all of them.
+
+        An undirected edge leaves both its ends.
+        """
+        ends = self.source if kind == "out" and self.directed else self.both_ends
+        return np.maximum(np.bincount(ends, minlength=self.n_nodes), 1)
+
+    @property
+    def both_ends(self) -> Array:
+        """Sources, then targets."""
+        return np.concatenate([self.source, self.target])
+
+    def homophily(self, codes: Array) -> float:
+        """Return the share of edges that join equal labels; NaN where no edge joins labels.
+
+        ``codes`` holds class numbers, -1 where the label is not known.
+        """
+        one, other = codes[self.source], codes[self.target]
+        known = (one >= 0) & (other >= 0)
+        return float(np.mean((one == other)[known])) if known.any() else float("nan")
+
+
+class Graph:
+    """Edges between bags, or between instances, by id.
+
+    A graph is given once and never changes: a fit uses the edges whose two ends are among its
+    bags, so that cross-validation needs no bookkeeping, and copies share it.
+
+    Parameters
+    ----------
+    source, target : sequence of hashable
+        The ids at the two ends of each edge.
+    weight : array-like of shape (n_edges,), default=None
+        Weights; 1 when not given. Zero means no edge. Weights of an edge that is given twice add
+        up.
+    directed : bool, default=False
+        Whether (a, b) and (b, a) are different edges.
+    nodes : sequence of hashable, default=None
+        All ids that there are; an edge to any other id is then refused.
+
+    See Also
+    --------
+    GraphSVC : Learns from bags and the graphs between them.
+
+    Examples
+    --------
+    >>> from bagwise import Graph
+    >>> graph = Graph.from_edges([("a", "b"), ("b", "c")])
+    >>> graph
+    Graph(3 nodes, 2 edges, undirected)
+    >>> graph.among(["c", "b"]).source
+    array([1])
+    """
+
+    __slots__ = ("_place", "directed", "ids", "source", "target", "weight")
+
+    ids: Array
+    source: Array
+    target: Array
+    weight: Array
+    directed: bool
+    _place: dict[Any, int]
+
+    def __init__(
+        self,
+        source: Iterable[Hashable],
+        target: Iterable[Hashable],
+        weight: ArrayLike | None = None,
+        *,
+        directed: bool = False,
+        nodes: Iterable[Hashable] | None = None,
+    ) -> None:
+        ends, n_edges = _joined(source, target)
+        codes, ids = factorize(ends) if n_edges else (np.empty(0, np.int64), np.empty(0, object))
+        one, other = codes[:n_edges], codes[n_edges:]
+        values = _checked_weights(weight, n_edges)
+        _refuse_loops(one, other, ids)
+        if nodes is not None:
+            _refuse_unknown(ids, nodes)
+        one, other, values = _merged(one, other, values, directed)
+        for name, array in zip(self.__slots__[2:], (ids, one, other, values), strict=True):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        object.__setattr__(self, "directed", bool(directed))
+        object.__setattr__(self, "_place", {name: i for i, name in enumerate(ids.tolist())})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("A Graph does not change; build a new one.")
+
+    def __copy__(self) -> Graph:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Graph:
+        return self
+
+    def __reduce__(self) -> Any:
+        ends = self.ids[self.source], self.ids[self.target]
+        return _rebuilt, (*ends, self.weight, self.directed)
+
+    # Construction ------------------------------------------------------------------------------
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Any,
+        weight: ArrayLike | None = None,
+        *,
+        directed: bool = False,
+        nodes: Iterable[Hashable] | None = None,
+    ) -> Graph:
+        """Build from pairs of ids.
+
+        Parameters
+        ----------
+        edges : array-like of shape (n_edges, 2) or sequence of pairs
+            The ids at the two ends of each edge.
+        weight : array-like of shape (n_edges,), default=None
+            Weights; 1 when not given.
+        directed : bool, default=False
+            Whether (a, b) and (b, a) are different edges.
+        nodes : sequence of hashable, default=None
+            All ids that there are; an edge to any other id is then refused.
+
+        Returns
+        -------
+        Graph
+            The graph.
+
+        Examples
+        --------
+        >>> Graph.from_edges([(1, 2), (2, 1)], weight=[0.5, 0.5])
+        Graph(2 nodes, 1 edges, undirected)
+        """
+        if isinstance(edges, np.ndarray):
+            if edges.ndim != 2 or edges.shape[1] != 2:
+                raise ValueError(f"edges must have shape (n_edges, 2), got {edges.shape}.")
+            return cls(edges[:, 0], edges[:, 1], weight, directed=directed, nodes=nodes)
+        pairs = [tuple(edge) for edge in edges]
+        for i, pair in enumerate(pairs):
+            if len(pair) != 2:
+                raise ValueError(f"Edge {i} is {pair!r}, expected a pair of ids.")
+        ends = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        return cls(*ends, weight, directed=directed, nodes=nodes)
+
+    @classmethod
+    def from_sparse(
+        cls, matrix: Any, ids: Iterable[Hashable] | None = None, *, directed: bool = False
+    ) -> Graph:
+        """Build from a square matrix of weights.
+
+        Parameters
+        ----------
+        matrix : SciPy sparse matrix or array-like of shape (n_nodes, n_nodes)
+            Weight of the edge from row to column; zero where there is none.
+        ids : sequence of hashable of length n_nodes, default=None
+            Names of rows and columns; 0, 1, ... when not given.
+        directed : bool, default=False
+            Whether the matrix need not be symmetric; an undirected edge is read once, above the
+            diagonal.
+
+        Returns
+        -------
+        Graph
+            The graph.
+
+        Examples
+        --------
+        >>> Graph.from_sparse([[0, 1], [1, 0]], ids=["a", "b"])
+        Graph(2 nodes, 1 edges, undirected)
+        """
+        entries = sp.coo_array(matrix)
+        if entries.shape[0] != entries.shape[1]:
+            raise ValueError(f"A graph's matrix must be square, it has shape {entries.shape}.")
+        if not directed and abs(entries - entries.T).max() > 0:
+            raise ValueError("The matrix is not symmetric: pass directed=True, or symmetrise it.")
+        names = np.arange(entries.shape[0]) if ids is None else as_names(ids)
+        if len(names) != entries.shape[0]:
+            raise ValueError(f"There are {len(names)} ids for {entries.shape[0]} rows.")
+        rows, columns = entries.coords
+        kept = (entries.data != 0) & (directed | (rows <= columns))
+        ends = names[rows[kept]], names[columns[kept]]
+        return cls(*ends, entries.data[kept], directed=directed)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, weight: str | None = "weight") -> Graph:
+        """Build from a NetworkX graph.
+
+        Parameters
+        ----------
+        graph : networkx.Graph or networkx.DiGraph
+            Its nodes are the ids.
+        weight : str or None, default="weight"
+            Edge attribute that holds the weights; edges without it, or all if None, weigh 1.
+
+        Returns
+        -------
+        Graph
+            The graph.
+
+        Examples
+        --------
+        >>> import networkx  # doctest: +SKIP
+        >>> Graph.from_networkx(networkx.path_graph(3))  # doctest: +SKIP
+        Graph(3 nodes, 2 edges, undirected)
+        """
+        found = list(graph.edges(data=True))
+        weights = [1.0 if weight is None else data.get(weight, 1.0) for _, _, data in found]
+        ends = [source for source, _, _ in found], [target for _, target, _ in found]
+        return cls(*ends, weights, directed=graph.is_directed())
+
+    # What it is --------------------------------------------------------------------------------
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return len(self.source)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        return f"Graph({len(self.ids)} nodes, {self.n_edges} edges, {kind})"
+
+    def among(self, ids: Iterable[Hashable], what: str = "node") -> Edges:
+        """Return the edges whose two ends are among these ids, by position.
+
+        Parameters
+        ----------
+        ids : sequence of hashable
+            The things that are present, each once.
+        what : str, default="node"
+            How an error message calls one of them.
+
+        Returns
+        -------
+        Edges
+            Ends numbered by position in ``ids``.
+
+        Examples
+        --------
+        >>> Graph.from_edges([("a", "b"), ("b", "c")]).among(["a", "b"])
+        Edges(source=array([0]), target=array([1]), weight=array([1.]), n_nodes=2, directed=False)
+        """
+        names = as_names(ids)
+        position = np.full(len(self.ids), -1)
+        for i, name in enumerate(names.tolist()):
+            place = self._place.get(name)
+            if place is None:
+                continue
+            if position[place] >= 0:
+                raise ValueError(
+                    f"The {what} id {name!r} is there twice (positions {position[place]} and {i}): "
+                    "an edge would not know which one it joins. Give every one its own id."
+                )
+            position[place] = i
+        source, target = position[self.source], position[self.target]
+        kept = (source >= 0) & (target >= 0)
+        weight = self.weight[kept]
+        return Edges(source[kept], target[kept], weight, len(names), self.directed)
+
+
+def _rebuilt(source: Array, target: Array, weight: Array, directed: bool) -> Graph:
+    return Graph(source, target, weight, directed=directed)
+
+
+def _joined(source: Any, target: Any) -> tuple[Any, int]:
+    """Return sources and targets in one sequence, and the number of edges."""
+    source, target = as_names(source), as_names(target)
+    if len(source) != len(target):
+        raise ValueError(f"There are {len(source)} sources and {len(target)} targets of edges.")
+    if source.dtype.kind == target.dtype.kind != "O":
+        return np.concatenate([source, target]), len(source)
+    return as_names(source.tolist() + target.tolist()), len(source)
+
+
+def _checked_weights(weight: Any, n_edges: int) -> Array:
+    values = np.ones(n_edges) if weight is None else np.array(weight, dtype=np.float64)
+    if values.shape != (n_edges,):
+        raise ValueError(f"There are {n_edges} edges, but the weights have shape {values.shape}.")
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(bad):
+        i = int(bad[0])
+        raise ValueError(
+            f"Edge {i} has the weight {values[i]}: weights must be finite and not negative."
+        )
+    return values
+
+
+def _refuse_loops(source: Array, target: Array, ids: Array) -> None:
+    loops = np.flatnonzero(source == target)
+    if len(loops):
+        i = int(loops[0])
+        name = ids.tolist()[source[i]]
+        raise ValueError(
+            f"Edge {i} joins {name!r} to itself: a self-loop says nothing; leave it out."
+        )
+
+
+def _refuse_unknown(ids: Array, nodes: Iterable[Hashable]) -> None:
+    known = set(as_names(nodes).tolist())
+    unknown = [name for name in ids.tolist() if name not in known]
+    if unknown:
+        raise ValueError(
+            f"An edge ends at {unknown[0]!r}, which is not among the {len(known)} nodes "
+            f"({len(unknown)} such ids)."
+        )
+
+
+def _merged(
+    source: Array, target: Array, weight: Array, directed: bool
+) -> tuple[Array, Array, Array]:
+    """Add up the weights of repeated edges, in order of first appearance; drop zero weights."""
+    kept = weight > 0
+    source, target, weight = source[kept], target[kept], weight[kept]
+    if not directed:
+        source, target = np.minimum(source, target), np.maximum(source, target)
+    pairs = np.stack([source, target], axis=1)
+    _, first, group = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    total = np.bincount(group.ravel(), weight, minlength=len(first))
+    return source[first[order]], target[first[order]], total[order]
