@@ -43,6 +43,7 @@ Array = NDArray[Any]
 
 _FLOOR = 1e-6  # coldest temperature, in units of C
 _SLACK = 1e-4  # relative decrease at which a problem on the way is solved
+_DECIDED = 1e-6
 _NO_WITNESS = 1e-3  # weight below which an instance is no witness in the final refit
 
 
@@ -175,6 +176,8 @@ def anneal_task(
 def _fit(
     task: Task, softening: Softening, newton_steps: int | None, p: Array, last: Point | None
 ) -> tuple[Point, int]:
+    # All but decided labels count as decided: their rows then drop out of the linear algebra.
+    p = np.where(p < _DECIDED, 0.0, np.where(p > 1 - _DECIDED, 1.0, p))
     problem = task.problem(task.spread(p), softening.rest_is_negative)
     if isinstance(task.loss, Hinge):
         return solve(problem).point, 1
