@@ -1,0 +1,363 @@
+"""Diverse density (Maron & Lozano-Perez 1998) and EM-DD (Zhang & Goldman 2001).
+
+The concept is a point c with a scale s_f for every feature; an instance x belongs to it with
+probability exp(-d(x)), d(x) = sum_f s_f^2 (x_f - c_f)^2. Both look for the (c, s) under which the
+bags' labels are likeliest.
+
+- `DiverseDensity`: quasi-Newton on the noisy-or likelihood (or the most likely cause's).
+- `EMDD`: alternates between the nearest instance of every bag (E) and quasi-Newton on those alone
+  (M), as long as the most-likely-cause likelihood of all instances grows.
+
+Departures: features are divided by their standard deviation; the first scales are sqrt(gamma), not
+1, so that a point can see its neighbours in many dimensions too; every instance of a positive bag
+is tried as a start, but only the best of each of the ``n_starts`` best bags is followed. The papers
+follow every instance of some positive bags. The hypothesis kept is the likeliest one. A bag is
+positive when an instance has d < ``radius_``, the radius that classifies the training bags best.
+
+References: O. Maron, T. Lozano-Perez, "A framework for multiple-instance learning", NIPS 1998.
+Q. Zhang, S. A. Goldman, "EM-DD: an improved multiple-instance learning technique", NIPS 2001.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from threadpoolctl import threadpool_limits
+
+from bagwise._docs import described
+from bagwise.bags import Bags
+from bagwise.base import BagClassifier
+from bagwise.crossfit import best_threshold
+from bagwise.kernels import settle_gamma
+from bagwise.models.density import Concept, Density, scaled_distances
+from bagwise.segments import expand, segment_max, segment_softmax
+from bagwise.tags import BagTags
+
+__all__ = ["EMDD", "DiverseDensity", "Scaling"]
+
+Array = NDArray[Any]
+
+
+class Scaling:
+    """Features centred (dense ones) and divided by their weighted standard deviation."""
+
+    def __init__(self, X: Any, weight: Array) -> None:
+        share = weight / weight.sum()
+        mean = np.asarray(share @ X, dtype=np.float64)
+        squares = X.multiply(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64) ** 2
+        spread = np.sqrt(np.maximum(np.asarray(share @ squares) - mean**2, 0.0))
+        self.divisor = np.where(spread > 1e-12 * (1 + np.abs(mean)), spread, 1.0)
+        self.centre = np.zeros_like(mean) if sp.issparse(X) else mean
+
+    def apply(self, X: Any) -> Any:
+        """Return scaled instances in float64."""
+        if sp.issparse(X):
+            return sp.csr_array(X.astype(np.float64) @ sp.diags_array(1 / self.divisor))
+        return (np.asarray(X, dtype=np.float64) - self.centre) / self.divisor
+
+
+class _DensityClassifier(BagClassifier):
+    """One concept a class: starts in parallel, the likeliest one is kept."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BagClassifier._parameter_constraints,
+        "n_starts": [Interval(Integral, 1, None, closed="left")],
+        "gamma": [StrOptions({"median", "scale"}), Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _likelihood(self) -> str:
+        raise NotImplementedError
+
+    def _search(self, density: Density, row: int, gamma: float) -> Concept:
+        raise NotImplementedError
+
+    def _responsibility(self, density: Density, d: Array) -> Array:
+        raise NotImplementedError
+
+    def __bag_tags__(self) -> BagTags:
+        """The likelihood is not concave: there is no gap, and rounding may part two searches."""
+        return BagTags(gap=False, tolerance=1e-2)
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        used = np.flatnonzero(weight)
+        rows = np.flatnonzero(expand(weight > 0, bags.offsets))
+        train, weight = bags[used], weight[used]
+        row_weight = expand(weight, train.offsets)
+        scaling = Scaling(train.X, row_weight)
+        X = scaling.apply(train.X)
+        seed = check_random_state(0 if self.random_state is None else self.random_state)
+        self.gamma_ = settle_gamma(self.gamma, X, row_weight, seed)
+        densities = [
+            Density(X, train.offsets, column, weight) for column in self._truth(codes[used]).T
+        ]
+        searches = [self._searches(density) for density in densities]
+        concepts = [min(found, key=lambda concept: concept.objective) for found in searches]
+        self._keep(scaling, concepts, searches)
+        self._keep_radius(densities, concepts)
+        responsibility = np.zeros((len(concepts), bags.n_instances))
+        for k, (density, concept) in enumerate(zip(densities, concepts, strict=True)):
+            d = density.distances(concept.point, concept.scale)
+            responsibility[k, rows] = self._responsibility(density, d)
+        self.instance_weights_ = responsibility if len(concepts) > 1 else responsibility[0]
+
+    def _searches(self, density: Density) -> list[Concept]:
+        starts = density.starts(self._likelihood(), self.gamma_, self.n_starts)
+        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        with threadpool_limits(1, user_api="blas"):  # L-BFGS asks for many tiny products
+            return jobs(delayed(self._search)(density, row, self.gamma_) for row in starts)
+
+    def _keep(
+        self, scaling: Scaling, concepts: list[Concept], searches: list[list[Concept]]
+    ) -> None:
+        points = np.stack([concept.point for concept in concepts])
+        self.points_ = points * scaling.divisor + scaling.centre
+        self.scales_ = np.stack([concept.scale for concept in concepts]) / scaling.divisor
+        self.objective_ = np.array([concept.objective for concept in concepts])
+        self.n_iter_ = max(len(found) for found in searches)
+        histories = [[_record(concept) for concept in found] for found in searches]
+        self.history_ = histories if len(histories) > 1 else histories[0]
+        if not all(concept.converged for concept in concepts):
+            worst = max(self.objective_)
+            warnings.warn(
+                f"{type(self).__name__}: the search was stopped by max_iter={self.max_iter} at "
+                f"negative log likelihood {worst:.6g}. Raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+
+    def _keep_radius(self, densities: list[Density], concepts: list[Concept]) -> None:
+        self.radius_ = np.empty(len(concepts))
+        for k, (density, concept) in enumerate(zip(densities, concepts, strict=True)):
+            scores = segment_max(-density.distances(concept.point, concept.scale), density.offsets)
+            self.radius_[k] = -best_threshold(scores, density.positive, density.weight)
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        concepts = zip(self.points_, self.scales_, strict=True)
+        columns = [scaled_distances(bags.X, point, scale) for point, scale in concepts]
+        return self.radius_ - np.stack(columns, axis=1)
+
+
+def _record(concept: Concept) -> dict[str, Any]:
+    return {"objective": concept.objective, "steps": concept.n_steps}
+
+
+@described
+class DiverseDensity(_DensityClassifier):
+    """Find the point near instances of all positive bags and far from all negative instances.
+
+    Parameters
+    ----------
+    likelihood : {"noisy_or", "most_likely_cause"}, default="noisy_or"
+        How the instances of a bag combine: one minus the product of misses, or the best instance.
+    n_starts : int, default=10
+        Searches: from the likeliest instance of each of the likeliest positive bags.
+    gamma : {"median", "scale"} or float, default="median"
+        Square of the first scales, on features of unit deviation.
+    tol : float, default=1e-3
+        Relative gain in likelihood at which a search ends.
+    %(bag_parameters)s
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    points_, scales_ : ndarray of shape (1 or n_classes, n_features)
+        The concept: a point, and a scale a feature, in the features' own units.
+    radius_ : ndarray of shape (1 or n_classes,)
+        Distance below which an instance makes its bag positive.
+    objective_ : ndarray of shape (1 or n_classes,)
+        Negative log likelihood of the concept.
+    threshold_ : ndarray of shape (1 or n_classes,)
+        What ``decision_function`` subtracts.
+    n_iter_ : int
+        Searches made.
+    history_ : list of dict
+        One record a search (a list of these a class for three classes or more).
+    instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
+        How much each instance of a positive bag is the cause of its label.
+
+    See Also
+    --------
+    EMDD : The same idea by expectation maximisation, much faster.
+    DDSVM : Many local optima as features of a support vector machine.
+
+    References
+    ----------
+    .. [1] O. Maron, T. Lozano-Perez, "A framework for multiple-instance learning", NIPS 1998.
+
+    Examples
+    --------
+    >>> from bagwise import DiverseDensity
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> model = DiverseDensity().fit(bags, [1, 0, 1, 0])
+    >>> model.predict(bags), model.key_instances(bags), model.points_.round(1)
+    (array([1, 0, 1, 0]), array([1, 0, 0, 1]), array([[3.]]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_DensityClassifier._parameter_constraints,
+        "likelihood": [StrOptions({"noisy_or", "most_likely_cause"})],
+    }
+
+    def __init__(
+        self,
+        likelihood="noisy_or",
+        *,
+        n_starts=10,
+        gamma="median",
+        tol=1e-3,
+        class_weight=None,
+        pos_label=None,
+        threshold=0.0,
+        probability=False,
+        cv=5,
+        max_iter=1000,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.likelihood = likelihood
+        self.n_starts = n_starts
+        self.gamma = gamma
+        self.tol = tol
+        self.class_weight = class_weight
+        self.pos_label = pos_label
+        self.threshold = threshold
+        self.probability = probability
+        self.cv = cv
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _likelihood(self) -> str:
+        return self.likelihood
+
+    def _search(self, density: Density, row: int, gamma: float) -> Concept:
+        point, scale = _start(density, row, gamma)
+        return density.climb(self.likelihood, point, scale, self.tol, self.max_iter)
+
+    def _responsibility(self, density: Density, d: Array) -> Array:
+        return density.in_positive * segment_softmax(-d, density.offsets)
+
+
+@described
+class EMDD(_DensityClassifier):
+    """Diverse density by expectation maximisation: one likeliest instance speaks for each bag.
+
+    Parameters
+    ----------
+    n_starts : int, default=20
+        Searches: from the likeliest instance of each of the likeliest positive bags.
+    gamma : {"median", "scale"} or float, default="median"
+        Square of the first scales, on features of unit deviation.
+    tol : float, default=1e-3
+        Relative gain in likelihood at which a search ends.
+    %(bag_parameters)s
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    points_, scales_ : ndarray of shape (1 or n_classes, n_features)
+        The concept: a point, and a scale a feature, in the features' own units.
+    radius_ : ndarray of shape (1 or n_classes,)
+        Distance below which an instance makes its bag positive.
+    objective_ : ndarray of shape (1 or n_classes,)
+        Negative log likelihood of the concept, each bag by its nearest instance.
+    threshold_ : ndarray of shape (1 or n_classes,)
+        What ``decision_function`` subtracts.
+    n_iter_ : int
+        Searches made.
+    history_ : list of dict
+        One record a search (a list of these a class for three classes or more).
+    instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
+        1 for the instance that speaks for its positive bag.
+
+    See Also
+    --------
+    DiverseDensity : Quasi-Newton on the likelihood of all instances.
+
+    References
+    ----------
+    .. [1] Q. Zhang, S. A. Goldman, "EM-DD: an improved multiple-instance learning technique",
+       NIPS 2001.
+
+    Examples
+    --------
+    >>> from bagwise import EMDD
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> model = EMDD().fit(bags, [1, 0, 1, 0])
+    >>> model.predict(bags), model.key_instances(bags)
+    (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
+    """
+
+    def __init__(
+        self,
+        *,
+        n_starts=20,
+        gamma="median",
+        tol=1e-3,
+        class_weight=None,
+        pos_label=None,
+        threshold=0.0,
+        probability=False,
+        cv=5,
+        max_iter=1000,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_starts = n_starts
+        self.gamma = gamma
+        self.tol = tol
+        self.class_weight = class_weight
+        self.pos_label = pos_label
+        self.threshold = threshold
+        self.probability = probability
+        self.cv = cv
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _likelihood(self) -> str:
+        return "most_likely_cause"
+
+    def _search(self, density: Density, row: int, gamma: float) -> Concept:
+        point, scale = _start(density, row, gamma)
+        d = density.distances(point, scale)
+        best = Concept(point, scale, float(density.most_likely_cause(d)[0]), 0, True)
+        for _ in range(self.max_iter):
+            # E: the nearest instance of every bag. M: the concept that explains those best.
+            chosen = density.only(density.causes(d))
+            found = chosen.climb("most_likely_cause", best.point, best.scale, self.tol, self.max_iter)
+            d = density.distances(found.point, found.scale)
+            value = float(density.most_likely_cause(d)[0])
+            if value >= best.objective * (1 - self.tol):
+                return best
+            best = Concept(found.point, found.scale, value, best.n_steps + 1, found.converged)
+        return replace(best, converged=False)
+
+    def _responsibility(self, density: Density, d: Array) -> Array:
+        speaks = np.zeros(len(d))
+        speaks[density.causes(d)] = 1.0
+        return speaks * density.in_positive
+
+
+def _start(density: Density, row: int, gamma: float) -> tuple[Array, Array]:
+    point = density.X[[row]]
+    point = point.toarray()[0] if sp.issparse(point) else point[0]
+    return point, np.full(len(point), np.sqrt(gamma))
