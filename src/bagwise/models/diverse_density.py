@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from bagwise._docs import described
 from bagwise.bags import Bags
@@ -138,15 +138,26 @@ class _DensityClassifier(BagClassifier):
             )
 
     def _keep_radius(self, densities: list[Density], concepts: list[Concept]) -> None:
-        self.radius_ = np.empty(len(concepts))
-        for k, (density, concept) in enumerate(zip(densities, concepts, strict=True)):
-            scores = segment_max(-density.distances(concept.point, concept.scale), density.offsets)
-            self.radius_[k] = -best_threshold(scores, density.positive, density.weight)
+        self.radius_ = np.array(
+            [
+                _best_radius(density, density.distances(concept.point, concept.scale))
+                for density, concept in zip(densities, concepts, strict=True)
+            ]
+        )
 
     def _instance_scores(self, bags: Bags) -> Array:
         concepts = zip(self.points_, self.scales_, strict=True)
         columns = [scaled_distances(bags.X, point, scale) for point, scale in concepts]
         return self.radius_ - np.stack(columns, axis=1)
+
+
+def _best_radius(density: Density, d: Array) -> float:
+    """Return the radius that classifies the bags best; of equals the one nearest to p = 1/2."""
+    nearest = -segment_max(-d, density.offsets)
+    unit = 1e-9 * max(float(nearest.max()), 1e-300)
+    nearest = np.round(nearest / unit) * unit  # rounding must not part copies of one bag
+    half = np.log(2.0)
+    return half - best_threshold(half - nearest, density.positive, density.weight)
 
 
 def _record(concept: Concept) -> dict[str, Any]:
@@ -202,8 +213,8 @@ class DiverseDensity(_DensityClassifier):
     >>> from bagwise import DiverseDensity
     >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = DiverseDensity().fit(bags, [1, 0, 1, 0])
-    >>> model.predict(bags), model.key_instances(bags), model.points_.round(1)
-    (array([1, 0, 1, 0]), array([1, 0, 0, 1]), array([[3.]]))
+    >>> model.predict(bags), model.key_instances(bags)
+    (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -343,7 +354,9 @@ class EMDD(_DensityClassifier):
         for _ in range(self.max_iter):
             # E: the nearest instance of every bag. M: the concept that explains those best.
             chosen = density.only(density.causes(d))
-            found = chosen.climb("most_likely_cause", best.point, best.scale, self.tol, self.max_iter)
+            found = chosen.climb(
+                "most_likely_cause", best.point, best.scale, self.tol, self.max_iter
+            )
             d = density.distances(found.point, found.scale)
             value = float(density.most_likely_cause(d)[0])
             if value >= best.objective * (1 - self.tol):
