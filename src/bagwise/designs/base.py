@@ -20,6 +20,16 @@ class Point(NamedTuple):
     intercept: float
     scores: Array
 
+    def towards(self, other: Point, share: float) -> Point:
+        """Return the point that lies the given share of the way to another one."""
+        if share == 1:
+            return other
+        return Point(
+            self.coef + share * (other.coef - self.coef),
+            self.intercept + share * (other.intercept - self.intercept),
+            self.scores + share * (other.scores - self.scores),
+        )
+
 
 class Design(ABC):
     """Instances as a row operator Phi from coefficients to scores.

@@ -62,6 +62,13 @@ class Dense(LinearDesign):
                     total += sign * (rows.T @ rows)
         return total
 
+    def weighted_sum(self, weights: Array) -> Array:
+        """Return X' weights."""
+        total = np.zeros(self.n_coef)
+        for block in self._blocks():
+            total += weights[block] @ self._rows(block)
+        return total
+
     def weighted_squares(self, weights: Array) -> Array:
         """Return the diagonal of X'SX."""
         total = np.zeros(self.n_coef)

@@ -31,6 +31,10 @@ class LinearDesign(Design):
         """Return X' diag(weights) X; weights may be negative, zero ones cost nothing."""
 
     @abstractmethod
+    def weighted_sum(self, weights: Array) -> Array:
+        """Return X' weights in float64, as exact as `weighted_gram` from which it is taken off."""
+
+    @abstractmethod
     def weighted_squares(self, weights: Array) -> Array:
         """Return the diagonal of X' diag(weights) X."""
 
@@ -61,7 +65,7 @@ class LinearDesign(Design):
             return self._dual_ridge(active, curvature[active], target[active])
         misfit = curvature * (target - current.scores - current.intercept)
         mass = float(curvature.sum())
-        mean = self.adjoint(curvature) / mass
+        mean = self.weighted_sum(curvature) / mass
         residual, shift = self.adjoint(misfit) - current.coef, float(misfit.sum())
         if self.n_coef <= _LARGEST_SYSTEM:
             hessian = self._updated_hessian(curvature)
@@ -151,6 +155,10 @@ class Aggregated(LinearDesign):
         """Add the parent's rows taken as they are and the stored mixtures."""
         on_parent = self.parent.weighted_gram(self._on_parent(weights))
         return on_parent + self.mixtures.weighted_gram(weights[self.mixed])
+
+    def weighted_sum(self, weights: Array) -> Array:
+        """Return the weighted sum of the combined rows."""
+        return self.parent.weighted_sum(self.weights.T @ weights)
 
     def weighted_squares(self, weights: Array) -> Array:
         """Return the diagonal of `weighted_gram`."""

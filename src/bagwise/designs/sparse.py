@@ -20,6 +20,8 @@ class Sparse(LinearDesign):
     def __init__(self, X: Any) -> None:
         super().__init__(*X.shape)
         self.X = sp.csr_array(X)
+        # Held: transposing a slice of a larger matrix copies it.
+        self._transposed = self.X.T
         self.rounding = rounding_of(X.dtype)
 
     def __matmul__(self, coef: Array) -> Array:
@@ -28,7 +30,7 @@ class Sparse(LinearDesign):
 
     def adjoint(self, dual: Array) -> Array:
         """Return X' r."""
-        return np.asarray(self.X.T @ dual.astype(self.X.dtype), dtype=np.float64)
+        return np.asarray(self._transposed @ dual.astype(self.X.dtype), dtype=np.float64)
 
     def weighted_gram(self, weights: Array) -> Array:
         """Return X'SX; d x d, asked for only where d is small."""
@@ -36,6 +38,10 @@ class Sparse(LinearDesign):
         rows = self.X[used]
         product = rows.T @ (sp.diags_array(weights[used]) @ rows)
         return product.toarray()
+
+    def weighted_sum(self, weights: Array) -> Array:
+        """Return X' weights."""
+        return np.asarray(self._transposed @ weights, dtype=np.float64)
 
     def weighted_squares(self, weights: Array) -> Array:
         """Return the diagonal of X'SX."""

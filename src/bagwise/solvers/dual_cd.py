@@ -3,8 +3,8 @@
     max_alpha  sum_i alpha_i - 1/2 |sum_i alpha_i y_i (x_i, B)|^2,   0 <= alpha_i <= weight_i,
 
 the dual of 1/2|w|^2 + sum_i weight_i max(0, 1 - y_i (x_i.w + b)) + b^2 / (2 B^2): a constant
-feature B makes the intercept all but free and every coordinate step exact. The intercept is then
-chosen anew without the penalty, by an exact line search.
+feature B makes every coordinate step exact. The penalty is then moved to (b - b_last)^2 / (2 B^2)
+and the descent goes on, until b_last stands still: the intercept is free (proximal point).
 
 `descend_rows` and `descend_gram` are the same descent for other box problems: from a given start,
 over rows or over their matrix of products. Now and then they jump: on the duals strictly
@@ -35,7 +35,7 @@ _LARGEST_JUMP = 1000
 
 def coordinate_descent(
     X: Any, labels: Array, weights: Array, tol: float, max_passes: int
-) -> tuple[Array, float, int, bool]:
+) -> tuple[Array, int, bool]:
     """Solve the dual.
 
     Parameters
@@ -53,20 +53,24 @@ def coordinate_descent(
     -------
     alpha : ndarray of shape (n,)
         The dual variables.
-    intercept : float
-        The best intercept of w = sum alpha_i y_i x_i.
     n_passes : int
         Passes made.
     converged : bool
-        Whether ``tol`` was reached.
+        Whether ``tol`` was reached and sum alpha_i y_i is as near to 0.
     """
     rows = sp.csr_array(X)
     alpha, coef = np.zeros(len(labels)), np.zeros(rows.shape[1] + 1)
-    n_passes, converged = descend_rows(
-        rows, labels, weights, alpha, coef, _BIAS_FEATURE, tol=tol, max_passes=max_passes
-    )
-    scores = np.asarray(rows @ coef[:-1])
-    return alpha, best_intercept(labels, weights, scores), n_passes, converged
+    n_passes, converged = 0, False
+    while n_passes < max_passes and not converged:
+        passes, within = descend_rows(
+            rows, labels, weights, alpha, coef, _BIAS_FEATURE, tol=tol, max_passes=max_passes
+        )
+        n_passes += passes
+        balance = float(alpha @ labels)
+        converged = within and abs(balance) <= tol * weights.sum()
+        # The penalty now pulls towards the intercept just found instead of 0.
+        coef[-1] += _BIAS_FEATURE * balance
+    return alpha, n_passes, converged
 
 
 def descend_rows(

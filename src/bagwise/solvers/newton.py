@@ -126,19 +126,9 @@ def _line_search(
 ) -> tuple[Point, float, float]:
     step = 1.0
     for _ in range(_HALVINGS):
-        trial = _between(point, full, step)
+        trial = point.towards(full, step)
         trial_value = problem.objective(trial)
         if trial_value <= value + problem.design.rounding * abs(value):
             return trial, trial_value, step
         step /= 2
     return point, value, 1.0  # no descent left above rounding
-
-
-def _between(point: Point, full: Point, step: float) -> Point:
-    if step == 1:
-        return full
-    return Point(
-        point.coef + step * (full.coef - point.coef),
-        point.intercept + step * (full.intercept - point.intercept),
-        point.scores + step * (full.scores - point.scores),
-    )
