@@ -107,6 +107,10 @@ class MarginBand(_Pieces):
     theta: float = 0.5
     nu: float = 0.5
 
+    def __post_init__(self) -> None:
+        if not (0 <= self.theta < 1 and self.nu >= 0):
+            raise ValueError(f"0 <= theta < 1 and nu >= 0 are needed, not {self}.")
+
     def pieces(self, t: Array) -> tuple[Array, Array]:
         """Return curvature and centre of the three pieces: below, inside and above the band."""
         low, high = 1 - self.theta, 1 + self.theta
