@@ -132,19 +132,31 @@ def label_step(cost, offsets, temperature, penalty, targets, previous, p, entrop
 
 
 @njit(cache=True)
-def _water_fill(weights, order, count, p):
-    """Set p_j = min(1, c weights_j) with sum p = count."""
-    m = len(weights)
-    rest = 0.0
-    for j in range(m):
-        rest += weights[j]
-    full = 0
-    while full < count and (count - full) * weights[order[full]] > rest:
-        rest -= weights[order[full]]
-        full += 1
-    scale = (count - full) / rest if rest > 0 else 0.0
-    for rank in range(m):
-        p[order[rank]] = 1.0 if rank < full else min(1.0, scale * weights[order[rank]])
+def _softmax(cost, temperature, p):
+    """Set p to exp(-cost_j / T) over their sum."""
+    lowest, total = cost.min(), 0.0
+    for j in range(len(cost)):
+        difference = lowest - cost[j]
+        p[j] = 1.0 if difference == 0.0 else math.exp(difference / temperature)
+        total += p[j]
+    p /= total
+
+
+@njit(cache=True)
+def _water_fill(cost, temperature, count, p):
+    """Set p_j = min(1, c exp(-cost_j / T)) with sum p = count < m."""
+    order = np.argsort(cost, kind="mergesort")
+    full, rest = -1, 0.0
+    # Relative to the cheapest instance that is not full, so that no temperature underflows them
+    # all; with one weight left to give, that instance alone is enough, and the loop ends.
+    while rest < count - full:
+        full, rest = full + 1, 0.0
+        for j in order[full:]:
+            difference = cost[order[full]] - cost[j]
+            p[j] = 1.0 if difference == 0.0 else math.exp(difference / temperature)
+            rest += p[j]
+    p[order[full:]] *= (count - full) / rest
+    p[order[:full]] = 1.0
 
 
 @njit(cache=True)
@@ -152,18 +164,12 @@ def witness_step(cost, offsets, temperature, n_witnesses, previous, p, entropy, 
     """Fill p with the cheapest distribution over the witnesses of every bag."""
     for i in range(len(offsets) - 1):
         a, b = offsets[i], offsets[i + 1]
-        lowest = cost[a:b].min()
-        weights = np.empty(b - a)
-        for j in range(b - a):
-            difference = lowest - cost[a + j]
-            weights[j] = 1.0 if difference == 0.0 else math.exp(difference / temperature)
-        if n_witnesses == 1:
-            p[a:b] = weights / weights.sum()
-        elif n_witnesses >= b - a:
+        if n_witnesses >= b - a:
             p[a:b] = 1.0
+        elif n_witnesses == 1:
+            _softmax(cost[a:b], temperature, p[a:b])
         else:
-            order = np.argsort(-weights, kind="mergesort")
-            _water_fill(weights, order, n_witnesses, p[a:b])
+            _water_fill(cost[a:b], temperature, n_witnesses, p[a:b])
         entropy[i], divergence[i] = 0.0, 0.0
         for j in range(a, b):
             own = _xlog(p[j], p[j])
