@@ -128,6 +128,10 @@ _SHARED["rows_parameters"] = (
     + _SHARED["kernel_parameters"]
 )
 
+_MAX_ITER = "max_iter : int, default=50\n    Most outer iterations.\n"
+# For methods without outer iterations, or with another default.
+_SHARED["plain_bag_parameters"] = _SHARED["bag_parameters"].replace(_MAX_ITER, "")
+
 
 def described(documented: _T) -> _T:
     """Fill the ``%(name)s`` lines of a class's docstring with the shared descriptions."""

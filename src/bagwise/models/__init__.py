@@ -7,6 +7,7 @@ from bagwise.models.annealed import (
 )
 from bagwise.models.annealed_cv import AnnealedProportionSVCCV, annealed_path
 from bagwise.models.bagkernel import BagKernelSVC
+from bagwise.models.citation import CitationKNN
 from bagwise.models.diverse_density import EMDD, DiverseDensity
 from bagwise.models.graph import GraphSVC
 from bagwise.models.graph_cv import GraphSVCCV
@@ -28,6 +29,7 @@ __all__ = [
     "AnnealedProportionSVCCV",
     "AnnealedWitnessSVC",
     "BagKernelSVC",
+    "CitationKNN",
     "DiverseDensity",
     "GraphSVC",
     "GraphSVCCV",

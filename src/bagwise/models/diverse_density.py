@@ -178,7 +178,9 @@ class DiverseDensity(_DensityClassifier):
         Square of the first scales, on features of unit deviation.
     tol : float, default=1e-3
         Relative gain in likelihood at which a search ends.
-    %(bag_parameters)s
+    max_iter : int, default=1000
+        Most steps of a search.
+    %(plain_bag_parameters)s
 
     Attributes
     ----------
@@ -229,12 +231,12 @@ class DiverseDensity(_DensityClassifier):
         n_starts=10,
         gamma="median",
         tol=1e-3,
+        max_iter=1000,
         class_weight=None,
         pos_label=None,
         threshold=0.0,
         probability=False,
         cv=5,
-        max_iter=1000,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -243,12 +245,12 @@ class DiverseDensity(_DensityClassifier):
         self.n_starts = n_starts
         self.gamma = gamma
         self.tol = tol
+        self.max_iter = max_iter
         self.class_weight = class_weight
         self.pos_label = pos_label
         self.threshold = threshold
         self.probability = probability
         self.cv = cv
-        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -276,7 +278,9 @@ class EMDD(_DensityClassifier):
         Square of the first scales, on features of unit deviation.
     tol : float, default=1e-3
         Relative gain in likelihood at which a search ends.
-    %(bag_parameters)s
+    max_iter : int, default=1000
+        Most steps of a search.
+    %(plain_bag_parameters)s
 
     Attributes
     ----------
@@ -321,12 +325,12 @@ class EMDD(_DensityClassifier):
         n_starts=20,
         gamma="median",
         tol=1e-3,
+        max_iter=1000,
         class_weight=None,
         pos_label=None,
         threshold=0.0,
         probability=False,
         cv=5,
-        max_iter=1000,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -334,12 +338,12 @@ class EMDD(_DensityClassifier):
         self.n_starts = n_starts
         self.gamma = gamma
         self.tol = tol
+        self.max_iter = max_iter
         self.class_weight = class_weight
         self.pos_label = pos_label
         self.threshold = threshold
         self.probability = probability
         self.cv = cv
-        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

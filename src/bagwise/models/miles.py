@@ -144,7 +144,9 @@ class MILES(BagClassifier):
         Weight of the hinge losses against |w|_1.
     gamma : {"median", "scale"} or float, default="median"
         Width of the similarity exp(-gamma d^2).
-    %(bag_parameters)s
+    max_iter : int, default=500
+        Most linear programs.
+    %(plain_bag_parameters)s
 
     Attributes
     ----------
@@ -198,24 +200,24 @@ class MILES(BagClassifier):
         *,
         C=1.0,
         gamma="median",
+        max_iter=500,
         class_weight=None,
         pos_label=None,
         threshold=0.0,
         probability=False,
         cv=5,
-        max_iter=500,
         n_jobs=None,
         random_state=None,
         verbose=0,
     ):
         self.C = C
         self.gamma = gamma
+        self.max_iter = max_iter
         self.class_weight = class_weight
         self.pos_label = pos_label
         self.threshold = threshold
         self.probability = probability
         self.cv = cv
-        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -19,6 +19,7 @@ from bagwise.models import (
     AnnealedProportionSVCCV,
     AnnealedWitnessSVC,
     BagKernelSVC,
+    CitationKNN,
     DiverseDensity,
     GraphSVC,
     GraphSVCCV,
@@ -89,6 +90,8 @@ LISTED = [
     ),
     Listed(partial(DiverseDensity, "most_likely_cause", n_starts=2), sklearn=False),
     Listed(partial(EMDD, n_starts=2)),
+    Listed(CitationKNN),
+    Listed(partial(CitationKNN, 3, 3, distance="average"), sklearn=False),
 ]
 
 

@@ -1,0 +1,202 @@
+"""Citation kNN (Wang & Zucker 2000), with regions of interest (CkNN-ROI, Zhou, Xue & Jiang 2005).
+
+The neighbours of a bag are its references, the R training bags nearest to it, and its citers, the
+training bags that would count it among their own C nearest. References and citers vote; a bag is
+positive when the positive votes outnumber the negative ones, so a tie is negative.
+
+An instance is judged as the bag that holds nothing else (CkNN-ROI); the one with the most positive
+votes is the key instance.
+
+The score of a class is (v - u - 1/2 + t/2) / (v + u), with v votes for it, u against it, and
+t in (-1, 1) how much nearer the nearest bag of the class is than the nearest other one: it ranks
+bags with equal votes and never outvotes. For three classes or more it is the share v / (v + u) of
+the votes, plus the same small term.
+
+Departures: votes carry the bags' weights, so references are the nearest bags up to total weight R;
+bags of equal distance share what is left.
+
+References: J. Wang, J.-D. Zucker, "Solving the multiple-instance problem: a lazy learning
+approach", ICML 2000. Z.-H. Zhou, X.-B. Xue, Y. Jiang, "Locating regions of interest in CBIR with
+multi-instance learning techniques", AI 2005.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from bagwise._docs import described
+from bagwise.bag_kernels import hausdorff
+from bagwise.bags import Bags
+from bagwise.base import BagClassifier
+from bagwise.tags import BagTags
+
+__all__ = ["CitationKNN"]
+
+Array = NDArray[Any]
+
+_SAME = 1e-9  # distances this close, relative to the largest, are equal
+
+
+@described
+class CitationKNN(BagClassifier):
+    """Nearest bags vote, and so do the bags that have this one among their nearest.
+
+    Parameters
+    ----------
+    references : int, default=2
+        How many of the nearest training bags vote.
+    citers : int, default=4
+        A training bag votes too when fewer than this many training bags are nearer to it.
+    distance : {"minimal", "average", "maximal"}, default="minimal"
+        Kind of Hausdorff distance between bags.
+    %(plain_bag_parameters)s
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    bags_X_, bags_offsets_ : ndarray
+        The training instances, and where each bag starts.
+    bags_codes_, bags_weight_ : ndarray of shape (n_bags,)
+        The training bags' class numbers and weights.
+    reach_ : ndarray of shape (n_bags,)
+        Distance up to which each training bag cites.
+    resolution_ : float
+        Distances that differ by less than this are equal.
+    threshold_ : ndarray of shape (1 or n_classes,)
+        What ``decision_function`` subtracts.
+
+    See Also
+    --------
+    BagKernelSVC : A support vector machine over Hausdorff distances.
+
+    References
+    ----------
+    .. [1] J. Wang, J.-D. Zucker, "Solving the multiple-instance problem: a lazy learning approach",
+       ICML 2000.
+    .. [2] Z.-H. Zhou, X.-B. Xue, Y. Jiang, "Locating regions of interest in CBIR with
+       multi-instance learning techniques", AI 2005.
+
+    Examples
+    --------
+    >>> from bagwise import CitationKNN
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> model = CitationKNN(1, 1, distance="maximal").fit(bags, [1, 0, 1, 0])
+    >>> model.predict([[[0.1], [3.1]], [[0.1], [0.4]]])
+    array([1, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BagClassifier._parameter_constraints,
+        "references": [Interval(Integral, 1, None, closed="left")],
+        "citers": [Interval(Integral, 0, None, closed="left")],
+        "distance": [StrOptions({"minimal", "average", "maximal"})],
+    }
+
+    def __init__(
+        self,
+        references=2,
+        citers=4,
+        *,
+        distance="minimal",
+        class_weight=None,
+        pos_label=None,
+        threshold=0.0,
+        probability=False,
+        cv=5,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.references = references
+        self.citers = citers
+        self.distance = distance
+        self.class_weight = class_weight
+        self.pos_label = pos_label
+        self.threshold = threshold
+        self.probability = probability
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __bag_tags__(self) -> BagTags:
+        """Nothing is minimised."""
+        return BagTags(bag_score=None, objective=False, gap=False, instance_weights=False)
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        used = np.flatnonzero(weight)
+        train = bags[used]
+        self.bags_X_, self.bags_offsets_ = train.X, train.offsets
+        self.bags_codes_, self.bags_weight_ = codes[used], weight[used]
+        distances = hausdorff(train, train, self.distance)
+        self.resolution_ = _SAME * max(float(distances.max()), 1e-300)
+        self.reach_ = self._reach(self._rounded(distances))
+
+    def _reach(self, distances: Array) -> Array:
+        """Return the distance up to which a bag is among the ``citers`` nearest of a training bag.
+
+        A training bag does not count itself, but a second copy of it counts.
+        """
+        weight = self.bags_weight_
+        copies = np.maximum(weight - 1, 0)
+        reach = np.full(len(weight), -1.0)
+        for i, row in enumerate(distances):
+            nearer = np.where(np.arange(len(weight)) == i, copies, weight)
+            order = np.argsort(row, kind="stable")
+            enough = np.cumsum(nearer[order]) >= self.citers - 1e-9
+            if self.citers:
+                reach[i] = row[order][enough.argmax()] if enough.any() else np.inf
+        return reach
+
+    def _bag_scores(self, bags: Bags) -> Array:
+        train = Bags(self.bags_X_, self.bags_offsets_)
+        distances = self._rounded(hausdorff(bags, train, self.distance))
+        voices = self._reference_weights(distances) + self._citer_weights(distances)
+        votes = voices @ np.eye(len(self.classes_))[self.bags_codes_]  # (n_bags, n_classes)
+        nearness = self._nearness(distances)
+        total = votes.sum(axis=1, keepdims=True)
+        if len(self.classes_) > 2:
+            return (votes + nearness / 4) / total
+        k = self._positive_code()
+        lead = 2 * votes[:, [k]] - total
+        return (lead - 0.5 + nearness[:, [k]] / 2) / total
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        return self._bag_scores(Bags(bags.X, np.arange(bags.n_instances + 1)))
+
+    def _reference_weights(self, distances: Array) -> Array:
+        """Return the weight with which each training bag is a reference, summing to R."""
+        order = np.argsort(distances, axis=1, kind="stable")
+        ranked = np.take_along_axis(distances, order, axis=1)
+        taken = np.cumsum(self.bags_weight_[order], axis=1)
+        # Bags of equal distance share: all of them get the same fraction of their weight.
+        shares = np.empty_like(distances)
+        for i, row in enumerate(ranked):
+            first = np.searchsorted(row, row, side="left")
+            last = np.searchsorted(row, row, side="right") - 1
+            before = np.where(first > 0, taken[i, first - 1], 0.0)
+            left = (self.references - before) / (taken[i, last] - before)
+            shares[i, order[i]] = np.clip(left, 0.0, 1.0)
+        return shares * self.bags_weight_
+
+    def _citer_weights(self, distances: Array) -> Array:
+        return self.bags_weight_ * (distances <= self.reach_)
+
+    def _nearness(self, distances: Array) -> Array:
+        """Return (d_other - d_own) / (d_other + d_own) of the nearest bags, one column a class."""
+        own = [distances[:, self.bags_codes_ == k].min(axis=1) for k in range(len(self.classes_))]
+        other = [distances[:, self.bags_codes_ != k].min(axis=1) for k in range(len(self.classes_))]
+        near, far = np.stack(own, axis=1), np.stack(other, axis=1)
+        total = near + far
+        share = np.divide(far - near, total, out=np.zeros_like(total), where=total > 0)
+        return share * (1 - 1e-9)
+
+    def _rounded(self, distances: Array) -> Array:
+        """Make distances equal that differ by rounding only."""
+        return np.round(distances / self.resolution_) * self.resolution_

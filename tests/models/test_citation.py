@@ -1,0 +1,86 @@
+"""Citation kNN against its definition in plain loops, and its key instances."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise import Bags, CitationKNN
+from bagwise.bag_kernels import hausdorff
+from bagwise.datasets import load_digits_bags
+
+
+def random_bags(seed: int, n: int = 25) -> tuple[Bags, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, n)
+    bags = Bags(rng.normal(size=(sizes.sum(), 3)), np.concatenate([[0], np.cumsum(sizes)]))
+    return bags, np.arange(n) % 2
+
+
+def naive_votes(train: Bags, y, bag, R: int, C: int, distance: str) -> tuple[int, int]:
+    """Count the positive and negative votes of references and citers, as the paper says it."""
+    one = Bags.from_list([bag])
+    to_bag = hausdorff(one, train, distance)[0]
+    among = hausdorff(train, train, distance)
+    voters = list(np.argsort(to_bag)[:R])
+    for i in range(len(train)):
+        others = np.delete(among[i], i)
+        if np.count_nonzero(others < to_bag[i]) < C:
+            voters.append(i)
+    return sum(y[i] == 1 for i in voters), sum(y[i] == 0 for i in voters)
+
+
+@pytest.mark.parametrize("distance", ["minimal", "average", "maximal"])
+@pytest.mark.parametrize(("R", "C"), [(2, 4), (1, 0), (3, 1), (5, 5)])
+def test_votes_equal_the_definition(distance, R, C):
+    train, y = random_bags(0)
+    test, _ = random_bags(1, 15)
+    model = CitationKNN(R, C, distance=distance).fit(train, y)
+    scores = model.decision_function(test)
+    for bag, score in zip(test, scores, strict=True):
+        for_, against = naive_votes(train, y, bag, R, C, distance)
+        low, high = np.array([-1.0, 0.0]) + for_ - against
+        assert low < score * (for_ + against) < high  # the nearest bags decide within
+        assert (score > 0) == (for_ > against)
+
+
+def test_a_tie_is_negative_whatever_is_nearer():
+    train = [[[0.0]], [[1.0]]]
+    model = CitationKNN(2, 0).fit(train, [0, 1])
+    scores = model.decision_function([[[0.9]], [[0.1]]])
+    assert np.all(scores < 0)
+    assert scores[0] > scores[1]  # but the ranking knows
+
+
+def test_an_instance_is_a_bag_of_one():
+    bags, y = random_bags(3)
+    model = CitationKNN().fit(bags, y)
+    alone = Bags(bags.X, np.arange(bags.n_instances + 1))
+    np.testing.assert_array_equal(
+        model.instance_decision_function(bags), model.decision_function(alone)
+    )
+
+
+def test_without_other_bags_everybody_cites():
+    model = CitationKNN(1, 10).fit([[[0.0]], [[1.0]]], [0, 1])
+    np.testing.assert_array_equal(model.reach_, np.inf)
+
+
+def test_regions_of_interest_on_digit_bags():
+    bags, y = load_digits_bags(digit=0, n_bags=100, subset="train", random_state=0)
+    test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
+    model = CitationKNN(distance="average").fit(bags, y)
+    positive = test[labels == 1]
+    hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
+    assert hit.mean() >= 0.9
+    assert model.score(test, labels) >= 0.8
+
+
+def test_three_classes_share_the_votes():
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 3
+    bags = Bags.from_list([rng.normal(size=(3, 2)) + 4 * label for label in y])
+    model = CitationKNN().fit(bags, y)
+    assert model.score(bags, y) == 1.0
+    total = model.decision_function(bags).sum(axis=1)
+    np.testing.assert_allclose(total, 1, atol=0.3)
