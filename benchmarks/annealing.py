@@ -20,7 +20,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from bagwise import AnnealedLabelSVC, AnnealedProportionSVCCV, LabelSVC, WitnessSVC
 from bagwise.datasets import fetch, make_gaussian_bags
-from bagwise.kernels import Kernel
+from bagwise.kernels import Kernel, settle_gamma
 from timing import cpu_seconds, one_thread
 
 
@@ -84,9 +84,11 @@ def scaling() -> None:
 
 def musk2() -> None:
     bags, y = fetch("musk2")
-    gamma = 0.5 / np.median(np.linalg.norm(bags.X[::7, None] - bags.X[None, ::7], axis=2)) ** 2
+    rows = np.ones(bags.n_instances)
+    gamma = settle_gamma("median", bags.X, rows, np.random.RandomState(0))
     unit = cpu_seconds(Kernel("rbf", gamma).gram, bags.X, repeats=1)
-    K = Kernel("rbf", gamma).gram(bags.X) * 2.0
+    K = Kernel("rbf", gamma).gram(bags.X)
+    K *= 2
     K.flat[:: len(K) + 1] += 1
     unit += cpu_seconds(cho_factor, K, True, True, False, repeats=1)
     del K

@@ -14,37 +14,73 @@ __all__ = ["AdaptiveInverse"]
 Array = NDArray[Any]
 
 _PATIENCE = 4  # problems without curvature after which a row is idle
+_FEW_ROWS = 3000  # up to here all rows are inverted at once
+_LOOK_FIRST = 3  # problems watched before the others' rows are inverted
 
 
 class AdaptiveInverse:
     """A prepared inverse that drops rows which stay idle, and takes them back when they return.
 
     Idle rows make every correction larger. They are dropped by a Schur complement once carrying
-    them has cost as much as dropping them would; a row that returns is added by bordering.
+    them has cost as much as dropping them would; a row that returns is added by bordering. Of many
+    rows only those that carry curvature in the first problems are inverted at all.
     """
 
-    def __init__(self, K: Array, whole: PreparedInverse) -> None:
-        self.K, self.whole, self.narrow = K, whole, whole
+    def __init__(self, K: Array, curvature: Array, whole: PreparedInverse | None = None) -> None:
+        self.K, self.curvature, self.whole = K, curvature, whole
+        if whole is None and len(K) <= _FEW_ROWS:
+            self.whole = PreparedInverse.of(K, curvature)
+        self.narrow = self.whole
         self.idle = np.zeros(len(K), dtype=np.int64)
         self.outside = np.zeros(len(K), dtype=bool)
-        self.burden = 0.0
+        self.seen, self.burden = 0, 0.0
 
-    def serving(self, curvature: Array) -> PreparedInverse:
-        """Return the inverse to correct for this curvature: it holds every row that has some."""
+    def serving(self, curvature: Array) -> PreparedInverse | None:
+        """Return the inverse to correct, which holds every row that has curvature, if there is one.
+
+        There is none during the first problems over many rows.
+        """
         self.idle = np.where(curvature > 0, 0, self.idle + 1)
+        self.seen += 1
+        if self.narrow is None:
+            if self.seen <= _LOOK_FIRST:
+                return None
+            alive = np.where(self.idle < 2, self.curvature, 0.0)
+            self._serve(PreparedInverse.of(self.K, alive))
+        return self._updated(curvature, self.narrow)
+
+    def _updated(self, curvature: Array, narrow: Any) -> PreparedInverse:
         back = np.flatnonzero(self.outside & (curvature > 0))
         if len(back):
-            root = self.whole.root[np.searchsorted(self.whole.rows, back)]
-            self._serve(self.narrow.extended(self.K, back, root))
-        keep = np.flatnonzero(self.idle[self.narrow.rows] < _PATIENCE)
-        n, kept = len(self.narrow.rows), len(keep)
+            root = np.sqrt(self.curvature[back]).astype(self.K.dtype)
+            narrow = self._serve(narrow.extended(self.K, back, root))
+        keep = np.flatnonzero(self.idle[narrow.rows] < _PATIENCE)
+        n, kept = len(narrow.rows), len(keep)
         self.burden += float(n - kept) ** 3
         if self.burden > (n - kept) * kept * n:
-            self._serve(self.narrow.restricted(keep))
+            narrow = self._serve(narrow.restricted(keep))
             self.burden = 0.0
-        return self.narrow
+        return narrow
 
-    def _serve(self, narrow: PreparedInverse) -> None:
+    def _serve(self, narrow: PreparedInverse) -> PreparedInverse:
         self.narrow = narrow
-        self.outside[self.whole.rows] = True
+        self.outside = self.curvature > 0
         self.outside[narrow.rows] = False
+        return narrow
+
+    def twin(self) -> AdaptiveInverse:
+        """Return a copy with a memory of its own."""
+        return AdaptiveInverse(self.K, self.curvature, self.whole)
+
+    def astype(self, K: Array) -> AdaptiveInverse:
+        """Return the same in the precision of K."""
+        whole = None if self.whole is None else self.whole.astype(K.dtype)
+        return AdaptiveInverse(K, self.curvature, whole)
+
+    def subset(self, K: Array, rows: Array) -> AdaptiveInverse:
+        """Return the inverse for some rows (sorted), by a Schur complement."""
+        whole = self.whole
+        if whole is not None:
+            whole = whole.restricted(np.flatnonzero(np.isin(whole.rows, rows)))
+            whole = PreparedInverse(np.searchsorted(rows, whole.rows), whole.root, whole.inverse)
+        return AdaptiveInverse(K, self.curvature[rows], whole)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,8 +58,8 @@ class Gram(Design):
         active = np.flatnonzero(curvature)
         if len(active) == 0:
             return Point(np.zeros(self.n_coef), current.intercept, np.zeros(self.n_rows))
-        if self._inverse is not None:
-            prepared = self._inverse.serving(curvature)
+        prepared = None if self._inverse is None else self._inverse.serving(curvature)
+        if prepared is not None:
             share = curvature[prepared.rows] / prepared.root**2
             changed = np.flatnonzero(np.abs(1 - share) > 4 * self.rounding)
             if len(changed) < _WORTH_CORRECTING * len(active):
@@ -83,30 +82,26 @@ class Gram(Design):
 
     def prepare(self, curvature: Array) -> None:
         """Invert the problem that has this curvature on every row."""
-        self._keep(PreparedInverse.of(self.K, curvature))
+        self._keep(AdaptiveInverse(self.K, curvature))
 
-    def _keep(self, inverse: PreparedInverse) -> Gram:
-        self._inverse, self.prepared = AdaptiveInverse(self.K, inverse), True
+    def _keep(self, inverse: AdaptiveInverse) -> Gram:
+        self._inverse, self.prepared = inverse, True
         return self
 
     def twin(self) -> Gram:
         """Return the same kernel matrix with the prepared inverse, shared."""
         twin = Gram(self.K)
-        return twin if self._inverse is None else twin._keep(self._inverse.whole)
+        return twin if self._inverse is None else twin._keep(self._inverse.twin())
 
     def astype(self, dtype: Any) -> Gram:
         """Return the same kernel matrix, and what was prepared, in another precision."""
         other = Gram(self.K.astype(dtype, copy=False))
-        return other if self._inverse is None else other._keep(self._inverse.whole.astype(dtype))
+        return other if self._inverse is None else other._keep(self._inverse.astype(other.K))
 
     def subset(self, rows: Array) -> Gram:
         """Return the design of some rows (sorted); what was prepared is restricted, not redone."""
         part = Gram(np.ascontiguousarray(self.K[np.ix_(rows, rows)]))
-        if self._inverse is None:
-            return part
-        kept = np.flatnonzero(np.isin(self._inverse.whole.rows, rows))
-        inverse = self._inverse.whole.restricted(kept)
-        return part._keep(replace(inverse, rows=np.searchsorted(rows, inverse.rows)))
+        return part if self._inverse is None else part._keep(self._inverse.subset(part.K, rows))
 
     def aggregate(self, weights: Any) -> Design:
         """Return the kernel between combinations of rows."""

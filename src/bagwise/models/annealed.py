@@ -35,7 +35,7 @@ from bagwise.models.rows import BinaryFit, RowsClassifier, Task
 from bagwise.models.witness import mean_scores
 from bagwise.procedures.anneal import Annealed, Schedule, anneal
 from bagwise.softening import Softened, Softening, SoftLabels, SoftWitness
-from bagwise.solvers import Solution, descend, solve
+from bagwise.solvers import Solution, cold_start, descend, solve
 
 __all__ = ["AnnealedLabelSVC", "AnnealedProportionSVC", "AnnealedWitnessSVC"]
 
@@ -182,7 +182,7 @@ def _fit(
     if isinstance(task.loss, Hinge):
         return solve(problem).point, 1
     history: list[dict[str, Any]] = []
-    start = task.design.start() if last is None else last
+    start = cold_start(problem) if last is None else last
     # The first problem has no point to start from: one step would leave it half solved.
     limit = 100 if newton_steps is None or last is None else newton_steps
     point, _ = descend(problem, start, 1e-8, limit, history, slack=_SLACK)

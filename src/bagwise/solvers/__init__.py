@@ -5,10 +5,10 @@ from __future__ import annotations
 from bagwise.designs import Point
 from bagwise.losses import PiecewiseQuadratic
 from bagwise.problems import Problem
-from bagwise.solvers.newton import descend, newton
+from bagwise.solvers.newton import cold_start, descend, newton
 from bagwise.solvers.solution import Solution, certify
 
-__all__ = ["Solution", "certify", "descend", "newton", "solve"]
+__all__ = ["Solution", "certify", "cold_start", "descend", "newton", "solve"]
 
 
 def solve(problem: Problem, start: Point | None = None) -> Solution:

@@ -18,14 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.designs import Point
+from bagwise.designs import Gram, Point
 from bagwise.problems import Problem
 from bagwise.solvers.solution import Solution, certify
 
-__all__ = ["descend", "newton"]
+__all__ = ["cold_start", "descend", "newton"]
 
 _HALVINGS = 30
 _PATIENCE = 30  # Newton steps before the weights are raised in stages
+_MANY_ROWS = 3000
+_THINNING = 5
 _STAGES = 10.0 ** np.arange(-8, 0)
 
 
@@ -39,7 +41,7 @@ def newton(
     problem : Problem
         With a piecewise quadratic loss.
     start : Point, default=None
-        Where to start; zero when not given.
+        Where to start; `cold_start` when not given.
     tol : float, default=1e-10
         KKT residual, relative to the largest weight, asked of designs that solve their linear
         systems iteratively; the others end when the pieces repeat.
@@ -53,7 +55,7 @@ def newton(
         but rounding was left.
     """
     history: list[dict[str, float]] = []
-    point = problem.design.start() if start is None else start
+    point = cold_start(problem) if start is None else start
     point, settled = descend(problem, point, tol, min(_PATIENCE, max_iter), history)
     if not settled and len(history) < max_iter:
         staged, settled = _in_stages(problem, tol, max_iter, history)
@@ -68,6 +70,28 @@ def newton(
     worst = problem.risk(np.zeros_like(solution.scores))
     proven = solution.gap <= 1e3 * rounding * (solution.objective + rounding * worst)
     return replace(solution, converged=settled and (proven or not problem.design.exact))
+
+
+def cold_start(problem: Problem) -> Point:
+    """Return where to start from nothing.
+
+    Zero; for a kernel over many rows the solution on every fifth of them at five times the weight,
+    which spares the factorisations over rows that turn out idle.
+    """
+    design = problem.design
+    if not isinstance(design, Gram) or design.n_rows <= _MANY_ROWS:
+        return design.start()
+    rows = np.arange(0, design.n_rows, _THINNING)
+    thin = Problem(
+        Gram(np.ascontiguousarray(design.K[::_THINNING, ::_THINNING])),
+        _THINNING * problem.positive[rows],
+        _THINNING * problem.negative[rows],
+        problem.loss,
+    )
+    point, _ = descend(thin, thin.design.start(), 1e-8, _PATIENCE, [])
+    coef = np.zeros(design.n_coef)
+    coef[rows] = point.coef
+    return Point(coef, point.intercept, design @ coef)
 
 
 def _in_stages(
