@@ -18,11 +18,11 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
-from timing import cpu_seconds, one_thread
 
 from bagwise import Bags, LabelSVC, WitnessSVC
 from bagwise.datasets import fetch
 from bagwise.segments import segment_max
+from timing import cpu_seconds, one_thread
 
 console = Console()
 
