@@ -31,7 +31,7 @@ __all__ = ["interior_point"]
 Array = NDArray[Any]
 
 _TO_THE_WALL = 0.995
-_NO_BETTER = 3  # iterations after which rounding has the word
+_NO_BETTER = 2  # iterations after which rounding has the word
 
 
 @dataclass
@@ -109,14 +109,14 @@ class Sides:
         return full, State(rise, -rise, slack, (to_excess + at.excess * rise) / at.room)
 
 
-def interior_point(problem: Problem, *, tol: float = 1e-8, max_iter: int = 60) -> Solution:
+def interior_point(problem: Problem, *, tol: float = 1e-7, max_iter: int = 60) -> Solution:
     """Solve a two-sided hinge problem.
 
     Parameters
     ----------
     problem : Problem
         With the hinge loss and weight on both labels.
-    tol : float, default=1e-8
+    tol : float, default=1e-7
         Duality gap, relative to the objective, at which to stop; no less than the design's
         precision allows.
     max_iter : int, default=60
@@ -148,7 +148,7 @@ def interior_point(problem: Problem, *, tol: float = 1e-8, max_iter: int = 60) -
         duals = sides.duals(at.alpha)
         now = certify(problem, point, *duals, n_iter=len(history) + 1, converged=False)
         history.append({"objective": now.objective, "gap": now.gap, "step": length})
-        settling = now.gap < 1e-3 * now.objective
+        settling = best.gap < 1e-3 * best.objective
         worse = worse + 1 if settling and now.gap >= best.gap else 0
         best = now if now.gap < best.gap else best
     met = best.gap <= tol * best.objective
