@@ -8,7 +8,8 @@ sum beta = 0 (b is not penalised), is
 
     D = -1/2|Phi'beta|^2 - sum_k [ a_k l*(-beta+_k / a_k) + c_k l*(-beta-_k / c_k) ],
 
-so P - D bounds the distance from the optimum: the certificate.
+so P - D bounds the distance from the optimum: the certificate. A row may ask for a margin m_k other
+than 1: its losses are then l(+-z_k + 1 - m_k), and D loses sum_k (beta+_k + beta-_k) (1 - m_k).
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Problem:
     positive: Array  # a, (n_rows,)
     negative: Array  # c, (n_rows,)
     loss: Any
+    margin: Array | None = None  # (n_rows,), what row k asks for instead of 1
 
     def on(self, design: Design) -> Problem:
         """Return the same problem on other rows of the same number."""
@@ -41,8 +43,12 @@ class Problem:
 
     def risk(self, z: Array) -> float:
         """Return the weighted sum of losses at the scores z (intercept included)."""
-        positive = self.positive @ self.loss.value(z)
-        return float(positive + self.negative @ self.loss.value(-z))
+        positive = self.positive @ self.loss.value(self._at(z))
+        return float(positive + self.negative @ self.loss.value(self._at(-z)))
+
+    def _at(self, t: Array) -> Array:
+        """Return where the loss is read: a margin other than 1 shifts it."""
+        return t if self.margin is None else t + (1 - self.margin)
 
     def objective(self, point: Point) -> float:
         """Return P at a point."""
@@ -55,18 +61,20 @@ class Problem:
         For the squared hinge: s = 2 (a [z < 1] + c [z > -1]) and
         t = 2 (a [z < 1] - c [z > -1]) / s.
         """
-        up, up_centre = self.loss.pieces(z)
-        down, down_centre = self.loss.pieces(-z)
+        up, up_centre = self.loss.pieces(self._at(z))
+        down, down_centre = self.loss.pieces(self._at(-z))
         up, down = self.positive * up, self.negative * down
         curvature = up + down
         pull = up * up_centre - down * down_centre
+        if self.margin is not None:
+            pull -= (up - down) * (1 - self.margin)
         return curvature, np.divide(pull, curvature, out=np.zeros_like(z), where=curvature > 0)
 
     def duals(self, z: Array) -> tuple[Array, Array]:
         """Return beta+ and beta- at z: minus the gradients of the two losses."""
         return (
-            -self.positive * self.loss.gradient(z),
-            -self.negative * self.loss.gradient(-z),
+            -self.positive * self.loss.gradient(self._at(z)),
+            -self.negative * self.loss.gradient(self._at(-z)),
         )
 
     def residual(self, point: Point, dual: Array) -> float:
@@ -86,7 +94,10 @@ class Problem:
         coef = self.design.T @ (up - down)
         norm = self.design.squared_norm(coef)
         conjugates = _conjugate(self.loss, up, self.positive)
-        return float(-0.5 * norm - conjugates - _conjugate(self.loss, down, self.negative))
+        conjugates += _conjugate(self.loss, down, self.negative)
+        if self.margin is not None:
+            conjugates += float((up + down) @ (1 - self.margin))
+        return float(-0.5 * norm - conjugates)
 
 
 def _balanced(up: Array, down: Array) -> tuple[Array, Array]:

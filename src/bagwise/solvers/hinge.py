@@ -29,6 +29,7 @@ from bagwise.designs import Gram, Point
 from bagwise.problems import Problem
 from bagwise.solvers.dual_cd import best_intercept, coordinate_descent
 from bagwise.solvers.interior import Sides, interior_point
+from bagwise.solvers.margins import solve_margins
 from bagwise.solvers.solution import Solution, certify
 
 __all__ = ["solve_hinge"]
@@ -61,6 +62,8 @@ def solve_hinge(
     Solution
         With the duality gap as its certificate.
     """
+    if problem.margin is not None:
+        return solve_margins(problem, tol=tol, gap_tol=gap_tol, max_iter=max_iter)
     sides = Sides.of(problem)
     if len(np.unique(sides.labels)) < 2:
         return _one_sided(problem, sides)
