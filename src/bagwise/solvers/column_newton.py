@@ -7,8 +7,8 @@ Given a `Saddle`, returns the `SaddlePoint` of
 For fixed v the maximiser is found by Newton steps on the pieces of the loss, with an exact line
 search; it has been found when the pieces repeat. g is convex with gradient -Q_k / 2,
 Q_k = beta'K_k beta, and on a piece its Hessian is H = R'(K_v + S^-1)^-1 R over the rows with
-curvature, R_k = K_k beta: a quadratic program over the simplex gives the step in v, and the same
-system carries beta along with it. All systems share the factor kept by `BorderedSystem`.
+curvature, R_k = K_k beta: a damped quadratic program over the simplex gives the step in v, and the
+same system carries beta along with it. All systems share the factor kept by `BorderedSystem`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from scipy.optimize import brentq
 from bagwise.solvers.bordered import BorderedSystem
 from bagwise.solvers.saddle import Mixture, Saddle, SaddlePoint
 
-__all__ = ["column_newton", "minimise_on_simplex"]
+__all__ = ["column_newton", "simplex_step"]
 
 Array = NDArray[Any]
 
 _SUFFICIENT = 1e-4
-_HALVINGS = 25
+_ATTEMPTS = 8
+_LEAST_DAMPING, _MOST_DAMPING = 1e-9, 1e-1
 _INNER_STEPS = 200
 _ROUNDING = 1e-14
+_STALLED = 1e-7  # relative gap at which a step that finds no descent met rounding
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def column_newton(
         inner, point = moved
     return replace(
         point,
-        converged=point.gap <= tol * point.upper,
+        converged=point.gap <= max(tol, _STALLED) * point.upper,
         n_iter=len(history),
         history=history,
         counts={
@@ -158,53 +160,57 @@ def _line_search(saddle: Saddle, inner: _Inner, full: Array) -> tuple[float, _In
 def _step(
     saddle: Saddle, system: BorderedSystem, inner: _Inner, point: SaddlePoint
 ) -> tuple[_Inner, SaddlePoint] | None:
-    """Take a Newton step in v, halved until g falls enough; None when it no longer does.
+    """Take a Newton step in v; None when g no longer falls.
 
-    Where g falls by no more than rounding, a smaller gap tells a better point.
+    Assignments that differ in little make H flat: a small multiple of the identity keeps the step
+    short in those directions, and grows until g falls enough. Where g falls by no more than
+    rounding, a smaller gap tells a better point.
     """
     curvature, _ = saddle.pieces(inner.scores)
     carried = system.at(inner.mixture, curvature).solve(point.products)  # (K_v + S^-1)^-1 R
-    gradient = -0.5 * (point.beta @ point.products)
     hessian = point.products.T @ carried
-    v = inner.mixture.v
-    direction = minimise_on_simplex(hessian, gradient - hessian @ v) - v
-    slope = float(gradient @ direction)
-    step = 1.0
-    for _ in range(_HALVINGS):
-        moved = v + step * direction
-        moved[moved < 1e-14] = 0.0
-        beta = inner.beta - step * (carried @ direction)
+    # In proportion to what is still missing, which keeps the convergence fast.
+    missing = min(max(point.gap / point.upper, _LEAST_DAMPING), _MOST_DAMPING)
+    v, damping = inner.mixture.v, missing * float(hessian.diagonal().max())
+    norms = point.beta @ point.products
+    # A constant in the gradient does not matter; without it the digits go to the differences.
+    gradient = 0.5 * (norms @ v - norms)
+    for _ in range(_ATTEMPTS):
+        direction = simplex_step(hessian + damping * np.eye(len(v)), gradient, v)
+        slope = float(gradient @ direction)
+        moved = np.maximum(v + direction, 0.0)
+        beta = inner.beta - carried @ direction
         trial = _maximise(saddle, system, saddle.mix(moved / moved.sum()), beta)
         measured = _measured(saddle, trial)
-        if trial.value < inner.value + _SUFFICIENT * step * slope:
+        if trial.value < inner.value + _SUFFICIENT * slope:
             return trial, measured
-        if trial.value < inner.value * (1 + 100 * _ROUNDING) and measured.gap < 0.5 * point.gap:
+        if trial.value < inner.value * (1 + 100 * _ROUNDING) and measured.gap < 0.9 * point.gap:
             return trial, measured
-        step /= 2
+        damping *= 100
     return None
 
 
-def minimise_on_simplex(hessian: Array, linear: Array) -> Array:
-    """Minimise 1/2 x'Hx + c'x over x >= 0, sum x = 1."""
+def simplex_step(hessian: Array, gradient: Array, v: Array) -> Array:
+    """Minimise 1/2 d'Hd + g'd over the d that keep v + d in the simplex; H positive definite."""
     import piqp
 
-    # Scaled, so that the absolute tolerances of the solver mean the same for every problem.
-    scale = max(float(np.abs(linear).max()), float(np.abs(hessian).max()), 1e-300)
-    size = len(linear)
+    slope, bend = float(np.abs(gradient).max()), float(hessian.diagonal().max())
+    if slope == 0:
+        return np.zeros_like(v)
+    length = slope / bend  # in units of which the problem has numbers near 1
     solver = piqp.DenseSolver()
-    solver.settings.eps_abs = 1e-12
-    solver.settings.eps_rel = 1e-12
-    solver.settings.eps_duality_gap_abs = 1e-12
-    solver.settings.eps_duality_gap_rel = 1e-12
+    for name in ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"):
+        setattr(solver.settings, name, 1e-12)
     solver.setup(
-        np.asfortranarray((hessian + hessian.T) / (2 * scale)),
-        linear / scale,
-        np.ones((1, size), order="F"),
-        np.ones(1),
-        x_l=np.zeros(size),
-        x_u=np.full(size, np.inf),
+        np.asfortranarray((hessian + hessian.T) / (2 * bend)),
+        gradient / slope,
+        np.ones((1, len(v)), order="F"),
+        np.zeros(1),
+        x_l=-v / length,
+        x_u=np.full(len(v), np.inf),
     )
     solver.solve()
-    x = np.maximum(solver.result.x, 0.0)
-    x[x < 1e-9] = 0.0
-    return x / x.sum()
+    step = np.maximum(length * solver.result.x, -v)
+    emptied = v + step < 1e-12
+    step[emptied] = -v[emptied]
+    return step
