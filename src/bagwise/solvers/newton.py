@@ -17,14 +17,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bagwise.designs import Gram, Point
+from bagwise.designs import Design, Gram, Point
 from bagwise.problems import Problem
 from bagwise.solvers.solution import Solution, certify
 
 __all__ = ["cold_start", "descend", "newton"]
 
+Array = NDArray[Any]
+
 _HALVINGS = 30
+_FAIR_SHARE = 1e-3
 _PATIENCE = 30  # Newton steps before the weights are raised in stages
 _MANY_ROWS = 3000
 _THINNING = 5
@@ -51,25 +55,28 @@ def newton(
     Returns
     -------
     Solution
-        ``converged`` is True when the pieces repeated, the residual reached ``tol``, or nothing
-        but rounding was left.
+        ``converged`` is True when the duality gap is down to rounding or, with iterative linear
+        systems, when the residual reached ``tol``.
     """
     history: list[dict[str, float]] = []
     point = cold_start(problem) if start is None else start
     point, settled = descend(problem, point, tol, min(_PATIENCE, max_iter), history)
-    if not settled and len(history) < max_iter:
+    solution = _certified(problem, point, settled)
+    if not settled and not solution.converged and len(history) < max_iter:
         staged, settled = _in_stages(problem, tol, max_iter, history)
-        if settled or problem.objective(staged) < problem.objective(point):
-            point = staged
+        again = _certified(problem, staged, settled)
+        solution = again if settled or again.objective < solution.objective else solution
+    return replace(solution, n_iter=len(history), history=history)
+
+
+def _certified(problem: Problem, point: Point, settled: bool) -> Solution:
+    """Measure a point; where ridge steps are exact, a stall above rounding is no convergence."""
     up, down = problem.duals(point.scores + point.intercept)
-    solution = certify(
-        problem, point, up, down, n_iter=len(history), converged=settled, history=history
-    )
-    # A stall above rounding is no convergence.
+    solution = certify(problem, point, up, down, n_iter=0, converged=settled)
     rounding = problem.design.rounding
     worst = problem.risk(np.zeros_like(solution.scores))
     proven = solution.gap <= 1e3 * rounding * (solution.objective + rounding * worst)
-    return replace(solution, converged=settled and (proven or not problem.design.exact))
+    return replace(solution, converged=proven or (settled and not problem.design.exact))
 
 
 def cold_start(problem: Problem) -> Point:
@@ -87,6 +94,7 @@ def cold_start(problem: Problem) -> Point:
         _THINNING * problem.positive[rows],
         _THINNING * problem.negative[rows],
         problem.loss,
+        None if problem.margin is None else problem.margin[rows],
     )
     point, _ = descend(thin, thin.design.start(), 1e-8, _PATIENCE, [])
     coef = np.zeros(design.n_coef)
@@ -131,28 +139,46 @@ def descend(
         full = design.weighted_ridge(*pieces, point, max(0.1 * goal, 1e-2 * residual))
         # 2) Go there, or part of the way.
         last_value, last_pieces = value, pieces
-        point, value, step = _line_search(problem, point, full, value)
+        drop = _promised(design, pieces, point, full)
+        point, value, step = _line_search(problem, point, full, value, drop)
         pieces = problem.quadratic(point.scores + point.intercept)
         # 3) Stop when the same quadratic holds: its minimiser is ours.
         same = all(np.array_equal(new, old) for new, old in zip(pieces, last_pieces, strict=True))
         stalled = value >= last_value - max(slack, design.rounding) * abs(last_value)
-        residual = 0.0 if design.exact else problem.residual_at(point)
+        last_residual, residual = residual, 0.0 if design.exact else problem.residual_at(point)
         history.append({"objective": value, "step": step})
         if step == 1 and residual <= goal and (same or stalled):
             return point, True
-        if stalled and not design.exact:
+        if stalled and residual > 0.5 * last_residual:
             return point, False
     return point, False
 
 
+def _promised(design: Design, pieces: tuple[Array, Array], point: Point, full: Point) -> float:
+    """Return by how much the quadratic falls on the way to its minimiser."""
+    curvature, target = pieces
+
+    def quadratic(at: Point) -> float:
+        misfit = at.scores + at.intercept - target
+        norm = design.squared_norm(at.coef, at.scores)
+        return 0.5 * (norm + float(curvature @ misfit**2))
+
+    return max(quadratic(point) - quadratic(full), 0.0)
+
+
 def _line_search(
-    problem: Problem, point: Point, full: Point, value: float
+    problem: Problem, point: Point, full: Point, value: float, drop: float
 ) -> tuple[Point, float, float]:
+    """Halve the step until the objective falls by a fair part of what the quadratic promised.
+
+    Without that share two pieces of equal height can send Newton to and fro for ever.
+    """
     step = 1.0
     for _ in range(_HALVINGS):
         trial = point.towards(full, step)
         trial_value = problem.objective(trial)
-        if trial_value <= value + problem.design.rounding * abs(value):
+        enough = _FAIR_SHARE * step * drop
+        if trial_value <= value - enough + problem.design.rounding * abs(value):
             return trial, trial_value, step
         step /= 2
     return point, value, 1.0  # no descent left above rounding
