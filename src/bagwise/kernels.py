@@ -100,18 +100,18 @@ def settle_gamma(
 
 def median_gamma(distances: Array, weights: Array) -> float:
     """Return 1 / (2 median^2) over pairs of differing rows, given squared distances."""
+    values = np.concatenate([row[i + 1 :] for i, row in enumerate(distances)])
     # Rounding leaves copies of one row a little apart.
-    apart = distances > 1e3 * np.finfo(distances.dtype).eps * distances.max(initial=0.0)
-    uniform = np.ptp(weights) == 0
-    if not uniform:
-        apart &= np.outer(weights > 0, weights > 0)
-    values = distances[apart]
+    apart = values > 1e3 * np.finfo(values.dtype).eps * values.max(initial=0.0)
+    if np.ptp(weights) > 0:
+        pairs = np.concatenate([w * weights[i + 1 :] for i, w in enumerate(weights)])
+        apart &= pairs > 0
+        return 0.5 / _weighted_median(values[apart], pairs[apart]) if apart.any() else 1.0
+    values = values if apart.all() else values[apart]
     if len(values) == 0:
         return 1.0
-    if uniform:
-        middle = (len(values) - 1) // 2
-        return float(0.5 / np.partition(values, middle)[middle])
-    return 0.5 / _weighted_median(values, np.outer(weights, weights)[apart])
+    middle = (len(values) - 1) // 2
+    return float(0.5 / np.partition(values, middle)[middle])
 
 
 def _weighted_median(values: Array, weights: Array) -> float:
