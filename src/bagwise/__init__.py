@@ -23,6 +23,7 @@ from bagwise.models import (
     MILESEmbedding,
     OptimalMarginSVC,
     SemiProximalSVC,
+    SparseMIL,
     WitnessSVC,
     annealed_path,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "OptimalMarginSVC",
     "PerInstance",
     "SemiProximalSVC",
+    "SparseMIL",
     "WitnessSVC",
     "annealed_path",
     "by_paper_name",

@@ -18,6 +18,7 @@ from bagwise.models.meansvc import MeanSVC
 from bagwise.models.miles import MILES, MILESEmbedding
 from bagwise.models.odm import ODM, OptimalMarginSVC
 from bagwise.models.semiproximal import SemiProximalSVC
+from bagwise.models.sparse_mil import SparseMIL
 from bagwise.models.witness import LabelSVC, WitnessSVC
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "MeanSVC",
     "OptimalMarginSVC",
     "SemiProximalSVC",
+    "SparseMIL",
     "WitnessSVC",
     "annealed_path",
 ]

@@ -227,17 +227,21 @@ class WitnessSVC(_AlternatingSVC):
 
 def mean_scores(task: Task) -> Array:
     """Score all instances by the machine in which a positive bag is its mean."""
+    means, is_mean = means_and_negatives(task)
+    of_means = task.weight[task.offsets[:-1][task.positive]]
+    weight = np.concatenate([of_means, task.weight[~task.in_positive]])
+    problem = Problem(task.design.aggregate(means), weight * is_mean, weight * ~is_mean, task.loss)
+    solution = solve(problem)
+    return task.design @ task.design.lift(means, solution.coef)
+
+
+def means_and_negatives(task: Task) -> tuple[Any, Array]:
+    """Return the combinations (CSR) mean of each positive bag, each negative instance."""
     sizes = np.diff(task.positive_offsets)
     n_bags, negatives = len(sizes), np.flatnonzero(~task.in_positive)
     rows = np.concatenate([np.repeat(np.arange(n_bags), sizes), n_bags + np.arange(len(negatives))])
     columns = np.concatenate([task.positive_rows, negatives])
     shares = np.concatenate([np.repeat(1 / sizes, sizes), np.ones(len(negatives))])
     shape = (n_bags + len(negatives), len(task.weight))
-    means = sp.csr_array((shares, (rows, columns)), shape=shape)
-    weight = np.concatenate(
-        [task.weight[task.positive_rows[task.positive_offsets[:-1]]], task.weight[negatives]]
-    )
-    is_mean = np.arange(len(weight)) < n_bags
-    problem = Problem(task.design.aggregate(means), weight * is_mean, weight * ~is_mean, task.loss)
-    solution = solve(problem)
-    return task.design @ task.design.lift(means, solution.coef)
+    is_mean = np.arange(shape[0]) < n_bags
+    return sp.csr_array((shares, (rows, columns)), shape=shape), is_mean

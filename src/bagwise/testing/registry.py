@@ -28,6 +28,7 @@ from bagwise.models import (
     MarkovNetworkClassifier,
     MeanSVC,
     SemiProximalSVC,
+    SparseMIL,
     WitnessSVC,
 )
 
@@ -92,6 +93,9 @@ LISTED = [
     Listed(partial(EMDD, n_starts=2)),
     Listed(CitationKNN),
     Listed(partial(CitationKNN, 3, 3, distance="average"), sklearn=False),
+    Listed(SparseMIL),
+    Listed(partial(SparseMIL, "transductive", kernel="linear"), sklearn=False),
+    Listed(partial(SparseMIL, "balanced"), sklearn=False),
 ]
 
 
