@@ -5,6 +5,7 @@ from bagwise.graphs import Graph
 from bagwise.models import (
     EMDD,
     MILES,
+    MISSVM,
     ODM,
     AnnealedLabelSVC,
     AnnealedProportionSVC,
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 __all__ = [
     "EMDD",
     "MILES",
+    "MISSVM",
     "ODM",
     "AnnealedLabelSVC",
     "AnnealedProportionSVC",

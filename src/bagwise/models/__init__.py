@@ -16,6 +16,7 @@ from bagwise.models.keyinstance import KeyInstanceSVC
 from bagwise.models.markov import MarkovNetworkClassifier
 from bagwise.models.meansvc import MeanSVC
 from bagwise.models.miles import MILES, MILESEmbedding
+from bagwise.models.missvm import MISSVM
 from bagwise.models.odm import ODM, OptimalMarginSVC
 from bagwise.models.semiproximal import SemiProximalSVC
 from bagwise.models.sparse_mil import SparseMIL
@@ -24,6 +25,7 @@ from bagwise.models.witness import LabelSVC, WitnessSVC
 __all__ = [
     "EMDD",
     "MILES",
+    "MISSVM",
     "ODM",
     "AnnealedLabelSVC",
     "AnnealedProportionSVC",

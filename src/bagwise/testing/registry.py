@@ -14,6 +14,7 @@ from typing import Any
 from bagwise.models import (
     EMDD,
     MILES,
+    MISSVM,
     AnnealedLabelSVC,
     AnnealedProportionSVC,
     AnnealedProportionSVCCV,
@@ -96,6 +97,8 @@ LISTED = [
     Listed(SparseMIL),
     Listed(partial(SparseMIL, "transductive", kernel="linear"), sklearn=False),
     Listed(partial(SparseMIL, "balanced"), sklearn=False),
+    Listed(MISSVM),
+    Listed(partial(MISSVM, 0.5, kernel="linear"), sklearn=False),
 ]
 
 

@@ -1,0 +1,75 @@
+"""MissSVM: its limit, its objective, its descent."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bagwise import MISSVM, Bags, WitnessSVC
+from bagwise.datasets import load_digits_bags
+from bagwise.segments import segment_max
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits_bags(digit=0, n_bags=100, subset="train", random_state=0)
+
+
+def test_without_the_unlabelled_term_it_is_mi_svm(digits):
+    bags, y = digits
+    miss, witness = MISSVM(0.0, C=2).fit(bags, y), WitnessSVC(C=2).fit(bags, y)
+    np.testing.assert_allclose(miss.objective_, witness.objective_, rtol=1e-9)
+    np.testing.assert_allclose(
+        miss.decision_function(bags), witness.decision_function(bags), atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_reported_objective_is_that_of_the_non_convex_problem(loss, digits):
+    bags, y = digits
+    model = MISSVM(0.3, C=2, kernel="linear", loss=loss, max_iter=100).fit(bags, y)
+    f = model.instance_decision_function(bags)
+    power = 2 if loss == "squared_hinge" else 1
+    cost = lambda t: np.maximum(0, 1 - t) ** power  # noqa: E731
+    inside = np.repeat(y, bags.sizes) == 1
+    total = cost(segment_max(f, bags.offsets)[y == 1]).sum() + cost(-f[~inside]).sum()
+    total = 2 * (total + 0.3 * cost(np.abs(f[inside])).sum())
+    norm = 0.5 * float(model.coef_[0] @ model.coef_[0])
+    # Where the alternation has settled, witnesses and labels are the cheapest ones.
+    assert model.objective_[0] == pytest.approx(norm + total, rel=1e-3)
+    assert model.gap_[0] <= 1e-3 * model.objective_[0]
+
+
+def test_every_step_descends(digits):
+    bags, y = digits
+    model = MISSVM(0.5, C=5).fit(bags, y)
+    objectives = [record["objective"] for record in model.history_]
+    assert len(objectives) > 1
+    assert all(b <= a * (1 + 1e-9) for a, b in itertools.pairwise(objectives))
+
+
+def test_the_margin_is_freed_of_unlabelled_instances():
+    rng = np.random.default_rng(0)
+    members = [
+        np.vstack([rng.normal(3, 0.3, (1, 2)), rng.normal(0.4, 0.5, (4, 2))]) for _ in "12345"
+    ]
+    members += [rng.normal(-2, 0.3, (4, 2)) for _ in "12345"]
+    bags, y = Bags.from_list(members), np.repeat([1, 0], 5)
+
+    def inside_margin(model) -> int:
+        scores = model.fit(bags, y).instance_decision_function(bags[:5])
+        return int(np.sum(np.abs(scores) < 0.5))
+
+    few = inside_margin(MISSVM(5.0, kernel="linear"))
+    assert few < inside_margin(MISSVM(0.0, kernel="linear"))
+
+
+def test_key_instances_on_digit_bags(digits):
+    model = MISSVM(C=10).fit(*digits)
+    test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
+    positive = test[labels == 1]
+    hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
+    assert hit.mean() >= 0.9
+    assert model.score(test, labels) >= 0.85
