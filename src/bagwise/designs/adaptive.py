@@ -14,6 +14,7 @@ __all__ = ["AdaptiveInverse"]
 Array = NDArray[Any]
 
 _PATIENCE = 4  # problems without curvature after which a row is idle
+_CARRYING = 2.0  # cost of an idle row's share of a correction, in units of dropping it
 _FEW_ROWS = 3000  # up to here all rows are inverted at once
 _LOOK_FIRST = 3  # problems watched before the others' rows are inverted
 
@@ -56,7 +57,7 @@ class AdaptiveInverse:
             narrow = self._serve(narrow.extended(self.K, back, root))
         keep = np.flatnonzero(self.idle[narrow.rows] < _PATIENCE)
         n, kept = len(narrow.rows), len(keep)
-        self.burden += float(n - kept) ** 3
+        self.burden += _CARRYING * float(n - kept) ** 3
         if self.burden > (n - kept) * kept * n:
             narrow = self._serve(narrow.restricted(keep))
             self.burden = 0.0
