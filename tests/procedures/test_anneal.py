@@ -100,6 +100,17 @@ def test_an_assignment_that_no_longer_moves_ends_it():
     np.testing.assert_array_equal(run.assignment, p[1])
 
 
+def test_an_assignment_that_only_heat_keeps_still_goes_on():
+    def soften(point, p, temperature):
+        p = expit(np.array([1.0, -1.0, 1.0, -1.0]) / temperature)
+        return Softened(p, np.ones(2), np.full(2, 1e-9))
+
+    schedule, nothing = Schedule(1e9, 1e-3, entropy=0.0), lambda *_: 0.0
+    start = np.full(4, 0.5)
+    run = anneal(lambda *_: (NOWHERE, 1), soften, nothing, start, OFFSETS, WEIGHT, schedule)
+    np.testing.assert_allclose(run.assignment, [1, 0, 1, 0], atol=1e-3)
+
+
 def test_restless_temperatures_are_cut_and_said():
     script = Script(wandering(1000), [1.0])
     run = script.run(Schedule(10.0, 5.0, max_inner=7))
@@ -137,15 +148,15 @@ def values(monkeypatch):
     collected = []
 
     def watched(fit, soften, energy, *rest):
-        last = []
+        made = []
 
         def soften_and_look(point, p, temperature):
-            if last:
-                collected.append((temperature, energy(point, last[-1], temperature)))
-            softened = soften(point, p, temperature)
-            collected.append((temperature, energy(point, softened, temperature)))
-            last.append(softened)
-            return softened
+            before = [softened for softened in made if softened.p is p]
+            for softened in before:
+                collected.append((temperature, energy(point, softened, temperature)))
+            made.append(soften(point, p, temperature))
+            collected.append((temperature, energy(point, made[-1], temperature)))
+            return made[-1]
 
         return anneal(fit, soften_and_look, energy, *rest)
 

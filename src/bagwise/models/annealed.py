@@ -9,9 +9,13 @@
 
     1/2|w|^2 + C sum_k p_k l(Y_k f_k) - T S(p),   sum_{k in bag} p_k = 1.
 
-l is the squared hinge (the paper's) or the hinge. Departures from the print: 1/2|w|^2 instead of
-|w|^2 (their C, C2 and T are twice ours), the exact p-step and the variance term (`softening`),
-(y + 1)/2 for the misprinted (y - 1)/2 in Eq. 12, and a temperature floor, so that it always ends.
+l is the squared hinge (the paper's) or the hinge. With the hinge an undecided label costs the same
+anywhere between the margins, so that w = 0, f = -1 solves the first problem of a hot start and
+holds for good; start it from the bags' labels at T0 = 1 or below (a warning says when it happened).
+
+Departures from the print: 1/2|w|^2 instead of |w|^2 (their C, C2 and T are twice ours), the exact
+p-step and the variance term (`softening`), (y + 1)/2 for the misprinted (y - 1)/2 in Eq. 12, and a
+temperature floor, so that it always ends.
 
 Reference: P. Gehler, O. Chapelle, "Deterministic annealing for multiple-instance learning",
 AISTATS 2007.
@@ -19,6 +23,7 @@ AISTATS 2007.
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -44,6 +49,7 @@ Array = NDArray[Any]
 _FLOOR = 1e-6  # coldest temperature, in units of C
 _SLACK = 1e-4  # relative decrease at which a problem on the way is solved
 _DECIDED = 1e-6
+_NOTHING = 1e-3  # spread of the scores below which a machine says nothing
 _NO_WITNESS = 1e-3  # weight below which an instance is no witness in the final refit
 
 
@@ -142,7 +148,18 @@ class _AnnealedSVC(RowsClassifier):
         )
         p = task.spread(self._final(softening, run.assignment, task.positive_offsets))
         solution = refit(task, softening, p, run)
+        self._warn_of_nothing(task, solution)
         return BinaryFit(solution, p, run.history, run.settled)
+
+    def _warn_of_nothing(self, task: Task, solution: Solution) -> None:
+        if isinstance(task.loss, Hinge) and np.ptp(solution.scores) < _NOTHING:
+            warnings.warn(
+                f"{type(self).__name__} scores all instances alike: with the hinge a hot start has "
+                "no other solution. Lower T0 (to 1 or less, with start='labels' for labels), raise "
+                "C, or use the squared hinge.",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def _watch(self, record: dict[str, Any]) -> None:
         self._report(record)

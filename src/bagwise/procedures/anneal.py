@@ -2,9 +2,10 @@
 
 Algorithms 1 and 2 with one schedule: T <- T / 1.5 from 10 C, at each temperature a convex problem
 in w and the assignment of least expected cost minus T x entropy, until the assignment rests. The
-paper ends when the entropy is gone (labels) or nothing moves (witnesses). Either ends it here, and
-a temperature floor always does, because penalties and ties can keep entropy alive for ever. Where
-a temperature moves nothing to speak of, the next stride is longer.
+paper ends when the entropy is gone (labels) or nothing moves (witnesses). Either ends it here, if
+the coldest temperature would move nothing either, and a temperature floor always does, because
+penalties and ties can keep entropy alive for ever. Where a temperature moves nothing to speak of,
+the next stride is longer.
 """
 
 from __future__ import annotations
@@ -131,7 +132,9 @@ def anneal(
         history.append(record)
         if callback is not None:
             callback(record)
-        resting = _at_rest(schedule, record["entropy"] / instances.sum(), p - entered)
+        decided = record["entropy"] <= schedule.entropy * instances.sum()
+        # Heat keeps an assignment still as well: nothing moves only if cold would not move it.
+        resting = decided or (_alike(p, entered) and _alike(p, soften(here, p, schedule.coldest).p))
         done = resting or temperature <= schedule.coldest
         idle = inner == 1 and divergence < _IDLE * schedule.rest
         stride = schedule.cooling * stride if idle else schedule.cooling
@@ -139,5 +142,5 @@ def anneal(
     return Annealed(here, first, p, history, settled)
 
 
-def _at_rest(schedule: Schedule, entropy: float, change: Array) -> bool:
-    return entropy <= schedule.entropy or float(np.max(np.abs(change))) <= _UNCHANGED
+def _alike(p: Array, other: Array) -> bool:
+    return float(np.max(np.abs(p - other))) <= _UNCHANGED
