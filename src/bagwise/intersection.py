@@ -66,7 +66,7 @@ class IntersectionMap(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from bagwise.intersection import IntersectionMap
+    >>> from bagwise.preprocessing import IntersectionMap
     >>> phi = IntersectionMap(n=3).fit_transform(np.array([[0.2, 0.9], [0.5, 0.3]]))
     >>> phi.shape
     (2, 14)

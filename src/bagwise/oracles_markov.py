@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bagwise.cardinality import BestLabelings, CountInference
+from bagwise.cardinality import BestLabelings, CountInference, CountPotential
 from bagwise.designs import LinearDesign
 from bagwise.segments import expand
 
@@ -120,6 +120,12 @@ class MarkovRisk:
         self.widths = (instances.n_coef, inference.potential.n_weights, bag_features.shape[1])
         self.n_coef = self.n_models * sum(self.widths)
         self._bag_numbers = np.arange(len(codes))
+
+    def under(self, potential: CountPotential) -> MarkovRisk:
+        """Return the same data's risk under another count potential."""
+        inference = CountInference(potential, self.inference.offsets)
+        data = (self.bag_features, self.codes, self.n_classes, self.weight)
+        return MarkovRisk(self.instances, inference, *data)
 
     # The linear part -----------------------------------------------------------------------------
 

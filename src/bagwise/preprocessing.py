@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from bagwise.bags import Bags
 from bagwise.base import BagInput, check_weight
+from bagwise.intersection import IntersectionMap
 from bagwise.segments import expand, segment_max, segment_mean
 
-__all__ = ["BagStatistics", "PerInstance"]
+__all__ = ["BagStatistics", "IntersectionMap", "PerInstance"]
 
 Array = NDArray[Any]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +67,23 @@ class CountInference:
             self.least = potential.least(self.offsets)
         else:
             self.start, self.table, self.bins = flat_tables(potential, np.diff(self.offsets))
+
+    def bins_used(self) -> Array:
+        """Say which learned weights serve negative and positive bags, (2, n_weights)."""
+        return self._bins_where(lambda size: np.ones((2, size + 1), dtype=bool))
+
+    def bins_allowed_by(self, other: CountPotential) -> Array:
+        """Say which learned weights hold a count that another potential allows, (2, n_weights)."""
+        return self._bins_where(lambda size: np.isfinite(other.table(size)))
+
+    def _bins_where(self, mask: Callable[[int], Array]) -> Array:
+        found = np.zeros((2, self.potential.n_weights + 1), dtype=bool)
+        for size in np.unique(np.diff(self.offsets)).tolist():
+            bins, wanted = self.potential.bins(size), mask(size)
+            possible = wanted & np.isfinite(self.potential.table(size))
+            for side in range(2):
+                found[side, bins[side, possible[side]]] = True
+        return found[:, :-1]
 
     def best(self, scores: Array, weights: Array) -> BestLabelings:
         """Return the best labelings.

@@ -102,9 +102,12 @@ class MarkovNetworkClassifier(BagClassifier):
         Append a constant feature to the instances.
     multiclass : {"native", "one-vs-rest"}, default="native"
         More than two classes: one joint problem, or one network against the rest for each class.
-    starts : sequence of {"whole", "means", "centroids", "random", "zero"}, default=None
-        Starting points; the lowest objective is kept. None is "whole", and "means" besides for
-        a joint problem of many classes.
+    starts : sequence of str, default=None
+        Starting points, of which the lowest objective is kept: "whole" (a convex step from the
+        labeling in which all instances are of their bag's class), "any" and "half" (the weights
+        learned with the rule "at least one" and "at least half"), "means", "centroids", "random",
+        "zero". None is "whole", with "any" besides for learned potentials, and with "means" for a
+        joint problem of many classes.
     tol : float, default=0.01
         Relative tolerance of the bundle methods.
     %(bag_parameters)s
@@ -318,7 +321,7 @@ class MarkovNetworkClassifier(BagClassifier):
 
     def _descend(self, risk: MarkovRisk, lambda_: float) -> tuple[Descent, list[dict[str, Any]]]:
         """Run every start; return the lowest, and a record of all."""
-        names = self.starts or (["whole"] if risk.n_models == 1 else ["whole", "means"])
+        names = list(self.starts or self._default_starts(risk))
         seed = int(check_random_state(self._seed()).randint(2**31))
         descents = []
         for name in names:
@@ -330,6 +333,10 @@ class MarkovNetworkClassifier(BagClassifier):
             for name, fit in zip(names, descents, strict=True)
         ]
         return min(descents, key=lambda fit: fit.objective), records
+
+    def _default_starts(self, risk: MarkovRisk) -> list[str]:
+        learned = [] if isinstance(self.potential_, AtLeastPotential) else ["any"]
+        return ["whole", *learned, *(["means"] if risk.n_models > 1 else [])]
 
     def _report(self, record: Mapping[str, float]) -> None:
         if self.verbose:

@@ -28,9 +28,9 @@ Array = NDArray[Any]
 def kernel_machines() -> list[Any]:
     """Return the machines behind ``bag_features="kernels"``: cosine, mean, min-max statistics."""
     return [
-        BagKernelSVC("mean", normalize=True),
+        BagKernelSVC("mean", normalize=True, C=10.0),
         BagKernelSVC("mean", C=10.0),
-        BagKernelSVC("statistics"),
+        BagKernelSVC("statistics", C=10.0),
     ]
 
 

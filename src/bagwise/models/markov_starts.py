@@ -14,7 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.svm import LinearSVC
 
+from bagwise.cardinality import AtLeastPotential
 from bagwise.oracles_markov import MarkovRisk
+from bagwise.procedures.descend import descend
 from bagwise.segments import expand
 from bagwise.solvers.bundle import bmrm
 
@@ -24,6 +26,7 @@ Array = NDArray[Any]
 
 _RAY = 10.0 ** np.arange(-3, 2.01, 0.25)
 _RANDOM_SIZE = 0.01
+_ROUNDS = 20
 
 
 def start_point(name: str, risk: MarkovRisk, lambda_: float, tol: float, seed: int) -> Array:
@@ -31,7 +34,7 @@ def start_point(name: str, risk: MarkovRisk, lambda_: float, tol: float, seed: i
 
     Parameters
     ----------
-    name : {"whole", "means", "centroids", "random", "zero"}
+    name : {"whole", "any", "half", "means", "centroids", "random", "zero"}
         One of `STARTS`.
     risk : MarkovRisk
         The risk to be minimised.
@@ -53,6 +56,27 @@ def start_point(name: str, risk: MarkovRisk, lambda_: float, tol: float, seed: i
 def _whole(risk: MarkovRisk, lambda_: float, tol: float, seed: int) -> Array:
     """One convex step from the labeling in which all instances of a bag are of its class."""
     return bmrm(risk.frozen(risk.whole_bags()), lambda_, np.zeros(risk.n_coef), tol=tol).coef
+
+
+def _any(risk: MarkovRisk, lambda_: float, tol: float, seed: int) -> Array:
+    """Begin with the weights of MIMN."""
+    return _from_ratio(risk, 0.0, lambda_, tol)
+
+
+def _half(risk: MarkovRisk, lambda_: float, tol: float, seed: int) -> Array:
+    """Begin with the weights of RMIMN at rho = 1/2."""
+    return _from_ratio(risk, 0.5, lambda_, tol)
+
+
+def _from_ratio(risk: MarkovRisk, rho: float, lambda_: float, tol: float) -> Array:
+    """Train with a rule on the ratio; counts that it forbids begin a margin below the others."""
+    simple = risk.under(AtLeastPotential(rho))
+    found = descend(simple, lambda_, _whole(simple, lambda_, tol, 0), tol=tol, max_iter=_ROUNDS)
+    instance, sides, bag = simple.split(found.coef)
+    allowed = risk.inference.bins_allowed_by(simple.inference.potential)
+    potential = np.where(allowed, sides[:, :, None], sides[:, :, None] - 1.0)  # (models, 2, bins)
+    used = risk.inference.bins_used()
+    return np.hstack([instance, (potential * used).sum(axis=1), bag]).ravel()
 
 
 def _means(risk: MarkovRisk, lambda_: float, tol: float, seed: int) -> Array:
@@ -83,6 +107,8 @@ def _zero(risk: MarkovRisk, lambda_: float, tol: float, seed: int) -> Array:
 
 STARTS: dict[str, Callable[[MarkovRisk, float, float, int], Array]] = {
     "whole": _whole,
+    "any": _any,
+    "half": _half,
     "means": _means,
     "centroids": _centroids,
     "random": _random,

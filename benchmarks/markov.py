@@ -1,0 +1,199 @@
+"""Markov networks on the paper's benchmarks: five binary sets, and the two Corel sets.
+
+    BAGWISE_DATA=... python benchmarks/markov.py binary --repeats 3
+    BAGWISE_DATA=... python benchmarks/markov.py corel
+    BAGWISE_DATA=... python benchmarks/markov.py objective
+
+Each appends to a table under docs/results/markov/, fold by fold, and goes on where it was stopped;
+`python benchmarks/markov_page.py` turns the tables into docs/results/markov.md. Everything (scaling
+to [0, 1], feature map, bag kernels, lambda) is fitted on the training part of a split.
+
+- binary: stratified 10-fold. "lambda = v" is one lambda on all folds (their best is the papers'
+  optimistic protocol); "nested" chooses lambda by three inner folds of the training part;
+  "average" is `lambda_path` with `combine="average"`. Bag features are three kernel machines'
+  out-of-fold scores.
+- corel: five random halves, joint multiclass network against one-vs-rest.
+- objective: what training reaches, beside CCCP and L-BFGS from several starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.kernel_approximation import Nystroem
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.preprocessing import MinMaxScaler
+
+from bagwise import Bags, MarkovNetworkClassifier
+from bagwise.crossfit import folds, out_of_fold_scores
+from bagwise.datasets import fetch
+from bagwise.kernels import settle_gamma
+from bagwise.models.markov_inputs import kernel_machines
+from bagwise.preprocessing import IntersectionMap
+from timing import one_thread
+
+TABLES = Path(__file__).parents[1] / "docs" / "results" / "markov"
+BINARY = ("musk1", "tiger", "elephant", "fox", "musk2")
+COREL = ("corel1000", "corel2000")
+CARDINALITIES = ("any", "ratio", "learned")
+PATH = (0.1, 1.0, 10.0)  # of instances at unit mean squared norm: about 1, 10, 100 of raw ones
+COREL_PATH = (0.1, 1.0)
+COMPONENTS = 300
+
+
+class Table:
+    """A CSV file that grows row by row and knows which splits it holds."""
+
+    def __init__(self, name: str, columns: list[str]) -> None:
+        self.path, self.columns = TABLES / f"{name}.csv", columns
+        TABLES.mkdir(parents=True, exist_ok=True)
+        if not self.path.exists():
+            self.path.write_text(",".join(columns) + "\n")
+
+    def has(self, **key: Any) -> bool:
+        """Say whether there is a row with these values."""
+        rows = csv.DictReader(self.path.open())
+        return any(all(row[k] == str(v) for k, v in key.items()) for row in rows)
+
+    def add(self, rows: list[dict[str, Any]]) -> None:
+        """Append rows and close the file."""
+        with self.path.open("a") as file:
+            csv.DictWriter(file, self.columns, lineterminator="\n").writerows(rows)
+
+
+def load(name: str) -> tuple[Bags, Any]:
+    bags, y = fetch("corel2000" if name == "corel1000" else name)
+    codes = np.unique(y, return_inverse=True)[1]
+    first = codes < (10 if name == "corel1000" else codes.max() + 1)
+    return bags[first], codes[first]
+
+
+def scaled(bags: Bags, train: Any, test: Any) -> tuple[Bags, Bags]:
+    scaler = MinMaxScaler(clip=True).fit(bags[train].X)
+    both = bags.replace(X=scaler.transform(bags.X))
+    return both[train], both[test]
+
+
+def feature_map(kind: str, train: Bags) -> Any:
+    if kind == "intersection":
+        return IntersectionMap(3 if train.n_features < 50 else 1)
+    gamma = 2 * settle_gamma(
+        "median", train.X, np.ones(train.n_instances), np.random.RandomState(0)
+    )
+    size = min(COMPONENTS, train.n_instances)
+    return Nystroem(n_components=size, gamma=gamma, random_state=0)  # 1 / median^2
+
+
+def with_bag_scores(train: Bags, y: Any, test: Bags) -> tuple[Bags, Bags, dict[str, Any]]:
+    """Attach the kernel machines' scores, out-of-fold on training bags; return the plain ones."""
+    splits, inside, outside = folds(train, y, 5, 0), [], []
+    for machine in kernel_machines():
+        of_train = out_of_fold_scores(machine, train, y, np.ones(len(y)), splits)
+        inside.append(of_train.reshape(len(y), -1))
+        outside.append(clone(machine).fit(train, y).decision_function(test))
+    plain = dict(zip(("cosine kernel", "mean kernel", "statistics kernel"), outside, strict=True))
+    columns = np.hstack([scores.reshape(len(test), -1) for scores in outside])
+    return (
+        train.replace(bag_features=np.hstack(inside)),
+        test.replace(bag_features=columns),
+        plain,
+    )
+
+
+def labels_of(scores: Any) -> Any:
+    return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+
+
+def path_rows(model: Any, test: Bags, truth: Any) -> Iterator[dict[str, Any]]:
+    """Yield the right answers of each lambda, of the nested choice and of the average."""
+    scores = model.path_decision_function(test)
+    right = [int(np.sum(labels_of(of_lambda) == truth)) for of_lambda in scores]
+    for network, n_right in zip(model.networks_, right, strict=True):
+        yield {"protocol": f"lambda = {network.lambda_:g}", "right": n_right}
+    inner = [record["accuracy"] for record in model.lambda_ranking_]
+    yield {"protocol": "nested", "right": right[int(np.argmax(inner))]}
+    yield {"protocol": "average", "right": int(np.sum(model.predict(test) == truth))}
+
+
+COLUMNS = ["data", "repeat", "fold", "map", "bag_features", "model", "protocol", "right", "bags"]
+
+
+def run_split(
+    bags: Bags, y: Any, train: Any, test: Any, maps: list[str], options: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Fit every variant on one split."""
+    inside, outside = scaled(bags, train, test)
+    inside, outside, plain = with_bag_scores(inside, y[train], outside)
+    rows = [
+        {"map": "-", "bag_features": "-", "model": name, "protocol": "fixed", "right": right}
+        for name, scores in plain.items()
+        for right in [int(np.sum(labels_of(scores) == y[test]))]
+    ]
+    for kind in maps:
+        mapping = feature_map(kind, inside).fit(inside.X)
+        mapped = [part.replace(X=mapping.transform(part.X)) for part in (inside, outside)]
+        for bag_features in (None, "bags"):
+            for cardinality in CARDINALITIES:
+                model = MarkovNetworkClassifier(
+                    cardinality, bag_features=bag_features, cv=3, **options
+                ).fit(mapped[0], y[train])
+                name = {"map": kind, "bag_features": "kernels" if bag_features else "none"}
+                name["model"] = f"{cardinality} {options.get('multiclass', '')}".strip()
+                rows += [{**name, **row} for row in path_rows(model, mapped[1], y[test])]
+    return rows
+
+
+def binary(repeats: int, sets: list[str], maps: list[str]) -> None:
+    table = Table("binary", COLUMNS)
+    for repeat in range(repeats):
+        for name in sets:
+            bags, y = load(name)
+            splits = StratifiedKFold(10, shuffle=True, random_state=repeat).split(y, y)
+            for fold, (train, test) in enumerate(splits):
+                key = {"data": name, "repeat": repeat, "fold": fold}
+                missing = [kind for kind in maps if not table.has(**key, map=kind)]
+                if missing:
+                    rows = run_split(bags, y, train, test, missing, {"lambda_path": PATH})
+                    table.add([{**key, **row, "bags": len(test)} for row in rows])
+
+
+def corel(repeats: int, sets: list[str], maps: list[str]) -> None:
+    table = Table("corel", COLUMNS)
+    for name in sets:
+        bags, y = load(name)
+        halves = StratifiedShuffleSplit(repeats, test_size=0.5, random_state=0).split(y, y)
+        for repeat, (train, test) in enumerate(halves):
+            for multiclass in ("native", "one-vs-rest"):
+                key = {"data": name, "repeat": repeat, "fold": multiclass}
+                options = {"lambda_path": COREL_PATH, "multiclass": multiclass}
+                if not table.has(**key):
+                    rows = run_split(bags, y, train, test, maps, options)
+                    table.add([{**key, **row, "bags": len(test)} for row in rows])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("table", choices=["binary", "corel", "objective"])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--sets", nargs="+")
+    parser.add_argument("--maps", nargs="+", default=["nystroem", "intersection"])
+    given = parser.parse_args()
+    if given.table == "objective":
+        from markov_objective import objective
+
+        objective(Table)
+    elif given.table == "binary":
+        binary(given.repeats, given.sets or list(BINARY), given.maps)
+    else:
+        corel(given.repeats, given.sets or list(COREL), given.maps)
+
+
+if __name__ == "__main__":
+    with one_thread():
+        main()
