@@ -149,7 +149,8 @@ class Aggregated(LinearDesign):
 
     def _on_parent(self, weights: Array) -> Array:
         spread = self.scale**2 * weights[self.single]
-        return np.bincount(self.source, spread, minlength=self.parent.n_rows)
+        # Of nothing, bincount makes integers.
+        return np.bincount(self.source, spread, minlength=self.parent.n_rows).astype(np.float64)
 
     def weighted_gram(self, weights: Array) -> Array:
         """Add the parent's rows taken as they are and the stored mixtures."""
