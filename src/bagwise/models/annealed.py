@@ -47,6 +47,7 @@ __all__ = ["AnnealedLabelSVC", "AnnealedProportionSVC", "AnnealedWitnessSVC"]
 Array = NDArray[Any]
 
 _FLOOR = 1e-6  # coldest temperature, in units of C
+_HINGE_FLOOR = 1e-3  # libsvm's scores carry five digits: below it, noise would choose the labels
 _SLACK = 1e-4  # relative decrease at which a problem on the way is solved
 _DECIDED = 1e-6
 _NOTHING = 1e-3  # spread of the scores below which a machine says nothing
@@ -125,9 +126,10 @@ class _AnnealedSVC(RowsClassifier):
         return p
 
     def _schedule(self) -> Schedule:
+        floor = _HINGE_FLOOR if self.loss == "hinge" else _FLOOR
         return Schedule(
             hottest=self.T0 * self.C,
-            coldest=min(_FLOOR, self.T0) * self.C,
+            coldest=min(floor, self.T0) * self.C,
             cooling=self.cooling,
             rest=self.tol,
             entropy=1e-3 if self._entropy_ends_it else 0.0,

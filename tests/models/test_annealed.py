@@ -1,0 +1,316 @@
+"""Annealed machines: limits that are other machines, priors, precision, storage, real data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from bagwise import (
+    AnnealedLabelSVC,
+    AnnealedProportionSVC,
+    AnnealedWitnessSVC,
+    Bags,
+    LabelSVC,
+    WitnessSVC,
+)
+from bagwise.datasets import load_digits_bags, make_gaussian_bags
+from bagwise.segments import segment_sum
+
+RECORD = {
+    *("temperature", "objective", "entropy", "divergence", "p_hat"),
+    *("alternations", "factorisations", "seconds"),
+}
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    return make_gaussian_bags(n_bags=30, shift=1.5, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits_bags(n_bags=40, random_state=0)
+
+
+def positives(bags, y):
+    return np.repeat(y == 1, bags.sizes)
+
+
+def assert_same_machine(one, other, bags, rtol=1e-8):
+    np.testing.assert_allclose(one.objective_, other.objective_, rtol=rtol)
+    mine, theirs = one.decision_function(bags), other.decision_function(bags)
+    np.testing.assert_allclose(mine, theirs, atol=1e3 * rtol)
+
+
+# Limits ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_without_a_penalty_proportions_do_not_matter(gaussian, kernel):
+    plain = AnnealedLabelSVC(kernel=kernel).fit(*gaussian)
+    free = AnnealedProportionSVC(0.9, C2=0.0, kernel=kernel).fit(*gaussian)
+    np.testing.assert_array_equal(plain.instance_weights_, free.instance_weights_)
+    np.testing.assert_array_equal(plain.objective_, free.objective_)
+    np.testing.assert_array_equal(plain.intercept_, free.intercept_)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("data", ["gaussian", "digits"])
+def test_cold_from_the_bag_labels_it_is_label_svc(data, kernel, C, request):
+    bags, y = request.getfixturevalue(data)
+    cold = AnnealedLabelSVC(C=C, kernel=kernel, start="labels", T0=1e-8).fit(bags, y)
+    plain = LabelSVC(C=C, kernel=kernel).fit(bags, y)
+    np.testing.assert_allclose(cold.instance_weights_, plain.instance_weights_, atol=1e-9)
+    assert_same_machine(cold, plain, bags)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0])
+@pytest.mark.parametrize("data", ["gaussian", "digits"])
+def test_cold_from_the_means_it_is_witness_svc(data, C, request):
+    bags, y = request.getfixturevalue(data)
+    cold = AnnealedWitnessSVC(C=C, start="mean", T0=1e-8).fit(bags, y)
+    plain = WitnessSVC(C=C).fit(bags, y)
+    beyond = plain.instance_decision_function(bags) >= 1
+    assert segment_sum(1.0 * beyond, bags.offsets)[y == 1].max() <= 1  # no ties at zero loss
+    np.testing.assert_array_equal(cold.instance_weights_, plain.instance_weights_)
+    assert_same_machine(cold, plain, bags)
+
+
+def test_instances_beyond_the_margin_share_the_bag(gaussian):
+    bags, y = gaussian
+    model = AnnealedWitnessSVC(C=10, kernel="linear").fit(bags, y)
+    scores, p = model.instance_decision_function(bags), model.instance_weights_
+    several = segment_sum(p, bags.offsets)[y == 1]
+    assert several.max() > 1  # what the last refit keeps (Algorithm 2, line 11)
+    shared = np.repeat(segment_sum(p, bags.offsets) > 1, bags.sizes) & (p == 1)
+    assert np.mean(scores[shared]) > 0.9
+
+
+@pytest.mark.parametrize("kind", [AnnealedLabelSVC, AnnealedWitnessSVC])
+def test_a_start_hotter_than_needed_changes_little(gaussian, kind):
+    """Heat that moves nothing must not be taken for the end."""
+    bags, y = gaussian
+    hot, warm = kind(T0=1e6).fit(bags, y), kind(T0=100.0).fit(bags, y)
+    assert hot.objective_[0] == pytest.approx(warm.objective_[0], rel=0.1)
+    p = hot.instance_weights_
+    assert np.max(np.minimum(p, 1 - p)) < 0.05
+
+
+# Assignments -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [AnnealedLabelSVC(C=5), AnnealedProportionSVC(0.5, C2=0.5), AnnealedWitnessSVC(C=5)],
+    ids=lambda model: type(model).__name__,
+)
+def test_weights_are_feasible_and_certified(model, gaussian):
+    bags, y = gaussian
+    model = clone(model).fit(bags, y)
+    p, inside = model.instance_weights_, positives(bags, y)
+    assert np.all(p[~inside] == 0)
+    assert np.all((p >= 0) & (p <= 1))
+    assert segment_sum(p, bags.offsets)[y == 1].min() >= 1 - 1e-9
+    assert model.gap_[0] <= 1e-9 * model.objective_[0]
+    assert model.n_iter_ == len(model.history_)
+
+
+def test_the_objective_is_that_of_equation_13(digits):
+    bags, y = digits
+    model = AnnealedProportionSVC(0.3, C2=2.0, C=0.5, kernel="linear").fit(bags, y)
+    f, p = model.instance_decision_function(bags), model.instance_weights_
+    loss = np.where(
+        positives(bags, y),
+        p * np.maximum(0, 1 - f) ** 2 + (1 - p) * np.maximum(0, 1 + f) ** 2,
+        np.maximum(0, 1 + f) ** 2,
+    )
+    deviation = segment_sum(p, bags.offsets) - 0.3 * bags.sizes
+    variance = segment_sum(p * (1 - p), bags.offsets)
+    penalty = 2.0 * np.sum((deviation**2 + variance)[y == 1])
+    expected = 0.5 * np.sum(model.coef_**2) + 0.5 * loss.sum() + penalty
+    assert model.objective_[0] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("p_star", [0.2, 0.5, 0.8])
+def test_a_strong_prior_is_obeyed(gaussian, p_star):
+    bags, y = gaussian
+    model = AnnealedProportionSVC(p_star, C2=100.0).fit(bags, y)
+    counts = segment_sum(model.instance_weights_, bags.offsets)[y == 1]
+    wanted = np.maximum(1, p_star * bags.sizes[y == 1])
+    assert np.max(np.abs(counts - wanted)) <= 0.5 + 0.05
+
+
+def test_priors_travel_with_the_bags(gaussian):
+    bags, y = gaussian
+    same = Bags(bags.X, bags.offsets, priors=np.full(len(bags), 0.4))
+    one = AnnealedProportionSVC(0.4, C2=5.0).fit(bags, y)
+    other = AnnealedProportionSVC("bags", C2=5.0).fit(same, y)
+    np.testing.assert_array_equal(one.instance_weights_, other.instance_weights_)
+
+    priors = np.where(np.arange(len(bags)) % 2, 0.9, 0.1)
+    mixed = Bags(bags.X, bags.offsets, priors=priors)
+    order = np.random.default_rng(0).permutation(len(bags))
+    model = AnnealedProportionSVC("bags", C2=100.0).fit(mixed[order], y[order])
+    counts = segment_sum(model.instance_weights_, mixed[order].offsets)[y[order] == 1]
+    wanted = np.maximum(1, (priors * bags.sizes)[order][y[order] == 1])
+    assert np.max(np.abs(counts - wanted)) <= 0.55
+
+
+def test_missing_priors_are_named(gaussian):
+    with pytest.raises(ValueError, match="priors"):
+        AnnealedProportionSVC("bags").fit(*gaussian)
+
+
+def test_the_variance_makes_labels_decide(gaussian):
+    options = {"p_star": 0.45, "C2": 20.0, "kernel": "linear"}
+    whole = AnnealedProportionSVC(**options).fit(*gaussian)
+    printed = AnnealedProportionSVC(variance=False, **options).fit(*gaussian)
+    undecided = [
+        np.mean((model.instance_weights_ > 0.05) & (model.instance_weights_ < 0.95))
+        for model in (whole, printed)
+    ]
+    assert undecided[0] < 0.01 < undecided[1]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_several_witnesses_a_bag(gaussian, k):
+    bags, y = gaussian
+    model = AnnealedWitnessSVC(k, C=1.0).fit(bags, y)
+    counts = segment_sum(model.instance_weights_, bags.offsets)[y == 1]
+    np.testing.assert_array_equal(counts, np.minimum(k, bags.sizes[y == 1]))
+    scores = np.split(model.instance_decision_function(bags), bags.offsets[1:-1])
+    weights = np.split(model.instance_weights_, bags.offsets[1:-1])
+    for f, p in zip(scores, weights, strict=True):
+        if 0 < p.sum() < len(p):
+            assert f[p == 1].min() >= f[p == 0].max() - 1e-6  # the k best
+
+
+# Precision, storage, loss ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("kind", [AnnealedLabelSVC, AnnealedProportionSVC, AnnealedWitnessSVC])
+def test_single_precision_agrees_at_one_temperature(gaussian, kind, kernel):
+    bags, y = gaussian
+    single = Bags(bags.X.astype(np.float32), bags.offsets)
+    double = Bags(single.X.astype(np.float64), bags.offsets)
+    first = [
+        kind(kernel=kernel, gamma=0.05, T0=0.5, cooling=1e9).fit(data, y).history_[0]
+        for data in (single, double)
+    ]
+    for name in ("objective", "entropy", "p_hat"):
+        assert first[0][name] == pytest.approx(first[1][name], rel=2e-4)
+
+
+def test_single_precision_agrees_on_separated_data():
+    bags, y = make_gaussian_bags(n_bags=30, shift=5.0, random_state=0)
+    single = Bags(bags.X.astype(np.float32), bags.offsets)
+    one = AnnealedLabelSVC().fit(single, y)
+    other = AnnealedLabelSVC().fit(bags, y)
+    np.testing.assert_allclose(one.objective_, other.objective_, rtol=1e-4)
+    assert np.all(one.predict(bags) == other.predict(bags))
+
+
+def test_sparse_rows_give_the_same_machine(digits):
+    bags, y = digits
+    sparse = Bags(sp.csr_array(bags.X), bags.offsets)
+    for loss, T0 in (("squared_hinge", 10.0), ("hinge", 0.1)):
+        options = {"C": 0.1, "kernel": "linear", "loss": loss, "T0": T0, "start": "labels"}
+        dense = AnnealedLabelSVC(**options).fit(bags, y)
+        other = AnnealedLabelSVC(**options).fit(sparse, y)
+        assert_same_machine(other, dense, bags, rtol=1e-7 if loss == "squared_hinge" else 1e-4)
+        assert np.ptp(dense.decision_function(bags)) > 1
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AnnealedLabelSVC(C=10, loss="hinge", start="labels", T0=1.0),
+        AnnealedProportionSVC(0.1, C=10, C2=1.0, loss="hinge", start="labels", T0=1.0),
+        AnnealedWitnessSVC(C=10, loss="hinge"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_hinge_is_certified_and_finds_the_witnesses(model):
+    bags, y = make_gaussian_bags(n_bags=30, shift=5.0, random_state=0)
+    model = clone(model).fit(bags, y)
+    assert model.gap_[0] <= 1e-4 * model.objective_[0]
+    assert model.score(bags, y) == 1.0
+    keys = bags[y == 1].flat(model.key_instances(bags[y == 1]))
+    assert bags[y == 1].instance_labels[keys].mean() > 0.9
+
+
+def test_hinge_says_when_a_hot_start_left_nothing(gaussian):
+    """At p = 1/2 the expected hinge is flat between the margins: w = 0, f = -1 is optimal."""
+    with pytest.warns(UserWarning, match="all instances alike"):
+        model = AnnealedLabelSVC(loss="hinge").fit(*gaussian)
+    np.testing.assert_allclose(model.instance_decision_function(gaussian[0]), -1, atol=1e-3)
+
+
+def test_hinge_cold_from_the_bag_labels_is_label_svc(gaussian):
+    bags, y = gaussian
+    cold = AnnealedLabelSVC(loss="hinge", start="labels", T0=1e-8).fit(bags, y)
+    plain = LabelSVC(loss="hinge").fit(bags, y)
+    np.testing.assert_allclose(cold.instance_weights_, plain.instance_weights_, atol=1e-9)
+    np.testing.assert_allclose(cold.objective_, plain.objective_, rtol=1e-6)
+
+
+# What is told on the way -------------------------------------------------------------------------
+
+
+def test_history_and_callback(gaussian, capsys):
+    seen = []
+    model = AnnealedLabelSVC(callback=seen.append, verbose=1).fit(*gaussian)
+    assert seen == model.history_
+    assert all(record.keys() == RECORD for record in seen)
+    assert capsys.readouterr().out.count("temperature") == len(seen)
+    assert seen[0]["temperature"] == 10.0
+    temperatures = [record["temperature"] for record in seen]
+    assert temperatures == sorted(temperatures, reverse=True)
+    assert seen[0]["entropy"] > 10 * seen[-1]["entropy"]
+    assert 0.4 < seen[0]["p_hat"] <= 0.6  # one half, more in small bags
+    assert all(record["factorisations"] >= 1 for record in seen)
+    p = model.instance_weights_[positives(*gaussian)]
+    assert seen[-1]["p_hat"] == pytest.approx(p.mean())
+    quick = AnnealedLabelSVC(newton_steps=1).fit(*gaussian).history_
+    assert all(record["factorisations"] == record["alternations"] for record in quick[1:])
+
+
+def test_three_classes_have_a_history_each():
+    bags, y = make_gaussian_bags(n_bags=30, shift=3.0, random_state=0)
+    y = y + (np.arange(30) % 3 == 0)
+    model = AnnealedLabelSVC(kernel="linear").fit(bags, y)
+    assert [record.keys() == RECORD for history in model.history_ for record in history]
+    assert len(model.history_) == 3
+    assert model.instance_weights_.shape == (3, bags.n_instances)
+
+
+@pytest.mark.parametrize("kind", [AnnealedLabelSVC, AnnealedWitnessSVC])
+def test_weight_two_is_the_bag_twice(gaussian, kind):
+    bags, y = gaussian
+    options = {"gamma": 0.05, "T0": 0.5, "cooling": 1e9}
+    weight = np.ones(len(y))
+    weight[:10] = 2.0
+    weighted = kind(**options).fit(bags, y, sample_weight=weight)
+    twice = np.concatenate([np.arange(len(y)), np.arange(10)])
+    repeated = kind(**options).fit(bags[twice], y[twice])
+    for name in ("objective", "entropy", "p_hat"):
+        assert weighted.history_[0][name] == pytest.approx(repeated.history_[0][name], rel=1e-6)
+
+
+# Real data ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0])
+@pytest.mark.parametrize("name", ["musk1", "tiger"])
+def test_annealing_finds_lower_objectives(dataset, name, C):
+    bags, y = dataset(name)
+    plain, cooled = LabelSVC(C=C).fit(bags, y), AnnealedLabelSVC(C=C).fit(bags, y)
+    assert cooled.gap_[0] <= 1e-9 * cooled.objective_[0]
+    assert cooled.objective_[0] < 0.95 * plain.objective_[0]
+    p = cooled.instance_weights_
+    assert np.mean(np.minimum(p, 1 - p)) < 1e-3  # labels are decided
+    assert np.all(segment_sum(1.0 * (p > 0.5), bags.offsets)[y == 1] >= 1)
