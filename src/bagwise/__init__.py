@@ -3,6 +3,7 @@
 from bagwise.bags import Bags, check_bags
 from bagwise.graphs import Graph
 from bagwise.models import (
+    DDSVM,
     EMDD,
     MILES,
     MISSVM,
@@ -28,12 +29,14 @@ from bagwise.models import (
     WitnessSVC,
     annealed_path,
 )
+from bagwise.modelfile import load, save
 from bagwise.papers import by_paper_name
 from bagwise.preprocessing import BagStatistics, PerInstance
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "DDSVM",
     "EMDD",
     "MILES",
     "MISSVM",
@@ -64,4 +67,6 @@ __all__ = [
     "annealed_path",
     "by_paper_name",
     "check_bags",
+    "load",
+    "save",
 ]

@@ -8,6 +8,7 @@ from bagwise.models.annealed import (
 from bagwise.models.annealed_cv import AnnealedProportionSVCCV, annealed_path
 from bagwise.models.bagkernel import BagKernelSVC
 from bagwise.models.citation import CitationKNN
+from bagwise.models.ddsvm import DDSVM
 from bagwise.models.diverse_density import EMDD, DiverseDensity
 from bagwise.models.graph import GraphSVC
 from bagwise.models.graph_cv import GraphSVCCV
@@ -23,6 +24,7 @@ from bagwise.models.sparse_mil import SparseMIL
 from bagwise.models.witness import LabelSVC, WitnessSVC
 
 __all__ = [
+    "DDSVM",
     "EMDD",
     "MILES",
     "MISSVM",

@@ -43,7 +43,7 @@ from bagwise.models.density import Concept, Density, scaled_distances
 from bagwise.segments import expand, segment_max, segment_softmax
 from bagwise.tags import BagTags
 
-__all__ = ["EMDD", "DiverseDensity", "Scaling"]
+__all__ = ["EMDD", "DiverseDensity", "Scaling", "start_at"]
 
 Array = NDArray[Any]
 
@@ -259,7 +259,7 @@ class DiverseDensity(_DensityClassifier):
         return self.likelihood
 
     def _search(self, density: Density, row: int, gamma: float) -> Concept:
-        point, scale = _start(density, row, gamma)
+        point, scale = start_at(density, row, gamma)
         return density.climb(self.likelihood, point, scale, self.tol, self.max_iter)
 
     def _responsibility(self, density: Density, d: Array) -> Array:
@@ -352,7 +352,7 @@ class EMDD(_DensityClassifier):
         return "most_likely_cause"
 
     def _search(self, density: Density, row: int, gamma: float) -> Concept:
-        point, scale = _start(density, row, gamma)
+        point, scale = start_at(density, row, gamma)
         d = density.distances(point, scale)
         best = Concept(point, scale, float(density.most_likely_cause(d)[0]), 0, True)
         for _ in range(self.max_iter):
@@ -374,7 +374,8 @@ class EMDD(_DensityClassifier):
         return speaks * density.in_positive
 
 
-def _start(density: Density, row: int, gamma: float) -> tuple[Array, Array]:
+def start_at(density: Density, row: int, gamma: float) -> tuple[Array, Array]:
+    """Return an instance as the point, and sqrt(gamma) as every scale."""
     point = density.X[[row]]
     point = point.toarray()[0] if sp.issparse(point) else point[0]
     return point, np.full(len(point), np.sqrt(gamma))

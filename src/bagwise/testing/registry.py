@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from bagwise.models import (
+    DDSVM,
     EMDD,
     MILES,
     MISSVM,
@@ -99,6 +100,7 @@ LISTED = [
     Listed(partial(SparseMIL, "balanced"), sklearn=False),
     Listed(MISSVM),
     Listed(partial(MISSVM, 0.5, kernel="linear"), sklearn=False),
+    Listed(partial(DDSVM, n_starts=2)),
 ]
 
 

@@ -1,0 +1,204 @@
+"""DD-SVM (Chen & Wang 2004): distances to many diverse-density prototypes, and a kernel machine.
+
+1. Prototypes: the local optima (point, scales) of the diverse density of every class against the
+   rest (for two classes: of the labels and of the swapped labels, as in the paper), reached from
+   the best starts. Of these only the likely ones stay, log likelihood at least half way between the
+   best and the worst, and of near copies the likeliest (Algorithm 1).
+2. A bag becomes its distances to the prototypes, phi_k(B) = min_{x in B} |s_k (x - c_k)|  (Eq. 6),
+   each divided by its standard deviation.
+3. A support vector machine, rbf by default, over these vectors.
+
+Departures: starts are screened as in `DiverseDensity`; distances are standardised.
+
+Reference: Y. Chen, J. Z. Wang, "Image categorization by learning and reasoning with regions",
+JMLR 5 (2004).
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from bagwise._docs import described
+from bagwise.bags import Bags
+from bagwise.kernels import settle_gamma
+from bagwise.models.density import Concept, Density, scaled_distances
+from bagwise.models.diverse_density import Scaling, start_at
+from bagwise.models.embedding import EmbeddingSVC
+from bagwise.segments import expand, segment_max
+from bagwise.tags import BagTags
+
+__all__ = ["DDSVM"]
+
+Array = NDArray[Any]
+
+
+@described
+class DDSVM(EmbeddingSVC):
+    """Support vector machine over distances to diverse-density prototypes (DD-SVM).
+
+    An instance is scored as the bag that holds nothing else.
+
+    Parameters
+    ----------
+    n_starts : int, default=10
+        Searches for prototypes, a class.
+    separation : float, default=0.05
+        Prototypes nearer to a likelier one than this, relative to the mean distance between
+        prototypes, are dropped as copies.
+    tol : float, default=1e-3
+        Relative gain in likelihood at which a search ends.
+    %(rows_parameters)s
+    %(bag_parameters)s
+
+    Attributes
+    ----------
+    prototypes_, scales_ : ndarray of shape (n_prototypes, n_features)
+        The prototypes and their scales, in the features' own units.
+    %(rows_attributes)s
+
+    See Also
+    --------
+    DiverseDensity : One prototype, no support vector machine.
+    MILES : Every training instance as a prototype.
+
+    References
+    ----------
+    .. [1] Y. Chen, J. Z. Wang, "Image categorization by learning and reasoning with regions",
+       JMLR 5 (2004).
+
+    Examples
+    --------
+    >>> from bagwise import DDSVM
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> DDSVM(C=10).fit(bags, [1, 0, 1, 0]).predict(bags)
+    array([1, 0, 1, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **EmbeddingSVC._parameter_constraints,
+        "n_starts": [Interval(Integral, 1, None, closed="left")],
+        "separation": [Interval(Real, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_starts=10,
+        separation=0.05,
+        tol=1e-3,
+        C=1.0,
+        kernel="rbf",
+        gamma="median",
+        degree=3,
+        coef0=0.0,
+        loss="squared_hinge",
+        class_weight=None,
+        pos_label=None,
+        threshold=0.0,
+        probability=False,
+        cv=5,
+        max_iter=1000,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            C=C,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            loss=loss,
+            class_weight=class_weight,
+            pos_label=pos_label,
+            threshold=threshold,
+            probability=probability,
+            cv=cv,
+            max_iter=max_iter,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.n_starts = n_starts
+        self.separation = separation
+        self.tol = tol
+
+    def __bag_tags__(self) -> BagTags:
+        """Searches that differ by rounding end a little apart."""
+        return BagTags(bag_score=None, tolerance=5e-2)
+
+    def _fit_embedding(self, bags: Bags, codes: Array, weight: Array) -> None:
+        used = np.flatnonzero(weight)
+        train, codes, weight = bags[used], codes[used], weight[used]
+        row_weight = expand(weight, train.offsets)
+        scaling = Scaling(train.X, row_weight)
+        X = scaling.apply(train.X)
+        seed = check_random_state(0 if self.random_state is None else self.random_state)
+        first_scale = settle_gamma("median", X, row_weight, seed)
+        concepts: list[Concept] = []
+        for k in self._class_order():
+            density = Density(X, train.offsets, codes == k, weight)
+            concepts += _distinct(_likely(self._optima(density, first_scale)), self.separation)
+        self.prototypes_ = np.stack([c.point for c in concepts]) * scaling.divisor + scaling.centre
+        self.scales_ = np.stack([c.scale for c in concepts]) / scaling.divisor
+        distances = self._distances(train)
+        centre = np.average(distances, axis=0, weights=weight)
+        spread = np.sqrt(np.average((distances - centre) ** 2, axis=0, weights=weight))
+        self.scales_ /= np.where(spread > 0, spread, 1.0)[:, None]
+
+    def _class_order(self) -> list[int]:
+        """Return the class numbers, of two the positive one first."""
+        if len(self.classes_) > 2:
+            return list(range(len(self.classes_)))
+        return [self._positive_code(), 1 - self._positive_code()]
+
+    def _optima(self, density: Density, gamma: float) -> list[Concept]:
+        starts = density.starts("noisy_or", gamma, self.n_starts)
+        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        with threadpool_limits(1, user_api="blas"):
+            return jobs(
+                delayed(density.climb)(
+                    "noisy_or", *start_at(density, row, gamma), self.tol, self.max_iter
+                )
+                for row in starts
+            )
+
+    def _distances(self, bags: Bags) -> Array:
+        """Return phi(B), one row a bag (Eq. 6)."""
+        prototypes = zip(self.prototypes_, self.scales_, strict=True)
+        columns = [
+            -segment_max(-np.sqrt(scaled_distances(bags.X, point, scale)), bags.offsets)
+            for point, scale in prototypes
+        ]
+        return np.stack(columns, axis=1)
+
+    def _embed(self, bags: Bags) -> Any:
+        return self._distances(bags)
+
+
+def _likely(concepts: list[Concept]) -> list[Concept]:
+    """Keep those at least half way from the worst to the best log likelihood, the best first."""
+    ranked = sorted(concepts, key=lambda concept: concept.objective)
+    limit = (ranked[0].objective + ranked[-1].objective) / 2
+    return [concept for concept in ranked if concept.objective <= limit]
+
+
+def _distinct(concepts: list[Concept], separation: float) -> list[Concept]:
+    """Drop every concept that is nearer to a likelier one than a fraction of the mean distance."""
+    points = np.stack([np.concatenate([c.point * c.scale, c.scale]) for c in concepts])
+    apart = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+    limit = separation * apart.mean()
+    kept: list[int] = []
+    for i in range(len(concepts)):
+        if all(apart[i, j] > limit for j in kept):
+            kept.append(i)
+    return [concepts[i] for i in kept]
