@@ -23,7 +23,7 @@ LAYERS = [
     {"procedures"},
     {"base", "tags", "preprocessing", "crossfit", "intersection"},
     {"models"},
-    {"model_selection", "metrics", "datasets", "io", "papers"},
+    {"model_selection", "metrics", "datasets", "io", "modelfile", "papers"},
     {"plot", "benchmark", "testing"},
     {"__init__"},
     {"cli", "__main__"},
