@@ -62,9 +62,11 @@ class CountInference:
         self.potential = potential
         self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
         self.n_bags = len(offsets) - 1
+        self.at_least_one = False
         self.closed_form = isinstance(potential, AtLeastPotential)
         if isinstance(potential, AtLeastPotential):
             self.least = potential.least(self.offsets)
+            self.at_least_one = bool(np.all(self.least == 1))
         else:
             self.start, self.table, self.bins = flat_tables(potential, np.diff(self.offsets))
 
@@ -104,7 +106,7 @@ class CountInference:
 
         shape = (len(scores), 2, self.n_bags)
         found = (np.empty(shape), np.empty(shape, np.int64), np.empty(shape), np.empty(shape, int))
-        if self.closed_form and np.all(self.least == 1):
+        if self.at_least_one:
             kernels.at_least_one(scores, self.offsets, weights, *found)
         elif self.closed_form:
             rising = self._large_bags_sorted(scores, kernels.INSERTION)
