@@ -48,7 +48,7 @@ class DDSVM(EmbeddingSVC):
 
     Parameters
     ----------
-    n_starts : int, default=10
+    n_starts : int, default=20
         Searches for prototypes, a class.
     separation : float, default=0.05
         Prototypes nearer to a likelier one than this, relative to the mean distance between
@@ -92,7 +92,7 @@ class DDSVM(EmbeddingSVC):
     def __init__(
         self,
         *,
-        n_starts=10,
+        n_starts=20,
         separation=0.05,
         tol=1e-3,
         C=1.0,
