@@ -160,9 +160,7 @@ class BagClassifier(ClassifierMixin, BagInput):
         """
         bags, codes, weight, weighted = self._validated(bags, y, sample_weight)
         self._fit_classes(bags, codes, weighted)
-        self.threshold_ = self._offsets(float(self.threshold) if self._is_number() else 0.0)
-        if self.threshold == "calibrated" or self.probability == "sigmoid":
-            self._calibrate(bags, codes, weight, weighted)
+        self._settle_threshold(bags, codes, weight, weighted)
         return self
 
     def _validated(self, bags: Any, y: Any, sample_weight: Any) -> tuple[Bags, Array, Array, Array]:
@@ -220,6 +218,11 @@ class BagClassifier(ClassifierMixin, BagInput):
             return mass.sum() / (len(mass) * mass)
         labels = self.classes_[codes]
         return compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+
+    def _settle_threshold(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
+        self.threshold_ = self._offsets(float(self.threshold) if self._is_number() else 0.0)
+        if self.threshold == "calibrated" or self.probability == "sigmoid":
+            self._calibrate(bags, codes, weight, weighted)
 
     def _calibrate(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
         used = weight > 0  # a bag without weight is in no fold

@@ -74,16 +74,17 @@ def annealed_path(
     [(0.3, 0.5), (0.5, 0.5)]
     """
     template = clone(estimator) if estimator is not None else AnnealedProportionSVC()
-    checked, codes, _, weight = template._validated(bags, y, sample_weight)
+    checked, codes, of_bags, weight = template._validated(bags, y, sample_weight)
     design = template._design(checked, expand(weight, checked.offsets))
     models = []
     for penalty in C:
         _prepare(design, template, penalty * expand(weight, checked.offsets))
         for square, fraction in product(C2, p_star):
             model = clone(template).set_params(C=penalty, C2=square, p_star=fraction)
+            model._validate_params()
             model.__dict__.update(_fitted_state(template))
             model._fit_on(design, checked, codes, weight)
-            model.threshold_ = model._offsets(0.0)
+            model._settle_threshold(checked, codes, of_bags, weight)
             models.append(model)
     return models
 
@@ -227,6 +228,7 @@ class AnnealedProportionSVCCV(AnnealedProportionSVC):
         self.p_stars = p_stars
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        self._check_grid()
         row_weight = expand(weight, bags.offsets)
         design = self._design(bags, row_weight)
         splits = folds(bags, codes, self.cv, 0 if self.random_state is None else self.random_state)
@@ -239,6 +241,13 @@ class AnnealedProportionSVCCV(AnnealedProportionSVC):
         model = self._at(self.C_, self.C2_, self.p_star_)
         model._fit_on(design.fresh(), bags, codes, weight)
         self.__dict__.update(_fitted_state(model))
+
+    def _check_grid(self) -> None:
+        grid = list(product(self.Cs, self.C2s, self.p_stars))
+        if not grid:
+            raise ValueError("Cs, C2s and p_stars need at least one value each.")
+        for point in grid:
+            self._at(*point)._validate_params()
 
     def _at(self, C: float, C2: float, p_star: float) -> AnnealedProportionSVC:
         shared = self.get_params(deep=False)
@@ -289,6 +298,7 @@ def _held_out(
     test: Array,
 ) -> tuple[Array, Array]:
     """Return the weight of rightly classified test bags, and p-hat, of each model on one fold."""
+    train, test = np.sort(train), np.sort(test)  # rows of a subset keep their order
     rows, test_rows = _rows_of(bags, train), _rows_of(bags, test)
     part, held_out = bags[train], bags[test]
     narrow = design.subset(rows)
