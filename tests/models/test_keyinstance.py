@@ -1,0 +1,83 @@
+"""KI-SVM: its limits, and what stands for a negative bag."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.svm import LinearSVC
+
+from bagwise import Bags, KeyInstanceSVC
+
+
+def planted(n_bags=16, seed=0, size=3):
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n_bags * size, 3)
+    y = np.arange(n_bags) % 2
+    X[size * np.flatnonzero(y == 1) + 2] += 2.5
+    return Bags(X, np.arange(0, len(X) + 1, size)), y
+
+
+def quick(*args, **options):
+    return KeyInstanceSVC(*args, **{"C": 2.0, "threshold": 0.0, "tol": 1e-6, **options})
+
+
+def test_bags_of_one_give_liblinear_with_a_penalised_bias():
+    rng = np.random.RandomState(0)
+    y = np.arange(40) % 2
+    X = rng.randn(40, 4) + y[:, None]
+    ours = quick(kernel="linear", C=6.0).fit(X, y)
+    theirs = LinearSVC(C=3.0, loss="squared_hinge", tol=1e-10, max_iter=100_000).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-6)
+
+
+def test_bags_as_negatives_are_their_means():
+    bags, y = planted()
+    model = quick("bags", kernel="linear").fit(bags, y)
+    rows = [bags[i] if label else bags[i].mean(axis=0, keepdims=True) for i, label in enumerate(y)]
+    by_hand = quick("instances", kernel="linear").fit(rows, y)
+    np.testing.assert_allclose(model.coef_, by_hand.coef_, atol=1e-5)
+    assert model.objective_ == pytest.approx(by_hand.objective_, rel=1e-6)
+
+
+def test_bags_as_negatives_with_a_kernel_use_mean_embeddings():
+    bags, y = planted()
+    by_kernel = quick("bags", kernel=lambda A, B: A @ B.T).fit(bags, y)
+    by_features = quick("bags", kernel="linear").fit(bags, y)
+    np.testing.assert_allclose(
+        by_kernel.decision_function(bags), by_features.decision_function(bags), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("negatives", ["instances", "bags"])
+def test_the_planted_instances_are_found(negatives):
+    bags, y = planted(30, seed=1)
+    model = quick(negatives).fit(bags, y)
+    assert np.mean(model.key_instances(bags)[y == 1] == 2) >= 0.9
+    assert model.gap_[0] <= 1e-6
+    assert model.heuristic_gap_[0] <= 1e-5 * model.objective_[0]
+
+
+@pytest.mark.parametrize("negatives", ["instances", "bags"])
+def test_a_bag_of_weight_zero_is_no_bag(negatives):
+    bags, y = planted(10)
+    weight = np.where(np.arange(10) < 8, 1.0, 0.0)
+    zero = quick(negatives, gamma=0.2).fit(bags, y, sample_weight=weight)
+    none = quick(negatives, gamma=0.2).fit(bags[:8], y[:8])
+    np.testing.assert_allclose(
+        zero.decision_function(bags), none.decision_function(bags), atol=1e-12
+    )
+
+
+def test_class_weights_multiply_the_losses():
+    bags, y = planted(10)
+    by_class = quick(gamma=0.2, relax=False, class_weight={0: 1.0, 1: 3.0}).fit(bags, y)
+    by_bag = quick(gamma=0.2, relax=False).fit(bags, y, sample_weight=1.0 + 2.0 * y)
+    assert by_class.objective_ == pytest.approx(by_bag.objective_, rel=1e-9)
+
+
+def test_no_instance_of_a_negative_bag_is_a_key_instance():
+    bags, y = planted()
+    for negatives in ("instances", "bags"):
+        mu = quick(negatives).fit(bags, y).instance_weights_
+        np.testing.assert_allclose(np.add.reduceat(mu, bags.offsets[:-1]), y, atol=1e-9)

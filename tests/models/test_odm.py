@@ -1,0 +1,227 @@
+"""MI-ODM and ODM: limits, descent, weights, history, solvers."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from bagwise import ODM, Bags, OptimalMarginSVC
+from bagwise.losses import MarginBand
+from bagwise.models import assigned
+
+
+def planted(n_bags=16, seed=0, d=3, size=3):
+    """Bags of three; one instance of a positive bag is shifted."""
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n_bags * size, d)
+    y = np.arange(n_bags) % 2
+    first = size * np.arange(n_bags)
+    X[first[y == 1] + 1] += 2.5
+    return Bags(X, np.arange(0, len(X) + 1, size)), y
+
+
+def singles(n=24, seed=0):
+    rng = np.random.RandomState(seed)
+    y = np.arange(n) % 3 == 0
+    return Bags(rng.randn(n, 2) + 1.5 * y[:, None], np.arange(n + 1)), y.astype(int)
+
+
+def quick(**options):
+    return OptimalMarginSVC(
+        **{"lambda1": 10.0, "lambda2": 10.0, "threshold": 0.0, "tol": 1e-6, **options}
+    )
+
+
+def objective(model, bags, y, keys):
+    """Write out Eq. 4 at a linear model with given key instances (flat row numbers)."""
+    w, b = model.coef_[0], model.intercept_[0]
+    loss, f = MarginBand(model.theta, model.nu), bags.X @ w + b
+    negative = np.repeat(y == 0, np.diff(bags.offsets))
+    p, q = np.sum(y == 1), np.sum(y == 0)
+    return (
+        0.5 * (w @ w + b**2)
+        + model.lambda1 / p * loss.value(f[keys]).sum()
+        + model.lambda2 / q * loss.value(-f[negative]).sum()
+    )
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_bags_of_one_give_the_single_instance_machine(kernel):
+    bags, y = singles()
+    share = y.mean()
+    many = OptimalMarginSVC(30.0 * share, 30.0 * (1 - share), kernel=kernel, threshold=0.0)
+    one = ODM(30.0, kernel=kernel)
+    many.fit(bags, y), one.fit(bags, y)
+    assert many.objective_ == pytest.approx(one.objective_, rel=1e-9)
+    np.testing.assert_allclose(many.decision_function(bags), one.decision_function(bags), atol=1e-7)
+    assert many.n_columns_[0] == 1
+    assert many.heuristic_gap_[0] <= 1e-7
+
+
+def test_the_single_instance_machine_minimises_its_objective():
+    bags, y = singles()
+    model = ODM(20.0, nu=0.3, theta=0.2, kernel="linear").fit(bags, y)
+    loss, sign = MarginBand(0.2, 0.3), 2 * y - 1.0
+
+    def value(w, b):
+        return 0.5 * (w @ w + b**2) + 20.0 / len(y) * loss.value(sign * (bags.X @ w + b)).sum()
+
+    w, b = model.coef_[0], model.intercept_[0]
+    assert model.objective_[0] == pytest.approx(value(w, b), rel=1e-10)
+    rng = np.random.RandomState(0)
+    assert all(
+        value(w + 1e-3 * rng.randn(2), b + 1e-3 * rng.randn()) > value(w, b) for _ in range(20)
+    )
+
+
+def test_cccp_reports_the_objective_of_its_keys():
+    bags, y = planted()
+    model = quick(kernel="linear", relax=False).fit(bags, y)
+    keys = np.flatnonzero(model.instance_weights_)
+    assert model.objective_[0] == pytest.approx(objective(model, bags, y, keys), rel=1e-9)
+    assert np.isnan(model.heuristic_gap_[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_refinement_never_raises_the_objective(seed):
+    bags, y = planted(seed=seed)
+    model = quick(refine=True, start="random", random_state=seed).fit(bags, y)
+    descent = [r["objective"] for r in model.history_ if "changed" in r]
+    assert len(descent) >= 1
+    assert np.all(np.diff(descent) <= 1e-9 * descent[0])
+    assert model.objective_[0] == descent[-1]
+
+
+def test_the_relaxation_is_a_lower_bound_of_every_rounding():
+    bags, y = planted()
+    relaxed = quick().fit(bags, y)
+    assert relaxed.objective_[0] <= quick(refine=True).fit(bags, y).objective_[0]
+    assert relaxed.objective_[0] <= quick(relax=False).fit(bags, y).objective_[0]
+
+
+def test_history_tells_gaps_columns_and_margins():
+    bags, y = planted()
+    model = quick().fit(bags, y)
+    first, last = model.history_[0], model.history_[-1]
+    assert model.gap_[0] <= 1e-6
+    assert last["heuristic_gap"] == model.heuristic_gap_[0]
+    assert last["n_columns"] == model.n_columns_[0] == len(model.history_)
+    assert last["n_starts"] >= 100
+    assert first["objective"] >= last["objective"]
+    for record in (first, last):
+        assert record["margin_variance"] > 0
+        assert 0 < record["margin_mean"] < 1.5
+
+
+def test_instance_weights_are_shares_of_each_positive_bag():
+    bags, y = planted()
+    mu = quick().fit(bags, y).instance_weights_
+    sums = np.add.reduceat(mu, bags.offsets[:-1])
+    np.testing.assert_allclose(sums, y, atol=1e-9)
+
+
+def test_the_planted_instances_are_found():
+    bags, y = planted(30, seed=1)
+    for model in (quick(), quick(refine=True), quick(relax=False), quick(start="cccp")):
+        keys = model.fit(bags, y).key_instances(bags)[y == 1]
+        assert np.mean(keys == 1) >= 0.9
+
+
+@pytest.mark.parametrize("solver", ["mirror_prox", "stochastic_mirror_prox"])
+def test_first_order_solvers_come_near_newton(solver, monkeypatch):
+    # A short run: the test asks for bounds, not for digits.
+    monkeypatch.setattr(assigned, "mirror_prox", partial(assigned.mirror_prox, max_iter=400))
+    bags, y = planted(8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        exact = quick(lambda1=1.0, lambda2=1.0, max_iter=1).fit(bags, y)
+        other = quick(lambda1=1.0, lambda2=1.0, max_iter=1, solver=solver).fit(bags, y)
+    assert other.objective_[0] >= exact.objective_[0] - 1e-9
+    assert other.objective_[0] - other.gap_[0] <= exact.objective_[0] + 1e-9
+    assert other.gap_[0] <= 0.2 * exact.objective_[0]
+
+
+def test_a_solver_that_stops_early_says_so_with_its_gap():
+    bags, y = planted(8)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 .* heuristic gap"):
+        quick(max_iter=1).fit(bags, y)
+
+
+def test_two_key_instances_enter_by_their_mean():
+    bags, y = planted(10)
+    model = quick(k=2, kernel="linear", relax=False).fit(bags, y)
+    mu = model.instance_weights_
+    assert sorted(set(mu)) == [0.0, 0.5]
+    scores = model.instance_decision_function(bags).reshape(-1, 3)
+    top = np.sort(scores, axis=1)[:, 1:].mean(axis=1)
+    np.testing.assert_allclose(model.decision_function(bags), top, atol=1e-12)
+
+
+def test_all_instances_as_keys_need_no_choice():
+    bags, y = planted(10)
+    model = quick(k=5).fit(bags, y)
+    assert model.n_columns_[0] == 1
+    np.testing.assert_allclose(model.instance_weights_, np.repeat(y, 3) / 3)
+
+
+def test_a_bag_of_weight_two_is_the_bag_twice():
+    bags, y = planted(8)
+    weight = np.where(np.arange(8) == 1, 2.0, 1.0)
+    weighted = quick(gamma=0.2, relax=False).fit(bags, y, sample_weight=weight)
+    twice = quick(gamma=0.2, relax=False).fit(bags[[*range(8), 1]], y[[*range(8), 1]])
+    assert weighted.objective_ == pytest.approx(twice.objective_, rel=1e-8)
+
+
+def test_a_bag_of_weight_zero_is_no_bag():
+    bags, y = planted(10)
+    weight = np.where(np.arange(10) < 8, 1.0, 0.0)
+    zero = quick(gamma=0.2).fit(bags, y, sample_weight=weight)
+    none = quick(gamma=0.2).fit(bags[:8], y[:8])
+    np.testing.assert_allclose(
+        zero.decision_function(bags), none.decision_function(bags), atol=1e-12
+    )
+
+
+def test_kernels_given_three_ways_agree():
+    bags, y = planted(10)
+    linear = quick(kernel="linear").fit(bags, y)
+    as_callable = quick(kernel=lambda A, B: A @ B.T).fit(bags, y)
+    as_sparse = quick(kernel="linear").fit(bags.replace(X=sp.csr_array(bags.X)), y)
+    expected = linear.decision_function(bags)
+    np.testing.assert_allclose(as_callable.decision_function(bags), expected, atol=1e-6)
+    sparse_bags = bags.replace(X=sp.csr_array(bags.X))
+    np.testing.assert_allclose(as_sparse.decision_function(sparse_bags), expected, atol=1e-6)
+
+
+def test_two_fits_give_the_same_bits_and_seeds_matter_little():
+    bags, y = planted()
+    scores = [quick(random_state=seed).fit(bags, y).decision_function(bags) for seed in (3, 3, 4)]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    np.testing.assert_allclose(scores[0], scores[2], atol=0.05)
+
+
+def test_the_threshold_is_calibrated_by_default():
+    bags, y = planted(20)
+    model = OptimalMarginSVC(10.0, 10.0).fit(bags, y)
+    assert model.threshold_[0] != 0
+    assert model.score(bags, y) >= quick().fit(bags, y).score(bags, y)
+
+
+def test_three_classes_have_three_pools():
+    bags, _ = planted(12)
+    y = np.arange(12) % 3
+    model = quick(relax=False).fit(bags, y)
+    assert model.n_columns_.shape == (3,)
+    assert model.decision_function(bags).shape == (12, 3)
+
+
+def test_bad_parameters_are_named():
+    bags, y = planted(8)
+    for name, value in {"theta": 1.0, "nu": -0.1, "lambda1": 0.0, "k": 0, "solver": "sgd"}.items():
+        with pytest.raises(ValueError, match=name):
+            OptimalMarginSVC(**{name: value}).fit(bags, y)
