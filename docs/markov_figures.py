@@ -1,0 +1,75 @@
+"""Draw the figures of docs/markov.md from the tables under docs/results/markov/.
+
+python docs/markov_figures.py
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from bagwise import MarkovNetworkClassifier
+from bagwise.datasets import load_digits_bags
+from bagwise.plot import cardinality_weights
+
+HERE = Path(__file__).parent
+TABLE = HERE / "results" / "markov" / "ratio.csv"
+TITLES = {"any": "at least one nine", "ratio": "at least 30 %", "majority": "a majority"}
+TRUE_RHO = {"any": 0.05, "ratio": 0.3, "majority": 0.51}
+LINES = {"MIMN": ("#3b7dad", "--"), "GMIMN": ("#2a8a4a", "-."), "mi-SVM": ("#8a8a8a", ":")}
+
+
+def read() -> dict:
+    """Return the mean of every column by rule, model and rho."""
+    cells = defaultdict(list)
+    for row in csv.DictReader(TABLE.open()):
+        values = [float(row[name]) for name in ("accuracy", "precision", "recall")]
+        cells[row["rule"], row["model"], row["rho"]].append(values)
+    return {key: np.mean(values, axis=0) for key, values in cells.items()}
+
+
+def accuracy_against_rho() -> None:
+    """Draw bag accuracy, and instance precision and recall, over rho."""
+    cells = read()
+    figure = Figure(figsize=(11, 5.6), layout="constrained")
+    axes = figure.subplots(2, 3, sharex=True, sharey="row")
+    for column, rule in enumerate(TITLES):
+        of_rule = {k[2]: v for k, v in cells.items() if k[:2] == (rule, "RMIMN")}
+        rhos = sorted(of_rule, key=float)
+        x, y = [float(rho) for rho in rhos], np.array([of_rule[rho] for rho in rhos])
+        top, below = axes[:, column]
+        top.plot(x, 100 * y[:, 0], "o-", color="#d1480f", label="RMIMN")
+        for model, (colour, style) in LINES.items():
+            level = 100 * cells[rule, model, ""][0]
+            top.axhline(level, color=colour, linestyle=style, label=model)
+        top.axvline(TRUE_RHO[rule], color="black", linewidth=0.6)
+        top.set_title(TITLES[rule])
+        below.plot(x, 100 * y[:, 1], "s-", color="#7a4fa3", label="precision")
+        below.plot(x, 100 * y[:, 2], "^-", color="#b8860b", label="recall")
+        below.set_xlabel("rho of RMIMN")
+    axes[0, 0].set_ylabel("bag accuracy, %")
+    axes[1, 0].set_ylabel("instances, %")
+    axes[0, 0].legend(frameon=False, fontsize="small")
+    axes[1, 0].legend(frameon=False, fontsize="small")
+    figure.savefig(HERE / "markov_ratio.png", dpi=110)
+
+
+def learned_weights() -> None:
+    """Draw what GMIMN has learned from each kind of bag."""
+    for rule in TITLES:
+        bags, y = load_digits_bags(rule=rule, n_bags=150, noise=0.15, subset="train")
+        fresh, _ = load_digits_bags(
+            rule=rule, n_bags=150, noise=0.15, subset="test", random_state=1
+        )
+        model = MarkovNetworkClassifier("learned", n_bins=5, lambda_=0.3).fit(bags, y)
+        figure = cardinality_weights(model, fresh, title=TITLES[rule])
+        figure.savefig(HERE / f"markov_weights_{rule}.png", dpi=100)
+
+
+if __name__ == "__main__":
+    accuracy_against_rho()
+    learned_weights()
