@@ -101,7 +101,7 @@ def test_few_steps_from_a_cold_start(seed, kind):
     assert newton(two_sided(X, seed=seed)).n_iter <= 8
 
 
-# Many features of tiger are nearly constant: standardised, they make Newton halve its steps.
+# On tiger Newton has to halve its steps: eleven where the others take eight.
 @pytest.mark.parametrize(("name", "linear_steps"), [("musk1", 8), ("elephant", 8), ("tiger", 12)])
 def test_few_steps_and_a_sharp_certificate_on_real_bags(name, linear_steps, dataset):
     bags, y = dataset(name)

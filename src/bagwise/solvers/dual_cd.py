@@ -28,6 +28,7 @@ __all__ = ["best_intercept", "coordinate_descent", "descend_gram", "descend_rows
 Array = NDArray[Any]
 
 _BIAS_FEATURE = 10.0
+_PASSES_BETWEEN_SHIFTS = 50  # of the intercept towards which the penalty pulls
 _PASSES_OVER_FREE = 9  # for one over all
 _PASSES_BETWEEN_JUMPS = 3
 _LARGEST_JUMP = 1000
@@ -62,8 +63,9 @@ def coordinate_descent(
     alpha, coef = np.zeros(len(labels)), np.zeros(rows.shape[1] + 1)
     n_passes, converged = 0, False
     while n_passes < max_passes and not converged:
+        left = min(_PASSES_BETWEEN_SHIFTS, max_passes - n_passes)
         passes, within = descend_rows(
-            rows, labels, weights, alpha, coef, _BIAS_FEATURE, tol=tol, max_passes=max_passes
+            rows, labels, weights, alpha, coef, _BIAS_FEATURE, tol=tol, max_passes=left
         )
         n_passes += passes
         balance = float(alpha @ labels)

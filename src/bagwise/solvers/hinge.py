@@ -62,16 +62,19 @@ def solve_hinge(
     Solution
         With the duality gap as its certificate.
     """
-    if problem.margin is not None:
-        return solve_margins(problem, tol=tol, gap_tol=gap_tol, max_iter=max_iter)
     sides = Sides.of(problem)
     if len(np.unique(sides.labels)) < 2:
         return _one_sided(problem, sides)
-    n_coef = problem.design.n_coef
-    tall = not isinstance(problem.design, Gram) and n_coef <= min(len(sides.rows), _LARGEST_SYSTEM)
-    solution = None if tall else _decomposed(problem, sides, tol, max_iter)
-    small = tall or len(sides.rows) <= _LARGEST_SYSTEM
-    if solution is None or (small and solution.gap > gap_tol * solution.objective):
+    n_rows, n_coef = len(sides.rows), problem.design.n_coef
+    tall = not isinstance(problem.design, Gram) and n_coef <= min(n_rows, _LARGEST_SYSTEM)
+    if tall:
+        solution = interior_point(problem)
+    elif problem.margin is not None:
+        solution = solve_margins(problem, tol=tol, gap_tol=gap_tol, max_iter=max_iter)
+    else:
+        solution = _decomposed(problem, sides, tol, max_iter)
+    loose = solution.gap > gap_tol * solution.objective
+    if loose and not tall and n_rows <= _LARGEST_SYSTEM:
         solution = interior_point(problem)
     return replace(solution, converged=solution.gap <= gap_tol * solution.objective)
 
@@ -79,7 +82,7 @@ def solve_hinge(
 def _one_sided(problem: Problem, sides: Sides) -> Solution:
     """Return w = 0 with the intercept at the margin: no row pulls the other way."""
     start, nothing = problem.design.start(), np.zeros(problem.design.n_rows)
-    point = start._replace(intercept=float(sides.labels[0]) if len(sides.labels) else 0.0)
+    point = start._replace(intercept=float(np.sum(sides.labels[:1]) * sides.margins.max(initial=0)))
     return certify(problem, point, nothing, nothing, n_iter=0, converged=True)
 
 

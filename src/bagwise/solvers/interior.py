@@ -1,10 +1,11 @@
 """Interior point for the two-sided problem with the hinge loss, where the rows have few features.
 
-    min_{w,b} 1/2|w|^2 + sum_i u_i max(0, 1 - y_i z_i),   z_i = x_i.w + b,
+    min_{w,b} 1/2|w|^2 + sum_i u_i max(0, m_i - y_i z_i),   z_i = x_i.w + b,
 
-one i for every label of a row that carries weight. With duals 0 <= alpha_i <= u_i the optimum has
+one i for every label of a row that carries weight, m_i the margin it asks for (1). With duals
+0 <= alpha_i <= u_i the optimum has
 
-    w = sum_i alpha_i y_i x_i,   sum_i alpha_i y_i = 0,   y_i z_i - 1 + xi_i - s_i = 0,
+    w = sum_i alpha_i y_i x_i,   sum_i alpha_i y_i = 0,   y_i z_i - m_i + xi_i - s_i = 0,
     alpha_i s_i = 0,   (u_i - alpha_i) xi_i = 0.
 
 Newton's step towards products mu instead of 0 (Mehrotra 1992: a predictor, then a corrector) is
@@ -64,22 +65,25 @@ class State:
 
 @dataclass(frozen=True)
 class Sides:
-    """The rows, labels and weights of the problem written with one entry a row and label."""
+    """The rows, labels, weights and margins of the problem, one entry a row and label."""
 
     design: Design
     rows: Array
     labels: Array
     weights: Array
+    margins: Array
 
     @classmethod
     def of(cls, problem: Problem) -> Sides:
         """Write the rows that carry both weights twice."""
         up, down = np.flatnonzero(problem.positive), np.flatnonzero(problem.negative)
+        rows = np.concatenate([up, down])
         return cls(
             problem.design,
-            np.concatenate([up, down]),
+            rows,
             np.repeat([1.0, -1.0], [len(up), len(down)]),
             np.concatenate([problem.positive[up], problem.negative[down]]),
+            np.ones(len(rows)) if problem.margin is None else problem.margin[rows],
         )
 
     def duals(self, alpha: Array) -> tuple[Array, Array]:
@@ -98,7 +102,8 @@ class Sides:
         to_slack = goals[0] - at.alpha * at.slack
         to_excess = goals[1] - at.room * at.excess
         hardness = at.excess / at.room + at.slack / at.alpha  # D
-        pull = 1 - labels * z - at.excess + at.slack - to_excess / at.room + to_slack / at.alpha
+        missing = self.margins - labels * z - at.excess + at.slack
+        pull = missing - to_excess / at.room + to_slack / at.alpha
         target = z + labels * (pull + hardness * at.alpha)
         curvature = np.bincount(self.rows, 1 / hardness, n)
         total = np.bincount(self.rows, target / hardness, n)

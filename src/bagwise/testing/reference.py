@@ -40,7 +40,9 @@ class Reference(NamedTuple):
     dual: float
 
 
-def reference_solution(X: Array, positive: Array, negative: Array, loss: Any) -> Reference:
+def reference_solution(
+    X: Array, positive: Array, negative: Array, loss: Any, margin: Array | None = None
+) -> Reference:
     """Solve the two-sided problem over explicit features with clarabel.
 
     Parameters
@@ -51,6 +53,8 @@ def reference_solution(X: Array, positive: Array, negative: Array, loss: Any) ->
         The weights of the two labels of each row.
     loss : SquaredHinge, Hinge or MarginBand
         The margin loss.
+    margin : ndarray of shape (n_rows,), default=None
+        The margin each row asks for instead of 1.
 
     Returns
     -------
@@ -59,7 +63,8 @@ def reference_solution(X: Array, positive: Array, negative: Array, loss: Any) ->
     """
     import clarabel
 
-    P, q, A, bound = _program(X, positive, negative, _terms(loss))
+    more = np.zeros(len(X)) if margin is None else margin - 1
+    P, q, A, bound = _program(X, positive, negative, _terms(loss), more)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-13
@@ -91,7 +96,7 @@ def _terms(loss: Any) -> list[Term]:
 
 
 def _program(
-    X: Array, positive: Array, negative: Array, terms: list[Term]
+    X: Array, positive: Array, negative: Array, terms: list[Term], more: Array
 ) -> tuple[Any, Array, Any, Array]:
     """Return P, q, A, bound of min 1/2 x'Px + q'x, A x <= bound, x = (w, b, slacks)."""
     d = X.shape[1]
@@ -101,7 +106,7 @@ def _program(
             used = np.flatnonzero(weights * term.scale)
             cost = term.scale * weights[used]
             blocks.append(-term.direction * label * np.column_stack([X[used], np.ones(len(used))]))
-            margins.append(np.full(len(used), -term.margin))
+            margins.append(-term.margin - term.direction * more[used])
             square.append(2 * cost * (term.power == 2))
             linear.append(cost * (term.power == 1))
     n_slacks = sum(map(len, margins))

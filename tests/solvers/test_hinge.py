@@ -1,0 +1,167 @@
+"""The hinge's three routes against scikit-learn, a quadratic program, and each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+
+from bagwise.designs import Dense, Gram, matrix_design
+from bagwise.kernels import Kernel
+from bagwise.losses import Hinge
+from bagwise.problems import Problem
+from bagwise.solvers import hinge, solve
+from bagwise.solvers.dual_cd import best_intercept
+from bagwise.solvers.hinge import solve_hinge
+from bagwise.solvers.interior import interior_point
+from bagwise.testing.reference import kernel_features, reference_solution
+
+ROUTES = ["interior", "libsvm", "descent"]
+
+
+@pytest.fixture(params=ROUTES)
+def route(request, monkeypatch):
+    """Force one route on linear problems of any size."""
+    if request.param != "interior":
+        monkeypatch.setattr(hinge, "_LARGEST_SYSTEM", 0)
+    if request.param == "descent":
+        monkeypatch.setattr(hinge, "_LIBSVM_ROWS", 0)
+    return request.param
+
+
+def data(seed=0, n=200, d=6, offset=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X + offset, X[:, 0] + 0.5 * rng.normal(size=n) > 0.3
+
+
+def problem(X, y, C=1.0, design=matrix_design):
+    return Problem(design(X), C * y, C * (1.0 - y), Hinge())
+
+
+def two_sided(X, C=1.0, seed=0):
+    a, c = np.random.default_rng(seed).random((2, X.shape[0])) * C
+    return Problem(matrix_design(X), a * (a > 0.2 * C), c * (c > 0.4 * C), Hinge())
+
+
+def check(ours, theirs, tol):
+    solution = solve(ours)
+    assert solution.converged
+    assert solution.gap <= tol * solution.objective
+    assert theirs.dual * (1 - 1e-9) <= solution.objective
+    assert solution.objective <= theirs.primal * (1 + tol)
+    assert np.allclose(solution.scores, ours.design @ solution.coef + solution.intercept)
+    assert np.all(np.abs(solution.dual) <= np.maximum(ours.positive, ours.negative) * (1 + 1e-12))
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_every_route_ends_where_a_quadratic_program_does(route, C, make):
+    X, y = data(1, offset=1.0)
+    for ours in (problem(make(X), y, C), two_sided(make(X), C)):
+        check(ours, reference_solution(X, ours.positive, ours.negative, Hinge()), 2e-4)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1e4])
+def test_kernels_end_where_a_quadratic_program_does(C):
+    X, y = data(2, 80, 3)
+    K = Kernel("rbf", 0.5).gram(X)
+    ours = problem(K, y, C, Gram)
+    check(ours, reference_solution(kernel_features(K), ours.positive, ours.negative, Hinge()), 1e-4)
+
+
+def test_wide_rows_at_large_C_are_solved_though_libsvm_is_not_exact_enough():
+    X, y = data(3, 40, 300)
+    ours = problem(X, y, 1e3)
+    check(ours, reference_solution(X, ours.positive, ours.negative, Hinge()), 1e-4)
+
+
+def test_machines_are_those_of_scikit_learn(route):
+    X, y = data(4)
+    svc = SVC(kernel="linear", C=0.7, tol=1e-8).fit(X, y)
+    solution = solve(problem(X, y, 0.7))
+    assert np.allclose(solution.coef, svc.coef_[0], atol=5e-3)
+    assert solution.intercept == pytest.approx(svc.intercept_[0], abs=5e-3)
+
+
+def test_kernel_machines_are_those_of_scikit_learn():
+    X, y = data(5)
+    svc = SVC(gamma=0.3, C=2.0, tol=1e-8).fit(X, y)
+    solution = solve(problem(Kernel("rbf", 0.3).gram(X), y, 2.0, Gram))
+    assert np.allclose(solution.scores, svc.decision_function(X), atol=1e-4)
+
+
+@given(seed=st.integers(0, 10_000), C=st.sampled_from([1e-3, 0.1, 1.0, 30.0, 1e4]))
+def test_interior_point_on_all_sorts_of_rows(seed, C):
+    rng = np.random.default_rng(seed)
+    n, d = rng.integers(2, 60), rng.integers(1, 8)
+    X = rng.normal(size=(n, d)) * 10 ** rng.uniform(-2, 2) + rng.choice([0, 20]) * rng.normal(
+        size=d
+    )
+    X = X[rng.integers(0, n, n)]  # copies of rows
+    y = rng.random(n) < 0.5
+    y[:2] = True, False
+    solution = interior_point(problem(X, y, C))
+    assert solution.gap <= 1e-4 * solution.objective
+    assert solution.n_iter <= 30
+
+
+@pytest.mark.parametrize("sides", [(1.0, 0.0), (0.0, 1.0), (0.0, 0.0)])
+@pytest.mark.parametrize("design", [Dense, lambda X: Gram(X @ X.T)], ids=["dense", "gram"])
+def test_weights_on_one_side_only(sides, design):
+    X, _ = data(6, 20)
+    solution = solve(Problem(design(X), np.full(20, sides[0]), np.full(20, sides[1]), Hinge()))
+    assert solution.objective == solution.gap == 0
+    assert solution.intercept == sides[0] - sides[1]
+    assert solution.converged
+
+
+@pytest.mark.parametrize("shape", [(60, 4), (20, 50)], ids=["tall", "wide"])
+@pytest.mark.parametrize("kind", ["linear", "gram"])
+def test_margins_of_their_own(shape, kind):
+    X, y = data(7, *shape)
+    margin = np.random.default_rng(0).uniform(0.2, 3, shape[0])
+    design = Dense(X) if kind == "linear" else Gram(X @ X.T)
+    ours = Problem(design, 1.0 * y, 1.0 * ~y, Hinge(), margin)
+    solution = solve(ours)
+    assert solution.converged
+    # A margin m instead of 1 is the same row written with a slack that is 1 - m longer.
+    P = reference_solution(X, ours.positive, ours.negative, Hinge(), margin)
+    assert solution.objective == pytest.approx(P.primal, rel=1e-4)
+
+
+def test_low_precision_agrees():
+    X, y = data(8)
+    X = X.astype(np.float16).astype(np.float64)
+    exact = solve(problem(X, y))
+    for low in (X.astype(np.float16), np.float32(X), sp.csr_array(np.float32(X))):
+        solution = solve(problem(low, y))
+        assert solution.converged
+        assert solution.objective == pytest.approx(exact.objective, rel=1e-4)
+
+
+def test_a_library_that_stops_early_is_not_called_converged(monkeypatch):
+    monkeypatch.setattr(hinge, "_LARGEST_SYSTEM", 0)  # nor helped out
+    X, y = data(9)
+    K = Kernel("rbf", 0.5).gram(X)
+    with pytest.warns(ConvergenceWarning, match="max_iter=5"):
+        solution = solve_hinge(problem(K, y, 1.0, Gram), max_iter=5)
+    assert not solution.converged
+    assert solution.gap > 1e-4 * solution.objective
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 12))
+def test_best_intercept_against_all_breaks(seed, n):
+    rng = np.random.default_rng(seed)
+    labels = rng.choice([-1.0, 1.0], n)
+    weights, scores = rng.uniform(0.1, 2, n), np.round(rng.normal(size=n), 1)
+
+    def risk(b):
+        return weights @ np.maximum(0, 1 - labels * (scores + b))
+
+    least = min(risk(b) for b in labels - scores)
+    assert risk(best_intercept(labels, weights, scores)) == pytest.approx(least, abs=1e-12)
