@@ -22,6 +22,9 @@ class Peaked(CountPotential):
 
     n_weights = 1
 
+    def __repr__(self):  # names the test, the same in every process
+        return "Peaked()"
+
     def table(self, size):
         count = np.arange(size + 1)
         fixed = -0.3 * np.abs([count, count - size / 2])
