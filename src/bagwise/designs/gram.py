@@ -62,7 +62,9 @@ class Gram(Design):
         if prepared is not None:
             share = curvature[prepared.rows] / prepared.root**2
             changed = np.flatnonzero(np.abs(1 - share) > 4 * self.rounding)
-            if len(changed) < _WORTH_CORRECTING * len(active):
+            # Curvature beyond what was prepared cannot be a correction.
+            within = np.count_nonzero(share) == len(active) and share.max() <= 1 + 4 * self.rounding
+            if within and len(changed) < _WORTH_CORRECTING * len(active):
                 return self._corrected(prepared, share, target, changed)
         sub = self.K if len(active) == self.n_rows else self.K[np.ix_(active, active)]
         beta, intercept = solve_dual(sub, curvature[active], target[active])
