@@ -78,6 +78,7 @@ def annealed_path(
     design = template._design(checked, expand(weight, checked.offsets))
     models = []
     for penalty in C:
+        clone(template).set_params(C=penalty)._validate_params()
         _prepare(design, template, penalty * expand(weight, checked.offsets))
         for square, fraction in product(C2, p_star):
             model = clone(template).set_params(C=penalty, C2=square, p_star=fraction)
