@@ -2,6 +2,7 @@
 
 from bagwise.bags import Bags, check_bags
 from bagwise.graphs import Graph
+from bagwise.modelfile import load, save
 from bagwise.models import (
     DDSVM,
     EMDD,
@@ -22,6 +23,7 @@ from bagwise.models import (
     LabelSVC,
     MarkovNetworkClassifier,
     MeanSVC,
+    MILBoost,
     MILESEmbedding,
     OptimalMarginSVC,
     SemiProximalSVC,
@@ -29,7 +31,6 @@ from bagwise.models import (
     WitnessSVC,
     annealed_path,
 )
-from bagwise.modelfile import load, save
 from bagwise.papers import by_paper_name
 from bagwise.preprocessing import BagStatistics, PerInstance
 
@@ -56,6 +57,7 @@ __all__ = [
     "InstanceSVC",
     "KeyInstanceSVC",
     "LabelSVC",
+    "MILBoost",
     "MILESEmbedding",
     "MarkovNetworkClassifier",
     "MeanSVC",

@@ -16,6 +16,7 @@ from bagwise.models.instance import InstanceSVC
 from bagwise.models.keyinstance import KeyInstanceSVC
 from bagwise.models.markov import MarkovNetworkClassifier
 from bagwise.models.meansvc import MeanSVC
+from bagwise.models.milboost import MILBoost
 from bagwise.models.miles import MILES, MILESEmbedding
 from bagwise.models.missvm import MISSVM
 from bagwise.models.odm import ODM, OptimalMarginSVC
@@ -41,6 +42,7 @@ __all__ = [
     "InstanceSVC",
     "KeyInstanceSVC",
     "LabelSVC",
+    "MILBoost",
     "MILESEmbedding",
     "MarkovNetworkClassifier",
     "MeanSVC",

@@ -29,6 +29,7 @@ from bagwise.models import (
     LabelSVC,
     MarkovNetworkClassifier,
     MeanSVC,
+    MILBoost,
     SemiProximalSVC,
     SparseMIL,
     WitnessSVC,
@@ -101,6 +102,7 @@ LISTED = [
     Listed(MISSVM),
     Listed(partial(MISSVM, 0.5, kernel="linear"), sklearn=False),
     Listed(partial(DDSVM, n_starts=2)),
+    Listed(partial(MILBoost, 10)),
 ]
 
 
