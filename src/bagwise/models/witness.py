@@ -35,6 +35,7 @@ from bagwise.assumptions import Assumption, AtLeastOne, ExactlyOne
 from bagwise.models.rows import BinaryFit, RowsClassifier, Task
 from bagwise.problems import Problem
 from bagwise.procedures import alternate
+from bagwise.segments import expand
 from bagwise.solvers import Solution, solve
 
 __all__ = ["LabelSVC", "WitnessSVC"]
@@ -227,21 +228,40 @@ class WitnessSVC(_AlternatingSVC):
 
 def mean_scores(task: Task) -> Array:
     """Score all instances by the machine in which a positive bag is its mean."""
-    means, is_mean = means_and_negatives(task)
-    of_means = task.weight[task.offsets[:-1][task.positive]]
-    weight = np.concatenate([of_means, task.weight[~task.in_positive]])
-    problem = Problem(task.design.aggregate(means), weight * is_mean, weight * ~is_mean, task.loss)
+    means, problem = combined_problem(task, _mean_shares(task))
     solution = solve(problem)
     return task.design @ task.design.lift(means, solution.coef)
 
 
+def combined_problem(task: Task, shares: Array) -> tuple[Any, Problem]:
+    """Return combinations of instances and the problem in which they stand for positive bags.
+
+    ``shares`` has one value an instance of the positive bags; rows as in `combinations_of`.
+    """
+    combinations, is_bag = combinations_of(task, shares)
+    of_bags = task.weight[task.offsets[:-1][task.positive]]
+    weight = np.concatenate([of_bags, task.weight[~task.in_positive]])
+    design = task.design.aggregate(combinations)
+    return combinations, Problem(design, weight * is_bag, weight * ~is_bag, task.loss)
+
+
 def means_and_negatives(task: Task) -> tuple[Any, Array]:
     """Return the combinations (CSR) mean of each positive bag, each negative instance."""
-    sizes = np.diff(task.positive_offsets)
-    n_bags, negatives = len(sizes), np.flatnonzero(~task.in_positive)
-    rows = np.concatenate([np.repeat(np.arange(n_bags), sizes), n_bags + np.arange(len(negatives))])
-    columns = np.concatenate([task.positive_rows, negatives])
-    shares = np.concatenate([np.repeat(1 / sizes, sizes), np.ones(len(negatives))])
+    return combinations_of(task, _mean_shares(task))
+
+
+def combinations_of(task: Task, shares: Array) -> tuple[Any, Array]:
+    """Return a combination (CSR) for each positive bag, then each negative instance."""
+    n_bags, negatives = len(task.positive_offsets) - 1, np.flatnonzero(~task.in_positive)
+    used = np.flatnonzero(shares)
+    bag = expand(np.arange(n_bags), task.positive_offsets)[used]
+    rows = np.concatenate([bag, n_bags + np.arange(len(negatives))])
+    columns = np.concatenate([task.positive_rows[used], negatives])
+    values = np.concatenate([shares[used], np.ones(len(negatives))])
     shape = (n_bags + len(negatives), len(task.weight))
-    is_mean = np.arange(shape[0]) < n_bags
-    return sp.csr_array((shares, (rows, columns)), shape=shape), is_mean
+    is_bag = np.arange(shape[0]) < n_bags
+    return sp.csr_array((values, (rows, columns)), shape=shape), is_bag
+
+
+def _mean_shares(task: Task) -> Array:
+    return expand(1 / np.diff(task.positive_offsets), task.positive_offsets)
