@@ -6,6 +6,7 @@ from bagwise.modelfile import load, save
 from bagwise.models import (
     DDSVM,
     EMDD,
+    MICA,
     MILES,
     MISSVM,
     ODM,
@@ -13,6 +14,7 @@ from bagwise.models import (
     AnnealedProportionSVC,
     AnnealedProportionSVCCV,
     AnnealedWitnessSVC,
+    BagEnsemble,
     BagKernelSVC,
     CitationKNN,
     DiverseDensity,
@@ -39,6 +41,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DDSVM",
     "EMDD",
+    "MICA",
     "MILES",
     "MISSVM",
     "ODM",
@@ -46,6 +49,7 @@ __all__ = [
     "AnnealedProportionSVC",
     "AnnealedProportionSVCCV",
     "AnnealedWitnessSVC",
+    "BagEnsemble",
     "BagKernelSVC",
     "BagStatistics",
     "Bags",

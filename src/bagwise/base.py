@@ -251,6 +251,12 @@ class BagClassifier(ClassifierMixin, BagInput):
     def _positive_code(self) -> int:
         return 1 if self.pos_label is None else int(self.classes_.tolist().index(self.pos_label))
 
+    def _class_order(self) -> list[int]:
+        """Return the class numbers, of two the positive one first."""
+        if len(self.classes_) > 2:
+            return list(range(len(self.classes_)))
+        return [self._positive_code(), 1 - self._positive_code()]
+
     # Predicting ----------------------------------------------------------------------------------
 
     def decision_function(self, bags: Any) -> Array:

@@ -10,12 +10,14 @@ from bagwise.models.bagkernel import BagKernelSVC
 from bagwise.models.citation import CitationKNN
 from bagwise.models.ddsvm import DDSVM
 from bagwise.models.diverse_density import EMDD, DiverseDensity
+from bagwise.models.ensemble import BagEnsemble
 from bagwise.models.graph import GraphSVC
 from bagwise.models.graph_cv import GraphSVCCV
 from bagwise.models.instance import InstanceSVC
 from bagwise.models.keyinstance import KeyInstanceSVC
 from bagwise.models.markov import MarkovNetworkClassifier
 from bagwise.models.meansvc import MeanSVC
+from bagwise.models.mica import MICA
 from bagwise.models.milboost import MILBoost
 from bagwise.models.miles import MILES, MILESEmbedding
 from bagwise.models.missvm import MISSVM
@@ -27,6 +29,7 @@ from bagwise.models.witness import LabelSVC, WitnessSVC
 __all__ = [
     "DDSVM",
     "EMDD",
+    "MICA",
     "MILES",
     "MISSVM",
     "ODM",
@@ -34,6 +37,7 @@ __all__ = [
     "AnnealedProportionSVC",
     "AnnealedProportionSVCCV",
     "AnnealedWitnessSVC",
+    "BagEnsemble",
     "BagKernelSVC",
     "CitationKNN",
     "DiverseDensity",

@@ -155,12 +155,6 @@ class DDSVM(EmbeddingSVC):
         spread = np.sqrt(np.average((distances - centre) ** 2, axis=0, weights=weight))
         self.scales_ /= np.where(spread > 0, spread, 1.0)[:, None]
 
-    def _class_order(self) -> list[int]:
-        """Return the class numbers, of two the positive one first."""
-        if len(self.classes_) > 2:
-            return list(range(len(self.classes_)))
-        return [self._positive_code(), 1 - self._positive_code()]
-
     def _optima(self, density: Density, gamma: float) -> list[Concept]:
         starts = density.starts("noisy_or", gamma, self.n_starts)
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")

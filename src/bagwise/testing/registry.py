@@ -14,12 +14,14 @@ from typing import Any
 from bagwise.models import (
     DDSVM,
     EMDD,
+    MICA,
     MILES,
     MISSVM,
     AnnealedLabelSVC,
     AnnealedProportionSVC,
     AnnealedProportionSVCCV,
     AnnealedWitnessSVC,
+    BagEnsemble,
     BagKernelSVC,
     CitationKNN,
     DiverseDensity,
@@ -51,6 +53,12 @@ class Listed:
     fails: dict[str, str] = field(default_factory=dict)  # check name -> reason
 
 
+_RANDOM_DRAWS = {
+    "check_order_of_bags": "which bags are drawn depends on their order",
+    "check_sample_weight_equivalence_on_dense_data": "draws are random, whatever the weights",
+    "check_sample_weight_equivalence_on_sparse_data": "draws are random, whatever the weights",
+}
+
 LISTED = [
     Listed(InstanceSVC),
     Listed(partial(InstanceSVC, vote="majority", kernel="linear"), sklearn=False),
@@ -60,12 +68,19 @@ LISTED = [
     Listed(WitnessSVC),
     Listed(partial(WitnessSVC, kernel="poly", coef0=1.0, start="instances"), sklearn=False),
     Listed(AnnealedLabelSVC),
-    Listed(partial(AnnealedLabelSVC, kernel="linear", loss="hinge"), sklearn=False),
+    Listed(
+        partial(AnnealedLabelSVC, kernel="linear", loss="hinge", start="labels", T0=0.1),
+        sklearn=False,
+    ),
     Listed(AnnealedProportionSVC),
     Listed(partial(AnnealedProportionSVC, 0.3, variance=False, kernel="linear"), sklearn=False),
     Listed(AnnealedWitnessSVC),
     Listed(partial(AnnealedWitnessSVC, 2, newton_steps=1), sklearn=False),
     Listed(partial(AnnealedProportionSVCCV, [1.0], [1.0], [0.3, 0.7], cv=2)),
+    Listed(MICA),
+    Listed(partial(MICA, kernel="linear", loss="hinge"), sklearn=False),
+    Listed(partial(MICA, "l1", kernel="linear"), sklearn=False),
+    Listed(partial(MICA, "l1", loss="hinge"), sklearn=False),
     Listed(SemiProximalSVC),
     Listed(partial(SemiProximalSVC, kernel="rbf"), sklearn=False),
     Listed(GraphSVC),
@@ -83,7 +98,7 @@ LISTED = [
     Listed(MeanSVC),
     Listed(partial(MeanSVC, kernel="linear"), sklearn=False),
     Listed(MILES),
-    Listed(partial(MarkovNetworkClassifier, tol=1e-5)),
+    Listed(partial(MarkovNetworkClassifier, tol=1e-7)),
     Listed(partial(MarkovNetworkClassifier, "ratio", tol=1e-5), sklearn=False),
     Listed(
         partial(DiverseDensity, n_starts=2),
@@ -103,6 +118,7 @@ LISTED = [
     Listed(partial(MISSVM, 0.5, kernel="linear"), sklearn=False),
     Listed(partial(DDSVM, n_starts=2)),
     Listed(partial(MILBoost, 10)),
+    Listed(partial(BagEnsemble, n_estimators=3), fails=_RANDOM_DRAWS),
 ]
 
 

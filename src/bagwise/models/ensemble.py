@@ -1,0 +1,231 @@
+"""Bagging for bag estimators (Breiman 1996; for multiple instances Zhou & Zhang 2003).
+
+Each member learns from bags drawn at random with replacement, within every class so that none goes
+missing. A bag drawn twice is a bag of weight two, so members never copy instances. Scores are the
+mean of the members' scores, or of their votes. The members that did not draw a bag score it
+honestly: their mean is its out-of-bag score.
+
+scikit-learn's ``BaggingClassifier`` turns its input into an array and refuses bags.
+
+References: L. Breiman, "Bagging predictors", Machine Learning 24 (1996). Z.-H. Zhou, M.-L. Zhang,
+"Ensembles of multi-instance learners", ECML 2003.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from bagwise._docs import described
+from bagwise.bags import Bags
+from bagwise.base import BagClassifier
+from bagwise.models.witness import WitnessSVC
+from bagwise.tags import BagTags, bag_tags
+
+__all__ = ["BagEnsemble"]
+
+Array = NDArray[Any]
+
+
+@described
+class BagEnsemble(BagClassifier):
+    """Average bag estimators that were fitted to random draws of bags.
+
+    Parameters
+    ----------
+    estimator : bag estimator, default=None
+        What is fitted to each draw; `WitnessSVC` when not given.
+    n_estimators : int, default=10
+        Number of members.
+    max_bags : float, default=1.0
+        How many bags of each class a member draws, as a fraction of them.
+    bootstrap : bool, default=True
+        Draw with replacement.
+    combine : {"mean", "vote"}, default="mean"
+        Average the members' decision values, or their votes of -1 and 1.
+    oob_score : bool, default=False
+        Keep out-of-bag scores and their accuracy.
+    %(plain_bag_parameters)s
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    estimators_ : list of bag estimators
+        The members.
+    drawn_ : list of ndarray
+        The bag numbers that each member learned from.
+    oob_decision_function_ : ndarray of shape (n_bags,) or (n_bags, n_classes)
+        Mean score of the members that did not draw the bag; NaN where all did.
+    oob_score_ : float
+        Accuracy of these scores where they exist.
+    threshold_ : ndarray of shape (1 or n_classes,)
+        What ``decision_function`` subtracts.
+
+    See Also
+    --------
+    WitnessSVC : The default member.
+
+    References
+    ----------
+    .. [1] L. Breiman, "Bagging predictors", Machine Learning 24 (1996).
+    .. [2] Z.-H. Zhou, M.-L. Zhang, "Ensembles of multi-instance learners", ECML 2003.
+
+    Examples
+    --------
+    >>> from bagwise import BagEnsemble, LabelSVC
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> model = BagEnsemble(LabelSVC(kernel="linear", C=10), n_estimators=5)
+    >>> model.fit(bags, [1, 0, 1, 0]).predict(bags)
+    array([1, 0, 1, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BagClassifier._parameter_constraints,
+        "estimator": [HasMethods(["fit", "decision_function"]), None],
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "max_bags": [Interval(Real, 0, 1, closed="right")],
+        "bootstrap": ["boolean"],
+        "combine": [StrOptions({"mean", "vote"})],
+        "oob_score": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        n_estimators=10,
+        max_bags=1.0,
+        bootstrap=True,
+        combine="mean",
+        oob_score=False,
+        class_weight=None,
+        pos_label=None,
+        threshold=0.0,
+        probability=False,
+        cv=5,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_bags = max_bags
+        self.bootstrap = bootstrap
+        self.combine = combine
+        self.oob_score = oob_score
+        self.class_weight = class_weight
+        self.pos_label = pos_label
+        self.threshold = threshold
+        self.probability = probability
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _member(self) -> Any:
+        return WitnessSVC() if self.estimator is None else self.estimator
+
+    def __bag_tags__(self) -> BagTags:
+        """Instances have scores where they have some with the members; draws are random."""
+        return BagTags(
+            instance_scores=bag_tags(self._member()).instance_scores,
+            bag_score=None,
+            objective=False,
+            gap=False,
+            instance_weights=False,
+            weight_is_repetition=False,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Take over what the members accept."""
+        tags, of_member = super().__sklearn_tags__(), self._member().__sklearn_tags__()
+        tags.input_tags.sparse = of_member.input_tags.sparse
+        tags.classifier_tags.multi_class = of_member.classifier_tags.multi_class
+        return tags
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        rng = check_random_state(0 if self.random_state is None else self.random_state)
+        draws = [self._draw(codes, weight, rng) for _ in range(self.n_estimators)]
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_estimators)
+        jobs = Parallel(n_jobs=self.n_jobs)
+        self.estimators_ = jobs(
+            delayed(_fit_member)(
+                self._configured(int(seed)),
+                bags[drawn],
+                self.classes_[codes[drawn]],
+                weight[drawn] * times,
+            )
+            for (drawn, times), seed in zip(draws, seeds, strict=True)
+        )
+        self.drawn_ = [drawn for drawn, _ in draws]
+        if self.oob_score:
+            self._keep_out_of_bag(bags, codes, weight)
+
+    def _draw(self, codes: Array, weight: Array, rng: Any) -> tuple[Array, Array]:
+        """Return the drawn bags and how often each was drawn, at least one of each class."""
+        drawn = []
+        for k in self._class_order():
+            members = np.flatnonzero((codes == k) & (weight > 0))
+            size = max(1, round(self.max_bags * len(members)))
+            drawn.append(rng.choice(members, size=size, replace=self.bootstrap))
+        return np.unique(np.concatenate(drawn), return_counts=True)
+
+    def _configured(self, seed: int) -> Any:
+        """Return a member with its seed and the ensemble's positive class."""
+        member = clone(self._member())
+        known = member.get_params(deep=False)
+        settings = {"random_state": seed, "pos_label": self.pos_label}
+        return member.set_params(**{key: settings[key] for key in settings if key in known})
+
+    def _keep_out_of_bag(self, bags: Bags, codes: Array, weight: Array) -> None:
+        columns = 1 if len(self.classes_) == 2 else len(self.classes_)
+        total, counts = np.zeros((len(bags), columns)), np.zeros(len(bags))
+        for member, drawn in zip(self.estimators_, self.drawn_, strict=True):
+            left_out = np.setdiff1d(np.arange(len(bags)), drawn)
+            if len(left_out):
+                total[left_out] += self._opinion(member, bags[left_out])
+                counts[left_out] += 1
+        scored = counts > 0
+        mean = np.full_like(total, np.nan)
+        mean[scored] = total[scored] / counts[scored, None]
+        self.oob_decision_function_ = self._user_scores(mean)
+        if not scored.all():
+            warnings.warn(
+                f"{np.count_nonzero(~scored)} bags were drawn by all {self.n_estimators} members "
+                "and have no out-of-bag score. Raise n_estimators.",
+                UserWarning,
+                stacklevel=2,
+            )
+        right = self._labels(self.oob_decision_function_) == self.classes_[codes]
+        self.oob_score_ = float(np.average(right[scored], weights=weight[scored]))
+
+    # Predicting ----------------------------------------------------------------------------------
+
+    def _opinion(self, member: Any, bags: Bags) -> Array:
+        """Return a member's scores or votes, one column a model."""
+        scores = member.decision_function(bags).reshape(len(bags), -1)
+        if self.combine == "vote" and scores.shape[1] == 1:
+            scores = np.where(scores > 0, 1.0, -1.0)
+        elif self.combine == "vote":
+            scores = 2.0 * (scores.argmax(axis=1)[:, None] == np.arange(scores.shape[1])) - 1
+        return self._towards_positive(scores)
+
+    def _bag_scores(self, bags: Bags) -> Array:
+        return np.mean([self._opinion(member, bags) for member in self.estimators_], axis=0)
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        scores = [member.instance_decision_function(bags) for member in self.estimators_]
+        return self._towards_positive(np.mean(scores, axis=0).reshape(bags.n_instances, -1))
+
+
+def _fit_member(member: Any, bags: Bags, y: Array, weight: Array) -> Any:
+    return member.fit(bags, y, sample_weight=weight)

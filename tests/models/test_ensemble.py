@@ -1,0 +1,107 @@
+"""BagEnsemble: draws, averages, out-of-bag scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise import BagEnsemble, BagKernelSVC, CitationKNN, WitnessSVC
+from bagwise.datasets import load_digits_bags
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits_bags(digit=0, n_bags=60, random_state=0)
+
+
+def test_scores_are_the_mean_of_the_members(digits):
+    bags, y = digits
+    model = BagEnsemble(WitnessSVC(C=10), n_estimators=4).fit(bags, y)
+    members = model.estimators_
+    expected = np.mean([member.decision_function(bags) for member in members], axis=0)
+    np.testing.assert_allclose(model.decision_function(bags), expected, rtol=1e-12)
+    expected = np.mean([member.instance_decision_function(bags) for member in members], axis=0)
+    np.testing.assert_allclose(model.instance_decision_function(bags), expected, rtol=1e-12)
+
+
+def test_votes_are_counted(digits):
+    bags, y = digits
+    model = BagEnsemble(WitnessSVC(C=10), n_estimators=5, combine="vote").fit(bags, y)
+    votes = [2.0 * member.predict(bags) - 1 for member in model.estimators_]
+    np.testing.assert_allclose(model.decision_function(bags), np.mean(votes, axis=0))
+
+
+def test_a_bag_drawn_twice_is_the_bag_twice(digits):
+    bags, y = digits
+    model = BagEnsemble(WitnessSVC(gamma=0.1), n_estimators=1, random_state=3).fit(bags, y)
+    rng = np.random.RandomState(3)
+    drawn = np.concatenate(
+        [rng.choice(np.flatnonzero(y == k), size=np.sum(y == k)) for k in (1, 0)]
+    )
+    drawn = np.sort(drawn)
+    copied = WitnessSVC(gamma=0.1).fit(bags[drawn], y[drawn])
+    np.testing.assert_array_equal(model.drawn_[0], np.unique(drawn))
+    np.testing.assert_allclose(
+        model.decision_function(bags), copied.decision_function(bags), atol=1e-6
+    )
+
+
+def test_out_of_bag_scores_come_from_members_that_did_not_draw_the_bag(digits):
+    bags, y = digits
+    model = BagEnsemble(WitnessSVC(C=10), n_estimators=12, oob_score=True).fit(bags, y)
+    for i in (0, 17, 42):
+        outside = [
+            member.decision_function(bags[i : i + 1])[0]
+            for member, drawn in zip(model.estimators_, model.drawn_, strict=True)
+            if i not in drawn
+        ]
+        assert model.oob_decision_function_[i] == pytest.approx(np.mean(outside))
+    assert model.oob_score_ == np.mean((model.oob_decision_function_ > 0) == (y == 1))
+    assert 0.7 <= model.oob_score_ <= model.score(bags, y)
+
+
+def test_too_few_members_for_out_of_bag_scores_warn(digits):
+    with pytest.warns(UserWarning, match="no out-of-bag score"):
+        model = BagEnsemble(n_estimators=1, oob_score=True).fit(*digits)
+    drawn = model.drawn_[0]
+    assert np.all(np.isnan(model.oob_decision_function_[drawn]))
+
+
+def test_members_differ_and_seeds_repeat(digits):
+    bags, y = digits
+    one, two = (BagEnsemble(n_estimators=3, random_state=1).fit(bags, y) for _ in range(2))
+    np.testing.assert_array_equal(one.decision_function(bags), two.decision_function(bags))
+    assert not np.array_equal(one.drawn_[0], one.drawn_[1])
+    other = BagEnsemble(n_estimators=3, random_state=2).fit(bags, y)
+    assert not np.array_equal(one.drawn_[0], other.drawn_[0])
+
+
+def test_jobs_change_nothing(digits):
+    bags, y = digits
+    alone = BagEnsemble(n_estimators=3).fit(bags, y).decision_function(bags)
+    together = BagEnsemble(n_estimators=3, n_jobs=2).fit(bags, y).decision_function(bags)
+    np.testing.assert_array_equal(alone, together)
+
+
+def test_without_replacement_and_with_fewer_bags(digits):
+    bags, y = digits
+    model = BagEnsemble(n_estimators=2, bootstrap=False, max_bags=0.5).fit(bags, y)
+    assert [len(drawn) for drawn in model.drawn_] == [30, 30]
+    whole = BagEnsemble(n_estimators=1, bootstrap=False).fit(bags, y)
+    np.testing.assert_allclose(
+        whole.decision_function(bags), WitnessSVC().fit(bags, y).decision_function(bags)
+    )
+
+
+def test_members_without_instance_scores_give_an_ensemble_without(digits):
+    model = BagEnsemble(BagKernelSVC("hausdorff"), n_estimators=2).fit(*digits)
+    assert not hasattr(model, "key_instances")
+    assert hasattr(BagEnsemble(CitationKNN()), "key_instances")
+
+
+def test_positive_label_reaches_the_members(digits):
+    bags, y = digits
+    model = BagEnsemble(n_estimators=2, pos_label=0).fit(bags, y)
+    assert all(member.pos_label == 0 for member in model.estimators_)
+    expected = np.mean([member.decision_function(bags) for member in model.estimators_], axis=0)
+    np.testing.assert_allclose(model.decision_function(bags), expected)
