@@ -1,0 +1,104 @@
+"""Limits in which the estimators are machines of scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC, LinearSVC
+
+from bagwise import Bags, InstanceSVC, LabelSVC, WitnessSVC
+
+MODELS = [InstanceSVC, LabelSVC, WitnessSVC]
+every_model = pytest.mark.parametrize("model", MODELS)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 5))
+    return X, (X[:, 0] + 0.6 * rng.normal(size=120) > 0.2).astype(int)
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    return np.random.default_rng(1).normal(size=(50, 5))
+
+
+def singletons(X):
+    return Bags(X, np.arange(len(X) + 1))
+
+
+@every_model
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_bags_of_one_with_the_hinge_are_an_svc(model, C, kernel, rows, fresh):
+    X, y = rows
+    svc = SVC(C=C, kernel=kernel, gamma=0.2, degree=2, coef0=1.0, tol=1e-8).fit(X, y)
+    ours = model(C=C, kernel=kernel, gamma=0.2, degree=2, coef0=1.0, loss="hinge")
+    scores = ours.fit(singletons(X), y).decision_function(singletons(fresh))
+    assert np.allclose(scores, svc.decision_function(fresh), atol=3e-3)
+
+
+@every_model
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+def test_bags_of_one_with_the_squared_hinge_are_a_linear_svc(model, C, rows, fresh):
+    X, y = rows
+    # The constant feature's weight is penalised; the larger the feature, the less.
+    svc = LinearSVC(C=C, loss="squared_hinge", intercept_scaling=1e4, dual=False, tol=1e-12)
+    svc.fit(X, y)
+    ours = model(C=C, kernel="linear").fit(singletons(X), y)
+    assert np.allclose(ours.coef_, svc.coef_, atol=1e-5)
+    assert ours.intercept_ == pytest.approx(svc.intercept_, abs=1e-5)
+    assert np.allclose(
+        ours.decision_function(singletons(fresh)), svc.decision_function(fresh), atol=1e-4
+    )
+
+
+@every_model
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_a_linear_kernel_matrix_is_the_linear_machine(model, loss, rows):
+    labels = np.arange(40) % 2
+    X = rows[0] + 0.8 * np.repeat(labels, 3)[:, None]
+    bags = Bags(X, np.arange(0, 121, 3))
+    linear = model(kernel="linear", loss=loss).fit(bags, labels)
+    called = model(kernel=lambda A, B: A @ B.T, loss=loss).fit(bags, labels)
+    given = model(kernel="precomputed", loss=loss).fit(Bags(X @ X.T, bags.offsets), labels)
+    tol = 1e-3 if loss == "hinge" else 1e-8
+    for other in (called, given):
+        assert other.objective_ == pytest.approx(linear.objective_, rel=tol)
+        assert np.allclose(other.instance_weights_, linear.instance_weights_)
+
+
+@every_model
+def test_sample_weights_are_those_of_scikit_learn(model, rows, fresh):
+    X, y = rows
+    weight = np.random.default_rng(2).uniform(0.1, 3, len(y))
+    svc = SVC(C=0.7, gamma=0.2, tol=1e-8).fit(X, y, sample_weight=weight)
+    ours = model(C=0.7, gamma=0.2, loss="hinge").fit(singletons(X), y, sample_weight=weight)
+    assert np.allclose(
+        ours.decision_function(singletons(fresh)), svc.decision_function(fresh), atol=3e-3
+    )
+
+
+@every_model
+def test_balanced_classes_are_those_of_scikit_learn(model, rows, fresh):
+    X, y = rows
+    svc = SVC(C=0.7, gamma=0.2, tol=1e-8, class_weight="balanced").fit(X, y)
+    ours = model(C=0.7, gamma=0.2, loss="hinge", class_weight="balanced").fit(singletons(X), y)
+    assert np.allclose(
+        ours.decision_function(singletons(fresh)), svc.decision_function(fresh), atol=3e-3
+    )
+
+
+def test_one_witness_and_labels_agree_where_positive_bags_hold_one_instance(rows):
+    X, y = rows
+    order = np.argsort(y, kind="stable")  # negatives in bags of several, positives alone
+    n_negative = int(np.sum(y == 0))
+    edges = [*range(0, n_negative, 4), *range(n_negative, len(y) + 1)]
+    bags, labels = (
+        Bags(X[order], np.array(edges)),
+        np.repeat([0, 1], [-(-n_negative // 4), y.sum()]),
+    )
+    machines = [model(C=0.5, gamma=0.2).fit(bags, labels) for model in MODELS]
+    for machine in machines[1:]:
+        assert machine.objective_ == pytest.approx(machines[0].objective_, rel=1e-10)
