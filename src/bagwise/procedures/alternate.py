@@ -1,7 +1,8 @@
 """Alternate between a convex problem and the assignment that is cheapest at its solution.
 
 Neither step can raise the objective, and there are finitely many assignments, so the loop ends:
-when the assignment repeats, or when a new one no longer lowers the objective (ties).
+when the assignment repeats, or when a new one does not lower the objective (ties, or a solver at
+the end of its digits); that one is not taken.
 """
 
 from __future__ import annotations
@@ -61,22 +62,26 @@ def alternate(
     Alternation
         ``converged`` is False only when ``max_iter`` ended it.
     """
-    assignment, history = start, list[dict[str, Any]]()
-    solution, converged, began = None, False, perf_counter()
-    while not converged and len(history) < max_iter:
-        last = solution
-        solution = solve(assignment, last)
+    began, history = perf_counter(), list[dict[str, Any]]()
+    assignment, solution, converged = start, solve(start, None), False
+    while not converged:
         proposal = assign(solution.scores)
         record = _record(solution, assignment, proposal, perf_counter() - began)
         history.append(record)
         if callback is not None:
             callback(record)
-        tied = last is not None and solution.objective >= last.objective * (1 - _TIE)
-        converged = tied or record["changed"] == 0
-        if not converged and len(history) < max_iter:
-            assignment = proposal
-    assert solution is not None
+        converged = record["changed"] == 0
+        if converged or len(history) == max_iter:
+            break
+        candidate = solve(proposal, solution)
+        converged = not _lower(candidate.objective, solution.objective)
+        if not converged:
+            assignment, solution = proposal, candidate
     return Alternation(solution, assignment, history, converged)
+
+
+def _lower(new: float, old: float) -> bool:
+    return new < old - _TIE * abs(old)
 
 
 def _record(
