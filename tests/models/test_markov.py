@@ -266,7 +266,7 @@ def test_parameters_can_be_searched():
 
 def test_a_stopped_descent_warns_with_its_gap():
     bags, y = planted(fraction=0.2)
-    with pytest.warns(UserWarning, match=r"stopped by max_iter=1 .* gap"):
+    with pytest.warns(UserWarning, match=r"stopped before .* max_iter=1.* gap"):
         MarkovNetworkClassifier(max_iter=1, starts=["random"], tol=1e-4).fit(bags, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -146,7 +146,7 @@ class MarkovNetworkClassifier(BagClassifier):
 
     See Also
     --------
-    LabelSVC : mi-SVM, the alternating approximation of the same idea.
+    LabelSVC : The alternating approximation of the same idea (mi-SVM).
     bagwise.plot.cardinality_weights : Draws what "learned" has learned.
 
     References
@@ -407,9 +407,10 @@ class MarkovNetworkClassifier(BagClassifier):
         if stopped:
             worst = max(stopped, key=lambda fit: fit.gap)
             warnings.warn(
-                f"{type(self).__name__} was stopped by max_iter={self.max_iter} before it "
-                f"converged: objective {worst.objective:.6g}, gap {worst.gap:.2g}. Scale the "
-                "features, raise lambda_, max_iter or tol.",
+                f"{type(self).__name__} was stopped before it converged to tol={self.tol:g} (by "
+                f"max_iter={self.max_iter}, or by the most steps of a bundle): objective "
+                f"{worst.objective:.6g}, gap {worst.gap:.2g}. Scale the features, raise lambda_, "
+                "tol or max_iter.",
                 ConvergenceWarning,
                 stacklevel=2,
             )

@@ -98,7 +98,11 @@ LISTED = [
     Listed(MeanSVC),
     Listed(partial(MeanSVC, kernel="linear"), sklearn=False),
     Listed(MILES),
-    Listed(partial(MarkovNetworkClassifier, tol=1e-7)),
+    Listed(
+        MarkovNetworkClassifier,
+        fails={"check_attributes": "at tol=0.01, the default, the gap is one percent"},
+    ),
+    Listed(partial(MarkovNetworkClassifier, tol=1e-5), sklearn=False),
     Listed(partial(MarkovNetworkClassifier, "ratio", tol=1e-5), sklearn=False),
     Listed(
         partial(DiverseDensity, n_starts=2),
