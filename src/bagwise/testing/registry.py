@@ -100,7 +100,10 @@ LISTED = [
     Listed(MILES),
     Listed(
         MarkovNetworkClassifier,
-        fails={"check_attributes": "at tol=0.01, the default, the gap is one percent"},
+        fails={
+            "check_attributes": "at tol=0.01, the default, the gap is one percent",
+            "check_order_of_instances": "at tol=0.01 rounding decides where a descent stops",
+        },
     ),
     Listed(partial(MarkovNetworkClassifier, tol=1e-5), sklearn=False),
     Listed(partial(MarkovNetworkClassifier, "ratio", tol=1e-5), sklearn=False),
