@@ -152,7 +152,7 @@ def _centred(A: Any, B: Any) -> tuple[Any, Any]:
 
     B is the training side, so that a row's distances do not depend on the rows beside it.
     """
-    if sp.issparse(A) or sp.issparse(B):
+    if sp.issparse(A) or sp.issparse(B) or len(B) == 0:
         return A, B
     precision = np.result_type(A, B, np.float32)
     right = np.asarray(B, dtype=precision)

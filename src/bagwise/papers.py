@@ -13,6 +13,7 @@ from typing import Any
 from bagwise.base import BagClassifier
 from bagwise.models import (
     EMDD,
+    MICA,
     MILES,
     ODM,
     AnnealedLabelSVC,
@@ -99,6 +100,12 @@ GEHLER_2007 = Paper(
     "Deterministic annealing for multiple-instance learning",
     "AISTATS",
 )
+MANGASARIAN_2008 = Paper(
+    "Mangasarian & Wild",
+    2008,
+    "Multiple instance classification via successive linear programming",
+    "Journal of Optimization Theory and Applications",
+)
 LI_2009 = Paper(
     "Li, Kwok, Tsang & Zhou",
     2009,
@@ -172,6 +179,7 @@ METHODS = (
     ),
     Method("mi-SVM", LabelSVC, ANDREWS_2002, "labels for all instances, several positives a bag"),
     Method("MI-SVM", WitnessSVC, ANDREWS_2002, "one witness a positive bag, and which one it is"),
+    Method("MICA", MICA, MANGASARIAN_2008, "as MI-SVM, with a mixture of the bag as its witness"),
     Method(
         "AL-SVM", AnnealedLabelSVC, GEHLER_2007, "as mi-SVM, with labels cooled from soft to hard"
     ),

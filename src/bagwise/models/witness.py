@@ -228,7 +228,7 @@ class WitnessSVC(_AlternatingSVC):
 
 def mean_scores(task: Task) -> Array:
     """Score all instances by the machine in which a positive bag is its mean."""
-    means, problem = combined_problem(task, _mean_shares(task))
+    means, problem = combined_problem(task, mean_shares(task))
     solution = solve(problem)
     return task.design @ task.design.lift(means, solution.coef)
 
@@ -247,7 +247,7 @@ def combined_problem(task: Task, shares: Array) -> tuple[Any, Problem]:
 
 def means_and_negatives(task: Task) -> tuple[Any, Array]:
     """Return the combinations (CSR) mean of each positive bag, each negative instance."""
-    return combinations_of(task, _mean_shares(task))
+    return combinations_of(task, mean_shares(task))
 
 
 def combinations_of(task: Task, shares: Array) -> tuple[Any, Array]:
@@ -263,5 +263,6 @@ def combinations_of(task: Task, shares: Array) -> tuple[Any, Array]:
     return sp.csr_array((values, (rows, columns)), shape=shape), is_bag
 
 
-def _mean_shares(task: Task) -> Array:
+def mean_shares(task: Task) -> Array:
+    """Return the shares with which the instances of positive bags make up the bags' means."""
     return expand(1 / np.diff(task.positive_offsets), task.positive_offsets)
