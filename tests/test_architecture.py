@@ -24,7 +24,7 @@ LAYERS = [
     {"base", "tags", "preprocessing", "crossfit", "intersection"},
     {"models"},
     {"model_selection", "metrics", "datasets", "io", "modelfile", "papers"},
-    {"plot", "benchmark", "testing"},
+    {"plot", "benchmark", "comparison", "testing"},
     {"__init__"},
     {"cli", "__main__"},
 ]

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import bagwise
-from bagwise.cli import demo, lists
+from bagwise.cli import applying, bench, demo, judging, lists, training
 from bagwise.cli.terminal import Commands
 
 __all__ = ["app"]
@@ -50,5 +50,18 @@ def main(
     """
 
 
-for command in (demo.demo, lists.datasets, lists.models):
+for command in (
+    demo.demo,
+    training.fit,
+    applying.predict,
+    applying.evaluate,
+    applying.explain,
+    judging.cv,
+    judging.compare,
+    training.convert,
+    lists.datasets,
+    lists.models,
+    bench.bench,
+    bench.table,
+):
     app.command()(command)
