@@ -1,7 +1,7 @@
 """The two-sided problem written out as a quadratic program for a general solver (clarabel).
 
     min 1/2|w|^2 + sum_{k, terms} weight_k scale xi_k^power,
-    xi_k >= margin - direction label_k (x_k.w + b),   xi_k >= 0,
+    xi_k >= margin - direction label_k (x_k.w + b),   and xi_k >= 0 where power = 1,
 
 one slack for every row, label and term of the loss: slow, and independent of everything the
 library's own solvers share. Clarabel is a test dependency, imported when used.
@@ -66,7 +66,7 @@ def reference_solution(
     more = np.zeros(len(X)) if margin is None else margin - 1
     P, q, A, bound = _program(X, positive, negative, _terms(loss), more)
     settings = clarabel.DefaultSettings()
-    settings.verbose = False
+    settings.verbose, settings.max_threads = False, 1
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-13
     settings.max_step_fraction = 0.95  # longer steps get stuck before these tolerances
     cones = [clarabel.NonnegativeConeT(len(bound))]
@@ -109,9 +109,10 @@ def _program(
             margins.append(-term.margin - term.direction * more[used])
             square.append(2 * cost * (term.power == 2))
             linear.append(cost * (term.power == 1))
-    n_slacks = sum(map(len, margins))
-    slack = sp.identity(n_slacks)
-    A = sp.block_array([[sp.csr_array(np.vstack(blocks)), -slack], [None, -slack]], format="csc")
-    bound = np.concatenate([*margins, np.zeros(n_slacks)])
+    slack = sp.identity(sum(map(len, margins)), format="csr")
+    q = np.concatenate(linear)
+    signed = slack[q[d + 1 :] > 0]
+    A = sp.block_array([[sp.csr_array(np.vstack(blocks)), -slack], [None, -signed]])
+    bound = np.concatenate([*margins, np.zeros(signed.shape[0])])
     P = sp.csc_matrix(sp.diags(np.concatenate(square)))
-    return P, np.concatenate(linear), sp.csc_matrix(A), bound
+    return P, q, sp.csc_matrix(A), bound
