@@ -5,7 +5,7 @@
 nu_i >= 0, sum_j nu_ij = 1, f_k = w.x_k + b, with R(w) = 1/2|w|^2 or |w|_1. For fixed nu it is a
 support vector machine in which a bag is a combination of its instances, taken in the kernel's
 feature space; for fixed w a linear program in nu, solved by all weight on the highest score, or by
-the last nu where that has no loss already. The two alternate, from the bags' means.
+the last nu where that is as good (beyond the margin). The two alternate, from the bags' means.
 
 With a kernel, |w|_1 is the 1-norm of the coefficients u of f(x) = sum_k u_k k(x_k, x) + b, as in
 the original's nonlinear form. The original has the 1-norm and the hinge (``penalty="l1"``,
@@ -36,7 +36,7 @@ from bagwise.models.rows import BinaryFit, RowsClassifier, Task
 from bagwise.models.witness import combined_problem, mean_shares
 from bagwise.problems import Problem
 from bagwise.procedures import alternate
-from bagwise.segments import expand, segment_sum
+from bagwise.segments import expand, segment_max, segment_sum
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.l1_hinge import solve_l1_hinge
 from bagwise.tags import BagTags
@@ -45,7 +45,7 @@ __all__ = ["MICA"]
 
 Array = NDArray[Any]
 
-_BEYOND = 1 - 1e-9  # a combined score from here on has no loss
+_TIE = 1e-9  # scores that differ by less are alike
 
 
 @described
@@ -184,8 +184,9 @@ class _Steps:
     def assign(self, scores: Array) -> Array:
         """Solve the linear program in nu; several solutions leave it as it is."""
         f, offsets = scores[self.task.positive_rows], self.task.positive_offsets
-        beyond = segment_sum(self.shares * f, offsets) >= _BEYOND
-        return np.where(expand(beyond, offsets), self.shares, ExactlyOne().map(f, offsets))
+        best = np.minimum(segment_max(f, offsets), 1.0)
+        is_best = segment_sum(self.shares * f, offsets) >= best - _TIE
+        return np.where(expand(is_best, offsets), self.shares, ExactlyOne().map(f, offsets))
 
 
 def _solve_l1(problem: Problem) -> Solution:
