@@ -42,7 +42,7 @@ TABLES = Path(__file__).parents[1] / "docs" / "results" / "markov"
 BINARY = ("musk1", "tiger", "elephant", "fox", "musk2")
 COREL = ("corel1000", "corel2000")
 CARDINALITIES = ("any", "ratio", "learned")
-PATH = (0.1, 1.0, 10.0)  # of instances at unit mean squared norm: about 1, 10, 100 of raw ones
+PATH = (0.1, 0.3, 1.0, 3.0, 10.0)  # at unit mean squared norm; the paper: 1, 10, 100 of raw ones
 COREL_PATH = (0.1, 1.0)
 COMPONENTS = 300
 

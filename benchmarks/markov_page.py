@@ -145,11 +145,11 @@ the tables under `docs/results/markov/`. Numbers in brackets are standard errors
 ## Five binary sets
 
 `python benchmarks/markov.py binary`. Stratified 10-fold; scaling to [0, 1], feature map, bag
-kernels and lambda are all fitted on the training folds. "Best lambda" is the best of .1, 1 and 10
-on the same folds (the paper's protocol, optimistic; instances have unit mean squared norm, so these
-are about 1, 10 and 100 of raw ones); "nested" chooses it by three inner folds; "average" averages
-the path. The paper's column is its Table 2. The kernel machines behind the bag features stand
-beside.
+kernels and lambda are all fitted on the training folds. "Best lambda" is the best of .1, .3, 1, 3
+and 10 on the same folds (the paper's protocol, optimistic, there with 1, 10 and 100 of instances at
+their own scale; here they have unit mean squared norm); "nested" chooses it by three inner folds;
+"average" averages the path. The paper's column is its Table 2. The kernel machines behind the bag
+features stand beside.
 
 {binary}
 ## Corel
