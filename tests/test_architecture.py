@@ -17,7 +17,16 @@ ROOT = Path(bagwise.__file__).parent
 # From the ground up. A module imports its own layer and the ones above it in this list.
 LAYERS = [
     {"bags", "segments", "_docs", "_checks", "_factorize", "_forms"},
-    {"losses", "kernels", "bag_kernels", "graphs", "assumptions", "softening", "_softening", "cardinality"},
+    {
+        "losses",
+        "kernels",
+        "bag_kernels",
+        "graphs",
+        "assumptions",
+        "softening",
+        "_softening",
+        "cardinality",
+    },
     {"designs", "problems", "oracles_graph", "oracles_markov"},
     {"solvers"},
     {"procedures"},

@@ -102,7 +102,7 @@ def run_cell(cell: Cell, data: BenchData) -> dict[str, Any]:
     dict
         The record: what was run, and "metrics" or "error".
     """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     try:
         with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as heard:

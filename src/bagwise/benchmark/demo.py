@@ -119,7 +119,7 @@ def evaluate(
 
 
 def _seconds_to_fit(model: BagClassifier, task: DigitTask) -> float:
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     # Problems this small gain nothing from threads and lose a lot on a busy machine.
     with threadpool_limits(limits=1):

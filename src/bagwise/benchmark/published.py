@@ -49,7 +49,7 @@ class PublishedTable:
 @cache
 def published_tables() -> dict[str, PublishedTable]:
     """Return all tables of published numbers by name."""
-    import yaml  # type: ignore[import-untyped]
+    import yaml
 
     content = yaml.safe_load(Path(__file__).with_name("published.yaml").read_text())
     return {name: _table(name, entry) for name, entry in content.items()}

@@ -159,7 +159,7 @@ def _splits_of(spec: Spec, entry: DataEntry, shelf: _DataShelf, folder: Path) ->
 
 
 def _write_spec(spec: Spec, folder: Path) -> None:
-    import yaml  # type: ignore[import-untyped]
+    import yaml
 
     content = asdict(spec)
     for name in ("data", "models", "metrics"):

@@ -189,7 +189,7 @@ def load_spec(benchmark: str | Path) -> Spec:
 
 
 def _yaml(path: Path) -> Any:
-    import yaml  # type: ignore[import-untyped]
+    import yaml
 
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
