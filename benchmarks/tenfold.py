@@ -90,7 +90,8 @@ def main() -> None:
     print(text)
     if args.out:
         command = f"python benchmarks/tenfold.py --repeats {args.repeats} --out {args.out}"
-        body = f"# Ten-fold errors of the core\n\n`{command}`\n\nProtocol:{__doc__.split('Protocol:')[1]}"
+        protocol = "Protocol:" + __doc__.split("Protocol:")[1]
+        body = f"# Ten-fold errors of the core\n\n`{command}`\n\n{protocol}"
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(f"{body}\n{text}\n")
 
