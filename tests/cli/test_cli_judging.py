@@ -151,7 +151,7 @@ def test_nothing_to_compare_is_an_error(tmp_path):
 
 def test_compare_runs_every_candidate(dataset, tmp_path):
     bags, y = dataset("musk1")
-    small = np.argsort(bags.sizes, kind="stable")[:40]
+    small = np.argsort(bags.sizes, kind="stable")[:24]
     write(tmp_path / "small.bags", bags[small], y[small])
     printed = done("compare", tmp_path / "small.bags", "--folds", 2, "--json", *ONE).stdout
     record = json.loads(printed)

@@ -1,0 +1,35 @@
+"""The page about the command line runs as it stands."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from bagwise.cli import app
+
+PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+
+
+def test_every_command_of_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
+    exec(code, {})
+    commands = re.findall(r"^\$ bagwise (.*)$", PAGE, re.M)
+    assert len(commands) == 10
+    for command in commands:
+        words = shlex.split(command)
+        words += ["--jobs", "1"] if words[0] in ("compare", "cv") else []
+        result = CliRunner().invoke(app, words, env={"COLUMNS": "120"})
+        assert result.exit_code == 0, f"{command}\n{result.output}"
+    assert json.loads(result.stdout)["n_bags"] == 60
+    written = {path.name for path in tmp_path.iterdir()}
+    assert {"slides.bagwise", "predictions.csv", "instances.csv", "cells.arff"} <= written
+
+
+def test_the_page_names_every_command():
+    for info in app.registered_commands:
+        assert f"bagwise {info.callback.__name__}" in PAGE
