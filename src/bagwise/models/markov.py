@@ -417,8 +417,8 @@ class MarkovNetworkClassifier(BagClassifier):
 
     def _infer_weights(self, bags: Bags, used: Array, truth: Array) -> None:
         train = bags[used]
-        sides = np.where(truth, 1.0, np.nan).T[:, None, :] * np.array([[0.0], [1.0]])
-        labels = self._labelings(train, np.nan_to_num(sides))  # negative bags hold none
+        sides = np.stack([np.zeros(truth.T.shape), truth.T], axis=1)  # negative bags hold none
+        labels = self._labelings(train, sides)
         weights = np.zeros((len(labels), bags.n_instances))
         weights[:, expand(np.isin(np.arange(len(bags)), used), bags.offsets)] = labels >= 0.5
         self.instance_weights_ = weights if len(weights) > 1 else weights[0]

@@ -12,7 +12,6 @@ backward pass; the line search is free of passes, because scores on a line are k
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -140,10 +139,10 @@ class _Run:
     def between(self, start: Place, w: Array, z: Array, step: float) -> Place:
         return self.place(start.w + step * (w - start.w), start.z + step * (z - start.z))
 
-    def search(self, w: Array, z: Array) -> tuple[Place, float]:
-        """Return the best of a few points from the best point towards w, and its step."""
-        tried = [(self.between(self.best, w, z, step), step) for step in _STEPS]
-        return min(tried, key=lambda pair: pair[0].objective)
+    def search(self, w: Array, z: Array) -> Place:
+        """Return the best of a few points on the way from the best point to w."""
+        tried = (self.between(self.best, w, z, step) for step in _STEPS)
+        return min(tried, key=lambda place: place.objective)
 
     def plane(self, place: Place) -> tuple[Array, float]:
         slope = self.oracle.backward(place.r)
@@ -179,7 +178,6 @@ def bmrm(
     *,
     tol: float = 1e-2,
     max_iter: int = 200,
-    good_enough: Callable[[float, float], bool] | None = None,
 ) -> Solution:
     """Minimise lambda/2 |w|^2 + R(w) for convex R >= 0.
 
@@ -195,8 +193,6 @@ def bmrm(
         Stop at gap <= tol * objective.
     max_iter : int, default=200
         Most iterations.
-    good_enough : callable, default=None
-        ``good_enough(objective, lower)`` may stop earlier.
 
     Returns
     -------
@@ -211,15 +207,13 @@ def bmrm(
         lower = max(lower, value)
         # 2) The best point on the way there.
         z = oracle.forward(w)
-        better, _ = run.search(w, z)
+        better = run.search(w, z)
         if better.objective < run.best.objective:
             run.best = better
         # 3) Cut a little beyond it.
         run.bundle.add(*run.plane(run.between(run.best, w, z, _BEYOND)))
         run.record(lower, len(run.bundle.heights))
         converged = run.best.objective - lower <= tol * run.best.objective
-        if good_enough is not None and good_enough(run.best.objective, lower):
-            break
     return run.solution(run.best.objective - lower, converged)
 
 
@@ -256,7 +250,7 @@ def nrbm(
     while not converged and len(run.history) < max_iter:
         # 1) The minimiser of the model, and the best point on the way there.
         w, value = run.bundle.solve()
-        place, _ = run.search(w, oracle.forward(w))
+        place = run.search(w, oracle.forward(w))
         slope, height = run.plane(place)
         if place.objective < run.best.objective:
             # 2) Descent: older planes give way to the new best point.
