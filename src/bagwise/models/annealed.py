@@ -50,6 +50,7 @@ _FLOOR = 1e-6  # coldest temperature, in units of C
 _HINGE_FLOOR = 1e-3  # libsvm's scores carry five digits: below it, noise would choose the labels
 _SLACK = 1e-4  # relative decrease at which a problem on the way is solved
 _DECIDED = 1e-6
+_UNDERFLOW = 1e-12  # probabilities that would only be numbers out of range to the last solver
 _NOTHING = 1e-3  # spread of the scores below which a machine says nothing
 _NO_WITNESS = 1e-3  # weight below which an instance is no witness in the final refit
 
@@ -148,7 +149,8 @@ class _AnnealedSVC(RowsClassifier):
             self.newton_steps,
             self._watch,
         )
-        p = task.spread(self._final(softening, run.assignment, task.positive_offsets))
+        p = _rounded(run.assignment, _UNDERFLOW)
+        p = task.spread(self._final(softening, p, task.positive_offsets))
         solution = refit(task, softening, p, run)
         self._warn_of_nothing(task, solution)
         return BinaryFit(solution, p, run.history, run.settled)
@@ -195,8 +197,8 @@ def anneal_task(
 def _fit(
     task: Task, softening: Softening, newton_steps: int | None, p: Array, last: Point | None
 ) -> tuple[Point, int]:
-    # All but decided labels count as decided: their rows then drop out of the linear algebra.
-    p = np.where(p < _DECIDED, 0.0, np.where(p > 1 - _DECIDED, 1.0, p))
+    # Their rows then drop out of the linear algebra.
+    p = _rounded(p, _DECIDED)
     problem = task.problem(task.spread(p), softening.rest_is_negative)
     if isinstance(task.loss, Hinge):
         return solve(problem).point, 1
@@ -206,6 +208,11 @@ def _fit(
     limit = 100 if newton_steps is None or last is None else newton_steps
     point, _ = descend(problem, start, 1e-8, limit, history, slack=_SLACK)
     return point, len(history)
+
+
+def _rounded(p: Array, least: float) -> Array:
+    """Count what is all but decided as decided."""
+    return np.where(p < least, 0.0, np.where(p > 1 - least, 1.0, p))
 
 
 def _soften(
