@@ -144,7 +144,7 @@ def _grouped(protocol: Protocol, y: Array, groups: Array | None) -> Iterator[Spl
 
 
 def _check_members(y: Array, unit: Array, folds: int, what: str) -> None:
-    for label in np.unique(y):
+    for label in np.unique(y).tolist():
         members = len(np.unique(unit[y == label]))
         if members < folds:
             raise FoldsError(

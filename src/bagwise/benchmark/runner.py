@@ -226,7 +226,7 @@ def _client(address: str, jobs: int) -> Iterator[Any]:
     from joblib import effective_n_jobs
 
     if address != "local":
-        with Client(address, timeout="30s") as client:
+        with Client(address, timeout="10s") as client:
             yield client
         return
     size = {"n_workers": effective_n_jobs(jobs), "threads_per_worker": 1}

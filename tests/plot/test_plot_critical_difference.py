@@ -1,0 +1,47 @@
+"""The critical-difference diagram: every method once at its rank, bars where they belong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise.plot import critical_difference
+from bagwise.plot.critical_difference import _BAR, _runs
+
+
+def test_every_method_is_named_once_at_its_rank():
+    figure = critical_difference(["b", "a", "c"], [2.5, 1.0, 2.5], 1.0, title="ranks")
+    axes = figure.axes[0]
+    texts = [text.get_text() for text in axes.texts]
+    assert [text for text in texts if "a" in text.split()] == ["a  1.00"]
+    assert sum("2.50" in text for text in texts) == 2
+    assert "critical difference 1.00" in texts
+    marks = sorted(line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o")
+    assert marks == [1.0, 2.5, 2.5]
+    assert axes.get_title() == "ranks"
+
+
+def test_bars_join_what_is_not_told_apart():
+    figure = critical_difference(list("abcd"), [1.0, 1.8, 2.9, 4.0], 1.2)
+    bars = [line for line in figure.axes[0].lines if line.get_color() == _BAR]
+    spans = sorted(tuple(np.round(line.get_xdata(), 2)) for line in bars)
+    ruler = (1.0, 2.2)
+    assert spans == sorted([ruler, (0.96, 1.84), (1.76, 2.94), (2.86, 4.04)])
+
+
+@pytest.mark.parametrize(
+    ("ranks", "critical", "runs"),
+    [
+        ([1.0, 2.0, 3.0], 0.5, []),
+        ([1.0, 2.0, 3.0], 1.0, [(0, 1), (1, 2)]),
+        ([1.0, 2.0, 3.0], 2.0, [(0, 2)]),
+        ([1.0, 1.1, 1.2, 3.0], 1.9, [(0, 2), (1, 3)]),
+    ],
+)
+def test_runs_are_the_longest(ranks, critical, runs):
+    assert _runs(np.array(ranks), critical) == runs
+
+
+def test_names_and_ranks_must_match():
+    with pytest.raises(ValueError, match="2 names and 3 ranks"):
+        critical_difference(["a", "b"], [1.0, 2.0, 3.0], 1.0)
