@@ -351,6 +351,29 @@ def test_a_model_without_instance_scores_predicts_bags_only(folder):
         refused(1, "compares whole bags", name, folder / "stk.bagwise", folder / "new.csv", *more)
 
 
+def test_other_formats_predict_the_same(folder, tmp_path):
+    bags, y = read(folder / "test.csv", bag="slide", label="diagnosis", features=["f0", "f1"])
+    bags = bags.replace(X=bags.X * [1.0, 0.0])  # svmlight does not write the last feature
+    expected = bagwise.load(folder / "model.bagwise").decision_function(bags).tolist()
+    for name in ("t.bags", "t.svm", "t.arff", "t.mat", "t.parquet"):
+        plain = bags.replace(feature_names=None) if name == "t.svm" else bags
+        write(tmp_path / name, plain, y)
+        bag = ["--bag", "bag"] if name == "t.parquet" else []
+        printed = done("predict", folder / "model.bagwise", tmp_path / name, *bag, "--json").stdout
+        found = [record["score"] for record in json.loads(printed)]
+        assert found == pytest.approx(expected, rel=1e-12), name
+
+
+def test_columns_by_number_need_no_header(folder, tmp_path):
+    model = tmp_path / "m.bagwise"
+    lines = ["0.5,x,a", "0.1,x,a", "3.0,y,b", "0.2,z,a", "3.5,w,b"]
+    (tmp_path / "bare.csv").write_text("\n".join(lines))
+    base = ["fit", tmp_path / "bare.csv", "--bag", "1", "--label", "2", "-o", model]
+    done(*base, "-m", "MI-SVM", "-p", "kernel=linear")
+    records = json.loads(done("evaluate", model, tmp_path / "bare.csv", "--json").stdout)
+    assert records["n_bags"] == 4
+
+
 @pytest.mark.parametrize("command", ["predict", "evaluate", "explain"])
 def test_a_damaged_model_is_refused(folder, tmp_path, command):
     whole = (folder / "model.bagwise").read_bytes()

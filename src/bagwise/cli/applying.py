@@ -53,16 +53,18 @@ class Applied:
             for role in columns:
                 columns[role] = columns[role] or self._noted(data, format, notes.get(role))
             columns["features"] = names
+        if format == "svmlight":  # the last features may be zero everywhere
+            columns["n_features"] = str(self.description["n_features"])
         return read_bags(data, format, regroup, **columns)
 
     @staticmethod
     def _noted(data: Path, format: str, column: str | None) -> str | None:
         """Return a column's name in the fit, where this file has it too."""
-        from bagwise.io.tables import sniff
+        from bagwise.io._tabletext import sniff
 
-        if column is None or format != "csv" or column in sniff(data, None, None).names:
+        if column is None or format != "csv" or column.isdecimal():
             return column
-        return None
+        return column if column in sniff(data, None, None).names else None
 
     @property
     def sign(self) -> int:
@@ -199,7 +201,8 @@ def evaluate(
         for true in applied.classes
     }  # fmt: skip
     if as_json:
-        return show_json({"n_bags": len(y), **report, "confusion": confusion})
+        known = {name: value if np.isfinite(value) else None for name, value in report.items()}
+        return show_json({"n_bags": len(y), **known, "confusion": confusion})
     table = Table(title=f"{len(y)} bags", title_justify="left")
     table.add_column("metric")
     table.add_column("value", justify="right")

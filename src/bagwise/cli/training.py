@@ -143,9 +143,7 @@ def _report(out: Path, bags: Any, choices: Any, as_json: bool) -> None:
     if as_json:
         counts = {"n_bags": len(bags), "n_instances": bags.n_instances}
         return show_json({"file": str(out), **described, **counts, "cross_validation": tried})
-    table = Table(
-        show_header=False, title=escape(" ".join(described["model"].split())), title_justify="left"
-    )
+    table = Table(show_header=False, title=escape(described["model"]), title_justify="left")
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     certificate = described["certificate"]

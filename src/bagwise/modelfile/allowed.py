@@ -21,7 +21,7 @@ from bagwise.models.markov import Network
 from bagwise.models.markov_inputs import NetworkInputs
 from bagwise.procedures.descend import Descent
 
-__all__ = ["allowed_class", "name_of_class"]
+__all__ = ["allowed_class", "holds_sklearn", "is_estimator", "name_of_class"]
 
 # What estimators keep that is neither an array nor an estimator.
 _PARTS: tuple[type, ...] = (
@@ -51,8 +51,14 @@ _SKLEARN = {
         "RobustScaler",
         "StandardScaler",
     ),
+    "sklearn.tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
 }
 _MODULES = {name: module for module, names in _SKLEARN.items() for name in names}
+
+
+def holds_sklearn(state: str) -> bool:
+    """Tell whether the text of a state names classes of scikit-learn."""
+    return any(f'"$object": "{name}"' in state for name in _MODULES)
 
 
 @cache

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise.base import BagClassifier
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
+from bagwise.modelfile.allowed import holds_sklearn
 from bagwise.modelfile.tree import UnsavableError, decode, encode
 
 __all__ = ["describe", "load", "save"]
@@ -114,7 +115,8 @@ def load(path: str | Path) -> Any:
         raise CorruptFileError(path, f"{_STATE} {error}.") from error
     if not isinstance(model, BagClassifier | Pipeline):
         raise CorruptFileError(path, f"{_STATE} holds a {type(model).__name__}, not a model.")
-    _compare_versions(model, description)
+    if holds_sklearn(members[_STATE].decode()):
+        _compare_versions(description)
     return model
 
 
@@ -173,7 +175,7 @@ def _description(model: Any, classifier: BagClassifier) -> dict[str, Any]:
         "bagwise": version("bagwise"),
         "scikit-learn": sklearn.__version__,
         "class": type(classifier).__name__,
-        "model": repr(model),
+        "model": " ".join(repr(model).split()),
         "parameters": {k: _plain(v) for k, v in classifier.get_params(deep=False).items()},
         "classes": classes,
         "positive_class": _plain(positive) if len(classes) == 2 else None,
@@ -293,9 +295,9 @@ def _array(path: Path, members: dict[str, bytes], name: str) -> Array:
         raise CorruptFileError(path, f"{name} is no array of numbers ({error}).") from error
 
 
-def _compare_versions(model: Any, description: dict[str, Any]) -> None:
+def _compare_versions(description: dict[str, Any]) -> None:
     written = description.get("scikit-learn")
-    if isinstance(model, Pipeline) and written != sklearn.__version__:
+    if written != sklearn.__version__:
         warnings.warn(
             InconsistentVersionWarning(
                 estimator_name=description["model"],

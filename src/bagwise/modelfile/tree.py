@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bagwise.graphs import Graph
 from bagwise.modelfile.allowed import allowed_class, is_estimator, name_of_class
+from bagwise.modelfile.trees import build_tree, is_tree, tree_parts
 
 __all__ = ["UnsavableError", "decode", "encode"]
 
@@ -101,6 +102,8 @@ def _encode_object(value: Any, place: str, keep: Callable[[Array], str]) -> Any:
         ends = value.ids[value.source], value.ids[value.target]
         edges = [encode(part, place, keep) for part in (*ends, value.weight)]
         return {"$graph": edges, "directed": value.directed}
+    if is_tree(value):
+        return {"$tree": encode(tree_parts(value), place, keep)}
     name = name_of_class(type(value))
     if name is None:
         raise _refused(value, place)
@@ -196,6 +199,10 @@ def _decode_graph(value: dict[str, Any], arrays: Callable[[str], Array]) -> Grap
     return Graph(source, target, weight, directed=value["directed"])
 
 
+def _decode_tree(value: dict[str, Any], arrays: Callable[[str], Array]) -> Any:
+    return build_tree(decode(value["$tree"], arrays))
+
+
 def _decode_object(value: dict[str, Any], arrays: Callable[[str], Array]) -> Any:
     kind = allowed_class(value["$object"])
     if kind is None:
@@ -229,5 +236,6 @@ _DECODERS: dict[str, Callable[[dict[str, Any], Callable[[str], Array]], Any]] = 
     "$objects": _decode_objects,
     "$scalar": _decode_scalar,
     "$sparse": _decode_sparse,
+    "$tree": _decode_tree,
     "$tuple": _decode_tuple,
 }
