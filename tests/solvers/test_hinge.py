@@ -144,6 +144,17 @@ def test_low_precision_agrees():
         assert solution.objective == pytest.approx(exact.objective, rel=1e-4)
 
 
+def test_wide_sparse_rows_with_long_indices():
+    X, y = data(10, 20, 50)
+    rows = sp.csr_array(X)
+    long = rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    solution = solve(problem(sp.csr_array(long, shape=X.shape), y))
+    assert solution.objective == pytest.approx(solve(problem(X, y)).objective, rel=1e-4)
+    design = matrix_design(rows).aggregate(sp.csr_array(np.eye(20)))
+    combined = solve(Problem(design, 1.0 * y, 1.0 * ~y, Hinge()))
+    assert combined.objective == pytest.approx(solution.objective, rel=1e-4)
+
+
 def test_a_library_that_stops_early_is_not_called_converged(monkeypatch):
     monkeypatch.setattr(hinge, "_LARGEST_SYSTEM", 0)  # nor helped out
     X, y = data(9)

@@ -255,6 +255,15 @@ def test_badly_scaled_features_are_solved_in_stages():
         assert solution.gap > 1e-11 * solution.objective
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_outliers_that_leave_take_their_rounding_errors_with_them(seed):
+    X, y = data(seed, 400, 8)
+    X[np.random.default_rng(seed).choice(400, 8, replace=False)] *= 1e7
+    solution = newton(problem(X, y))
+    assert solution.gap <= 1e-4 * solution.objective
+    assert solution.converged == (solution.gap <= 1e-11 * solution.objective)
+
+
 def test_numbers_out_of_range_are_an_error_or_not_called_converged():
     X, y = data(12)
     far = newton(problem((1e18 * X).astype(np.float32), y))

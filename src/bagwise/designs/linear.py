@@ -16,6 +16,7 @@ Array = NDArray[Any]
 
 _LARGEST_SYSTEM = 2500
 _UPDATES_BEFORE_REFRESH = 30
+_DIGITS_KEPT = 1e-4
 
 
 class LinearDesign(Design):
@@ -24,7 +25,7 @@ class LinearDesign(Design):
     def __init__(self, n_rows: int, n_coef: int) -> None:
         self.n_rows, self.n_coef = n_rows, n_coef
         self.exact = min(n_rows, n_coef) <= _LARGEST_SYSTEM
-        self._hessian: tuple[Array, Array, int] | None = None
+        self._hessian: tuple[Array, Array, Array, int] | None = None
 
     @abstractmethod
     def weighted_gram(self, weights: Array) -> Array:
@@ -95,15 +96,18 @@ class LinearDesign(Design):
     def _updated_hessian(self, curvature: Array) -> Array:
         """Return X'SX, correcting the last one where few curvatures changed."""
         if self._hessian is not None:
-            last, hessian, age = self._hessian
+            last, hessian, peak, age = self._hessian
             change = curvature - last
             few = 3 * np.count_nonzero(change) < np.count_nonzero(curvature)
             if few and age < _UPDATES_BEFORE_REFRESH:
                 hessian = hessian + self.weighted_gram(change)
-                self._hessian = (curvature, hessian, age + 1)
-                return hessian
+                peak = np.maximum(peak, np.diag(hessian))
+                # Once large rows have left, only their rounding errors would remain.
+                if np.all(np.diag(hessian) >= _DIGITS_KEPT * peak):
+                    self._hessian = (curvature, hessian, peak, age + 1)
+                    return hessian
         hessian = self.weighted_gram(curvature)
-        self._hessian = (curvature, hessian, 0)
+        self._hessian = (curvature, hessian, np.diag(hessian), 0)
         return hessian
 
     def aggregate(self, weights: Any) -> Design:

@@ -107,9 +107,17 @@ def _decomposed(problem: Problem, sides: Sides, tol: float, max_iter: int) -> So
 
 def _libsvm(kernel: str, X: Any, sides: Sides, tol: float, max_iter: int) -> tuple[Array, int]:
     svc = SVC(kernel=kernel, C=1.0, tol=tol, max_iter=max_iter, cache_size=500)
-    svc.fit(X, sides.labels, sample_weight=sides.weights)
+    svc.fit(_narrow(X), sides.labels, sample_weight=sides.weights)
     alpha = np.zeros(len(sides.labels))
     # The signs are known from the labels; a sparse matrix comes back for sparse rows.
     dual = svc.dual_coef_.toarray() if sp.issparse(svc.dual_coef_) else svc.dual_coef_
     alpha[svc.support_] = np.abs(dual).ravel()
     return alpha, int(np.max(svc.n_iter_))
+
+
+def _narrow(X: Any) -> Any:
+    """Return sparse rows with 32-bit indices, all that scikit-learn's libsvm takes."""
+    if not sp.issparse(X) or X.indices.dtype == np.int32:
+        return X
+    parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sp.csr_array(parts, shape=X.shape)

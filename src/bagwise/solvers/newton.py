@@ -32,6 +32,7 @@ _FAIR_SHARE = 1e-3
 _PATIENCE = 30  # Newton steps before the weights are raised in stages
 _MANY_ROWS = 3000
 _THINNING = 5
+_FAR_OFF = 1e-3  # gap, relative to the objective, at which a stall is no end
 _STAGES = 10.0 ** np.arange(-8, 0)
 
 
@@ -62,10 +63,11 @@ def newton(
     point = cold_start(problem) if start is None else start
     point, settled = descend(problem, point, tol, min(_PATIENCE, max_iter), history)
     solution = _certified(problem, point, settled)
-    if not settled and not solution.converged and len(history) < max_iter:
+    stuck = not settled or solution.gap > _FAR_OFF * solution.objective
+    if stuck and not solution.converged and len(history) < max_iter:
         staged, settled = _in_stages(problem, tol, max_iter, history)
         again = _certified(problem, staged, settled)
-        solution = again if settled or again.objective < solution.objective else solution
+        solution = again if again.gap < solution.gap else solution
     return replace(solution, n_iter=len(history), history=history)
 
 
@@ -75,7 +77,8 @@ def _certified(problem: Problem, point: Point, settled: bool) -> Solution:
     solution = certify(problem, point, up, down, n_iter=0, converged=settled)
     rounding = problem.design.rounding
     worst = problem.risk(np.zeros_like(solution.scores))
-    proven = solution.gap <= 1e3 * rounding * (solution.objective + rounding * worst)
+    digits = min(1e3 * rounding, 1e-4)
+    proven = solution.gap <= digits * (solution.objective + rounding * worst)
     return replace(solution, converged=proven or (settled and not problem.design.exact))
 
 
