@@ -9,7 +9,7 @@ fixed assignment, convex machine, the highest scores become the new assignment. 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -32,6 +32,7 @@ from bagwise.solvers.bordered import BorderedSystem
 from bagwise.solvers.column_newton import column_newton
 from bagwise.solvers.mirror_prox import mirror_prox
 from bagwise.solvers.saddle import Saddle, SaddlePoint
+from bagwise.tags import BagTags
 
 __all__ = ["AssignedClassifier"]
 
@@ -117,6 +118,11 @@ class AssignedClassifier(RowsClassifier):
 
     def _assumption(self) -> Any:
         return AtLeastOne() if self.k == 1 else TopMean(self.k)
+
+    def __bag_tags__(self) -> BagTags:
+        """Say what this estimator can do; pools that grew in another order agree up to ``tol``."""
+        tolerance = float(np.sqrt(self.tol)) if self.relax else 0.0
+        return replace(super().__bag_tags__(), tolerance=max(tolerance, 1e-6))
 
     def _fit_binary(self, task: Task) -> AssignedFit:
         rows = KeyRows(task, self.negatives, self.k)

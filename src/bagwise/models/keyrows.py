@@ -116,7 +116,10 @@ class KeyRows:
         design = self.task.design
         if isinstance(design, Gram):
             gram: Any = design if self.units is None else design.aggregate(self.units)
-            return np.asarray(gram.K, dtype=np.float64)
+            if gram.K.dtype == np.float64:
+                return gram.K
+            K = gram.K.astype(np.float64)
+            return (K + K.T) / 2  # lower precision is symmetric to its own digits only
         return _products(design, self.units)
 
     def saddle(self, weight: Array, loss: MarginBand) -> Saddle:

@@ -147,7 +147,7 @@ def grow(
         best, gap = _search(saddle, choices, kernel, point, few)
         full = len(pool) >= max_columns
         searched = len(few)
-        if full or gap <= tol * point.upper:
+        if full or _nothing_new(best, pool, gap <= tol * point.upper):
             many = choices.random(random_state, RANDOM_STARTS)
             other, other_gap = _search(saddle, choices, kernel, point, many)
             best, gap = (other, other_gap) if other_gap > gap else (best, gap)
@@ -155,11 +155,16 @@ def grow(
         history.append(_record(saddle, point, gap, searched, perf_counter() - began))
         if callback is not None:
             callback(history[-1])
-        converged = gap <= tol * point.upper
+        converged = _nothing_new(best, pool, gap <= tol * point.upper)
         if full or converged:
             return Growth(saddle, point, gap, history, converged)
         pool.append(best)
         saddle = saddle.with_column(choices.weights(best))
+
+
+def _nothing_new(best: Array, pool: list[Array], closed: bool) -> bool:
+    """Tell whether the gap is closed, or the worst violator known: then it is the master's gap."""
+    return closed or any(np.array_equal(best, known) for known in pool)
 
 
 def _starts(
