@@ -40,8 +40,8 @@ def throughput(n: int) -> None:
         for name, potential in POTENTIALS.items():
             inference = CountInference(potential, offsets)
             weights = np.zeros((1, potential.n_weights))
-            inference.best(scores, weights)  # compiles
-            seconds = cpu_seconds(inference.best, scores, weights, repeats=20)
+            out = inference.best(scores, weights)  # compiles
+            seconds = cpu_seconds(inference.best, scores, weights, out, repeats=20)
             ratio = reference / seconds
             print(f"| {size} | {name} | {n / seconds / 1e6:.0f} | {ratio:.0f} |", flush=True)
 

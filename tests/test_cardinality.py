@@ -144,6 +144,19 @@ def test_bins_are_those_of_the_paper(n_bins):
             assert (k - 1) * size <= count * n_bins < k * size
 
 
+@pytest.mark.parametrize("potential", POTENTIALS, ids=str)
+def test_an_earlier_answer_is_overwritten(potential):
+    rng, offsets = np.random.default_rng(0), np.array([0, 5, 60])
+    weights = rng.normal(size=(2, potential.n_weights))
+    inference = CountInference(potential, offsets)
+    old = inference.best(rng.normal(size=(2, 60)), weights)
+    scores = rng.normal(size=(2, 60))
+    again, fresh = inference.best(scores, weights, out=old), inference.best(scores, weights)
+    assert again is old
+    for name in ("value", "count", "cut", "quota"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name))
+
+
 def test_scores_are_left_alone():
     scores = np.random.default_rng(0).normal(size=(1, 60))
     before = scores.copy()

@@ -120,6 +120,7 @@ class MarkovRisk:
         self.widths = (instances.n_coef, inference.potential.n_weights, bag_features.shape[1])
         self.n_coef = self.n_models * sum(self.widths)
         self._bag_numbers = np.arange(len(codes))
+        self._work: BestLabelings | None = None
 
     def under(self, potential: CountPotential) -> MarkovRisk:
         """Return the same data's risk under another count potential."""
@@ -157,9 +158,13 @@ class MarkovRisk:
     # The risk ------------------------------------------------------------------------------------
 
     def labelings(self, z: Array) -> tuple[BestLabelings, Array]:
-        """Return the best labelings and T, shape (n_classes, n_bags)."""
+        """Return the best labelings and T, shape (n_classes, n_bags).
+
+        The labelings are overwritten by the next call.
+        """
         part = self.parts(z)
-        best = self.inference.best(part.instances, part.potential)
+        best = self.inference.best(part.instances, part.potential, out=self._work)
+        self._work = best
         negative, positive = best.value[:, 0], best.value[:, 1] + part.bags
         if self.n_models == 1:
             return best, np.stack([negative[0], positive[0]])

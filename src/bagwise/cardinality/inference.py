@@ -87,7 +87,9 @@ class CountInference:
                 found[side, bins[side, possible[side]]] = True
         return found[:, :-1]
 
-    def best(self, scores: Array, weights: Array) -> BestLabelings:
+    def best(
+        self, scores: Array, weights: Array, out: BestLabelings | None = None
+    ) -> BestLabelings:
         """Return the best labelings.
 
         Parameters
@@ -96,6 +98,9 @@ class CountInference:
             What an instance adds when it is positive.
         weights : ndarray of shape (n_models, n_weights)
             The learned weights of the potential.
+        out : BestLabelings, default=None
+            An earlier answer of as many models, to be overwritten: on many small bags fresh memory
+            costs more than the inference.
 
         Returns
         -------
@@ -104,8 +109,8 @@ class CountInference:
         """
         from bagwise.cardinality import kernels
 
-        shape = (len(scores), 2, self.n_bags)
-        found = (np.empty(shape), np.empty(shape, np.int64), np.empty(shape), np.empty(shape, int))
+        out = self._empty(len(scores)) if out is None else out
+        found = (out.value, out.count, out.cut, out.quota)
         if self.at_least_one:
             kernels.at_least_one(scores, self.offsets, weights, *found)
         elif self.closed_form:
@@ -115,7 +120,11 @@ class CountInference:
             rising = self._large_bags_sorted(scores, kernels.INSERTION)
             tables = (self.start, self.table, self.bins)
             kernels.by_table(rising, self.offsets, *tables, weights, *found)
-        return BestLabelings(*found)
+        return out
+
+    def _empty(self, n_models: int) -> BestLabelings:
+        kinds = (np.float64, np.int32, np.float64, np.int32)
+        return BestLabelings(*(np.empty((n_models, 2, self.n_bags), kind) for kind in kinds))
 
     def _large_bags_sorted(self, scores: Array, small: int) -> Array:
         rising = scores.copy()
