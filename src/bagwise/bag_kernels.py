@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,9 @@ def set_norms(kernel: Kernel, bags: Bags, weights: Array) -> Array:
     """Return the square root of the set kernel of every bag with itself."""
     squares = np.empty(len(bags))
     for i, (start, stop) in enumerate(zip(bags.offsets[:-1], bags.offsets[1:], strict=True)):
-        bag, w = bags[i : i + 1], weights[start:stop]
-        squares[i] = set_kernel(kernel, bag, w, bag, w)[0, 0]
+        X, w = bags.X[start:stop], weights[start:stop]
+        pairs = product(_blocks(len(w)), _blocks(len(w)))
+        squares[i] = sum(w[a] @ kernel(X[a], X[b]) @ w[b] for a, b in pairs)
     return np.sqrt(squares)
 
 
