@@ -232,7 +232,10 @@ class AnnealedProportionSVCCV(AnnealedProportionSVC):
         self._check_grid()
         row_weight = expand(weight, bags.offsets)
         design = self._design(bags, row_weight)
-        splits = folds(bags, codes, self.cv, 0 if self.random_state is None else self.random_state)
+        used = np.flatnonzero(weight > 0)  # a bag without weight is in no fold
+        seed = 0 if self.random_state is None else self.random_state
+        numbered = folds(bags, self.classes_[codes], self.cv, seed, weight > 0)
+        splits = [(used[train], used[test]) for train, test in numbered]
         self.cv_results_ = []
         for penalty in self.Cs:
             _prepare(design, self, penalty * row_weight)

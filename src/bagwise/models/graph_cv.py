@@ -180,7 +180,7 @@ class GraphSVCCV(GraphSVC):
     ) -> None:
         labelled = everyone[: len(codes)]
         seed = 0 if self.random_state is None else self.random_state
-        splits = folds(labelled, codes, self.cv, seed)
+        splits = folds(labelled, self.classes_[codes], self.cv, seed)
         grid = list(product(sorted(self.mus), sorted(self.Cs)))
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         scores = np.array(
