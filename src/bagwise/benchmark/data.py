@@ -71,7 +71,7 @@ def load_data(entry: DataEntry, protocol: Protocol, draw: int | None = None) -> 
     >>> from bagwise.benchmark.spec import DataEntry
     >>> entry = DataEntry("digits", "digits", {"n_bags": 10})
     >>> load_data(entry, Protocol()).bags
-    Bags(10 bags, 110 instances, 64 features, 5-15 instances a bag, float64)
+    Bags(10 bags, 85 instances, 64 features, 5-14 instances a bag, float64)
     """
     options = dict(entry.options)
     if draw is not None:

@@ -80,7 +80,7 @@ def rank_methods(
     >>> from bagwise.benchmark.ranks import rank_methods
     >>> ranking = rank_methods(["a", "b", "c"], [[3, 2, 1], [5, 4, 3], [9, 8, 7]])
     >>> ranking.ranks, round(ranking.statistic, 6), round(ranking.critical_difference, 3)
-    ((1.0, 2.0, 3.0), 6.0, 1.913)
+    ((1.0, 2.0, 3.0), 6.0, 1.914)
     """
     table = np.asarray(values, dtype=float)
     if table.ndim != 2 or table.shape[1] != len(names):

@@ -170,19 +170,10 @@ def _write_spec(spec: Spec, folder: Path) -> None:
 
 
 def _versions() -> dict[str, str]:
-    import numpy
-    import scipy
-    import sklearn
+    from importlib.metadata import version
 
-    import bagwise
-
-    return {
-        "bagwise": bagwise.__version__,
-        "python": platform.python_version(),
-        "numpy": numpy.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
+    packages = ("bagwise", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
 
 
 def _executed(cells: list[Cell], data_of: Shelf, jobs: int, dask: str | None) -> Records:
