@@ -12,22 +12,29 @@ from typing import Any
 
 from bagwise.base import BagClassifier
 from bagwise.models import (
+    DDSVM,
     EMDD,
     MICA,
     MILES,
+    MISSVM,
     ODM,
     AnnealedLabelSVC,
     AnnealedProportionSVC,
     AnnealedWitnessSVC,
+    BagEnsemble,
     BagKernelSVC,
+    CitationKNN,
     DiverseDensity,
+    GraphSVC,
     InstanceSVC,
     KeyInstanceSVC,
     LabelSVC,
     MarkovNetworkClassifier,
     MeanSVC,
+    MILBoost,
     OptimalMarginSVC,
     SemiProximalSVC,
+    SparseMIL,
     WitnessSVC,
 )
 
@@ -52,6 +59,37 @@ class Paper:
         return f'{self.authors}, "{self.title}", {self.venue} {self.year}'
 
 
+BREIMAN_1996 = Paper("Breiman", 1996, "Bagging predictors", "Machine Learning")
+WANG_2000 = Paper(
+    "Wang & Zucker",
+    2000,
+    "Solving the multiple-instance problem: a lazy learning approach",
+    "ICML",
+)
+CHEN_2004 = Paper(
+    "Chen & Wang",
+    2004,
+    "Image categorization by learning and reasoning with regions",
+    "Journal of Machine Learning Research",
+)
+VIOLA_2005 = Paper(
+    "Viola, Platt & Zhang", 2005, "Multiple instance boosting for object detection", "NIPS"
+)
+BUNESCU_2007 = Paper(
+    "Bunescu & Mooney", 2007, "Multiple instance learning for sparse positive bags", "ICML"
+)
+ZHOU_2007 = Paper(
+    "Zhou & Xu",
+    2007,
+    "On the relation between multi-instance learning and semi-supervised learning",
+    "ICML",
+)
+ZHANG_2011 = Paper(
+    "Zhang, Liu, Si, Zhang & Lawrence",
+    2011,
+    "Multiple instance learning on structured data",
+    "NIPS",
+)
 MARON_1998 = Paper(
     "Maron & Lozano-Perez",
     1998,
@@ -259,6 +297,27 @@ METHODS = (
         "as MI-Kernel, for bags in which many instances look alike",
         {"kernel": "migraph"},
     ),
+    Method("MILSD", GraphSVC, ZHANG_2011, "bags or instances linked by a graph: give it one"),
+    Method("sMIL", SparseMIL, BUNESCU_2007, "few positives a positive bag", {"variant": "sparse"}),
+    Method(
+        "stMIL",
+        SparseMIL,
+        BUNESCU_2007,
+        "as sMIL, with instances kept away from the boundary",
+        {"variant": "transductive"},
+    ),
+    Method(
+        "sbMIL",
+        SparseMIL,
+        BUNESCU_2007,
+        "as sMIL, told what share of a positive bag is positive",
+        {"variant": "balanced"},
+    ),
+    Method("MissSVM", MISSVM, ZHOU_2007, "instances of positive bags as unlabelled data"),
+    Method("DD-SVM", DDSVM, CHEN_2004, "distances to diverse-density prototypes"),
+    Method("Citation kNN", CitationKNN, WANG_2000, "neighbours of whole bags, no training"),
+    Method("MILBoost", MILBoost, VIOLA_2005, "boosted trees against the noisy-or likelihood"),
+    Method("Bagging", BagEnsemble, BREIMAN_1996, "a bootstrap of bags over any bag estimator"),
 )
 
 
