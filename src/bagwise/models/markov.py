@@ -106,8 +106,8 @@ class MarkovNetworkClassifier(BagClassifier):
         Starting points, of which the lowest objective is kept: "whole" (a convex step from the
         labeling in which all instances are of their bag's class), "any" and "half" (the weights
         learned with the rule "at least one" and "at least half"), "means", "centroids", "random",
-        "zero". None is "whole", with "any" besides for all other rules, and with "means" for a
-        joint problem of many classes.
+        "zero". None is "whole" and "any" ("half" for MIMN itself), and "means" besides for a joint
+        problem of many classes.
     tol : float, default=0.01
         Relative tolerance of the bundle methods.
     %(bag_parameters)s
@@ -335,8 +335,8 @@ class MarkovNetworkClassifier(BagClassifier):
         return min(descents, key=lambda fit: fit.objective), records
 
     def _default_starts(self, risk: MarkovRisk) -> list[str]:
-        simpler = [] if risk.inference.at_least_one else ["any"]
-        return ["whole", *simpler, *(["means"] if risk.n_models > 1 else [])]
+        other_rule = "half" if risk.inference.at_least_one else "any"
+        return ["whole", other_rule, *(["means"] if risk.n_models > 1 else [])]
 
     def _report(self, record: Mapping[str, float]) -> None:
         if self.verbose:
