@@ -138,3 +138,15 @@ def test_block_descent_from_a_start_and_without_an_intercept():
     np.testing.assert_allclose(warm.coef, cold.coef, atol=1e-5)
     stopped = block_descent(design, loss, case.witnesses, max_passes=1)
     assert not stopped.converged
+
+
+def test_single_precision_ends_at_its_own():
+    case = draw(4, n_bags=60, d=8)
+    terms = case.terms(50.0, 5.0, 0, eps=1e-12)
+    args = case.offsets, terms, case.witnesses
+    single = cutting_plane(matrix_design(case.X.astype(np.float32)), *args, max_iter=500)
+    double = cutting_plane(matrix_design(case.X.astype(np.float32).astype(float)), *args)
+    assert single.converged
+    np.testing.assert_allclose(single.coef, double.coef, atol=1e-3)
+    loss, witnesses = terms[0], case.witnesses
+    assert block_descent(matrix_design(case.X.astype(np.float32)), loss, witnesses).converged

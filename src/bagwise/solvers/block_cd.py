@@ -70,6 +70,7 @@ def block_descent(
     Solution
         ``dual`` holds the signed weights on rows, w = Phi'dual.
     """
+    tol = max(tol, design.rounding)  # scores of single precision cannot prove a smaller gap
     blocks = _Blocks.of(loss, witnesses)
     rows = sp.csr_array(design.matrix(blocks.rows))
     if intercept:

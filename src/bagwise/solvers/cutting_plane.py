@@ -147,6 +147,8 @@ def cutting_plane(
         R_g - xi_g; negative values below -eps cannot occur.
     """
     weights = np.array([term.weight for term in terms])
+    # Scores of single precision cannot tell finer violations.
+    precisions = np.maximum([term.eps for term in terms], design.rounding)
     master = _Master(design, intercept, weights)
     for number, plane in cuts or ():
         master.add(number, plane, witnesses)
@@ -166,7 +168,7 @@ def cutting_plane(
             best = (objective, w, scores.rows, master.alpha, list(master.planes))
         # 3) A cut for every term that is violated.
         violation = risks - slacks
-        violated = violation > [term.eps for term in terms]
+        violated = violation > precisions
         for violator in np.flatnonzero(violated):
             master.add(int(violator), planes[violator], witnesses)
         settled = not violated.any()

@@ -1,0 +1,195 @@
+"""The cutting plane method of GraphSVC: cost of an iteration, and other solvers beside it.
+
+    python benchmarks/graph.py
+
+1. At 1e5 x 2e4 sparse instances in 1e4 bags with 1e5 edges: CPU time of an iteration in units of
+   one product with the rows, one transposed product and one pass over the edges, timed in one run.
+2. At 3e3 x 1e3 with 500 edges: the time to a relative gap of 1e-3 of the cutting planes, of L-BFGS
+   on the objective itself (stopped when it is as low), and of clarabel on the QP (2).
+3. Without edges: descent over blocks against cutting planes, to the same gap.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import clarabel
+import numpy as np
+import scipy.sparse as sp
+from rich.console import Console
+from rich.table import Table
+from scipy.optimize import minimize
+
+from bagwise.designs import matrix_design
+from bagwise.graphs import Edges
+from bagwise.oracles_graph import BagEdges, BagHinge, BagScores
+from bagwise.solvers.block_cd import block_descent
+from bagwise.solvers.cutting_plane import cutting_plane
+from timing import cpu_seconds, one_thread
+
+C, MU = 100.0, 10.0
+
+
+class Problem:
+    """Bags of ten sparse rows; a witness of a positive bag has one of ten telling words."""
+
+    def __init__(self, n_bags: int, d: int, n_edges: int, eps: float, words: int = 50) -> None:
+        rng = np.random.default_rng(0)
+        n = 10 * n_bags
+        indices = rng.integers(10, d, (n, words))
+        self.offsets = np.arange(0, n + 1, 10)
+        y = np.arange(n_bags) % 2
+        indices[self.offsets[:-1], 0] = np.where(y == 1, rng.integers(0, 10, n_bags), d - 1)
+        data = np.full(n * words, words**-0.5)
+        X = sp.csr_array((data, indices.ravel(), np.arange(0, n * words + 1, words)), (n, d))
+        X.sum_duplicates()
+        self.design = matrix_design(X)
+        labelled = rng.random(n_bags) < 0.5
+        share = labelled / labelled.sum()
+        source = rng.integers(0, n_bags, n_edges)
+        target = (source + 2 * rng.integers(1, n_bags // 2, n_edges)) % n_bags  # of one label
+        edges = Edges(source, target, np.ones(n_edges), n_bags, True)
+        scale = 1 / np.sqrt(edges.degrees("out"))
+        loss = BagHinge(C, eps, share, (y == 1) & labelled, self.offsets)
+        self.loss, self.edges = loss, BagEdges(MU, eps, edges, scale)
+        self.witnesses = self.offsets[:-1] + rng.integers(0, 10, n_bags)
+
+    def cutting_planes(self, **options: Any) -> Any:
+        """Solve by cutting planes."""
+        terms = [self.loss, self.edges]
+        return cutting_plane(self.design, self.offsets, terms, self.witnesses, **options)
+
+    def value(self, w: Any) -> tuple[float, Any]:
+        """Return the objective at (coef, intercept) and a subgradient."""
+        rows = self.design @ w[:-1] + w[-1]
+        scores = BagScores.of(rows, self.offsets, self.witnesses)
+        value, weights = 0.5 * float(w @ w), np.zeros(len(rows))
+        for term in (self.loss, self.edges):
+            plane = term.evaluate(scores)
+            value += term.weight * plane.value
+            weights += term.weight * plane.on_rows(self.witnesses)
+        return value, w + np.append(self.design.T @ weights, weights.sum())
+
+
+def iteration(console: Console) -> None:
+    problem = Problem(10_000, 20_000, 100_000, eps=1e-9)
+    design, n_iter = problem.design, 40
+    w, v = np.ones(design.n_coef), np.ones(design.n_rows)
+    scores = BagScores.of(design @ w, problem.offsets, problem.witnesses)
+    parts = {
+        "X @ w": cpu_seconds(lambda: design @ w),
+        "X.T @ v": cpu_seconds(lambda: design.T @ v),
+        "edges": cpu_seconds(lambda: problem.edges.evaluate(scores)),
+    }
+    whole = cpu_seconds(lambda: problem.cutting_planes(max_iter=n_iter), repeats=2) / n_iter
+    ratio = whole / sum(parts.values())
+    told = ", ".join(f"{name} {1e3 * seconds:.1f} ms" for name, seconds in parts.items())
+    console.print(
+        f"1e5 x 2e4 sparse rows, 1e5 edges: an iteration (mean of {n_iter}, up to two cuts each) "
+        f"takes {1e3 * whole:.1f} ms = {ratio:.2f} x ({told}); allowed 3"
+    )
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    began = time.process_time()
+    found = work()
+    return time.process_time() - began, found
+
+
+class Reached(Exception):
+    """L-BFGS is as low as it needs to be."""
+
+
+def by_lbfgs(problem: Problem, goal: float, most: float) -> float:
+    """Return the lowest objective reached within ``most`` seconds, stopping at the goal."""
+    lowest, began = [np.inf], time.process_time()
+
+    def watched(w: Any) -> tuple[float, Any]:
+        value, slope = problem.value(w)
+        lowest[0] = min(lowest[0], value)
+        if lowest[0] <= goal or time.process_time() - began > most:
+            raise Reached
+        return value, slope
+
+    try:
+        start = np.zeros(problem.design.n_coef + 1)
+        minimize(watched, start, jac=True, method="L-BFGS-B", options={"maxiter": 100_000})
+    except Reached:
+        pass
+    return lowest[0]
+
+
+def by_clarabel(problem: Problem, tol: float) -> float:
+    """Return the optimum of problem (2): one slack a labelled bag, one an edge."""
+    X = sp.hstack([problem.design.X, np.ones((problem.design.n_rows, 1))], format="csr")
+    loss, edges, scale = problem.loss, problem.edges.edges, problem.edges.scale
+    bags = np.flatnonzero(loss.share)
+    parts, slacks, limits = [], [], []
+    for number, i in enumerate(bags):
+        inside = np.arange(problem.offsets[i], problem.offsets[i + 1])
+        rows = -X[[problem.witnesses[i]]] if loss.positive[i] else X[inside]
+        parts.append(rows)
+        slacks += [number] * rows.shape[0]
+        limits += [-1.0] * rows.shape[0]
+    for p, q in ((edges.source, edges.target), (edges.target, edges.source)):
+        tops = (problem.offsets[p][:, None] + np.arange(10)).ravel()
+        one = sp.diags_array(np.repeat(scale[p], 10)) @ X[tops]
+        other = sp.diags_array(np.repeat(scale[q], 10)) @ X[np.repeat(problem.witnesses[q], 10)]
+        parts.append(one - other)
+        slacks += np.repeat(len(bags) + np.arange(len(edges)), 10).tolist()
+        limits += [0.0] * len(tops)
+    costs = np.concatenate([C * loss.share[bags], np.full(len(edges), MU / len(edges))])
+    d, m = X.shape[1], len(costs)
+    choice = sp.csc_array((-np.ones(len(slacks)), (np.arange(len(slacks)), slacks)))
+    above_zero = sp.hstack([sp.csc_array((m, d)), -sp.eye_array(m)])
+    G = sp.csc_array(sp.vstack([sp.hstack([sp.vstack(parts), choice]), above_zero]))
+    P = sp.csc_array(sp.block_diag([sp.eye_array(d), sp.csc_array((m, m))]))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = tol
+    h = np.concatenate([limits, np.zeros(m)])
+    q = np.concatenate([np.zeros(d), costs])
+    cones = [clarabel.NonnegativeConeT(len(h))]
+    return clarabel.DefaultSolver(P, q, G, h, cones, settings).solve().obj_val
+
+
+def solvers(console: Console) -> None:
+    size = 300, 1000, 500
+    rough = Problem(*size, eps=1e-2).cutting_planes()
+    problem = Problem(*size, eps=1e-3 * rough.objective / (C + MU))
+    seconds, cuts = timed(problem.cutting_planes)
+    table = Table("solver", "objective", "x cutting planes")
+    table.add_row("cutting planes", f"{cuts.objective:.5f} (gap {cuts.gap:.1e})", "1")
+    other, reached = timed(lambda: by_lbfgs(problem, cuts.objective * (1 + 1e-9), 100 * seconds))
+    sign = ">" if reached > cuts.objective * (1 + 1e-9) else ""
+    table.add_row("L-BFGS", f"{reached:.5f}", f"{sign}{other / seconds:.1f}")
+    other, reached = timed(lambda: by_clarabel(problem, 1e-3))
+    table.add_row("clarabel, tol 1e-3", f"{reached:.5f}", f"{other / seconds:.1f}")
+    console.print("\n3e3 x 1e3 sparse rows in 300 bags, 500 edges, relative gap 1e-3:")
+    console.print(table)
+
+
+def without_edges(console: Console) -> None:
+    problem = Problem(1000, 20_000, 10, eps=1e-4)
+    args = problem.design, problem.offsets, [problem.loss], problem.witnesses
+    block_descent(problem.design, problem.loss, problem.witnesses, max_passes=1)  # compiles
+    for tol in (1e-3, 1e-5):
+        loss = BagHinge(C, tol, problem.loss.share, problem.loss.positive, problem.offsets)
+        slow, cuts = timed(lambda: cutting_plane(*args[:2], [loss], args[3]))  # noqa: B023
+        fast, blocks = timed(
+            lambda: block_descent(problem.design, loss, problem.witnesses, tol=tol)  # noqa: B023
+        )
+        console.print(
+            f"No edges, 1e4 x 2e4 rows, gap {tol:g} C: cutting planes {cuts.n_iter} iterations, "
+            f"blocks {blocks.n_iter} passes, {slow / fast:.0f} x faster"
+        )
+
+
+if __name__ == "__main__":
+    console = Console(width=100)
+    with one_thread():
+        iteration(console)
+        solvers(console)
+        without_edges(console)
