@@ -13,12 +13,12 @@ same system carries beta along with it. All systems share the factor kept by `Bo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from bagwise.solvers.bordered import BorderedSystem
 from bagwise.solvers.saddle import Mixture, Saddle, SaddlePoint
@@ -31,6 +31,7 @@ _SUFFICIENT = 1e-4
 _ATTEMPTS = 8
 _LEAST_DAMPING, _MOST_DAMPING = 1e-9, 1e-1
 _INNER_STEPS = 200
+_BISECTIONS = 40
 _ROUNDING = 1e-14
 _STALLED = 1e-7  # relative gap at which a step that finds no descent met rounding
 
@@ -144,7 +145,7 @@ def _line_search(saddle: Saddle, inner: _Inner, full: Array) -> tuple[float, _In
 
     step = 1.0
     if slope(1.0) > _ROUNDING * inner.value:
-        step = brentq(slope, 0.0, 1.0, xtol=1e-12) if slope(0.0) < 0 else 0.0
+        step = _root(slope) if slope(0.0) < 0 else 0.0
     beta, between = inner.beta + step * rise, inner.scores + step * move
     if step == 1:
         beta, between = full, scores
@@ -152,6 +153,18 @@ def _line_search(saddle: Saddle, inner: _Inner, full: Array) -> tuple[float, _In
     if value > inner.value + _ROUNDING * inner.value:
         return 0.0, inner
     return step, _Inner(inner.mixture, beta, between, value)
+
+
+def _root(slope: Callable[[float], float]) -> float:
+    """Find the zero of a rising function on [0, 1] by bisection.
+
+    scipy's root finders leave a reference cycle behind that keeps a kernel's worth of memory alive.
+    """
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    return low
 
 
 # Column weights ----------------------------------------------------------------------------------

@@ -1,0 +1,144 @@
+"""MI-ODM: solvers against each other, factorisations, time against one SVC, peak memory.
+
+    BAGWISE_DATA=... python benchmarks/odm.py [--out docs/results/odm_solvers.md]
+
+- solvers: the same pool of assignments (grown by Newton), time until the certified gap is below
+  1e-4 of the objective, for Newton, mirror prox and Zhang & Jin's stochastic mirror prox (stopped
+  after --iterations). CPU seconds, one thread; musk1, lambda = 10, nu = theta = .4.
+- factorisations: of the negatives' block, a column, while a pool grows; systems are the Newton
+  systems solved with them.
+- fit: one fit on elephant (rbf, 15 columns, threshold 0) against one scikit-learn SVC on its
+  instances, in the same run.
+- memory: peak of the Python heap during that fit, in matrices of n_instances^2 doubles. gamma is
+  given, so that no median of distances is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import tracemalloc
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from bagwise import OptimalMarginSVC
+from bagwise.datasets import fetch
+from bagwise.losses import MarginBand
+from bagwise.models.keyrows import KeyRows
+from bagwise.models.rows import Task
+from bagwise.procedures.columns import grow
+from bagwise.solvers.column_newton import column_newton
+from bagwise.solvers.mirror_prox import mirror_prox
+from timing import cpu_seconds, one_thread
+
+
+def standardised(name):
+    bags, y = fetch(name)
+    return bags.replace(X=StandardScaler().fit_transform(bags.X)), y
+
+
+def grown_pool(name, weight, columns):
+    """Return the saddle problem over a grown pool."""
+    bags, y = standardised(name)
+    model = OptimalMarginSVC(weight, weight)
+    rows_weight = np.ones(bags.n_instances)
+    design = model._design(bags, rows_weight)
+    task = Task(design, bags.offsets, y == 1, rows_weight, MarginBand(0.4, 0.4))
+    rows = KeyRows(task, "instances", 1)
+    saddle = rows.saddle(model._row_weights(rows), task.loss)
+    rng = np.random.RandomState(0)
+    start = rows.choices.random(rng, 1)[0]
+    options = {"tol": 1e-2, "max_columns": columns, "random_state": rng}
+    return grow(saddle, rows.choices, start, column_newton, **options).saddle
+
+
+def solvers(iterations):
+    saddle = grown_pool("musk1", 10.0, 7)
+    ways = {
+        "Newton": lambda: column_newton(saddle, tol=1e-4),
+        "mirror prox": lambda: mirror_prox(saddle, max_iter=iterations),
+        "stochastic mirror prox": lambda: mirror_prox(
+            saddle, stochastic=True, max_iter=iterations // 8
+        ),
+    }
+    lines = [
+        f"| solver (musk1, pool of {len(saddle.columns)}) | CPU s | gap / objective | steps |",
+        "|---|---|---|---|",
+    ]
+    for name, way in ways.items():
+        began = time.process_time()
+        point = way()
+        seconds = time.process_time() - began
+        relative = point.gap / point.upper
+        lines.append(f"| {name} | {seconds:.3f} | {relative:.1e} | {point.n_iter} |")
+    return lines
+
+
+def factorisations():
+    lines = [
+        "| data | lambda | columns | factorisations a column | systems a column | worst gap |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in ("musk1", "elephant"):
+        bags, y = standardised(name)
+        for weight in (10.0, 100.0, 1000.0):
+            model = OptimalMarginSVC(weight, weight, threshold=0.0, max_iter=15).fit(bags, y)
+            factored, systems = (
+                np.mean([record[what] for record in model.history_])
+                for what in ("factorisations", "systems")
+            )
+            gap = max(record["gap"] for record in model.history_)
+            lines.append(
+                f"| {name} | {weight:g} | {model.n_columns_[0]} | {factored:.1f} | {systems:.1f} "
+                f"| {gap:.0e} |"
+            )
+    return lines
+
+
+def fit_against_svc():
+    bags, y = standardised("elephant")
+    labels = np.repeat(y, np.diff(bags.offsets))
+    # tol is out of reach: exactly 15 columns.
+    model = OptimalMarginSVC(threshold=0.0, max_iter=15, tol=1e-12)
+    ours = cpu_seconds(model.fit, bags, y, repeats=3)
+    theirs = cpu_seconds(SVC().fit, bags.X, labels, repeats=3)
+    return [
+        f"Fit on elephant, {model.n_columns_[0]} columns: {ours:.2f} CPU s, one SVC {theirs:.3f} "
+        f"CPU s: {ours / theirs:.1f} times (bound 40)."
+    ]
+
+
+def memory():
+    bags, y = standardised("elephant")
+    model = OptimalMarginSVC(threshold=0.0, max_iter=15, gamma=1 / bags.n_features)
+    tracemalloc.start()
+    model.fit(bags, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    matrices = peak / (8 * bags.n_instances**2)
+    return [f"Peak memory of that fit: {matrices:.2f} matrices of n_instances^2 (bound 2.5)."]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--iterations", type=int, default=40_000)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    text = ["# MI-ODM: solvers, factorisations, time and memory", "", __doc__.strip(), ""]
+    with one_thread():
+        for part in (lambda: solvers(args.iterations), factorisations, fit_against_svc, memory):
+            lines = part()
+            print("\n".join(lines), flush=True)
+            text += [*lines, ""]
+    if args.out:
+        args.out.write_text("\n".join(text))
+
+
+if __name__ == "__main__":
+    main()
