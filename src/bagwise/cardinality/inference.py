@@ -54,8 +54,8 @@ class CountInference:
     >>> from bagwise.cardinality import AtLeastPotential, CountInference
     >>> inference = CountInference(AtLeastPotential(rho=0.5), np.array([0, 4]))
     >>> best = inference.best(np.array([[3.0, -1.0, -2.0, -4.0]]), np.zeros((1, 2)))
-    >>> best.value[0, :, 0], best.count[0, :, 0]
-    (array([3., 2.]), array([1, 2]))
+    >>> best.value[0, :, 0].tolist(), best.count[0, :, 0].tolist()
+    ([3.0, 2.0], [1, 2])
     """
 
     def __init__(self, potential: CountPotential, offsets: Array) -> None:
