@@ -151,7 +151,7 @@ LISTED = [
     Listed(MISSVM),
     Listed(partial(MISSVM, 0.5, kernel="linear"), sklearn=False),
     Listed(partial(DDSVM, n_starts=2)),
-    Listed(partial(MILBoost, 10)),
+    Listed(partial(MILBoost, 4)),
     Listed(partial(BagEnsemble, n_estimators=3), fails=_RANDOM_DRAWS),
 ]
 
