@@ -132,7 +132,6 @@ LISTED = [
             "check_order_of_instances": "at tol=0.01 rounding decides where a descent stops",
         },
     ),
-    Listed(partial(MarkovNetworkClassifier, tol=1e-5), sklearn=False),
     Listed(partial(MarkovNetworkClassifier, "ratio", tol=1e-5), sklearn=False),
     Listed(
         partial(DiverseDensity, n_starts=2),
