@@ -21,6 +21,7 @@ MODERATE = st.lists(st.floats(-12, 12), min_size=1, max_size=9).map(np.array)
 TEMPERATURES = st.floats(-1, 2).map(lambda power: 10**power)
 PENALTIES = st.sampled_from([0.0, 0.01, 1.0, 30.0])
 FRACTIONS = st.floats(0, 1)
+CONE_DIGITS = 1e-9  # clarabel's own feasibility; Newton in p is held to 1e-10
 
 
 def one_bag(values):
@@ -151,7 +152,7 @@ def test_labels_reach_the_value_of_a_cone_program(cost, T, C2, p_star):
     p = label_step(cost, T, C2, p_star).p
     best = clarabel_value(cost, T, C2, len(cost) * p_star)
     scale = np.abs(cost).sum() + T * len(cost) + C2 * len(cost) ** 2
-    assert label_energy(p, cost, T, C2, p_star) == pytest.approx(best, abs=1e-10 * scale)
+    assert label_energy(p, cost, T, C2, p_star) == pytest.approx(best, abs=CONE_DIGITS * scale)
 
 
 @given(SEVERAL, TEMPERATURES, st.integers(1, 4))
@@ -162,7 +163,7 @@ def test_witnesses_reach_the_value_of_a_cone_program(cost, T, k):
     best = clarabel_value(cost, T, witnesses=count)
     scale = np.abs(cost).sum() + T * len(cost)
     assert p.sum() == pytest.approx(count, abs=1e-12)
-    assert value == pytest.approx(best, abs=1e-10 * scale)
+    assert value == pytest.approx(best, abs=CONE_DIGITS * scale)
 
 
 @given(COSTS, st.floats(-6, 2).map(lambda power: 10**power), st.integers(1, 4))
