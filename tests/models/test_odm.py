@@ -152,6 +152,12 @@ def test_a_solver_that_stops_early_says_so_with_its_gap():
         quick(max_iter=1).fit(bags, y)
 
 
+def test_refinement_does_not_hide_a_relaxation_that_was_stopped():
+    bags, y = planted(8)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        quick(max_iter=2, refine=True, relax=True).fit(bags, y)
+
+
 def test_two_key_instances_enter_by_their_mean():
     bags, y = planted(10)
     model = quick(k=2, kernel="linear", relax=False).fit(bags, y)

@@ -25,8 +25,8 @@ from bagwise.bags import Bags
 from bagwise.losses import MarginBand
 from bagwise.models.keyrows import KeyRows, TopMean
 from bagwise.models.rows import BinaryFit, RowsClassifier, Task
-from bagwise.procedures import alternate
-from bagwise.procedures.columns import Choices, grow, margin_moments
+from bagwise.procedures import Alternation, alternate
+from bagwise.procedures.columns import Choices, Growth, grow, margin_moments
 from bagwise.solvers import Solution
 from bagwise.solvers.bordered import BorderedSystem
 from bagwise.solvers.column_newton import column_newton
@@ -129,26 +129,17 @@ class AssignedClassifier(RowsClassifier):
         saddle = rows.saddle(self._row_weights(rows), self._band())
         choices, system = rows.choices, BorderedSystem(saddle.K, saddle.negatives)
         rng = check_random_state(0 if self.random_state is None else self.random_state)
-        chosen, history = self._first_choice(saddle, choices, system, rng)
-        facts: dict[str, Any] = {}
+        chosen = self._first_choice(saddle, choices, system, rng)
+        history, converged, facts = list[dict[str, Any]](), True, dict[str, Any]()
         if self.relax:
-            growth = grow(
-                saddle,
-                choices,
-                chosen,
-                self._master(system, rng),
-                tol=self.tol,
-                max_columns=self.max_iter,
-                random_state=rng,
-                callback=self._report,
-            )
-            pool, point, converged = growth.saddle, growth.point, growth.converged
-            history = growth.history
+            growth = self._grow(saddle, choices, system, chosen, rng)
+            pool, point = growth.saddle, growth.point
+            history, converged = growth.history, growth.converged
             facts = {"n_columns": len(pool.columns), "heuristic_gap": growth.heuristic_gap}
             chosen = choices.top((saddle.K @ pool.coef(point))[choices.rows])
         if self.refine or not self.relax:
-            pool, point, descent, converged = self._descend(saddle, choices, system, chosen)
-            history = history + descent
+            pool, point, run = self._descend(saddle, choices, system, chosen)
+            history, converged = history + run.history, converged and run.converged
         solution, mu = rows.solution(pool, point), rows.instance_weights(pool, point)
         return AssignedFit(solution, mu, history, converged, **facts)
 
@@ -158,19 +149,37 @@ class AssignedClassifier(RowsClassifier):
         choices: Choices,
         system: BorderedSystem,
         rng: np.random.RandomState,
-    ) -> tuple[Array, list[dict[str, Any]]]:
+    ) -> Array:
         """Return the first assignment, by the machine in which a positive bag is its mean."""
         if self.start == "random":
-            return choices.random(rng, 1)[0], []
+            return choices.random(rng, 1)[0]
         means = saddle.only(choices.means())
         coef = means.coef(column_newton(means, system=system))
         chosen = choices.top((saddle.K @ coef)[choices.rows])
         if self.start == "cccp" and self.relax:
             descent = _Descent(saddle, choices, system)
-            chosen = alternate(
-                descent.solve, descent.assign, chosen, max_iter=self.max_iter
-            ).assignment
-        return chosen, []
+            run = alternate(descent.solve, descent.assign, chosen, max_iter=self.max_iter)
+            return run.assignment
+        return chosen
+
+    def _grow(
+        self,
+        saddle: Saddle,
+        choices: Choices,
+        system: BorderedSystem,
+        chosen: Array,
+        rng: np.random.RandomState,
+    ) -> Growth:
+        return grow(
+            saddle,
+            choices,
+            chosen,
+            self._master(system, rng),
+            tol=self.tol,
+            max_columns=self.max_iter,
+            random_state=rng,
+            callback=self._report,
+        )
 
     def _master(self, system: BorderedSystem, rng: np.random.RandomState) -> Any:
         if self.solver == "newton":
@@ -180,7 +189,7 @@ class AssignedClassifier(RowsClassifier):
 
     def _descend(
         self, saddle: Saddle, choices: Choices, system: BorderedSystem, chosen: Array
-    ) -> tuple[Saddle, SaddlePoint, list[dict[str, Any]], bool]:
+    ) -> tuple[Saddle, SaddlePoint, Alternation]:
         descent = _Descent(saddle, choices, system)
         run = alternate(
             descent.solve,
@@ -190,7 +199,7 @@ class AssignedClassifier(RowsClassifier):
             callback=lambda record: self._report(descent.finish(record)),
         )
         assert descent.point is not None
-        return descent.single, descent.point, run.history, run.converged
+        return descent.single, descent.point, run
 
     # After the fit -------------------------------------------------------------------------------
 
