@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 INSERTION = 24
+BLOCK = 64
 
 
 @njit(cache=True)
@@ -33,9 +34,21 @@ def at_least_one(scores, offsets, weights, value, count, cut, quota):
             quota[model, 1, bag] = 1 if none else 0
 
 
-@njit(cache=True, fastmath={"nsz", "contract", "reassoc", "nnan"})
+@njit(cache=True)
 def _positive_part(row):
-    """Return the sum and number of positive scores and the highest score."""
+    """Return the sum and number of positive scores and the highest score.
+
+    In blocks: their sums do not wait for each other, one long sum waits for itself.
+    """
+    total, positives, top = _block_positive_part(row[:BLOCK])
+    for begin in range(BLOCK, len(row), BLOCK):
+        more, number, highest = _block_positive_part(row[begin : begin + BLOCK])
+        total, positives, top = total + more, positives + number, max(top, highest)
+    return total, positives, top
+
+
+@njit(cache=True, fastmath={"nsz", "contract", "reassoc", "nnan"})
+def _block_positive_part(row):
     total, positives, top = 0.0, 0, row[0]
     for i in range(len(row)):
         score = row[i]

@@ -6,9 +6,10 @@ Given a `Problem` whose loss has ``pieces``, returns the `Solution` of
 
 On the current pieces the problem is a weighted ridge regression (Chapelle 2007, "Training a
 support vector machine in the primal"); when the pieces at its minimiser are the same, that
-minimiser is the optimum. The step is halved where the objective would rise. Badly scaled features
-can make Newton zigzag; the weights are then raised tenfold at a time from almost nothing, each
-problem starting where the last one ended.
+minimiser is the optimum. The step is halved where the objective would rise above all of its last
+three values (Grippo, Lampariello & Lucidi 1986): full steps find the pieces sooner than descent at
+every one of them does. Badly scaled features can make Newton zigzag; the weights are then raised
+tenfold at a time from almost nothing, each problem starting where the last one ended.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ __all__ = ["cold_start", "descend", "newton"]
 Array = NDArray[Any]
 
 _HALVINGS = 30
+_MEMORY = 3  # objectives that a step may not exceed, all of them
 _FAIR_SHARE = 1e-3
 _PATIENCE = 30  # Newton steps before the weights are raised in stages
 _MANY_ROWS = 3000
@@ -130,26 +132,28 @@ def descend(
 ) -> tuple[Point, bool]:
     """Take Newton steps until the pieces repeat; return the point and whether they did.
 
-    One record a step is appended to ``history``. No certificate is computed. A relative decrease
-    below ``slack`` ends it too.
+    One record a step is appended to ``history``. The objective may rise on the way, never above
+    that of ``point``. No certificate is computed. A relative change below ``slack`` ends it too.
     """
     design = problem.design
     goal = tol * max(float(np.max(problem.positive + problem.negative)), 1e-300)
-    value, pieces = problem.objective(point), problem.quadratic(point.scores + point.intercept)
+    values, pieces = [problem.objective(point)], problem.quadratic(point.scores + point.intercept)
     residual = 0.0 if design.exact else problem.residual_at(point)
     for _ in range(max_iter):
         # 1) Minimise the quadratic that holds here, no more exactly than it deserves.
         full = design.weighted_ridge(*pieces, point, max(0.1 * goal, 1e-2 * residual))
         # 2) Go there, or part of the way.
-        last_value, last_pieces = value, pieces
+        last_pieces = pieces
         drop = _promised(design, pieces, point, full)
-        point, value, step = _line_search(problem, point, full, value, drop)
+        point, value, step = _line_search(problem, point, full, values[-_MEMORY:], drop)
+        values.append(value)
         pieces = problem.quadratic(point.scores + point.intercept)
         # 3) Stop when the same quadratic holds: its minimiser is ours.
         same = all(np.array_equal(new, old) for new, old in zip(pieces, last_pieces, strict=True))
-        stalled = value >= last_value - max(slack, design.rounding) * abs(last_value)
+        change = abs(values[-1] - values[-2])
+        stalled = change <= max(slack, design.rounding) * abs(values[-2])
         last_residual, residual = residual, 0.0 if design.exact else problem.residual_at(point)
-        history.append({"objective": value, "step": step})
+        history.append({"objective": values[-1], "step": step})
         if step == 1 and residual <= goal and (same or stalled):
             return point, True
         if stalled and residual > 0.5 * last_residual:
@@ -170,18 +174,18 @@ def _promised(design: Design, pieces: tuple[Array, Array], point: Point, full: P
 
 
 def _line_search(
-    problem: Problem, point: Point, full: Point, value: float, drop: float
+    problem: Problem, point: Point, full: Point, recent: list[float], drop: float
 ) -> tuple[Point, float, float]:
-    """Halve the step until the objective falls by a fair part of what the quadratic promised.
+    """Halve the step until a recent objective is undercut by a fair part of the promised fall.
 
     Without that share two pieces of equal height can send Newton to and fro for ever.
     """
-    step = 1.0
+    step, ceiling = 1.0, max(recent)
     for _ in range(_HALVINGS):
         trial = point.towards(full, step)
-        trial_value = problem.objective(trial)
+        value = problem.objective(trial)
         enough = _FAIR_SHARE * step * drop
-        if trial_value <= value - enough + problem.design.rounding * abs(value):
-            return trial, trial_value, step
+        if value <= ceiling - enough + problem.design.rounding * abs(ceiling):
+            return trial, value, step
         step /= 2
-    return point, value, 1.0  # no descent left above rounding
+    return point, recent[-1], 1.0  # no descent left above rounding
