@@ -1,11 +1,13 @@
-"""MissSVM: its limit, its objective, its descent."""
+"""MissSVM: clarabel over all witnesses and labels, its limit, its objective, its descent."""
 
 from __future__ import annotations
 
 import itertools
 
+import clarabel
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from bagwise import MISSVM, Bags, WitnessSVC
 from bagwise.datasets import load_digits_bags
@@ -24,6 +26,46 @@ def test_without_the_unlabelled_term_it_is_mi_svm(digits):
     np.testing.assert_allclose(
         miss.decision_function(bags), witness.decision_function(bags), atol=1e-7
     )
+
+
+def machine(rows, labels, weights, squared) -> float:
+    """min 1/2|w|^2 + sum weight_k l(label_k (row_k.w + b)), by clarabel."""
+    n, d = rows.shape
+    P = np.concatenate([np.ones(d), [0], 2 * weights if squared else np.zeros(n)])
+    q = np.concatenate([np.zeros(d + 1), np.zeros(n) if squared else weights])
+    signed = labels[:, None] * np.hstack([rows, np.ones((n, 1))])
+    A = np.block([[-signed, -np.eye(n)], [np.zeros((n, d + 1)), -np.eye(n)]])
+    b = np.concatenate([-np.ones(n), np.zeros(n)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    P, A = sp.csc_matrix(sp.diags(P)), sp.csc_matrix(A)
+    cones = [clarabel.NonnegativeConeT(2 * n)]
+    return clarabel.DefaultSolver(P, q, A, b, cones, settings).solve().obj_val
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("seed", range(4))
+def test_is_the_machine_of_its_witnesses_and_labels_and_none_beats_the_best(seed, loss):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(9, 2))
+    X[[0, 3]] += 2
+    bags = Bags(X, np.array([0, 2, 5, 7, 9]))
+    y, C, u, inside = np.array([1, 1, 0, 0]), 2.0, 0.3, bags.X[:5]
+    values = {}
+    for first, second in itertools.product([0, 1], [2, 3, 4]):
+        for signs in itertools.product([-1.0, 1.0], repeat=5):
+            values[first, second, signs] = machine(
+                np.vstack([bags.X[[first, second]], bags.X[5:], inside]),
+                np.concatenate([[1, 1, -1, -1, -1, -1], signs]),
+                C * np.concatenate([np.ones(6), np.full(5, u)]),
+                loss == "squared_hinge",
+            )
+    model = MISSVM(u, C=C, kernel="linear", loss=loss).fit(bags, y)
+    assert model.objective_[0] >= min(values.values()) - 1e-4
+    f = model.instance_decision_function(bags)
+    signs = tuple(np.where(f[:5] > 0, 1.0, -1.0))
+    ended = int(np.argmax(f[:2])), 2 + int(np.argmax(f[2:5])), signs
+    assert model.objective_[0] == pytest.approx(values[ended], rel=1e-4)
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
