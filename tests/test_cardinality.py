@@ -132,6 +132,18 @@ def test_closed_form_equals_table_on_bags_of_all_sizes(rho):
     np.testing.assert_allclose(closed.value, table.value, rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("size", [199, 320, 641])
+def test_at_least_one_of_large_bags_equals_table(size):
+    rng = np.random.default_rng(size)
+    offsets = np.array([0, 1, size, 2 * size + 1, 3 * size + 2])
+    scores, weights = rng.normal(size=(2, offsets[-1])), rng.normal(size=(2, 2))
+    scores[0, : 2 * size] = -np.abs(scores[0, : 2 * size])  # nothing positive: the highest one
+    closed = CountInference(AtLeastPotential(), offsets).best(scores, weights)
+    table = CountInference(_Tabled(AtLeastPotential()), offsets).best(scores, weights)
+    np.testing.assert_allclose(closed.value, table.value, rtol=0, atol=1e-11)
+    np.testing.assert_array_equal(closed.count, table.count)
+
+
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 5, 10])
 def test_bins_are_those_of_the_paper(n_bins):
     for size in range(1, 15):

@@ -13,16 +13,24 @@ import numpy as np
 from numba import njit
 
 INSERTION = 24
-BLOCK = 64
+LARGE, BLOCK = 200, 64
 
 
 @njit(cache=True)
-def at_least_one(scores, offsets, weights, value, count, cut, quota):
-    """MIMN: no sort. Negative: all labels 0. Positive: every score > 0, or the highest one."""
+def at_least_one(scores, offsets, weights, value, count, cut, quota, block):
+    """MIMN: no sort. Negative: all labels 0. Positive: every score > 0, or the highest one.
+
+    Large bags are summed in blocks, whose sums do not wait for each other as the terms of one long
+    sum do. ``block=None`` is compiled apart: small bags have no time for a question.
+    """
     for model in range(scores.shape[0]):
         row = scores[model]
         for bag in range(len(offsets) - 1):
-            total, positives, top = _positive_part(row[offsets[bag] : offsets[bag + 1]])
+            part = row[offsets[bag] : offsets[bag + 1]]
+            if block is None:
+                total, positives, top = _positive_part(part)
+            else:
+                total, positives, top = _positive_part_by_blocks(part, block)
             value[model, 0, bag] = weights[model, 0]
             count[model, 0, bag] = 0
             cut[model, 0, bag] = np.inf
@@ -34,27 +42,24 @@ def at_least_one(scores, offsets, weights, value, count, cut, quota):
             quota[model, 1, bag] = 1 if none else 0
 
 
-@njit(cache=True)
-def _positive_part(row):
-    """Return the sum and number of positive scores and the highest score.
-
-    In blocks: their sums do not wait for each other, one long sum waits for itself.
-    """
-    total, positives, top = _block_positive_part(row[:BLOCK])
-    for begin in range(BLOCK, len(row), BLOCK):
-        more, number, highest = _block_positive_part(row[begin : begin + BLOCK])
-        total, positives, top = total + more, positives + number, max(top, highest)
-    return total, positives, top
-
-
 @njit(cache=True, fastmath={"nsz", "contract", "reassoc", "nnan"})
-def _block_positive_part(row):
+def _positive_part(row):
+    """Return the sum and number of positive scores and the highest score."""
     total, positives, top = 0.0, 0, row[0]
     for i in range(len(row)):
         score = row[i]
         total += max(score, 0.0)
         positives += 1 if score > 0.0 else 0
         top = max(top, score)
+    return total, positives, top
+
+
+@njit(cache=True)
+def _positive_part_by_blocks(row, block):
+    total, positives, top = 0.0, 0, row[0]
+    for begin in range(0, len(row), block):
+        more, number, highest = _positive_part(row[begin : begin + block])
+        total, positives, top = total + more, positives + number, max(top, highest)
     return total, positives, top
 
 
