@@ -35,6 +35,7 @@ __all__ = ["CutSolution", "cutting_plane"]
 Array = NDArray[Any]
 
 _PATIENCE = 30  # iterations that a cut may be idle
+_DROPPED_AT_ONCE = 10  # dropping moves the slopes of all cuts: not for a single one
 _IDLE = 1e-9  # share of its term's weight below which a cut is idle
 
 
@@ -84,7 +85,7 @@ class _Master:
         self.alpha = _box_of_sums(self.products, self.heights, self.term, self.limits)
         active = self.alpha > _IDLE * self.limits[self.term]
         self.idle = np.where(active, 0, self.idle + 1)
-        if np.any(self.idle > _PATIENCE):
+        if np.count_nonzero(self.idle > _PATIENCE) >= _DROPPED_AT_ONCE:
             self._keep(self.idle <= _PATIENCE)
         return float(self.heights @ self.alpha - 0.5 * self.alpha @ self.products @ self.alpha)
 
@@ -96,8 +97,7 @@ class _Master:
         self.planes = [plane for plane, stays in zip(self.planes, kept, strict=True) if stays]
 
     def point(self) -> Array:
-        active = np.flatnonzero(self.alpha)
-        return -(self.alpha[active] @ self.slopes[active])
+        return -(self.alpha @ self.slopes)
 
     def slacks(self) -> Array:
         """Return xi_g: the highest cut of each term at the current point, at least 0."""
