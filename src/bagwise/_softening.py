@@ -37,9 +37,9 @@ def _shifted(cost, pivot, nu, temperature, p):
 
 
 @njit(cache=True)
-def _root(cost, pivot, temperature, pull, target, linear, low, high, p):
+def _root(cost, pivot, temperature, pull, target, linear, low, high, guess, p):
     """Find nu with linear (cost_pivot + T nu) + pull (sum p(nu) - target) = 0 by guarded Newton."""
-    nu = min(max(0.0, low), high)
+    nu = min(max(guess, low), high)
     for _ in range(200):
         total, spread = _shifted(cost, pivot, nu, temperature, p)
         value = linear * (cost[pivot] + temperature * nu) + pull * (total - target)
@@ -62,8 +62,11 @@ def _root(cost, pivot, temperature, pull, target, linear, low, high, p):
 
 
 @njit(cache=True)
-def _free(cost, temperature, penalty, target, p):
-    """Minimise p.cost - T S(p) + penalty (sum p - target)^2 without the constraint."""
+def _free(cost, temperature, penalty, target, expected, p):
+    """Minimise p.cost - T S(p) + penalty (sum p - target)^2 without the constraint.
+
+    ``expected`` is a guess of sum p; the last step's is a good one.
+    """
     m = len(cost)
     if penalty == 0.0:
         for j in range(m):
@@ -92,7 +95,8 @@ def _free(cost, temperature, penalty, target, p):
     top = min((high - cost[pivot]) / temperature + 1.0, _SATURATED)
     if bottom >= top:  # every label is decided
         bottom, top = -_SATURATED, _SATURATED
-    _root(cost, pivot, temperature, 2 * penalty, target, 1.0, bottom, top, p)
+    guess = (2 * penalty * (target - expected) - cost[pivot]) / temperature
+    _root(cost, pivot, temperature, 2 * penalty, target, 1.0, bottom, top, guess, p)
 
 
 @njit(cache=True)
@@ -109,7 +113,7 @@ def _at_least_one(cost, temperature, p):
             second = j
     low = -math.log(m - 1.0)
     high = max(min(0.5 * (cost[second] - cost[first]) / temperature, _SATURATED), low)
-    _root(cost, first, temperature, 1.0, 1.0, 0.0, low, high, p)
+    _root(cost, first, temperature, 1.0, 1.0, 0.0, low, high, 0.0, p)
 
 
 @njit(cache=True)
@@ -120,7 +124,7 @@ def label_step(cost, offsets, temperature, penalty, targets, previous, p, entrop
         if b - a == 1:
             p[a] = 1.0
         else:
-            _free(cost[a:b], temperature, penalty, targets[i], p[a:b])
+            _free(cost[a:b], temperature, penalty, targets[i], previous[a:b].sum(), p[a:b])
             if p[a:b].sum() < 1.0:
                 _at_least_one(cost[a:b], temperature, p[a:b])
         entropy[i], divergence[i] = 0.0, 0.0

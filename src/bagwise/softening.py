@@ -86,7 +86,7 @@ class SoftLabels:
         return expand(np.maximum(0.5, 1 / sizes), offsets)
 
     def _targets(self, offsets: Array) -> Array:
-        return np.diff(offsets) * np.broadcast_to(self.proportion, len(offsets) - 1)
+        return np.asarray(np.diff(offsets) * self.proportion, dtype=np.float64)
 
     def step(
         self, gain: Array, loss: Array, offsets: Array, temperature: float, previous: Array

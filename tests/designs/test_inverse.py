@@ -121,14 +121,8 @@ def wandering_curvatures(most, n, rng):
         yield share * most
 
 
-@pytest.mark.parametrize("limit", [None, 0])
-def test_a_prepared_path_is_the_path(kernel, monkeypatch, limit):
-    """Rows dropped, rows taken back, and (limit 0) rows inverted only once they are known."""
-    if limit is not None:
-        monkeypatch.setattr("bagwise.designs.adaptive._FEW_ROWS", limit)
-    rng, most = np.random.default_rng(3), np.full(N, 4.0)
-    plain, prepared = Gram(kernel), Gram(kernel)
-    prepared.prepare(most)
+def follow(prepared, plain, rng, most):
+    """Walk a path on both; return the sizes of the inverses that served it."""
     sizes = set()
     here = Point(np.zeros(N), 0.0, np.zeros(N))
     for curvature in wandering_curvatures(most, 60, rng):
@@ -140,7 +134,38 @@ def test_a_prepared_path_is_the_path(kernel, monkeypatch, limit):
         assert one.intercept == pytest.approx(other.intercept, abs=1e-9)
         if prepared._inverse.narrow is not None:
             sizes.add(len(prepared._inverse.narrow.rows))
+    return sizes
+
+
+@pytest.mark.parametrize("limit", [None, 0])
+def test_a_prepared_path_is_the_path(kernel, monkeypatch, limit):
+    """Rows dropped, rows taken back, and (limit 0) rows inverted only once they are known."""
+    if limit is not None:
+        monkeypatch.setattr("bagwise.designs.adaptive._FEW_ROWS", limit)
+    most, prepared = np.full(N, 4.0), Gram(kernel)
+    prepared.prepare(most)
+    sizes = follow(prepared, Gram(kernel), np.random.default_rng(3), most)
     assert len(sizes) > 2  # it did drop and take back
+
+
+def test_paths_over_one_fold_share_narrowed_inverses_and_stay_right(kernel, monkeypatch):
+    most, whole = np.full(N, 4.0), Gram(kernel)
+    whole.prepare(most)
+    fold = whole.subset(np.arange(0, N - 4))
+    schur = PreparedInverse.restricted
+    counts = []
+
+    def counted(self, keep):
+        counts[-1] += 1
+        return schur(self, keep)
+
+    monkeypatch.setattr(PreparedInverse, "restricted", counted)
+    for seed in (3, 3, 4):
+        counts.append(0)
+        follow(fold.twin(), Gram(fold.K), np.random.default_rng(seed), most[: N - 4])
+    assert counts[1] < counts[0]  # the same path again finds what it needs on the shelf
+    assert fold._inverse.shelf
+    assert whole._inverse.shelf is None
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

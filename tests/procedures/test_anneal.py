@@ -120,11 +120,20 @@ def test_restless_temperatures_are_cut_and_said():
 
 def test_every_problem_starts_where_the_last_one_ended():
     script = Script(wandering(1000), [1.0, 1e-3] * 20)
-    first = Point(np.ones(1), 1.0, np.ones(1))
-    run = script.run(Schedule(10.0, 5.0, rest=1e-2), point=first)
-    assert script.starts[0][1] is first
+    run = script.run(Schedule(10.0, 5.0, rest=1e-2))
+    assert script.starts[0][1] is None
     assert all(last is NOWHERE for _, last in script.starts[1:])
     assert run.first is NOWHERE
+
+
+def test_a_first_problem_whose_solution_is_known_is_not_solved_again():
+    known = Point(np.ones(1), 1.0, np.ones(1))
+    alone, told = (Script(wandering(1000), [1.0, 1e-3] * 20) for _ in range(2))
+    alone.run(Schedule(10.0, 5.0, rest=1e-2))
+    run = told.run(Schedule(10.0, 5.0, rest=1e-2), point=known)
+    assert len(told.starts) == len(alone.starts) - 1
+    assert told.starts[0][1] is known
+    assert run.first is known
 
 
 def test_records_weigh_the_bags():

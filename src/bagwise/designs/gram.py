@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from bagwise.designs.adaptive import AdaptiveInverse
 from bagwise.designs.base import Design, Point, rounding_of
-from bagwise.designs.inverse import PreparedInverse
+from bagwise.designs.inverse import PreparedInverse, block_of
 from bagwise.designs.ridge import solve_dual
 
 Array = NDArray[Any]
 
-_WORTH_CORRECTING = 0.8  # changed rows, as a share of the active ones
+_WORTH_CORRECTING = 1.2  # changed rows, as a share of the active ones
 
 
 class Gram(Design):
@@ -66,7 +66,7 @@ class Gram(Design):
             within = np.count_nonzero(share) == len(active) and share.max() <= 1 + 4 * self.rounding
             if within and len(changed) < _WORTH_CORRECTING * len(active):
                 return self._corrected(prepared, share, target, changed)
-        sub = self.K if len(active) == self.n_rows else self.K[np.ix_(active, active)]
+        sub = self.K if len(active) == self.n_rows else block_of(self.K, active, active)
         beta, intercept = solve_dual(sub, curvature[active], target[active])
         coef = np.zeros(self.n_coef)
         coef[active] = beta
@@ -102,7 +102,7 @@ class Gram(Design):
 
     def subset(self, rows: Array) -> Gram:
         """Return the design of some rows (sorted); what was prepared is restricted, not redone."""
-        part = Gram(np.ascontiguousarray(self.K[np.ix_(rows, rows)]))
+        part = Gram(block_of(self.K, rows, rows))
         return part if self._inverse is None else part._keep(self._inverse.subset(part.K, rows))
 
     def aggregate(self, weights: Any) -> Design:

@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import solve_triangular
+from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import get_lapack_funcs
 
-from bagwise.designs.ridge import factor_in_place
+from bagwise.designs.ridge import factor_in_place, solve_factored
 
-__all__ = ["PreparedInverse"]
+__all__ = ["PreparedInverse", "block_of"]
 
 Array = NDArray[Any]
 
-_BLOCK = 512
+_BLOCK = 128
 
 
 @dataclass
@@ -43,14 +44,11 @@ class PreparedInverse:
     root: Array
     inverse: Array
     rooted: Array = field(init=False)  # P S0^1/2 1
+    in_order: bool = field(init=False)  # whether the rows are in the design's order
 
     def __post_init__(self) -> None:
         self.rooted = self.inverse @ self.root
-
-    @property
-    def in_order(self) -> bool:
-        """Whether the rows are in the design's order."""
-        return bool(np.all(np.diff(self.rows) > 0))
+        self.in_order = bool(np.all(np.diff(self.rows) > 0))
 
     def astype(self, dtype: Any) -> PreparedInverse:
         """Return the same inverse in another precision."""
@@ -61,7 +59,7 @@ class PreparedInverse:
         """Invert the ridge system with this curvature."""
         rows = np.flatnonzero(curvature)
         root = np.sqrt(curvature[rows]).astype(K.dtype)
-        system = (K if len(rows) == len(K) else K[np.ix_(rows, rows)]) * root
+        system = (K if len(rows) == len(K) else block_of(K, rows, rows)) * root
         system *= root[:, None]
         system.flat[:: len(rows) + 1] += 1
         return cls(rows, root, _inverted(system))
@@ -72,29 +70,31 @@ class PreparedInverse:
         (I + K_AA)^-1 = P_AA - P_AB P_BB^-1 P_BA.
         """
         dropped = np.setdiff1d(np.arange(len(self.rows)), keep, assume_unique=True)
-        kept = self.inverse[np.ix_(keep, keep)]
+        kept = block_of(self.inverse, keep, keep)
         if len(dropped):
-            factor, _ = factor_in_place(self.inverse[np.ix_(dropped, dropped)])
-            across = self.inverse[np.ix_(dropped, keep)]
+            rows = self.inverse.take(dropped, axis=0)
+            factor, _ = factor_in_place(rows.take(dropped, axis=1).T)
+            across = rows.take(keep, axis=1)
             half = solve_triangular(factor, across, lower=True, check_finite=False)
-            kept -= half.T @ half
+            (syrk,) = get_blas_funcs(("syrk",), (half,))
+            kept = _mirrored(syrk(-1.0, half, beta=1.0, c=kept.T, trans=1, lower=1, overwrite_c=1))
         return PreparedInverse(self.rows[keep], self.root[keep], kept)
 
     def extended(self, K: Array, rows: Array, root: Array) -> PreparedInverse:
         """Return P with some rows of the design added at the end, by bordering."""
         n, added = len(self.rows), len(rows)
-        border = K[np.ix_(self.rows, rows)] * self.root[:, None] * root
-        corner = K[np.ix_(rows, rows)] * root[:, None] * root
+        strip = K.take(rows, axis=0)  # symmetric: rows are contiguous where columns are not
+        border = strip.take(self.rows, axis=1).T * self.root[:, None] * root
+        corner = strip.take(rows, axis=1) * root[:, None] * root
         corner.flat[:: added + 1] += 1
         reach = self.inverse @ border
         factor = factor_in_place(corner - border.T @ reach)
-        small = cho_solve(factor, np.eye(added, dtype=K.dtype), check_finite=False)
+        small = solve_factored(factor, np.eye(added, dtype=K.dtype))
         inverse = np.empty((n + added, n + added), dtype=K.dtype)
         inverse[n:, n:] = small
-        inverse[:n, n:] = -reach @ small
-        inverse[n:, :n] = inverse[:n, n:].T
-        np.matmul(reach, -inverse[n:, :n], out=inverse[:n, :n])
-        inverse[:n, :n] += self.inverse
+        inverse[n:, :n] = -small @ reach.T
+        inverse[:n, n:] = inverse[n:, :n].T
+        np.subtract(self.inverse, reach @ inverse[n:, :n], out=inverse[:n, :n])
         both = np.concatenate([self.rows, rows]), np.concatenate([self.root, root])
         return PreparedInverse(*both, inverse)
 
@@ -138,13 +138,18 @@ class PreparedInverse:
         far_ones = self.rooted[changed] - block @ lost.astype(block.dtype)
         near_ones = share[changed] * self.root[changed]
         half = np.sqrt(e).astype(block.dtype)
-        right = np.column_stack([half * (q[changed] - far), half * (near_ones - far_ones)])
+        right = np.stack([half * (q[changed] - far), half * (near_ones - far_ones)]).T
         block *= half
         block *= half[:, None]
         block.flat[:: len(changed) + 1] += share[changed]
-        factor = factor_in_place(block)
-        solved = cho_solve(factor, right, check_finite=False, overwrite_b=True)
+        factor = factor_in_place(block.T)
+        solved = solve_factored(factor, right)
         return half * solved[:, 0], half * solved[:, 1]
+
+
+def block_of(matrix: Array, rows: Array, columns: Array) -> Array:
+    """Return some rows and columns; twice as quick as one two-dimensional index."""
+    return matrix.take(rows, axis=0).take(columns, axis=1)
 
 
 def _inverted(system: Array) -> Array:
@@ -154,9 +159,14 @@ def _inverted(system: Array) -> Array:
     inverse, info = potri(factor, lower=lower, overwrite_c=True)
     if info != 0:
         raise np.linalg.LinAlgError(f"potri failed with info = {info}.")
-    for i in range(0, len(inverse), _BLOCK):  # mirror the lower triangle without a copy
+    return _mirrored(inverse)
+
+
+def _mirrored(matrix: Array) -> Array:
+    """Copy the lower triangle to the upper one, block by block; return it C-contiguous."""
+    for i in range(0, len(matrix), _BLOCK):
         j = i + _BLOCK
-        inverse[i:j, j:] = inverse[j:, i:j].T
-        corner = inverse[i:j, i:j]
+        matrix[i:j, j:] = matrix[j:, i:j].T
+        corner = matrix[i:j, i:j]
         corner[:] = np.tril(corner) + np.tril(corner, -1).T
-    return inverse.T  # symmetric: the same matrix, C-contiguous
+    return matrix.T  # symmetric: the same matrix

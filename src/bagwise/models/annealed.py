@@ -180,7 +180,7 @@ def anneal_task(
     callback: Any = None,
     first: Point | None = None,
 ) -> Annealed:
-    """Anneal one class against the rest, the first convex problem starting at ``first``."""
+    """Anneal one class against the rest; ``first`` solves the first convex problem, if known."""
     return anneal(
         partial(_fit, task, softening, newton_steps),
         partial(_soften, task, softening),

@@ -3,9 +3,9 @@
 Gehler & Chapelle (2007) choose C, C2 and p* by 10-fold cross-validation over 40 points: 400
 annealing runs. All of them share the Gram matrix (and with it gamma, chosen on all training
 instances). (I + 2C K)^-1 is computed once a C; a fold's inverse follows from it by a Schur
-complement of the size of the held-out part, and each run starts from its neighbour's first point.
+complement of the size of the held-out part, and all runs of a fold share their first problem.
 Runs of the search take one Newton step an alternation, in float32 where the kernel is a matrix,
-cool on earlier, and skip the certificate; the model that is kept is fitted in full.
+cool on and end earlier, and skip the certificate; the model that is kept is fitted in full.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ __all__ = ["AnnealedProportionSVCCV", "annealed_path"]
 Array = NDArray[Any]
 
 _SEARCH_REST = 5e-2  # divergence at which a run of the search cools on
+_SEARCH_ENTROPY = 1e-2  # an instance, at which it ends
 _TENTHS = tuple(np.round(np.arange(0.1, 1.01, 0.1), 1))
 
 
@@ -337,9 +338,13 @@ def _scores(design: Design, rows: Array, test_rows: Array, point: Point) -> Arra
 def _quick(
     model: AnnealedProportionSVC, task: Task, first: Point | None
 ) -> tuple[Point, float, Point]:
-    """Anneal with one Newton step an alternation, from a neighbour's first point."""
+    """Anneal with one Newton step an alternation; the first problem is the neighbour's."""
     softening = model._softening(task)
     start, schedule = model._start(task, softening), model._schedule()
-    schedule = replace(schedule, rest=max(schedule.rest, _SEARCH_REST))
+    schedule = replace(
+        schedule,
+        rest=max(schedule.rest, _SEARCH_REST),
+        entropy=max(schedule.entropy, _SEARCH_ENTROPY),
+    )
     run = anneal_task(task, softening, start, schedule, newton_steps=1, first=first)
     return run.point, run.history[-1]["p_hat"], run.first

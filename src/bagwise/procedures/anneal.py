@@ -98,7 +98,7 @@ def anneal(
     callback : callable, default=None
         Called with each record.
     point : Point, default=None
-        Where the first convex problem starts.
+        The solution of the first convex problem, where it is known.
 
     Returns
     -------
@@ -106,14 +106,14 @@ def anneal(
         The last point, the last assignment and the history.
     """
     history: list[dict[str, Any]] = []
-    here, first = point, None  # type: Any, Any
+    here, first = None, point  # type: Any, Any
     p, temperature, began = start, schedule.hottest, perf_counter()
     instances = expand(weight, offsets)
     settled, done, stride = True, False, schedule.cooling
     while not done:
         entered, factorisations, divergence, inner = p, 0, np.inf, 0
         while divergence >= schedule.rest and inner < schedule.max_inner:
-            here, steps = fit(p, here)
+            here, steps = (first, 0) if here is None and first is not None else fit(p, here)
             first = here if first is None else first
             softened = soften(here, p, temperature)
             p, divergence = softened.p, float(weight @ softened.divergence / weight.sum())

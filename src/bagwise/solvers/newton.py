@@ -133,7 +133,8 @@ def descend(
     """Take Newton steps until the pieces repeat; return the point and whether they did.
 
     One record a step is appended to ``history``. The objective may rise on the way, never above
-    that of ``point``. No certificate is computed. A relative change below ``slack`` ends it too.
+    that of ``point``. No certificate is computed. With ``slack`` it also ends where a step changed
+    the objective by less than that, relatively, or by what the quadratic promised up to that.
     """
     design = problem.design
     goal = tol * max(float(np.max(problem.positive + problem.negative)), 1e-300)
@@ -150,11 +151,13 @@ def descend(
         pieces = problem.quadratic(point.scores + point.intercept)
         # 3) Stop when the same quadratic holds: its minimiser is ours.
         same = all(np.array_equal(new, old) for new, old in zip(pieces, last_pieces, strict=True))
-        change = abs(values[-1] - values[-2])
-        stalled = change <= max(slack, design.rounding) * abs(values[-2])
+        fall = values[-2] - values[-1]
+        stalled = abs(fall) <= max(slack, design.rounding) * abs(values[-2])
+        # What the pieces that changed were worth: the next step could win about as much.
+        foreseen = slack > 0 and abs(fall - drop) <= slack * abs(values[-1])
         last_residual, residual = residual, 0.0 if design.exact else problem.residual_at(point)
         history.append({"objective": values[-1], "step": step})
-        if step == 1 and residual <= goal and (same or stalled):
+        if step == 1 and residual <= goal and (same or stalled or foreseen):
             return point, True
         if stalled and residual > 0.5 * last_residual:
             return point, False
