@@ -100,7 +100,7 @@ class EarlyEnd(AnnealedProportionSVC):
 
 def plain_search(bags, y, C, C2, p_star, cv=4, **options):
     """Accuracy and p-hat of separate fits in double precision, as quick as the search's."""
-    options = {"newton_steps": 1, "tol": 5e-2, **options}
+    options = {"newton_steps": 1, "tol": 0.1, **options}
     hits, p_hats = 0, []
     for train, test in folds(bags, y, cv, 0):
         model = EarlyEnd(p_star, C=C, C2=C2, **options).fit(bags[train], y[train])

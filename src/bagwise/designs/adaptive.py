@@ -85,7 +85,8 @@ class AdaptiveInverse:
             size = len(candidate.rows)
             held = np.count_nonzero(alive[candidate.rows])
             missing = np.count_nonzero(alive & (self.curvature > 0)) - held
-            price = (4.0 * missing + _COPY) * size**2 + 4 * _CARRYING * float(size - held) ** 3
+            passes = 4.0 * missing + _COPY if missing else 0.0
+            price = passes * size**2 + 4 * _CARRYING * float(size - held) ** 3
             if size + missing < n and price < least:
                 best, least = candidate, price
         return best, least
