@@ -75,8 +75,9 @@ def test_gradient_equals_differences(potential, n_classes, sparse):
         gradient = oracle.backward(oracle.evaluate(oracle.forward(w))[1])
 
         def value(w, oracle=oracle):
-            return oracle.evaluate(oracle.forward(w))[0]
+            return oracle.value(oracle.forward(w))
 
+        assert value(w) == oracle.evaluate(oracle.forward(w))[0]
         for i, step in enumerate(1e-6 * np.eye(risk.n_coef)):
             difference = (value(w + step) - value(w - step)) / 2e-6
             assert gradient[i] == pytest.approx(difference, abs=1e-6)

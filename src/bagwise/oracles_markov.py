@@ -10,8 +10,8 @@ for two classes the hinge max(0, 1 - Y D) of D = F(+1) - F(-1). Both terms are c
 the second by its tangent at a point gives a convex function above R that touches it there.
 
 All parts of R see w through linear scores z = Zw (instances, potential weights, bag features), so
-an oracle offers ``forward`` (Zw), ``evaluate`` (value and derivative in z) and ``backward`` (Z'r):
-a line search then costs no pass over the data.
+an oracle offers ``forward`` (Zw), ``value``, ``evaluate`` (value and derivative in z) and
+``backward`` (Z'r): a line search then costs no pass over the data.
 """
 
 from __future__ import annotations
@@ -149,10 +149,12 @@ class MarkovRisk:
     def parts(self, z: Array) -> MarkovScores:
         """Cut a flat vector into its parts (views)."""
         L, (_, q, _) = self.n_models, self.widths
-        ends = np.cumsum([L * self.instances.n_rows, L * q])
-        instances, potential, bags = np.split(z, ends)
+        first = L * self.instances.n_rows
+        second = first + L * q
         return MarkovScores(
-            instances.reshape(L, -1), potential.reshape(L, -1), bags.reshape(L, len(self.codes))
+            z[:first].reshape(L, -1),
+            z[first:second].reshape(L, q),
+            z[second:].reshape(L, len(self.codes)),
         )
 
     # The risk ------------------------------------------------------------------------------------
@@ -170,16 +172,25 @@ class MarkovRisk:
             return best, np.stack([negative[0], positive[0]])
         return best, positive - negative + negative.sum(axis=0)
 
+    def value(self, z: Array) -> float:
+        """Return R."""
+        total = self.labelings(z)[1]
+        return float(self.weight @ (self._augmented(total)[1] - self._of_truth(total)))
+
     def evaluate(self, z: Array) -> tuple[float, Array]:
         """Return R and a subgradient in z."""
         best, total = self.labelings(z)
         worst, margin = self._augmented(total)
-        value = float(self.weight @ (margin - total[self.codes, self._bag_numbers]))
+        value = float(self.weight @ (margin - self._of_truth(total)))
         amount = self._amounts(worst) - self._amounts(self.codes)
         return value, self._pull(z, best, amount)
 
-    def evaluate_augmented(self, z: Array) -> tuple[float, Array]:
+    def value_augmented(self, z: Array) -> float:
         """Return the first, convex term sum_n weight_n max_l (1[l != Y] + T_l)."""
+        return float(self.weight @ self._augmented(self.labelings(z)[1])[1])
+
+    def evaluate_augmented(self, z: Array) -> tuple[float, Array]:
+        """Return the first term and a subgradient in z."""
         best, total = self.labelings(z)
         worst, margin = self._augmented(total)
         return float(self.weight @ margin), self._pull(z, best, self._amounts(worst))
@@ -187,16 +198,18 @@ class MarkovRisk:
     def evaluate_truth(self, z: Array) -> tuple[float, Array]:
         """Return the second term sum_n weight_n T_{Y_n}, convex as well."""
         best, total = self.labelings(z)
-        value = float(self.weight @ total[self.codes, self._bag_numbers])
+        value = float(self.weight @ self._of_truth(total))
         return value, self._pull(z, best, self._amounts(self.codes))
+
+    def _of_truth(self, total: Array) -> Array:
+        return total[self.codes, self._bag_numbers]
 
     def _augmented(self, total: Array) -> tuple[Array, Array]:
         """Return the class of largest loss-augmented score (Eq. 24), ties to the truth."""
-        others = total + 1.0
-        others[self.codes, self._bag_numbers] = total[self.codes, self._bag_numbers]
-        worst = others.argmax(axis=0)
-        margin = others[worst, self._bag_numbers]
-        tied = others[self.codes, self._bag_numbers] == margin
+        others, of_truth = total + 1.0, self._of_truth(total)
+        others[self.codes, self._bag_numbers] = of_truth
+        worst, margin = others.argmax(axis=0), others.max(axis=0)
+        tied = of_truth == margin
         return np.where(tied, self.codes, worst), margin
 
     def _amounts(self, label: Array) -> Array:
@@ -258,6 +271,10 @@ class FrozenMarkovRisk:
     def backward(self, r: Array) -> Array:
         """Return Z'r."""
         return self.risk.backward(r)
+
+    def value(self, z: Array) -> float:
+        """Return the value."""
+        return self.risk.value_augmented(z) - float(self.slope @ z) - self.height
 
     def evaluate(self, z: Array) -> tuple[float, Array]:
         """Return the value and a subgradient in z."""

@@ -28,6 +28,9 @@ class Hinges:
     def backward(self, r):
         return self.X.T @ r
 
+    def value(self, z):
+        return self.evaluate(z)[0]
+
     def evaluate(self, z):
         loss = np.maximum(0, 1 - self.y * z)
         return float(loss.sum()), -self.y * (loss > 0)

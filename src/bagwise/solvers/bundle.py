@@ -1,7 +1,7 @@
 """Bundle methods for min_w lambda/2 |w|^2 + R(w): `bmrm` (convex R) and `nrbm` (any R >= 0).
 
-An oracle gives R through linear scores z = Zw: ``forward(w)`` = Zw, ``evaluate(z)`` = (R, r) with
-r a subgradient in z, ``backward(r)`` = Z'r, ``n_coef``. Each iteration costs one forward and one
+An oracle gives R through linear scores z = Zw: ``forward(w)`` = Zw, ``value(z)`` = R, ``evaluate(z)``
+= (R, r) with r a subgradient in z, ``backward(r)`` = Z'r, ``n_coef``. Each iteration costs one forward and one
 backward pass; the line search is free of passes, because scores on a line are known from its ends.
 
 - `bmrm`: Teo et al. 2010, with the line search of Franc & Sonnenburg 2009. Planes lie below R, so
@@ -39,6 +39,9 @@ class ScoreOracle(Protocol):
 
     def forward(self, w: Array) -> Array:
         """Return z = Zw."""
+
+    def value(self, z: Array) -> float:
+        """Return the risk."""
 
     def evaluate(self, z: Array) -> tuple[float, Array]:
         """Return the risk and a subgradient in z."""
@@ -139,10 +142,19 @@ class _Run:
     def between(self, start: Place, w: Array, z: Array, step: float) -> Place:
         return self.place(start.w + step * (w - start.w), start.z + step * (z - start.z))
 
-    def search(self, w: Array, z: Array) -> Place:
+    def search(self, w: Array, z: Array, *, convex: bool) -> Place:
         """Return the best of a few points on the way from the best point to w."""
-        tried = (self.between(self.best, w, z, step) for step in _STEPS)
-        return min(tried, key=lambda place: place.objective)
+        start, far, across = self.best, w - self.best.w, z - self.best.z
+        norms = float(start.w @ start.w), float(start.w @ far), float(far @ far)
+        best, lowest = _STEPS[0], np.inf
+        for step in _STEPS:
+            norm = norms[0] + step * (2 * norms[1] + step * norms[2])
+            objective = self.oracle.value(start.z + step * across) + self.lambda_ / 2 * norm
+            if objective < lowest:
+                best, lowest = step, objective
+            elif convex:  # it rises from here on
+                break
+        return self.between(start, w, z, best)
 
     def plane(self, place: Place) -> tuple[Array, float]:
         slope = self.oracle.backward(place.r)
@@ -207,7 +219,7 @@ def bmrm(
         lower = max(lower, value)
         # 2) The best point on the way there.
         z = oracle.forward(w)
-        better = run.search(w, z)
+        better = run.search(w, z, convex=True)
         if better.objective < run.best.objective:
             run.best = better
         # 3) Cut a little beyond it.
@@ -250,7 +262,7 @@ def nrbm(
     while not converged and len(run.history) < max_iter:
         # 1) The minimiser of the model, and the best point on the way there.
         w, value = run.bundle.solve()
-        place = run.search(w, oracle.forward(w))
+        place = run.search(w, oracle.forward(w), convex=False)
         slope, height = run.plane(place)
         if place.objective < run.best.objective:
             # 2) Descent: older planes give way to the new best point.
