@@ -1,8 +1,9 @@
 """Bundle methods for min_w lambda/2 |w|^2 + R(w): `bmrm` (convex R) and `nrbm` (any R >= 0).
 
-An oracle gives R through linear scores z = Zw: ``forward(w)`` = Zw, ``value(z)`` = R, ``evaluate(z)``
-= (R, r) with r a subgradient in z, ``backward(r)`` = Z'r, ``n_coef``. Each iteration costs one forward and one
-backward pass; the line search is free of passes, because scores on a line are known from its ends.
+An oracle gives R through linear scores z = Zw: ``forward(w)`` = Zw, ``value(z)`` = R,
+``evaluate(z)`` = (R, r) with r a subgradient in z, ``backward(r)`` = Z'r, ``n_coef``. Each
+iteration costs one forward and one backward pass; the line search is free of passes, because scores
+on a line are known from its ends.
 
 - `bmrm`: Teo et al. 2010, with the line search of Franc & Sonnenburg 2009. Planes lie below R, so
   the master problem's dual value is a lower bound on the minimum: the gap is proven.
