@@ -50,7 +50,7 @@ def make_plan(folder, models=("MI-SVM",), data=("tiger",), published="", repeats
             ModelEntry(m.name, m.method, {"degree": i}, m.grid) for i, m in enumerate(spec.models)
         )
         for f in range(2)
-        for point in model.points()
+        for point in model.points(entry)
     ]
     return Plan(spec, folder, cells)
 

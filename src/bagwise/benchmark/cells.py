@@ -71,8 +71,9 @@ class Cell:
         """What tells it from all other cells: a hash of all that its result depends on."""
         model = {"method": self.model.method, "params": self.model.params}
         where = [self.folds_sha256, self.split.name, self.inner, self.draw]
-        # Names of rows are left out: renaming a model loses no result.
-        content = [asdict(self.data), model, self.point, where]
+        # Names of rows and grids are left out: renaming a model or a longer grid loses no result.
+        data = {key: value for key, value in asdict(self.data).items() if key != "grid"}
+        content = [data, model, self.point, where]
         return digest(content)[:16]
 
     @property

@@ -60,7 +60,7 @@ def _plan(spec: Spec, folder: Path, files: dict[str, str]) -> Plan:
         for model in spec.models:
             for split in splits:
                 draw = split.repeat if spec.protocol.kind == "fresh" else None
-                for point in model.points():
+                for point in model.points(entry):
                     inner = spec.protocol.inner
                     cells.append(Cell(entry, model, point, split, sha256, inner, draw))
     return Plan(spec, folder, sorted(cells, key=lambda cell: cell.split.repeat))

@@ -41,12 +41,15 @@ class DataEntry:
         Passed to the loader.
     thin : int
         Keep about so many bags, small ones, of every class alike; 0 keeps all.
+    grid : dict of str to list
+        Values that the models' grids keep on this set, where its fits are long.
     """
 
     name: str
     source: str = "fetch"
     options: dict[str, Any] = field(default_factory=dict)
     thin: int = 0
+    grid: dict[str, list[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,11 +73,13 @@ class ModelEntry:
     params: dict[str, Any] = field(default_factory=dict)
     grid: dict[str, list[Any]] = field(default_factory=dict)
 
-    def points(self) -> list[dict[str, Any]]:
-        """Return the grid's points; the first parameter varies slowest."""
-        return [
-            dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())
+    def points(self, data: DataEntry) -> list[dict[str, Any]]:
+        """Return the grid's points on a data set; the first parameter varies slowest."""
+        kept = [
+            [value for value in values if value in data.grid.get(name, values)]
+            for name, values in self.grid.items()
         ]
+        return [dict(zip(self.grid, values, strict=True)) for values in product(*kept)]
 
 
 @dataclass(frozen=True)
@@ -129,9 +134,8 @@ class Spec:
         return [entry for entry in entries if names is None or entry.name in names]
 
     def _quick_data(self) -> list[DataEntry]:
-        if self.protocol.kind == "fresh":
-            return self._kept("data")
-        return [replace(entry, thin=_QUICK_BAGS) for entry in self._kept("data")]
+        thin = 0 if self.protocol.kind == "fresh" else _QUICK_BAGS
+        return [replace(entry, thin=thin, grid={}) for entry in self._kept("data")]
 
 
 def _first(grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -271,6 +275,7 @@ def _data(entry: Any, where: str) -> DataEntry:
         _one_of(data.name, DATASETS, f"{where}.name")
     _check_mapping(data.options, f"{where}.options")
     _check_count(data.thin, f"{where}.thin", least=0)
+    _check_grid(data.grid, f"{where}.grid")
     return data
 
 
@@ -282,10 +287,8 @@ def _model(entry: Any, where: str) -> ModelEntry:
         raise SpecError(f"{where}.method: name a method, by its paper's name or by its class.")
     model = ModelEntry(**{"name": entry["method"], **entry})
     _check_mapping(model.params, f"{where}.params")
-    _check_mapping(model.grid, f"{where}.grid")
-    for key, values in model.grid.items():
-        if not isinstance(values, list) or not values:
-            raise SpecError(f"{where}.grid.{key}: must be a list of values, it is {values!r}.")
+    _check_grid(model.grid, f"{where}.grid")
+    for key in model.grid:
         if key in model.params:
             raise SpecError(f"{where}: {key} is in params and in grid; keep one.")
     try:
@@ -293,6 +296,13 @@ def _model(entry: Any, where: str) -> ModelEntry:
     except ValueError as error:
         raise SpecError(f"{where}: {error}") from error
     return model
+
+
+def _check_grid(grid: Any, where: str) -> None:
+    _check_mapping(grid, where)
+    for key, values in grid.items():
+        if not isinstance(values, list) or not values:
+            raise SpecError(f"{where}.{key}: must be a list of values, it is {values!r}.")
 
 
 def _check_mapping(value: Any, where: str) -> None:
@@ -349,6 +359,12 @@ def _check_together(spec: Spec) -> None:
                 f"data[{i}]: protocol.kind 'fresh' draws bags, {entry.name!r} is no generator; "
                 f"source must be one of {', '.join(drawn)}."
             )
+        for model in spec.models:
+            if not model.points(entry):
+                raise SpecError(
+                    f"data[{i}].grid: leaves nothing of the grid of {model.name!r}; keep at least "
+                    "one of its values of every parameter."
+                )
     _check_mapping(spec.quick, "quick")
     for what, names in spec.quick.items():
         _one_of(what, ("data", "models"), "quick")
