@@ -1,11 +1,12 @@
 """The cutting plane method of GraphSVC: cost of an iteration, and other solvers beside it.
 
-    python benchmarks/graph.py
+    python benchmarks/graph.py > docs/results/graph.md
 
 1. At 1e5 x 2e4 sparse instances in 1e4 bags with 1e5 edges: CPU time of an iteration in units of
    one product with the rows, one transposed product and one pass over the edges, timed in one run.
-2. At 3e3 x 1e3 with 500 edges: the time to a relative gap of 1e-3 of the cutting planes, of L-BFGS
-   on the objective itself (stopped when it is as low), and of clarabel on the QP (2).
+2. At 3e3 x 1e3 with 500 edges and at the size above: the time to a relative gap of 1e-3 of the
+   cutting planes, of L-BFGS on the objective itself (stopped when it is as low), and, at the
+   smaller size, of clarabel on the QP (2).
 3. Without edges: descent over blocks against cutting planes, to the same gap.
 """
 
@@ -18,8 +19,6 @@ from typing import Any
 import clarabel
 import numpy as np
 import scipy.sparse as sp
-from rich.console import Console
-from rich.table import Table
 from scipy.optimize import minimize
 
 from bagwise.designs import matrix_design
@@ -73,7 +72,7 @@ class Problem:
         return value, w + np.append(self.design.T @ weights, weights.sum())
 
 
-def iteration(console: Console) -> None:
+def iteration() -> None:
     problem = Problem(10_000, 20_000, 100_000, eps=1e-9)
     design, n_iter = problem.design, 40
     w, v = np.ones(design.n_coef), np.ones(design.n_rows)
@@ -85,11 +84,13 @@ def iteration(console: Console) -> None:
     }
     whole = cpu_seconds(lambda: problem.cutting_planes(max_iter=n_iter), repeats=2) / n_iter
     ratio = whole / sum(parts.values())
-    told = ", ".join(f"{name} {1e3 * seconds:.1f} ms" for name, seconds in parts.items())
-    console.print(
-        f"1e5 x 2e4 sparse rows, 1e5 edges: an iteration (mean of {n_iter}, up to two cuts each) "
-        f"takes {1e3 * whole:.1f} ms = {ratio:.2f} x ({told}); allowed 3"
-    )
+    print("## Cost of an iteration\n")
+    print("1e5 x 2e4 sparse rows in 1e4 bags, 1e5 edges; up to two new cuts an iteration.\n")
+    print("| what | CPU ms |\n|---|---|")
+    for name, seconds in parts.items():
+        print(f"| {name} | {1e3 * seconds:.1f} |")
+    print(f"| an iteration (mean of {n_iter}) | {1e3 * whole:.1f} |")
+    print(f"\nRatio to the sum of the three: **{ratio:.2f}** (allowed: 3).\n", flush=True)
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -155,41 +156,53 @@ def by_clarabel(problem: Problem, tol: float) -> float:
     return clarabel.DefaultSolver(P, q, G, h, cones, settings).solve().obj_val
 
 
-def solvers(console: Console) -> None:
-    size = 300, 1000, 500
-    rough = Problem(*size, eps=1e-2).cutting_planes()
-    problem = Problem(*size, eps=1e-3 * rough.objective / (C + MU))
+def solvers() -> None:
+    print("## Other solvers on the same convex problem\n")
+    print("To a relative gap of 1e-3. L-BFGS works on the objective itself and stops when it is as")
+    print(
+        "low, or after 100 times as long; clarabel, on the QP (2), has the smaller problem only.\n"
+    )
+    print("| problem | solver | objective | CPU time / cutting planes |\n|---|---|---|---|")
+    compare("3e3 x 1e3, 500 edges", 300, 1000, 500)
+    compare("1e5 x 2e4, 1e5 edges", 10_000, 20_000, 100_000)
+    print()
+
+
+def compare(name: str, n_bags: int, d: int, n_edges: int) -> None:
+    rough = Problem(n_bags, d, n_edges, eps=1e-2).cutting_planes()
+    problem = Problem(n_bags, d, n_edges, eps=1e-3 * rough.objective / (C + MU))
     seconds, cuts = timed(problem.cutting_planes)
-    table = Table("solver", "objective", "x cutting planes")
-    table.add_row("cutting planes", f"{cuts.objective:.5f} (gap {cuts.gap:.1e})", "1")
-    other, reached = timed(lambda: by_lbfgs(problem, cuts.objective * (1 + 1e-9), 100 * seconds))
-    sign = ">" if reached > cuts.objective * (1 + 1e-9) else ""
-    table.add_row("L-BFGS", f"{reached:.5f}", f"{sign}{other / seconds:.1f}")
-    other, reached = timed(lambda: by_clarabel(problem, 1e-3))
-    table.add_row("clarabel, tol 1e-3", f"{reached:.5f}", f"{other / seconds:.1f}")
-    console.print("\n3e3 x 1e3 sparse rows in 300 bags, 500 edges, relative gap 1e-3:")
-    console.print(table)
+    goal = cuts.objective * (1 + 1e-9)
+    print(f"| {name} | cutting planes | {cuts.objective:.5f} (gap {cuts.gap:.1e}) | 1 |")
+    other, reached = timed(lambda: by_lbfgs(problem, goal, 100 * seconds))
+    sign = ">" if reached > goal else ""
+    print(f"| | L-BFGS | {reached:.5f} | {sign}{other / seconds:.1f} |", flush=True)
+    if n_bags < 1000:
+        other, reached = timed(lambda: by_clarabel(problem, 1e-3))
+        print(f"| | clarabel, tol 1e-3 | {reached:.5f} | {other / seconds:.1f} |", flush=True)
 
 
-def without_edges(console: Console) -> None:
+def without_edges() -> None:
     problem = Problem(1000, 20_000, 10, eps=1e-4)
     args = problem.design, problem.offsets, [problem.loss], problem.witnesses
     block_descent(problem.design, problem.loss, problem.witnesses, max_passes=1)  # compiles
+    print("## Without edges: descent over blocks\n")
+    print("1e4 x 2e4 sparse rows in 1e3 bags, to a gap of a share of C.\n")
+    print("| gap / C | iterations of cuts | passes over blocks | times faster |\n|---|---|---|---|")
     for tol in (1e-3, 1e-5):
         loss = BagHinge(C, tol, problem.loss.share, problem.loss.positive, problem.offsets)
         slow, cuts = timed(lambda: cutting_plane(*args[:2], [loss], args[3]))  # noqa: B023
         fast, blocks = timed(
             lambda: block_descent(problem.design, loss, problem.witnesses, tol=tol)  # noqa: B023
         )
-        console.print(
-            f"No edges, 1e4 x 2e4 rows, gap {tol:g} C: cutting planes {cuts.n_iter} iterations, "
-            f"blocks {blocks.n_iter} passes, {slow / fast:.0f} x faster"
-        )
+        print(f"| {tol:g} | {cuts.n_iter} | {blocks.n_iter} | {slow / fast:.0f} |", flush=True)
 
 
 if __name__ == "__main__":
-    console = Console(width=100)
+    print(
+        "# Cutting planes of GraphSVC\n\n    python benchmarks/graph.py > docs/results/graph.md\n"
+    )
     with one_thread():
-        iteration(console)
-        solvers(console)
-        without_edges(console)
+        iteration()
+        solvers()
+        without_edges()
