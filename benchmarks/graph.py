@@ -160,8 +160,9 @@ def solvers() -> None:
     print("## Other solvers on the same convex problem\n")
     print("To a relative gap of 1e-3. L-BFGS works on the objective itself and stops when it is as")
     print(
-        "low, or after 100 times as long; clarabel, on the QP (2), has the smaller problem only.\n"
+        "low; '>': it ended above, without descent in its line search or after 100 times as long."
     )
+    print("clarabel, on the QP (2), has the smaller problem only.\n")
     print("| problem | solver | objective | CPU time / cutting planes |\n|---|---|---|---|")
     compare("3e3 x 1e3, 500 edges", 300, 1000, 500)
     compare("1e5 x 2e4, 1e5 edges", 10_000, 20_000, 100_000)
