@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.markup import escape
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from bagwise.cli.options import (
@@ -287,16 +288,20 @@ def _ranking_table(rankings: Any, metric: str, folds: int, y: Any) -> Table:
         caption=f"Always saying the most frequent label is right on {_most_frequent(y):.1%}.",
         title_justify="left",
         caption_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
-    for column in ("", "model"):
-        table.add_column(column, overflow="fold")
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("model", no_wrap=True)
     for column in METRICS:
-        table.add_column(column.replace("_", "\n"), justify="right", no_wrap=True)
+        table.add_column(column.replace("_", "\n") + ", %", justify="right", no_wrap=True)
     table.add_column("usual choice", overflow="fold")
-    table.add_column("CPU\nseconds", justify="right")
+    table.add_column("CPU s", justify="right", no_wrap=True)
     for rank, ranking in enumerate((r for r in rankings if not r.failure), 1):
         point = ", ".join(f"{key}={value:g}" for key, value in ranking.usual_point().items())
-        cells = [f"{ranking.mean(name):.3f} ± {ranking.error(name):.3f}" for name in METRICS]
+        cells = [
+            f"{100 * ranking.mean(name):.1f} ± {100 * ranking.error(name):.1f}" for name in METRICS
+        ]
         table.add_row(str(rank), escape(ranking.name), *cells, point, f"{ranking.seconds:.1f}")
     return table
 
