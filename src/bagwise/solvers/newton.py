@@ -144,20 +144,23 @@ def descend(
         # 1) Minimise the quadratic that holds here, no more exactly than it deserves.
         full = design.weighted_ridge(*pieces, point, max(0.1 * goal, 1e-2 * residual))
         # 2) Go there, or part of the way.
-        last_pieces = pieces
         drop = _promised(design, pieces, point, full)
         point, value, step = _line_search(problem, point, full, values[-_MEMORY:], drop)
         values.append(value)
-        pieces = problem.quadratic(point.scores + point.intercept)
-        # 3) Stop when the same quadratic holds: its minimiser is ours.
-        same = all(np.array_equal(new, old) for new, old in zip(pieces, last_pieces, strict=True))
-        fall = values[-2] - values[-1]
-        stalled = abs(fall) <= max(slack, design.rounding) * abs(values[-2])
-        # What the pieces that changed were worth: the next step could win about as much.
-        foreseen = slack > 0 and abs(fall - drop) <= slack * abs(values[-1])
+        history.append({"objective": value, "step": step})
         last_residual, residual = residual, 0.0 if design.exact else problem.residual_at(point)
-        history.append({"objective": values[-1], "step": step})
-        if step == 1 and residual <= goal and (same or stalled or foreseen):
+        # 3) Stop where nothing is left to win. What the pieces that changed were worth (the fall
+        #    against the promise) is about what the next step could win.
+        fall = values[-2] - value
+        stalled = abs(fall) <= max(slack, design.rounding) * abs(values[-2])
+        foreseen = slack > 0 and abs(fall - drop) <= slack * abs(value)
+        arrived = step == 1 and residual <= goal
+        if arrived and (stalled or foreseen):
+            return point, True
+        # 4) Stop when the same quadratic holds: its minimiser is ours.
+        last_pieces, pieces = pieces, problem.quadratic(point.scores + point.intercept)
+        same = all(np.array_equal(new, old) for new, old in zip(pieces, last_pieces, strict=True))
+        if arrived and same:
             return point, True
         if stalled and residual > 0.5 * last_residual:
             return point, False
