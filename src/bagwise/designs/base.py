@@ -43,6 +43,7 @@ class Design(ABC):
     n_rows: int
     n_coef: int
     exact: bool = True  # False where `weighted_ridge` is iterative
+    cost_is_cubic: bool = False  # whether a ridge problem costs the cube of its rows
     prepared: bool = False  # whether `prepare` left something that trades digits for speed
     rounding: float = 1e-14  # relative change of an objective that is below rounding
 

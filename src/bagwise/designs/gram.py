@@ -25,6 +25,8 @@ class Gram(Design):
     costs one factor of size |R|. Whichever is smaller is taken.
     """
 
+    cost_is_cubic = True
+
     def __init__(self, K: Array) -> None:
         self.K = K
         self.n_rows = self.n_coef = K.shape[0]

@@ -18,9 +18,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bagwise.designs import Design, Gram, Point
+from bagwise.designs import Design, Point
 from bagwise.problems import Problem
 from bagwise.solvers.solution import Solution, certify
 
@@ -87,23 +88,23 @@ def _certified(problem: Problem, point: Point, settled: bool) -> Solution:
 def cold_start(problem: Problem) -> Point:
     """Return where to start from nothing.
 
-    Zero; for a kernel over many rows the solution on every fifth of them at five times the weight,
-    which spares the factorisations over rows that turn out idle.
+    Zero; where every row costs a row of a factor and there are many, the solution on every fifth of
+    them at five times the weight, which spares the factorisations over rows that turn out idle.
     """
     design = problem.design
-    if not isinstance(design, Gram) or design.n_rows <= _MANY_ROWS:
+    if not design.cost_is_cubic or design.n_rows <= _MANY_ROWS:
         return design.start()
     rows = np.arange(0, design.n_rows, _THINNING)
     thin = Problem(
-        Gram(np.ascontiguousarray(design.K[::_THINNING, ::_THINNING])),
+        design.fresh().subset(rows),
         _THINNING * problem.positive[rows],
         _THINNING * problem.negative[rows],
         problem.loss,
         None if problem.margin is None else problem.margin[rows],
     )
     point, _ = descend(thin, thin.design.start(), 1e-8, _PATIENCE, [])
-    coef = np.zeros(design.n_coef)
-    coef[rows] = point.coef
+    ones = np.ones(len(rows)), rows, np.arange(len(rows) + 1)
+    coef = design.lift(sp.csr_array(ones, shape=(len(rows), design.n_rows)), point.coef)
     return Point(coef, point.intercept, design @ coef)
 
 
