@@ -11,7 +11,7 @@ from pathlib import Path
 from bagwise.benchmark.ranks import Ranking
 from bagwise.benchmark.tables import KIND_LABELS, Entry, Line, MetricTable, Report, long_form
 
-__all__ = ["as_csv", "as_html", "as_latex", "as_markdown", "write_report"]
+__all__ = ["as_csv", "as_html", "as_latex", "as_markdown", "named_lines", "write_report"]
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
@@ -90,7 +90,7 @@ def as_markdown(report: Report, figures: list[str] | None = None) -> str:
         heads = _heads(table)
         rows = ["| " + " | ".join(heads) + " |"]
         rows.append("|---|---|" + "---:|" * (len(heads) - 2))
-        for name, line in _named(table):
+        for name, line in named_lines(table):
             cells = [_markdown(entry, table.digits) for entry in line.entries]
             fields = [_piped(name), KIND_LABELS[line.kind], *cells, *_ends(table, line)]
             rows.append("| " + " | ".join(fields) + " |")
@@ -100,7 +100,7 @@ def as_markdown(report: Report, figures: list[str] | None = None) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _named(table: MetricTable) -> list[tuple[str, Line]]:
+def named_lines(table: MetricTable) -> list[tuple[str, Line]]:
     """Return the lines, a model's name on the first of its lines only."""
     shown: list[tuple[str, Line]] = []
     for line in table.lines:
@@ -155,7 +155,7 @@ def as_latex(report: Report) -> str:
             " & ".join(_tex(head) for head in heads) + r" \\",
             r"\midrule",
         ]
-        for name, line in _named(table):
+        for name, line in named_lines(table):
             cells = [_latex(entry, table.digits) for entry in line.entries]
             fields = [_tex(name), KIND_LABELS[line.kind], *cells, *_ends(table, line)]
             parts.append(" & ".join(fields) + r" \\")
@@ -191,7 +191,7 @@ def as_html(report: Report, figures: list[str] | None = None) -> str:
         parts.append(f"<h2>{html.escape(table.title)}</h2>")
         heads = "".join(f"<th>{html.escape(head)}</th>" for head in _heads(table))
         rows = [f"<table><thead><tr>{heads}</tr></thead><tbody>"]
-        for name, line in _named(table):
+        for name, line in named_lines(table):
             cells = [html.escape(name), KIND_LABELS[line.kind]]
             cells += [_cell(entry, table.digits) for entry in line.entries]
             cells += _ends(table, line)

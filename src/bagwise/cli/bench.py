@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
@@ -127,19 +128,20 @@ def _cells_bar() -> Any:
 
 def _show(report: Any, as_json: bool) -> None:
     from bagwise.benchmark.tables import KIND_LABELS, long_form
+    from bagwise.benchmark.writing import named_lines
 
     if as_json:
         return show_json({"name": report.name, "notes": report.notes, "numbers": long_form(report)})
     for one in report.tables:
-        drawn = Table(title=one.title, title_justify="left")
-        for name in ("model", "selection"):
-            drawn.add_column(name, overflow="fold")
-        for name in (*one.columns, *(["average rank"] if one.rankings else [])):
-            drawn.add_column(escape(name), justify="right")
-        for line in one.lines:
+        drawn = Table(title=one.title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        drawn.add_column("model", overflow="fold")
+        drawn.add_column("selection", overflow="fold")
+        for name in (*one.columns, *(["rank"] if one.rankings else [])):
+            drawn.add_column(escape(name), justify="right", no_wrap=True)
+        for name, line in named_lines(one):
             cells = ["" if e is None else _bold(e.text(one.digits), e.bold) for e in line.entries]
             rank = ["" if line.rank is None else f"{line.rank:.2f}"] if one.rankings else []
-            drawn.add_row(escape(line.model), KIND_LABELS[line.kind], *cells, *rank)
+            drawn.add_row(escape(name), KIND_LABELS[line.kind], *cells, *rank)
         show(drawn)
     for note in report.notes:
         say(escape(note))
