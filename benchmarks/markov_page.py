@@ -59,6 +59,7 @@ def accuracies(rows: list[dict[str, str]], folds: int | None) -> dict[Any, list[
 
 
 def cell(values: list[float]) -> str:
+    """Return mean and standard error."""
     if not values:
         return "-"
     error = f" ({np.std(values, ddof=1) / np.sqrt(len(values)):.1f})" if len(values) > 1 else ""
@@ -182,19 +183,19 @@ the tables under `docs/results/markov/`. Numbers in brackets are standard errors
 `python benchmarks/markov.py binary --maps nystroem`. Stratified 10-fold; scaling to [0, 1], feature
 map (Nystroem, 300 instances, rbf with gamma = 1 / median^2), bag kernels and lambda are all fitted
 on the training folds. "Best lambda" is the best of 1, 3, 10, 30 and 100 on the same folds (musk1:
-also .3; musk2: .3, 1 and 3 without and 1, 3 and 10 with bag features, and no inner folds): the
-paper's protocol, optimistic; "nested" chooses it by three inner folds; "average" averages the path.
-Instances have unit mean squared norm; training begins at "whole" and is solved to 3 %. The paper's
-column is its Table 2 (intersection map, lambda of 1, 10 and 100). The kernel machines behind the
-bag features stand beside.
+also .3; musk2: 1 without, 3 and 10 with bag features, and no inner folds): the paper's protocol,
+optimistic; "nested" chooses it by three inner folds; "average" averages the path. Instances have
+unit mean squared norm; training begins at "whole" and is solved to 3 %. The paper's column is its
+Table 2 (intersection map, lambda of 1, 10 and 100). The kernel machines behind the bag features
+stand beside.
 
 {binary}
 ## Corel
 
 `python benchmarks/markov.py corel --repeats 5`. Random halves, classes balanced; Nystroem map with
-150 instances; the joint multiclass network ("native") and one-vs-rest. lambda is .3 without bag
-features; with them "best lambda" is the better of 3 and 10 on the same halves. The paper's column
-is its Table 3 (five splits, bag features; its GMIMN has K = 10).
+150 instances; the joint multiclass network ("native") and one-vs-rest. "Best lambda" is the better
+of .1 and .3 without bag features and of 3 and 10 with them (corel2000: .3 and 10) on the same
+halves. The paper's column is its Table 3 (five splits, bag features; its GMIMN has K = 10).
 
 {corel}
 ## Objective
