@@ -193,9 +193,10 @@ stand beside.
 ## Corel
 
 `python benchmarks/markov.py corel --repeats 5`. Random halves, classes balanced; Nystroem map with
-150 instances; the joint multiclass network ("native") and one-vs-rest. "Best lambda" is the better
-of .1 and .3 without bag features and of 3 and 10 with them (corel2000: 10) on the same
-halves. The paper's column is its Table 3 (five splits, bag features; its GMIMN has K = 10).
+150 instances; the joint multiclass network ("native") and one-vs-rest. lambda is .3 without bag
+features (.1 counts when all halves have it); with them it is 10, on corel1000 the better of 3 and
+10 on the same halves. The paper's column is its Table 3 (five splits, bag features; its GMIMN has K
+= 10).
 
 {corel}
 ## Objective
