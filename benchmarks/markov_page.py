@@ -185,7 +185,7 @@ Stratified 10-fold; scaling to [0, 1], feature map (Nystroem, 300 instances, rbf
 median^2), bag kernels and lambda are all fitted on the training folds. That 100 instances suit
 tiger better was found on these folds, among twelve maps: its numbers are optimistic by that choice.
 "Best lambda" is the best of 1, 3, 10, 30 and 100 on the same folds (musk1: also .3; musk2: 1
-without, 3 and 10 with bag features, inner folds in one repeat): the paper's protocol, optimistic;
+without, 3, 10 and 30 with bag features; nested: one repeat, 3 or 10): as in the paper, optimistic;
 "nested" chooses it by three inner folds; "average" averages the path. Instances have
 unit mean squared norm; training begins at "whole" and is solved to 3 %. The paper's column is its
 Table 2 (intersection map, lambda of 1, 10 and 100). The kernel machines behind the bag features
