@@ -159,9 +159,7 @@ def by_clarabel(problem: Problem, tol: float) -> float:
 def solvers() -> None:
     print("## Other solvers on the same convex problem\n")
     print("To a relative gap of 1e-3. L-BFGS works on the objective itself and stops when it is as")
-    print(
-        "low; '>': it ended above, by its own stopping rule or after 100 times as long."
-    )
+    print("low; '>': it ended above, by its own stopping rule or after 100 times as long.")
     print("clarabel, on the QP (2), has the smaller problem only.\n")
     print("| problem | solver | objective | CPU time / cutting planes |\n|---|---|---|---|")
     compare("3e3 x 1e3, 500 edges", 300, 1000, 500)
