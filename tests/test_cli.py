@@ -11,21 +11,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import bagwise
 from bagwise import WitnessSVC
 from bagwise.benchmark.demo import DigitTask, demo_models
-from bagwise.cli import app, demo
+from bagwise.cli import demo
 from bagwise.datasets import catalogue
 from bagwise.papers import METHODS
+from command_line import WIDE, call
 
 PNG = b"\x89PNG\r\n\x1a\n"
-WIDE = {"COLUMNS": "300", "NO_COLOR": "1"}
-
-
-def call(*arguments: str, **env: str | None):
-    return CliRunner().invoke(app, list(arguments), env={**WIDE, **env})
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ import json
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from bagwise.cli import app
+from command_line import call
 
 TINY = {
     "name": "tiny",
@@ -17,10 +16,6 @@ TINY = {
     "protocol": {"kind": "kfold", "folds": 2, "inner": 0},
     "metrics": ["accuracy"],
 }
-
-
-def call(*arguments):
-    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "300", "NO_COLOR": "1"})
 
 
 def write(path, content):

@@ -6,16 +6,11 @@ import json
 import os
 
 import pytest
-from typer.testing import CliRunner
 
 from bagwise.benchmark.results import read_records
 from bagwise.benchmark.spec import load_spec, presets
-from bagwise.cli import app
 from bagwise.datasets import catalogue
-
-
-def call(*arguments):
-    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "300", "NO_COLOR": "1"})
+from command_line import call
 
 
 def needed(preset):

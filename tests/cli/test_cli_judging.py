@@ -8,37 +8,18 @@ import shlex
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
-from typer.testing import CliRunner
 
 from bagwise import InstanceSVC, WitnessSVC
 from bagwise.bags import Bags
-from bagwise.cli import app
 from bagwise.comparison import Ranking, candidates, compare_models, grid_points, search
 from bagwise.datasets import make_gaussian_bags
 from bagwise.io import write
 from bagwise.papers import METHODS
 from bagwise.testing._problems import planted_bags
+from command_line import done, refused
 
-ENV = {"COLUMNS": "200", "NO_COLOR": "1"}
 LINEAR = ["--param", "kernel=linear"]
 ONE = ["--jobs", "1"]
-
-
-def call(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env=ENV)
-
-
-def done(*arguments):
-    result = call(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def refused(status, message, *arguments):
-    result = call(*arguments)
-    assert result.exit_code == status, result.output
-    assert message in " ".join(result.stderr.replace("│", " ").split())
-    assert "Traceback" not in result.output
 
 
 @pytest.fixture(scope="module")

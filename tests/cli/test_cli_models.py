@@ -19,27 +19,9 @@ from bagwise.cli import app
 from bagwise.datasets import make_gaussian_bags
 from bagwise.io import read, write
 from bagwise.modelfile import describe
+from command_line import WIDE, done, refused
 
-ENV = {"COLUMNS": "200", "NO_COLOR": "1"}
 COLUMNS = ["--bag", "slide", "--label", "diagnosis"]
-
-
-def call(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env=ENV)
-
-
-def done(*arguments):
-    result = call(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def refused(status, message, *arguments):
-    result = call(*arguments)
-    assert result.exit_code == status, result.output
-    assert message in " ".join(result.stderr.replace("│", " ").split())
-    assert "Traceback" not in result.output
-    return result
 
 
 def write_table(path, labels, label_column=True, seed=0):
@@ -94,7 +76,7 @@ def test_the_installed_command_fits_and_predicts(tmp_path):
             capture_output=True,
             text=True,
             cwd=tmp_path,
-            env={**os.environ, **ENV},
+            env={**os.environ, **WIDE},
             timeout=300,
         )
 
@@ -556,7 +538,7 @@ def test_the_shell_completes_models_and_data_sets():
         app,
         [],
         prog_name="bagwise",
-        env={**ENV, "_BAGWISE_COMPLETE": "complete_bash", "COMP_WORDS": "bagwise fit --model MI-S",
+        env={**WIDE, "_BAGWISE_COMPLETE": "complete_bash", "COMP_WORDS": "bagwise fit --model MI-S",
              "COMP_CWORD": "3"},
     )  # fmt: skip
     assert "MI-SVM" in script.output
