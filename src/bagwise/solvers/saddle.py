@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsymv
 
 from bagwise.losses import MarginBand
 
@@ -173,44 +174,35 @@ class Saddle:
 
     def scores(self, mixture: Mixture, beta: Array) -> Array:
         """Return K_v beta."""
-        p = self.n_bags
-        coef = np.zeros(len(self.K))
-        coef[self.negatives] = beta[p:]
-        shared = (self.K @ coef)[self.negatives] + beta[p:].sum()
-        cross = mixture.cross[:, self.negatives]
+        p, cross = self.n_bags, mixture.cross[:, self.negatives]
+        shared = self.pull(beta)[self.negatives]
         return np.concatenate(
             [mixture.block @ beta[:p] + cross @ beta[p:], beta[:p] @ cross + shared]
         )
 
     def product(self, beta: Array, k: int) -> Array:
         """Return K_k beta for one assignment."""
-        column, p = self.columns[k], self.n_bags
-        coef = np.zeros((len(self.K), 2))
-        coef[self.negatives, 0] = beta[p:]
-        coef[:, 1] = column.weights.T @ beta[:p]
-        values = self.K @ coef + coef.sum(axis=0)
-        of_bags = column.block @ beta[:p] + column.weights @ values[:, 0]
-        return np.concatenate([of_bags, values[self.negatives].sum(axis=1)])
+        return replace(self, columns=(self.columns[k],)).products(beta)[:, 0]
 
     def products(self, beta: Array) -> Array:
         """Return K_k beta, one column an assignment."""
         p, size = self.n_bags, len(self.columns)
         value, bag, unit, column = self._entries
-        coef = np.zeros((len(self.K), 1 + size))
-        coef[self.negatives, 0] = beta[p:]
-        np.add.at(coef, (unit, 1 + column), value * beta[:p][bag])
-        values = self.K @ coef + coef.sum(axis=0)
-        shared = values[:, 0]
+        shared = self.pull(beta)
+        starts = np.searchsorted(column, np.arange(size + 1))
+        coef = sp.csr_array((value * beta[:p][bag], unit, starts), shape=(size, len(self.K)))
+        own = np.asarray(coef @ self.K) + coef.sum(axis=1)[:, None]  # reads the key rows only
         pull = np.bincount(column * p + bag, value * shared[unit], minlength=size * p)
         of_bags = self._blocks @ beta[:p] + pull.reshape(size, p)
-        of_negatives = values[self.negatives, 1:] + shared[self.negatives, None]
-        return np.concatenate([of_bags.T, of_negatives])
+        return np.concatenate([of_bags.T, (own + shared)[:, self.negatives].T])
 
     def pull(self, beta: Array) -> Array:
         """Return the negatives' part of the score of every unit."""
         coef = np.zeros(len(self.K))
         coef[self.negatives] = beta[self.n_bags :]
-        return self.K @ coef + coef.sum()
+        # The time of this product is that of reading K: half of a symmetric matrix will do.
+        columns_first = self.K.T if self.K.flags.c_contiguous else self.K
+        return dsymv(1.0, columns_first, coef) + coef.sum()
 
     def coef(self, point: SaddlePoint) -> Array:
         """Return the coefficients of f = sum_i beta_i sum_j mu_ij k(x_ij, .) + negatives."""
