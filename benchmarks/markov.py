@@ -11,7 +11,7 @@ to [0, 1], feature map, bag kernels, lambda) is fitted on the training part of a
 - binary: stratified 10-fold. "lambda = v" is one lambda on all folds (their best is the papers'
   optimistic protocol); "nested" chooses lambda by three inner folds of the training part;
   "average" is `lambda_path` with `combine="average"`. Bag features are three kernel machines'
-  out-of-fold scores.
+  out-of-fold scores, with C = 10 ("kernels") or another C ("kernels-100").
 - corel: five random halves, joint multiclass network against one-vs-rest.
 - objective: what training reaches, beside CCCP and L-BFGS from several starts.
 """
@@ -22,7 +22,7 @@ import argparse
 import csv
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,11 @@ from timing import one_thread
 
 TABLES = Path(__file__).parents[1] / "docs" / "results" / "markov"
 BINARY = ("musk1", "tiger", "elephant", "fox", "musk2")
+MACHINES = ("cosine", "mean", "statistics")
 CARDINALITIES = ("any", "ratio", "learned")
 PATH = (1.0, 3.0, 10.0, 30.0, 100.0)  # at unit mean squared norm
 SMALL_AND_PATH = (0.3, *PATH)
 Lambdas = dict[str | None, tuple[float, ...]]
-MUSK2: Lambdas = {None: (1.0,), "bags": (3.0, 10.0, 30.0)}
-MUSK2_NESTED = (3.0, 10.0)
 COREL_LAMBDAS: dict[str, Lambdas] = {
     "corel1000": {None: (0.1, 0.3), "bags": (3.0, 10.0)},
     "corel2000": {"bags": (10.0,)},
@@ -99,14 +98,20 @@ def feature_map(kind: str, train: Bags) -> Any:
     return Nystroem(n_components=size, gamma=gamma, random_state=0)  # 1 / median^2
 
 
-def with_bag_scores(train: Bags, y: Any, test: Bags) -> tuple[Bags, Bags, dict[str, Any]]:
+def with_bag_scores(
+    source: str, train: Bags, y: Any, test: Bags
+) -> tuple[Bags, Bags, dict[str, Any]]:
     """Attach the kernel machines' scores, out-of-fold on training bags; return the plain ones."""
+    if source == "none":
+        return train, test, {}
+    weight = source.partition("-")[2]  # "kernels", "kernels-100"
     splits, inside, outside = folds(train, y, 5, 0), [], []
-    for machine in kernel_machines():
+    for machine in kernel_machines(float(weight or 10)):
         of_train = out_of_fold_scores(machine, train, y, np.ones(len(y)), splits)
         inside.append(of_train.reshape(len(y), -1))
         outside.append(clone(machine).fit(train, y).decision_function(test))
-    plain = dict(zip(("cosine kernel", "mean kernel", "statistics kernel"), outside, strict=True))
+    names = [f"{kind} kernel" + (f", C = {weight}" if weight else "") for kind in MACHINES]
+    plain = dict(zip(names, outside, strict=True))
     columns = np.hstack([scores.reshape(len(test), -1) for scores in outside])
     return (
         train.replace(bag_features=np.hstack(inside)),
@@ -148,24 +153,27 @@ def nested_rows(
     bags: Bags,
     y: Any,
     split: tuple[Any, Any],
-    maps: list[str],
+    wanted: list[tuple[str, str]],
     path: tuple[float, ...],
-    sources: tuple[str | None, ...] = (None, "bags"),
 ) -> Iterator[dict[str, Any]]:
-    """Fit every variant along the path on one split, with inner folds."""
+    """Fit the wanted (bag features, map) along the path on one split, with inner folds."""
     train, test = split
-    inside, outside = scaled(bags, train, test)
-    inside, outside, plain = with_bag_scores(inside, y[train], outside)
-    yield from machine_rows(plain, y[test])
-    for kind in maps:
-        seen, fresh = mapped(kind, inside, outside)
-        for bag_features, cardinality in product(sources, CARDINALITIES):
-            model = MarkovNetworkClassifier(
-                cardinality, bag_features=bag_features, lambda_path=path, cv=3, **TRAINING
-            ).fit(seen, y[train])
-            name = {"map": kind, "bag_features": "kernels" if bag_features else "none"}
-            for row in path_rows(model, fresh, y[test]):
-                yield {**name, "model": cardinality, **row}
+    plain_inside, plain_outside = scaled(bags, train, test)
+    for source in dict.fromkeys(source for source, _ in wanted):
+        inside, outside, plain = with_bag_scores(source, plain_inside, y[train], plain_outside)
+        yield from machine_rows(plain, y[test])
+        for kind in (kind for s, kind in wanted if s == source):
+            seen, fresh = mapped(kind, inside, outside)
+            for cardinality in CARDINALITIES:
+                model = MarkovNetworkClassifier(
+                    cardinality,
+                    bag_features="bags" if plain else None,
+                    lambda_path=path,
+                    cv=3,
+                    **TRAINING,
+                ).fit(seen, y[train])
+                name = {"map": kind, "bag_features": source, "model": cardinality}
+                yield from ({**name, **row} for row in path_rows(model, fresh, y[test]))
 
 
 def fixed_rows(
@@ -179,7 +187,7 @@ def fixed_rows(
     """Fit each lambda alone, where not known: inner folds would cost four times as much."""
     train, test = split
     inside, outside = scaled(bags, train, test)
-    inside, outside, plain = with_bag_scores(inside, y[train], outside)
+    inside, outside, plain = with_bag_scores("kernels", inside, y[train], outside)
     yield from (row for row in machine_rows(plain, y[test]) if not known(model=row["model"]))
     inside, outside = mapped("nystroem", inside, outside)
     for multiclass, cardinality, bag_features in product(ways, CARDINALITIES, lambdas):
@@ -198,23 +206,20 @@ def fixed_rows(
                 yield {**name, "right": int(np.sum(model.predict(outside) == y[test]))}
 
 
-def binary(repeats: int, sets: list[str], maps: list[str]) -> None:
+def binary(repeats: int, sets: list[str], sources: list[str], maps: list[str]) -> None:
     table = Table("binary", COLUMNS)
     for repeat, name in product(range(repeats), sets):
         bags, y = load(name)
+        path = SMALL_AND_PATH if name == "musk1" else PATH
         splits = StratifiedKFold(10, shuffle=True, random_state=repeat).split(y, y)
         for fold, split in enumerate(splits):
             key = {"data": name, "repeat": repeat, "fold": fold}
-            missing = [kind for kind in maps if not table.has(**key, map=kind)]
-            if name == "musk2":
-                known = partial(table.has, **key)
-                rows = fixed_rows(bags, y, split, MUSK2, ("native",), known)
-                if repeat == 0 and not known(protocol="nested"):  # one round of the dear ones
-                    nested = nested_rows(bags, y, split, ["nystroem"], MUSK2_NESTED, ("bags",))
-                    rows = chain(rows, (row for row in nested if row["protocol"] == "nested"))
-            else:
-                path = SMALL_AND_PATH if name == "musk1" else PATH
-                rows = nested_rows(bags, y, split, missing, path) if missing else iter(())
+            wanted = [
+                (source, kind)
+                for source, kind in product(sources, maps)
+                if not table.has(**key, map=kind, bag_features=source)
+            ]
+            rows = nested_rows(bags, y, split, wanted, path)
             table.add([{**key, **row, "bags": len(split[1])} for row in rows])
 
 
@@ -236,6 +241,7 @@ def main() -> None:
     parser.add_argument("table", choices=["binary", "corel", "objective"])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sets", nargs="+")
+    parser.add_argument("--bag-features", nargs="+", default=["none", "kernels"])
     parser.add_argument("--maps", nargs="+", default=["nystroem", "intersection"])
     given = parser.parse_args()
     if given.table == "objective":
@@ -243,7 +249,7 @@ def main() -> None:
 
         objective(Table)
     elif given.table == "binary":
-        binary(given.repeats, given.sets or list(BINARY), given.maps)
+        binary(given.repeats, given.sets or list(BINARY), given.bag_features, given.maps)
     else:
         corel(given.repeats, given.sets or list(COREL_LAMBDAS))
 

@@ -25,12 +25,12 @@ __all__ = ["NetworkInputs", "kernel_machines"]
 Array = NDArray[Any]
 
 
-def kernel_machines() -> list[Any]:
+def kernel_machines(C: float = 10.0) -> list[Any]:
     """Return the machines behind ``bag_features="kernels"``: cosine, mean, min-max statistics."""
     return [
-        BagKernelSVC("mean", normalize=True, C=10.0),
-        BagKernelSVC("mean", C=10.0),
-        BagKernelSVC("statistics", C=10.0),
+        BagKernelSVC("mean", normalize=True, C=C),
+        BagKernelSVC("mean", C=C),
+        BagKernelSVC("statistics", C=C),
     ]
 
 
