@@ -202,13 +202,15 @@ def test_a_larger_pool_starts_from_the_smaller_ones_solution():
     assert warm.upper <= small.upper * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("lam", [1.0, 100.0, 1000.0])
 @pytest.mark.parametrize("loss", BANDS)
-def test_mirror_prox_reaches_the_same_saddle_value(loss):
-    saddle, _ = make(1, loss=loss, lam=1.0)
+def test_mirror_prox_reaches_the_same_saddle_value(loss, lam):
+    saddle, _ = make(1, loss=loss, lam=lam)
     saddle = with_columns(saddle, assignments((2, 3, 2))[::3])
     exact = column_newton(saddle)
     point = mirror_prox(saddle, tol=1e-6)
     assert point.converged
+    assert point.n_iter <= 1000
     assert point.gap <= 1e-6 * point.upper
     assert point.lower - 1e-9 <= exact.upper <= point.upper + 1e-9
 

@@ -53,6 +53,7 @@ class _Descent:
     def __init__(self, saddle: Saddle, choices: Choices, system: BorderedSystem) -> None:
         self.saddle, self.choices, self.system = saddle, choices, system
         self.point: SaddlePoint | None = None
+        self.taken: tuple[Saddle, SaddlePoint]
 
     def solve(self, chosen: Array, last: Solution | None) -> Solution:
         """Solve the machine of a fixed assignment; scores are those of the units."""
@@ -75,8 +76,10 @@ class _Descent:
         """Choose the highest scores of a bag unless its present choice costs less.
 
         A bag above the band may be cheaper with a lower instance: the highest score alone would
-        let the objective rise.
+        let the objective rise. The alternation asks only at machines that it has taken.
         """
+        assert self.point is not None
+        self.taken = self.single, self.point
         values = scores[self.choices.rows]
         top = self.choices.top(values)
         loss = self.saddle.loss
@@ -86,8 +89,8 @@ class _Descent:
 
     def finish(self, record: dict[str, Any]) -> dict[str, Any]:
         """Add the margins' moments to an alternation's record."""
-        assert self.point is not None
-        record.update(n_columns=1, **margin_moments(self.single, self.point.scores))
+        single, point = self.taken
+        record.update(n_columns=1, **margin_moments(single, point.scores))
         return record
 
 
@@ -198,8 +201,7 @@ class AssignedClassifier(RowsClassifier):
             max_iter=self.max_iter,
             callback=lambda record: self._report(descent.finish(record)),
         )
-        assert descent.point is not None
-        return descent.single, descent.point, run
+        return *descent.taken, run
 
     # After the fit -------------------------------------------------------------------------------
 

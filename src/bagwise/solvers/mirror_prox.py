@@ -167,9 +167,16 @@ def _mirror_step(at: _State, gradient: _State, step: float, entropy: float) -> _
 
 
 def _entropy_weight(saddle: Saddle) -> float:
-    """Weigh the entropy against |u|^2 / 2 by the size of the two domains."""
-    largest = saddle.dual(np.zeros(len(saddle.weight)))
-    return 0.01 * float(largest @ largest) / np.log(max(len(saddle.columns), 2))
+    """Weigh the entropy against |u|^2 / 2 by the size of the two domains.
+
+    That of u is unbounded: the best multiple of the duals at w = 0 tells how large solutions are.
+    """
+    ray = saddle.dual(np.zeros(len(saddle.weight)))
+    state = _State(np.abs(ray), np.zeros_like(ray), np.ones(1))
+    linear = (1 - saddle.loss.theta) * state.a.sum()
+    bend = 2 * (linear - _separable(saddle, state)[2]) + float((ray @ saddle.products(ray)).mean())
+    size = linear / bend * ray
+    return float(size @ size) / np.log(max(len(saddle.columns), 2))
 
 
 def _curvature(saddle: Saddle) -> float:
