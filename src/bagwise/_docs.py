@@ -61,7 +61,7 @@ pos_label : label, default=None
     The class whose bags hold witnesses; ``classes_[1]`` when not given. Two classes only.
 threshold : float or "calibrated", default="calibrated"
     Bag score above which a bag is positive; "calibrated" chooses it on out-of-fold scores, which
-    the relaxation needs: at 0 it can call every bag positive and still rank them well.
+    the relaxation needs: at 0 it can call every bag negative and still rank them well.
 probability : False or "sigmoid", default=False
     With "sigmoid" there is ``predict_proba``, fitted to out-of-fold scores.
 cv : int, splitter or iterable of folds, default=5

@@ -97,6 +97,34 @@ def test_refinement_never_raises_the_objective(seed):
     assert model.objective_[0] == descent[-1]
 
 
+@pytest.mark.parametrize("theta", [0.2, 0.8])
+def test_descent_from_a_random_choice_takes_several_steps_down(theta):
+    bags, y = planted(30, size=3)
+    model = quick(relax=False, start="random", theta=theta, random_state=1).fit(bags, y)
+    descent = [record["objective"] for record in model.history_]
+    assert len(descent) >= 2
+    assert np.all(np.diff(descent) < 0)
+    assert model.objective_[0] == descent[-1]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_descent_at_the_end_of_its_digits_keeps_the_better_machine():
+    for seed in range(30):
+        rng = np.random.RandomState(seed)
+        X = rng.randn(48, 3)
+        X[4::8] += 2  # the first instance of every second bag
+        model = quick(
+            lambda1=1e6, lambda2=1e6, kernel="linear", relax=False, start="random", random_state=17
+        ).fit(Bags(X, np.arange(0, 49, 4)), np.arange(12) % 2)
+        assert model.objective_[0] == model.history_[-1]["objective"]
+
+
+def test_weights_beyond_the_digits_are_said_so():
+    bags, y = planted()
+    with pytest.warns(ConvergenceWarning, match="ran out of digits.*lower lambda1 and lambda2"):
+        quick(lambda1=1e9, lambda2=1e9, kernel="linear").fit(bags, y)
+
+
 def test_the_relaxation_is_a_lower_bound_of_every_rounding():
     bags, y = planted()
     relaxed = quick().fit(bags, y)

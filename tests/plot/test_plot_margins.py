@@ -50,3 +50,24 @@ def test_three_classes_are_refused(fitted):
     y = np.arange(30) % 3
     with pytest.raises(ValueError, match="two classes; 'three' has 3"):
         margin_distribution({"three": LabelSVC().fit(bags, y)}, bags, y)
+
+
+def test_every_model_is_drawn_however_many(fitted):
+    models, bags, y = fitted
+    many = {f"svm {i}": models["svm"] for i in range(8)}
+    figure = margin_distribution(many, bags, y)
+    assert len(figure.legends[0].get_texts()) == 8
+    steps = [patch for patch in figure.axes[0].patches if not hasattr(patch, "get_height")]
+    assert len({(patch.get_edgecolor(), patch.get_linestyle()) for patch in steps}) == 8
+
+
+def test_what_cannot_be_drawn_is_refused_by_name(fitted):
+    models, bags, y = fitted
+    with pytest.raises(TypeError, match="maps names to fitted models"):
+        margin_distribution(list(models.values()), bags, y)
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples"):
+        margin_distribution(models, bags, y[:-1])
+    with pytest.raises(ValueError, match=r"'odm' knows the labels \[0, 1\], and y also has \[2\]"):
+        margin_distribution(models, bags, y + 1)
+    with pytest.raises(ValueError, match="both classes"):
+        margin_distribution(models, bags, np.ones_like(y))

@@ -9,6 +9,7 @@ fixed assignment, convex machine, the highest scores become the new assignment. 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
@@ -211,19 +212,21 @@ class AssignedClassifier(RowsClassifier):
         self.heuristic_gap_ = np.array([fit.heuristic_gap for fit in fits])
 
     def _warn(self, fit: Any) -> None:
-        solution, name = fit.solution, type(self).__name__
-        if not solution.converged:
-            warnings.warn(
-                f"{name}: solver={self.solver!r} stopped at objective {solution.objective:.6g} "
-                f"with a gap of {solution.gap:.2g} over the pool. solver='newton' is exact.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        if not fit.converged:
-            warnings.warn(
-                f"{name} was stopped by max_iter={self.max_iter} before it converged: objective "
-                f"{solution.objective:.6g}, gap over the pool {solution.gap:.2g}, heuristic gap "
-                f"over all assignments {fit.heuristic_gap:.2g}. Raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
+        for message in self._doubts(fit):
+            warnings.warn(f"{type(self).__name__} {message}", ConvergenceWarning, stacklevel=2)
+
+    def _doubts(self, fit: Any) -> Iterator[str]:
+        """Yield what is not certain about a fit, and what can be done about it."""
+        solution = fit.solution
+        at = f"objective {solution.objective:.6g}, gap over the pool {solution.gap:.2g}"
+        if not solution.converged and self.solver == "newton":
+            yield f"ran out of digits: {at}. Scale the features or lower {self._loss_weights}."
+        elif not solution.converged:
+            yield f"stopped solver={self.solver!r} early: {at}. solver='newton' is exact."
+        if not fit.converged and not self.relax:
+            yield f"was stopped by max_iter={self.max_iter} before CCCP came to rest. Raise it."
+        elif not fit.converged:
+            yield (
+                f"was stopped by max_iter={self.max_iter} before it converged: {at}, heuristic gap "
+                f"over all assignments {fit.heuristic_gap:.2g}. Raise max_iter or tol."
             )

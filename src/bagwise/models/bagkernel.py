@@ -84,7 +84,7 @@ class BagKernelSVC(RowsClassifier):
         Constant of the poly kernel.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         Margin loss.
-    %(bag_parameters)s
+    %(plain_bag_parameters)s
 
     Attributes
     ----------
@@ -152,7 +152,6 @@ class BagKernelSVC(RowsClassifier):
         threshold=0.0,
         probability=False,
         cv=5,
-        max_iter=50,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -169,7 +168,6 @@ class BagKernelSVC(RowsClassifier):
             threshold=threshold,
             probability=probability,
             cv=cv,
-            max_iter=max_iter,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,

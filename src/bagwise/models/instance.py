@@ -29,7 +29,7 @@ class InstanceSVC(RowsClassifier):
     vote : {"any", "majority"}, default="any"
         A bag is positive if one instance is, or if at least half of them are.
     %(rows_parameters)s
-    %(bag_parameters)s
+    %(plain_bag_parameters)s
 
     Attributes
     ----------
@@ -68,7 +68,6 @@ class InstanceSVC(RowsClassifier):
         threshold=0.0,
         probability=False,
         cv=5,
-        max_iter=50,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -85,7 +84,6 @@ class InstanceSVC(RowsClassifier):
             threshold=threshold,
             probability=probability,
             cv=cv,
-            max_iter=max_iter,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,

@@ -93,6 +93,7 @@ class OptimalMarginSVC(AssignedClassifier):
     """
 
     C = 1.0  # lambda1 and lambda2 weigh the losses
+    _loss_weights = "lambda1 and lambda2"
     class_weight = None
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -184,7 +185,7 @@ class ODM(RowsClassifier):
         Degree of the poly kernel.
     coef0 : float, default=0.0
         Constant of the poly kernel.
-    %(bag_parameters)s
+    %(plain_bag_parameters)s
 
     Attributes
     ----------
@@ -207,6 +208,7 @@ class ODM(RowsClassifier):
     """
 
     C = 1.0  # lam weighs the losses
+    _loss_weights = "lam"
     loss = "margin_band"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -230,7 +232,6 @@ class ODM(RowsClassifier):
         threshold=0.0,
         probability=False,
         cv=5,
-        max_iter=50,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -247,7 +248,6 @@ class ODM(RowsClassifier):
         self.threshold = threshold
         self.probability = probability
         self.cv = cv
-        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

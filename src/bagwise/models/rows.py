@@ -117,6 +117,8 @@ class BinaryFit:
 class RowsClassifier(BagClassifier):
     """Kernel or linear max-margin classifier over weighted instances."""
 
+    _loss_weights = "C"  # the parameters that weigh the losses, for messages
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BagClassifier._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -246,12 +248,14 @@ class RowsClassifier(BagClassifier):
     def _warn(self, fit: BinaryFit) -> None:
         if fit.converged and fit.solution.converged:
             return
-        what = "the solver" if fit.converged else f"max_iter={self.max_iter}"
+        what, more = "the solver", ""
+        if not fit.converged:
+            what, more = f"max_iter={self.max_iter}", "raise it, "
         solution = fit.solution
         warnings.warn(
             f"{type(self).__name__} was stopped by {what} before it converged: the last convex "
             f"problem has objective {solution.objective:.6g} and duality gap {solution.gap:.2g}. "
-            "Scale the features, lower C, or raise max_iter.",
+            f"Remedies: {more}scale the features, lower {self._loss_weights}.",
             ConvergenceWarning,
             stacklevel=2,
         )

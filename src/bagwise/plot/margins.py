@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bagwise.bags import Bags, check_bags
 from bagwise.segments import expand, segment_max
@@ -63,15 +64,15 @@ def margin_distribution(
     """
     from matplotlib.figure import Figure
 
-    bags, y = check_bags(bags), np.asarray(y)
+    bags, y = _checked(models, bags, y)
     figure = Figure(figsize=(9.0, 4.0), layout="constrained")
     axes = figure.subplots(1, 2)
-    for colour, (name, model) in zip(_COLOURS, models.items(), strict=False):
+    for style, (name, model) in zip(_styles(), models.items(), strict=False):
         parts = _margins(name, model, bags, y)
         every = np.concatenate(parts)
         label = f"{name} (mean {every.mean():.2f}, sd {every.std():.2f})"
         for axis, part in zip(axes, parts, strict=True):
-            _draw(axis, part / abs(every.mean()), colour, label)
+            _draw(axis, part / abs(every.mean()), *style, label)
     for axis, what in zip(axes, ("positive bags", "negative instances"), strict=True):
         axis.set_title(what, fontsize="medium")
         axis.set_xlabel("margin / mean margin")
@@ -85,6 +86,22 @@ def margin_distribution(
     return figure
 
 
+def _checked(models: Any, bags: Any, y: ArrayLike) -> tuple[Bags, Array]:
+    if not isinstance(models, Mapping):
+        raise TypeError(
+            f"models maps names to fitted models, as in {{'MI-ODM': model}}: {models!r}."
+        )
+    bags, y = check_bags(bags), np.asarray(y)
+    check_consistent_length(bags, y)
+    return bags, y
+
+
+def _styles() -> Iterator[tuple[str, str]]:
+    """Yield a colour and a line for each model: the colours again, but dashed, after the last."""
+    lines = chain(("-", "--", ":"), repeat("-."))
+    return ((colour, line) for line in lines for colour in _COLOURS)
+
+
 def _margins(name: str, model: Any, bags: Bags, y: Array) -> tuple[Array, Array]:
     """Return the margins of positive bags and of negative instances."""
     check_is_fitted(model)
@@ -93,12 +110,20 @@ def _margins(name: str, model: Any, bags: Bags, y: Array) -> tuple[Array, Array]
     positive = model.classes_[1] if model.pos_label is None else model.pos_label
     sign = 1.0 if positive == model.classes_[1] else -1.0
     scores = sign * model.instance_decision_function(bags)
+    unknown = np.setdiff1d(y, model.classes_)
+    if len(unknown):
+        raise ValueError(
+            f"{name!r} knows the labels {model.classes_.tolist()}, and y also has "
+            f"{unknown.tolist()}: pass the labels it was fitted on."
+        )
     is_positive = y == positive
+    if is_positive.all() or not is_positive.any():
+        raise ValueError("Margins of both classes are drawn, and all bags of y are of one.")
     negatives = scores[~expand(is_positive, bags.offsets)]
     return segment_max(scores, bags.offsets)[is_positive], -negatives
 
 
-def _draw(axis: Axes, margins: Array, colour: str, label: str) -> None:
+def _draw(axis: Axes, margins: Array, colour: str, line: str, label: str) -> None:
     shares = np.full(len(margins), 1 / len(margins))
     shape: dict[str, Any] = {"bins": _BINS, "range": _RANGE, "weights": shares}
     axis.hist(np.clip(margins, *_RANGE), color=colour, alpha=0.15, **shape)
@@ -107,6 +132,7 @@ def _draw(axis: Axes, margins: Array, colour: str, label: str) -> None:
         color=colour,
         histtype="step",
         linewidth=1.8,
+        linestyle=line,
         label=label,
         **shape,
     )

@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 # Changed rows that the border corrects: a share of the factored rows, of the positive bags, which
 # are in the border anyway, or so few that they cost nothing.
-_LARGEST_SHARE, _FEW = 1 / 4, 32
+_LARGEST_SHARE, _FEW = 0.4, 32
 
 
 @dataclass(frozen=True)
