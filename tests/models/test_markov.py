@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputClassifier
@@ -96,6 +97,59 @@ def test_many_classes_never_end_at_the_objective_of_zero(cardinality):
         assert np.all(model.objective_ < 0.99 * len(bags))
         assert {record["start"] for record in model.starts_} >= {"whole", "means"}
         assert model.objective_[0] == min(record["objective"] for record in model.starts_)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("cardinality", CARDINALITIES)
+def test_what_is_gained_over_zero_is_in_proportion_to_one_over_lambda(cardinality, n_classes):
+    # Near w = 0 the risk is N + t slope along every ray: the least objective is N - const/lambda.
+    bags, y = planted(n_classes, n_bags=20)
+    gain = []
+    for lambda_ in (1e4, 1e6):
+        model = MarkovNetworkClassifier(cardinality, lambda_=lambda_).fit(bags, y)
+        gain.append(lambda_ * (len(bags) - model.objective_[0]))
+        assert model.score(bags, y) > 0.5
+    assert gain[0] > 1
+    assert gain[1] == pytest.approx(gain[0], rel=0.1)
+
+
+def noise(n_bags, n_classes, seed, n_features=4, sizes=(2, 6)):
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(*sizes, n_bags))])
+    y = rng.permutation(np.arange(n_bags) % n_classes)
+    return Bags(rng.normal(size=(offsets[-1], n_features)), offsets), y
+
+
+@pytest.mark.parametrize("seed", [4, 9])
+def test_noise_gains_over_zero_too(seed):
+    bags, y = noise(12, 3, seed)
+    model = MarkovNetworkClassifier("learned", lambda_=1000.0).fit(bags, y)
+    assert model.objective_[0] < 12 - 1e-3
+    assert np.any(model.coef_)
+
+
+@pytest.mark.parametrize("start", ["whole", "zero"])
+@pytest.mark.parametrize(("n_features", "seed"), [(4, 3), (2, 3)])
+def test_a_single_start_does_not_stay_at_zero(start, n_features, seed):
+    bags, y = noise(20, 4, seed, n_features, sizes=(3, 7))
+    model = MarkovNetworkClassifier("ratio", starts=[start]).fit(bags, y)
+    assert [record["start"] for record in model.starts_] == [start, "means"]
+    assert model.objective_[0] < 19.999
+    assert len(set(model.predict(bags))) > 1
+    assert model.starts_[0]["objective_of_zero"] == 20.0
+
+
+@pytest.mark.parametrize("multiclass", ["native", "one-vs-rest"])
+def test_a_network_that_learns_nothing_says_so(multiclass):
+    bags, y = planted(3, n_bags=12)
+    same = bags.replace(X=np.zeros(bags.X.shape))
+    weight = np.array([1.0, 1.0, 2.0])[y]  # against the rest, the third class is balanced
+    model = MarkovNetworkClassifier("ratio", lambda_=2.0, multiclass=multiclass)
+    weight = weight if multiclass == "one-vs-rest" else None
+    which = "" if weight is None else " of class 2"
+    with pytest.warns(ConvergenceWarning, match=f"learned nothing{which} at lambda_=2: .*Lower"):
+        model.fit(same, y, sample_weight=weight)
+    assert np.all(model.objective_[-1] == (12 if weight is None else 16))
 
 
 def test_every_start_is_run_and_recorded():

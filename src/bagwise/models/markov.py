@@ -18,7 +18,8 @@ The sum over classes of F_l(-1) is in every class's score (Eq. 5) and cancels.
 
 Departures from the paper. Training starts from a convex step, not from w = 0, where multiclass
 networks do not move; NRBM restarts with an empty bundle until nothing is gained, each time followed
-by a convex step whose lower bound is true (``gap_``). Bag features from other models are
+by a convex step whose lower bound is true (``gap_``). Where little is gained over w = 0 the
+tolerance is relative to that gain. Bag features from other models are
 out-of-fold. Instances are scaled to unit mean squared norm (``unit_norm``), so that lambda means
 the same on all data.
 
@@ -46,10 +47,11 @@ from bagwise.bags import Bags
 from bagwise.base import BagClassifier
 from bagwise.cardinality import AtLeastPotential, BinnedPotential, CountInference, CountPotential
 from bagwise.crossfit import folds
+from bagwise.models.markov_descents import learned_nothing, run_starts
 from bagwise.models.markov_inputs import NetworkInputs
-from bagwise.models.markov_starts import STARTS, start_point
+from bagwise.models.markov_starts import STARTS
 from bagwise.oracles_markov import InstanceOperator, MarkovRisk
-from bagwise.procedures.descend import Descent, descend
+from bagwise.procedures.descend import Descent
 from bagwise.segments import expand
 from bagwise.tags import BagTags
 
@@ -107,9 +109,10 @@ class MarkovNetworkClassifier(BagClassifier):
         labeling in which all instances are of their bag's class), "any" and "half" (the weights
         learned with the rule "at least one" and "at least half"), "means", "centroids", "random",
         "zero". None is "whole" and "any" ("half" for MIMN itself), and "means" besides for a joint
-        problem of many classes.
+        problem of many classes. "means" is added where the others end at the objective of w = 0.
     tol : float, default=0.01
-        Relative tolerance of the bundle methods.
+        Tolerance of the bundle methods, relative to the objective; relative to what is gained over
+        w = 0 where that is little.
     %(bag_parameters)s
 
     Attributes
@@ -138,7 +141,8 @@ class MarkovNetworkClassifier(BagClassifier):
     history_ : list of dict
         One record a round (a list of these a class for three classes or more).
     starts_ : list of dict
-        Name, objective, gap and rounds of every start of the last network.
+        Name, objective, gap and rounds of every start of the last network, and the objective of
+        w = 0; with one network against the rest also its class.
     instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
         1 for the training instances inferred to be of their bag's (positive) class.
     threshold_ : ndarray of shape (1 or n_classes,)
@@ -314,25 +318,31 @@ class MarkovNetworkClassifier(BagClassifier):
     def _fit_network(self, risks: list[MarkovRisk], lambda_: float) -> Network:
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         fits = jobs(delayed(self._descend)(risk, lambda_) for risk in risks)
-        descents, starts = [fit[0] for fit in fits], [record for fit in fits for record in fit[1]]
+        descents = [fit[0] for fit in fits]
+        starts = [
+            {**self._of_class(code, len(risks)), **record}
+            for code, (_, records) in enumerate(fits)
+            for record in records
+        ]
         parts = [risk.split(fit.coef) for risk, fit in zip(risks, descents, strict=True)]
         instance, potential, bag = (np.concatenate(part) for part in zip(*parts, strict=True))
         return Network(lambda_, instance, potential, bag, descents, starts)
 
+    def _of_class(self, code: int, n_problems: int) -> dict[str, Any]:
+        return {"class": self.classes_[code].item()} if n_problems > 1 else {}
+
     def _descend(self, risk: MarkovRisk, lambda_: float) -> tuple[Descent, list[dict[str, Any]]]:
         """Run every start; return the lowest, and a record of all."""
-        names = list(self.starts or self._default_starts(risk))
         seed = int(check_random_state(self._seed()).randint(2**31))
-        descents = []
-        for name in names:
-            start = start_point(name, risk, lambda_, self.tol, seed)
-            options = {"tol": self.tol, "max_iter": self.max_iter, "callback": self._report}
-            descents.append(descend(risk, lambda_, start, **options))
-        records = [
-            {"start": name, "objective": fit.objective, "gap": fit.gap, "rounds": len(fit.history)}
-            for name, fit in zip(names, descents, strict=True)
-        ]
-        return min(descents, key=lambda fit: fit.objective), records
+        return run_starts(
+            list(self.starts or self._default_starts(risk)),
+            risk,
+            lambda_,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            seed=seed,
+            callback=self._report,
+        )
 
     def _default_starts(self, risk: MarkovRisk) -> list[str]:
         other_rule = "half" if risk.inference.at_least_one else "any"
@@ -400,9 +410,10 @@ class MarkovNetworkClassifier(BagClassifier):
         self.n_iter_ = max(len(fit.history) for fit in descents)
         self.history_ = [fit.history for fit in descents] if n_models > 1 else descents[0].history
         self.starts_ = last.starts
-        self._warn([fit for net in networks for fit in net.descents])
+        self._warn_of_early_stops([fit for net in networks for fit in net.descents])
+        self._warn_of_idle(networks)
 
-    def _warn(self, descents: list[Descent]) -> None:
+    def _warn_of_early_stops(self, descents: list[Descent]) -> None:
         stopped = [fit for fit in descents if not fit.converged]
         if stopped:
             worst = max(stopped, key=lambda fit: fit.gap)
@@ -414,6 +425,19 @@ class MarkovNetworkClassifier(BagClassifier):
                 ConvergenceWarning,
                 stacklevel=2,
             )
+
+    def _warn_of_idle(self, networks: list[Network]) -> None:
+        for network in networks:
+            for label in learned_nothing(network.starts):
+                which = "" if label is None else f" of class {label!r}"
+                warnings.warn(
+                    f"{type(self).__name__} learned nothing{which} at lambda_={network.lambda_:g}: "
+                    "it ended no lower than w = 0, which scores all bags alike. Lower lambda_, try "
+                    "other starts, or bring features (feature_map, bag_features) that tell the "
+                    "classes apart.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
 
     def _infer_weights(self, bags: Bags, used: Array, truth: Array) -> None:
         train = bags[used]

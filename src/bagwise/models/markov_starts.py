@@ -25,6 +25,8 @@ __all__ = ["STARTS", "start_point"]
 Array = NDArray[Any]
 
 _RAY = 10.0 ** np.arange(-3, 2.01, 0.25)
+_AROUND = 10.0 ** np.arange(-1, 1.01, 0.25)  # times the length that is best near 0
+_TINY = 1e-6
 _RANDOM_SIZE = 0.01
 _ROUNDS = 20
 
@@ -136,5 +138,18 @@ def _along_ray(risk: MarkovRisk, lambda_: float, coef: Array, intercept: Array) 
     best = risk.inference.best(zero.instances, zero.potential)
     potential[:] = np.sign(risk.inference.bin_sums(best, sides)) * intercept[:, None] / 2
     z, norm = risk.forward(w), float(w @ w)
-    objectives = [risk.evaluate(t * z)[0] + lambda_ / 2 * t**2 * norm for t in _RAY]
-    return _RAY[int(np.argmin(objectives))] * w
+    lengths = np.append(_RAY, _short_steps(risk, z, lambda_ * norm))
+    objectives = [risk.value(t * z) + lambda_ / 2 * t**2 * norm for t in lengths]
+    return lengths[int(np.argmin(objectives))] * w
+
+
+def _short_steps(risk: MarkovRisk, z: Array, curvature: float) -> Array:
+    """Return the lengths below the fixed ones at which a descending ray has its minimum.
+
+    Near 0 the risk is R(0) + t slope, so that t = -slope / (lambda |w|^2): as short as lambda is
+    large.
+    """
+    tiny = _TINY / max(float(np.abs(z).max(initial=0.0)), 1.0)
+    slope = (risk.value(tiny * z) - risk.value(risk.zero())) / tiny
+    lengths = -slope / curvature * _AROUND if slope < 0 else np.empty(0)
+    return lengths[lengths < _RAY[0]]
