@@ -25,7 +25,9 @@ def test_every_command_of_the_page_runs(tmp_path, monkeypatch):
         words += ["--jobs", "1"] if words[0] in ("compare", "cv") else []
         result = CliRunner().invoke(app, words, env={"COLUMNS": "120"})
         assert result.exit_code == 0, f"{command}\n{result.output}"
-    assert json.loads(result.stdout)["n_bags"] == 60
+    evaluated = json.loads(result.stdout)
+    assert evaluated["n_bags"] == 60
+    assert evaluated["accuracy"] > 0.8
     written = {path.name for path in tmp_path.iterdir()}
     assert {"slides.bagwise", "predictions.csv", "instances.csv", "cells.arff"} <= written
 
