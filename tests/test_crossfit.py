@@ -8,10 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
 
 from bagwise import InstanceSVC
-from bagwise.crossfit import SigmoidScale, best_threshold, folds, out_of_fold_scores
+from bagwise.crossfit import (
+    SigmoidScale,
+    bag_scores,
+    best_threshold,
+    fit_weighted,
+    folds,
+    out_of_fold_scores,
+)
 from bagwise.testing._problems import planted_bags
 
 BAGS, Y = planted_bags(n_bags=30)
@@ -130,3 +138,12 @@ def test_scores_come_from_copies_that_did_not_see_the_bag():
         expected = InstanceSVC().fit(BAGS[train], Y[train]).decision_function(BAGS[test])
         np.testing.assert_array_equal(found[test], expected)
     assert not hasattr(estimator, "classes_")
+
+
+@pytest.mark.parametrize("wrap", [make_pipeline, lambda model: GridSearchCV(model, {}, cv=2)])
+def test_weights_reach_the_estimator_inside(wrap):
+    weight = 1.0 + 4.0 * (np.arange(len(Y)) % 3)
+    expected = InstanceSVC().fit(BAGS, Y, sample_weight=weight).decision_function(BAGS)
+    assert not np.allclose(expected, InstanceSVC().fit(BAGS, Y).decision_function(BAGS))
+    found = fit_weighted(wrap(InstanceSVC()), BAGS, Y, weight)
+    np.testing.assert_array_equal(bag_scores(found, BAGS), expected)

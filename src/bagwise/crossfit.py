@@ -16,13 +16,28 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import (
+    GridSearchCV,
+    RandomizedSearchCV,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from bagwise._checks import as_indices
 from bagwise._factorize import factorize
 from bagwise.bags import Bags
 
-__all__ = ["SigmoidScale", "best_threshold", "folds", "out_of_fold_scores"]
+__all__ = [
+    "SigmoidScale",
+    "bag_scores",
+    "best_threshold",
+    "fit_weighted",
+    "folds",
+    "out_of_fold_scores",
+]
 
 Array = NDArray[Any]
 
@@ -115,8 +130,8 @@ def out_of_fold_scores(
 
     Parameters
     ----------
-    estimator : BagClassifier
-        Cloned for every fold.
+    estimator : bag estimator
+        Cloned for every fold; also a pipeline, search or calibration of one.
     bags : Bags
         The training bags.
     y : ndarray of shape (n_bags,)
@@ -131,18 +146,81 @@ def out_of_fold_scores(
     Returns
     -------
     ndarray of shape (n_bags,) or (n_bags, n_classes)
-        Decision values.
+        As `bag_scores` returns.
     """
 
     def held_out(train: Array, test: Array) -> Array:
-        model = clone(estimator).fit(bags[train], y[train], sample_weight=sample_weight[train])
-        return model.decision_function(bags[test])
+        model = fit_weighted(clone(estimator), bags[train], y[train], sample_weight[train])
+        return bag_scores(model, bags[test])
 
     parts = Parallel(n_jobs=n_jobs)(delayed(held_out)(*split) for split in splits)
     scores = np.empty((len(bags), *parts[0].shape[1:]))
     for (_, test), part in zip(splits, parts, strict=True):
         scores[test] = part
     return scores
+
+
+def fit_weighted(estimator: Any, bags: Bags, y: Array, sample_weight: Array) -> Any:
+    """Fit any estimator of bags, which need not know weights where all are one.
+
+    Parameters
+    ----------
+    estimator : bag estimator
+        Fitted in place.
+    bags : Bags
+        The training bags.
+    y : ndarray of shape (n_bags,)
+        Their labels.
+    sample_weight : ndarray of shape (n_bags,)
+        One weight a bag.
+
+    Returns
+    -------
+    estimator
+        The same.
+    """
+    if np.all(sample_weight == 1):
+        return estimator.fit(bags, y)
+    name = _weight_parameter(estimator)
+    if name is None:
+        raise ValueError(
+            f"{estimator!r} takes no sample_weight in fit, and the bags have weights (of their own "
+            "or by class_weight): choose an estimator whose fit takes sample_weight, or leave the "
+            "weights away."
+        )
+    return estimator.fit(bags, y, **{name: sample_weight})
+
+
+def _weight_parameter(estimator: Any) -> str | None:
+    """Return what fit calls the weights; pipelines and searches hand them on to a part."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = _weight_parameter(last)
+        return None if inner is None else f"{name}__{inner}"
+    if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
+        return _weight_parameter(estimator.estimator)
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def bag_scores(model: Any, bags: Bags) -> Array:
+    """Return decision values, or probabilities where a model has nothing else.
+
+    Parameters
+    ----------
+    model : bag estimator
+        Fitted.
+    bags : Bags
+        The bags.
+
+    Returns
+    -------
+    ndarray of shape (n_bags,) or (n_bags, n_classes)
+        One column for two classes.
+    """
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(bags))
+    chances = np.asarray(model.predict_proba(bags))
+    return chances[:, 1] if chances.shape[1] == 2 else chances
 
 
 def best_threshold(scores: Array, positive: Array, weight: Array) -> float:

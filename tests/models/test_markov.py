@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from bagwise import Bags, LabelSVC, MarkovNetworkClassifier
 from bagwise.cardinality import AtLeastPotential, CountInference, CountPotential
 from bagwise.datasets import load_digits_bags
 from bagwise.models.markov_inputs import NetworkInputs
-from bagwise.preprocessing import IntersectionMap
+from bagwise.preprocessing import BagStatistics, IntersectionMap, PerInstance
 from bagwise.segments import segment_sum
 
 CARDINALITIES = ["any", "ratio", "learned"]
@@ -241,6 +244,37 @@ def test_kernels_and_lists_of_estimators_as_bag_features():
     assert nine.bag_coef_.shape == (3, 9)
     with pytest.raises(ValueError, match="no bag estimator"):
         MarkovNetworkClassifier(bag_features=[3]).fit(bags, y)
+
+
+WRAPPED = [
+    make_pipeline(PerInstance(StandardScaler()), LabelSVC()),
+    GridSearchCV(LabelSVC(), {"C": [0.1, 1.0]}, cv=2),
+    GridSearchCV(make_pipeline(PerInstance(StandardScaler()), LabelSVC()), {}, cv=2),
+    CalibratedClassifierCV(LabelSVC(), cv=2),
+]
+
+
+@pytest.mark.parametrize("machine", WRAPPED, ids=["pipeline", "search", "both", "calibrated"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_wrapped_bag_estimators_are_bag_features(machine, n_classes, weighted):
+    bags, y = planted(n_classes, n_bags=18)
+    weight = 1.0 + np.arange(len(y)) % 2 if weighted else None
+    model = MarkovNetworkClassifier(bag_features=machine, cv=2).fit(bags, y, weight)
+    width = 1 if n_classes == 2 else 3
+    assert model.bag_coef_.shape == (width, width)
+    assert np.any(model.bag_coef_)
+    assert model.score(bags, y) > 0.8
+
+
+def test_an_estimator_without_weights_is_named_where_bags_have_some():
+    bags, y = planted(n_bags=18)
+    machine = make_pipeline(BagStatistics(), KNeighborsClassifier())
+    model = MarkovNetworkClassifier(bag_features=[machine], cv=2)
+    assert model.fit(bags, y).score(bags, y) > 0.8
+    message = r"KNeighborsClassifier.* takes no sample_weight .* choose an estimator"
+    with pytest.raises(ValueError, match=re.compile(message, re.DOTALL)):
+        model.set_params(class_weight={1: 2.0}).fit(bags, y)
 
 
 @pytest.mark.parametrize(

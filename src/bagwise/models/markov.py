@@ -94,7 +94,8 @@ class MarkovNetworkClassifier(BagClassifier):
         standard deviation, or take the one of highest out-of-fold accuracy.
     bag_features : {"kernels", "bags"}, bag estimator, list of them or None, default=None
         Features of whole bags: out-of-fold scores of three bag kernels, the array on the `Bags`, or
-        out-of-fold scores of any bag estimators.
+        out-of-fold scores of any bag estimators, also inside pipelines, searches and calibrations
+        (probabilities where there are no scores).
     feature_map : transformer, default=None
         Fitted to the training instances and applied to all, such as
         ``make_pipeline(MinMaxScaler(clip=True), IntersectionMap(3))`` or a ``Nystroem``.
@@ -178,6 +179,7 @@ class MarkovNetworkClassifier(BagClassifier):
         "bag_features": [
             StrOptions({"kernels", "bags"}),
             HasMethods(["fit", "decision_function"]),
+            HasMethods(["fit", "predict_proba"]),
             list,
             tuple,
             None,
@@ -273,7 +275,7 @@ class MarkovNetworkClassifier(BagClassifier):
             raise ValueError(f"starts must name some of {sorted(STARTS)}, it is {self.starts!r}.")
         machines = self.bag_features if isinstance(self.bag_features, list | tuple) else []
         for machine in machines:
-            if not hasattr(machine, "decision_function"):
+            if not any(hasattr(machine, name) for name in ("decision_function", "predict_proba")):
                 raise ValueError(f"bag_features holds {machine!r}, which is no bag estimator.")
         if not all(value > 0 for value in self._lambdas()):
             raise ValueError(f"lambda_path must hold positive numbers, it is {self.lambda_path}.")

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from bagwise._factorize import name_of
 from bagwise.bags import Bags
-from bagwise.crossfit import folds, out_of_fold_scores
+from bagwise.crossfit import bag_scores, fit_weighted, folds, out_of_fold_scores
 from bagwise.designs import matrix_design
 from bagwise.models.bagkernel import BagKernelSVC
 from bagwise.oracles_markov import InstanceOperator
@@ -83,7 +83,7 @@ class NetworkInputs:
             for machine in self.machines:
                 scores = out_of_fold_scores(machine, bags, y, weight, splits, self.n_jobs)
                 columns.append(scores.reshape(len(bags), -1))
-                machine.fit(bags, y, sample_weight=weight)
+                fit_weighted(machine, bags, y, weight)
         return InstanceOperator(design, self.scale, self.bias), np.hstack(columns)
 
     def operator(self, bags: Bags) -> InstanceOperator:
@@ -93,7 +93,7 @@ class NetworkInputs:
 
     def bag_columns(self, bags: Bags) -> Array:
         """Return the bag features of new bags."""
-        scores = [machine.decision_function(bags) for machine in self.machines]
+        scores = [bag_scores(machine, bags) for machine in self.machines]
         return np.hstack([self._given(bags), *(s.reshape(len(bags), -1) for s in scores)])
 
     def _given(self, bags: Bags) -> Array:
