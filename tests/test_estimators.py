@@ -236,6 +236,38 @@ def test_the_majority_rule_is_the_middle_score():
     np.testing.assert_array_equal(model.predict(bags), [int(2 * v.sum() >= len(v)) for v in votes])
 
 
+# Weights of classes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "told"),
+    [
+        ({"normal": -1.0}, r"class 'normal' is -1\.0: weights must be finite numbers and not neg"),
+        ({"tumor": np.nan}, r"class 'tumor' is nan: weights must be finite"),
+        ({"tumor": np.inf}, r"class 'tumor' is inf: weights must be finite"),
+        ({"tumor": "2"}, r"class 'tumor' is '2': weights must be finite numbers"),
+        ({"normal": 0.0, "tumor": 0.0}, r"class 'normal' is 0, .* give it a small weight"),
+        ({"normal": 1.0, "tumor": 0}, r"class 'tumor' is 0, .* fit without its bags"),
+        ({"tumour": 2.0}, r"names class 'tumour', .* labels \['normal', 'tumor'\]: remove it"),
+    ],
+)
+def test_wrong_class_weights_are_named(class_weight, told):
+    bags, y = planted_bags()
+    with pytest.raises(ValueError, match=told):
+        WitnessSVC(class_weight=class_weight).fit(bags, np.array(["normal", "tumor"])[y])
+
+
+def test_a_class_without_a_weight_of_its_own_has_weight_one():
+    bags, y = planted_bags()
+    some, all_ = ({1: 3}, {0: 1.0, 1: np.float32(3.0)})
+    scores = [
+        WitnessSVC(class_weight=weight).fit(bags, y).decision_function(bags)
+        for weight in (some, all_, None)
+    ]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    assert np.any(scores[0] != scores[2])
+
+
 # Told on the way ---------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import column_or_1d, compute_class_weight
+from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -216,8 +216,7 @@ class BagClassifier(ClassifierMixin, BagInput):
         if self.class_weight == "balanced":
             mass = np.bincount(codes, weight)
             return mass.sum() / (len(mass) * mass)
-        labels = self.classes_[codes]
-        return compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+        return check_class_weight(self.class_weight, self.classes_)
 
     def _settle_threshold(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
         self.threshold_ = self._offsets(float(self.threshold) if self._is_number() else 0.0)
@@ -406,3 +405,25 @@ def check_weight(bags: Bags, sample_weight: Any) -> Array:
             "finite and not negative."
         )
     return weight
+
+
+def check_class_weight(class_weight: dict[Any, Any] | None, classes: Array) -> Array:
+    """Return one positive, finite weight a class; 1 for classes without one of their own."""
+    given, labels = class_weight or {}, classes.tolist()
+    for label, weight in given.items():
+        if label not in labels:
+            raise ValueError(
+                f"class_weight names class {label!r}, which is not among the labels {labels}: "
+                "remove it or correct it."
+            )
+        if not isinstance(weight, Real) or not np.isfinite(float(weight)) or weight < 0:
+            raise ValueError(
+                f"class_weight of class {label!r} is {weight!r}: weights must be finite numbers "
+                "and not negative."
+            )
+        if weight == 0:
+            raise ValueError(
+                f"class_weight of class {label!r} is 0, and learning needs every class: give it a "
+                "small weight, or fit without its bags."
+            )
+    return np.array([float(given.get(label, 1.0)) for label in labels])
