@@ -14,6 +14,7 @@ from bagwise.cardinality import (
     BinnedPotential,
     CountInference,
     CountPotential,
+    as_potential,
 )
 
 
@@ -37,25 +38,48 @@ class Peaked(CountPotential):
         return bins
 
 
+class AllOrNothing:
+    """A table and nothing else, as a list of lists."""
+
+    def __repr__(self):
+        return "AllOrNothing()"
+
+    def table(self, size):
+        never = -np.inf
+        return [[0.5] + [never] * size, [never] * size + [-1.0]]
+
+
+class EvenOrOdd:
+    """Not of our kin, with learned weights of its own."""
+
+    n_weights = 2
+
+    def __repr__(self):
+        return "EvenOrOdd()"
+
+    def table(self, size):
+        return np.where(np.arange(size + 1) % 3 == 2, [[-np.inf], [0.25]], [[0.0], [-0.5]])
+
+    def bins(self, size):
+        return [[-1] * (size + 1), [count % 2 for count in range(size + 1)]]
+
+
 POTENTIALS = [
     AtLeastPotential(),
-    *(AtLeastPotential(rho) for rho in (0.1, 0.3, 0.5, 0.75, 1.0)),
+    *(AtLeastPotential(rho) for rho in (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)),
     *(BinnedPotential(n_bins) for n_bins in (1, 2, 5, 10)),
     Peaked(),
+    *(as_potential(rule) for rule in (AllOrNothing(), EvenOrOdd())),
 ]
 
 
 def enumerated(scores, potential, weights):
-    """Return the best value for either label of the bag, over all labelings."""
+    """Return the best value for either label of the bag, over all 2^m labelings."""
     size = len(scores)
-    table, bins = potential.table(size), potential.bins(size)
-    learned = np.append(weights, 0.0)[bins]
-    values = np.full(2, -np.inf)
-    for labels in itertools.product([0, 1], repeat=size):
-        count = sum(labels)
-        total = float(np.dot(labels, scores))
-        values = np.maximum(values, total + table[:, count] + learned[:, count])
-    return values
+    table, bins = np.array(potential.table(size)), np.array(potential.bins(size))
+    of_count = table + np.append(weights, 0.0)[bins]  # (2, m + 1)
+    labelings = np.array(list(itertools.product([0, 1], repeat=size)))
+    return (labelings @ scores + of_count[:, labelings.sum(axis=1)]).max(axis=1)
 
 
 def check_bag(scores, potential, weights):
@@ -71,7 +95,7 @@ def check_bag(scores, potential, weights):
         count = int(labels.sum())
         assert count == best.count[0, side, 0]
         of_bins = inference.bin_sums(best, amount)[0] @ weights
-        value = labels @ scores + potential.table(len(scores))[side, count] + of_bins
+        value = labels @ scores + potential.table(len(scores))[side][count] + of_bins
         assert value == pytest.approx(expected[side], abs=1e-12)
 
 
@@ -92,6 +116,27 @@ def test_inference_of_larger_bags_equals_enumeration(potential, size):
     rng = np.random.default_rng(size)
     check_bag(rng.normal(size=size), potential, rng.normal(size=potential.n_weights))
     check_bag(np.zeros(size), potential, rng.normal(size=potential.n_weights))
+
+
+@pytest.mark.parametrize("potential", POTENTIALS, ids=str)
+@pytest.mark.parametrize("size", range(1, 12))
+def test_inference_with_many_ties_equals_enumeration(potential, size):
+    rng = np.random.default_rng(size)
+    for lowest, highest in ((-1, 1), (0, 1), (-1, 0), (-2, 2)):
+        scores = rng.integers(lowest, highest + 1, size).astype(float)
+        for weights in (np.zeros(potential.n_weights), rng.integers(-2, 3, potential.n_weights)):
+            check_bag(scores, potential, weights.astype(float))  # counts tie as well
+
+
+@pytest.mark.parametrize(
+    ("size", "needed"),
+    [(size, k) for size in range(1, 12) for k in range(1, size + 1)],
+)
+def test_a_ratio_of_whole_counts_asks_for_that_count(size, needed):
+    scores = np.random.default_rng(size).integers(-1, 2, size).astype(float)
+    potential = AtLeastPotential(needed / size)
+    assert potential.least(np.array([0, size]))[0] == needed
+    check_bag(scores, potential, np.array([0.5, -0.5]))
 
 
 @pytest.mark.parametrize("rho", [0.1, 0.2, 0.3, 0.5, 0.7, 1.0])
@@ -183,10 +228,15 @@ def test_scores_are_left_alone():
         (np.full((2, 4), np.nan), "is nan at row 0, count 0"),
         (np.array([[0.0] * 4, [0.0, np.inf, 0.0, 0.0]]), "is inf at row 1, count 1"),
         (np.array([[0.0] * 4, [-np.inf] * 4]), "forbids every count of a positive bag"),
+        (np.zeros(4), r"has shape \(4,\), expected \(2, 4\): one row for negative and one for"),
+        (None, r"has shape \(\), expected \(2, 4\)"),
+        ([[0.0] * 4, [0.0] * 3], r"is no array of real numbers .*expected \(2, 4\)"),
+        ("any", r"is no array of real numbers .*expected \(2, 4\)"),
     ],
 )
-def test_a_bad_table_is_named(table, message):
-    class Bad(CountPotential):
+@pytest.mark.parametrize("base", [CountPotential, object])
+def test_a_bad_table_is_named(table, message, base):
+    class Bad(base):
         def table(self, size):
             return table
 
@@ -214,3 +264,16 @@ def test_bad_bins_are_named(bins, message):
 
     with pytest.raises(ValueError, match=r"Bad\.bins\(3\) .*" + message):
         CountInference(Bad(), np.array([0, 3]))
+
+
+def test_what_is_no_potential_is_named():
+    with pytest.raises(TypeError, match=r"a method table\(size\), 3 is none"):
+        as_potential(3)
+    with pytest.raises(TypeError, match="make an instance"):
+        CountInference(AllOrNothing, np.array([0, 3]))
+
+    class Half(AllOrNothing):
+        n_weights = 2
+
+    with pytest.raises(TypeError, match=r"Half has one of bins\(size\) and n_weights"):
+        as_potential(Half())

@@ -73,8 +73,9 @@ def test_rho_to_zero_gives_the_network_of_any():
     np.testing.assert_array_equal(any_.coef_, ratio.coef_)
 
 
-def test_a_potential_of_ones_own_equals_the_named_one():
-    class Own(CountPotential):
+@pytest.mark.parametrize("base", [CountPotential, object])
+def test_a_potential_of_ones_own_equals_the_named_one(base):
+    class Own(base):
         n_weights = 2
 
         def table(self, size):
@@ -90,6 +91,22 @@ def test_a_potential_of_ones_own_equals_the_named_one():
         own.decision_function(bags), named.decision_function(bags), rtol=1e-6
     )
     assert clone(own).fit(bags, y).objective_ == own.objective_
+
+
+def test_a_table_alone_is_a_potential():
+    class AllOrNothing:
+        def table(self, size):
+            return [[0.0] + [-np.inf] * size, [-np.inf] * size + [0.0]]
+
+    bags, y = planted(fraction=1.0)
+    model = MarkovNetworkClassifier(AllOrNothing(), lambda_=0.1).fit(bags, y)
+    expected = segment_sum(bags.X @ model.coef_[0], bags.offsets)  # F(-1) = 0
+    np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-9)
+    assert model.cardinality_weights_.shape == (1, 0)
+    with pytest.raises(TypeError, match="make an instance"):
+        MarkovNetworkClassifier(AllOrNothing).fit(bags, y)
+    with pytest.raises(ValueError, match="cardinality"):
+        MarkovNetworkClassifier(3).fit(bags, y)
 
 
 @pytest.mark.parametrize("cardinality", CARDINALITIES)

@@ -6,7 +6,12 @@ sums find the maximum over all 2^m labelings.
 """
 
 from bagwise.cardinality.inference import BestLabelings, CountInference
-from bagwise.cardinality.potentials import AtLeastPotential, BinnedPotential, CountPotential
+from bagwise.cardinality.potentials import (
+    AtLeastPotential,
+    BinnedPotential,
+    CountPotential,
+    as_potential,
+)
 
 __all__ = [
     "AtLeastPotential",
@@ -14,4 +19,5 @@ __all__ = [
     "BinnedPotential",
     "CountInference",
     "CountPotential",
+    "as_potential",
 ]

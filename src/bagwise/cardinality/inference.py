@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bagwise.cardinality.potentials import AtLeastPotential, CountPotential
+from bagwise.cardinality.potentials import (
+    AtLeastPotential,
+    CountPotential,
+    OwnPotential,
+    as_potential,
+)
 
 __all__ = ["BestLabelings", "CountInference"]
 
@@ -43,7 +48,7 @@ class CountInference:
 
     Parameters
     ----------
-    potential : CountPotential
+    potential : CountPotential, or object with a method ``table(size)``
         What is known of the counts.
     offsets : ndarray of int of shape (n_bags + 1,)
         Where each bag starts.
@@ -58,8 +63,8 @@ class CountInference:
     ([3.0, 2.0], [1, 2])
     """
 
-    def __init__(self, potential: CountPotential, offsets: Array) -> None:
-        self.potential = potential
+    def __init__(self, potential: Any, offsets: Array) -> None:
+        self.potential = potential = as_potential(potential)
         self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
         self.n_bags = len(offsets) - 1
         self.at_least_one = False
@@ -81,8 +86,8 @@ class CountInference:
     def _bins_where(self, mask: Callable[[int], Array]) -> Array:
         found = np.zeros((2, self.potential.n_weights + 1), dtype=bool)
         for size in np.unique(np.diff(self.offsets)).tolist():
-            bins, wanted = self.potential.bins(size), mask(size)
-            possible = wanted & np.isfinite(self.potential.table(size))
+            bins, table = _checked_bins(self.potential, size), _checked_table(self.potential, size)
+            possible = mask(size) & np.isfinite(table)
             for side in range(2):
                 found[side, bins[side, possible[side]]] = True
         return found[:, :-1]
@@ -193,13 +198,18 @@ def flat_tables(potential: CountPotential, sizes: Array) -> tuple[Array, Array, 
 
 
 def _checked_table(potential: CountPotential, size: int) -> Array:
-    table = np.asarray(potential.table(size), dtype=np.float64)
-    name = f"{type(potential).__name__}.table({size})"
+    name = f"{_name(potential)}.table({size})"
+    expected = (
+        f"expected (2, {size + 1}): one row for negative and one for positive bags, one column for "
+        "each count from 0 on."
+    )
+    given = potential.table(size)
+    try:
+        table = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is no array of real numbers ({error}), {expected}") from error
     if table.shape != (2, size + 1):
-        raise ValueError(
-            f"{name} has shape {table.shape}, expected (2, {size + 1}): one row for negative and "
-            "one for positive bags, one column for each count from 0 on."
-        )
+        raise ValueError(f"{name} has shape {table.shape}, {expected}")
     bad = np.argwhere(np.isnan(table) | (table == np.inf))
     if len(bad):
         side, count = bad[0]
@@ -215,7 +225,7 @@ def _checked_table(potential: CountPotential, size: int) -> Array:
 
 def _checked_bins(potential: CountPotential, size: int) -> Array:
     bins = np.asarray(potential.bins(size))
-    name = f"{type(potential).__name__}.bins({size})"
+    name = f"{_name(potential)}.bins({size})"
     if bins.shape != (2, size + 1) or bins.dtype.kind not in "iu":
         raise ValueError(f"{name} must hold integers in shape (2, {size + 1}).")
     if bins.min() < -1 or bins.max() >= potential.n_weights:
@@ -223,3 +233,8 @@ def _checked_bins(potential: CountPotential, size: int) -> Array:
             f"{name} must lie between -1 (no weight) and n_weights - 1 = {potential.n_weights - 1}."
         )
     return bins.astype(np.int64)
+
+
+def _name(potential: CountPotential) -> str:
+    rule = potential.rule if isinstance(potential, OwnPotential) else potential
+    return type(rule).__name__

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 
 from bagwise.assumptions import AtLeastRatio
 
-__all__ = ["AtLeastPotential", "BinnedPotential", "CountPotential"]
+__all__ = ["AtLeastPotential", "BinnedPotential", "CountPotential", "as_potential"]
 
 Array = NDArray[Any]
 
 
 class CountPotential:
     """Base of all potentials; a rule of one's own defines `table`.
+
+    A rule need not derive from this class: an object with a `table` will do (see `as_potential`).
 
     Attributes
     ----------
@@ -154,3 +156,61 @@ class BinnedPotential(CountPotential):
         negative = np.minimum(scaled // size, self.n_bins - 1)
         positive = np.maximum((scaled + size - 1) // size - 1, 0)
         return np.stack([negative, self.n_bins + positive])
+
+
+@dataclass(frozen=True)
+class OwnPotential(CountPotential):
+    """Lend what `CountPotential` has to an object that has a table alone."""
+
+    rule: Any
+
+    @property
+    def n_weights(self) -> int:  # type: ignore[override]
+        """As many as the rule says, by default none."""
+        return getattr(self.rule, "n_weights", 0)
+
+    def table(self, size: int) -> Array:
+        """Return the rule's table."""
+        return self.rule.table(size)
+
+    def bins(self, size: int) -> Array:
+        """Return the rule's bins, by default none."""
+        return self.rule.bins(size) if hasattr(self.rule, "bins") else super().bins(size)
+
+
+def as_potential(rule: Any) -> CountPotential:
+    """Return a potential made of any object with a table over counts.
+
+    Parameters
+    ----------
+    rule : CountPotential, or object with a method ``table(size)``
+        It may have ``bins(size)`` and ``n_weights`` as well; without them nothing is learned.
+
+    Returns
+    -------
+    CountPotential
+        The same table as a potential; a `CountPotential` itself.
+
+    Examples
+    --------
+    >>> from bagwise.cardinality import as_potential
+    >>> class AllOrNothing:
+    ...     def table(self, size):
+    ...         never = float("-inf")
+    ...         return [[0.0] + [never] * size, [never] * size + [0.0]]
+    >>> as_potential(AllOrNothing()).bins(2)
+    array([[-1, -1, -1],
+           [-1, -1, -1]])
+    """
+    if isinstance(rule, CountPotential):
+        return rule
+    if isinstance(rule, type) or not callable(getattr(rule, "table", None)):
+        raise TypeError(
+            f"A potential is an object with a method table(size), {rule!r} is none"
+            + (": make an instance of it." if isinstance(rule, type) else ".")
+        )
+    if hasattr(rule, "bins") != hasattr(rule, "n_weights"):
+        raise TypeError(
+            f"{type(rule).__name__} has one of bins(size) and n_weights: learned weights need both."
+        )
+    return OwnPotential(rule)

@@ -45,7 +45,13 @@ from sklearn.utils._param_validation import HasMethods, Integral, Interval, StrO
 from bagwise._docs import described
 from bagwise.bags import Bags
 from bagwise.base import BagClassifier
-from bagwise.cardinality import AtLeastPotential, BinnedPotential, CountInference, CountPotential
+from bagwise.cardinality import (
+    AtLeastPotential,
+    BinnedPotential,
+    CountInference,
+    CountPotential,
+    as_potential,
+)
 from bagwise.crossfit import folds
 from bagwise.models.markov_descents import learned_nothing, run_starts
 from bagwise.models.markov_inputs import NetworkInputs
@@ -78,9 +84,10 @@ class MarkovNetworkClassifier(BagClassifier):
 
     Parameters
     ----------
-    cardinality : {"any", "ratio", "learned"} or CountPotential, default="any"
+    cardinality : {"any", "ratio", "learned"} or object with ``table(size)``, default="any"
         What makes a bag positive: one positive instance (MIMN), the fraction ``rho`` of them
-        (RMIMN), learned weights over fractions (GMIMN), or a potential of one's own.
+        (RMIMN), learned weights over fractions (GMIMN), or a potential of one's own: a
+        `CountPotential`, or any object whose ``table(size)`` has its shape.
     rho : float, default=0.5
         The least fraction of positives for "ratio".
     n_bins : int, default=5
@@ -170,7 +177,7 @@ class MarkovNetworkClassifier(BagClassifier):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BagClassifier._parameter_constraints,
-        "cardinality": [StrOptions({"any", "ratio", "learned"}), CountPotential],
+        "cardinality": [StrOptions({"any", "ratio", "learned"}), HasMethods(["table"])],
         "rho": [Interval(Real, 0, 1, closed="both")],
         "n_bins": [Interval(Integral, 1, None, closed="left")],
         "lambda_": [Interval(Real, 0, None, closed="neither")],
@@ -285,11 +292,13 @@ class MarkovNetworkClassifier(BagClassifier):
         return [float(value) for value in path]
 
     def _potential(self) -> CountPotential:
+        if not isinstance(self.cardinality, str):
+            return as_potential(self.cardinality)
         if self.cardinality == "any":
             return AtLeastPotential()
         if self.cardinality == "ratio":
             return AtLeastPotential(rho=self.rho)
-        return BinnedPotential(self.n_bins) if self.cardinality == "learned" else self.cardinality
+        return BinnedPotential(self.n_bins)
 
     def _seed(self) -> Any:
         return 0 if self.random_state is None else self.random_state
