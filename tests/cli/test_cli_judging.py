@@ -71,7 +71,8 @@ def test_cv_shows_a_table(data):
         (1, "folds need 19", ["--folds", "19"]),
         (1, "has no column 'x'", ["--bag", "x"]),
         (2, "the labels are", ["--positive", "x"]),
-        (1, "The 'C' parameter", ["-p", "C=none", *ONE]),
+        (2, "The 'C' parameter", ["-p", "C=none"]),
+        (2, "A list of candidates needs `bagwise fit --cv`", ["-p", "C=[1,2]"]),
     ],
 )
 def test_cv_refuses_bad_arguments(data, status, message, more):
@@ -164,6 +165,11 @@ def test_a_grid_of_the_users_own():
         {"C": 1, "kernel": "linear"},
         {"C": 1, "kernel": "rbf"},
     ]
+
+
+def test_what_is_fixed_leaves_the_grid():
+    assert grid_points(WitnessSVC(C=7), fixed=["C"]) == [{}]
+    assert grid_points(WitnessSVC(), fixed=["kernel"]) == grid_points(WitnessSVC())
 
 
 def test_the_search_calibrates_on_held_out_scores():

@@ -143,6 +143,20 @@ def test_fit_with_cv_has_candidates_of_its_own(folder):
     assert result.stdout.count("cross-validated accuracy") == 3
 
 
+def test_a_search_leaves_alone_what_the_user_fixed(folder):
+    base = ["fit", folder / "train.csv", *COLUMNS, "--features", "f0,f1", "-m", "ALP-SVM"]
+    more = ["--cv", "-p", "C=10", "-p", "kernel=linear", "-o", folder / "alp.bagwise", "--json"]
+    record = json.loads(done(*base, *more).stdout)
+    assert record["parameters"]["C"] == 10
+    assert [set(point) for point in record["cross_validation"]] == [{"p_star", "accuracy"}] * 3
+
+
+def test_a_parameter_that_is_a_list_needs_no_search(folder):
+    base = ["fit", folder / "train.csv", *COLUMNS, "--features", "f0,f1"]
+    more = ["-m", "AnnealedProportionSVCCV", "-p", "Cs=[1.0]", "-p", "C2s=[1.0]", "-p", "cv=3"]
+    done(*base, *more, "-p", "p_stars=[0.5]", "-o", folder / "path.bagwise")
+
+
 def test_fit_scales_in_the_model(folder):
     fit(folder, "scaled.bagwise", "--scale", "--positive", "normal")
     model = bagwise.load(folder / "scaled.bagwise")
@@ -162,7 +176,16 @@ def test_fit_scales_in_the_model(folder):
         (2, "there is no format 'xls'", ["--format", "xls"]),
         (1, "has no column 'slice'", ["--bag", "slice"]),
         (1, "has no column 'grade'", ["--label", "grade"]),
-        (1, "The 'C' parameter", ["-p", "C=-1"]),
+        (2, "The 'C' parameter", ["-p", "C=-1"]),
+        (2, "no complete list or dict", ["-p", "C=[1,2", "--cv"]),
+        (2, "no complete list or dict", ["-p", "C=[1,x]", "--cv"]),
+        (2, "no complete list or dict", ["-p", "class_weight={tumor: 2}"]),
+        (2, "a list of candidates needs at least one", ["-p", "C=[]", "--cv"]),
+        (2, "A list of candidates needs `bagwise fit --cv`", ["-p", "C=[1,2]"]),
+        (2, "The 'C' parameter", ["-p", "C=[1,-2]", "--cv"]),
+        (2, "--param C is given twice", ["-p", "C=1", "-p", "C=2"]),
+        (2, "nothing is left to choose beside C", ["-p", "C=10", "--cv"]),
+        (2, "--param cv: give the number of folds", ["-p", "cv=[1,2]"]),
         (2, "No such option", ["--kernel", "rbf"]),
     ],
 )

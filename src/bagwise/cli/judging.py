@@ -27,6 +27,7 @@ from bagwise.cli.options import (
     Seed,
     build_model,
     labelled,
+    parameters,
     positive_label,
     read_bags,
     split_names,
@@ -65,13 +66,14 @@ def cv(
 
     `bagwise cv musk1 --model MI-Kernel --repeats 5`
     """
-    build_model(model, param)
+    settings = parameters(param)
+    build_model(model, settings)
     bags, y = read_bags(
         data, format, regroup,
         bag=bag, label=label, groups=groups, features=split_names(features),
     )  # fmt: skip
     bags, y = labelled(bags, y, data)
-    estimator = build_model(model, param, pos_label=positive_label(positive, y))
+    estimator = build_model(model, settings, pos_label=positive_label(positive, y))
     reports, warned = _cross_validated(estimator, bags, y, scale, folds, repeats, seed, jobs)
     metrics = _summary(reports)
     if as_json:
@@ -206,7 +208,7 @@ def compare(
     named = split_names(models)
     if named is not None:
         for name in named:
-            build_model(name, None)
+            build_model(name, {})
     bags, y = read_bags(
         data, format, regroup,
         bag=bag, label=label, groups=groups, features=split_names(features),
@@ -238,7 +240,7 @@ def _chosen(named: list[str] | None, bags: Any, y: Any, positive: str | None) ->
     if named is None:
         models, left_out = candidates(bags, len(np.unique(y)))
     else:
-        models, left_out = {name: build_model(name, None) for name in named}, {}
+        models, left_out = {name: build_model(name, {}) for name in named}, {}
     label = positive_label(positive, y)
     if label is not None:
         models = {name: model.set_params(pos_label=label) for name, model in models.items()}

@@ -29,6 +29,7 @@ __all__ = [
     "Seed",
     "build_model",
     "labelled",
+    "parameters",
     "positive_label",
     "read_bags",
     "split_candidates",
@@ -194,45 +195,75 @@ def labelled(bags: Bags, y: Any, data: Path) -> tuple[Bags, Any]:
 # Models ------------------------------------------------------------------------------------------
 
 
-def build_model(name: str, params: list[str] | None, **more: Any) -> Any:
-    """Build an estimator from its name and NAME=VALUE texts."""
+def build_model(name: str, settings: dict[str, Any], **more: Any) -> Any:
+    """Build an estimator from its name and parameters, and check their values."""
     from bagwise.benchmark.naming import check_method, make_estimator
 
-    given = dict(_parameter(text) for text in params or [])
-    settings = given | {key: value for key, value in more.items() if value is not None}
+    settings = settings | {key: value for key, value in more.items() if value is not None}
     try:
         check_method(name, list(settings))
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    return make_estimator(name, **settings)
+    estimator = make_estimator(name, **settings)
+    _check_values(estimator, settings)
+    return estimator
+
+
+def _check_values(estimator: Any, settings: dict[str, Any]) -> None:
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    try:
+        estimator._validate_params()
+    except InvalidParameterError as error:
+        hint = _list_hint(str(error), settings)
+        raise typer.BadParameter(f"--param: {error}{hint}") from error
+    if isinstance(settings.get("cv"), list | tuple):
+        raise typer.BadParameter("--param cv: give the number of folds, as in --param cv=5.")
+
+
+def _list_hint(message: str, settings: dict[str, Any]) -> str:
+    """Say what a list is for, where the message is about one."""
+    lists = [name for name, value in settings.items() if isinstance(value, list)]
+    about_one = any(f"The {name!r} parameter" in message for name in lists)
+    return " A list of candidates needs `bagwise fit --cv`." if about_one else ""
+
+
+def parameters(texts: list[str] | None) -> dict[str, Any]:
+    """Read NAME=VALUE texts."""
+    settings: dict[str, Any] = {}
+    for text in texts or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise typer.BadParameter(f"--param {text!r}: write NAME=VALUE, as in --param C=10.")
+        if name in settings:
+            raise typer.BadParameter(f"--param {name} is given twice; candidates are one list.")
+        settings[name] = _value(name, value)
+    return settings
 
 
 def split_candidates(
-    params: list[str] | None, search: bool
-) -> tuple[list[str], dict[str, list[Any]]]:
+    settings: dict[str, Any], search: bool
+) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Tell parameters from lists of candidates, which there are in a search only."""
-    plain, grid = [], {}
-    for text in params or []:
-        name, value = _parameter(text)
-        if search and isinstance(value, list):
-            grid[name] = value
-        else:
-            plain.append(text)
-    return plain, grid
+    if not search:
+        return settings, {}
+    grid = {name: value for name, value in settings.items() if isinstance(value, list)}
+    empty = next((name for name, values in grid.items() if not values), None)
+    if empty is not None:
+        raise typer.BadParameter(f"--param {empty}=[]: a list of candidates needs at least one.")
+    return {name: value for name, value in settings.items() if name not in grid}, grid
 
 
-def _parameter(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise typer.BadParameter(f"--param {text!r}: write NAME=VALUE, as in --param C=10.")
-    return name, _value(value)
-
-
-def _value(text: str) -> Any:
+def _value(name: str, text: str) -> Any:
     """Read a number, None, True, a list or a dict; all else is a text."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError) as error:
+        if text.lstrip().startswith(("[", "(", "{")):
+            raise typer.BadParameter(
+                f"--param {name}={text}: this is no complete list or dict; write as in "
+                '--param "C=[0.1,1,10]", with texts in quotes.'
+            ) from error
         return {"true": True, "false": False, "null": None}.get(text, text)
 
 

@@ -25,6 +25,7 @@ from bagwise.cli.options import (
     Seed,
     build_model,
     labelled,
+    parameters,
     positive_label,
     read_bags,
     split_candidates,
@@ -78,15 +79,16 @@ def fit(
     `bagwise fit cells.csv --bag slide --label diagnosis --model MI-SVM --cv --groups patient`
 
     With `--cv` a list gives candidates, `--param "C=[0.1,1,10]"`; without one the usual ones are
-    tried. Useful parameters of all models: `threshold=calibrated`, `probability=sigmoid`,
+    tried, and a parameter with one value keeps it. Useful parameters of all models: `threshold=calibrated`, `probability=sigmoid`,
     `class_weight=balanced`, `kernel=linear`. What comes out reports its certificate: the objective
     and a bound on how far it is from the optimum of the convex problem it solved last.
     """
     import bagwise
     from bagwise.comparison import standardiser
 
-    plain, grid = split_candidates(param, cv)
-    build_model(model, [*plain, *(f"{name}=None" for name in grid)])  # a wrong name ends it here
+    plain, grid = split_candidates(parameters(param), cv)
+    points = _points(model, plain, grid) if cv else []
+    build_model(model, plain)  # a wrong name or value ends it here
     bags, y = read_bags(
         data,
         format,
@@ -100,7 +102,7 @@ def fit(
     estimator = build_model(model, plain, pos_label=positive_label(positive, y))
     scaler = standardiser(bags) if scale else None
     seen = bags if scaler is None else scaler.fit_transform(bags)
-    choices = _search(estimator, grid, seen, y, seed, jobs) if cv else []
+    choices = _search(estimator, points, seen, y, seed, jobs) if cv else []
     if choices:
         estimator.set_params(**max(choices, key=lambda choice: choice.value).point)
     fitted = _assembled(scaler, estimator.fit(seen, y))
@@ -117,16 +119,29 @@ def _assembled(scaler: Any, classifier: Any) -> Any:
     return Pipeline([("scale", scaler), ("classify", classifier)])
 
 
-def _search(estimator: Any, grid: dict[str, Any], bags: Any, y: Any, seed: int, jobs: int) -> Any:
-    from bagwise.comparison import check_enough, grid_points, search
+def _points(model: str, plain: dict[str, Any], grid: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the grid points of a search, each of them with values that the model takes."""
+    from bagwise.comparison import grid_points
+
+    for name, values in grid.items():
+        for value in values:
+            build_model(model, plain | {name: value})
+    estimator = build_model(model, plain)
+    points = grid_points(estimator, grid, fixed=plain)
+    if points == [{}]:
+        what = f"{type(estimator).__name__} has no usual candidates"
+        if grid_points(estimator) != [{}]:
+            what = f"nothing is left to choose beside {', '.join(plain)}"
+        raise typer.BadParameter(f'--cv: {what}; give them as in --param "NAME=[1,2]".')
+    return points
+
+
+def _search(
+    estimator: Any, points: list[dict[str, Any]], bags: Any, y: Any, seed: int, jobs: int
+) -> Any:
+    from bagwise.comparison import check_enough, search
 
     check_enough(bags, y, _FOLDS)
-    points = grid_points(estimator, grid)
-    if points == [{}]:
-        raise typer.BadParameter(
-            f"--cv: {type(estimator).__name__} has no usual candidates; give them as in "
-            '--param "NAME=[1,2]".'
-        )
     with progress() as bar:
         steps = bar.add_task("choosing", total=len(points))
         return search(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -32,7 +32,9 @@ GRID: dict[str, tuple[float, ...]] = {
 }
 
 
-def grid_points(model: Any, given: dict[str, Sequence[Any]] | None = None) -> list[dict[str, Any]]:
+def grid_points(
+    model: Any, given: dict[str, Sequence[Any]] | None = None, fixed: Collection[str] = ()
+) -> list[dict[str, Any]]:
     """Return the grid points at which a model is tried.
 
     Parameters
@@ -41,6 +43,8 @@ def grid_points(model: Any, given: dict[str, Sequence[Any]] | None = None) -> li
         The model.
     given : dict of str to sequence, default=None
         Candidates by parameter; the usual ones of `GRID` when not given.
+    fixed : collection of str, default=()
+        Parameters that keep the model's value: they have no usual candidates.
 
     Returns
     -------
@@ -54,8 +58,8 @@ def grid_points(model: Any, given: dict[str, Sequence[Any]] | None = None) -> li
     >>> grid_points(WitnessSVC())
     [{'C': 0.3}, {'C': 3.0}, {'C': 30.0}]
     """
-    known = model.get_params()
-    grid = given or {name: values for name, values in GRID.items() if name in known}
+    free = model.get_params().keys() - set(fixed)
+    grid = given or {name: values for name, values in GRID.items() if name in free}
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
