@@ -9,8 +9,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 import bagwise
+from bagwise.benchmark.spec import parse_spec
 from bagwise.testing import check_bag_estimator
 
 ROOT = Path(__file__).parents[1]
@@ -65,3 +67,15 @@ def test_the_version_is_said_once():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["version"] == bagwise.__version__
     assert f"## [{bagwise.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_benchmarks_on_the_page_are_right_and_keep_patients_together():
+    page = (ROOT / "docs" / "bench.md").read_text()
+    specs = [
+        parse_spec(yaml.safe_load(text)) for text in re.findall(r"```yaml\n(.*?)```", page, re.S)
+    ]
+    grouped = {
+        spec.name: (spec.protocol.kind, any("groups" in data.options for data in spec.data))
+        for spec in specs
+    }
+    assert grouped == {"mine": ("kfold", False), "by-patient": ("grouped", True)}

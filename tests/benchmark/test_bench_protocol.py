@@ -36,6 +36,15 @@ def test_grouped_keeps_patients_together():
         assert not set(groups[list(split.test)]) & set(groups[split.train(30)])
 
 
+@pytest.mark.parametrize("kind", ["kfold", "half", "ratio", "leave_one_out"])
+def test_groups_are_refused_by_kinds_that_would_part_them(kind, tmp_path):
+    bags = bags_of(30, groups=np.repeat([f"patient {i}" for i in range(10)], 3))
+    protocol = Protocol(kind, folds=3, ratios=(0.5,))
+    with pytest.raises(FoldsError, match=rf"'{kind}' does not keep groups together.*'grouped'"):
+        stored_splits(tmp_path, "d", protocol, bags, Y)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(("kind", "n_test"), [("half", [15]), ("ratio", [24, 15])])
 def test_shares_of_the_bags_train(kind, n_test):
     ratios = (0.2, 0.5) if kind == "ratio" else ()

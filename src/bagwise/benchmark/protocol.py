@@ -230,7 +230,7 @@ def stored_splits(folder: Path, name: str, protocol: Protocol, bags: Bags, y: Ar
     protocol : Protocol
         How to split.
     bags : Bags
-        The bags; their groups matter for "grouped".
+        The bags; those with groups are split by "grouped" alone.
     y : ndarray of shape (n_bags,)
         Their labels.
 
@@ -239,7 +239,13 @@ def stored_splits(folder: Path, name: str, protocol: Protocol, bags: Bags, y: Ar
     Path
         For `read_splits`.
     """
-    groups = bags.groups if protocol.kind == "grouped" else None
+    groups = bags.groups
+    if groups is not None and protocol.kind != "grouped":
+        raise FoldsError(
+            f"protocol.kind: {protocol.kind!r} does not keep groups together, and these bags have "
+            "groups, such as patients, that would train and be tested at once: give kind "
+            "'grouped', or leave the groups' column out of the data."
+        )
     made_from = {
         "data": name,
         "bags": fingerprint(bags),
