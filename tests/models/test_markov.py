@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning
@@ -179,8 +180,6 @@ def test_every_start_is_run_and_recorded():
     assert [record["start"] for record in model.starts_] == starts
     one = MarkovNetworkClassifier(starts=["means"]).fit(bags, y)
     assert one.objective_[0] == model.starts_[1]["objective"]
-    with pytest.raises(ValueError, match="starts must name some of"):
-        MarkovNetworkClassifier(starts=["here"]).fit(bags, y)
 
 
 def test_one_vs_rest_is_a_binary_network_a_class():
@@ -191,6 +190,12 @@ def test_one_vs_rest_is_a_binary_network_a_class():
     np.testing.assert_allclose(scores, single.decision_function(bags), rtol=1e-12)
     assert model.objective_.shape == (3,)
     assert model.score(bags, y) > 0.9
+    assert [(r["class"], r["start"]) for r in model.starts_] == [
+        (label, start) for label in range(3) for start in ("whole", "half")
+    ]
+    named = np.array(["a", "b", "c"], dtype=object)[y]
+    starts = MarkovNetworkClassifier(multiclass="one-vs-rest").fit(bags, named).starts_
+    assert {record["class"] for record in starts} == {"a", "b", "c"}
 
 
 @pytest.mark.parametrize("rho", [0.3, 0.5])
@@ -310,6 +315,19 @@ def test_feature_maps_are_fitted_on_training_instances(feature_map):
     np.testing.assert_allclose(model.instance_decision_function(bags[20:]), scores, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_feature_maps_give_arrays_whatever_scikit_learn_is_told(kind):
+    bags, y = planted()
+    feature_map = make_pipeline(MinMaxScaler(clip=True), Nystroem(n_components=5, random_state=0))
+    model = MarkovNetworkClassifier(feature_map=feature_map)
+    expected = model.fit(bags, y).decision_function(bags)
+    with config_context(transform_output=kind):
+        found = clone(model).fit(bags, y).decision_function(bags)
+    np.testing.assert_array_equal(found, expected)
+    model.feature_map.set_output(transform=kind)
+    np.testing.assert_array_equal(model.fit(bags, y).decision_function(bags), expected)
+
+
 def test_bias_is_a_constant_feature():
     bags, y = planted()
     model = MarkovNetworkClassifier(bias=True, lambda_=0.1).fit(bags, y)
@@ -341,8 +359,24 @@ def test_path_averages_scaled_scores_or_takes_the_best():
     accuracy = [record["accuracy"] for record in best.lambda_ranking_]
     chosen = parts[int(np.argmax(accuracy))]
     np.testing.assert_array_equal(best.coef_, chosen.coef_)
-    with pytest.raises(ValueError, match="positive numbers"):
-        MarkovNetworkClassifier(lambda_path=(1.0, -1.0)).fit(bags, y)
+    again = best.set_params(lambda_path=None).fit(bags, y)
+    assert not hasattr(again, "lambda_ranking_")
+
+
+@pytest.mark.parametrize(
+    "path", [(), (1.0, -1.0), [np.inf], [np.nan], [[1, 2]], [1, None], ["1"], np.zeros(0)]
+)
+def test_a_bad_path_is_refused(path):
+    bags, y = planted(n_bags=6)
+    with pytest.raises(ValueError, match=r"lambda_path must be a sequence of .* positive numbers"):
+        MarkovNetworkClassifier(lambda_path=path).fit(bags, y)
+
+
+@pytest.mark.parametrize("starts", [["here"], [["whole"]], [None], [], ["whole", 3]])
+def test_bad_starts_are_refused(starts):
+    bags, y = planted(n_bags=6)
+    with pytest.raises(ValueError, match=r"starts must name some of .*'whole'"):
+        MarkovNetworkClassifier(starts=starts).fit(bags, y)
 
 
 def test_learned_cardinality_finds_the_majority():
@@ -371,11 +405,25 @@ def test_parameters_can_be_searched():
 
 def test_a_stopped_descent_warns_with_its_gap():
     bags, y = planted(fraction=0.2)
-    with pytest.warns(UserWarning, match=r"stopped before .* max_iter=1.* gap"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"stopped before .* max_iter=1\).* gap .*Raise max"
+    ):
         MarkovNetworkClassifier(max_iter=1, starts=["random"], tol=1e-4).fit(bags, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         MarkovNetworkClassifier().fit(bags, y)
+
+
+@pytest.mark.parametrize("unit_norm", [True, False])
+def test_the_warning_of_a_bundles_last_step_is_true(unit_norm, monkeypatch):
+    monkeypatch.setattr("bagwise.procedures.descend._BUNDLE_STEPS", 1)
+    bags, y = planted(fraction=0.2)
+    model = MarkovNetworkClassifier(unit_norm=unit_norm, tol=1e-6, max_iter=10**4)
+    with pytest.warns(
+        ConvergenceWarning, match=r"most steps of its bundle .* gap .*Raise tol"
+    ) as w:
+        model.fit(bags, y)
+    assert ("scale the features" in str(w[0].message)) == (not unit_norm)
 
 
 def test_zero_weight_bags_leave_no_trace():

@@ -263,6 +263,7 @@ class MarkovNetworkClassifier(BagClassifier):
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         self._check_choices()
+        self.__dict__.pop("lambda_ranking_", None)  # of an earlier fit
         used = np.flatnonzero(weight)
         train, weight = bags[used], weight[used]
         truth = self._truth(codes[used])
@@ -277,18 +278,22 @@ class MarkovNetworkClassifier(BagClassifier):
         self._infer_weights(bags, used, truth)
 
     def _check_choices(self) -> None:
-        unknown = [name for name in self.starts or [] if name not in STARTS]
-        if unknown or (self.starts is not None and not len(self.starts)):
+        known = [isinstance(name, str) and name in STARTS for name in self.starts or []]
+        if not all(known) or (self.starts is not None and not known):
             raise ValueError(f"starts must name some of {sorted(STARTS)}, it is {self.starts!r}.")
         machines = self.bag_features if isinstance(self.bag_features, list | tuple) else []
         for machine in machines:
             if not any(hasattr(machine, name) for name in ("decision_function", "predict_proba")):
                 raise ValueError(f"bag_features holds {machine!r}, which is no bag estimator.")
-        if not all(value > 0 for value in self._lambdas()):
-            raise ValueError(f"lambda_path must hold positive numbers, it is {self.lambda_path}.")
+        path = self.lambda_path
+        if path is not None and not (len(path) and all(_is_positive(value) for value in path)):
+            raise ValueError(
+                "lambda_path must be a sequence of one or more positive numbers, all finite, such "
+                f"as (0.1, 1, 10); it is {path!r}."
+            )
 
     def _lambdas(self) -> list[float]:
-        path = [self.lambda_] if self.lambda_path is None else list(self.lambda_path)
+        path = [self.lambda_] if self.lambda_path is None else self.lambda_path
         return [float(value) for value in path]
 
     def _potential(self) -> CountPotential:
@@ -340,7 +345,7 @@ class MarkovNetworkClassifier(BagClassifier):
         return Network(lambda_, instance, potential, bag, descents, starts)
 
     def _of_class(self, code: int, n_problems: int) -> dict[str, Any]:
-        return {"class": self.classes_[code].item()} if n_problems > 1 else {}
+        return {"class": self.classes_.tolist()[code]} if n_problems > 1 else {}
 
     def _descend(self, risk: MarkovRisk, lambda_: float) -> tuple[Descent, list[dict[str, Any]]]:
         """Run every start; return the lowest, and a record of all."""
@@ -428,14 +433,22 @@ class MarkovNetworkClassifier(BagClassifier):
         stopped = [fit for fit in descents if not fit.converged]
         if stopped:
             worst = max(stopped, key=lambda fit: fit.gap)
+            reason, remedy = self._early_stop(worst)
             warnings.warn(
                 f"{type(self).__name__} was stopped before it converged to tol={self.tol:g} (by "
-                f"max_iter={self.max_iter}, or by the most steps of a bundle): objective "
-                f"{worst.objective:.6g}, gap {worst.gap:.2g}. Scale the features, raise lambda_, "
-                "tol or max_iter.",
+                f"{reason}): objective {worst.objective:.6g}, gap {worst.gap:.2g}. {remedy}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
+
+    def _early_stop(self, fit: Descent) -> tuple[str, str]:
+        """Say what ended a descent, and what would help."""
+        if len(fit.history) >= self.max_iter:
+            return f"max_iter={self.max_iter}", "Raise max_iter or tol."
+        scaling = "" if self.unit_norm else ", or scale the features (unit_norm=True)"
+        return "the most steps of its bundle method, which are fixed", (
+            f"Raise tol or lambda_{scaling}; max_iter would not help."
+        )
 
     def _warn_of_idle(self, networks: list[Network]) -> None:
         for network in networks:
@@ -529,6 +542,10 @@ class MarkovNetworkClassifier(BagClassifier):
             best = inference.best(scores, network.potential)
             total += inference.positives(scores, best, sides)
         return total / len(self.networks_)
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < np.inf
 
 
 def _scores(

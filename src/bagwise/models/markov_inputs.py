@@ -60,7 +60,7 @@ class NetworkInputs:
         random_state: Any,
         n_jobs: int | None,
     ) -> None:
-        self.feature_map = None if feature_map is None else clone(feature_map)
+        self.feature_map = None if feature_map is None else _plain_output(clone(feature_map))
         self.machines = [clone(machine) for machine in _machines(bag_features)]
         self.from_bags = isinstance(bag_features, str) and bag_features == "bags"
         self.unit_norm, self.bias = unit_norm, bias
@@ -116,6 +116,13 @@ class NetworkInputs:
                 f"{name_of(bags.ids, i)} has {given[i, j]} as bag feature {j}: impute it."
             )
         return given
+
+
+def _plain_output(feature_map: Any) -> Any:
+    """Ask a transformer for arrays, whatever scikit-learn's configuration says of frames."""
+    if hasattr(feature_map, "set_output"):
+        feature_map.set_output(transform="default")
+    return feature_map
 
 
 def _machines(bag_features: Any) -> list[Any]:
