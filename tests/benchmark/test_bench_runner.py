@@ -251,6 +251,22 @@ def test_leave_one_out_pools_its_scores(tmp_path):
     assert values["accuracy"].error is None
 
 
+def test_without_inner_folds_nothing_is_called_nested_or_left_out_silently(tmp_path):
+    spec = small(
+        data=SMALL["data"][:1],
+        models=SMALL["models"][2:],  # without a grid: the only point is no choice of inner folds
+        protocol={"kind": "kfold", "folds": 2, "inner": 0},
+        metrics=["accuracy", "calibrated_accuracy", "brier"],
+    )
+    report = make_report(run(spec, tmp_path)[0])
+    assert {number.kind for number in report.numbers} == {"best"}
+    text = as_markdown(report)
+    assert "| nested |" not in text
+    assert "Nested selection needs inner folds, and there are none." in text
+    for metric in ("calibrated_accuracy: it needs two classes and", "brier: it needs"):
+        assert f"No numbers for {metric} inner folds (protocol.inner)." in text
+
+
 def test_drawn_data_differ_between_rounds(tmp_path):
     data = [{"name": "toy", "source": "toy2d", "options": {"fraction": 0.5}}]
     protocol = {"kind": "fresh", "train": 20, "test": 10, "repeats": 3, "inner": 0}

@@ -134,10 +134,21 @@ def test_without_inner_scores_there_is_no_nested_number(tmp_path):
     assert {number.kind for number in numbers(plan)} == {"best"}
 
 
-def test_a_metric_nobody_has_gives_no_table(tmp_path):
+def test_a_metric_nobody_has_gives_no_table_and_a_note(tmp_path):
     plan = make_plan(tmp_path)
     write_results(plan)
-    assert make_report(plan, ("auc", "brier")).tables == ()
+    report = make_report(plan, ("auc", "brier"))
+    assert report.tables == ()
+    assert "No numbers for brier: it needs inner folds (protocol.inner)." in report.notes
+    assert not any(note.startswith("No numbers") for note in make_report(plan).notes)
+
+
+def test_before_a_round_is_whole_no_metric_is_called_impossible(tmp_path):
+    plan = make_plan(tmp_path)
+    write_results(plan, lambda cell, made: None if cell.split.name.endswith("f1") else made)
+    notes = make_report(plan, ("accuracy", "brier")).notes
+    assert any("cells have not run yet" in note for note in notes)
+    assert not any(note.startswith("No numbers") for note in notes)
 
 
 @pytest.fixture

@@ -45,6 +45,8 @@ class Metric:
         Decimals shown.
     complement : str
         The stored metric that this one is 1 minus of.
+    needs : str
+        What it cannot be computed without; nothing where every model and data set will do.
     """
 
     label: str
@@ -52,28 +54,44 @@ class Metric:
     scale: float = 100.0
     digits: int = 1
     complement: str = ""
+    needs: str = ""
 
+
+_INNER = "inner folds (protocol.inner)"
+_INSTANCES = "two classes, labels of the instances, and a model that scores instances"
 
 METRICS = {
     "accuracy": Metric("accuracy %"),
     "error": Metric("error %", -1, complement="accuracy"),
     "balanced_accuracy": Metric("balanced accuracy %"),
-    "auc": Metric("AUC", scale=1.0, digits=3),
+    "auc": Metric("AUC", scale=1.0, digits=3, needs="every class in every test part"),
     "f1": Metric("F1 %"),
-    "calibrated_accuracy": Metric("accuracy % at a threshold chosen on the training bags"),
-    "calibrated_error": Metric(
-        "error % at a threshold chosen on the training bags", -1, complement="calibrated_accuracy"
+    "calibrated_accuracy": Metric(
+        "accuracy % at a threshold chosen on the training bags", needs=f"two classes and {_INNER}"
     ),
-    "brier": Metric("Brier score after calibration", -1, 1.0, 3),
-    "key_instance_rate": Metric("key-instance rate %"),
-    "instance_auc": Metric("instance AUC", scale=1.0, digits=3),
-    "instance_accuracy": Metric("instance accuracy %"),
-    "instance_error": Metric("instance error %", -1, complement="instance_accuracy"),
-    "p_hat": Metric("estimated positives in positive bags %", 0, digits=0),
+    "calibrated_error": Metric(
+        "error % at a threshold chosen on the training bags",
+        -1,
+        complement="calibrated_accuracy",
+        needs=f"two classes and {_INNER}",
+    ),
+    "brier": Metric("Brier score after calibration", -1, 1.0, 3, needs=_INNER),
+    "key_instance_rate": Metric("key-instance rate %", needs=_INSTANCES),
+    "instance_auc": Metric("instance AUC", scale=1.0, digits=3, needs=_INSTANCES),
+    "instance_accuracy": Metric("instance accuracy %", needs=_INSTANCES),
+    "instance_error": Metric(
+        "instance error %", -1, complement="instance_accuracy", needs=_INSTANCES
+    ),
+    "p_hat": Metric(
+        "estimated positives in positive bags %",
+        0,
+        digits=0,
+        needs="two classes, and a model with instance_weights_",
+    ),
     "fit_seconds": Metric("CPU seconds to fit", -1, 1.0, 2),
     "predict_seconds": Metric("CPU seconds to predict", -1, 1.0, 3),
-    "objective": Metric("objective", -1, 1.0, 2),
-    "gap": Metric("duality gap", -1, 1.0, 6),
+    "objective": Metric("objective", -1, 1.0, 2, needs="a model with objective_"),
+    "gap": Metric("duality gap", -1, 1.0, 6, needs="a model with gap_"),
 }
 
 # From one score a bag alone, so that they can be computed on inner folds too.

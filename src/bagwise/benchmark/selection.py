@@ -2,7 +2,8 @@
 
 - "best": the grid point with the best mean over all test parts. It was chosen on the bags that it
   is judged on, as the papers did, and is optimistic by some points on small data sets.
-- "nested": in every split the grid point that was best on folds of its training bags.
+- "nested": in every split the grid point that was best on folds of its training bags; there is
+  none without inner folds.
 
 Only rounds of which every cell has run count; a grid point that failed anywhere is out. Standard
 errors are over rounds, or over the folds of the only round.
@@ -174,6 +175,8 @@ def _best(block: _Block, select: str) -> Pairs | None:
 def _nested(block: _Block, select: str) -> Pairs | None:
     """Return for each split the cell whose grid point was best on folds of the training bags."""
     columns = list(block.points.values())
+    if not columns[0][0][0].inner:
+        return None
     if len(columns) == 1:
         return columns[0]
     return _chosen_inside(columns, select)

@@ -107,7 +107,7 @@ def make_report(plan: Plan, metrics: tuple[str, ...] | None = None) -> Report:
     return Report(
         plan.spec.name,
         plan.spec.title,
-        tuple(_notes(plan, paper, ours, left_out)),
+        tuple(_notes(plan, paper, ours, left_out) + _without(wanted, ours, left_out)),
         tuple(table for table in tables if table.lines),
         tuple(ours),
         left_out,
@@ -192,6 +192,10 @@ def _marked(entry: Entry | None, best: float | None) -> Entry | None:
     return Entry(entry.mean, entry.error, bool(np.isclose(entry.mean, best, rtol=0, atol=1e-9)))
 
 
+_NESTED = "Nested: chosen in every split on folds of its training bags."
+_NOT_NESTED = "Nested selection needs inner folds, and there are none."
+
+
 def _notes(
     plan: Plan, paper: PublishedTable | None, ours: list[Number], left_out: tuple[Missing, ...]
 ) -> list[str]:
@@ -201,7 +205,7 @@ def _notes(
     notes = [
         f"Protocol: {spec.protocol.label}. ± is one standard error over {over}.",
         f"Best grid point: chosen by {spec.select} on the test parts, as the papers did, "
-        "and optimistic. Nested: chosen in every split on folds of its training bags.",
+        f"and optimistic. {_NESTED if spec.protocol.inner else _NOT_NESTED}",
     ]
     if rounds and rounds != [spec.protocol.repeats] and spec.protocol.kind != "leave_one_out":
         counts = " to ".join(str(count) for count in {rounds[0]: 0, rounds[-1]: 0})
@@ -224,6 +228,20 @@ def _told(left_out: tuple[Missing, ...]) -> list[str]:
             first = one.error.splitlines()[0]
             notes.append(f"{one.model} on {one.column}: {one.failed} cells failed ({first}).")
     return notes
+
+
+def _without(
+    wanted: tuple[str, ...], ours: list[Number], left_out: tuple[Missing, ...]
+) -> list[str]:
+    """Say which metrics have no number at all, and what they need."""
+    if left_out and not ours:  # no round is whole yet
+        return []
+    absent = [metric for metric in wanted if all(metric != number.metric for number in ours)]
+    return [
+        f"No numbers for {metric}: it needs {METRICS[metric].needs}."
+        for metric in absent
+        if METRICS[metric].needs
+    ]
 
 
 def long_form(report: Report) -> list[dict[str, Any]]:
