@@ -16,6 +16,7 @@ from bagwise.crossfit import (
     SigmoidScale,
     bag_scores,
     best_threshold,
+    check_enough_bags,
     fit_weighted,
     folds,
     out_of_fold_scores,
@@ -128,6 +129,45 @@ def test_bad_folds_are_refused():
         folds(BAGS[order], Y[order], KFold(2), 0)
     with pytest.raises(ValueError, match=r"Class 0 has 15 bags, fewer than the 16 inner folds"):
         folds(BAGS, Y, 16, 0)
+
+
+@pytest.mark.parametrize(
+    ("members", "cv", "levels", "advice"),
+    [
+        (1, 2, 1, "fewer than the 2 inner folds of cv. Bring more bags .* even cv=2 needs 2"),
+        (3, 5, 1, "fewer than the 5 inner folds of cv. Lower cv to 3 or bring more bags"),
+        (5, 5, 2, "too few for the 5 inner folds of cv, which are made 2 times .* Lower cv to 3"),
+        (2, 2, 2, "too few for the 2 .* even cv=2 needs 4"),
+        (6, 3, 3, "too few for the 3 .* even cv=2 needs 8"),
+        (8, 5, 3, "too few for the 5 .* Lower cv to 4"),
+    ],
+)
+def test_too_few_bags_are_told_what_would_do(members, cv, levels, advice):
+    few = np.concatenate([np.flatnonzero(Y == 0), np.flatnonzero(Y == 1)[:members]])
+    with pytest.raises(ValueError, match=f"Class 1 has {members} bags, {advice}"):
+        check_enough_bags(BAGS[few], Y[few], cv, levels)
+    if levels == 1:
+        with pytest.raises(ValueError, match=advice):
+            folds(BAGS[few], Y[few], cv, 0)
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_bags_that_are_enough_are_enough_at_every_level(levels):
+    def nested(bags, y, cv, levels):
+        for train, _ in folds(bags, y, cv, 0) if levels else []:
+            nested(bags[train], y[train], cv, levels - 1)
+
+    for cv in (2, 3):
+        for members in range(1, 9):
+            few = np.concatenate([np.flatnonzero(Y == 0)[:12], np.flatnonzero(Y == 1)[:members]])
+            bags, y = BAGS[few], Y[few]
+            try:
+                check_enough_bags(bags, y, cv, levels)
+            except ValueError:
+                with pytest.raises(ValueError, match="Class 1 has"):
+                    nested(bags, y, cv, levels)
+            else:
+                nested(bags, y, cv, levels)
 
 
 def test_scores_come_from_copies_that_did_not_see_the_bag():

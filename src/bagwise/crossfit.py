@@ -7,6 +7,7 @@ score. Folds are stratified by class and never split a group of ``bags.groups``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from numbers import Integral
 from typing import Any
 
@@ -34,6 +35,7 @@ __all__ = [
     "SigmoidScale",
     "bag_scores",
     "best_threshold",
+    "check_enough_bags",
     "fit_weighted",
     "folds",
     "out_of_fold_scores",
@@ -77,19 +79,57 @@ def folds(
     return splits
 
 
+def check_enough_bags(bags: Bags, y: Array, cv: Any, levels: int = 1) -> None:
+    """Refuse bags that are too few for their folds, before anything long is fitted.
+
+    Parameters
+    ----------
+    bags : Bags
+        The training bags.
+    y : ndarray of shape (n_bags,)
+        Their labels.
+    cv : object
+        As in `folds`; only a number of folds is checked.
+    levels : int, default=1
+        How many times folds are made within the training part of folds, the first time included.
+    """
+    if not (cv is None or isinstance(cv, Integral)):
+        return
+    n_splits, groups = 5 if cv is None else int(cv), _group_numbers(bags)
+    unit, what = (np.arange(len(bags)), "bags") if groups is None else (groups, "groups")
+    for label in np.unique(y) if levels else []:
+        members = len(np.unique(unit[y == label]))
+        if not _suffices(members, n_splits, levels):
+            within = f", which are made {levels} times within each other" if levels > 1 else ""
+            few = "fewer than" if members < n_splits else "too few for"
+            raise ValueError(
+                f"Class {_plain(label)!r} has {members} {what}, {few} the {n_splits} inner folds "
+                f"of cv{within}. {_remedy(members, what, n_splits, levels)}"
+            )
+
+
+def _suffices(members: int, n_splits: int, levels: int) -> bool:
+    """Say whether every fold of every level can hold one out and train on the others."""
+    for _ in range(levels):
+        if members < n_splits:
+            return False
+        members -= -(-members // n_splits)  # the largest fold is held out
+    return True
+
+
+def _remedy(members: int, what: str, n_splits: int, levels: int) -> str:
+    fewer = [k for k in range(2, n_splits) if _suffices(members, k, levels)]
+    if fewer:
+        return f"Lower cv to {fewer[-1]} or bring more {what} of that class."
+    enough = next(m for m in count(2) if _suffices(m, 2, levels))
+    return f"Bring more {what} of that class: even cv=2 needs {enough}."
+
+
 def _numbered_folds(
     bags: Bags, y: Array, n_splits: int, random_state: Any
 ) -> list[tuple[Array, Array]]:
+    check_enough_bags(bags, y, n_splits)
     groups = _group_numbers(bags)
-    unit, what = (np.arange(len(bags)), "bags") if groups is None else (groups, "groups")
-    for label in np.unique(y):
-        members = len(np.unique(unit[y == label]))
-        if members < n_splits:
-            raise ValueError(
-                f"Class {_plain(label)!r} has {members} {what}, fewer than the {n_splits} inner "
-                "folds that threshold='calibrated' or probability='sigmoid' need. Lower cv to "
-                f"{max(members, 2)} or bring more {what}."
-            )
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     splitter = kind(n_splits, shuffle=True, random_state=random_state)
     return list(splitter.split(np.zeros(len(bags)), y, groups))

@@ -372,6 +372,25 @@ def test_a_bad_path_is_refused(path):
         MarkovNetworkClassifier(lambda_path=path).fit(bags, y)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"lambda_path": (0.1, 1.0)}, "4 bags, fewer than the 5 inner folds of cv. Lower cv to 4"),
+        ({"bag_features": "kernels"}, "4 bags, fewer than the 5 inner folds of cv. Lower cv to 4"),
+        (
+            {"bag_features": LabelSVC(), "threshold": "calibrated", "cv": 4},
+            r"4 bags, too few for the 4 .* 2 times within each other. Lower cv to 2",
+        ),
+    ],
+)
+def test_too_few_bags_are_refused_before_the_fit(options, message, monkeypatch):
+    monkeypatch.setattr(NetworkInputs, "fit", None)
+    bags, y = planted(n_bags=20)
+    few = np.sort(np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:4]]))
+    with pytest.raises(ValueError, match=f"Class 'yes' has {message}"):
+        MarkovNetworkClassifier(**options).fit(bags[few], np.array(["no", "yes"])[y[few]])
+
+
 @pytest.mark.parametrize("starts", [["here"], [["whole"]], [None], [], ["whole", 3]])
 def test_bad_starts_are_refused(starts):
     bags, y = planted(n_bags=6)

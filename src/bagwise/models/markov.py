@@ -52,9 +52,9 @@ from bagwise.cardinality import (
     CountPotential,
     as_potential,
 )
-from bagwise.crossfit import folds
+from bagwise.crossfit import check_enough_bags, folds
 from bagwise.models.markov_descents import learned_nothing, run_starts
-from bagwise.models.markov_inputs import NetworkInputs
+from bagwise.models.markov_inputs import NetworkInputs, machines_of
 from bagwise.models.markov_starts import STARTS
 from bagwise.oracles_markov import InstanceOperator, MarkovRisk
 from bagwise.procedures.descend import Descent
@@ -266,6 +266,7 @@ class MarkovNetworkClassifier(BagClassifier):
         self.__dict__.pop("lambda_ranking_", None)  # of an earlier fit
         used = np.flatnonzero(weight)
         train, weight = bags[used], weight[used]
+        check_enough_bags(train, self.classes_[codes[used]], self.cv, self._levels_of_folds())
         truth = self._truth(codes[used])
         labels = truth[:, 0].astype(int) if truth.shape[1] == 1 else codes[used]
         self.potential_ = self._potential()
@@ -295,6 +296,11 @@ class MarkovNetworkClassifier(BagClassifier):
     def _lambdas(self) -> list[float]:
         path = [self.lambda_] if self.lambda_path is None else self.lambda_path
         return [float(value) for value in path]
+
+    def _levels_of_folds(self) -> int:
+        """Return how many times inner folds are made within each other."""
+        calibrated = self.threshold == "calibrated" or self.probability == "sigmoid"
+        return calibrated + (self.lambda_path is not None) + bool(machines_of(self.bag_features))
 
     def _potential(self) -> CountPotential:
         if not isinstance(self.cardinality, str):

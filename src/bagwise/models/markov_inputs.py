@@ -20,7 +20,7 @@ from bagwise.models.bagkernel import BagKernelSVC
 from bagwise.oracles_markov import InstanceOperator
 from bagwise.segments import expand
 
-__all__ = ["NetworkInputs", "kernel_machines"]
+__all__ = ["NetworkInputs", "kernel_machines", "machines_of"]
 
 Array = NDArray[Any]
 
@@ -61,7 +61,7 @@ class NetworkInputs:
         n_jobs: int | None,
     ) -> None:
         self.feature_map = None if feature_map is None else _plain_output(clone(feature_map))
-        self.machines = [clone(machine) for machine in _machines(bag_features)]
+        self.machines = [clone(machine) for machine in machines_of(bag_features)]
         self.from_bags = isinstance(bag_features, str) and bag_features == "bags"
         self.unit_norm, self.bias = unit_norm, bias
         self.cv, self.random_state, self.n_jobs = cv, random_state, n_jobs
@@ -125,7 +125,8 @@ def _plain_output(feature_map: Any) -> Any:
     return feature_map
 
 
-def _machines(bag_features: Any) -> list[Any]:
+def machines_of(bag_features: Any) -> list[Any]:
+    """Return the estimators whose scores are the bag features."""
     if bag_features is None or (isinstance(bag_features, str) and bag_features == "bags"):
         return []
     if isinstance(bag_features, str):
