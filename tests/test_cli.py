@@ -8,8 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bagwise
@@ -18,7 +20,7 @@ from bagwise.benchmark.demo import DigitTask, demo_models
 from bagwise.cli import demo
 from bagwise.datasets import catalogue
 from bagwise.papers import METHODS
-from command_line import WIDE, call
+from command_line import WIDE, call, refused
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -154,6 +156,64 @@ def test_a_fault_of_ours_keeps_its_traceback(monkeypatch):
 
     monkeypatch.setattr(DigitTask, "draw", broken)
     assert isinstance(call("demo").exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (FloatingPointError("Left the range. Scale the features."), "Scale the features (--scale)"),
+        (OverflowError("int too large"), "A number is too large (int too large): scale"),
+        (MemoryError(), "The memory is too small: take fewer instances"),
+        (MemoryError("It needs 9 GiB. Use kernel='linear'."), "Error: It needs 9 GiB. Use"),
+        (ImportError("This format needs h5py: pip install x."), "needs h5py: pip install x."),
+        (ModuleNotFoundError("No module", name="pyarrow"), "pip install pyarrow"),
+    ],
+)
+def test_what_is_too_large_or_missing_is_one_sentence_and_status_1(monkeypatch, error, message):
+    def stop(*_):
+        raise error
+
+    monkeypatch.setattr(DigitTask, "draw", stop)
+    refused(1, message, "demo")
+    assert call("--debug", "demo").exception is error
+
+
+def test_a_memory_that_numpy_finds_too_small_is_one_sentence(monkeypatch):
+    def enormous(*_):
+        return np.empty((2**28, 2**30))
+
+    monkeypatch.setattr(DigitTask, "draw", enormous)
+    refused(1, "The memory is too small (Unable to allocate 2.00 EiB", "demo")
+
+
+@pytest.mark.parametrize(
+    "error", [ImportError("cannot import name", name="bagwise.bags"), TypeError("ours")]
+)
+def test_our_own_imports_and_types_keep_their_traceback(monkeypatch, error):
+    def broken(*_):
+        raise error
+
+    monkeypatch.setattr(DigitTask, "draw", broken)
+    assert call("demo").exception is error
+
+
+# Warnings -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.usefixtures("quick")
+def test_a_warning_is_one_line_without_code(monkeypatch, tmp_path):
+    def warn():
+        warnings.warn("The solver stopped [early].\n  Scale the features.", stacklevel=1)
+        return _one_model()
+
+    monkeypatch.setattr(demo, "demo_models", warn)
+    before = warnings.showwarning
+    result = call("demo", "--out", str(tmp_path / "x.png"))
+    expected = "warning: The solver stopped [early]. Scale the features (--scale)."
+    assert result.stderr.splitlines()[0] == expected
+    assert "test_cli.py" not in result.stderr
+    assert warnings.showwarning is before
 
 
 # datasets and models ------------------------------------------------------------------------------

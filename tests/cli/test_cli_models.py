@@ -200,6 +200,18 @@ def test_fit_names_a_text_among_the_features(folder, tmp_path):
     refused(1, "is not a number", "fit", folder / "train.csv", *COLUMNS, "-m", "MI-SVM", "-o", out)
 
 
+@pytest.mark.parametrize("power", [150, 200])
+def test_fit_on_numbers_out_of_range_says_what_helps(tmp_path, power):
+    bags = [(bag, k) for bag in range(6) for k in (1, 2)]
+    rows = [f"{bag},{bag % 2},{bag % 2 + 1}e{power},{k}e{power}" for bag, k in bags]
+    (tmp_path / "huge.csv").write_text("\n".join(["bag,label,f,g", *rows]))
+    base = ["fit", tmp_path / "huge.csv", "-m", "MI-SVM", "-p", "kernel=linear"]
+    said = refused(1, "cale the features (--scale)", *base, "-o", tmp_path / "m.bagwise").stderr
+    assert all(line.startswith(("warning: ", "Error: ")) for line in said.splitlines())
+    if power == 150:  # beyond, even the features' variance is out of range
+        done(*base, "--scale", "-o", tmp_path / "m.bagwise")
+
+
 def test_fit_without_labels_asks_for_their_column(folder, tmp_path):
     base = ["--bag", "slide", "--features", "f0,f1", "-m", "MI-SVM", "-o", tmp_path / "m"]
     refused(1, "name their column with --label", "fit", folder / "new.csv", *base)

@@ -79,9 +79,11 @@ def fit(
     `bagwise fit cells.csv --bag slide --label diagnosis --model MI-SVM --cv --groups patient`
 
     With `--cv` a list gives candidates, `--param "C=[0.1,1,10]"`; without one the usual ones are
-    tried, and a parameter with one value keeps it. Useful parameters of all models: `threshold=calibrated`, `probability=sigmoid`,
-    `class_weight=balanced`, `kernel=linear`. What comes out reports its certificate: the objective
-    and a bound on how far it is from the optimum of the convex problem it solved last.
+    tried, and a parameter with one value keeps it. All models know `threshold=calibrated`
+    and `probability=sigmoid`, nearly all `class_weight=balanced`, most SVMs `kernel=linear` (in
+    BagKernelSVC, `kernel` is the one between bags). A parameter that a model lacks is answered
+    with those it has. What comes out reports its certificate: the objective and a bound on how far
+    it is from the optimum of the convex problem it solved last.
     """
     import bagwise
     from bagwise.comparison import standardiser

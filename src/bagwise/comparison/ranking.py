@@ -248,7 +248,7 @@ def _fold(
             point, scores = _chosen(model, bags, y, train, test, inner_cv, metric, scale, seed)
             result["point"] = point
             result["measures"] = bag_measures(y[test], scores, np.unique(y), only=METRICS)
-        except (ValueError, MemoryError, np.linalg.LinAlgError) as error:
+        except (ValueError, MemoryError, FloatingPointError) as error:
             result["failure"] = str(error)
     result["warned"] = [str(warning.message) for warning in caught]
     return result | {"seconds": time.process_time() - began}
