@@ -12,13 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 import bagwise
 from bagwise.cli import app
+from bagwise.crossfit import folds
 from bagwise.datasets import make_gaussian_bags
 from bagwise.io import read, write
 from bagwise.modelfile import describe
+from bagwise.preprocessing import PerInstance
 from command_line import WIDE, done, refused
 
 COLUMNS = ["--bag", "slide", "--label", "diagnosis"]
@@ -163,6 +166,31 @@ def test_fit_scales_in_the_model(folder):
     bags, _ = read(folder / "train.csv", bag="slide", label="diagnosis", features=["f0", "f1"])
     np.testing.assert_allclose(model[:-1].transform(bags).X.std(axis=0), 1.0)
     assert model[-1].pos_label == "normal"
+
+
+def test_a_search_scales_on_the_training_part_of_each_fold(folder, monkeypatch):
+    fitted_on, fit_transform = [], PerInstance.fit_transform
+
+    def watched(self, bags, *rest, **more):
+        fitted_on.append(bags.ids.tolist())
+        return fit_transform(self, bags, *rest, **more)
+
+    monkeypatch.setattr(PerInstance, "fit_transform", watched)
+    monkeypatch.setattr(PerInstance, "fit", lambda *_, **__: pytest.fail("fitted elsewhere"))
+    more = ["--cv", "--scale", "-p", "C=[0.1, 1.0]", "-p", "kernel=linear", "--json"]
+    record = json.loads(fit(folder, "clean.bagwise", *more).stdout)
+    bags, y = read(folder / "train.csv", bag="slide", label="diagnosis", features=["f0", "f1"])
+    splits = folds(bags, y, 5, 0)
+    parts = [bags[train].ids.tolist() for train, _ in splits]
+    assert fitted_on == [*parts, *parts, bags.ids.tolist()]
+    for point in record["cross_validation"]:
+        right = 0
+        for train, test in splits:
+            scaler = StandardScaler().fit(bags[train].X)
+            part, rest = (b.replace(X=scaler.transform(b.X)) for b in (bags[train], bags[test]))
+            model = bagwise.WitnessSVC(kernel="linear", C=point["C"]).fit(part, y[train])
+            right += int(np.sum(model.predict(rest) == y[test]))
+        assert point["accuracy"] == pytest.approx(right / len(bags))
 
 
 @pytest.mark.parametrize(

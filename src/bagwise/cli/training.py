@@ -103,21 +103,18 @@ def fit(
     bags, y = labelled(bags, y, data)
     estimator = build_model(model, plain, pos_label=positive_label(positive, y))
     scaler = standardiser(bags) if scale else None
-    seen = bags if scaler is None else scaler.fit_transform(bags)
-    choices = _search(estimator, points, seen, y, seed, jobs) if cv else []
+    choices = _search(estimator, points, bags, y, scaler, seed, jobs) if cv else []
     if choices:
         estimator.set_params(**max(choices, key=lambda choice: choice.value).point)
-    fitted = _assembled(scaler, estimator.fit(seen, y))
+    fitted = (estimator if scaler is None else _scaled(scaler, estimator)).fit(bags, y)
     notes = {"data": data.name, "bag": bag, "label": label, "groups": groups}
     bagwise.save(fitted, out, notes=notes)
     _report(out, bags, choices, as_json)
 
 
-def _assembled(scaler: Any, classifier: Any) -> Any:
+def _scaled(scaler: Any, classifier: Any) -> Any:
     from sklearn.pipeline import Pipeline
 
-    if scaler is None:
-        return classifier
     return Pipeline([("scale", scaler), ("classify", classifier)])
 
 
@@ -139,7 +136,13 @@ def _points(model: str, plain: dict[str, Any], grid: dict[str, Any]) -> list[dic
 
 
 def _search(
-    estimator: Any, points: list[dict[str, Any]], bags: Any, y: Any, seed: int, jobs: int
+    estimator: Any,
+    points: list[dict[str, Any]],
+    bags: Any,
+    y: Any,
+    scaler: Any,
+    seed: int,
+    jobs: int,
 ) -> Any:
     from bagwise.comparison import check_enough, search
 
@@ -147,7 +150,7 @@ def _search(
     with progress() as bar:
         steps = bar.add_task("choosing", total=len(points))
         return search(
-            estimator, points, bags, y, cv=_FOLDS, seed=seed, n_jobs=jobs,
+            estimator, points, bags, y, cv=_FOLDS, scaler=scaler, seed=seed, n_jobs=jobs,
             tell=lambda: bar.advance(steps),
         )  # fmt: skip
 

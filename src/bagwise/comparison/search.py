@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bagwise._factorize import factorize
@@ -81,6 +82,7 @@ def search(
     cv: int = 3,
     metric: str = "accuracy",
     calibrate: bool = False,
+    scaler: Any = None,
     seed: int = 0,
     n_jobs: int | None = None,
     tell: Callable[[], Any] = lambda: None,
@@ -103,6 +105,8 @@ def search(
         What is compared.
     calibrate : bool, default=False
         Choose a threshold for each point on its held-out scores (two classes).
+    scaler : transformer of bags, default=None
+        Fitted before the model on the training part of each fold, as `standardiser` returns.
     seed : int, default=0
         Of the folds.
     n_jobs : int, default=None
@@ -129,6 +133,8 @@ def search(
     choices = []
     for point in points:
         candidate = clone(model).set_params(**point)
+        if scaler is not None:
+            candidate = Pipeline([("scale", scaler), ("classify", candidate)])
         scores = out_of_fold_scores(candidate, bags, y, np.ones(len(y)), splits, n_jobs)
         threshold = 0.0
         if calibrate and scores.ndim == 1:
