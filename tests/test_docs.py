@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -89,6 +91,24 @@ def test_the_benchmarks_on_the_page_are_right_and_keep_patients_together():
         for spec in specs
     }
     assert grouped == {"mine": ("kfold", False), "by-patient": ("grouped", True)}
+
+
+def test_public_modules_are_there_after_import_bagwise_and_loaded_when_asked_for():
+    make_pages = load_make_pages()
+    names = [name.removeprefix("bagwise.") for name in make_pages.SECTIONS if name != "bagwise"]
+    code = f"""
+import sys
+import bagwise
+late = {{"datasets", "metrics", "model_selection", "plot", "testing"}}
+assert not {{f"bagwise.{{name}}" for name in late}} & set(sys.modules)
+for name in {names}:
+    assert name in dir(bagwise)
+    assert getattr(bagwise, name) is sys.modules[f"bagwise.{{name}}"]
+assert bagwise.datasets.fetch.__name__ == "fetch"
+assert not hasattr(bagwise, "data_sets")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 # What works with scikit-learn ---------------------------------------------------------------------

@@ -1,5 +1,8 @@
 """Max-margin multiple-instance learning: classify bags, point at the instances responsible."""
 
+from importlib import import_module
+from typing import Any
+
 from bagwise.bags import Bags, check_bags
 from bagwise.graphs import Graph
 from bagwise.modelfile import load, save
@@ -76,3 +79,16 @@ __all__ = [
     "load",
     "save",
 ]
+
+_MODULES = ("datasets", "io", "metrics", "model_selection", "plot", "preprocessing", "testing")
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public module when it is first asked for: `import bagwise` stays fast."""
+    if name in _MODULES:
+        return import_module(f"bagwise.{name}")
+    raise AttributeError(f"module 'bagwise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})
