@@ -462,7 +462,7 @@ class MarkovNetworkClassifier(BagClassifier):
                 which = "" if label is None else f" of class {label!r}"
                 warnings.warn(
                     f"{type(self).__name__} learned nothing{which} at lambda_={network.lambda_:g}: "
-                    "it ended no lower than w = 0, which scores all bags alike. Lower lambda_, try "
+                    "it ended no lower than w = 0, which sees no instance. Lower lambda_, try "
                     "other starts, or bring features (feature_map, bag_features) that tell the "
                     "classes apart.",
                     ConvergenceWarning,
