@@ -100,17 +100,21 @@ def row(name: str, kernel: str, word: str, runs: Any, control: Any) -> str:
     return f"| {name} | {kernel} | {word} | {' | '.join(cells)} |".replace("nan", "-")
 
 
+def _rounds(repeats: int) -> str:
+    if repeats == 1:
+        return "one round, hence no standard errors"
+    return f"{repeats} rounds, musk2 one (standard error of the mean over rounds in brackets)"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sets", nargs="*", default=SETS)
     options = parser.parse_args()
     print("# mi-SPSVM (Avolio & Fuduli 2021) with and without relabelling\n")
-    print(f"Ten-fold cross-validation, repeats: {options.repeats}, musk2: 1 (standard error of the")
-    print("mean in brackets), accuracies in %. Features standardised on the training folds; C in")
-    print(
-        "1e-4 ... 1e2, the best of it on the same folds, or chosen by three inner folds (nested)."
-    )
+    print(f"Ten-fold cross-validation, {_rounds(options.repeats)}; accuracies in %.")
+    print("Features standardised on the training folds; C in 1e-4 ... 1e2, the best of it on the")
+    print("same folds, or chosen by three inner folds (nested).")
     print("The control stops after the first convex problem. No rbf row for musk2: a Gram matrix")
     print("of 6,598 instances for every fold and C. Made by `benchmarks/semiproximal.py`.\n")
     print("| set | kernel | relabelling | best C | nested | over control | AUC |", end="")

@@ -155,8 +155,9 @@ def main() -> None:
     print("# WebKB (Zhang, Liu, Si, Zhang & Lawrence 2011) at 20 % training\n")
     print("Accuracy and AUC on the 80 % of bags without label. Passages are windows of 100 words;")
     print("context is the page's title, address and the text of links to it. C in 2^5 ... 2^10 by")
-    print("five folds at mu = 0, mu in 0, 1, 10, 100 by three folds that hide labels. Standard")
-    print("errors of the mean in brackets. Made by `benchmarks/webkb.py`.\n")
+    print("five folds at mu = 0, mu in 0, 1, 10, 100 by three folds that hide labels. Means over")
+    print(f"{options.splits} stratified splits, standard errors in brackets. Made by")
+    print("`benchmarks/webkb.py`.\n")
     for task in options.tasks if options.splits else ():
         method_table(task, options.splits)
     print()
