@@ -401,8 +401,8 @@ def check_weight(bags: Bags, sample_weight: Any) -> Array:
     if len(bad):
         i = bad[0]
         raise ValueError(
-            f"The sample weight of bag {i} (id {bags.ids[i]!r}) is {weight[i]}: weights must be "
-            "finite and not negative."
+            f"The sample weight of bag {i} (id {bags.ids.tolist()[i]!r}) is {weight[i]}: weights "
+            "must be finite and not negative."
         )
     return weight
 
