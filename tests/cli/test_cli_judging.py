@@ -68,6 +68,7 @@ def test_cv_shows_a_table(data):
         (2, "There is no method 'MISVM'", ["-m", "MISVM"]),
         (2, "no parameter 'negatives'", ["-p", "negatives=bags"]),
         (2, "--folds", ["--folds", "1"]),
+        (2, "--jobs must be at least 1, or -1", ["-j", "0"]),
         (1, "folds need 19", ["--folds", "19"]),
         (1, "has no column 'x'", ["--bag", "x"]),
         (2, "the labels are", ["--positive", "x"]),

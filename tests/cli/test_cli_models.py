@@ -214,6 +214,8 @@ def test_a_search_scales_on_the_training_part_of_each_fold(folder, monkeypatch):
         (2, "--param C is given twice", ["-p", "C=1", "-p", "C=2"]),
         (2, "nothing is left to choose beside C", ["-p", "C=10", "--cv"]),
         (2, "--param cv: give the number of folds", ["-p", "cv=[1,2]"]),
+        (2, "--param n_jobs must be at least 1", ["-p", "n_jobs=0"]),
+        (2, "--jobs must be at least 1, or -1", ["--cv", "-j", "0"]),
         (2, "No such option", ["--kernel", "rbf"]),
     ],
 )
@@ -419,6 +421,51 @@ def test_columns_by_number_need_no_header(folder, tmp_path):
     assert records["n_bags"] == 4
 
 
+def test_columns_that_are_guessed_are_told(tmp_path):
+    model = tmp_path / "m.bagwise"
+    (tmp_path / "bare.csv").write_text("\n".join(["x,a,0.5", "x,a,0.1", "y,b,3.0", "z,a,0.2"]))
+    base = ["fit", tmp_path / "bare.csv", "-m", "MI-SVM", "-o", model]
+    assert "no header" not in done(*base, "--bag", "0", "--label", "1").stderr
+    said = done(*base, "--bag", "0").stderr
+    assert "has no header: labels are column 1; name others with --label (" in said
+    said = done(*base).stderr
+    assert "bags are column 0, labels are column 1; name others with --bag and --label" in said
+    told = done("predict", model, tmp_path / "bare.csv", "--json")
+    assert "bags are column 0; name others with --bag (" in told.stderr
+    assert len(json.loads(told.stdout)) == 3
+    (tmp_path / "named.csv").write_text("bag,label,f\nx,a,0.5\ny,b,3.0\nz,a,0.2\n")
+    assert "no header" not in done("fit", tmp_path / "named.csv", *base[2:]).stderr
+
+
+# Errors in the words of the command line ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "message"),
+    [
+        ("slide,f\na,1\n", [], "has no column 'bag'; name yours with --bag, one of"),
+        ("bag,label,f,g\na,1,1,x\nb,0,2,y\n", [], "leave it out: name the others with --features."),
+        ("bag,label,f\na,1,1\nb,0,2\na,1,3\n", [], "pass --regroup to bring them together"),
+        ("bag,label,f\na,1,1\nb,0,NA\n", [], "or in Python put PerInstance(SimpleImputer())"),
+        (
+            "bag,label,f\na,1,1\nb,0,2\nc,2,3\n",
+            ["--positive", "2"],
+            "--positive is for two classes",
+        ),
+        (
+            "bag,label,f\na,1,1\nb,0,2\nc,1,3\nd,0,1\n",
+            ["-p", "threshold=calibrated"],
+            "Lower the folds with --param cv=2 or",
+        ),
+        ("a\0b\n", ["--bag", "0"], "Pass --format NAME."),
+    ],
+)
+def test_errors_name_flags(tmp_path, text, more, message):
+    path = tmp_path / ("data" if "\0" in text else "data.csv")
+    path.write_text(text)
+    refused(1, message, "fit", path, "-m", "MI-SVM", "-o", tmp_path / "m.bagwise", *more)
+
+
 @pytest.mark.parametrize("command", ["predict", "evaluate", "explain"])
 def test_a_damaged_model_is_refused(folder, tmp_path, command):
     whole = (folder / "model.bagwise").read_bytes()
@@ -566,7 +613,7 @@ def test_convert_replaces_only_when_told(folder, tmp_path):
 def test_convert_refuses_what_it_cannot_write(folder, tmp_path):
     base = ["convert", folder / "train.csv"]
     named = [*COLUMNS, "--features", "f0,f1"]
-    refused(1, "says no format", *base, tmp_path / "out.xls", *named)
+    refused(2, "must end in .csv, .tsv,", *base, tmp_path / "out.xls", *named)
     refused(1, "There is no file", "convert", tmp_path / "none.csv", tmp_path / "out.bags")
     refused(2, "Missing argument", "convert", folder / "train.csv")
 

@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from bagwise.cli.options import check_jobs
 from bagwise.cli.terminal import Json, say, show, show_json
 
 __all__ = ["bench", "table"]
@@ -21,7 +22,10 @@ def bench(
     quick: Annotated[
         bool, typer.Option("--quick", help="Few bags, two splits, one grid point: does it run?")
     ] = False,
-    jobs: Annotated[int, typer.Option(min=-1, help="Worker processes; -1 is one a core.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(min=-1, callback=check_jobs, help="Worker processes; -1 is one a core."),
+    ] = 1,
     dask: Annotated[
         str | None, typer.Option(help='Address of a Dask scheduler, or "local".')
     ] = None,
@@ -43,8 +47,6 @@ def bench(
     from bagwise.benchmark.tables import make_report
     from bagwise.benchmark.writing import write_report
 
-    if jobs == 0:
-        raise typer.BadParameter("--jobs must be at least 1, or -1 for one a core.")
     spec = load_spec(benchmark)
     spec = spec.shortened() if quick else spec
     with _cells_bar() as bar:

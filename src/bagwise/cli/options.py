@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.markup import escape
 
 from bagwise.bags import Bags, check_bags
+from bagwise.cli.terminal import say
 
 __all__ = [
     "Bag",
@@ -28,6 +30,7 @@ __all__ = [
     "Scale",
     "Seed",
     "build_model",
+    "check_jobs",
     "labelled",
     "parameters",
     "positive_label",
@@ -50,6 +53,13 @@ def _data_names(incomplete: str) -> list[str]:
     from bagwise.datasets import catalogue
 
     return [entry.name for entry in catalogue() if entry.name.startswith(incomplete)]
+
+
+def check_jobs(jobs: int) -> int:
+    """Refuse no processes at all."""
+    if jobs == 0:
+        raise typer.BadParameter("--jobs must be at least 1, or -1 for one a core.")
+    return jobs
 
 
 Data = Annotated[
@@ -122,7 +132,10 @@ Scale = Annotated[
     bool, typer.Option("--scale", help="Standardise the features on the training instances.")
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**30, help="Seed of the folds.")]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Processes at a time; -1: one a core.")]
+Jobs = Annotated[
+    int,
+    typer.Option("--jobs", "-j", callback=check_jobs, help="Processes at a time; -1: one a core."),
+]
 
 
 # Data --------------------------------------------------------------------------------------------
@@ -144,8 +157,23 @@ def read_bags(
     if regroup:
         options["regroup"] = True
     _refuse_unknown(format, READERS[format], options)
+    if format == "csv":
+        _tell_guess(data, columns)
     bags, y = read(data, format=format, **options)
     return check_bags(bags, finite=False), y
+
+
+def _tell_guess(data: Path, columns: dict[str, Any]) -> None:
+    """Say which columns of a table without a header are taken for the bags and the labels."""
+    from bagwise.io._tabletext import sniff
+
+    open_roles = [role for role in ("bag", "label") if columns.get(role, "") is None]
+    if not open_roles or sniff(data, None, None).header_lines:
+        return
+    taken = {"bag": "bags are column 0", "label": "labels are column 1"}
+    guess = ", ".join(taken[role] for role in open_roles)
+    flags = " and ".join(f"--{role}" for role in open_roles)
+    say(escape(f"{data} has no header: {guess}; name others with {flags} (numbers from 0)."))
 
 
 def split_names(text: str | None) -> list[str] | None:
@@ -217,6 +245,8 @@ def _check_values(estimator: Any, settings: dict[str, Any]) -> None:
     except InvalidParameterError as error:
         hint = _list_hint(str(error), settings)
         raise typer.BadParameter(f"--param: {error}{hint}") from error
+    if settings.get("n_jobs") == 0:
+        raise typer.BadParameter("--param n_jobs must be at least 1, or -1 for one a core.")
     if isinstance(settings.get("cv"), list | tuple):
         raise typer.BadParameter("--param cv: give the number of folds, as in --param cv=5.")
 

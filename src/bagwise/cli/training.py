@@ -189,9 +189,23 @@ def _numbers(values: Any) -> str | None:
     return None if values is None else ", ".join(f"{float(value):.6g}" for value in values)
 
 
+def _known_suffix(path: Path) -> Path:
+    """Refuse a name that says no format, before the work and not after it."""
+    from bagwise.io.dispatch import _SUFFIXES, _suffix
+
+    if path.suffix and _suffix(path) not in _SUFFIXES:
+        raise typer.BadParameter(f"{path} must end in {', '.join(_SUFFIXES)}.")
+    return path
+
+
 def convert(
     data: Annotated[Path, typer.Argument(metavar="A", help="What to read.")],
-    out: Annotated[Path, typer.Argument(metavar="B", help="What to write; its suffix says how.")],
+    out: Annotated[
+        Path,
+        typer.Argument(
+            metavar="B", help="What to write; its suffix says how.", callback=_known_suffix
+        ),
+    ],
     bag: Bag = None,
     label: Label = None,
     groups: Groups = None,
