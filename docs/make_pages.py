@@ -19,6 +19,7 @@ METHODS_HEAD = """| paper's name | in Python | what it is for | paper |
 SECTIONS = {
     "bagwise": "Bags and estimators",
     "bagwise.preprocessing": "Preprocessing",
+    "bagwise.cardinality": "Count potentials of Markov networks",
     "bagwise.model_selection": "Model selection",
     "bagwise.metrics": "Metrics",
     "bagwise.datasets": "Data sets",
