@@ -126,7 +126,7 @@ def _measured(cell: Cell, data: BenchData) -> dict[str, Any]:
     if calibrated:  # by the inner folds, which are fitted anyway
         model.set_params(threshold=0.0)
     inner = _inner_scores(model, cell, data, train) if cell.inner else None
-    seconds = _fit(model, data, train, (data.key, cell.split.name))
+    seconds = _fit(model, data, train, _bags_key(cell, data))
     if calibrated and inner is not None:
         model.threshold_ = _thresholds(inner, y, model.classes_)
     start = process_time()
@@ -173,6 +173,11 @@ def _fit(model: Any, data: BenchData, train: Array, key: tuple[Any, ...]) -> flo
     return process_time() - start
 
 
+def _bags_key(cell: Cell, data: BenchData) -> tuple[Any, ...]:
+    """Return what names the training bags: a worker may serve several benchmarks."""
+    return data.key, cell.folds_sha256, cell.split.name
+
+
 def _hidden(model: Any, data: BenchData, train: Array) -> dict[str, Bags]:
     """Return the other bags, for a model over a graph that sees them without labels."""
     graphs = (getattr(model, name, None) for name in ("bag_graph", "instance_graph"))
@@ -189,7 +194,7 @@ def _inner_scores(model: Any, cell: Cell, data: BenchData, train: Array) -> Arra
     parts, tests = [], []
     for number, (inside, outside) in enumerate(folds(bags, y, count, 0)):
         copy = clone(model)
-        _fit(copy, data, train[inside], (data.key, cell.split.name, number))
+        _fit(copy, data, train[inside], (*_bags_key(cell, data), count, number))
         parts.append(copy.decision_function(bags[outside]))
         tests.append(outside)
     scores = np.empty((len(y), *parts[0].shape[1:]))
