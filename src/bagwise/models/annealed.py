@@ -105,11 +105,11 @@ class _AnnealedSVC(RowsClassifier):
             threshold=threshold,
             probability=probability,
             cv=cv,
-            max_iter=max_iter,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )
+        self.max_iter = max_iter
         self.start = start
         self.T0 = T0
         self.cooling = cooling

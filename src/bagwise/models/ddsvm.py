@@ -123,11 +123,11 @@ class DDSVM(EmbeddingSVC):
             threshold=threshold,
             probability=probability,
             cv=cv,
-            max_iter=max_iter,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )
+        self.max_iter = max_iter
         self.n_starts = n_starts
         self.separation = separation
         self.tol = tol

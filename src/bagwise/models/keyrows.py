@@ -147,7 +147,8 @@ class KeyRows:
     def instance_weights(self, saddle: Saddle, point: SaddlePoint) -> Array:
         """Return mu of every instance."""
         mu = np.asarray(saddle.assignment(point.v).sum(axis=0)).ravel()
-        return mu if self.units is None else self.units.T @ mu
+        mu = mu if self.units is None else self.units.T @ mu
+        return np.minimum(mu, 1.0)  # v sums to one up to rounding
 
 
 def _products(design: Design, units: Any) -> Array:

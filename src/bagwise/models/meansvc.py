@@ -35,7 +35,7 @@ class MeanSVC(EmbeddingSVC):
     Parameters
     ----------
     %(rows_parameters)s
-    %(bag_parameters)s
+    %(plain_bag_parameters)s
 
     Attributes
     ----------

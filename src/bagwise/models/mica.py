@@ -122,11 +122,11 @@ class MICA(RowsClassifier):
             threshold=threshold,
             probability=probability,
             cv=cv,
-            max_iter=max_iter,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )
+        self.max_iter = max_iter
         self.penalty = penalty
 
     def __bag_tags__(self) -> BagTags:

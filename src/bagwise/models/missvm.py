@@ -111,11 +111,11 @@ class MISSVM(RowsClassifier):
             threshold=threshold,
             probability=probability,
             cv=cv,
-            max_iter=max_iter,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )
+        self.max_iter = max_iter
         self.unlabelled = unlabelled
 
     def _fit_binary(self, task: Task) -> BinaryFit:

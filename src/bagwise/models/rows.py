@@ -115,7 +115,10 @@ class BinaryFit:
 
 
 class RowsClassifier(BagClassifier):
-    """Kernel or linear max-margin classifier over weighted instances."""
+    """Kernel or linear max-margin classifier over weighted instances.
+
+    Those with outer iterations add ``max_iter``.
+    """
 
     _loss_weights = "C"  # the parameters that weigh the losses, for messages
 
@@ -144,7 +147,6 @@ class RowsClassifier(BagClassifier):
         threshold=0.0,
         probability=False,
         cv=5,
-        max_iter=50,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -160,7 +162,6 @@ class RowsClassifier(BagClassifier):
         self.threshold = threshold
         self.probability = probability
         self.cv = cv
-        self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

@@ -119,11 +119,11 @@ class SparseMIL(RowsClassifier):
             threshold=threshold,
             probability=probability,
             cv=cv,
-            max_iter=max_iter,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )
+        self.max_iter = max_iter
         self.variant = variant
         self.balance = balance
 
