@@ -1,16 +1,18 @@
 """Five-fold accuracies of MI-ODM and its relatives by random search with equal budgets.
 
-    BAGWISE_DATA=... python benchmarks/odm_accuracy.py musk1 elephant --draws 8
+    BAGWISE_DATA=... python benchmarks/odm_accuracy.py musk1 elephant fox tiger --draws 16
+    BAGWISE_DATA=... python benchmarks/odm_accuracy.py musk2 --draws 12 --columns 5
     python benchmarks/odm_accuracy.py --table docs/results/odm.md
 
 Protocol (Zhang & Jin 2020, Section 5.2): stratified 5-fold, the same seeded folds for all methods;
 features standardised on the training instances; lambda1, lambda2, C in {1, 10, 100, 1000}, nu and
-theta in {.2, .4, .6, .8}, rbf kernel of width 2^{-4, -2, 0, 2, 4} / dimension. Every method gets
-the same number of random draws from its grid. Columns: best draw on the same folds (optimistic, as
+theta in {.2, .4, .6, .8}, rbf kernel of width 2^{-4, -2, 0, 2, 4} / dimension (of DD and EM-DD: the
+width to start from). Every method gets the same number of random draws from its grid, some of them
+twice the same. Columns: best draw on the same folds (optimistic, as
 the papers report) at threshold 0 and at thresholds calibrated by 3-fold inner cross-validation;
 nested, the draw chosen by that inner cross-validation in each training fold, at both thresholds.
-The pool holds at most --columns assignments. Each row is stored as it is finished. On musk2,
-whose fits are ten to thirty times longer, there were 3 draws and 5 columns, without Ins-KI-SVM.
+The pool holds at most --columns assignments. Every draw is stored as it is finished, and what is
+stored is not run again.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import argparse
 import json
 import time
 import warnings
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +29,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import BagKernelSVC, KeyInstanceSVC, LabelSVC, OptimalMarginSVC, WitnessSVC
+from bagwise import (
+    EMDD,
+    BagKernelSVC,
+    DiverseDensity,
+    KeyInstanceSVC,
+    LabelSVC,
+    OptimalMarginSVC,
+    WitnessSVC,
+)
 from bagwise.crossfit import best_threshold
 from bagwise.datasets import fetch
+from bagwise.models.assigned import AssignedClassifier
 from timing import one_thread
 
+SEED = 0
 DATA = ("musk1", "musk2", "elephant", "fox", "tiger")
 METHODS = {
     "MI-ODM": (OptimalMarginSVC, {}),
@@ -41,6 +54,8 @@ METHODS = {
     "MI-SVM": (WitnessSVC, {}),
     "mi-SVM": (LabelSVC, {}),
     "MI-Kernel": (BagKernelSVC, {}),
+    "DD": (DiverseDensity, {}),
+    "EM-DD": (EMDD, {}),
 }
 PAPER = {
     "Ins-KI-SVM": (84.0, 84.4, 83.5, 63.4, 82.9),
@@ -49,6 +64,8 @@ PAPER = {
     "mi-SVM": (87.4, 83.6, 82.0, 58.2, 78.9),
     "MI-Kernel": (88.0, 89.3, 84.3, 60.3, 84.2),
     "MI-ODM": (88.2, 89.8, 84.5, 63.9, 85.2),
+    "DD": (88.0, 84.0, None, None, None),
+    "EM-DD": (84.8, 84.9, 78.3, 56.1, 72.1),
 }
 WEIGHTS, SHARES, WIDTHS = (1, 10, 100, 1000), (0.2, 0.4, 0.6, 0.8), (-4, -2, 0, 2, 4)
 
@@ -61,7 +78,7 @@ def draw(kind, rng, n_features):
     if kind is OptimalMarginSVC:
         names = ("lambda1", "lambda2", "nu", "theta")
         return {**point, **dict(zip(names, weights + shares, strict=True))}
-    return {**point, "C": weights[0]}
+    return {**point, "C": weights[0]} if "C" in kind().get_params() else point
 
 
 def held_out(model, bags, y, train, test):
@@ -74,69 +91,93 @@ def scaled(scaler, bags):
     return bags.replace(X=scaler.transform(bags.X))
 
 
-def inner_scores(model, bags, y, seed):
+def inner_scores(model, bags, y):
     scores = np.empty(len(y))
-    for train, test in StratifiedKFold(3, shuffle=True, random_state=seed).split(y, y):
+    for train, test in StratifiedKFold(3, shuffle=True, random_state=SEED).split(y, y):
         scores[test] = held_out(model, bags, y, train, test)
     return scores
 
 
-def try_draw(model, bags, y, folds, seed):
-    """Return right predictions at both thresholds, and the inner accuracies of each fold."""
-    right, inner = np.empty((2, len(y)), dtype=bool), np.empty((2, len(folds)))
+def try_draw(model, bags, y, folds):
+    """Return how many predictions are right, and the inner accuracies, by threshold and fold."""
+    right, inner = np.empty((2, len(folds)), dtype=int), np.empty((2, len(folds)))
     for f, (train, test) in enumerate(folds):
         scores = held_out(model, bags, y, train, test)
-        inside = inner_scores(model, bags[train], y[train], seed)
+        inside = inner_scores(model, bags[train], y[train])
         calibrated = best_threshold(inside, y[train] > 0, np.ones(len(train)))
         for t, threshold in enumerate((0.0, calibrated)):
-            right[t, test] = (scores > threshold) == y[test]
+            right[t, f] = np.sum((scores > threshold) == y[test])
             inner[t, f] = np.mean((inside > threshold) == y[train])
     return right, inner
 
 
-def row(data, method, draws, columns, seed):
+def drawn(data, method, number):
+    """Return the data and the point that a draw of a method stands for."""
     bags, y = fetch(data)
+    rng, kind = np.random.RandomState(SEED), METHODS[method][0]
+    return bags, y, [draw(kind, rng, bags.n_features) for _ in range(number + 1)][number]
+
+
+def run_draw(data, method, number, columns):
+    """Return the record of one draw of one method."""
+    bags, y, point = drawn(data, method, number)
     kind, options = METHODS[method]
-    if "max_iter" in kind().get_params() and "relax" in kind().get_params():
-        options = {**options, "max_iter": columns, "tol": 0.05, "threshold": 0.0}
-    rng, began = np.random.RandomState(seed), time.process_time()
-    folds = list(StratifiedKFold(5, shuffle=True, random_state=seed).split(y, y))
-    points = [draw(kind, rng, bags.n_features) for _ in range(draws)]
-    tried = [try_draw(kind(**options, **point), bags, y, folds, seed) for point in points]
-    right = np.stack([r for r, _ in tried])  # (draws, 2, n_bags)
-    inner = np.stack([i for _, i in tried])  # (draws, 2, 5)
-    nested = [
-        np.concatenate(
-            [right[inner[:, t, f].argmax(), t, test] for f, (_, test) in enumerate(folds)]
-        ).mean()
-        for t in range(2)
-    ]
-    best = right.mean(axis=2).argmax(axis=0)
+    if issubclass(kind, AssignedClassifier):
+        steps = {"max_iter": columns, "tol": 0.05} if options.get("relax", True) else {}
+        options = {**options, **steps, "threshold": 0.0}
+    began = time.process_time()
+    folds = list(StratifiedKFold(5, shuffle=True, random_state=SEED).split(y, y))
+    right, inner = try_draw(kind(**options, **point), bags, y, folds)
     return {
         "data": data,
         "method": method,
-        "draws": draws,
+        "draw": number,
         "columns": columns,
-        "best": [float(100 * right[best[t], t].mean()) for t in range(2)],
-        "nested": [float(100 * value) for value in nested],
-        "best_point": points[best[int(right.mean(axis=2).max(axis=0).argmax())]],
-        "cpu_seconds": round(time.process_time() - began),
+        "point": point,
+        "right": right.tolist(),
+        "inner": inner.round(6).tolist(),
+        "bags": len(y),
+        "cpu_seconds": round(time.process_time() - began, 1),
     }
 
 
-def table(rows):
+def accuracies(draws):
+    """Return the best draw's and the nested accuracies in per cent, each at both thresholds."""
+    right = np.array([record["right"] for record in draws])  # (draws, 2, 5)
+    inner = np.array([record["inner"] for record in draws])
+    chosen = np.take_along_axis(right, inner.argmax(axis=0)[None], axis=0)[0]
+    counts = [*right.sum(axis=2).max(axis=0), *chosen.sum(axis=1)]
+    return [100 * count / draws[0]["bags"] for count in counts]
+
+
+def one_each(records):
+    """Return one record a draw, in order: two runs at the same time may both have stored it."""
+    return [r for _, r in sorted({r["draw"]: r for r in records}.items())]
+
+
+def table(records):
+    """Compare methods on the draws that all of a data set's methods have."""
     lines = [
         "| data | method | best, threshold 0 | best, calibrated | nested, threshold 0 "
         "| nested, calibrated | paper | draws | CPU s |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for r in sorted(rows, key=lambda r: (DATA.index(r["data"]), [*METHODS].index(r["method"]))):
-        paper = PAPER.get(r["method"].split(",")[0].split(" by")[0])
-        cells = [*r["best"], *r["nested"], paper[DATA.index(r["data"])]]
-        numbers = " | ".join(f"{value:.1f}" for value in cells)
-        lines.append(
-            f"| {r['data']} | {r['method']} | {numbers} | {r['draws']} | {r['cpu_seconds']} |"
-        )
+    for data in DATA:
+        of = {
+            m: one_each(r for r in records if (r["data"], r["method"]) == (data, m))
+            for m in METHODS
+        }
+        shared = set.intersection(*({r["draw"] for r in rows} for rows in of.values()))
+        for method, rows in of.items():
+            draws = [r for r in rows if r["draw"] in shared]
+            if not draws:
+                continue
+            paper = PAPER[method.split(",")[0].split(" by")[0]][DATA.index(data)]
+            numbers = " | ".join(
+                "-" if value is None else f"{value:.1f}" for value in [*accuracies(draws), paper]
+            )
+            seconds = sum(r["cpu_seconds"] for r in draws)
+            lines.append(f"| {data} | {method} | {numbers} | {len(draws)} | {seconds:.0f} |")
     return lines
 
 
@@ -144,24 +185,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", nargs="*")
     parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--first", type=int, default=0, help="number of the first draw")
     parser.add_argument("--draws", type=int, default=8)
     parser.add_argument("--columns", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--store", type=Path, default=Path("docs/results/odm.jsonl"))
     parser.add_argument("--table", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    for data in args.data:
-        for method in args.methods:
+    numbers = range(args.first, args.first + args.draws)
+    for data, number, method in product(args.data, numbers, args.methods):
+        name = (data, method, args.columns)
+        known = [r for r in stored(args.store) if (r["data"], r["method"], r["columns"]) == name]
+        if number not in {r["draw"] for r in known}:
+            point = drawn(data, method, number)[2]
+            same = [r for r in known if r["point"] == point]
             with one_thread():
-                result = row(data, method, args.draws, args.columns, args.seed)
+                record = (
+                    {**same[0], "draw": number, "cpu_seconds": 0.0}
+                    if same
+                    else run_draw(data, method, number, args.columns)
+                )
             with args.store.open("a") as file:
-                file.write(json.dumps(result) + "\n")
-            print(json.dumps(result), flush=True)
+                file.write(json.dumps(record) + "\n")
+            print(json.dumps(record), flush=True)
     if args.table:
-        rows = [json.loads(line) for line in args.store.read_text().splitlines()]
         text = ["# MI-ODM and its relatives: five-fold accuracy (%)", "", __doc__.strip(), ""]
-        args.table.write_text("\n".join(text + table(rows)) + "\n")
+        args.table.write_text("\n".join(text + table(stored(args.store))) + "\n")
+
+
+def stored(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 if __name__ == "__main__":
