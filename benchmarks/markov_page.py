@@ -192,10 +192,10 @@ kernels-100` (musk2: `nystroem-100` instead; tiger also `nystroem-100` with the 
 Stratified 10-fold; scaling to [0, 1], feature map (Nystroem, 300 instances, or 100, rbf with gamma
 = 1 / median^2), bag kernels and lambda are all fitted on the training folds. "Best lambda" is the
 best of 1, 3, 10, 30 and 100 (musk1: also .3) on the same folds: as in the paper, optimistic;
-"nested" chooses it by three inner folds; "average" averages the path. Instances have unit mean squared norm; training
-begins at "whole" and is solved to 3 %. The paper's column is its Table 2 (intersection map, lambda
-of 1, 10 and 100). The kernel machines behind the bag features stand beside; they have C = 10, those
-of "kernels-100" C = 100.
+"nested" chooses it by three inner folds; "average" averages the path. Instances have unit mean
+squared norm; training begins at "whole" and is solved to 3 %. The paper's column is its Table 2
+(intersection map, lambda of 1, 10 and 100). The kernel machines behind the bag features stand
+beside; they have C = 10, those of "kernels-100" C = 100.
 
 Two choices were made after a look at these folds, and the numbers that use them are optimistic by
 that: 100 instances for tiger, among twelve maps, and C = 100, which was found on musk2, where it
