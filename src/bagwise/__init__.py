@@ -80,7 +80,16 @@ __all__ = [
     "save",
 ]
 
-_MODULES = ("datasets", "io", "metrics", "model_selection", "plot", "preprocessing", "testing")
+_MODULES = (
+    "cardinality",
+    "datasets",
+    "io",
+    "metrics",
+    "model_selection",
+    "plot",
+    "preprocessing",
+    "testing",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from bagwise.cli import app
+from bagwise.cli.wording import _WORDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 
@@ -35,3 +36,10 @@ def test_every_command_of_the_page_runs(tmp_path, monkeypatch):
 def test_the_page_names_every_command():
     for info in app.registered_commands:
         assert f"bagwise {info.callback.__name__}" in PAGE
+
+
+def test_every_translated_message_is_one_of_the_library():
+    source = Path(__file__).parents[2] / "src" / "bagwise"
+    code = "".join(path.read_text() for path in source.rglob("*.py") if path.name != "wording.py")
+    messages = re.sub(r'"\s*\n\s*f?"', "", code)  # of literals that stand line by line
+    assert [words for words in _WORDS if words not in messages] == []

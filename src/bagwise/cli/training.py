@@ -191,10 +191,10 @@ def _numbers(values: Any) -> str | None:
 
 def _known_suffix(path: Path) -> Path:
     """Refuse a name that says no format, before the work and not after it."""
-    from bagwise.io.dispatch import _SUFFIXES, _suffix
+    from bagwise.io.dispatch import SUFFIXES, suffix_of
 
-    if path.suffix and _suffix(path) not in _SUFFIXES:
-        raise typer.BadParameter(f"{path} must end in {', '.join(_SUFFIXES)}.")
+    if path.suffix and suffix_of(path) not in SUFFIXES:
+        raise typer.BadParameter(f"{path} must end in {', '.join(SUFFIXES)}.")
     return path
 
 

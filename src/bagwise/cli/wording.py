@@ -23,7 +23,6 @@ _WORDS = {
     "Use kernel='linear', if needed after PerInstance(Nystroem(...)) in a pipeline": (
         "Use --param kernel=linear"
     ),
-    "threshold='calibrated'": "threshold=calibrated",
     "probability='sigmoid'": "probability=sigmoid",
     "Lower cv to ": "Lower the folds with --param cv=",
     "Lower cv,": "Lower the folds with --param cv=2,",

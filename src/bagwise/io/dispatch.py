@@ -45,7 +45,7 @@ WRITERS: dict[str, Callable[..., None]] = {
     "bags": write_bags,
     "folder": write_folder,
 }
-_SUFFIXES = {
+SUFFIXES = {
     ".csv": "csv",
     ".tsv": "csv",
     ".parquet": "parquet",
@@ -140,11 +140,11 @@ def write(
     """
     path = Path(path)
     if format is None:
-        format = "folder" if not path.suffix else _SUFFIXES.get(_suffix(path))
+        format = "folder" if not path.suffix else SUFFIXES.get(suffix_of(path))
         if format is None:
             raise ValueError(
-                f"{path}: the suffix {_suffix(path)!r} says no format; use one of "
-                f"{list(_SUFFIXES)} or pass format=..."
+                f"{path}: the suffix {suffix_of(path)!r} says no format; use one of "
+                f"{list(SUFFIXES)} or pass format=..."
             )
     _chosen(WRITERS, format)(path, bags, y, **options)
 
@@ -155,7 +155,8 @@ def _chosen(table: dict[str, Callable], format: str) -> Callable:
     return table[format]
 
 
-def _suffix(path: Path) -> str:
+def suffix_of(path: Path) -> str:
+    """Return the suffix that says the format, without that of compression."""
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
 
@@ -166,7 +167,7 @@ def recognise(path: Path) -> str:
         raise FileNotFoundError(f"There is no file or folder {path}.")
     if path.is_dir():
         return "bags" if (path / MANIFEST).is_file() or path.suffix == ".bags" else "folder"
-    format = _SUFFIXES.get(_suffix(path)) or _by_content(path)
+    format = SUFFIXES.get(suffix_of(path)) or _by_content(path)
     if format == "csv" and _is_listing(path):
         return "folder"
     return format

@@ -46,6 +46,43 @@ Array = NDArray[Any]
 class _AlternatingSVC(RowsClassifier):
     """Alternation between the two-sided problem and an assumption's cheapest assignment."""
 
+    def __init__(
+        self,
+        *,
+        C=1.0,
+        kernel="rbf",
+        gamma="median",
+        degree=3,
+        coef0=0.0,
+        loss="squared_hinge",
+        class_weight=None,
+        pos_label=None,
+        threshold=0.0,
+        probability=False,
+        cv=5,
+        max_iter=50,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            C=C,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            loss=loss,
+            class_weight=class_weight,
+            pos_label=pos_label,
+            threshold=threshold,
+            probability=probability,
+            cv=cv,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.max_iter = max_iter
+
     def _start(self, task: Task) -> Array:
         raise NotImplementedError
 
@@ -118,43 +155,6 @@ class LabelSVC(_AlternatingSVC):
     >>> model.predict_instances(bags)
     array([0, 1, 0, 1, 0, 0, 0])
     """
-
-    def __init__(
-        self,
-        *,
-        C=1.0,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        loss="squared_hinge",
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        max_iter=50,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        super().__init__(
-            C=C,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            loss=loss,
-            class_weight=class_weight,
-            pos_label=pos_label,
-            threshold=threshold,
-            probability=probability,
-            cv=cv,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.max_iter = max_iter
 
     def _assumption(self) -> Assumption:
         return AtLeastOne()
@@ -242,11 +242,11 @@ class WitnessSVC(_AlternatingSVC):
             threshold=threshold,
             probability=probability,
             cv=cv,
+            max_iter=max_iter,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )
-        self.max_iter = max_iter
         self.start = start
 
     def _assumption(self) -> Assumption:

@@ -166,6 +166,10 @@ class Saddle:
     def _blocks(self) -> Array:
         return np.stack([column.block for column in self.columns])
 
+    @cached_property
+    def _alone(self) -> list[Saddle]:
+        return [replace(self, columns=(column,)) for column in self.columns]
+
     def mix(self, v: Array) -> Mixture:
         """Return K_v's blocks."""
         weights = self.assignment(v)
@@ -182,7 +186,7 @@ class Saddle:
 
     def product(self, beta: Array, k: int) -> Array:
         """Return K_k beta for one assignment."""
-        return replace(self, columns=(self.columns[k],)).products(beta)[:, 0]
+        return self._alone[k].products(beta)[:, 0]
 
     def products(self, beta: Array) -> Array:
         """Return K_k beta, one column an assignment."""
