@@ -1,12 +1,13 @@
-"""Final objectives, annealed against T = 0: the same problem, two ways to search.
+"""Final objectives, annealed and not: two ways to minimize the same function.
 
     BAGWISE_DATA=... python benchmarks/annealed_objective.py [--out FILE]
 
-Protocol: all bags of a set, raw features, rbf kernel with gamma = 1 / (2 median^2), squared hinge.
-Labels: `AnnealedLabelSVC` against `LabelSVC` (mi-SVM), witnesses: `AnnealedWitnessSVC` against
-`WitnessSVC` (MI-SVM). The assignment is made hard by the final scores (their signs, at least one
-positive a bag; the highest one) and the machine solved again for it, so that all objectives are
-values of the same function. p-hat is the share of positive instances in the positive bags.
+Protocol: all bags of a data set, raw features, rbf kernel with gamma = 1 / (2 median^2), squared
+hinge. "labels" compares `AnnealedLabelSVC` with `LabelSVC` (mi-SVM), "witnesses" compares
+`AnnealedWitnessSVC` with `WitnessSVC` (MI-SVM), which correspond to T = 0. The final scores give a
+hard assignment (labels: the signs, with at least one positive instance per bag; witnesses: the
+highest score). The classifier is then solved again for that assignment, so that all objectives are
+values of the same function. p-hat is the fraction of positive instances in the positive bags.
 """
 
 from __future__ import annotations

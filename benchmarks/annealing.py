@@ -1,12 +1,12 @@
-"""Annealing paths in units of one scikit-learn fit: CPU time, one thread, ratios within one run.
+"""Time of annealing in units of one scikit-learn fit: CPU time on one thread, in the same run.
 
     BAGWISE_DATA=... python benchmarks/annealing.py [musk2] [path] [grid] [linear] [scaling]
 
-musk2    memory, and time against its Gram matrix plus one Cholesky factorisation
-path     a whole exact AL-SVM path (rbf, float64, C = 1) against one SVC fit of the same instances
-grid     the 40-point ALP-SVM grid x 10 folds on tiger against one SVC fit
-linear   a path on 5e5 x 100 instances against one LinearSVC fit
-scaling  path time against n from 1e4 to 1e6 instances (20 features), with its slope
+musk2    peak memory, and time relative to the Gram matrix plus one Cholesky factorization
+path     a whole exact AL-SVM path (rbf, float64, C = 1) relative to one SVC fit
+grid     the 40-point ALP-SVM grid x 10 folds on tiger relative to one SVC fit
+linear   a path on 5e5 x 100 instances relative to one LinearSVC fit
+scaling  time of a path on 1e4 to 1e6 instances (20 features), and its exponent
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def instances(bags, y):
 
 def counted(model):
     history = model.history_
-    total = {k: sum(r[k] for r in history) for k in ("alternations", "factorisations")}
+    total = {k: sum(r[k] for r in history) for k in ("alternations", "factorizations")}
     return f"{len(history)} temperatures, {total['alternations']} alternations, " + (
-        f"{total['factorisations']} factorisations, gap {model.gap_[0]:.0e}"
+        f"{total['factorizations']} factorizations, gap {model.gap_[0]:.0e}"
     )
 
 
@@ -60,7 +60,7 @@ def grid() -> None:
     gamma = AnnealedLabelSVC().fit(bags, y).kernel_.gamma
     unit = cpu_seconds(SVC(gamma=gamma).fit, *instances(bags, y))
     ratio = cpu_seconds(model.fit, bags, y, repeats=1) / unit
-    best = {k: getattr(model, k) for k in ("C_", "C2_", "p_star_")}
+    best = {k: getattr(model, k) for k in ("C_", "C_proportion_", "positive_fraction_")}
     print(f"grid tiger, 40 points x 10 folds: {ratio:.0f} x one SVC fit; best {best}")
 
 

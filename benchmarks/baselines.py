@@ -1,13 +1,13 @@
-"""Ten-fold accuracies of the baselines on the five benchmark sets, beside the published ones.
+"""Ten-fold accuracies of the baselines on the five usual data sets, beside the published ones.
 
     BAGWISE_DATA=... python benchmarks/baselines.py [--data musk1 tiger] [--models MILES]
 
-Protocol: stratified 10-fold on stored splits (docs/results/baselines/), the same for all models,
-features standardised on the training folds. A cell is the accuracy of the best point of a small
-grid on these same folds, which is optimistic and what the papers report; its AUC; and the accuracy
-when each fold's grid point and threshold are chosen on the held-out scores of the nine others.
-Cells are kept in docs/results/baselines/cells.jsonl as they finish: a second run continues, and
-``--page`` writes docs/results/baselines.md from them.
+Protocol: stratified 10-fold on stored splits (docs/results/baselines/), the same for all models;
+features are standardized on the training folds. A cell holds the accuracy of the best point of a
+small grid on these same folds, which is optimistic and what the papers report; its AUC; and the
+accuracy when each fold's grid point and threshold are chosen on the held-out scores of the nine
+other folds. Finished cells are stored in docs/results/baselines/cells.jsonl: a second run
+continues where the first one stopped. ``--page`` writes docs/results/baselines.md from the cells.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from bagwise import (
     DDSVM,
     EMDD,
     MILES,
-    MISSVM,
     BagEnsemble,
     BagKernelSVC,
     CitationKNN,
     DiverseDensity,
     MeanSVC,
     MILBoost,
+    MissSVM,
     PerInstance,
     SparseMIL,
     WitnessSVC,
 )
-from bagwise.benchmark.protocol import Protocol, read_splits, stored_splits
-from bagwise.benchmark.published import published_table
+from bagwise.bench.published import published_table
+from bagwise.bench.splits import Protocol, read_splits, stored_splits
 from bagwise.crossfit import best_threshold
 from bagwise.datasets import fetch, load_digits_bags
 from bagwise.kernels import settle_gamma
@@ -59,11 +59,11 @@ FEW = {"C": [10.0, 100.0]}
 # factor on gamma = 1 / (2 median^2).
 MODELS = {
     "BagKernelSVC mean (MI-Kernel)": (BagKernelSVC, {}, C, "MI-Kernel"),
-    "BagKernelSVC sum": (BagKernelSVC, {"kernel": "sum"}, {"C": [0.1, 1.0, 10.0]}, None),
-    "BagKernelSVC statistics (STK)": (BagKernelSVC, {"kernel": "statistics"}, C, None),
-    "BagKernelSVC migraph": (BagKernelSVC, {"kernel": "migraph"}, C, "miGraph"),
-    "BagKernelSVC max": (BagKernelSVC, {"kernel": "max"}, C, None),
-    "BagKernelSVC hausdorff": (BagKernelSVC, {"kernel": "hausdorff"}, C, None),
+    "BagKernelSVC sum": (BagKernelSVC, {"bag_kernel": "sum"}, {"C": [0.1, 1.0, 10.0]}, None),
+    "BagKernelSVC statistics (STK)": (BagKernelSVC, {"bag_kernel": "statistics"}, C, None),
+    "BagKernelSVC migraph": (BagKernelSVC, {"bag_kernel": "migraph"}, C, "miGraph"),
+    "BagKernelSVC max": (BagKernelSVC, {"bag_kernel": "max"}, C, None),
+    "BagKernelSVC hausdorff": (BagKernelSVC, {"bag_kernel": "hausdorff"}, C, None),
     "MeanSVC (SimpleMI)": (MeanSVC, {}, C, None),
     "MILES": (MILES, {}, {"C": [1.0, 3.0, 10.0, 100.0], "width": [0.1, 1.0, 3.0]}, "MILES"),
     "DiverseDensity (DD)": (DiverseDensity, {}, {}, "DD"),
@@ -72,7 +72,7 @@ MODELS = {
     "CitationKNN": (
         CitationKNN,
         {},
-        {"distance": ["minimal", "average"], "references": [2, 3], "citers": [3, 4]},
+        {"metric": ["minimal", "average"], "n_references": [2, 3], "n_citers": [3, 4]},
         None,
     ),
     "SparseMIL (sMIL)": (SparseMIL, {}, C, None),
@@ -80,31 +80,31 @@ MODELS = {
     "SparseMIL (sbMIL)": (
         SparseMIL,
         {"variant": "balanced"},
-        {"C": [1.0, 10.0], "balance": [0.6, 1.0]},
+        {"C": [1.0, 10.0], "positive_fraction": [0.6, 1.0]},
         None,
     ),
-    "MISSVM (MissSVM)": (MISSVM, {}, {"C": [10.0, 100.0, 1000.0]}, "MissSVM"),
+    "MissSVM": (MissSVM, {}, {"C": [10.0, 100.0, 1000.0]}, "MissSVM"),
     "MILBoost": (MILBoost, {}, {"max_depth": [1, 3]}, None),
     "BagEnsemble of WitnessSVC": (BagEnsemble, {"estimator": WitnessSVC(C=100.0)}, {}, None),
 }
-# musk2 has 6,598 instances: machines over all of them are linear there, slow searches have one
-# grid point.
-LINEAR_ON_MUSK2 = ("SparseMIL (sMIL)", "SparseMIL (stMIL)", "SparseMIL (sbMIL)", "MISSVM (MissSVM)")
+# musk2 has 6,598 instances: models over all of them are linear there, and slow ones have one grid
+# point.
+LINEAR_ON_MUSK2 = ("SparseMIL (sMIL)", "SparseMIL (stMIL)", "SparseMIL (sbMIL)", "MissSVM")
 ON_MUSK2 = {
     **{name: ({"kernel": "linear"}, {"C": [0.1, 1.0, 10.0, 100.0]}) for name in LINEAR_ON_MUSK2},
     "BagEnsemble of WitnessSVC": ({"estimator": WitnessSVC(C=0.1, kernel="linear")}, {}),
     "DDSVM (DD-SVM)": ({}, {"C": [10.0]}),
     "MILBoost": ({}, {"max_depth": [1]}),
 }
-# Those that point at instances, on digit bags.
+# Models with key instances, for the digit bags.
 KEYS = {
     "DiverseDensity (DD)": DiverseDensity(),
     "EMDD (EM-DD)": EMDD(),
-    "CitationKNN (CkNN-ROI), average": CitationKNN(distance="average"),
+    "CitationKNN (CkNN-ROI), average": CitationKNN(metric="average"),
     "BagKernelSVC mean (MI-Kernel)": BagKernelSVC(C=10),
     "MILES": MILES(C=10),
     "SparseMIL (sMIL)": SparseMIL(C=10),
-    "MISSVM (MissSVM)": MISSVM(C=10),
+    "MissSVM": MissSVM(C=10),
 }
 DIGITS = (0, 9)
 TABLES = ("hajimirsadeghi2017-table2", "zhang2020-table3")
@@ -141,7 +141,7 @@ def measures(scores, y):
 
 
 def chosen_on_others(columns, y, splits):
-    """Return the accuracy when the nine other folds choose a fold's grid point and threshold."""
+    """Return the accuracy when the other nine folds choose a fold's grid point and threshold."""
     right = np.empty(len(y), dtype=bool)
     for split in splits:
         train, test = split.train(len(y)), np.array(split.test)
@@ -213,7 +213,7 @@ def page(cells):
             theirs = f" ({published(method, data)})" if method else ""
             texts.append(ours + theirs.replace("(- / -)", ""))
         lines.append(f"| {name} | " + " | ".join(texts) + " |")
-    lines += ["", "CPU seconds of one fit (one thread), mean over folds and grid points:", ""]
+    lines += ["", "CPU seconds per fit on one thread, mean over folds and grid points:", ""]
     lines += [head, "|---|" + "---|" * len(DATA)]
     for name in MODELS:
         found = [cells.get((name, data)) for data in DATA]
@@ -236,8 +236,9 @@ KEY_INTRODUCTION = """
 
 ## Key instances on digit bags
 
-100 bags of 5 to 15 images to train on, 100 others to test (`load_digits_bags`), mean of three
-draws: in how many % of the positive test bags the key instance shows the digit / AUC % of the bags.
+Train on 100 bags of 5 to 15 images, test on 100 others (`load_digits_bags`); mean of three draws.
+A cell: percentage of positive test bags whose key instance (the one with the highest score) shows
+the digit / AUC of the bags in %.
 
 """
 
@@ -245,19 +246,20 @@ INTRODUCTION = """# Ten-fold accuracies of the baselines
 
 `BAGWISE_DATA=... python benchmarks/baselines.py`
 
-Protocol: stratified 10-fold, one round, on the stored splits beside this page, features
-standardised on the training folds. A cell: accuracy % of the best grid point on these same folds
-at threshold 0 / its AUC % / the accuracy when each fold's grid point and threshold are chosen on
-the held-out scores of the nine others, and in brackets the published accuracy % of Hajimirsadeghi &
-Mori 2017, Table 2 (10-fold, most of it quoted there from the methods' own papers) / Zhang & Jin
-2020, Table 3 (5-fold). Where there are no brackets those papers print no accuracy of the method on
-these sets. One standard error is about 3 points: the sets have 92 to 200 bags. The grids are those
-of the script: one to four values of C (or of balance, depth, distance and neighbours), gamma =
-1 / (2 median^2), for MILES also a tenth and three times that. On musk2 (6,598 instances) SparseMIL,
-MISSVM and the ensemble have a linear kernel instead of rbf.
+Protocol: stratified 10-fold, one round, on the stored splits beside this page; features are
+standardized on the training folds. A cell has three numbers, all in %: accuracy of the best grid
+point on these same folds at threshold 0 / its AUC / accuracy when each fold's grid point and
+threshold are chosen on the held-out scores of the nine other folds. Published accuracies follow in
+parentheses: Hajimirsadeghi & Mori 2017, Table 2 (10-fold, mostly quoted from the methods' own
+papers) / Zhang & Jin 2020, Table 3 (5-fold). Without parentheses, neither paper prints an accuracy
+of the method on this data set. One standard error is about 3 points, because the data sets have 92
+to 200 bags. The grids are in the script: one to four values of C (or of `positive_fraction`, depth,
+metric and numbers of neighbors), and gamma = 1 / (2 median^2), for MILES also a tenth and three
+times that value. On musk2 (6,598 instances) SparseMIL, MissSVM and the ensemble use a linear kernel
+instead of rbf.
 
-sMIL and stMIL ask positive bags for margins below zero, so their accuracy at threshold 0 says
-little: their paper reports areas, and the third number is theirs.
+sMIL and stMIL ask positive bags only for margins below zero, so their accuracy at threshold 0 means
+little. Their paper reports areas under ROC curves; compare the second and third numbers instead.
 
 """
 

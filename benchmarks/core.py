@@ -1,10 +1,10 @@
-"""The core against scikit-learn on the same instances: CPU time ratios within one run, one thread.
+"""Time of alternation in units of one scikit-learn fit: CPU time on one thread, in the same run.
 
     BAGWISE_DATA=... python benchmarks/core.py
 
-Prints, for elephant and tiger at C = 1 and the same gamma, whole WitnessSVC and LabelSVC fits in
-units of one SVC (rbf) or LinearSVC fit; the segment maximum over 1e7 values in units of
-np.maximum.reduceat; and the peak memory of a WitnessSVC fit on 1e5 x 2e4 sparse instances.
+Prints the time of whole WitnessSVC and LabelSVC fits on elephant and tiger (C = 1, the same gamma)
+in units of one SVC (rbf) or LinearSVC fit; the time of the segment maximum over 1e7 values in units
+of np.maximum.reduceat; and the peak memory of a WitnessSVC fit on 1e5 x 2e4 sparse instances.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
 from bagwise import Bags, LabelSVC, WitnessSVC
+from bagwise.bags.segments import segment_max
 from bagwise.datasets import fetch
-from bagwise.segments import segment_max
 from timing import cpu_seconds, one_thread
 
 console = Console()

@@ -1,13 +1,13 @@
-"""The cutting plane method of GraphSVC: cost of an iteration, and other solvers beside it.
+"""The cutting plane method of GraphSVC: cost per iteration, and comparison with other solvers.
 
     python benchmarks/graph.py > docs/results/graph.md
 
-1. At 1e5 x 2e4 sparse instances in 1e4 bags with 1e5 edges: CPU time of an iteration in units of
-   one product with the rows, one transposed product and one pass over the edges, timed in one run.
-2. At 3e3 x 1e3 with 500 edges and at the size above: the time to a relative gap of 1e-3 of the
-   cutting planes, of L-BFGS on the objective itself (stopped when it is as low), and, at the
-   smaller size, of clarabel on the QP (2).
-3. Without edges: descent over blocks against cutting planes, to the same gap.
+1. With 1e5 x 2e4 sparse instances in 1e4 bags and 1e5 edges: CPU time per iteration, relative to
+   one product with the rows, one transposed product and one pass over the edges in the same run.
+2. With 3e3 x 1e3 instances and 500 edges, and at the size above: time to a relative gap of 1e-3 for
+   cutting planes, for L-BFGS on the objective itself (stopped when it is as low), and, at the
+   smaller size, for clarabel on the quadratic program (2).
+3. Without edges: block coordinate descent compared with cutting planes, to the same gap.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 
 from bagwise.designs import matrix_design
 from bagwise.graphs import Edges
-from bagwise.oracles_graph import BagEdges, BagHinge, BagScores
+from bagwise.oracles.graph import BagEdges, BagHinge, BagScores
 from bagwise.solvers.block_cd import block_descent
 from bagwise.solvers.cutting_plane import cutting_plane
 from timing import cpu_seconds, one_thread
@@ -32,7 +32,7 @@ C, MU = 100.0, 10.0
 
 
 class Problem:
-    """Bags of ten sparse rows; a witness of a positive bag has one of ten telling words."""
+    """Bags of ten sparse rows; one row of a positive bag has one of ten indicative words."""
 
     def __init__(self, n_bags: int, d: int, n_edges: int, eps: float, words: int = 50) -> None:
         rng = np.random.default_rng(0)
@@ -45,13 +45,13 @@ class Problem:
         X = sp.csr_array((data, indices.ravel(), np.arange(0, n * words + 1, words)), (n, d))
         X.sum_duplicates()
         self.design = matrix_design(X)
-        labelled = rng.random(n_bags) < 0.5
-        share = labelled / labelled.sum()
+        labeled = rng.random(n_bags) < 0.5
+        share = labeled / labeled.sum()
         source = rng.integers(0, n_bags, n_edges)
-        target = (source + 2 * rng.integers(1, n_bags // 2, n_edges)) % n_bags  # of one label
+        target = (source + 2 * rng.integers(1, n_bags // 2, n_edges)) % n_bags  # the same label
         edges = Edges(source, target, np.ones(n_edges), n_bags, True)
         scale = 1 / np.sqrt(edges.degrees("out"))
-        loss = BagHinge(C, eps, share, (y == 1) & labelled, self.offsets)
+        loss = BagHinge(C, eps, share, (y == 1) & labeled, self.offsets)
         self.loss, self.edges = loss, BagEdges(MU, eps, edges, scale)
         self.witnesses = self.offsets[:-1] + rng.integers(0, 10, n_bags)
 
@@ -85,11 +85,11 @@ def iteration() -> None:
     whole = cpu_seconds(lambda: problem.cutting_planes(max_iter=n_iter), repeats=2) / n_iter
     ratio = whole / sum(parts.values())
     print("## Cost of an iteration\n")
-    print("1e5 x 2e4 sparse rows in 1e4 bags, 1e5 edges; up to two new cuts an iteration.\n")
+    print("1e5 x 2e4 sparse rows in 1e4 bags, 1e5 edges; up to two new cuts per iteration.\n")
     print("| what | CPU ms |\n|---|---|")
     for name, seconds in parts.items():
         print(f"| {name} | {1e3 * seconds:.1f} |")
-    print(f"| an iteration (mean of {n_iter}) | {1e3 * whole:.1f} |")
+    print(f"| one iteration (mean of {n_iter}) | {1e3 * whole:.1f} |")
     print(f"\nRatio to the sum of the three: **{ratio:.2f}** (allowed: 3).\n", flush=True)
 
 
@@ -123,7 +123,7 @@ def by_lbfgs(problem: Problem, goal: float, most: float) -> float:
 
 
 def by_clarabel(problem: Problem, tol: float) -> float:
-    """Return the optimum of problem (2): one slack a labelled bag, one an edge."""
+    """Return the optimum of problem (2): one slack per labeled bag and per edge."""
     X = sp.hstack([problem.design.X, np.ones((problem.design.n_rows, 1))], format="csr")
     loss, edges, scale = problem.loss, problem.edges.edges, problem.edges.scale
     bags = np.flatnonzero(loss.share)
@@ -158,9 +158,11 @@ def by_clarabel(problem: Problem, tol: float) -> float:
 
 def solvers() -> None:
     print("## Other solvers on the same convex problem\n")
-    print("To a relative gap of 1e-3. L-BFGS works on the objective itself and stops when it is as")
-    print("low; '>': it ended above, by its own stopping rule or after 100 times as long.")
-    print("clarabel, on the QP (2), has the smaller problem only.\n")
+    print("Time to a relative gap of 1e-3. L-BFGS minimizes the objective itself and stops when it")
+    print(
+        "is as low; '>' means that it ended above, by its own stopping rule or after 100 times as"
+    )
+    print("long. clarabel solves the quadratic program (2), of the smaller problem only.\n")
     print("| problem | solver | objective | CPU time / cutting planes |\n|---|---|---|---|")
     compare("3e3 x 1e3, 500 edges", 300, 1000, 500)
     compare("1e5 x 2e4, 1e5 edges", 10_000, 20_000, 100_000)
@@ -185,8 +187,8 @@ def without_edges() -> None:
     problem = Problem(1000, 20_000, 10, eps=1e-4)
     args = problem.design, problem.offsets, [problem.loss], problem.witnesses
     block_descent(problem.design, problem.loss, problem.witnesses, max_passes=1)  # compiles
-    print("## Without edges: descent over blocks\n")
-    print("1e4 x 2e4 sparse rows in 1e3 bags, to a gap of a share of C.\n")
+    print("## Without edges: block coordinate descent\n")
+    print("1e4 x 2e4 sparse rows in 1e3 bags; the gap is relative to C.\n")
     print("| gap / C | iterations of cuts | passes over blocks | times faster |\n|---|---|---|---|")
     for tol in (1e-3, 1e-5):
         loss = BagHinge(C, tol, problem.loss.share, problem.loss.positive, problem.offsets)

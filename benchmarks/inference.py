@@ -1,12 +1,12 @@
-"""Inference over counts: instances a second, beside NumPy's lexsort and running sum.
+"""Inference over counts: instances per second, compared with NumPy's lexsort and cumsum.
 
     python benchmarks/inference.py --train > docs/results/inference.md
 
-One thread, 10^6 scores cut into bags of 10, 100 and 1000. "at least one" needs no sort; the other
-two sort every bag. NumPy's reference sorts all scores by (bag, score) and takes running sums, which
-is the cheapest way to the same numbers without a loop over bags. CPU time, best of 5 (NumPy) and of
-50 runs. ``--train`` adds training on 10^6 x 50 instances (bags of 100, float32, lambda = 100) as
-passes over the data: a product with the instances, or with their transpose, is one pass.
+10^6 scores in bags of 10, 100 and 1000, on one thread. "At least one" needs no sorting; the other
+two potentials sort every bag. The NumPy reference sorts all scores by (bag, score) and takes
+cumulative sums, the cheapest way to the same numbers without a loop over bags. CPU time, best of 5
+(NumPy) and of 50 runs. ``--train`` also trains on 10^6 x 50 instances (bags of 100, float32, alpha
+= 100) and counts passes over the data: one product with the instances or their transpose is a pass.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import argparse
 import numpy as np
 
 from bagwise import Bags, MarkovNetworkClassifier
-from bagwise.cardinality import AtLeastPotential, BinnedPotential, CountInference
+from bagwise.assumptions import AtLeastPotential, BinnedPotential, CountInference
 from bagwise.designs import Dense
 from timing import cpu_seconds, one_thread
 
@@ -33,7 +33,9 @@ def with_numpy(scores: np.ndarray, bag: np.ndarray) -> np.ndarray:
 
 def throughput(n: int) -> None:
     scores = np.random.default_rng(0).normal(size=(1, n))
-    print("| bag size | potential | million instances a second | times NumPy |\n|---|---|---|---|")
+    print(
+        "| bag size | potential | million instances per second | times NumPy |\n|---|---|---|---|"
+    )
     for size in (10, 100, 1000):
         offsets = np.arange(0, n + 1, size)
         reference = cpu_seconds(with_numpy, scores[0], np.repeat(np.arange(n // size), size))
@@ -63,7 +65,7 @@ class Counted(Dense):
 
 
 def training(n: int) -> None:
-    import bagwise.models.markov_inputs as inputs
+    import bagwise.models.markov.inputs as inputs
 
     inputs.matrix_design = Counted
     rng = np.random.default_rng(0)
@@ -73,12 +75,12 @@ def training(n: int) -> None:
     X[offsets[:-1][y == 1], 0] += 4.0
     bags = Bags(X, offsets)
     print(
-        "\n| cardinality | passes | a pass, s | fit, s | objective | gap |"
+        "\n| cardinality | passes | seconds per pass | seconds per fit | objective | gap |"
         "\n|---|---|---|---|---|---|"
     )
     for cardinality in ("any", "ratio", "learned"):
         Counted.passes = 0
-        model = MarkovNetworkClassifier(cardinality, lambda_=100.0)
+        model = MarkovNetworkClassifier(cardinality=cardinality, alpha=100.0)
         seconds = cpu_seconds(model.fit, bags, y, repeats=1)
         passes = Counted.passes
         one = cpu_seconds(lambda: Counted(X) @ np.ones(50), repeats=2)

@@ -1,19 +1,20 @@
-"""Markov networks on the paper's benchmarks: five binary sets, and the two Corel sets.
+"""Markov networks on the paper's benchmarks: five binary data sets and the two Corel sets.
 
     BAGWISE_DATA=... python benchmarks/markov.py binary --repeats 3
     BAGWISE_DATA=... python benchmarks/markov.py corel --repeats 5
     BAGWISE_DATA=... python benchmarks/markov.py objective
 
-Each appends to a table under docs/results/markov/, fold by fold, and goes on where it was stopped;
+Each appends to a table under docs/results/markov/ fold by fold and continues where it was stopped.
 `python benchmarks/markov_page.py` turns the tables into docs/results/markov.md. Everything (scaling
-to [0, 1], feature map, bag kernels, lambda) is fitted on the training part of a split.
+to [0, 1], feature map, bag kernels, alpha) is fitted on the training part of a split. alpha is the
+weight of the regularizer, the paper's lambda.
 
-- binary: stratified 10-fold. "lambda = v" is one lambda on all folds (their best is the papers'
-  optimistic protocol); "nested" chooses lambda by three inner folds of the training part;
-  "average" is `lambda_path` with `combine="average"`. Bag features are three kernel machines'
-  out-of-fold scores, with C = 10 ("kernels") or another C ("kernels-100").
-- corel: five random halves, joint multiclass network against one-vs-rest.
-- objective: what training reaches, beside CCCP and L-BFGS from several starts.
+- binary: stratified 10-fold. "alpha = v" uses one alpha on all folds (the best of them is the
+  papers' optimistic protocol); "nested" chooses alpha by three inner folds of the training part;
+  "average" is `alphas` with `combine="average"`. Bag features are the out-of-fold scores of three
+  bag-kernel SVMs with C = 10 ("kernels") or another C ("kernels-100").
+- corel: five random halves, joint multiclass network compared with one-vs-rest.
+- objective: what training reaches, compared with CCCP and L-BFGS from several starts.
 """
 
 from __future__ import annotations
@@ -36,26 +37,26 @@ from bagwise import Bags, MarkovNetworkClassifier
 from bagwise.crossfit import folds, out_of_fold_scores
 from bagwise.datasets import fetch
 from bagwise.kernels import settle_gamma
-from bagwise.models.markov_inputs import kernel_machines
+from bagwise.models.markov.inputs import kernel_models
 from bagwise.preprocessing import IntersectionMap
 from timing import one_thread
 
 TABLES = Path(__file__).parents[1] / "docs" / "results" / "markov"
 BINARY = ("musk1", "tiger", "elephant", "fox", "musk2")
-MACHINES = ("cosine", "mean", "statistics")
+BAG_KERNELS = ("cosine", "mean", "statistics")
 CARDINALITIES = ("any", "ratio", "learned")
 PATH = (1.0, 3.0, 10.0, 30.0, 100.0)  # at unit mean squared norm
 SMALL_AND_PATH = (0.3, *PATH)
-Lambdas = dict[str | None, tuple[float, ...]]
-COREL_LAMBDAS: dict[str, Lambdas] = {
+Alphas = dict[str | None, tuple[float, ...]]
+COREL_ALPHAS: dict[str, Alphas] = {
     "corel1000": {None: (0.1, 0.3), "bags": (3.0, 10.0)},
     "corel2000": {"bags": (10.0,)},
 }
-TRAINING = {"starts": ("whole",), "tol": 0.03}  # lower objectives gain no accuracy
+TRAINING = {"init": ("instances",), "tol": 0.03}  # lower objectives gain no accuracy
 
 
 class Table:
-    """A CSV file that grows row by row and knows which splits it holds."""
+    """A CSV file that grows row by row and knows which splits it contains."""
 
     def __init__(self, name: str, columns: list[str]) -> None:
         self.path, self.columns = TABLES / f"{name}.csv", columns
@@ -101,16 +102,16 @@ def feature_map(kind: str, train: Bags) -> Any:
 def with_bag_scores(
     source: str, train: Bags, y: Any, test: Bags
 ) -> tuple[Bags, Bags, dict[str, Any]]:
-    """Attach the kernel machines' scores, out-of-fold on training bags; return the plain ones."""
+    """Attach the bag-kernel SVMs' scores, out-of-fold on training bags; also return them alone."""
     if source == "none":
         return train, test, {}
     weight = source.partition("-")[2]  # "kernels", "kernels-100"
     splits, inside, outside = folds(train, y, 5, 0), [], []
-    for machine in kernel_machines(float(weight or 10)):
-        of_train = out_of_fold_scores(machine, train, y, np.ones(len(y)), splits)
+    for model in kernel_models(float(weight or 10)):
+        of_train = out_of_fold_scores(model, train, y, np.ones(len(y)), splits)
         inside.append(of_train.reshape(len(y), -1))
-        outside.append(clone(machine).fit(train, y).decision_function(test))
-    names = [f"{kind} kernel" + (f", C = {weight}" if weight else "") for kind in MACHINES]
+        outside.append(clone(model).fit(train, y).decision_function(test))
+    names = [f"{kind} kernel" + (f", C = {weight}" if weight else "") for kind in BAG_KERNELS]
     plain = dict(zip(names, outside, strict=True))
     columns = np.hstack([scores.reshape(len(test), -1) for scores in outside])
     return (
@@ -125,12 +126,12 @@ def labels_of(scores: Any) -> Any:
 
 
 def path_rows(model: Any, test: Bags, truth: Any) -> Iterator[dict[str, Any]]:
-    """Yield the right answers of each lambda, of the nested choice and of the average."""
+    """Yield the number of correct predictions per alpha, for the nested choice and the average."""
     scores = model.path_decision_function(test)
-    right = [int(np.sum(labels_of(of_lambda) == truth)) for of_lambda in scores]
+    right = [int(np.sum(labels_of(of_alpha) == truth)) for of_alpha in scores]
     for network, n_right in zip(model.networks_, right, strict=True):
-        yield {"protocol": f"lambda = {network.lambda_:g}", "right": n_right}
-    inner = [record["accuracy"] for record in model.lambda_ranking_]
+        yield {"protocol": f"alpha = {network.alpha:g}", "right": n_right}
+    inner = [record["accuracy"] for record in model.alpha_ranking_]
     yield {"protocol": "nested", "right": right[int(np.argmax(inner))]}
     yield {"protocol": "average", "right": int(np.sum(model.predict(test) == truth))}
 
@@ -138,7 +139,7 @@ def path_rows(model: Any, test: Bags, truth: Any) -> Iterator[dict[str, Any]]:
 COLUMNS = ["data", "repeat", "fold", "map", "bag_features", "model", "protocol", "right", "bags"]
 
 
-def machine_rows(plain: dict[str, Any], truth: Any) -> Iterator[dict[str, Any]]:
+def kernel_rows(plain: dict[str, Any], truth: Any) -> Iterator[dict[str, Any]]:
     for name, scores in plain.items():
         right = int(np.sum(labels_of(scores) == truth))
         yield {"map": "-", "bag_features": "-", "model": name, "protocol": "fixed", "right": right}
@@ -161,14 +162,14 @@ def nested_rows(
     plain_inside, plain_outside = scaled(bags, train, test)
     for source in dict.fromkeys(source for source, _ in wanted):
         inside, outside, plain = with_bag_scores(source, plain_inside, y[train], plain_outside)
-        yield from machine_rows(plain, y[test])
+        yield from kernel_rows(plain, y[test])
         for kind in (kind for s, kind in wanted if s == source):
             seen, fresh = mapped(kind, inside, outside)
             for cardinality in CARDINALITIES:
                 model = MarkovNetworkClassifier(
-                    cardinality,
+                    cardinality=cardinality,
                     bag_features="bags" if plain else None,
-                    lambda_path=path,
+                    alphas=path,
                     cv=3,
                     **TRAINING,
                 ).fit(seen, y[train])
@@ -180,29 +181,28 @@ def fixed_rows(
     bags: Bags,
     y: Any,
     split: tuple[Any, Any],
-    lambdas: Lambdas,
+    alphas: Alphas,
     ways: tuple[str, ...],
     known: Callable[..., bool],
 ) -> Iterator[dict[str, Any]]:
-    """Fit each lambda alone, where not known: inner folds would cost four times as much."""
+    """Fit each alpha alone, unless it is known: inner folds would cost four times as much."""
     train, test = split
     inside, outside = scaled(bags, train, test)
     inside, outside, plain = with_bag_scores("kernels", inside, y[train], outside)
-    yield from (row for row in machine_rows(plain, y[test]) if not known(model=row["model"]))
+    yield from (row for row in kernel_rows(plain, y[test]) if not known(model=row["model"]))
     inside, outside = mapped("nystroem", inside, outside)
-    for multiclass, cardinality, bag_features in product(ways, CARDINALITIES, lambdas):
-        for lambda_ in lambdas[bag_features]:
+    for multi_class, cardinality, bag_features in product(ways, CARDINALITIES, alphas):
+        for alpha in alphas[bag_features]:
             name = {
                 "map": "nystroem",
                 "bag_features": "kernels" if bag_features else "none",
-                "model": f"{cardinality} {multiclass}" if len(ways) > 1 else cardinality,
-                "protocol": f"lambda = {lambda_:g}",
+                "model": f"{cardinality} {multi_class}" if len(ways) > 1 else cardinality,
+                "protocol": f"alpha = {alpha:g}",
             }
             if not known(**name):
-                options = {"bag_features": bag_features, "lambda_": lambda_}
-                model = MarkovNetworkClassifier(
-                    cardinality, multiclass=multiclass, **options, **TRAINING
-                ).fit(inside, y[train])
+                options = {"bag_features": bag_features, "alpha": alpha, "cardinality": cardinality}
+                model = MarkovNetworkClassifier(multi_class=multi_class, **options, **TRAINING)
+                model.fit(inside, y[train])
                 yield {**name, "right": int(np.sum(model.predict(outside) == y[test]))}
 
 
@@ -231,8 +231,8 @@ def corel(repeats: int, sets: list[str]) -> None:
         for repeat, split in enumerate(halves):
             key = {"data": name, "repeat": repeat, "fold": 0}
             known = partial(table.has, **key)
-            ways = ("native", "one-vs-rest")
-            rows = fixed_rows(bags, y, split, COREL_LAMBDAS[name], ways, known)
+            ways = ("native", "ovr")
+            rows = fixed_rows(bags, y, split, COREL_ALPHAS[name], ways, known)
             table.add([{**key, **row, "bags": len(split[1])} for row in rows])
 
 
@@ -251,7 +251,7 @@ def main() -> None:
     elif given.table == "binary":
         binary(given.repeats, given.sets or list(BINARY), given.bag_features, given.maps)
     else:
-        corel(given.repeats, given.sets or list(COREL_LAMBDAS))
+        corel(given.repeats, given.sets or list(COREL_ALPHAS))
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@
     python benchmarks/memory.py train --megabytes 200
     python benchmarks/memory.py all --megabytes 50        # a quick look
 
-Every measurement runs in a fresh process. "anonymous" is memory that belongs to the process alone:
-pages of a mapped file, which the system may drop at any time, do not count. What training takes
-beside the data are a few dozen numbers an instance and blocks of 16 MB. Linux only.
+Every measurement runs in a fresh process. Anonymous memory is counted, that is memory of the
+process alone: pages of a mapped file, which the system may drop at any time, do not count. Beside
+the data, training needs a few dozen numbers per instance and blocks of 16 MB. Linux only.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PeakMemory:
 
 
 def write_csv_of_size(path: Path, megabytes: int) -> None:
-    """Write a long CSV fast: the features of one block are repeated under new bag ids."""
+    """Write a long CSV quickly: the features of one block are repeated under new bag ids."""
     rng = np.random.default_rng(0)
     lines = [
         ",".join(map(repr, row)) + "\n" for row in rng.normal(size=(5000, N_FEATURES)).tolist()

@@ -1,16 +1,17 @@
-"""MI-ODM: solvers against each other, factorisations, time against one SVC, peak memory.
+"""MI-ODM: comparison of solvers, factorizations, time relative to one SVC, peak memory.
 
     BAGWISE_DATA=... python benchmarks/odm.py [--out docs/results/odm_solvers.md]
 
-- solvers: the same pool of assignments (grown by Newton), time until the certified gap is below
-  1e-4 of the objective, for Newton, mirror prox and Zhang & Jin's stochastic mirror prox (stopped
-  after --iterations). CPU seconds, one thread; musk1, lambda = 10, nu = theta = .4.
-- factorisations: of the negatives' block, a column, while a pool grows; systems are the Newton
-  systems solved with them.
-- fit: one fit on elephant (rbf, 15 columns, threshold 0) against one scikit-learn SVC on its
-  instances, in the same run.
+- solvers: time until the duality gap is below 1e-4 of the objective on the same pool of
+  assignments (grown by Newton), for Newton, mirror prox and Zhang & Jin's stochastic mirror prox
+  (stopped after --iterations). CPU seconds on one thread; musk1, C_pos = C_neg = 10, nu = theta =
+  .4.
+- factorizations: of the block of the negatives, per column (assignment) added to the pool;
+  "systems" are the Newton systems solved with them.
+- fit: one fit on elephant (rbf, 15 columns, threshold 0) relative to one scikit-learn SVC on the
+  same instances in the same run.
 - memory: peak of the Python heap during that fit, in matrices of n_instances^2 doubles. gamma is
-  given, so that no median of distances is taken.
+  given, so that no median of distances is computed.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ from sklearn.svm import SVC
 
 from bagwise import OptimalMarginSVC
 from bagwise.datasets import fetch
+from bagwise.estimators.keyrows import KeyRows
+from bagwise.estimators.task import Task
 from bagwise.losses import MarginBand
-from bagwise.models.keyrows import KeyRows
-from bagwise.models.rows import Task
 from bagwise.procedures.columns import grow
 from bagwise.solvers.column_newton import column_newton
 from bagwise.solvers.mirror_prox import mirror_prox
 from timing import cpu_seconds, one_thread
 
 
-def standardised(name):
+def standardized(name):
     bags, y = fetch(name)
     return bags.replace(X=StandardScaler().fit_transform(bags.X)), y
 
 
 def grown_pool(name, weight, columns):
     """Return the saddle problem over a grown pool."""
-    bags, y = standardised(name)
-    model = OptimalMarginSVC(weight, weight)
+    bags, y = standardized(name)
+    model = OptimalMarginSVC(C_pos=weight, C_neg=weight)
     rows_weight = np.ones(bags.n_instances)
     design = model._design(bags, rows_weight)
     task = Task(design, bags.offsets, y == 1, rows_weight, MarginBand(0.4, 0.4))
@@ -55,7 +56,7 @@ def grown_pool(name, weight, columns):
     rng = np.random.RandomState(0)
     start = rows.choices.random(rng, 1)[0]
     options = {"tol": 1e-2, "max_columns": columns, "random_state": rng}
-    return grow(saddle, rows.choices, start, column_newton, **options).saddle
+    return grow(saddle, rows.choices, start, column_newton, **options).assignment
 
 
 def solvers(iterations):
@@ -80,20 +81,20 @@ def solvers(iterations):
     return lines
 
 
-def factorisations():
+def factorizations():
     lines = [
-        "| data | lambda | nu = theta | columns | factorisations a column | systems a column "
-        "| worst gap |",
+        "| data | C_pos = C_neg | nu = theta | columns | factorizations per column "
+        "| systems per column | largest gap |",
         "|---|---|---|---|---|---|---|",
     ]
     for name in ("musk1", "elephant"):
-        bags, y = standardised(name)
+        bags, y = standardized(name)
         for weight, share in product((10.0, 100.0, 1000.0), (0.4, 0.8)):
-            options = {"nu": share, "theta": share, "threshold": 0.0, "max_iter": 15}
-            model = OptimalMarginSVC(weight, weight, **options).fit(bags, y)
+            options = {"nu": share, "theta": share, "threshold": 0.0, "max_columns": 15}
+            model = OptimalMarginSVC(C_pos=weight, C_neg=weight, **options).fit(bags, y)
             factored, systems = (
                 np.mean([record[what] for record in model.history_])
-                for what in ("factorisations", "systems")
+                for what in ("factorizations", "systems")
             )
             gap = max(record["gap"] for record in model.history_)
             lines.append(
@@ -104,10 +105,10 @@ def factorisations():
 
 
 def fit_against_svc():
-    bags, y = standardised("elephant")
+    bags, y = standardized("elephant")
     labels = np.repeat(y, np.diff(bags.offsets))
-    # tol is out of reach: exactly 15 columns.
-    model = OptimalMarginSVC(threshold=0.0, max_iter=15, tol=1e-12)
+    # tol cannot be reached, so the pool grows to exactly 15 columns.
+    model = OptimalMarginSVC(threshold=0.0, max_columns=15, tol=1e-12)
     ours = cpu_seconds(model.fit, bags, y, repeats=3)
     theirs = cpu_seconds(SVC().fit, bags.X, labels, repeats=3)
     return [
@@ -117,8 +118,8 @@ def fit_against_svc():
 
 
 def memory():
-    bags, y = standardised("elephant")
-    model = OptimalMarginSVC(threshold=0.0, max_iter=15, gamma=1 / bags.n_features)
+    bags, y = standardized("elephant")
+    model = OptimalMarginSVC(threshold=0.0, max_columns=15, gamma=1 / bags.n_features)
     tracemalloc.start()
     model.fit(bags, y)
     peak = tracemalloc.get_traced_memory()[1]
@@ -133,9 +134,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    text = ["# MI-ODM: solvers, factorisations, time and memory", "", __doc__.strip(), ""]
+    text = ["# MI-ODM: solvers, factorizations, time and memory", "", __doc__.strip(), ""]
     with one_thread():
-        for part in (lambda: solvers(args.iterations), factorisations, fit_against_svc, memory):
+        for part in (lambda: solvers(args.iterations), factorizations, fit_against_svc, memory):
             lines = part()
             print("\n".join(lines), flush=True)
             text += [*lines, ""]

@@ -1,18 +1,17 @@
-"""Five-fold accuracies of MI-ODM and its relatives by random search with equal budgets.
+"""Five-fold accuracies of MI-ODM and related methods, by random search with equal budgets.
 
     BAGWISE_DATA=... python benchmarks/odm_accuracy.py musk1 elephant fox tiger --draws 16
     BAGWISE_DATA=... python benchmarks/odm_accuracy.py musk2 --draws 12 --columns 5
     python benchmarks/odm_accuracy.py --table docs/results/odm.md
 
 Protocol (Zhang & Jin 2020, Section 5.2): stratified 5-fold, the same seeded folds for all methods;
-features standardised on the training instances; lambda1, lambda2, C in {1, 10, 100, 1000}, nu and
-theta in {.2, .4, .6, .8}, rbf kernel of width 2^{-4, -2, 0, 2, 4} / dimension (of DD and EM-DD: the
-width to start from). Every method gets the same number of random draws from its grid, some of them
-twice the same. Columns: best draw on the same folds (optimistic, as
-the papers report) at threshold 0 and at thresholds calibrated by 3-fold inner cross-validation;
-nested, the draw chosen by that inner cross-validation in each training fold, at both thresholds.
-The pool holds at most --columns assignments. Every draw is stored as it is finished, and what is
-stored is not run again.
+features are standardized on the training instances; C_pos, C_neg and C in {1, 10, 100, 1000}, nu
+and theta in {.2, .4, .6, .8}, rbf kernel with gamma = 2^{-4, -2, 0, 2, 4} / n_features (for DD and
+EM-DD: the initial width). Every method gets the same number of random draws from its grid; some
+draws are equal. "Best" is the best draw on the same folds (optimistic, as the papers report), at
+threshold 0 and at thresholds calibrated by 3-fold inner cross-validation. "Nested" is the draw
+chosen by that inner cross-validation in each training fold, at both thresholds. The pool contains
+at most --columns assignments. Every finished draw is stored, and stored draws are not run again.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from bagwise import (
 )
 from bagwise.crossfit import best_threshold
 from bagwise.datasets import fetch
-from bagwise.models.assigned import AssignedClassifier
+from bagwise.estimators.assigned import AssignedClassifier
 from timing import one_thread
 
 SEED = 0
@@ -76,7 +75,7 @@ def draw(kind, rng, n_features):
     weights = [float(rng.choice(WEIGHTS)) for _ in range(2)]
     shares = [float(rng.choice(SHARES)) for _ in range(2)]
     if kind is OptimalMarginSVC:
-        names = ("lambda1", "lambda2", "nu", "theta")
+        names = ("C_pos", "C_neg", "nu", "theta")
         return {**point, **dict(zip(names, weights + shares, strict=True))}
     return {**point, "C": weights[0]} if "C" in kind().get_params() else point
 
@@ -99,7 +98,7 @@ def inner_scores(model, bags, y):
 
 
 def try_draw(model, bags, y, folds):
-    """Return how many predictions are right, and the inner accuracies, by threshold and fold."""
+    """Return numbers of correct predictions and inner accuracies, by threshold and fold."""
     right, inner = np.empty((2, len(folds)), dtype=int), np.empty((2, len(folds)))
     for f, (train, test) in enumerate(folds):
         scores = held_out(model, bags, y, train, test)
@@ -112,7 +111,7 @@ def try_draw(model, bags, y, folds):
 
 
 def drawn(data, method, number):
-    """Return the data and the point that a draw of a method stands for."""
+    """Return the data set and the grid point of a draw of a method."""
     bags, y = fetch(data)
     rng, kind = np.random.RandomState(SEED), METHODS[method][0]
     return bags, y, [draw(kind, rng, bags.n_features) for _ in range(number + 1)][number]
@@ -123,7 +122,11 @@ def run_draw(data, method, number, columns):
     bags, y, point = drawn(data, method, number)
     kind, options = METHODS[method]
     if issubclass(kind, AssignedClassifier):
-        steps = {"max_iter": columns, "tol": 0.05} if options.get("relax", True) else {}
+        steps = (
+            {"max_columns": columns, "max_iter": columns, "tol": 0.05}
+            if options.get("relax", True)
+            else {}
+        )
         options = {**options, **steps, "threshold": 0.0}
     began = time.process_time()
     folds = list(StratifiedKFold(5, shuffle=True, random_state=SEED).split(y, y))
@@ -142,7 +145,7 @@ def run_draw(data, method, number, columns):
 
 
 def accuracies(draws):
-    """Return the best draw's and the nested accuracies in per cent, each at both thresholds."""
+    """Return the best draw's and the nested accuracies in percent, each at both thresholds."""
     right = np.array([record["right"] for record in draws])  # (draws, 2, 5)
     inner = np.array([record["inner"] for record in draws])
     chosen = np.take_along_axis(right, inner.argmax(axis=0)[None], axis=0)[0]
@@ -151,12 +154,12 @@ def accuracies(draws):
 
 
 def one_each(records):
-    """Return one record a draw, in order: two runs at the same time may both have stored it."""
+    """Return one record per draw, in order: two runs at the same time may both have stored it."""
     return [r for _, r in sorted({r["draw"]: r for r in records}.items())]
 
 
 def table(records):
-    """Compare methods on the draws that all of a data set's methods have."""
+    """Compare methods on the draws that all methods of a data set have."""
     lines = [
         "| data | method | best, threshold 0 | best, calibrated | nested, threshold 0 "
         "| nested, calibrated | paper | draws | CPU s |",
@@ -209,7 +212,7 @@ def main() -> None:
                 file.write(json.dumps(record) + "\n")
             print(json.dumps(record), flush=True)
     if args.table:
-        text = ["# MI-ODM and its relatives: five-fold accuracy (%)", "", __doc__.strip(), ""]
+        text = ["# MI-ODM and related methods: five-fold accuracy (%)", "", __doc__.strip(), ""]
         args.table.write_text("\n".join(text + table(stored(args.store))) + "\n")
 
 

@@ -1,17 +1,17 @@
-"""The baselines against their peers from PyPI: CPU time ratios within one run, one thread.
+"""The baselines compared with other packages from PyPI: CPU time on one thread, in the same run.
 
     python -m venv peers
     peers/bin/pip install . mil "sawmil[osqp]" mikit-learn
     BAGWISE_DATA=... peers/bin/python benchmarks/peers.py [--out docs/results/peers.md]
 
-A peer that cannot be imported is named and skipped. Ratios are (peer's fit) / (our fit) on the same
-bags with the same parameters; "agree" is the share of training bags that both predict alike,
-because a fast wrong answer is no answer. mil's own MILES class needs a Keras that TensorFlow no
-longer ships, so its embedding and the machine its source puts on top are timed without that class
-(an l1 machine with the squared hinge; ours is the paper's hinge). sawmil 0.2.1 divides its
-"average" kernel by the bags' sizes twice, and "none" is the sum: NSK is compared with its
-"featurespace" kernel, which is right, and for sMIL, which needs the mean, only the time says
-something.
+A package that cannot be imported is named and skipped. Ratios are (other fit) / (our fit) on the
+same bags with the same parameters; "agree" is the percentage of training bags for which both
+predict the same label. mil's MILES class needs a version of Keras that TensorFlow no longer
+contains, so its embedding and the classifier that its source puts on top are timed without that
+class (an l1 SVM with the squared hinge; ours uses the paper's hinge). sawmil 0.2.1 divides its
+"average" kernel by the bag sizes twice, and its "none" is the sum. NSK is therefore compared with
+its "featurespace" kernel, which is correct; for sMIL, which needs the mean, only the times are
+comparable.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from timing import cpu_seconds, one_thread
 
 console = Console()
 DATA = ("musk1", "elephant")
-NO_PEER = "DiverseDensity, EMDD, DDSVM, CitationKNN, MISSVM, MILBoost, BagEnsemble, miGraph"
+NO_PEER = "DiverseDensity, EMDD, DDSVM, CitationKNN, MissSVM, MILBoost, BagEnsemble, miGraph"
 
 
 def gamma_of(bags):
     return settle_gamma("median", bags.X, np.ones(bags.n_instances), np.random.RandomState(0))
 
 
-def spread(y):
-    """Labels -1 and 1, as sawmil has them."""
+def signs_of(y):
+    """Return labels -1 and 1, as sawmil has them."""
     return np.where(y == 1, 1.0, -1.0)
 
 
 def nsk(bags, y):
     from sawmil import NSK, RBF
 
-    gamma, signs, members = gamma_of(bags), spread(y), list(bags)
+    gamma, signs, members = gamma_of(bags), signs_of(y), list(bags)
     settings = {"normalizer": "featurespace", "scale_C": False, "solver": "osqp"}
     peer = NSK(C=1.0, kernel=RBF(gamma=gamma), **settings)
-    ours = BagKernelSVC("mean", normalize=True, gamma=gamma, loss="hinge")
+    ours = BagKernelSVC(bag_kernel="mean", normalize=True, gamma=gamma, loss="hinge")
     return (
         lambda: ours.fit(bags, y).predict(bags),
         lambda: (np.ravel(peer.fit(members, signs).decision_function(members)) > 0).astype(int),
@@ -60,7 +60,7 @@ def nsk(bags, y):
 def smil(bags, y):
     from sawmil import RBF, sMIL
 
-    gamma, signs = gamma_of(bags), spread(y)
+    gamma, signs = gamma_of(bags), signs_of(y)
     peer = sMIL(C=1.0, kernel=RBF(gamma=gamma), normalizer="average", solver="osqp")
     # Its C is divided by the number of positive bags and of negative instances.
     positives, negatives = np.sum(y == 1), np.sum(y == 0)
@@ -82,10 +82,8 @@ def miles(bags, y):
     def peer():
         mapping = MILESMapping(1 / gamma)
         mapped = mapping.fit(members).transform(members)
-        machine = LinearSVC(
-            penalty="l1", C=0.5, dual=False, class_weight="balanced", max_iter=10000
-        )
-        return machine.fit(mapped, y).predict(mapped)
+        options = {"dual": False, "class_weight": "balanced", "max_iter": 10000}
+        return LinearSVC(penalty="l1", C=0.5, **options).fit(mapped, y).predict(mapped)
 
     return lambda: ours.fit(bags, y).predict(bags), peer
 
@@ -95,7 +93,7 @@ def miles_embedding(bags, y):
 
     gamma, members = gamma_of(bags), list(bags)
     return (
-        lambda: MILESEmbedding(gamma).fit(bags).transform(bags).round(6),
+        lambda: MILESEmbedding(gamma=gamma).fit(bags).transform(bags).round(6),
         lambda: MILESMapping(1 / gamma).fit(members).transform(members).round(6),
     )
 
@@ -119,7 +117,7 @@ def statistics(bags, y):
     from milearn.wrapper import BagWrapper
 
     gamma, members = gamma_of(bags) / 2, list(bags)
-    ours = BagKernelSVC("statistics", gamma=gamma, loss="hinge")
+    ours = BagKernelSVC(bag_kernel="statistics", gamma=gamma, loss="hinge")
     peer = BagWrapper(SVC(gamma=gamma), pool="extreme")
 
     def fit_peer():
@@ -129,7 +127,7 @@ def statistics(bags, y):
     return lambda: ours.fit(bags, y).predict(bags), fit_peer
 
 
-# Ours, the peer's, its distribution and module, and what builds the pair.
+# Our name, the other name, its distribution and module, and the function that builds both.
 PAIRS = [
     ("BagKernelSVC mean, normalized", "NSK", "sawmil", "sawmil", nsk),
     ("SparseMIL (sMIL)", "sMIL", "sawmil", "sawmil", smil),
@@ -147,7 +145,7 @@ PAIRS = [
 
 
 def found(distribution, module):
-    """Return the version of a peer, or None after saying loudly why it is skipped."""
+    """Return the version of a package; None, after printing the reason, if it is skipped."""
     try:
         importlib.import_module(module)
     except ImportError as error:
@@ -168,7 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    lines = ["| data | ours | peer | our s | peer's s | peer / ours | agree % |"]
+    lines = ["| data | ours | other package | our s | other s | other / ours | agree % |"]
     lines.append("|---|---|---|---|---|---|---|")
     for pair in PAIRS:
         name, theirs, distribution, module, _ = pair
@@ -182,10 +180,14 @@ def main() -> None:
                 + " |"
             )
             console.print(lines[-1])
-    console.print(f"No peer on PyPI that runs: {NO_PEER}.")
+    console.print(f"No working implementation on PyPI: {NO_PEER}.")
     if args.out:
-        note = f"\nNo peer on PyPI that runs: {NO_PEER}.\n"
-        head = "# Baselines against their peers\n\n" + (__doc__ or "").partition("\n\n")[2] + "\n"
+        note = f"\nNo working implementation on PyPI: {NO_PEER}.\n"
+        head = (
+            "# Baselines compared with other packages\n\n"
+            + (__doc__ or "").partition("\n\n")[2]
+            + "\n"
+        )
         args.out.write_text(head + "\n".join(lines) + "\n" + note)
 
 

@@ -1,10 +1,12 @@
-"""Slow alternations over a general quadratic program solver, stored for the tests to compare with.
+"""Slow alternations by a general QP solver, stored as a reference for the tests.
 
-mi-SVM and MI-SVM (squared hinge) on one training fold of musk1 and tiger: every convex problem goes
-to clarabel with its rows written out, every assignment is made bag by bag in plain Python. Writes
-the objectives of all steps, with the held-out bags, to tests/procedures/reference_alternation.json.
+mi-SVM and MI-SVM (squared hinge) on one training fold of musk1 and tiger. Every convex problem is
+solved by clarabel with all rows written out; every assignment is made bag by bag in plain Python.
+The objectives of all steps and the held-out bags go to tests/procedures/reference_alternation.json.
 
-Run: BAGWISE_DATA=... python benchmarks/reference_alternation.py  (a minute or two)
+    PYTHONPATH=tests BAGWISE_DATA=... python benchmarks/reference_alternation.py
+
+Takes a minute or two.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bagwise.datasets import fetch
 from bagwise.losses import SquaredHinge
-from bagwise.testing.reference import kernel_features, reference_solution
+from reference.program import kernel_features, reference_solution
 
 TARGET = Path(__file__).parents[1] / "tests" / "procedures" / "reference_alternation.json"
 CASES = [

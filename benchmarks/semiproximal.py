@@ -1,12 +1,12 @@
-"""mi-SPSVM on five sets, ten-fold, beside the control that never relabels.
+"""mi-SPSVM on five data sets, ten-fold, compared with a control that never relabels.
 
     BAGWISE_DATA=... python benchmarks/semiproximal.py [--repeats 3] > docs/results/semiproximal.md
 
-Features are standardised on the training folds. "Best C" is the best of the grid on the same folds
+Features are standardized on the training folds. "Best C" is the best of the grid on the same folds
 (the papers' protocol, optimistic); "nested" chooses C by three inner folds of each training part.
-"Over control" is the accuracy at the best C less that of the control. Standard errors are those of
-the mean over repeats of the ten folds. musk2, whose fits are twenty times longer, has one repeat
-and no nested column. Five minutes of one core for a repeat.
+"Over control" is the accuracy at the best C minus that of the control. Standard errors are those of
+the mean over repeats of the ten folds. musk2, whose fits take twenty times longer, has one repeat
+and no nested column. One repeat takes five minutes on one core.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ KERNELS = {
 }
 
 
-def standardised(train: Bags, test: Bags) -> tuple[Bags, Bags]:
+def standardized(train: Bags, test: Bags) -> tuple[Bags, Bags]:
     mean, deviation = train.X.mean(axis=0), train.X.std(axis=0)
     deviation[deviation == 0] = 1.0
     return tuple(part.replace(X=(part.X - mean) / deviation) for part in (train, test))
 
 
 def scores_of_grid(train: Bags, y: Any, test: Bags, kernel: str, relabel: bool) -> Any:
-    """Return decision values of the test bags, one column a C, and the moved instances a fit."""
-    train, test = standardised(train, test)
+    """Return scores of the test bags, one column per C, and the fraction of instances moved."""
+    train, test = standardized(train, test)
     columns, moved = [], []
     for C in GRID:
-        model = SemiProximalSVC(relabel, C=C, kernel=kernel).fit(train, y)
+        model = SemiProximalSVC(relabel=relabel, C=C, kernel=kernel).fit(train, y)
         columns.append(model.decision_function(test))
         moved.append(sum(len(rows) for rows in model.moved_) / train.n_instances)
     return np.stack(columns, axis=1), np.array(moved)
@@ -86,7 +86,7 @@ def runs_of(name: str, kernel: str, relabel: bool, repeats: int) -> Any:
 
 
 def _mean(values: Any, sign: str = "") -> str:
-    """Return the mean of shares in %, and its standard error where there are several."""
+    """Return the mean of fractions in %, with its standard error if there are several."""
     text = f"{100 * values.mean():{sign}.1f}"
     error = 100 * values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
     return text if np.isnan(error) else f"{text} ({error:.1f})"
@@ -103,7 +103,7 @@ def row(name: str, kernel: str, word: str, runs: Any, control: Any) -> str:
 def _rounds(repeats: int) -> str:
     if repeats == 1:
         return "one round, hence no standard errors"
-    return f"{repeats} rounds, musk2 one (standard error of the mean over rounds in brackets)"
+    return f"{repeats} rounds, musk2 one (standard error of the mean over rounds in parentheses)"
 
 
 def main() -> None:
@@ -111,20 +111,21 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sets", nargs="*", default=SETS)
     options = parser.parse_args()
-    print("# mi-SPSVM (Avolio & Fuduli 2021) with and without relabelling\n")
+    print("# mi-SPSVM (Avolio & Fuduli 2021) with and without relabeling\n")
     print(f"Ten-fold cross-validation, {_rounds(options.repeats)}; accuracies in %.")
-    print("Features standardised on the training folds; C in 1e-4 ... 1e2, the best of it on the")
-    print("same folds, or chosen by three inner folds (nested).")
-    print("The control stops after the first convex problem. No rbf row for musk2: a Gram matrix")
-    print("of 6,598 instances for every fold and C. Made by `benchmarks/semiproximal.py`.\n")
-    print("| set | kernel | relabelling | best C | nested | over control | AUC |", end="")
+    print("Features are standardized on the training folds. C in 1e-4 ... 1e2 is the best on the")
+    print("same folds, or chosen by three inner folds (nested). The control stops after the first")
+    print("convex problem. There is no rbf row for musk2: it would need a Gram matrix of 6,598")
+    print("instances for every fold and C. Made by `python benchmarks/semiproximal.py", end="")
+    print(f" --repeats {options.repeats}`.\n")
+    print("| data | kernel | relabeling | best C | nested | over control | AUC |", end="")
     print(" instances moved, % | log10 C |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in options.sets:
         for kernel in KERNELS[name]:
             control = runs_of(name, kernel, False, options.repeats)
-            relabelled = runs_of(name, kernel, True, options.repeats)
-            print(row(name, kernel, "yes", relabelled, control))
+            relabeled = runs_of(name, kernel, True, options.repeats)
+            print(row(name, kernel, "yes", relabeled, control))
             print(row(name, kernel, "no (control)", control, control), flush=True)
 
 

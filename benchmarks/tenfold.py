@@ -1,11 +1,11 @@
-"""Ten-fold errors of SIL, mi-SVM and MI-SVM, beside Gehler & Chapelle's.
+"""Ten-fold errors of SIL, mi-SVM and MI-SVM, beside those of Gehler & Chapelle.
 
     BAGWISE_DATA=... python benchmarks/tenfold.py [--repeats 5] [--out docs/results/tenfold.md]
 
 Protocol: stratified 10-fold, the same seeded folds for all models, raw features, rbf kernel with
-gamma = 1 / (2 median^2), squared hinge, C in {.5, 5}. "Best" is the best C on these same folds
-(optimistic, as the papers report); the other columns are its AUC, and the error when each fold's
-threshold is chosen on the held-out scores of the nine others. Mean and standard error over the
+gamma = 1 / (2 median^2), squared hinge, C in {.5, 5}. "Best C" is the best one on these same folds
+(optimistic, as the papers report). The other columns are its AUC, and its error when each fold's
+threshold is chosen on the held-out scores of the nine other folds. Mean and standard error over the
 repeats. "Paper" is Gehler & Chapelle 2007.
 """
 
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     lines = [
-        "| data | model | error % (se) | best C | AUC | error %, threshold by other folds "
+        "| data | model | error % (se) | best C | AUC | error %, threshold from other folds "
         "| paper |",
         "|---|---|---|---|---|---|---|",
     ]
@@ -84,7 +84,7 @@ def main() -> None:
     if args.out:
         command = f"python benchmarks/tenfold.py --repeats {args.repeats} --out {args.out}"
         protocol = "Protocol:" + __doc__.split("Protocol:")[1]
-        body = f"# Ten-fold errors of the core\n\n`{command}`\n\n{protocol}"
+        body = f"# Ten-fold errors of SIL, mi-SVM and MI-SVM\n\n`{command}`\n\n{protocol}"
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(f"{body}\n{text}\n")
 

@@ -1,4 +1,4 @@
-"""How the benchmarks measure: CPU time, one thread, best of several runs."""
+"""How the benchmarks measure time: CPU time on one thread, the best of several runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make docs/margins.png: margins of MI-ODM, MI-SVM and Ins-KI-SVM on digit bags.
+"""Draw docs/margins.png: margins of MI-ODM, MI-SVM and Ins-KI-SVM on bags of digits.
 
 python docs/make_margins.py
 """
@@ -13,15 +13,15 @@ from bagwise.plot import margin_distribution
 
 
 def main() -> None:
-    """Fit on 200 digit bags and draw the training margins."""
+    """Fit three models to 200 bags of digits and draw their training margins."""
     bags, y = load_digits_bags(n_bags=200)
     models = {
-        "MI-ODM": OptimalMarginSVC(100.0, 100.0, relax=False, threshold=0.0),
+        "MI-ODM": OptimalMarginSVC(C_pos=100.0, C_neg=100.0, relax=False, threshold=0.0),
         "Ins-KI-SVM": KeyInstanceSVC(C=10.0, relax=False, threshold=0.0),
         "MI-SVM": WitnessSVC(C=10.0),
     }
     fitted = {name: model.fit(bags, y) for name, model in models.items()}
-    figure = margin_distribution(fitted, bags, y, title="Digit bags: margins after training")
+    figure = margin_distribution(fitted, bags, y, title="Bags of digits: margins after training")
     figure.savefig(Path(__file__).parent / "margins.png", dpi=130)
 
 

@@ -19,40 +19,40 @@ from bagwise.plot import cardinality_weights
 HERE = Path(__file__).parent
 TABLE = HERE / "results" / "markov" / "ratio.csv"
 TITLES = {"any": "at least one nine", "ratio": "at least 30 %", "majority": "a majority"}
-TRUE_RHO = {"any": 0.05, "ratio": 0.3, "majority": 0.51}
+TRUE_FRACTION = {"any": 0.05, "ratio": 0.3, "majority": 0.51}
 LINES = {"MIMN": ("#3b7dad", "--"), "GMIMN": ("#2a8a4a", "-."), "mi-SVM": ("#8a8a8a", ":")}
 
 
 def read() -> dict:
-    """Return the mean of every column by rule, model and rho."""
+    """Return the mean of every column by rule, model and positive_fraction."""
     cells = defaultdict(list)
     for row in csv.DictReader(TABLE.open()):
         values = [float(row[name]) for name in ("accuracy", "precision", "recall")]
-        cells[row["rule"], row["model"], row["rho"]].append(values)
+        cells[row["rule"], row["model"], row["positive_fraction"]].append(values)
     return {key: np.mean(values, axis=0) for key, values in cells.items()}
 
 
-def accuracy_against_rho() -> None:
-    """Draw bag accuracy, and instance precision and recall, over rho."""
+def accuracy_by_fraction() -> None:
+    """Draw accuracy of bags, and precision and recall of instances, by positive_fraction."""
     cells = read()
     figure = Figure(figsize=(11, 5.6), layout="constrained")
     axes = figure.subplots(2, 3, sharex=True, sharey="row")
     for column, rule in enumerate(TITLES):
         of_rule = {k[2]: v for k, v in cells.items() if k[:2] == (rule, "RMIMN")}
-        rhos = sorted(of_rule, key=float)
-        x, y = [float(rho) for rho in rhos], np.array([of_rule[rho] for rho in rhos])
+        fractions = sorted(of_rule, key=float)
+        x, y = [float(f) for f in fractions], np.array([of_rule[f] for f in fractions])
         top, below = axes[:, column]
         top.plot(x, 100 * y[:, 0], "o-", color="#d1480f", label="RMIMN")
-        for model, (colour, style) in LINES.items():
+        for model, (color, style) in LINES.items():
             level = 100 * cells[rule, model, ""][0]
-            top.axhline(level, color=colour, linestyle=style, label=model)
-        top.axvline(TRUE_RHO[rule], color="black", linewidth=0.6)
+            top.axhline(level, color=color, linestyle=style, label=model)
+        top.axvline(TRUE_FRACTION[rule], color="black", linewidth=0.6)
         top.set_title(TITLES[rule])
         below.plot(x, 100 * y[:, 1], "s-", color="#7a4fa3", label="precision")
         below.plot(x, 100 * y[:, 2], "^-", color="#b8860b", label="recall")
-        below.set_xlabel("rho of RMIMN")
+        below.set_xlabel("positive_fraction of RMIMN")
     axes[0, 0].set_ylabel("bag accuracy, %")
-    axes[1, 0].set_ylabel("instances, %")
+    axes[1, 0].set_ylabel("instance precision and recall, %")
     axes[0, 0].legend(frameon=False, fontsize="small")
     axes[1, 0].legend(frameon=False, fontsize="small")
     figure.savefig(HERE / "markov_ratio.png", dpi=110)
@@ -65,11 +65,12 @@ def learned_weights() -> None:
         fresh, _ = load_digits_bags(
             rule=rule, n_bags=150, noise=0.15, subset="test", random_state=1
         )
-        model = MarkovNetworkClassifier("learned", n_bins=5, lambda_=0.3).fit(bags, y)
+        model = MarkovNetworkClassifier(cardinality="learned", n_bins=5, alpha=0.3)
+        model.fit(bags, y)
         figure = cardinality_weights(model, fresh, title=TITLES[rule])
         figure.savefig(HERE / f"markov_weights_{rule}.png", dpi=100)
 
 
 if __name__ == "__main__":
-    accuracy_against_rho()
+    accuracy_by_fraction()
     learned_weights()

@@ -1,9 +1,10 @@
-"""What a graph is worth, by its homophily: accuracy and AUC on bags without labels.
+"""What a graph adds, depending on its homophily: accuracy and AUC on unlabeled bags.
 
     python examples/homophily.py [--draws 5] [--out docs/homophily.png]
 
-Bags of `make_graph_bags`: the words that mark labelled and unlabelled bags differ, so the text
-alone says nothing about the latter. C and mu are fixed.
+Homophily is the fraction of edges between bags with equal labels. The bags come from
+`make_graph_bags`: labeled and unlabeled bags use different words, so the text alone says nothing
+about the unlabeled ones. C and mu are fixed.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ LINES = (("#0072b2", "o-"), ("#d55e00", "s--"))
 
 
 def judged(homophily: float, mu: float, seed: int) -> tuple[float, float]:
-    """Return accuracy and AUC on the unlabelled half."""
+    """Return accuracy and AUC on the unlabeled half."""
     data = make_graph_bags(200, homophily, random_state=seed)
     graph = Graph.from_edges(data.edges, directed=True)
-    seen, hidden = data.labelled, ~data.labelled
-    model = GraphSVC(graph, C=C, mu=mu, eps1=1e-3, eps2=1e-3)
+    seen, hidden = data.labeled, ~data.labeled
+    model = GraphSVC(bag_graph=graph, C=C, mu=mu, tol=1e-3, tol_graph=1e-3)
     model.fit(data.bags[seen], data.y[seen], unlabeled=data.bags[hidden])
     scores, y = model.decision_function(data.bags[hidden]), data.y[hidden]
     return float(np.mean((scores > 0) == y)), roc_auc_score(y, scores)
@@ -44,15 +45,17 @@ def curves(draws: int) -> dict[str, np.ndarray]:
 
 
 def draw(found: dict[str, np.ndarray], path: Path) -> None:
-    """Draw means and the range over draws."""
+    """Draw the means, and the range over draws as bands."""
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     for k, (axes, title) in enumerate(zip(panels, ("accuracy", "AUC"), strict=True)):
-        for (label, values), (colour, style) in zip(found.items(), LINES, strict=True):
-            axes.plot(HOMOPHILY, values[:, :, k].mean(axis=0), style, color=colour, label=label)
+        for (label, values), (color, style) in zip(found.items(), LINES, strict=True):
+            axes.plot(HOMOPHILY, values[:, :, k].mean(axis=0), style, color=color, label=label)
             low, high = values[:, :, k].min(axis=0), values[:, :, k].max(axis=0)
-            axes.fill_between(HOMOPHILY, low, high, color=colour, alpha=0.2, linewidth=0)
-        axes.set(title=f"{title} on unlabelled bags", xlabel="share of edges between equal labels")
+            axes.fill_between(HOMOPHILY, low, high, color=color, alpha=0.2, linewidth=0)
+        axes.set(
+            title=f"{title} on unlabeled bags", xlabel="fraction of edges between equal labels"
+        )
         axes.set_ylim(0.25, 1.03)
         axes.grid(alpha=0.3)
     panels[0].legend(loc="upper left", frameon=False)

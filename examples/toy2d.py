@@ -1,12 +1,12 @@
-"""Labels or witnesses, annealed or not: Figure 1 of Gehler & Chapelle (2007), a 2-D toy experiment.
+"""Labels or witnesses, annealed or not: Figure 1 of Gehler & Chapelle (2007), a toy in the plane.
 
     python examples/toy2d.py --runs 5
 
-Bags of 1 to 10 points in the plane; a positive bag holds the fraction f of points from the positive
-region. For f = .1, ..., 1 each method learns from 30 bags and is judged on 100 others, on the bags'
-labels and on the points' labels. rbf kernel with sigma = 1 (gamma = 1/2), C = 50 (the paper's 100,
-which weighs |w|^2 and not half of it). ALP-SVM, which the paper introduces after this experiment,
-is told the true fraction.
+Bags of 1 to 10 points in the plane; a fraction f of the points of a positive bag comes from the
+positive region. For f = .1, ..., 1 each method is trained on 30 bags and tested on 100 others, on
+the labels of the bags and of the points. rbf kernel with sigma = 1 (gamma = 1/2), C = 50 (the
+paper's 100, because it regularizes by |w|^2 and we by half of it). ALP-SVM, which the paper
+introduces after this experiment, gets the true fraction.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ SHARED = {"C": 50.0, "gamma": 0.5}
 COLD = 1e-8
 METHODS = {
     "AL-SVM, T = 10C": lambda f: AnnealedLabelSVC(**SHARED),
-    "AL-SVM, T = 0": lambda f: AnnealedLabelSVC(**SHARED, start="labels", T0=COLD),
+    "AL-SVM, T = 0": lambda f: AnnealedLabelSVC(**SHARED, init="instances", T0=COLD),
     "AW-SVM, T = 10C": lambda f: AnnealedWitnessSVC(**SHARED),
     "AW-SVM, T = 0": lambda f: AnnealedWitnessSVC(**SHARED, T0=COLD),
-    "ALP-SVM, p* = f": lambda f: AnnealedProportionSVC(f, **SHARED, C2=5.0),
+    "ALP-SVM, p* = f": lambda f: AnnealedProportionSVC(
+        positive_fraction=f, C_proportion=5.0, **SHARED
+    ),
 }
 STYLES = {
     "AL-SVM, T = 10C": {"color": "#d1480f", "marker": "o"},
@@ -56,7 +58,7 @@ def one_run(seed: int, region: str) -> np.ndarray:
 
 
 def draw(values: np.ndarray, region: str) -> Figure:
-    """Draw the regions and both errors, means over the runs with their standard errors."""
+    """Draw the regions and both errors: means over the runs with their standard errors."""
     figure = Figure(figsize=(11, 3.9), layout="constrained")
     where, *axes = figure.subplots(1, 3, width_ratios=(3, 4, 4))
     bags, _ = make_toy2d(1500, 1.0, region=region)

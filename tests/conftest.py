@@ -41,9 +41,9 @@ def data_dir() -> Path:
 @pytest.fixture(scope="session")
 def dataset(data_dir: Path) -> Callable[[str], Any]:
     """Return a function that loads a data set by name, or skips the test where it is missing."""
-    from bagwise.datasets import catalogue, fetch
+    from bagwise.datasets import catalog, fetch
 
-    present = {entry.name: entry.present for entry in catalogue()}
+    present = {entry.name: entry.present for entry in catalog()}
 
     @cache
     def load(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The import direction of the architecture page, and what `import bagwise` may not load."""
+"""The architecture page as tests: import direction, what is loaded, sizes, the tests' own tree."""
 
 from __future__ import annotations
 
@@ -16,33 +16,47 @@ ROOT = Path(bagwise.__file__).parent
 
 # From the ground up. A module imports its own layer and the ones above it in this list.
 LAYERS = [
-    {"bags", "segments", "_docs", "_checks", "_factorize", "_forms"},
-    {
-        "losses",
-        "kernels",
-        "bag_kernels",
-        "graphs",
-        "assumptions",
-        "softening",
-        "_softening",
-        "cardinality",
-    },
-    {"designs", "problems", "oracles_graph", "oracles_markov"},
+    {"bags", "errors", "_typing"},
+    {"losses", "kernels", "graphs", "assumptions"},
+    {"designs", "problems", "oracles"},
     {"solvers"},
     {"procedures"},
-    {"base", "tags", "preprocessing", "crossfit", "intersection"},
-    {"models"},
-    {"model_selection", "metrics", "datasets", "io", "modelfile", "papers"},
-    {"plot", "benchmark", "comparison", "testing"},
+    {"crossfit"},
+    {"estimators"},
+    {"preprocessing", "models"},
+    {"metrics", "datasets", "io", "catalog"},
+    {"model_selection"},
+    {"persistence"},
+    {"plot", "bench", "testing"},
     {"__init__"},
     {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(ROOT.rglob("*.py"))
 
+LONGEST_FILE = 420  # lines: what a reader can keep in mind
+
+TESTS = Path(__file__).parent
+# Tests of something that is no module of the package, and of what.
+NOT_OF_A_MODULE = {
+    "bench/test_presets.py": "the folder of presets",
+    "cli/test_init.py": "cli/__init__.py",
+    "cli/test_page.py": "docs/cli.md",
+    "cli/test_wording.py": "errors of the library, as the command line words them",
+    "examples/test_toy2d.py": "examples/toy2d.py",
+    "io/test_malformed.py": "one table of broken files, over all formats",
+    "io/test_roundtrip.py": "writing and reading again, over all formats",
+    "models/test_limits.py": "limits in which models are those of scikit-learn",
+    "test_architecture.py": "the package as a whole",
+    "test_conftest.py": "conftest.py",
+    "test_docs.py": "the pages",
+    "test_docstrings.py": "the docstrings of all public names",
+    "test_model_selection_sklearn.py": "scikit-learn's tools, used with bags",
+}
+
 LOADED_WHERE_USED = (
     *("numba", "torch", "matplotlib", "dask", "distributed", "pandas", "polars"),
-    *("pyarrow", "h5py", "typer", "rich", "pooch", "piqp"),
+    *("pyarrow", "h5py", "typer", "rich", "platformdirs", "piqp"),
 )
 
 
@@ -105,7 +119,7 @@ def test_imports_point_downwards(path):
         ("solvers", "from bagwise.models.mica import MICA", 1),
         ("solvers", "import bagwise.models.mica as mica", 1),
         ("solvers", "def f():\n    from bagwise.models import MICA", 1),
-        ("solvers", "from bagwise import models, segments", 1),
+        ("solvers", "from bagwise import bags, models", 1),
         ("solvers", "from bagwise import Bags", 1),
         ("solvers", "from . import Bags", 1),
         ("solvers", "if TYPE_CHECKING:\n    from bagwise.models import MICA", 0),
@@ -126,3 +140,41 @@ def test_import_bagwise_loads_no_heavy_library():
     added = set(run.stdout.split())
     assert "bagwise" in added
     assert sorted(added & set(LOADED_WHERE_USED)) == []
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_is_too_long(path):
+    assert len(path.read_text().splitlines()) <= LONGEST_FILE, "split it"
+
+
+def namesakes(test: Path) -> list[Path]:
+    """Return where the module of a test module may lie; private modules drop their underscore."""
+    folder, name = ROOT / test.parent, test.stem.removeprefix("test_")
+    return [folder / f"{name}.py", folder / f"_{name}.py", folder / name / "__init__.py"]
+
+
+def test_tests_mirror_the_source():
+    tests = [path.relative_to(TESTS) for path in sorted(TESTS.rglob("test_*.py"))]
+    strays = {str(test) for test in tests if not any(map(Path.is_file, namesakes(test)))}
+    assert strays == NOT_OF_A_MODULE.keys(), "move it beside its module, or say what it tests"
+
+
+def test_the_mirror_sees_what_it_should():
+    def is_found(name):
+        return any(map(Path.is_file, namesakes(Path(name))))
+
+    assert is_found("solvers/test_newton.py")
+    assert is_found("solvers/test_descent.py")  # of _descent.py
+    assert is_found("test_solvers.py")  # of a package
+    assert not is_found("test_newton.py")
+    assert not is_found("models/test_newton.py")
+
+
+def test_what_only_tests_use_is_not_shipped():
+    """Independent solvers live in tests/reference, and nothing in the package needs them."""
+    assert (TESTS / "reference" / "program.py").is_file()
+    named = [path for path in MODULES if "clarabel" in path.read_text()]
+    assert named == []

@@ -63,8 +63,8 @@ WITH_EXAMPLE = [name for name, thing in OBJECTS.items() if not _is_error(thing)]
 
 
 def test_there_is_something_to_check():
-    assert {"bagwise.bags.Bags", "bagwise.bags.check_bags"} <= OBJECTS.keys()
-    assert "bagwise.bags.Bags.from_groups" in MEMBERS
+    assert {"bagwise.bags.bags.Bags", "bagwise.bags.checks.check_bags"} <= OBJECTS.keys()
+    assert "bagwise.bags.bags.Bags.from_groups" in MEMBERS
 
 
 @pytest.mark.parametrize("name", [*OBJECTS, *MEMBERS])

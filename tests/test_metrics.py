@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bagwise import Bags, InstanceSVC, PerInstance, WitnessSVC
-from bagwise.metrics import bag_report, instance_auc, key_instance_rate
+from bagwise.metrics import bag_measures, bag_report, instance_auc, key_instance_rate
 from bagwise.testing._problems import planted_bags
 
 
@@ -97,13 +97,42 @@ def test_report(problem):
     assert report["auc"] == roc_auc_score(y, model.decision_function(bags))
     assert report["key_instance_rate"] == key_instance_rate(model, bags, y)
     assert list(bag_report(model, list(bags), y)) == ["accuracy", "balanced_accuracy", "auc"]
-    negative = y == 0
-    assert "key_instance_rate" not in bag_report_of_one_class(model, bags[negative], y[negative])
 
 
-def bag_report_of_one_class(model, bags, y):
-    with pytest.warns(Warning, match="Only one class|not in y_true"):
-        return bag_report(model, bags, y)
+def test_report_of_one_class(problem):
+    bags, y = problem
+    model = WitnessSVC().fit(bags, y)
+    report = bag_report(model, bags[y == 0], y[y == 0])
+    assert "key_instance_rate" not in report
+    assert np.isnan(report["auc"])
+    assert report["balanced_accuracy"] == report["accuracy"]
+
+
+def test_balanced_accuracy_is_that_of_scikit_learn(problem):
+    bags, y = problem
+    few = np.flatnonzero((y == 0) | (np.arange(len(y)) < 8))
+    model = InstanceSVC().fit(bags, y)
+    expected = balanced_accuracy_score(y[few], model.predict(bags[few]))
+    assert expected != accuracy_score(y[few], model.predict(bags[few]))
+    assert bag_report(model, bags[few], y[few])["balanced_accuracy"] == expected
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_measures_of_scores_are_those_of_scikit_learn(n_classes):
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % n_classes
+    scores = rng.normal(size=30) + y if n_classes == 2 else rng.normal(size=(30, 3))
+    classes = np.arange(n_classes)
+    predicted = (scores > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
+    average = "binary" if n_classes == 2 else "macro"
+    expected = {
+        "accuracy": accuracy_score(y, predicted),
+        "balanced_accuracy": balanced_accuracy_score(y, predicted),
+        "f1": f1_score(y, predicted, average=average),
+    }
+    found = bag_measures(y, scores, classes)
+    assert expected == pytest.approx({name: found[name] for name in expected})
+    assert bag_measures(y[::n_classes], scores[::n_classes], classes)["auc"] is None
 
 
 def test_report_of_three_classes():
@@ -112,10 +141,10 @@ def test_report_of_three_classes():
     scores = model.decision_function(bags)
     expected = np.mean([roc_auc_score(y == k, scores[:, k]) for k in range(3)])
     assert bag_report(model, bags, y)["auc"] == pytest.approx(expected)
-    labelled = bags.replace(instance_labels=np.arange(bags.n_instances) % 2)
-    assert "instance_auc" not in bag_report(model, labelled, y)
+    labeled = bags.replace(instance_labels=np.arange(bags.n_instances) % 2)
+    assert "instance_auc" not in bag_report(model, labeled, y)
     with pytest.raises(ValueError, match="needs two classes, the model has 3"):
-        instance_auc(model, labelled)
+        instance_auc(model, labeled)
 
 
 def test_named_errors(problem):

@@ -58,7 +58,7 @@ def test_cross_val_score_and_predict(estimator, problem):
 
 def test_other_methods_out_of_fold(problem):
     bags, y = problem
-    model = WitnessSVC(probability="sigmoid", cv=3)
+    model = WitnessSVC(probability="sigmoid", calibration_cv=3)
     scores = cross_val_predict(model, bags, y, cv=FOLDS, method="decision_function")
     np.testing.assert_array_equal(scores > 0, by_hand(WitnessSVC(), bags, y)[0])
     chances = cross_val_predict(model, bags, y, cv=FOLDS, method="predict_proba")
@@ -176,7 +176,7 @@ def test_tuned_threshold_classifier_cv(problem):
     weak = InstanceSVC(kernel="linear", class_weight={0: 1, 1: 0.05})
     tuned = TunedThresholdClassifierCV(weak, scoring="balanced_accuracy", cv=3).fit(bags, y)
     assert tuned.score(bags, y) >= weak.fit(bags, y).score(bags, y)
-    ours = clone(weak).set_params(threshold="calibrated", cv=3).fit(bags, y)
+    ours = clone(weak).set_params(threshold="calibrated", calibration_cv=3).fit(bags, y)
     assert ours.score(bags, y) > weak.score(bags, y)
 
 
@@ -197,8 +197,8 @@ def test_learning_curve_and_validation_curve(problem):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_workers_change_nothing(n_jobs):
     bags, y = planted_bags(3, n_bags=36)
-    expected = LabelSVC(threshold="calibrated", cv=3).fit(bags, y)
-    model = LabelSVC(threshold="calibrated", cv=3, n_jobs=n_jobs).fit(bags, y)
+    expected = LabelSVC(threshold="calibrated", calibration_cv=3).fit(bags, y)
+    model = LabelSVC(threshold="calibrated", calibration_cv=3, n_jobs=n_jobs).fit(bags, y)
     np.testing.assert_array_equal(model.threshold_, expected.threshold_)
     np.testing.assert_array_equal(model.dual_coef_, expected.dual_coef_)
     scores = cross_val_score(LabelSVC(), bags, y, cv=FOLDS, n_jobs=n_jobs)
@@ -244,7 +244,9 @@ def test_precomputed_kernels_need_instance_numbers(problem):
 
 def test_statistics_of_bags_and_a_plain_classifier(problem):
     bags, y = problem
-    pipeline = make_pipeline(BagStatistics(["max"]), StandardScaler(), LogisticRegression())
+    pipeline = make_pipeline(
+        BagStatistics(statistics=["max"]), StandardScaler(), LogisticRegression()
+    )
     assert cross_val_score(pipeline, bags, y, cv=FOLDS).mean() > 0.6
     search = GridSearchCV(pipeline, {"bagstatistics__statistics": [["mean"], ["max"]]}, cv=FOLDS)
     search.fit(bags, y)

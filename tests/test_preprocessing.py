@@ -179,7 +179,7 @@ def test_the_global_setting_for_frames(bags):
     with sklearn.config_context(transform_output="pandas"):
         assert isinstance(PerInstance(StandardScaler()).fit_transform(bags), Bags)
         found = clone(pipeline).fit(bags, y).decision_function(bags)
-        statistics = BagStatistics(["mean"]).fit_transform(bags)
+        statistics = BagStatistics(statistics=["mean"]).fit_transform(bags)
     np.testing.assert_array_equal(found, expected)
     assert isinstance(statistics, pd.DataFrame)
     assert list(statistics.columns) == ["mean_length", "mean_width", "mean_mass"]
@@ -253,7 +253,7 @@ def test_weights_go_to_every_instance_of_the_bag(method, bags):
 def test_weights_are_checked(bags):
     with pytest.raises(ValueError, match="PCA takes no sample_weight"):
         PerInstance(PCA()).fit(bags, sample_weight=np.ones(4))
-    with pytest.raises(ValueError, match="one an instance"):
+    with pytest.raises(ValueError, match="one per instance"):
         PerInstance(StandardScaler()).fit(bags, sample_weight=np.ones(bags.n_instances))
     with pytest.raises(ValueError, match=r"bag 2 \(id .*'c'.*\) is -1"):
         PerInstance(StandardScaler()).fit(bags, sample_weight=[1, 1, -1, 1])
@@ -307,7 +307,7 @@ def test_statistics_are_those_of_numpy(sizes, names, sparse, dtype, seed):
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     wide = np.float32 if dtype == np.float16 else dtype  # SciPy has no sparse float16
     rows = sp.csr_array(X.astype(wide)) if sparse else X
-    found = BagStatistics(names).fit_transform(Bags(rows, offsets))
+    found = BagStatistics(statistics=names).fit_transform(Bags(rows, offsets))
     assert sp.issparse(found) == sparse
     expected = [
         np.concatenate([statistics_by_hand(bag.astype(np.float64), name) for name in names])
@@ -317,7 +317,7 @@ def test_statistics_are_those_of_numpy(sizes, names, sparse, dtype, seed):
 
 
 def test_names_of_statistics(bags):
-    model = BagStatistics(["mean", "size", "max"]).fit(bags)
+    model = BagStatistics(statistics=["mean", "size", "max"]).fit(bags)
     expected = [
         "mean_length",
         "mean_width",
@@ -328,7 +328,7 @@ def test_names_of_statistics(bags):
         "max_mass",
     ]
     np.testing.assert_array_equal(model.get_feature_names_out(), expected)
-    nameless = BagStatistics(["std"]).fit(list(bags))
+    nameless = BagStatistics(statistics=["std"]).fit(list(bags))
     np.testing.assert_array_equal(nameless.get_feature_names_out(), ["std_x0", "std_x1", "std_x2"])
     assert model.transform(bags).shape == (4, len(expected))
 
@@ -336,7 +336,7 @@ def test_names_of_statistics(bags):
 @pytest.mark.parametrize("wrong", [[], ["mean", "mode"]])
 def test_unknown_statistics_are_refused(wrong, bags):
     with pytest.raises(ValueError, match=r"must name at least one of \['min', 'max', 'mean'"):
-        BagStatistics(wrong).fit(bags)
+        BagStatistics(statistics=wrong).fit(bags)
 
 
 def test_statistics_refuse_nan_and_other_widths(bags):
@@ -345,5 +345,5 @@ def test_statistics_refuse_nan_and_other_widths(bags):
         model.transform(bags.replace(X=np.where(bags.X < 0, np.nan, bags.X)))
     with pytest.raises(ValueError, match="2 features, but BagStatistics was fitted with 3"):
         model.transform(bags.replace(X=bags.X[:, :2]))
-    with pytest.raises(ValueError, match="number of features"):
+    with pytest.raises(ValueError, match="input_features"):
         model.get_feature_names_out(["only one"])

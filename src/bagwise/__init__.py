@@ -4,49 +4,39 @@ from importlib import import_module
 from typing import Any
 
 from bagwise.bags import Bags, check_bags
+from bagwise.catalog import by_paper_name
 from bagwise.graphs import Graph
-from bagwise.modelfile import load, save
-from bagwise.models import (
-    DDSVM,
-    EMDD,
-    MICA,
-    MILES,
-    MISSVM,
-    ODM,
-    AnnealedLabelSVC,
-    AnnealedProportionSVC,
-    AnnealedProportionSVCCV,
-    AnnealedWitnessSVC,
-    BagEnsemble,
-    BagKernelSVC,
-    CitationKNN,
-    DiverseDensity,
-    GraphSVC,
-    GraphSVCCV,
-    InstanceSVC,
-    KeyInstanceSVC,
-    LabelSVC,
-    MarkovNetworkClassifier,
-    MeanSVC,
-    MILBoost,
-    MILESEmbedding,
-    OptimalMarginSVC,
-    SemiProximalSVC,
-    SparseMIL,
-    WitnessSVC,
-    annealed_path,
-)
-from bagwise.papers import by_paper_name
+from bagwise.models.annealed import AnnealedLabelSVC, AnnealedProportionSVC, AnnealedWitnessSVC
+from bagwise.models.annealed_search import AnnealedProportionSVCCV, annealed_path
+from bagwise.models.bagkernel import BagKernelSVC
+from bagwise.models.citation import CitationKNN
+from bagwise.models.ddsvm import DDSVM
+from bagwise.models.diverse_density import EMDD, DiverseDensity
+from bagwise.models.ensemble import BagEnsemble
+from bagwise.models.graph import GraphSVC
+from bagwise.models.graph.search import GraphSVCCV
+from bagwise.models.instance import InstanceSVC
+from bagwise.models.keyinstance import KeyInstanceSVC
+from bagwise.models.markov import MarkovNetworkClassifier
+from bagwise.models.meansvc import MeanSVC
+from bagwise.models.mica import MICA
+from bagwise.models.milboost import MILBoost
+from bagwise.models.miles import MILES, MILESEmbedding
+from bagwise.models.missvm import MissSVM
+from bagwise.models.odm import ODM, OptimalMarginSVC
+from bagwise.models.semiproximal import SemiProximalSVC
+from bagwise.models.sparse_mil import SparseMIL
+from bagwise.models.witness import LabelSVC, WitnessSVC
+from bagwise.persistence import load, save
 from bagwise.preprocessing import BagStatistics, PerInstance
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "DDSVM",
     "EMDD",
     "MICA",
     "MILES",
-    "MISSVM",
     "ODM",
     "AnnealedLabelSVC",
     "AnnealedProportionSVC",
@@ -68,6 +58,7 @@ __all__ = [
     "MILESEmbedding",
     "MarkovNetworkClassifier",
     "MeanSVC",
+    "MissSVM",
     "OptimalMarginSVC",
     "PerInstance",
     "SemiProximalSVC",
@@ -81,7 +72,7 @@ __all__ = [
 ]
 
 _MODULES = (
-    "cardinality",
+    "assumptions",
     "datasets",
     "io",
     "metrics",

@@ -1,64 +1,52 @@
-"""`Graph`: weighted edges between named things, bags or instances."""
+"""`Graph`: weighted edges between bags or instances, by id."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bagwise._factorize import as_names, factorize
+from bagwise._typing import Array
+from bagwise.bags.ids import as_names, factorize
 
 __all__ = ["Edges", "Graph"]
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Edges:
-    """The edges of a graph between things numbered 0 to ``n_nodes`` - 1.
+    """The edges of a graph between nodes numbered 0 to ``n_nodes`` - 1."""
 
-    Parameters
-    ----------
-    source, target : ndarray of int of shape (n_edges,)
-        The ends.
-    weight : ndarray of shape (n_edges,)
-        Positive weights.
-    n_nodes : int
-        Number of things.
-    directed : bool
-        Whether an edge leaves its source only.
-    """
-
-    source: Array
-    target: Array
-    weight: Array
+    source: Array  # (n_edges,), int
+    target: Array  # (n_edges,), int
+    weight: Array  # (n_edges,), positive
     n_nodes: int
-    directed: bool
+    directed: bool  # whether an edge leaves only its source
 
     def __len__(self) -> int:
         return len(self.source)
 
     def degrees(self, kind: str) -> Array:
-        """Count the edges at each node, at least 1: those that leave it, or all of them.
+        """Return each node's number of edges, at least 1: those that leave it ("out"), or all.
 
-        An undirected edge leaves both its ends.
+        An undirected edge leaves both of its ends.
         """
         ends = self.source if kind == "out" and self.directed else self.both_ends
         return np.maximum(np.bincount(ends, minlength=self.n_nodes), 1)
 
     @property
     def both_ends(self) -> Array:
-        """Sources, then targets."""
+        """Sources, followed by targets."""
         return np.concatenate([self.source, self.target])
 
     def homophily(self, codes: Array) -> float:
-        """Return the share of edges that join equal labels; NaN where no edge joins labels.
+        """Return the fraction of edges between equal labels, NaN if no edge has two labels.
 
-        ``codes`` holds class numbers, -1 where the label is not known.
+        ``codes`` holds class numbers, or -1 for unlabeled nodes.
         """
         one, other = codes[self.source], codes[self.target]
         known = (one >= 0) & (other >= 0)
@@ -68,20 +56,19 @@ class Edges:
 class Graph:
     """Edges between bags, or between instances, by id.
 
-    A graph is given once and never changes: a fit uses the edges whose two ends are among its
-    bags, so that cross-validation needs no bookkeeping, and copies share it.
+    A graph is immutable, and copies share it. A fit uses the edges whose two ends are among its
+    bags, so cross-validation needs no bookkeeping.
 
     Parameters
     ----------
     source, target : sequence of hashable
         The ids at the two ends of each edge.
     weight : array-like of shape (n_edges,), default=None
-        Weights; 1 when not given. Zero means no edge. Weights of an edge that is given twice add
-        up.
+        Weights; 1 when None. Zero means no edge. The weights of a repeated edge are added.
     directed : bool, default=False
         Whether (a, b) and (b, a) are different edges.
     nodes : sequence of hashable, default=None
-        All ids that there are; an edge to any other id is then refused.
+        All known ids; an edge to any other id is an error. Not checked when None.
 
     See Also
     --------
@@ -130,7 +117,7 @@ class Graph:
         object.__setattr__(self, "_place", {name: i for i, name in enumerate(ids.tolist())})
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("A Graph does not change; build a new one.")
+        raise AttributeError("A Graph is immutable; build a new one.")
 
     def __copy__(self) -> Graph:
         return self
@@ -140,7 +127,7 @@ class Graph:
 
     def __reduce__(self) -> Any:
         ends = self.ids[self.source], self.ids[self.target]
-        return _rebuilt, (*ends, self.weight, self.directed)
+        return partial(Graph, directed=self.directed), (*ends, self.weight)
 
     # Construction ------------------------------------------------------------------------------
 
@@ -160,11 +147,11 @@ class Graph:
         edges : array-like of shape (n_edges, 2) or sequence of pairs
             The ids at the two ends of each edge.
         weight : array-like of shape (n_edges,), default=None
-            Weights; 1 when not given.
+            Weights; 1 when None.
         directed : bool, default=False
             Whether (a, b) and (b, a) are different edges.
         nodes : sequence of hashable, default=None
-            All ids that there are; an edge to any other id is then refused.
+            All known ids; an edge to any other id is an error. Not checked when None.
 
         Returns
         -------
@@ -198,10 +185,9 @@ class Graph:
         matrix : SciPy sparse matrix or array-like of shape (n_nodes, n_nodes)
             Weight of the edge from row to column; zero where there is none.
         ids : sequence of hashable of length n_nodes, default=None
-            Names of rows and columns; 0, 1, ... when not given.
+            Ids of the rows and columns; 0, 1, ... when None.
         directed : bool, default=False
-            Whether the matrix need not be symmetric; an undirected edge is read once, above the
-            diagonal.
+            Whether the edges are directed. If not, the matrix must be symmetric.
 
         Returns
         -------
@@ -217,7 +203,7 @@ class Graph:
         if entries.shape[0] != entries.shape[1]:
             raise ValueError(f"A graph's matrix must be square, it has shape {entries.shape}.")
         if not directed and abs(entries - entries.T).max() > 0:
-            raise ValueError("The matrix is not symmetric: pass directed=True, or symmetrise it.")
+            raise ValueError("The matrix is not symmetric: pass directed=True, or symmetrize it.")
         names = np.arange(entries.shape[0]) if ids is None else as_names(ids)
         if len(names) != entries.shape[0]:
             raise ValueError(f"There are {len(names)} ids for {entries.shape[0]} rows.")
@@ -235,7 +221,7 @@ class Graph:
         graph : networkx.Graph or networkx.DiGraph
             Its nodes are the ids.
         weight : str or None, default="weight"
-            Edge attribute that holds the weights; edges without it, or all if None, weigh 1.
+            Edge attribute with the weights. Edges without it have weight 1, all edges if None.
 
         Returns
         -------
@@ -250,8 +236,8 @@ class Graph:
         """
         found = list(graph.edges(data=True))
         weights = [1.0 if weight is None else data.get(weight, 1.0) for _, _, data in found]
-        ends = [source for source, _, _ in found], [target for _, target, _ in found]
-        return cls(*ends, weights, directed=graph.is_directed())
+        pairs = [(source, target) for source, target, _ in found]
+        return cls.from_edges(pairs, weights, directed=graph.is_directed())
 
     # What it is --------------------------------------------------------------------------------
 
@@ -273,9 +259,9 @@ class Graph:
         Parameters
         ----------
         ids : sequence of hashable
-            The things that are present, each once.
+            The ids, without repeats.
         what : str, default="node"
-            How an error message calls one of them.
+            The name of a node in error messages.
 
         Returns
         -------
@@ -295,8 +281,8 @@ class Graph:
                 continue
             if position[place] >= 0:
                 raise ValueError(
-                    f"The {what} id {name!r} is there twice (positions {position[place]} and {i}): "
-                    "an edge would not know which one it joins. Give every one its own id."
+                    f"The {what} id {name!r} occurs twice (positions {position[place]} and {i}): "
+                    "its edges would be ambiguous. Give every one its own id."
                 )
             position[place] = i
         source, target = position[self.source], position[self.target]
@@ -305,15 +291,11 @@ class Graph:
         return Edges(source[kept], target[kept], weight, len(names), self.directed)
 
 
-def _rebuilt(source: Array, target: Array, weight: Array, directed: bool) -> Graph:
-    return Graph(source, target, weight, directed=directed)
-
-
 def _joined(source: Any, target: Any) -> tuple[Any, int]:
     """Return sources and targets in one sequence, and the number of edges."""
     source, target = as_names(source), as_names(target)
     if len(source) != len(target):
-        raise ValueError(f"There are {len(source)} sources and {len(target)} targets of edges.")
+        raise ValueError(f"There are {len(source)} sources but {len(target)} targets of edges.")
     if source.dtype.kind == target.dtype.kind != "O":
         return np.concatenate([source, target]), len(source)
     return as_names(source.tolist() + target.tolist()), len(source)
@@ -327,7 +309,7 @@ def _checked_weights(weight: Any, n_edges: int) -> Array:
     if len(bad):
         i = int(bad[0])
         raise ValueError(
-            f"Edge {i} has the weight {values[i]}: weights must be finite and not negative."
+            f"Edge {i} has weight {values[i]}: weights must be finite and not negative."
         )
     return values
 
@@ -337,9 +319,7 @@ def _refuse_loops(source: Array, target: Array, ids: Array) -> None:
     if len(loops):
         i = int(loops[0])
         name = ids.tolist()[source[i]]
-        raise ValueError(
-            f"Edge {i} joins {name!r} to itself: a self-loop says nothing; leave it out."
-        )
+        raise ValueError(f"Edge {i} joins {name!r} to itself: leave out self-loops.")
 
 
 def _refuse_unknown(ids: Array, nodes: Iterable[Hashable]) -> None:
@@ -355,7 +335,7 @@ def _refuse_unknown(ids: Array, nodes: Iterable[Hashable]) -> None:
 def _merged(
     source: Array, target: Array, weight: Array, directed: bool
 ) -> tuple[Array, Array, Array]:
-    """Add up the weights of repeated edges, in order of first appearance; drop zero weights."""
+    """Add the weights of repeated edges, in order of first appearance; drop zero weights."""
     kept = weight > 0
     source, target, weight = source[kept], target[kept], weight[kept]
     if not directed:

@@ -1,4 +1,4 @@
-"""Transformers of bags: scikit-learn's lifted to instances, and statistics of whole bags."""
+"""Transformers of bags: scikit-learn's applied to instances, and statistics of whole bags."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    check_is_fitted,
+    has_fit_parameter,
+)
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.base import BagInput, check_weight
-from bagwise.intersection import IntersectionMap
-from bagwise.segments import expand, segment_max, segment_mean
+from bagwise.bags.segments import expand, segment_max, segment_mean
+from bagwise.estimators.base import BagInput, check_weight
+from bagwise.estimators.params import Parameters, param
+from bagwise.kernels.intersection import IntersectionMap
 
 __all__ = ["BagStatistics", "IntersectionMap", "PerInstance"]
-
-Array = NDArray[Any]
 
 
 def _can(method: str) -> Callable[[PerInstance], bool]:
@@ -33,18 +37,18 @@ def _can(method: str) -> Callable[[PerInstance], bool]:
 
 
 class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Lift a scikit-learn transformer to bags: it sees the instances and never the bags.
+    """Apply a scikit-learn transformer to the instances of bags.
 
-    The transformer is fitted on the instances of all training bags. ``transform`` returns `Bags`
-    with new instances; bag ids, instance ids, groups and every other attribute stay. A bag counts
-    with as many rows as it has instances.
+    The transformer is fitted on the instances of all training bags, so large bags count more than
+    small ones. ``transform`` returns `Bags` with new instances; bag ids, instance ids, groups and
+    all other attributes stay.
 
     Parameters
     ----------
     transformer : transformer
-        Anything with ``fit`` and ``transform`` that returns one row a row: a scaler, an imputer,
+        Anything with ``fit`` and ``transform`` that returns one row per row: a scaler, an imputer,
         PCA, a kernel map, a `~sklearn.pipeline.Pipeline` of these. It gets plain arrays, so a
-        ``ColumnTransformer`` names its columns by number.
+        ``ColumnTransformer`` must select its columns by number.
 
     Attributes
     ----------
@@ -53,11 +57,11 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # ty
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the bags have them.
+        Names of the features, if the bags have them.
 
     See Also
     --------
-    BagStatistics : One row a bag instead of one row an instance.
+    BagStatistics : One row per bag instead of one row per instance.
 
     Examples
     --------
@@ -67,7 +71,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # ty
     >>> bags = Bags.from_list([[[0.0], [30.0]], [[1.0]], [[29.0], [2.0]], [[3.0], [1.0]]])
     >>> scaled = PerInstance(StandardScaler()).fit_transform(bags)
     >>> scaled, abs(scaled.X.mean().round(12))
-    (Bags(4 bags, 7 instances, 1 features, 1-2 instances a bag, float64), np.float64(0.0))
+    (Bags(4 bags, 7 instances, 1 features, 1-2 instances per bag, float64), np.float64(0.0))
     >>> model = make_pipeline(PerInstance(StandardScaler()), WitnessSVC())
     >>> model.fit(bags, [1, 0, 1, 0]).predict(bags)
     array([1, 0, 1, 0])
@@ -75,7 +79,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # ty
 
     _accepts_nan: ClassVar[bool] = True  # the transformer may be an imputer
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "transformer": [HasMethods(["fit", "transform"])],
+        "transformer": [HasMethods(["fit", "transform"])]
     }
 
     def __init__(self, transformer):
@@ -91,18 +95,16 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # ty
         bags : Bags, or anything check_bags takes
             The training bags.
         y : array-like of shape (n_bags,), default=None
-            One label a bag; a supervised transformer gets the bag's label on every instance.
+            One label per bag; a supervised transformer gets the bag's label for every instance.
         sample_weight : array-like of shape (n_bags,), default=None
-            One weight a bag, given to every instance of the bag. The transformer must take it.
+            One weight per bag, given to its instances, for transformers that accept weights.
 
         Returns
         -------
         self
             The fitted transformer.
         """
-        self._validate_params()
-        bags = self._validate_bags(bags, reset=True)
-        labels, weights = self._fit_arguments(bags, y, sample_weight)
+        bags, labels, weights = self._fit_arguments(bags, y, sample_weight)
         self.transformer_ = clone(self.transformer).fit(bags.X, labels, **weights)
         return self
 
@@ -116,9 +118,9 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # ty
         bags : Bags, or anything check_bags takes
             The training bags.
         y : array-like of shape (n_bags,), default=None
-            One label a bag.
+            One label per bag.
         sample_weight : array-like of shape (n_bags,), default=None
-            One weight a bag.
+            One weight per bag.
 
         Returns
         -------
@@ -127,10 +129,8 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # ty
         """
         if not _can("fit_transform")(self):
             return self.fit(bags, y, sample_weight).transform(bags)
-        self._validate_params()
-        bags = self._validate_bags(bags, reset=True)
-        labels, weights = self._fit_arguments(bags, y, sample_weight)
-        # Not fit and transform: cross-fitting encoders answer differently here.
+        bags, labels, weights = self._fit_arguments(bags, y, sample_weight)
+        # Not fit and transform: cross-fitting encoders return something else here.
         self.transformer_ = clone(self.transformer)
         return self._lifted(bags, self.transformer_.fit_transform(bags.X, labels, **weights))
 
@@ -145,7 +145,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # ty
         Returns
         -------
         Bags
-            The same bags with new instances; sparse where the transformer returns sparse rows.
+            The same bags with new instances, sparse if the transformer returns sparse rows.
         """
         bags = self._checked(bags)
         return self._lifted(bags, self.transformer_.transform(bags.X))
@@ -170,12 +170,12 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # ty
 
     @available_if(_can("get_feature_names_out"))
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Name the features of the transformed instances.
+        """Return the names of the transformed features.
 
         Parameters
         ----------
         input_features : array-like of str of shape (n_features_in_,), default=None
-            Names of the features; those seen in fit when not given.
+            Names of the input features; those seen in fit when None.
 
         Returns
         -------
@@ -187,17 +187,21 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # ty
             input_features = getattr(self, "feature_names_in_", None)
         return self.transformer_.get_feature_names_out(input_features)
 
-    def _fit_arguments(self, bags: Bags, y: Any, sample_weight: Any) -> tuple[Any, dict[str, Any]]:
-        """Return one label an instance (or None) and the weights, if any."""
-        labels = None if y is None else expand(_one_a_bag(bags, y), bags.offsets)
+    def _fit_arguments(self, bags: Any, y: Any, sample_weight: Any) -> tuple[Bags, Any, Any]:
+        """Return checked bags, one label per instance (or None) and the weights as keywords."""
+        self._validate_params()
+        bags = self._validate_bags(bags, reset=True)
+        if y is not None and len(np.asarray(y)) != len(bags):
+            raise ValueError(f"y has {len(y)} labels, there are {len(bags)} bags.")
+        labels = None if y is None else expand(np.asarray(y), bags.offsets)
         if sample_weight is None:
-            return labels, {}
+            return bags, labels, {}
         if not has_fit_parameter(self.transformer, "sample_weight"):
             raise ValueError(
                 f"{type(self.transformer).__name__} takes no sample_weight: leave it out here."
             )
         weight = check_weight(bags, sample_weight)
-        return labels, {"sample_weight": expand(weight, bags.offsets)}
+        return bags, labels, {"sample_weight": expand(weight, bags.offsets)}
 
     def _lifted(self, bags: Bags, output: Any) -> Bags:
         names = None
@@ -213,64 +217,54 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # ty
         return tags
 
 
-def _one_a_bag(bags: Bags, y: Any) -> Array:
-    labels = np.asarray(y)
-    if len(labels) != len(bags):
-        raise ValueError(f"y has {len(labels)} labels, there are {len(bags)} bags.")
-    return labels
-
-
 def _plain_rows(output: Any, n_instances: int) -> Any:
-    """Return what a transformer gave as a matrix; data frames become arrays."""
+    """Return the output of a transformer as a matrix; data frames become arrays."""
     rows = output.to_numpy() if hasattr(output, "to_numpy") else output
     if rows.shape[0] != n_instances:
         raise ValueError(
-            f"The transformer returned {rows.shape[0]} rows for {n_instances} instances; only one "
-            "that keeps every row can be lifted to bags."
+            f"The transformer returned {rows.shape[0]} rows for {n_instances} instances; it must "
+            "return one row per instance."
         )
     return rows
 
 
-class BagStatistics(TransformerMixin, BagInput):
-    """Describe every bag by statistics of its instances: one plain row a bag.
+class BagStatistics(TransformerMixin, BagInput, Parameters):
+    """Describe every bag by statistics of its instances: one plain row per bag.
 
-    Any scikit-learn classifier can follow. With ``statistics=("mean",)`` this is SimpleMI; with
-    ``("min", "max")`` a linear or poly kernel on it is the statistic kernel of Gärtner, Flach,
-    Kowalczyk & Smola (2002).
-
-    Parameters
-    ----------
-    statistics : sequence of {"min", "max", "mean", "std", "size"}, default=("min", "max", "mean")
-        What to compute of every feature, in this order; "size" is one column, the number of
-        instances.
+    Any scikit-learn classifier can follow in a pipeline. With ``statistics=("mean",)`` this is
+    SimpleMI; with ``("min", "max")`` a linear or poly kernel on it is the statistic kernel of
+    Gärtner, Flach, Kowalczyk & Smola (2002).
 
     Attributes
     ----------
     n_features_in_ : int
         Number of features of an instance.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, where the bags have them.
+        Names of the features, if the bags have them.
 
     See Also
     --------
-    PerInstance : Lifts a transformer of instances to bags.
+    PerInstance : Applies a transformer to the instances of bags.
 
     Examples
     --------
     >>> from bagwise import Bags, BagStatistics
     >>> bags = Bags.from_list([[[0.0, 1.0], [4.0, 3.0]], [[5.0, 6.0]]])
-    >>> BagStatistics(["mean", "size"]).fit_transform(bags)
+    >>> BagStatistics(statistics=["mean", "size"]).fit_transform(bags)
     array([[2., 2., 2.],
            [5., 6., 1.]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"statistics": ["array-like"]}
-
-    def __init__(self, statistics=("min", "max", "mean")):
-        self.statistics = statistics
+    statistics: Sequence[str] = param(
+        ("min", "max", "mean"),
+        "array-like",
+        'What to compute of every feature, in this order; "size" is one column, the number of '
+        "instances.",
+        kind='sequence of {"min", "max", "mean", "std", "size"}',
+    )
 
     def fit(self, bags: Any, y: Any = None) -> BagStatistics:
-        """Check the bags; there is nothing to learn.
+        """Check the parameters and the bags.
 
         Parameters
         ----------
@@ -300,37 +294,28 @@ class BagStatistics(TransformerMixin, BagInput):
         Returns
         -------
         ndarray or csr_array of shape (n_bags, n_columns)
-            All features of the first statistic, then of the second, and so on; sparse where the
-            instances are.
+            The first statistic of all features, then the second, and so on; sparse if the
+            instances are sparse.
         """
         bags = self._checked(bags)
-        compute = _sparse_statistic if sp.issparse(bags.X) else _dense_statistic
-        columns = [compute(name, bags) for name in self._names()]
+        columns = [_statistic(name, bags) for name in self._names()]
         return sp.hstack(columns, format="csr") if sp.issparse(bags.X) else np.hstack(columns)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Name the columns: "mean_f0" is the mean of feature "f0".
+        """Return the names of the columns: "mean_f0" is the mean of feature "f0".
 
         Parameters
         ----------
         input_features : array-like of str of shape (n_features_in_,), default=None
-            Names of the features; those seen in fit, or x0, x1, ..., when not given.
+            Names of the features; those seen in fit, or x0, x1, ..., when None.
 
         Returns
         -------
         ndarray of str
-            One name a column.
+            One name per column.
         """
-        check_is_fitted(self, "n_features_in_")
-        if input_features is None:
-            made = [f"x{i}" for i in range(self.n_features_in_)]
-            input_features = getattr(self, "feature_names_in_", made)
-        features = np.asarray(input_features, dtype=object)
-        if len(features) != self.n_features_in_:
-            raise ValueError(
-                f"input_features should have length equal to number of features "
-                f"({self.n_features_in_}), got {len(features)}."
-            )
+        check_is_fitted(self)
+        features = _check_feature_names_in(self, input_features)
         parts = [[n] if n == "size" else [f"{n}_{f}" for f in features] for n in self._names()]
         return np.array([name for part in parts for name in part], dtype=object)
 
@@ -344,18 +329,10 @@ class BagStatistics(TransformerMixin, BagInput):
             )
         return names
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_features_in_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = True
-        return tags
-
 
 def _standard_deviation(X: Array, offsets: Array) -> Array:
-    centred = X - expand(segment_mean(X, offsets), offsets)
-    return np.sqrt(segment_mean(centred**2, offsets))
+    centered = X - expand(segment_mean(X, offsets), offsets)
+    return np.sqrt(segment_mean(centered**2, offsets))
 
 
 _DENSE: dict[str, Callable[[Array, Array], Array]] = {
@@ -366,12 +343,6 @@ _DENSE: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def _dense_statistic(name: str, bags: Bags) -> Array:
-    if name == "size":
-        return bags.sizes[:, None].astype(np.float64)
-    return _DENSE[name](np.asarray(bags.X, dtype=np.float64), bags.offsets)
-
-
 _SPARSE: dict[str, Callable[[Any], Array]] = {
     "min": lambda X: min_max_axis(X, axis=0)[0],
     "max": lambda X: min_max_axis(X, axis=0)[1],
@@ -380,8 +351,11 @@ _SPARSE: dict[str, Callable[[Any], Array]] = {
 }
 
 
-def _sparse_statistic(name: str, bags: Bags) -> Any:
+def _statistic(name: str, bags: Bags) -> Any:
     if name == "size":
-        return sp.csr_array(bags.sizes[:, None].astype(np.float64))
+        sizes = bags.sizes[:, None].astype(np.float64)
+        return sp.csr_array(sizes) if sp.issparse(bags.X) else sizes
+    if not sp.issparse(bags.X):
+        return _DENSE[name](np.asarray(bags.X, dtype=np.float64), bags.offsets)
     rows = [sp.csr_array(_SPARSE[name](bag.astype(np.float64))[None]) for bag in bags]
     return sp.vstack(rows, format="csr")

@@ -1,15 +1,16 @@
-"""The weighted two-sided problem that most of the max-margin methods come down to.
+"""The weighted two-sided problem that most max-margin methods reduce to.
 
     P(w, b) = 1/2|w|^2 + sum_k [ a_k l(z_k) + c_k l(-z_k) ],   z = Phi w + b,
 
-with a_k the weight of label +1 and c_k the weight of label -1 of row k (C is inside the weights).
-Both labels of an instance share one row. Its dual, for any split beta = beta+ - beta- with
-sum beta = 0 (b is not penalised), is
+where a_k and c_k are the weights of the labels +1 and -1 of row k (they include C). Both labels of
+an instance share one row. For any split beta = beta+ - beta- with sum beta = 0 (b is not
+penalized), the dual is
 
     D = -1/2|Phi'beta|^2 - sum_k [ a_k l*(-beta+_k / a_k) + c_k l*(-beta-_k / c_k) ],
 
-so P - D bounds the distance from the optimum: the certificate. A row may ask for a margin m_k other
-than 1: its losses are then l(+-z_k + 1 - m_k), and D loses sum_k (beta+_k + beta-_k) (1 - m_k).
+so the duality gap P - D bounds the distance from the optimum: it is the certificate. A row may
+require a margin m_k other than 1: its losses are then l(+-z_k + 1 - m_k), and
+sum_k (beta+_k + beta-_k) (1 - m_k) is subtracted from D.
 """
 
 from __future__ import annotations
@@ -18,27 +19,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.designs import Design, Point
 
 __all__ = ["Problem"]
 
-Array = NDArray[Any]
-
 
 @dataclass(frozen=True)
 class Problem:
-    """A design, a loss, and the two weights of every row."""
+    """A design, a loss, and two weights per row."""
 
     design: Design
     positive: Array  # a, (n_rows,)
     negative: Array  # c, (n_rows,)
     loss: Any
-    margin: Array | None = None  # (n_rows,), what row k asks for instead of 1
+    margin: Array | None = None  # (n_rows,), required instead of 1
 
     def on(self, design: Design) -> Problem:
-        """Return the same problem on other rows of the same number."""
+        """Return the same problem on another design with as many rows."""
         return replace(self, design=design)
 
     def risk(self, z: Array) -> float:
@@ -47,7 +46,7 @@ class Problem:
         return float(positive + self.negative @ self.loss.value(self._at(-z)))
 
     def _at(self, t: Array) -> Array:
-        """Return where the loss is read: a margin other than 1 shifts it."""
+        """Return the argument of the loss: a margin other than 1 shifts it."""
         return t if self.margin is None else t + (1 - self.margin)
 
     def objective(self, point: Point) -> float:
@@ -61,11 +60,11 @@ class Problem:
         For the squared hinge: s = 2 (a [z < 1] + c [z > -1]) and
         t = 2 (a [z < 1] - c [z > -1]) / s.
         """
-        up, up_centre = self.loss.pieces(self._at(z))
-        down, down_centre = self.loss.pieces(self._at(-z))
+        up, up_center = self.loss.pieces(self._at(z))
+        down, down_center = self.loss.pieces(self._at(-z))
         up, down = self.positive * up, self.negative * down
         curvature = up + down
-        pull = up * up_centre - down * down_centre
+        pull = up * up_center - down * down_center
         if self.margin is not None:
             pull -= (up - down) * (1 - self.margin)
         return curvature, np.divide(pull, curvature, out=np.zeros_like(z), where=curvature > 0)
@@ -78,21 +77,19 @@ class Problem:
         )
 
     def residual(self, point: Point, dual: Array) -> float:
-        """Return max(|w - Phi'beta|, |sum beta|), the KKT residual of beta = beta(z)."""
-        gap = point.coef - self.design.T @ dual
-        norm = self.design.squared_norm(gap)
+        """Return the KKT residual max(|w - Phi'beta|, |sum beta|)."""
+        norm = self.design.squared_norm(point.coef - self.design.T @ dual)
         return max(float(np.sqrt(max(norm, 0.0))), abs(float(dual.sum())))
 
     def residual_at(self, point: Point) -> float:
-        """Return the KKT residual of a point with its own duals."""
+        """Return the KKT residual of a point with the duals at its scores."""
         up, down = self.duals(point.scores + point.intercept)
         return self.residual(point, up - down)
 
     def dual_objective(self, up: Array, down: Array) -> float:
-        """Return D at a feasible version of beta+ = up, beta- = down."""
+        """Return D at beta+ = up, beta- = down, after making them feasible."""
         up, down = _balanced(up, down)
-        coef = self.design.T @ (up - down)
-        norm = self.design.squared_norm(coef)
+        norm = self.design.squared_norm(self.design.T @ (up - down))
         conjugates = _conjugate(self.loss, up, self.positive)
         conjugates += _conjugate(self.loss, down, self.negative)
         if self.margin is not None:
@@ -101,10 +98,7 @@ class Problem:
 
 
 def _balanced(up: Array, down: Array) -> tuple[Array, Array]:
-    """Shrink what pushes sum beta the wrong way until it is 0.
-
-    Shrinking keeps every dual inside the domain of l*, which holds 0.
-    """
+    """Shrink duals until sum beta is 0; the domain of l* contains 0, so they stay inside it."""
     rise = np.maximum(up, 0).sum() + np.maximum(-down, 0).sum()
     fall = np.maximum(-up, 0).sum() + np.maximum(down, 0).sum()
     least = min(rise, fall)
@@ -116,6 +110,6 @@ def _balanced(up: Array, down: Array) -> tuple[Array, Array]:
 
 
 def _conjugate(loss: Any, dual: Array, weight: Array) -> float:
-    """Return sum_k weight_k l*(-dual_k / weight_k); a row without weight has no dual."""
+    """Return sum_k weight_k l*(-dual_k / weight_k); rows without weight have no dual."""
     used = weight > 0
     return float(weight[used] @ loss.conjugate(-dual[used] / weight[used]))

@@ -1,4 +1,4 @@
-"""Annealed machines: limits that are other machines, priors, precision, storage, real data."""
+"""Annealed models: limits that are other models, priors, precision, storage, real data."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bagwise import (
     LabelSVC,
     WitnessSVC,
 )
+from bagwise.bags.segments import segment_sum
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
-from bagwise.segments import segment_sum
 
 RECORD = {
     *("temperature", "objective", "entropy", "divergence", "p_hat"),
-    *("alternations", "factorisations", "seconds"),
+    *("alternations", "factorizations", "seconds"),
 }
 
 
@@ -38,7 +38,7 @@ def positives(bags, y):
     return np.repeat(y == 1, bags.sizes)
 
 
-def assert_same_machine(one, other, bags, rtol=1e-8):
+def assert_same_model(one, other, bags, rtol=1e-8):
     np.testing.assert_allclose(one.objective_, other.objective_, rtol=rtol)
     mine, theirs = one.decision_function(bags), other.decision_function(bags)
     np.testing.assert_allclose(mine, theirs, atol=1e3 * rtol)
@@ -50,7 +50,9 @@ def assert_same_machine(one, other, bags, rtol=1e-8):
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_without_a_penalty_proportions_do_not_matter(gaussian, kernel):
     plain = AnnealedLabelSVC(kernel=kernel).fit(*gaussian)
-    free = AnnealedProportionSVC(0.9, C2=0.0, kernel=kernel).fit(*gaussian)
+    free = AnnealedProportionSVC(positive_fraction=0.9, C_proportion=0.0, kernel=kernel).fit(
+        *gaussian
+    )
     np.testing.assert_array_equal(plain.instance_weights_, free.instance_weights_)
     np.testing.assert_array_equal(plain.objective_, free.objective_)
     np.testing.assert_array_equal(plain.intercept_, free.intercept_)
@@ -61,22 +63,22 @@ def test_without_a_penalty_proportions_do_not_matter(gaussian, kernel):
 @pytest.mark.parametrize("data", ["gaussian", "digits"])
 def test_cold_from_the_bag_labels_it_is_label_svc(data, kernel, C, request):
     bags, y = request.getfixturevalue(data)
-    cold = AnnealedLabelSVC(C=C, kernel=kernel, start="labels", T0=1e-8).fit(bags, y)
+    cold = AnnealedLabelSVC(C=C, kernel=kernel, init="instances", T0=1e-8).fit(bags, y)
     plain = LabelSVC(C=C, kernel=kernel).fit(bags, y)
     np.testing.assert_allclose(cold.instance_weights_, plain.instance_weights_, atol=1e-9)
-    assert_same_machine(cold, plain, bags)
+    assert_same_model(cold, plain, bags)
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0])
 @pytest.mark.parametrize("data", ["gaussian", "digits"])
 def test_cold_from_the_means_it_is_witness_svc(data, C, request):
     bags, y = request.getfixturevalue(data)
-    cold = AnnealedWitnessSVC(C=C, start="mean", T0=1e-8).fit(bags, y)
+    cold = AnnealedWitnessSVC(C=C, init="mean", T0=1e-8).fit(bags, y)
     plain = WitnessSVC(C=C).fit(bags, y)
     beyond = plain.instance_decision_function(bags) >= 1
     assert segment_sum(1.0 * beyond, bags.offsets)[y == 1].max() <= 1  # no ties at zero loss
     np.testing.assert_array_equal(cold.instance_weights_, plain.instance_weights_)
-    assert_same_machine(cold, plain, bags)
+    assert_same_model(cold, plain, bags)
 
 
 def test_instances_beyond_the_margin_share_the_bag(gaussian):
@@ -104,7 +106,11 @@ def test_a_start_hotter_than_needed_changes_little(gaussian, kind):
 
 @pytest.mark.parametrize(
     "model",
-    [AnnealedLabelSVC(C=5), AnnealedProportionSVC(0.5, C2=0.5), AnnealedWitnessSVC(C=5)],
+    [
+        AnnealedLabelSVC(C=5),
+        AnnealedProportionSVC(positive_fraction=0.5, C_proportion=0.5),
+        AnnealedWitnessSVC(C=5),
+    ],
     ids=lambda model: type(model).__name__,
 )
 def test_weights_are_feasible_and_certified(model, gaussian):
@@ -120,7 +126,9 @@ def test_weights_are_feasible_and_certified(model, gaussian):
 
 def test_the_objective_is_that_of_equation_13(digits):
     bags, y = digits
-    model = AnnealedProportionSVC(0.3, C2=2.0, C=0.5, kernel="linear").fit(bags, y)
+    model = AnnealedProportionSVC(
+        positive_fraction=0.3, C_proportion=2.0, C=0.5, kernel="linear"
+    ).fit(bags, y)
     f, p = model.instance_decision_function(bags), model.instance_weights_
     loss = np.where(
         positives(bags, y),
@@ -134,26 +142,30 @@ def test_the_objective_is_that_of_equation_13(digits):
     assert model.objective_[0] == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("p_star", [0.2, 0.5, 0.8])
-def test_a_strong_prior_is_obeyed(gaussian, p_star):
+@pytest.mark.parametrize("positive_fraction", [0.2, 0.5, 0.8])
+def test_a_strong_prior_is_obeyed(gaussian, positive_fraction):
     bags, y = gaussian
-    model = AnnealedProportionSVC(p_star, C2=100.0).fit(bags, y)
+    model = AnnealedProportionSVC(positive_fraction=positive_fraction, C_proportion=100.0).fit(
+        bags, y
+    )
     counts = segment_sum(model.instance_weights_, bags.offsets)[y == 1]
-    wanted = np.maximum(1, p_star * bags.sizes[y == 1])
+    wanted = np.maximum(1, positive_fraction * bags.sizes[y == 1])
     assert np.max(np.abs(counts - wanted)) <= 0.5 + 0.05
 
 
 def test_priors_travel_with_the_bags(gaussian):
     bags, y = gaussian
     same = Bags(bags.X, bags.offsets, priors=np.full(len(bags), 0.4))
-    one = AnnealedProportionSVC(0.4, C2=5.0).fit(bags, y)
-    other = AnnealedProportionSVC("bags", C2=5.0).fit(same, y)
+    one = AnnealedProportionSVC(positive_fraction=0.4, C_proportion=5.0).fit(bags, y)
+    other = AnnealedProportionSVC(positive_fraction="bags", C_proportion=5.0).fit(same, y)
     np.testing.assert_array_equal(one.instance_weights_, other.instance_weights_)
 
     priors = np.where(np.arange(len(bags)) % 2, 0.9, 0.1)
     mixed = Bags(bags.X, bags.offsets, priors=priors)
     order = np.random.default_rng(0).permutation(len(bags))
-    model = AnnealedProportionSVC("bags", C2=100.0).fit(mixed[order], y[order])
+    model = AnnealedProportionSVC(positive_fraction="bags", C_proportion=100.0).fit(
+        mixed[order], y[order]
+    )
     counts = segment_sum(model.instance_weights_, mixed[order].offsets)[y[order] == 1]
     wanted = np.maximum(1, (priors * bags.sizes)[order][y[order] == 1])
     assert np.max(np.abs(counts - wanted)) <= 0.55
@@ -161,11 +173,11 @@ def test_priors_travel_with_the_bags(gaussian):
 
 def test_missing_priors_are_named(gaussian):
     with pytest.raises(ValueError, match="priors"):
-        AnnealedProportionSVC("bags").fit(*gaussian)
+        AnnealedProportionSVC(positive_fraction="bags").fit(*gaussian)
 
 
 def test_the_variance_makes_labels_decide(gaussian):
-    options = {"p_star": 0.45, "C2": 20.0, "kernel": "linear"}
+    options = {"positive_fraction": 0.45, "C_proportion": 20.0, "kernel": "linear"}
     whole = AnnealedProportionSVC(**options).fit(*gaussian)
     printed = AnnealedProportionSVC(variance=False, **options).fit(*gaussian)
     undecided = [
@@ -176,9 +188,9 @@ def test_the_variance_makes_labels_decide(gaussian):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_several_witnesses_a_bag(gaussian, k):
+def test_several_witnesses_per_bag(gaussian, k):
     bags, y = gaussian
-    model = AnnealedWitnessSVC(k, C=1.0).fit(bags, y)
+    model = AnnealedWitnessSVC(n_witnesses=k, C=1.0).fit(bags, y)
     counts = segment_sum(model.instance_weights_, bags.offsets)[y == 1]
     np.testing.assert_array_equal(counts, np.minimum(k, bags.sizes[y == 1]))
     scores = np.split(model.instance_decision_function(bags), bags.offsets[1:-1])
@@ -214,22 +226,24 @@ def test_single_precision_agrees_on_separated_data():
     assert np.all(one.predict(bags) == other.predict(bags))
 
 
-def test_sparse_rows_give_the_same_machine(digits):
+def test_sparse_rows_give_the_same_model(digits):
     bags, y = digits
     sparse = Bags(sp.csr_array(bags.X), bags.offsets)
     for loss, T0 in (("squared_hinge", 10.0), ("hinge", 0.1)):
-        options = {"C": 0.1, "kernel": "linear", "loss": loss, "T0": T0, "start": "labels"}
+        options = {"C": 0.1, "kernel": "linear", "loss": loss, "T0": T0, "init": "instances"}
         dense = AnnealedLabelSVC(**options).fit(bags, y)
         other = AnnealedLabelSVC(**options).fit(sparse, y)
-        assert_same_machine(other, dense, bags, rtol=1e-7 if loss == "squared_hinge" else 1e-4)
+        assert_same_model(other, dense, bags, rtol=1e-7 if loss == "squared_hinge" else 1e-4)
         assert np.ptp(dense.decision_function(bags)) > 1
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        AnnealedLabelSVC(C=10, loss="hinge", start="labels", T0=1.0),
-        AnnealedProportionSVC(0.1, C=10, C2=1.0, loss="hinge", start="labels", T0=1.0),
+        AnnealedLabelSVC(C=10, loss="hinge", init="instances", T0=1.0),
+        AnnealedProportionSVC(
+            positive_fraction=0.1, C=10, C_proportion=1.0, loss="hinge", init="instances", T0=1.0
+        ),
         AnnealedWitnessSVC(C=10, loss="hinge"),
     ],
     ids=lambda model: type(model).__name__,
@@ -252,7 +266,7 @@ def test_hinge_says_when_a_hot_start_left_nothing(gaussian):
 
 def test_hinge_cold_from_the_bag_labels_is_label_svc(gaussian):
     bags, y = gaussian
-    cold = AnnealedLabelSVC(loss="hinge", start="labels", T0=1e-8).fit(bags, y)
+    cold = AnnealedLabelSVC(loss="hinge", init="instances", T0=1e-8).fit(bags, y)
     plain = LabelSVC(loss="hinge").fit(bags, y)
     np.testing.assert_allclose(cold.instance_weights_, plain.instance_weights_, atol=1e-9)
     np.testing.assert_allclose(cold.objective_, plain.objective_, rtol=1e-6)
@@ -272,11 +286,11 @@ def test_history_and_callback(gaussian, capsys):
     assert temperatures == sorted(temperatures, reverse=True)
     assert seen[0]["entropy"] > 10 * seen[-1]["entropy"]
     assert 0.4 < seen[0]["p_hat"] <= 0.6  # one half, more in small bags
-    assert all(record["factorisations"] >= 1 for record in seen)
+    assert all(record["factorizations"] >= 1 for record in seen)
     p = model.instance_weights_[positives(*gaussian)]
     assert seen[-1]["p_hat"] == pytest.approx(p.mean())
     quick = AnnealedLabelSVC(newton_steps=1).fit(*gaussian).history_
-    assert all(record["factorisations"] == record["alternations"] for record in quick[1:])
+    assert all(record["factorizations"] == record["alternations"] for record in quick[1:])
 
 
 def test_three_classes_have_a_history_each():

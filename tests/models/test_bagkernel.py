@@ -7,10 +7,10 @@ import pytest
 from sklearn.svm import SVC
 
 from bagwise import BagKernelSVC, Bags
-from bagwise.bag_kernels import hausdorff
+from bagwise.bags.segments import segment_sum
 from bagwise.datasets import load_digits_bags
+from bagwise.kernels.bag import hausdorff
 from bagwise.models.bagkernel import _clip_spectrum
-from bagwise.segments import segment_sum
 
 ALL = ["mean", "sum", "max", "statistics", "migraph", "hausdorff"]
 ADDITIVE = ["mean", "sum", "migraph"]
@@ -31,7 +31,7 @@ def mean_kernel(A: Bags, B: Bags, gamma: float) -> np.ndarray:
 def test_hinge_equals_libsvm_on_the_naive_mean_kernel(digits):
     bags, y = digits
     train, test = bags[:40], bags[40:]
-    model = BagKernelSVC("mean", gamma=0.1, loss="hinge").fit(train, y[:40])
+    model = BagKernelSVC(bag_kernel="mean", gamma=0.1, loss="hinge").fit(train, y[:40])
     svc = SVC(kernel="precomputed").fit(mean_kernel(train, train, 0.1), y[:40])
     expected = svc.decision_function(mean_kernel(test, train, 0.1))
     np.testing.assert_allclose(model.decision_function(test), expected, atol=2e-3)
@@ -40,7 +40,7 @@ def test_hinge_equals_libsvm_on_the_naive_mean_kernel(digits):
 @pytest.mark.parametrize("kernel", ALL)
 def test_certified_and_better_than_chance(kernel, digits):
     bags, y = digits
-    model = BagKernelSVC(kernel, C=10).fit(bags[:40], y[:40])
+    model = BagKernelSVC(bag_kernel=kernel, C=10).fit(bags[:40], y[:40])
     assert model.gap_[0] <= 1e-9 * model.objective_[0]
     assert model.score(bags[40:], y[40:]) >= 0.55
     assert model.clipped_ == 0 or kernel in ("max", "hausdorff")
@@ -53,7 +53,7 @@ def test_bag_scores_are_weighted_sums_of_instance_scores(
     kernel, normalize, instance_kernel, digits
 ):
     bags, y = digits
-    model = BagKernelSVC(kernel, normalize=normalize, instance_kernel=instance_kernel)
+    model = BagKernelSVC(bag_kernel=kernel, normalize=normalize, kernel=instance_kernel)
     model.fit(bags[:40], y[:40])
     test = bags[40:]
     parts = model.instance_decision_function(test) - model.intercept_
@@ -63,7 +63,7 @@ def test_bag_scores_are_weighted_sums_of_instance_scores(
 
 @pytest.mark.parametrize("kernel", ["max", "statistics", "hausdorff"])
 def test_kernels_of_whole_bags_have_no_instance_scores(kernel, digits):
-    model = BagKernelSVC(kernel).fit(*digits)
+    model = BagKernelSVC(bag_kernel=kernel).fit(*digits)
     for method in ("instance_decision_function", "predict_instances", "key_instances"):
         assert not hasattr(model, method)
     with pytest.raises(AttributeError) as caught:
@@ -73,14 +73,14 @@ def test_kernels_of_whole_bags_have_no_instance_scores(kernel, digits):
 
 def test_normalized_kernel_has_a_unit_diagonal(digits):
     bags = digits[0]
-    model = BagKernelSVC("sum", normalize=True).fit(*digits)
+    model = BagKernelSVC(bag_kernel="sum", normalize=True).fit(*digits)
     shares = model._shares(bags)
     np.testing.assert_allclose(np.diag(model._between(bags, shares, bags, shares)), 1.0)
 
 
 def test_pairwise_kernels_refuse_normalize(digits):
     with pytest.raises(ValueError, match="normalize=True is for sums"):
-        BagKernelSVC("hausdorff", normalize=True).fit(*digits)
+        BagKernelSVC(bag_kernel="hausdorff", normalize=True).fit(*digits)
 
 
 def test_clipping_is_the_nearest_projection_and_holds_at_test_time(digits):
@@ -97,7 +97,7 @@ def test_clipping_is_the_nearest_projection_and_holds_at_test_time(digits):
 
 def test_training_bags_score_as_in_the_problem_solved(digits):
     bags, y = digits
-    model = BagKernelSVC("max", C=3.0).fit(bags, y)
+    model = BagKernelSVC(bag_kernel="max", C=3.0).fit(bags, y)
     scores = model.decision_function(bags)
     # Squared hinge: the dual is twice the weighted margin violation; these are sums of it.
     slack = np.maximum(0, 1 - np.where(y == 1, 1, -1) * scores)
@@ -108,10 +108,10 @@ def test_training_bags_score_as_in_the_problem_solved(digits):
     )
 
 
-def test_migraph_reduces_to_mean_when_all_instances_are_neighbours(digits):
+def test_migraph_reduces_to_mean_when_all_instances_are_neighbors(digits):
     bags, y = digits
-    mean = BagKernelSVC("mean", gamma=0.2).fit(bags, y)
-    graph = BagKernelSVC("migraph", affinity=1e6, gamma=0.2).fit(bags, y)
+    mean = BagKernelSVC(bag_kernel="mean", gamma=0.2).fit(bags, y)
+    graph = BagKernelSVC(bag_kernel="migraph", affinity=1e6, gamma=0.2).fit(bags, y)
     np.testing.assert_allclose(
         graph.decision_function(bags), mean.decision_function(bags), atol=1e-8
     )
@@ -119,7 +119,7 @@ def test_migraph_reduces_to_mean_when_all_instances_are_neighbours(digits):
 
 def test_key_instances_of_the_mean_kernel_are_mostly_the_sought_digits():
     bags, y = load_digits_bags(digit=0, n_bags=100, random_state=0)
-    model = BagKernelSVC("mean", C=10).fit(bags, y)
+    model = BagKernelSVC(bag_kernel="mean", C=10).fit(bags, y)
     positive = bags[y == 1]
     hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
     assert hit.mean() > 0.8

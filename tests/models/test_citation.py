@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bagwise import Bags, CitationKNN
-from bagwise.bag_kernels import hausdorff
 from bagwise.datasets import load_digits_bags
+from bagwise.kernels.bag import hausdorff
 
 
 def random_bags(seed: int, n: int = 25) -> tuple[Bags, np.ndarray]:
@@ -35,7 +35,7 @@ def naive_votes(train: Bags, y, bag, R: int, C: int, distance: str) -> tuple[int
 def test_votes_equal_the_definition(distance, R, C):
     train, y = random_bags(0)
     test, _ = random_bags(1, 15)
-    model = CitationKNN(R, C, distance=distance).fit(train, y)
+    model = CitationKNN(n_references=R, n_citers=C, metric=distance).fit(train, y)
     scores = model.decision_function(test)
     for bag, score in zip(test, scores, strict=True):
         for_, against = naive_votes(train, y, bag, R, C, distance)
@@ -46,7 +46,7 @@ def test_votes_equal_the_definition(distance, R, C):
 
 def test_a_tie_is_negative_whatever_is_nearer():
     train = [[[0.0]], [[1.0]]]
-    model = CitationKNN(2, 0).fit(train, [0, 1])
+    model = CitationKNN(n_references=2, n_citers=0).fit(train, [0, 1])
     scores = model.decision_function([[[0.9]], [[0.1]]])
     assert np.all(scores < 0)
     assert scores[0] > scores[1]  # but the ranking knows
@@ -62,14 +62,14 @@ def test_an_instance_is_a_bag_of_one():
 
 
 def test_without_other_bags_everybody_cites():
-    model = CitationKNN(1, 10).fit([[[0.0]], [[1.0]]], [0, 1])
+    model = CitationKNN(n_references=1, n_citers=10).fit([[[0.0]], [[1.0]]], [0, 1])
     np.testing.assert_array_equal(model.reach_, np.inf)
 
 
 def test_regions_of_interest_on_digit_bags():
     bags, y = load_digits_bags(digit=0, n_bags=100, subset="train", random_state=0)
     test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
-    model = CitationKNN(distance="average").fit(bags, y)
+    model = CitationKNN(metric="average").fit(bags, y)
     positive = test[labels == 1]
     hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
     assert hit.mean() >= 0.9

@@ -16,7 +16,7 @@ def digits():
 
 def test_scores_are_the_mean_of_the_members(digits):
     bags, y = digits
-    model = BagEnsemble(WitnessSVC(C=10), n_estimators=4).fit(bags, y)
+    model = BagEnsemble(estimator=WitnessSVC(C=10), n_estimators=4).fit(bags, y)
     members = model.estimators_
     expected = np.mean([member.decision_function(bags) for member in members], axis=0)
     np.testing.assert_allclose(model.decision_function(bags), expected, rtol=1e-12)
@@ -26,14 +26,16 @@ def test_scores_are_the_mean_of_the_members(digits):
 
 def test_votes_are_counted(digits):
     bags, y = digits
-    model = BagEnsemble(WitnessSVC(C=10), n_estimators=5, combine="vote").fit(bags, y)
+    model = BagEnsemble(estimator=WitnessSVC(C=10), n_estimators=5, combine="vote").fit(bags, y)
     votes = [2.0 * member.predict(bags) - 1 for member in model.estimators_]
     np.testing.assert_allclose(model.decision_function(bags), np.mean(votes, axis=0))
 
 
 def test_a_bag_drawn_twice_is_the_bag_twice(digits):
     bags, y = digits
-    model = BagEnsemble(WitnessSVC(gamma=0.1), n_estimators=1, random_state=3).fit(bags, y)
+    model = BagEnsemble(estimator=WitnessSVC(gamma=0.1), n_estimators=1, random_state=3).fit(
+        bags, y
+    )
     rng = np.random.RandomState(3)
     drawn = np.concatenate(
         [rng.choice(np.flatnonzero(y == k), size=np.sum(y == k)) for k in (1, 0)]
@@ -48,7 +50,7 @@ def test_a_bag_drawn_twice_is_the_bag_twice(digits):
 
 def test_out_of_bag_scores_come_from_members_that_did_not_draw_the_bag(digits):
     bags, y = digits
-    model = BagEnsemble(WitnessSVC(C=10), n_estimators=12, oob_score=True).fit(bags, y)
+    model = BagEnsemble(estimator=WitnessSVC(C=10), n_estimators=12, oob_score=True).fit(bags, y)
     for i in (0, 17, 42):
         outside = [
             member.decision_function(bags[i : i + 1])[0]
@@ -94,9 +96,9 @@ def test_without_replacement_and_with_fewer_bags(digits):
 
 
 def test_members_without_instance_scores_give_an_ensemble_without(digits):
-    model = BagEnsemble(BagKernelSVC("hausdorff"), n_estimators=2).fit(*digits)
+    model = BagEnsemble(estimator=BagKernelSVC(bag_kernel="hausdorff"), n_estimators=2).fit(*digits)
     assert not hasattr(model, "key_instances")
-    assert hasattr(BagEnsemble(CitationKNN()), "key_instances")
+    assert hasattr(BagEnsemble(estimator=CitationKNN()), "key_instances")
 
 
 def test_positive_label_reaches_the_members(digits):

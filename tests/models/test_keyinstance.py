@@ -17,11 +17,13 @@ def planted(n_bags=16, seed=0, size=3):
     return Bags(X, np.arange(0, len(X) + 1, size)), y
 
 
-def quick(*args, **options):
-    return KeyInstanceSVC(*args, **{"C": 2.0, "threshold": 0.0, "tol": 1e-6, **options})
+def quick(negatives="instances", **options):
+    return KeyInstanceSVC(
+        negatives=negatives, **{"C": 2.0, "threshold": 0.0, "tol": 1e-6, **options}
+    )
 
 
-def test_bags_of_one_give_liblinear_with_a_penalised_bias():
+def test_bags_of_one_give_liblinear_with_a_penalized_bias():
     rng = np.random.RandomState(0)
     y = np.arange(40) % 2
     X = rng.randn(40, 4) + y[:, None]

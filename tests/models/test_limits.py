@@ -1,4 +1,4 @@
-"""Limits in which the estimators are machines of scikit-learn."""
+"""Limits in which the estimators are models of scikit-learn."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_bags_of_one_with_the_hinge_are_an_svc(model, C, kernel, rows, fresh):
 @pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
 def test_bags_of_one_with_the_squared_hinge_are_a_linear_svc(model, C, rows, fresh):
     X, y = rows
-    # The constant feature's weight is penalised; the larger the feature, the less.
+    # The constant feature's weight is penalized; the larger the feature, the less.
     svc = LinearSVC(C=C, loss="squared_hinge", intercept_scaling=1e4, dual=False, tol=1e-12)
     svc.fit(X, y)
     ours = model(C=C, kernel="linear").fit(singletons(X), y)
@@ -56,7 +56,7 @@ def test_bags_of_one_with_the_squared_hinge_are_a_linear_svc(model, C, rows, fre
 
 @every_model
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-def test_a_linear_kernel_matrix_is_the_linear_machine(model, loss, rows):
+def test_a_linear_kernel_matrix_is_the_linear_svm(model, loss, rows):
     labels = np.arange(40) % 2
     X = rows[0] + 0.8 * np.repeat(labels, 3)[:, None]
     bags = Bags(X, np.arange(0, 121, 3))
@@ -99,6 +99,6 @@ def test_one_witness_and_labels_agree_where_positive_bags_hold_one_instance(rows
         Bags(X[order], np.array(edges)),
         np.repeat([0, 1], [-(-n_negative // 4), y.sum()]),
     )
-    machines = [model(C=0.5, gamma=0.2).fit(bags, labels) for model in MODELS]
-    for machine in machines[1:]:
-        assert machine.objective_ == pytest.approx(machines[0].objective_, rel=1e-10)
+    models = [model(C=0.5, gamma=0.2).fit(bags, labels) for model in MODELS]
+    for other in models[1:]:
+        assert other.objective_ == pytest.approx(models[0].objective_, rel=1e-10)

@@ -1,4 +1,4 @@
-"""MeanSVC: the machine on the bags' means."""
+"""MeanSVC: the SVM on the bags' means."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_hinge_equals_libsvm_on_means(digits):
 def test_linear_is_the_linear_mean_kernel(digits):
     bags, y = digits
     model = MeanSVC(kernel="linear").fit(bags, y)
-    kernel = BagKernelSVC("mean", instance_kernel="linear").fit(bags, y)
+    kernel = BagKernelSVC(bag_kernel="mean", kernel="linear").fit(bags, y)
     np.testing.assert_allclose(
         model.decision_function(bags), kernel.decision_function(bags), atol=1e-8
     )

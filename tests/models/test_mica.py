@@ -11,13 +11,13 @@ from scipy.optimize import linprog
 from sklearn.base import clone
 
 from bagwise import MICA, Bags, WitnessSVC
+from bagwise.bags.segments import segment_sum
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
+from bagwise.estimators.rows import Task
 from bagwise.losses import Hinge, SquaredHinge
 from bagwise.models.mica import _Steps
-from bagwise.models.rows import Task
-from bagwise.segments import segment_sum
 from bagwise.solvers.l1_hinge import solve_l1_hinge
-from bagwise.testing.reference import kernel_features, reference_solution
+from reference.program import kernel_features, reference_solution
 
 FORMS = [("l2", "squared_hinge"), ("l2", "hinge"), ("l1", "squared_hinge"), ("l1", "hinge")]
 
@@ -44,7 +44,7 @@ def combined_rows(model, bags, y):
 
 
 @pytest.mark.parametrize("loss", [SquaredHinge(), Hinge()])
-def test_l2_solves_the_machine_over_combinations(gaussian, loss):
+def test_l2_solves_the_svm_over_combinations(gaussian, loss):
     bags, y = gaussian
     name = "hinge" if isinstance(loss, Hinge) else "squared_hinge"
     model = MICA(kernel="linear", loss=name, C=0.5).fit(bags, y)
@@ -65,7 +65,7 @@ def test_combinations_are_taken_in_feature_space(gaussian):
 
 
 def l1_program(rows, labels, C, squared):
-    """The 1-norm machine with all columns at once; the square by clarabel."""
+    """The 1-norm SVM with all columns at once; the square by clarabel."""
     n, d = rows.shape
     margins = labels[:, None] * np.hstack([rows, -rows, np.ones((n, 1))])
     cost = np.concatenate([np.ones(2 * d), [0.0], np.zeros(n) if squared else np.full(n, C)])
@@ -96,7 +96,7 @@ def l1_program(rows, labels, C, squared):
 @pytest.mark.parametrize("C", [0.2, 5.0])
 def test_l1_solves_the_whole_program(gaussian, loss, C):
     bags, y = gaussian
-    model = MICA("l1", kernel="linear", loss=loss, C=C).fit(bags, y)
+    model = MICA(penalty="l1", kernel="linear", loss=loss, C=C).fit(bags, y)
     rows, labels = combined_rows(model, bags, y)
     expected = l1_program(rows, labels, C, loss == "squared_hinge")
     assert model.objective_[0] == pytest.approx(expected, rel=1e-6)
@@ -105,7 +105,7 @@ def test_l1_solves_the_whole_program(gaussian, loss, C):
 
 def test_l1_with_a_kernel_uses_few_instances(gaussian):
     bags, y = gaussian
-    model = MICA("l1", gamma=0.1, C=2.0).fit(bags, y)
+    model = MICA(penalty="l1", gamma=0.1, C=2.0).fit(bags, y)
     K = model.kernel_(bags.X, bags.X)
     rows, labels = combined_rows(model, Bags(K, bags.offsets), y)
     assert model.objective_[0] == pytest.approx(l1_program(rows, labels, 2.0, True), rel=1e-6)
@@ -119,7 +119,7 @@ def test_l1_leaves_noise_features_alone():
     )
     noise = np.random.default_rng(0).normal(size=(bags.n_instances, 20))
     wide = Bags(np.hstack([bags.X, noise]), bags.offsets)
-    sparse = MICA("l1", kernel="linear", C=0.2).fit(wide, y)
+    sparse = MICA(penalty="l1", kernel="linear", C=0.2).fit(wide, y)
     assert np.count_nonzero(sparse.coef_[0, 2:]) <= 2
     assert np.count_nonzero(MICA(kernel="linear", C=0.2).fit(wide, y).coef_) == 22
 
@@ -170,7 +170,7 @@ def test_the_step_in_nu_solves_its_linear_program():
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_the_objective_falls_and_is_the_one_stated(gaussian, penalty, loss, kernel):
     bags, y = gaussian
-    model = MICA(penalty, loss=loss, kernel=kernel, gamma=0.1, C=3.0).fit(bags, y)
+    model = MICA(penalty=penalty, loss=loss, kernel=kernel, gamma=0.1, C=3.0).fit(bags, y)
     values = [record["objective"] for record in model.history_]
     # libsvm's five digits; the others are exact
     assert np.all(np.diff(values) <= 1e-5 * values[0])
@@ -187,7 +187,7 @@ def test_the_objective_falls_and_is_the_one_stated(gaussian, penalty, loss, kern
         size = np.abs(u).sum() if penalty == "l1" else 0.5 * u @ model.kernel_(S, S) @ u
     assert model.objective_[0] == pytest.approx(size + 3.0 * slack.sum(), rel=1e-7)
     assert model.gap_[0] <= 1e-4 * model.objective_[0]
-    if loss == "squared_hinge":  # the hinge's first machine may be w = 0, and stay
+    if loss == "squared_hinge":  # the hinge's first SVM may be w = 0, and stay
         assert model.score(bags, y) >= 0.9
 
 
@@ -219,9 +219,9 @@ def test_beyond_the_margin_combinations_stay(gaussian):
 
 
 @pytest.mark.parametrize(("penalty", "loss"), FORMS)
-def test_sparse_rows_give_the_same_machine(digits, penalty, loss):
+def test_sparse_rows_give_the_same_model(digits, penalty, loss):
     bags, y = digits
-    model = MICA(penalty, loss=loss, kernel="linear", C=1.0)
+    model = MICA(penalty=penalty, loss=loss, kernel="linear", C=1.0)
     dense = clone(model).fit(bags, y)
     stored = clone(model).fit(Bags(sp.csr_array(bags.X), bags.offsets), y)
     np.testing.assert_allclose(stored.objective_, dense.objective_, rtol=1e-6)
@@ -235,18 +235,18 @@ def test_a_bag_without_weight_is_no_bag(gaussian, penalty):
     bags, y = gaussian
     weight = np.ones(len(y))
     weight[[0, 5, 9]] = 0.0
-    model = MICA(penalty, gamma=0.1).fit(bags, y, sample_weight=weight)
-    without = MICA(penalty, gamma=0.1).fit(bags[weight > 0], y[weight > 0])
+    model = MICA(penalty=penalty, gamma=0.1).fit(bags, y, sample_weight=weight)
+    without = MICA(penalty=penalty, gamma=0.1).fit(bags[weight > 0], y[weight > 0])
     np.testing.assert_allclose(model.objective_, without.objective_, rtol=1e-9)
     np.testing.assert_allclose(
         model.decision_function(bags), without.decision_function(bags), atol=1e-6
     )
 
 
-def test_a_machine_without_support_still_scores(digits):
-    """With the hinge and few positives, w = 0 can be the best of the 1-norm machines."""
+def test_a_model_without_support_still_scores(digits):
+    """With the hinge and few positives, w = 0 can be the best of the 1-norm SVMs."""
     bags, y = digits
-    model = MICA("l1", loss="hinge", C=0.01).fit(bags, y)
+    model = MICA(penalty="l1", loss="hinge", C=0.01).fit(bags, y)
     assert len(model.support_) == 0
     np.testing.assert_allclose(model.decision_function(bags), model.intercept_[0])
 

@@ -53,7 +53,7 @@ def test_extreme_scores_stay_finite(F):
 @pytest.mark.parametrize("depth", [1, 2])
 def test_every_round_raises_the_likelihood(depth):
     bags, y = load_digits_bags(digit=0, n_bags=60, random_state=0)
-    model = MILBoost(30, max_depth=depth).fit(bags, y)
+    model = MILBoost(n_estimators=30, max_depth=depth).fit(bags, y)
     objectives = [record["objective"] for record in model.history_]
     assert all(b <= a + 1e-9 for a, b in itertools.pairwise(objectives))
     loss = noisy_or_loss(
@@ -64,7 +64,7 @@ def test_every_round_raises_the_likelihood(depth):
 
 def test_a_bag_of_one_scores_as_its_instance():
     bags, y = load_digits_bags(digit=0, n_bags=60, random_state=0)
-    model = MILBoost(10).fit(bags, y)
+    model = MILBoost(n_estimators=10).fit(bags, y)
     alone = Bags(bags.X, np.arange(bags.n_instances + 1))
     np.testing.assert_allclose(
         model.decision_function(alone), model.instance_decision_function(bags), atol=1e-9
@@ -74,7 +74,7 @@ def test_a_bag_of_one_scores_as_its_instance():
 def test_digit_bags():
     bags, y = load_digits_bags(digit=0, n_bags=150, subset="train", random_state=0)
     test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
-    model = MILBoost(60, max_depth=2).fit(bags, y)
+    model = MILBoost(n_estimators=60, max_depth=2).fit(bags, y)
     positive = test[labels == 1]
     hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
     assert hit.mean() >= 0.85

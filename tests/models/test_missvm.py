@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 
-import clarabel
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from bagwise import MISSVM, Bags, WitnessSVC
+from bagwise import Bags, MissSVM, WitnessSVC
+from bagwise.bags.segments import segment_max
 from bagwise.datasets import load_digits_bags
-from bagwise.segments import segment_max
+from bagwise.losses import get_loss
+from reference.program import reference_solution
 
 
 @pytest.fixture(scope="module")
@@ -19,33 +19,18 @@ def digits():
     return load_digits_bags(digit=0, n_bags=100, subset="train", random_state=0)
 
 
-def test_without_the_unlabelled_term_it_is_mi_svm(digits):
+def test_without_the_unlabeled_term_it_is_mi_svm(digits):
     bags, y = digits
-    miss, witness = MISSVM(0.0, C=2).fit(bags, y), WitnessSVC(C=2).fit(bags, y)
+    miss, witness = MissSVM(unlabeled_weight=0.0, C=2).fit(bags, y), WitnessSVC(C=2).fit(bags, y)
     np.testing.assert_allclose(miss.objective_, witness.objective_, rtol=1e-9)
     np.testing.assert_allclose(
         miss.decision_function(bags), witness.decision_function(bags), atol=1e-7
     )
 
 
-def machine(rows, labels, weights, squared) -> float:
-    """min 1/2|w|^2 + sum weight_k l(label_k (row_k.w + b)), by clarabel."""
-    n, d = rows.shape
-    P = np.concatenate([np.ones(d), [0], 2 * weights if squared else np.zeros(n)])
-    q = np.concatenate([np.zeros(d + 1), np.zeros(n) if squared else weights])
-    signed = labels[:, None] * np.hstack([rows, np.ones((n, 1))])
-    A = np.block([[-signed, -np.eye(n)], [np.zeros((n, d + 1)), -np.eye(n)]])
-    b = np.concatenate([-np.ones(n), np.zeros(n)])
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    P, A = sp.csc_matrix(sp.diags(P)), sp.csc_matrix(A)
-    cones = [clarabel.NonnegativeConeT(2 * n)]
-    return clarabel.DefaultSolver(P, q, A, b, cones, settings).solve().obj_val
-
-
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize("seed", range(4))
-def test_is_the_machine_of_its_witnesses_and_labels_and_none_beats_the_best(seed, loss):
+def test_is_the_svm_of_its_witnesses_and_labels_and_none_beats_the_best(seed, loss):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(9, 2))
     X[[0, 3]] += 2
@@ -54,13 +39,14 @@ def test_is_the_machine_of_its_witnesses_and_labels_and_none_beats_the_best(seed
     values = {}
     for first, second in itertools.product([0, 1], [2, 3, 4]):
         for signs in itertools.product([-1.0, 1.0], repeat=5):
-            values[first, second, signs] = machine(
-                np.vstack([bags.X[[first, second]], bags.X[5:], inside]),
-                np.concatenate([[1, 1, -1, -1, -1, -1], signs]),
-                C * np.concatenate([np.ones(6), np.full(5, u)]),
-                loss == "squared_hinge",
+            rows = np.vstack([bags.X[[first, second]], bags.X[5:], inside])
+            labels = np.concatenate([[1, 1, -1, -1, -1, -1], signs])
+            weight = C * np.concatenate([np.ones(6), np.full(5, u)])
+            found = reference_solution(
+                rows, weight * (labels > 0), weight * (labels < 0), get_loss(loss)
             )
-    model = MISSVM(u, C=C, kernel="linear", loss=loss).fit(bags, y)
+            values[first, second, signs] = found.primal
+    model = MissSVM(unlabeled_weight=u, C=C, kernel="linear", loss=loss).fit(bags, y)
     assert model.objective_[0] >= min(values.values()) - 1e-4
     f = model.instance_decision_function(bags)
     signs = tuple(np.where(f[:5] > 0, 1.0, -1.0))
@@ -71,7 +57,9 @@ def test_is_the_machine_of_its_witnesses_and_labels_and_none_beats_the_best(seed
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 def test_reported_objective_is_that_of_the_non_convex_problem(loss, digits):
     bags, y = digits
-    model = MISSVM(0.3, C=2, kernel="linear", loss=loss, max_iter=100).fit(bags, y)
+    model = MissSVM(unlabeled_weight=0.3, C=2, kernel="linear", loss=loss, max_iter=100).fit(
+        bags, y
+    )
     f = model.instance_decision_function(bags)
     power = 2 if loss == "squared_hinge" else 1
     cost = lambda t: np.maximum(0, 1 - t) ** power  # noqa: E731
@@ -86,13 +74,13 @@ def test_reported_objective_is_that_of_the_non_convex_problem(loss, digits):
 
 def test_every_step_descends(digits):
     bags, y = digits
-    model = MISSVM(0.5, C=5).fit(bags, y)
+    model = MissSVM(unlabeled_weight=0.5, C=5).fit(bags, y)
     objectives = [record["objective"] for record in model.history_]
     assert len(objectives) > 1
     assert all(b <= a * (1 + 1e-9) for a, b in itertools.pairwise(objectives))
 
 
-def test_the_margin_is_freed_of_unlabelled_instances():
+def test_the_margin_is_freed_of_unlabeled_instances():
     rng = np.random.default_rng(0)
     members = [
         np.vstack([rng.normal(3, 0.3, (1, 2)), rng.normal(0.4, 0.5, (4, 2))]) for _ in "12345"
@@ -104,12 +92,12 @@ def test_the_margin_is_freed_of_unlabelled_instances():
         scores = model.fit(bags, y).instance_decision_function(bags[:5])
         return int(np.sum(np.abs(scores) < 0.5))
 
-    few = inside_margin(MISSVM(5.0, kernel="linear"))
-    assert few < inside_margin(MISSVM(0.0, kernel="linear"))
+    few = inside_margin(MissSVM(unlabeled_weight=5.0, kernel="linear"))
+    assert few < inside_margin(MissSVM(unlabeled_weight=0.0, kernel="linear"))
 
 
 def test_key_instances_on_digit_bags(digits):
-    model = MISSVM(C=10).fit(*digits)
+    model = MissSVM(C=10).fit(*digits)
     test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
     positive = test[labels == 1]
     hit = positive.instance_labels[positive.flat(model.key_instances(positive))]

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from bagwise import ODM, Bags, OptimalMarginSVC
+from bagwise.estimators import assigned
 from bagwise.losses import MarginBand
-from bagwise.models import assigned
 
 
 def planted(n_bags=16, seed=0, d=3, size=3):
@@ -33,7 +33,7 @@ def singles(n=24, seed=0):
 
 def quick(**options):
     return OptimalMarginSVC(
-        **{"lambda1": 10.0, "lambda2": 10.0, "threshold": 0.0, "tol": 1e-6, **options}
+        **{"C_pos": 10.0, "C_neg": 10.0, "threshold": 0.0, "tol": 1e-6, **options}
     )
 
 
@@ -45,17 +45,19 @@ def objective(model, bags, y, keys):
     p, q = np.sum(y == 1), np.sum(y == 0)
     return (
         0.5 * (w @ w + b**2)
-        + model.lambda1 / p * loss.value(f[keys]).sum()
-        + model.lambda2 / q * loss.value(-f[negative]).sum()
+        + model.C_pos / p * loss.value(f[keys]).sum()
+        + model.C_neg / q * loss.value(-f[negative]).sum()
     )
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_bags_of_one_give_the_single_instance_machine(kernel):
+def test_bags_of_one_give_the_single_instance_model(kernel):
     bags, y = singles()
     share = y.mean()
-    many = OptimalMarginSVC(30.0 * share, 30.0 * (1 - share), kernel=kernel, threshold=0.0)
-    one = ODM(30.0, kernel=kernel)
+    many = OptimalMarginSVC(
+        C_pos=30.0 * share, C_neg=30.0 * (1 - share), kernel=kernel, threshold=0.0
+    )
+    one = ODM(C=30.0, kernel=kernel)
     many.fit(bags, y), one.fit(bags, y)
     assert many.objective_ == pytest.approx(one.objective_, rel=1e-9)
     np.testing.assert_allclose(many.decision_function(bags), one.decision_function(bags), atol=1e-7)
@@ -63,9 +65,9 @@ def test_bags_of_one_give_the_single_instance_machine(kernel):
     assert many.heuristic_gap_[0] <= 1e-7
 
 
-def test_the_single_instance_machine_minimises_its_objective():
+def test_the_single_instance_model_minimizes_its_objective():
     bags, y = singles()
-    model = ODM(20.0, nu=0.3, theta=0.2, kernel="linear").fit(bags, y)
+    model = ODM(C=20.0, nu=0.3, theta=0.2, kernel="linear").fit(bags, y)
     loss, sign = MarginBand(0.2, 0.3), 2 * y - 1.0
 
     def value(w, b):
@@ -90,7 +92,7 @@ def test_cccp_reports_the_objective_of_its_keys():
 @pytest.mark.parametrize("seed", range(3))
 def test_refinement_never_raises_the_objective(seed):
     bags, y = planted(seed=seed)
-    model = quick(refine=True, start="random", random_state=seed).fit(bags, y)
+    model = quick(refine=True, init="random", random_state=seed).fit(bags, y)
     descent = [r["objective"] for r in model.history_ if "changed" in r]
     assert len(descent) >= 1
     assert np.all(np.diff(descent) <= 1e-9 * descent[0])
@@ -100,7 +102,7 @@ def test_refinement_never_raises_the_objective(seed):
 @pytest.mark.parametrize("theta", [0.2, 0.8])
 def test_descent_from_a_random_choice_takes_several_steps_down(theta):
     bags, y = planted(30, size=3)
-    model = quick(relax=False, start="random", theta=theta, random_state=1).fit(bags, y)
+    model = quick(relax=False, init="random", theta=theta, random_state=1).fit(bags, y)
     descent = [record["objective"] for record in model.history_]
     assert len(descent) >= 2
     assert np.all(np.diff(descent) < 0)
@@ -108,21 +110,21 @@ def test_descent_from_a_random_choice_takes_several_steps_down(theta):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_descent_at_the_end_of_its_digits_keeps_the_better_machine():
+def test_a_descent_at_the_end_of_its_digits_keeps_the_better_model():
     for seed in range(30):
         rng = np.random.RandomState(seed)
         X = rng.randn(48, 3)
         X[4::8] += 2  # the first instance of every second bag
         model = quick(
-            lambda1=1e6, lambda2=1e6, kernel="linear", relax=False, start="random", random_state=17
+            C_pos=1e6, C_neg=1e6, kernel="linear", relax=False, init="random", random_state=17
         ).fit(Bags(X, np.arange(0, 49, 4)), np.arange(12) % 2)
         assert model.objective_[0] == model.history_[-1]["objective"]
 
 
 def test_weights_beyond_the_digits_are_said_so():
     bags, y = planted()
-    with pytest.warns(ConvergenceWarning, match="ran out of digits.*lower lambda1 and lambda2"):
-        quick(lambda1=1e9, lambda2=1e9, kernel="linear").fit(bags, y)
+    with pytest.warns(ConvergenceWarning, match="ran out of digits.*lower C_pos and C_neg"):
+        quick(C_pos=1e9, C_neg=1e9, kernel="linear").fit(bags, y)
 
 
 def test_the_relaxation_is_a_lower_bound_of_every_rounding():
@@ -139,7 +141,7 @@ def test_history_tells_gaps_columns_and_margins():
     assert model.gap_[0] <= 1e-6
     assert last["heuristic_gap"] == model.heuristic_gap_[0]
     assert last["n_columns"] == model.n_columns_[0] == len(model.history_)
-    assert last["n_starts"] >= 100
+    assert last["n_searches"] >= 100
     assert first["objective"] >= last["objective"]
     for record in (first, last):
         assert record["margin_variance"] > 0
@@ -155,7 +157,7 @@ def test_instance_weights_are_shares_of_each_positive_bag():
 
 def test_the_planted_instances_are_found():
     bags, y = planted(30, seed=1)
-    for model in (quick(), quick(refine=True), quick(relax=False), quick(start="cccp")):
+    for model in (quick(), quick(refine=True), quick(relax=False), quick(init="cccp")):
         keys = model.fit(bags, y).key_instances(bags)[y == 1]
         assert np.mean(keys == 1) >= 0.9
 
@@ -167,8 +169,8 @@ def test_first_order_solvers_come_near_newton(solver, monkeypatch):
     bags, y = planted(8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        exact = quick(lambda1=1.0, lambda2=1.0, max_iter=1).fit(bags, y)
-        other = quick(lambda1=1.0, lambda2=1.0, max_iter=1, solver=solver).fit(bags, y)
+        exact = quick(C_pos=1.0, C_neg=1.0, max_columns=1).fit(bags, y)
+        other = quick(C_pos=1.0, C_neg=1.0, max_columns=1, solver=solver).fit(bags, y)
     assert other.objective_[0] >= exact.objective_[0] - 1e-9
     assert other.objective_[0] - other.gap_[0] <= exact.objective_[0] + 1e-9
     assert other.gap_[0] <= 0.2 * exact.objective_[0]
@@ -176,19 +178,19 @@ def test_first_order_solvers_come_near_newton(solver, monkeypatch):
 
 def test_a_solver_that_stops_early_says_so_with_its_gap():
     bags, y = planted(8)
-    with pytest.warns(ConvergenceWarning, match="max_iter=1 .* heuristic gap"):
-        quick(max_iter=1).fit(bags, y)
+    with pytest.warns(ConvergenceWarning, match="max_columns=1 .* heuristic gap"):
+        quick(max_columns=1).fit(bags, y)
 
 
 def test_refinement_does_not_hide_a_relaxation_that_was_stopped():
     bags, y = planted(8)
-    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
-        quick(max_iter=2, refine=True, relax=True).fit(bags, y)
+    with pytest.warns(ConvergenceWarning, match="max_columns=2"):
+        quick(max_columns=2, refine=True, relax=True).fit(bags, y)
 
 
 def test_two_key_instances_enter_by_their_mean():
     bags, y = planted(10)
-    model = quick(k=2, kernel="linear", relax=False).fit(bags, y)
+    model = quick(n_witnesses=2, kernel="linear", relax=False).fit(bags, y)
     mu = model.instance_weights_
     assert sorted(set(mu)) == [0.0, 0.5]
     scores = model.instance_decision_function(bags).reshape(-1, 3)
@@ -198,7 +200,7 @@ def test_two_key_instances_enter_by_their_mean():
 
 def test_all_instances_as_keys_need_no_choice():
     bags, y = planted(10)
-    model = quick(k=5).fit(bags, y)
+    model = quick(n_witnesses=5).fit(bags, y)
     assert model.n_columns_[0] == 1
     np.testing.assert_allclose(model.instance_weights_, np.repeat(y, 3) / 3)
 
@@ -241,7 +243,7 @@ def test_two_fits_give_the_same_bits_and_seeds_matter_little():
 
 def test_the_threshold_is_calibrated_by_default():
     bags, y = planted(20)
-    model = OptimalMarginSVC(10.0, 10.0).fit(bags, y)
+    model = OptimalMarginSVC(C_pos=10.0, C_neg=10.0).fit(bags, y)
     assert model.threshold_[0] != 0
     assert model.score(bags, y) >= quick().fit(bags, y).score(bags, y)
 
@@ -256,6 +258,12 @@ def test_three_classes_have_three_pools():
 
 def test_bad_parameters_are_named():
     bags, y = planted(8)
-    for name, value in {"theta": 1.0, "nu": -0.1, "lambda1": 0.0, "k": 0, "solver": "sgd"}.items():
+    for name, value in {
+        "theta": 1.0,
+        "nu": -0.1,
+        "C_pos": 0.0,
+        "n_witnesses": 0,
+        "solver": "sgd",
+    }.items():
         with pytest.raises(ValueError, match=name):
             OptimalMarginSVC(**{name: value}).fit(bags, y)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 
-import clarabel
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 from bagwise import Bags, InstanceSVC, SparseMIL
 from bagwise.datasets import load_digits_bags
+from bagwise.losses import get_loss
+from reference.program import reference_solution
 
 
 def small(seed: int) -> tuple[Bags, np.ndarray]:
@@ -24,19 +24,10 @@ def small(seed: int) -> tuple[Bags, np.ndarray]:
     return Bags(X, offsets), y
 
 
-def quadratic_program(rows, labels, margins, weights, squared) -> float:
-    """min 1/2|w|^2 + sum weight_k loss(margin_k - label_k (row_k.w + b)), by clarabel."""
-    n, d = rows.shape
-    P = np.concatenate([np.ones(d), [0], 2 * weights if squared else np.zeros(n)])
-    q = np.concatenate([np.zeros(d + 1), np.zeros(n) if squared else weights])
-    signed = labels[:, None] * np.hstack([rows, np.ones((n, 1))])
-    A = np.block([[-signed, -np.eye(n)], [np.zeros((n, d + 1)), -np.eye(n)]])
-    b = np.concatenate([-margins, np.zeros(n)])
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    cones = [clarabel.NonnegativeConeT(2 * n)]
-    P, A = sp.csc_matrix(sp.diags(P)), sp.csc_matrix(A)
-    return clarabel.DefaultSolver(P, q, A, b, cones, settings).solve().obj_val
+def least(rows, labels, margins, weights, loss) -> float:
+    """min 1/2|w|^2 + sum weight_k loss(label_k (row_k.w + b) + 1 - margin_k), by clarabel."""
+    sides = weights * (labels > 0), weights * (labels < 0)
+    return reference_solution(rows, *sides, get_loss(loss), margins).primal
 
 
 def smil_rows(bags: Bags, y):
@@ -58,7 +49,7 @@ def test_smil_equals_clarabel(seed, loss):
     bags, y = small(seed)
     model = SparseMIL(kernel="linear", C=3.0, loss=loss).fit(bags, y)
     rows, labels, margins, weights = smil_rows(bags, y)
-    expected = quadratic_program(rows, labels, margins, 3 * weights, loss == "squared_hinge")
+    expected = least(rows, labels, margins, 3 * weights, loss)
     assert model.objective_[0] == pytest.approx(expected, rel=1e-4 if loss == "hinge" else 1e-7)
     assert model.gap_[0] <= 1e-4 * model.objective_[0]
 
@@ -76,18 +67,18 @@ def test_linear_and_kernel_route_agree():
 def test_stmil_is_a_local_minimum_over_labels_and_never_beats_all_labelings(seed):
     bags, y = small(seed)
     C = 0.5
-    model = SparseMIL("transductive", kernel="linear", C=C).fit(bags, y)
+    model = SparseMIL(variant="transductive", kernel="linear", C=C).fit(bags, y)
     rows, labels, margins, weights = smil_rows(bags, y)
     free = np.vstack([bag for bag, label in zip(bags, y, strict=True) if label])
     share = np.count_nonzero(y == 1) / len(free)
     values = {}
     for signs in itertools.product([-1.0, 1.0], repeat=len(free)):
-        values[signs] = quadratic_program(
+        values[signs] = least(
             np.vstack([rows, free]),
             np.concatenate([labels, signs]),
             np.concatenate([margins, np.ones(len(free))]),
             C * np.concatenate([weights, np.full(len(free), share)]),
-            True,
+            "squared_hinge",
         )
     assert min(values.values()) <= model.objective_[0] + 1e-6
     chosen = np.where(model.instance_weights_[np.repeat(y, bags.sizes) == 1] > 0, 1.0, -1.0)
@@ -96,9 +87,9 @@ def test_stmil_is_a_local_minimum_over_labels_and_never_beats_all_labelings(seed
     assert all(b <= a + 1e-9 for a, b in itertools.pairwise(objectives))
 
 
-def test_sbmil_with_all_positive_is_the_single_instance_machine():
+def test_sbmil_with_all_positive_is_the_single_instance_model():
     bags, y = small(1)
-    balanced = SparseMIL("balanced", balance=1.0).fit(bags, y)
+    balanced = SparseMIL(variant="balanced", positive_fraction=1.0).fit(bags, y)
     single = InstanceSVC().fit(bags, y)
     np.testing.assert_allclose(
         balanced.decision_function(bags), single.decision_function(bags), atol=1e-8
@@ -108,7 +99,7 @@ def test_sbmil_with_all_positive_is_the_single_instance_machine():
 @pytest.mark.parametrize("balance", [0.1, 0.5])
 def test_sbmil_calls_the_asked_fraction_positive(balance):
     bags, y = load_digits_bags(digit=0, n_bags=40, random_state=0)
-    model = SparseMIL("balanced", balance=balance).fit(bags, y)
+    model = SparseMIL(variant="balanced", positive_fraction=balance).fit(bags, y)
     in_positive = np.repeat(y, bags.sizes) == 1
     assert model.instance_weights_[~in_positive].sum() == 0
     assert model.instance_weights_.sum() == np.ceil(balance * in_positive.sum())
@@ -118,7 +109,7 @@ def test_sbmil_calls_the_asked_fraction_positive(balance):
 def test_sparse_digit_bags(variant):
     bags, y = load_digits_bags(digit=0, n_bags=100, subset="train", random_state=0)
     test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
-    model = SparseMIL(variant, C=10, balance=0.2).fit(bags, y)
+    model = SparseMIL(variant=variant, C=10, positive_fraction=0.2).fit(bags, y)
     positive = test[labels == 1]
     hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
     assert hit.mean() >= 0.9

@@ -9,19 +9,19 @@ import pytest
 from scipy.special import expit, xlogy
 
 from bagwise import AnnealedLabelSVC, AnnealedProportionSVC, AnnealedWitnessSVC
+from bagwise.assumptions.soft import Softened
+from bagwise.bags.segments import expand, segment_sum
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
 from bagwise.designs import Point
 from bagwise.models import annealed
 from bagwise.procedures.anneal import Schedule, anneal
-from bagwise.segments import expand, segment_sum
-from bagwise.softening import Softened
 
 OFFSETS, WEIGHT = np.array([0, 2, 4]), np.array([1.0, 3.0])
 NOWHERE = Point(np.zeros(1), 0.0, np.zeros(1))
 
 
 class Script:
-    """Assignments played back, one a p-step; the last one again and again."""
+    """Assignments played back, one per p-step; the last one again and again."""
 
     def __init__(self, assignments, divergences, entropy=1.0):
         self.assignments, self.divergences = list(assignments), list(divergences)
@@ -57,7 +57,7 @@ def test_the_floor_ends_what_nothing_else_does():
     assert temperatures[0] == 10.0
     assert temperatures[-1] == 1.0
     assert all(a > b for a, b in pairwise(temperatures))
-    assert run.settled
+    assert run.converged
 
 
 def test_busy_temperatures_cool_by_the_factor():
@@ -67,7 +67,7 @@ def test_busy_temperatures_cool_by_the_factor():
     np.testing.assert_allclose(temperatures[:-2] / temperatures[1:-1], 1.5)
     assert len(temperatures) == 1 + np.ceil(np.log(10) / np.log(1.5))
     assert [record["alternations"] for record in run.history] == [2] * len(temperatures)
-    assert [record["factorisations"] for record in run.history] == [4] * len(temperatures)
+    assert [record["factorizations"] for record in run.history] == [4] * len(temperatures)
 
 
 def test_idle_temperatures_make_the_strides_longer():
@@ -114,7 +114,7 @@ def test_an_assignment_that_only_heat_keeps_still_goes_on():
 def test_restless_temperatures_are_cut_and_said():
     script = Script(wandering(1000), [1.0])
     run = script.run(Schedule(10.0, 5.0, max_inner=7))
-    assert not run.settled
+    assert not run.converged
     assert all(record["alternations"] == 7 for record in run.history)
 
 
@@ -123,17 +123,16 @@ def test_every_problem_starts_where_the_last_one_ended():
     run = script.run(Schedule(10.0, 5.0, rest=1e-2))
     assert script.starts[0][1] is None
     assert all(last is NOWHERE for _, last in script.starts[1:])
-    assert run.first is NOWHERE
+    assert run.solution is NOWHERE
 
 
 def test_a_first_problem_whose_solution_is_known_is_not_solved_again():
     known = Point(np.ones(1), 1.0, np.ones(1))
     alone, told = (Script(wandering(1000), [1.0, 1e-3] * 20) for _ in range(2))
     alone.run(Schedule(10.0, 5.0, rest=1e-2))
-    run = told.run(Schedule(10.0, 5.0, rest=1e-2), point=known)
+    told.run(Schedule(10.0, 5.0, rest=1e-2), first=known)
     assert len(told.starts) == len(alone.starts) - 1
     assert told.starts[0][1] is known
-    assert run.first is known
 
 
 def test_records_weigh_the_bags():
@@ -177,10 +176,12 @@ MODELS = {
     "labels": AnnealedLabelSVC(C=5),
     "labels, one Newton step": AnnealedLabelSVC(C=5, newton_steps=1),
     "labels, linear": AnnealedLabelSVC(C=0.1, kernel="linear", tol=1e-4),
-    "proportion": AnnealedProportionSVC(0.4, C2=3.0, C=1.0),
-    "proportion as printed": AnnealedProportionSVC(0.4, C2=3.0, variance=False, kernel="linear"),
+    "proportion": AnnealedProportionSVC(positive_fraction=0.4, C_proportion=3.0, C=1.0),
+    "proportion as printed": AnnealedProportionSVC(
+        positive_fraction=0.4, C_proportion=3.0, variance=False, kernel="linear"
+    ),
     "witness": AnnealedWitnessSVC(C=5),
-    "two witnesses": AnnealedWitnessSVC(2, C=1, kernel="linear"),
+    "two witnesses": AnnealedWitnessSVC(n_witnesses=2, C=1, kernel="linear"),
 }
 DATA = {
     "gaussian": make_gaussian_bags(n_bags=30, shift=1.0, random_state=0),
@@ -218,6 +219,6 @@ def test_the_printed_rule_raises_the_objective(values, monkeypatch):
         return Softened(p, entropy, np.ones(len(entropy)))
 
     monkeypatch.setattr(annealed, "_soften", printed)
-    AnnealedLabelSVC(C=5, max_iter=5).fit(*DATA["gaussian"])
+    AnnealedLabelSVC(C=5, max_inner=5).fit(*DATA["gaussian"])
     rises = [b - a for (hot, a), (cold, b) in pairwise(values) if hot == cold]
     assert max(rises) > 1e-3

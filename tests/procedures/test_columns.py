@@ -125,10 +125,10 @@ def test_the_grown_pool_reaches_the_enumerated_relaxation(seed, k):
         everything = everything.with_column(choices.weights(chosen))
     exact = column_newton(everything)
     assert growth.converged
-    assert growth.point.upper == pytest.approx(exact.upper, rel=1e-7)
-    assert growth.point.gap <= 1e-6
-    assert growth.heuristic_gap <= 1e-8 * exact.upper
-    assert len(growth.saddle.columns) < len(everything.columns)
+    assert growth.solution.upper == pytest.approx(exact.upper, rel=1e-7)
+    assert growth.solution.gap <= 1e-6
+    assert growth.history[-1]["heuristic_gap"] <= 1e-8 * exact.upper
+    assert len(growth.assignment.columns) < len(everything.columns)
 
 
 def test_the_end_is_declared_after_a_hundred_random_starts(monkeypatch):
@@ -139,7 +139,7 @@ def test_the_end_is_declared_after_a_hundred_random_starts(monkeypatch):
     choices = make_choices(n_negatives=6)
     growth = grown(make_saddle(0, choices), choices)
     assert drawn[-1] >= 100
-    assert growth.history[-1]["n_starts"] >= drawn[-1]
+    assert growth.history[-1]["n_searches"] >= drawn[-1]
 
 
 def test_the_heuristic_gap_is_at_least_the_certified_one():
@@ -158,15 +158,15 @@ def test_a_full_pool_stops_and_says_so():
     choices = make_choices(n_negatives=6)
     growth = grown(make_saddle(0, choices), choices, max_columns=2)
     assert not growth.converged
-    assert len(growth.saddle.columns) == 2
-    assert growth.heuristic_gap > 0
+    assert len(growth.assignment.columns) == 2
+    assert growth.history[-1]["heuristic_gap"] > 0
 
 
 def test_growth_is_repeatable():
     choices = make_choices(n_negatives=6)
     first, second = (grown(make_saddle(0, choices), choices, seed=3) for _ in range(2))
-    np.testing.assert_array_equal(first.point.beta, second.point.beta)
-    np.testing.assert_array_equal(first.point.v, second.point.v)
+    np.testing.assert_array_equal(first.solution.beta, second.solution.beta)
+    np.testing.assert_array_equal(first.solution.v, second.solution.v)
 
 
 def test_margin_moments_are_weighted_as_the_objective():

@@ -1,4 +1,4 @@
-"""Cutting planes and block descent against a general QP solver, and the rules of the method."""
+"""Cutting planes against a general QP solver, and the rules of the method."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bagwise.designs import Gram, matrix_design
-from bagwise.oracles_graph import BagScores
+from bagwise.oracles.graph import BagScores
 from bagwise.solvers.block_cd import block_descent
 from bagwise.solvers.cutting_plane import cutting_plane
-from structured import by_clarabel, draw
+from reference.structured import by_clarabel, draw
 
 STRENGTHS = {"none": (0, 0), "bags": (3.0, 0), "instances": (0, 2.0), "both": (3.0, 2.0)}
 
@@ -85,9 +85,9 @@ def test_kernel_and_sparse_rows_give_the_same(intercept):
     case = draw(5)
     terms = case.terms(20.0, 2.0, 1.0)
     args = case.offsets, terms, case.witnesses
-    dense = cutting_plane(matrix_design(case.X), *args, intercept=intercept)
-    sparse = cutting_plane(matrix_design(sp.csr_array(case.X)), *args, intercept=intercept)
-    kernel = cutting_plane(Gram(case.X @ case.X.T), *args, intercept=intercept)
+    dense = cutting_plane(matrix_design(case.X), *args, fit_intercept=intercept)
+    sparse = cutting_plane(matrix_design(sp.csr_array(case.X)), *args, fit_intercept=intercept)
+    kernel = cutting_plane(Gram(case.X @ case.X.T), *args, fit_intercept=intercept)
     np.testing.assert_allclose(sparse.coef, dense.coef, atol=1e-8)
     np.testing.assert_allclose(kernel.scores, dense.scores, atol=1e-6)
     np.testing.assert_allclose(case.X.T @ kernel.coef, dense.coef, atol=1e-6)
@@ -111,33 +111,6 @@ def test_stopping_early_is_told():
     solution = run(case, case.terms(50.0, 5.0, 0), max_iter=2)
     assert not solution.converged
     assert solution.gap > 1e-3
-
-
-@given(st.integers(0, 10**6), st.floats(-1, 3), st.sampled_from(["bags", "instances", "witnesses"]))
-def test_block_descent_equals_clarabel(seed, log_C, negatives):
-    case = draw(seed)
-    terms = case.terms(10**log_C, 0, 0, negatives=negatives)
-    solution = block_descent(matrix_design(case.X), terms[0], case.witnesses)
-    w, objective = by_clarabel(case, terms)
-    scale = max(1.0, 10**log_C)
-    assert abs(solution.objective - objective) <= 1e-8 * scale
-    assert np.abs(point(solution) - w).max() <= 1e-6 * scale
-    assert solution.gap <= 2e-10 * scale
-    lower = np.array([record["dual"] for record in solution.history])
-    assert np.all(np.diff(lower) >= -1e-9 * scale)
-
-
-def test_block_descent_from_a_start_and_without_an_intercept():
-    case = draw(2, n_bags=80, d=10)
-    loss = case.terms(50.0, 0, 0)[0]
-    design = matrix_design(sp.csr_array(case.X))
-    cold = block_descent(design, loss, case.witnesses, intercept=False)
-    warm = block_descent(design, loss, case.witnesses, intercept=False, start=cold.dual)
-    assert cold.intercept == warm.intercept == 0
-    assert warm.n_iter < cold.n_iter
-    np.testing.assert_allclose(warm.coef, cold.coef, atol=1e-5)
-    stopped = block_descent(design, loss, case.witnesses, max_passes=1)
-    assert not stopped.converged
 
 
 def test_single_precision_ends_at_its_own():

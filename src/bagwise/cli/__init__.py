@@ -1,7 +1,7 @@
-"""The command line: a list of commands, each in a module of its own that only reads and prints.
+"""The command line: one module per command, which only reads arguments and prints.
 
-What a command does lives in the library; a new command is a function in a module here and one
-line below.
+What a command does lives in the library. A new command is a function in a module here and one line
+below.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 import bagwise
-from bagwise.cli import applying, bench, demo, judging, lists, training
-from bagwise.cli.terminal import Commands
+from bagwise.cli import bench, compare, cv, data, demo, evaluate, explain, fit, models, predict
+from bagwise.cli.options import expanded
+from bagwise.cli.output import Commands
 
 __all__ = ["app"]
 
@@ -23,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 all went well, 1 the work could not be done, 2 the command was wrong.",
+    epilog="Exit status: 0 success, 1 the work could not be done, 2 the command was wrong.",
 )
 
 
@@ -37,13 +38,13 @@ def _version(wanted: bool) -> None:
 def main(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Say which and leave."),
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where in the code an error came from.")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Learn from labelled **bags** of unlabelled **instances**.
+    """Learn from labeled **bags** of unlabeled **instances**.
 
     Max-margin multiple-instance learning: predict bags, and point at the instances responsible.
     Begin with `bagwise demo`.
@@ -52,16 +53,16 @@ def main(
 
 for command in (
     demo.demo,
-    training.fit,
-    applying.predict,
-    applying.evaluate,
-    applying.explain,
-    judging.cv,
-    judging.compare,
-    training.convert,
-    lists.datasets,
-    lists.models,
+    fit.fit,
+    predict.predict,
+    evaluate.evaluate,
+    explain.explain,
+    cv.cv,
+    compare.compare,
+    data.convert,
+    data.datasets,
+    models.models,
     bench.bench,
     bench.table,
 ):
-    app.command()(command)
+    app.command()(expanded(command))

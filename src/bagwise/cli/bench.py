@@ -10,143 +10,132 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.options import check_jobs
-from bagwise.cli.terminal import Json, say, show, show_json
-
-__all__ = ["bench", "table"]
+from bagwise.cli.options import Jobs, one_of
+from bagwise.cli.output import Json, plain_table, progress, say, say_written, show, show_json
 
 
 def bench(
-    benchmark: Annotated[str, typer.Argument(help="A YAML file, or the name of a preset.")],
-    out: Annotated[Path, typer.Option(help="Folder for the results; resumed where it has some.")],
+    benchmark: Annotated[
+        str, typer.Argument(help="YAML file, or the name of a preset.", metavar="BENCHMARK")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the results; a started run is resumed.")],
     quick: Annotated[
         bool, typer.Option("--quick", help="Few bags, two splits, one grid point: does it run?")
     ] = False,
-    jobs: Annotated[
-        int,
-        typer.Option(min=-1, callback=check_jobs, help="Worker processes; -1 is one a core."),
-    ] = 1,
+    jobs: Jobs = 1,
     dask: Annotated[
         str | None, typer.Option(help='Address of a Dask scheduler, or "local".')
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run a benchmark, data sets x models x grids x splits, and write its tables.
+    """Run a benchmark (data sets x models x grids x splits) and write its tables.
 
-    Every finished cell is on the disk at once: a run that was interrupted goes on where it was when
-    the same command is given again. A cell that fails is recorded with its error, the others go on.
+    Each finished cell is saved at once: give the same command again to resume an interrupted run.
+    A cell that fails is recorded with its error, and the others continue.
 
-    Presets, after the papers: `gehler2007-table1`, `-table2`, `-figure1`; `zhang2020-table2`,
+    Presets, named after the papers: `gehler2007-table1`, `-table2`, `-figure1`; `zhang2020-table2`,
     `-table3`; `avolio2021`; `hajimirsadeghi2017-table2`, `-table3`, `-ratio`; `zhang2011-table2`,
     `-figure1`.
 
     `bagwise bench gehler2007-table1 --out results/table1 --jobs 2`
     """
-    from bagwise.benchmark.runner import run
-    from bagwise.benchmark.spec import load_spec
-    from bagwise.benchmark.tables import make_report
-    from bagwise.benchmark.writing import write_report
-
-    spec = load_spec(benchmark)
-    spec = spec.shortened() if quick else spec
-    with _cells_bar() as bar:
-        steps = bar.add_task(spec.name, total=None)
-        plan, outcome = run(
-            spec,
-            out,
-            jobs=jobs,
-            dask=dask,
-            started=lambda done, total: bar.update(steps, completed=done, total=total),
-            finished=lambda record: bar.update(
-                steps, advance=1, description=f"{escape(record['data'])}: {escape(record['model'])}"
-            ),
-        )
-    report = make_report(plan)
-    paths = write_report(report, out)
-    _show(report, as_json)
+    plan, outcome = _run(_spec(benchmark, quick), out, jobs, dask)
+    _report(plan, None, out, as_json)
     say(f"{outcome.ran} of {outcome.total} cells ran now, {outcome.failed} have failed.")
-    say(f"Tables: [bold]{escape(', '.join(str(path) for path in paths))}[/bold]")
     if outcome.failed:
         raise typer.Exit(1)
 
 
 def table(
-    results: Annotated[Path, typer.Argument(help="A folder of results of `bagwise bench`.")],
+    results: Annotated[
+        Path, typer.Argument(help="Folder with results of `bagwise bench`.", metavar="RESULTS")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the tables; the same folder.")
+        Path | None, typer.Option(help="Folder for the tables. Default: RESULTS.")
     ] = None,
     metric: Annotated[
         list[str] | None, typer.Option(help="Another metric than the benchmark's; repeatable.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make the tables of a benchmark from its results: Markdown, CSV, LaTeX and HTML.
+    """Make the tables of a benchmark from its results, as Markdown, CSV, LaTeX and HTML.
 
-    Ours beside the published numbers, with standard errors, the best in bold, average ranks, and
-    the optimistic choice of a grid point (as the papers made it) beside nested selection.
+    Our numbers stand beside the published ones, with standard errors, the best in bold, and average
+    ranks. Grid points are chosen in two ways: on the test folds (optimistic, as in the papers) and
+    by nested cross-validation.
 
     `bagwise table results/table1 --metric auc --metric brier`
     """
-    from bagwise.benchmark.measures import METRICS
-    from bagwise.benchmark.runner import read_plan
-    from bagwise.benchmark.tables import make_report
-    from bagwise.benchmark.writing import write_report
+    from bagwise.bench.measures import METRICS
+    from bagwise.bench.run import read_plan
 
-    for name in metric or []:
-        if name not in METRICS:
-            raise typer.BadParameter(
-                f"there is no metric {name!r}; there are {', '.join(METRICS)}."
-            )
-    report = make_report(read_plan(results), tuple(metric) if metric else None)
-    paths = write_report(report, results if out is None else out)
-    _show(report, as_json)
-    say(f"Tables: [bold]{escape(', '.join(str(path) for path in paths))}[/bold]")
+    metrics = tuple(one_of(name, METRICS, "metric") for name in metric or [])
+    _report(read_plan(results), metrics or None, results if out is None else out, as_json)
 
 
-def _cells_bar() -> Any:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+def _spec(benchmark: str, quick: bool) -> Any:
+    from bagwise.bench.spec import load_spec, presets
 
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True, highlight=False),
-        transient=True,
-        # Cells are of very different length: a short memory makes the remaining time jump.
-        speed_estimate_period=600,
-    )
+    path = Path(benchmark)
+    if not (path.exists() or path.suffix or len(path.parts) > 1):
+        one_of(benchmark, presets(), "file or preset")
+    spec = load_spec(benchmark)
+    return spec.shortened() if quick else spec
 
 
-def _show(report: Any, as_json: bool) -> None:
-    from bagwise.benchmark.tables import KIND_LABELS, long_form
-    from bagwise.benchmark.writing import named_lines
+def _run(spec: Any, out: Path, jobs: int, dask: str | None) -> Any:
+    from rich.progress import TextColumn, TimeRemainingColumn
 
+    from bagwise.bench.run import run
+
+    # Cells differ widely in length: with a short memory the remaining time would jump.
+    left = (TextColumn("left"), TimeRemainingColumn())
+    with progress(*left, speed_estimate_period=600) as bar:
+        steps = bar.add_task(spec.name, total=None)
+
+        def finished(record: dict[str, Any]) -> None:
+            name = f"{escape(record['data'])}: {escape(record['model'])}"
+            bar.update(steps, advance=1, description=name)
+
+        def started(done: int, total: int) -> None:
+            bar.update(steps, completed=done, total=total)
+
+        return run(spec, out, jobs=jobs, dask=dask, started=started, finished=finished)
+
+
+def _report(plan: Any, metrics: tuple[str, ...] | None, out: Path, as_json: bool) -> None:
+    """Write the tables into a folder, and print them."""
+    from bagwise.bench.export import write_report
+    from bagwise.bench.tables import long_form, make_report
+
+    report = make_report(plan, metrics)
+    paths = write_report(report, out)
     if as_json:
-        return show_json({"name": report.name, "notes": report.notes, "numbers": long_form(report)})
-    for one in report.tables:
-        drawn = Table(title=one.title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        drawn.add_column("model", overflow="fold")
-        drawn.add_column("selection", overflow="fold")
-        for name in (*one.columns, *(["rank"] if one.rankings else [])):
-            drawn.add_column(escape(name), justify="right", no_wrap=True)
-        for name, line in named_lines(one):
-            cells = ["" if e is None else _bold(e.text(one.digits), e.bold) for e in line.entries]
-            rank = ["" if line.rank is None else f"{line.rank:.2f}"] if one.rankings else []
-            drawn.add_row(escape(name), KIND_LABELS[line.kind], *cells, *rank)
-        show(drawn)
-    for note in report.notes:
-        say(escape(note))
+        show_json({"name": report.name, "notes": report.notes, "numbers": long_form(report)})
+    else:
+        for one in report.tables:
+            show(_drawn(one))
+        for note in report.notes:
+            say(escape(note))
+    say_written("Tables", *paths)
+
+
+def _drawn(one: Any) -> Table:
+    from bagwise.bench.export import named_lines
+    from bagwise.bench.tables import KIND_LABELS
+
+    numbers = [escape(name) for name in (*one.columns, *(["rank"] if one.rankings else []))]
+    drawn = plain_table(
+        "model", "selection", *numbers,
+        right=tuple(numbers), title=one.title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0),
+    )  # fmt: skip
+    for column in drawn.columns[2:]:
+        column.no_wrap = True
+    for name, line in named_lines(one):
+        cells = ["" if e is None else _bold(e.text(one.digits), e.bold) for e in line.entries]
+        rank = ["" if line.rank is None else f"{line.rank:.2f}"] if one.rankings else []
+        drawn.add_row(escape(name), KIND_LABELS[line.kind], *cells, *rank)
+    return drawn
 
 
 def _bold(text: str, bold: bool) -> str:

@@ -1,158 +1,184 @@
-"""What commands that read data share: their options, the reader, the model by its name."""
+"""Options that several commands share: the data and how to read it, the model and its parameters.
+
+Options that belong together are the fields of a dataclass; `expanded` turns a command that takes
+such groups into one that typer can read.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 import typer
 from rich.markup import escape
 
 from bagwise.bags import Bags, check_bags
-from bagwise.cli.terminal import say
-
-__all__ = [
-    "Bag",
-    "Data",
-    "Features",
-    "Format",
-    "Groups",
-    "Jobs",
-    "Label",
-    "Model",
-    "ModelFile",
-    "Params",
-    "Positive",
-    "Regroup",
-    "Scale",
-    "Seed",
-    "build_model",
-    "check_jobs",
-    "labelled",
-    "parameters",
-    "positive_label",
-    "read_bags",
-    "split_candidates",
-    "split_names",
-]
+from bagwise.cli.output import say
+from bagwise.errors import suggestion
 
 
-def _method_names(incomplete: str) -> list[str]:
-    """Complete the names of models in the shell."""
-    from bagwise.papers import METHODS
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with the fields of its option groups in place of the groups."""
+    groups: dict[str, Any] = {}
+    options: list[inspect.Parameter] = []
+    for name, parameter in _parameters(command).items():
+        kind = parameter.annotation
+        if is_dataclass(kind):
+            groups[name] = kind
+            options += _parameters(kind).values()
+        else:
+            options.append(parameter)
 
-    names = {name for method in METHODS for name in (method.name, method.estimator.__name__)}
-    return sorted(name for name in names if name.startswith(incomplete))
+    @wraps(command)
+    def flat(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+        command(**given)
+
+    flat.__annotations__ = {option.name: option.annotation for option in options}
+    flat.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    return flat
 
 
-def _data_names(incomplete: str) -> list[str]:
-    """Complete names of data sets; the shell adds files by itself."""
-    from bagwise.datasets import catalogue
+def _parameters(function: Any) -> dict[str, inspect.Parameter]:
+    hints = get_type_hints(function, include_extras=True)
+    return {
+        name: parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name, parameter in inspect.signature(function).parameters.items()
+    }
 
-    return [entry.name for entry in catalogue() if entry.name.startswith(incomplete)]
+
+def one_of(name: str, known: Any, what: str) -> str:
+    """Return a name that is known; refuse others as bad arguments."""
+    if name not in known:
+        raise typer.BadParameter(f"there is no {what} {name!r}. {suggestion(name, known)}")
+    return name
 
 
-def check_jobs(jobs: int) -> int:
-    """Refuse no processes at all."""
-    if jobs == 0:
-        raise typer.BadParameter("--jobs must be at least 1, or -1 for one a core.")
+def split_names(text: str | None) -> list[str] | None:
+    """Split "a,b" into names."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+# Options of their own -----------------------------------------------------------------------------
+
+
+def _check_jobs(jobs: int) -> int:
+    if jobs < -1 or jobs == 0:
+        raise typer.BadParameter("--jobs must be at least 1, or -1 for one per core.")
     return jobs
+
+
+Folds = Annotated[int, typer.Option(min=2, help="Number of folds.")]
+Jobs = Annotated[
+    int,
+    typer.Option("-j", "--jobs", callback=_check_jobs, help="Worker processes; -1: one per core."),
+]
+Scale = Annotated[bool, typer.Option("--scale", help="Standardize the features.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**30, help="Seed of the folds.")]
+
+
+# Data ---------------------------------------------------------------------------------------------
+
+
+def dataset_names(incomplete: str = "") -> list[str]:
+    """Return the names of data sets that begin so; the shell completes them."""
+    from bagwise.datasets import catalog
+
+    return [entry.name for entry in catalog() if entry.name.startswith(incomplete)]
 
 
 Data = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="A file or folder with bags, or the name of a data set (`bagwise datasets`).",
-        autocompletion=_data_names,
+        help="File or folder with bags, or the name of a data set (see `bagwise datasets`).",
+        autocompletion=dataset_names,
     ),
-]
-ModelFile = Annotated[
-    Path, typer.Argument(help="A model that `bagwise fit` wrote.", metavar="MODEL")
 ]
 Bag = Annotated[
     str | None,
-    typer.Option(
-        "--bag", help="Column of the bags' names, or its number from 0.", metavar="COLUMN"
-    ),
+    typer.Option(help="Column with the bag of each row, by name or number.", metavar="COLUMN"),
 ]
-Label = Annotated[
-    str | None,
-    typer.Option("--label", help="Column of the bags' labels.", metavar="COLUMN"),
-]
+Label = Annotated[str | None, typer.Option(help="Column with the labels.", metavar="COLUMN")]
 Groups = Annotated[
     str | None,
-    typer.Option(
-        "--groups", help="Column of what folds must not split, as patients.", metavar="COLUMN"
-    ),
+    typer.Option(help="Column with groups that share a fold, such as patients.", metavar="COLUMN"),
 ]
 Features = Annotated[
     str | None,
-    typer.Option(
-        "--features",
-        help="Feature columns, with commas; all others when left out.",
-        metavar="NAMES",
-    ),
+    typer.Option(help="Feature columns, with commas. Default: all others.", metavar="NAMES"),
 ]
 Format = Annotated[
     str | None,
     typer.Option(
-        "--format",
-        help="csv, parquet, arrow, arff, c45, svmlight, mat, bags or folder; found out when left "
-        "out.",
+        help="csv, parquet, arrow, arff, c45, svmlight, mat, bags or folder. Default: detected.",
+        metavar="FORMAT",
     ),
 ]
 Regroup = Annotated[
-    bool, typer.Option("--regroup", help="The rows of a bag may be scattered over the file.")
-]
-Model = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        "-m",
-        help="A class or a paper's name: WitnessSVC, MI-SVM (`bagwise models`).",
-        autocompletion=_method_names,
-        metavar="NAME",
-    ),
-]
-Params = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--param", "-p", help="A parameter, as C=10; may be repeated.", metavar="NAME=VALUE"
-    ),
-]
-Positive = Annotated[
-    str | None,
-    typer.Option("--positive", help="The label whose bags hold witnesses.", metavar="LABEL"),
-]
-Scale = Annotated[
-    bool, typer.Option("--scale", help="Standardise the features on the training instances.")
-]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=2**30, help="Seed of the folds.")]
-Jobs = Annotated[
-    int,
-    typer.Option("--jobs", "-j", callback=check_jobs, help="Processes at a time; -1: one a core."),
+    bool, typer.Option("--regroup", help="Accept bags whose rows are not consecutive.")
 ]
 
 
-# Data --------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Source:
+    """The data and how to read it."""
+
+    data: Data
+    bag: Bag = None
+    label: Label = None
+    groups: Groups = None
+    features: Features = None
+    format: Format = None
+    regroup: Regroup = False
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns by name or number; None where none was given."""
+        return {"bag": self.bag, "label": self.label, "groups": self.groups}
+
+    def read(self) -> tuple[Bags, Any]:
+        """Return bags and labels; labels are None where there are none."""
+        columns = {**self.columns, "features": split_names(self.features)}
+        return read_bags(self.data, self.format, self.regroup, **columns)
+
+    def read_labeled(self) -> tuple[Bags, Any]:
+        """Return bags and labels; both must be complete."""
+        return labeled(*self.read(), self.data)
+
+    def words(self) -> list[str]:
+        """Return the words of a command line that reads the same."""
+        given = {**self.columns, "features": self.features, "format": self.format}
+        words = [str(self.data), *(["--regroup"] if self.regroup else [])]
+        for name, value in given.items():
+            words += [] if value is None else [f"--{name}", value]
+        return words
+
+
+def labeled(bags: Bags, y: Any, data: Path) -> tuple[Bags, Any]:
+    """Ask for labels, and for instances without missing values, before any work is done."""
+    if y is None:
+        raise ValueError(f"{data} has no labels: name their column with --label.")
+    return check_bags(bags), np.asarray(y)
 
 
 def read_bags(
     data: Path, format: str | None = None, regroup: bool = False, **columns: Any
 ) -> tuple[Bags, Any]:
-    """Read bags and labels, whatever the format; a data set's name is fetched."""
+    """Read bags and labels from a file of any format, or fetch a data set by its name."""
     if not data.exists():
         return _fetched(data, columns)
     from bagwise.io import read
-    from bagwise.io.dispatch import READERS, recognise
+    from bagwise.io.dispatch import READERS, recognize
 
-    format = format or recognise(data)
-    if format not in READERS:
-        raise typer.BadParameter(f"there is no format {format!r}; there are {', '.join(READERS)}.")
+    format = one_of(format or recognize(data), READERS, "format")
     options = {name: _column(value) for name, value in columns.items() if value is not None}
     if regroup:
         options["regroup"] = True
@@ -163,26 +189,21 @@ def read_bags(
     return check_bags(bags, finite=False), y
 
 
-def _tell_guess(data: Path, columns: dict[str, Any]) -> None:
-    """Say which columns of a table without a header are taken for the bags and the labels."""
-    from bagwise.io._tabletext import sniff
+def _fetched(data: Path, columns: dict[str, Any]) -> tuple[Bags, Any]:
+    from bagwise.datasets import fetch
 
-    open_roles = [role for role in ("bag", "label") if columns.get(role, "") is None]
-    if not open_roles or sniff(data, None, None).header_lines:
-        return
-    taken = {"bag": "bags are column 0", "label": "labels are column 1"}
-    guess = ", ".join(taken[role] for role in open_roles)
-    flags = " and ".join(f"--{role}" for role in open_roles)
-    say(escape(f"{data} has no header: {guess}; name others with {flags} (numbers from 0)."))
-
-
-def split_names(text: str | None) -> list[str] | None:
-    """Cut "a,b" into names."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    if data.suffix or len(data.parts) > 1:  # no data set has such a name
+        raise FileNotFoundError(f"There is no file or folder {data}.")
+    name = one_of(str(data), dataset_names(), "file, folder or data set")
+    given = next((role for role, value in columns.items() if value is not None), None)
+    if given is not None:
+        raise typer.BadParameter(f"--{given} is for files; {name} is a data set.")
+    bags, y = fetch(name)[:2]
+    return bags, y
 
 
 def _column(value: Any) -> Any:
-    """Turn "3" into a position and "a,b" (a list already) into columns."""
+    """Turn "3" into a position; a list of columns one by one."""
     if isinstance(value, list):
         return [_column(one) for one in value]
     return int(value) if value.isdecimal() else value
@@ -195,44 +216,106 @@ def _refuse_unknown(format: str, reader: Any, options: dict[str, Any]) -> None:
     for name in options:
         if name not in known:
             flag = f"--{name.replace('_', '-')}"
-            raise typer.BadParameter(f"{flag} is not for files of the format {format}.")
+            raise typer.BadParameter(f"{flag} does not apply to files of the format {format}.")
 
 
-def _fetched(data: Path, columns: dict[str, Any]) -> tuple[Bags, Any]:
-    from bagwise.datasets import catalogue, fetch
+def _tell_guess(data: Path, columns: dict[str, Any]) -> None:
+    """Say which columns of a table without a header are taken for the bags and the labels."""
+    from bagwise.io._tabletext import sniff
 
-    names = [entry.name for entry in catalogue()]
-    if str(data) not in names:
-        raise FileNotFoundError(
-            f"There is no file or folder {data}, and no data set of this name "
-            f"(there are {', '.join(names)})."
-        )
-    given = next((name for name, value in columns.items() if value is not None), None)
-    if given is not None:
-        raise typer.BadParameter(f"--{given} is for files: {data} is a data set of its own.")
-    return fetch(str(data))
+    open_roles = [role for role in ("bag", "label") if columns.get(role, "") is None]
+    if not open_roles or sniff(data, None, None).header_lines:
+        return
+    taken = {"bag": "bags are in column 0", "label": "labels are in column 1"}
+    guess = ", ".join(taken[role] for role in open_roles)
+    flags = " and ".join(f"--{role}" for role in open_roles)
+    say(escape(f"{data} has no header: {guess}. Name others with {flags}, counting from 0."))
 
 
-def labelled(bags: Bags, y: Any, data: Path) -> tuple[Bags, Any]:
-    """Ask for labels and numbers without gaps, before any work is done."""
-    if y is None:
-        raise ValueError(f"{data} holds no labels: name their column with --label.")
-    return check_bags(bags), np.asarray(y)
+# Models -------------------------------------------------------------------------------------------
 
 
-# Models ------------------------------------------------------------------------------------------
+def model_names(incomplete: str = "") -> list[str]:
+    """Return the names of models that begin so; the shell completes them."""
+    from bagwise.catalog import ENTRIES, METHODS
+
+    names = {method.name for method in METHODS} | {entry.class_name for entry in ENTRIES}
+    return sorted(name for name in names if name.startswith(incomplete))
 
 
-def build_model(name: str, settings: dict[str, Any], **more: Any) -> Any:
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        help="The positive label: its bags contain an instance of interest.", metavar="LABEL"
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The model and its parameters."""
+
+    model: Annotated[
+        str,
+        typer.Option(
+            "-m",
+            "--model",
+            help="Paper name or class, such as MI-SVM or WitnessSVC (see `bagwise models`).",
+            autocompletion=model_names,
+            metavar="NAME",
+        ),
+    ]
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-p", "--param", help="Parameter of the model; repeatable.", metavar="NAME=VALUE"
+        ),
+    ] = None
+    positive: Positive = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters by name."""
+        settings: dict[str, Any] = {}
+        for text in self.param or []:
+            name, equals, value = text.partition("=")
+            if not equals or not name.isidentifier():
+                raise typer.BadParameter(f"--param {text!r}: write NAME=VALUE, as in --param C=10.")
+            if name in settings:
+                raise typer.BadParameter(f"--param {name} is given twice; candidates are one list.")
+            settings[name] = _value(name, value)
+        return settings
+
+    def build(self, settings: dict[str, Any], y: Any = None) -> Any:
+        """Return the estimator, its parameters checked; with labels, its positive one too."""
+        label = None if y is None else positive_label(self.positive, y)
+        more = {} if label is None else {"pos_label": label}
+        return build_model(self.model, {**settings, **more})
+
+
+def scaler_for(bags: Bags, scale: bool) -> Any:
+    """Return a scaler that suits the bags, None where none is wanted."""
+    from bagwise.model_selection import standardizer
+
+    return standardizer(bags) if scale else None
+
+
+def with_scaler(classifier: Any, scaler: Any) -> Any:
+    """Return the classifier after the scaler, where there is one."""
+    from sklearn.pipeline import Pipeline
+
+    if scaler is None:
+        return classifier
+    return Pipeline([("scale", scaler), ("classify", classifier)])
+
+
+def build_model(name: str, settings: dict[str, Any]) -> Any:
     """Build an estimator from its name and parameters, and check their values."""
-    from bagwise.benchmark.naming import check_method, make_estimator
+    from bagwise.catalog import make_estimator
 
-    settings = settings | {key: value for key, value in more.items() if value is not None}
     try:
-        check_method(name, list(settings))
+        estimator = make_estimator(name, **settings)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    estimator = make_estimator(name, **settings)
     _check_values(estimator, settings)
     return estimator
 
@@ -246,9 +329,10 @@ def _check_values(estimator: Any, settings: dict[str, Any]) -> None:
         hint = _list_hint(str(error), settings)
         raise typer.BadParameter(f"--param: {error}{hint}") from error
     if settings.get("n_jobs") == 0:
-        raise typer.BadParameter("--param n_jobs must be at least 1, or -1 for one a core.")
-    if isinstance(settings.get("cv"), list | tuple):
-        raise typer.BadParameter("--param cv: give the number of folds, as in --param cv=5.")
+        raise typer.BadParameter("--param n_jobs must be at least 1, or -1 for one per core.")
+    for name in ("cv", "calibration_cv"):
+        if isinstance(settings.get(name), list | tuple):
+            raise typer.BadParameter(f"--param {name}: give the number of folds, such as {name}=5.")
 
 
 def _list_hint(message: str, settings: dict[str, Any]) -> str:
@@ -258,40 +342,14 @@ def _list_hint(message: str, settings: dict[str, Any]) -> str:
     return " A list of candidates needs `bagwise fit --cv`." if about_one else ""
 
 
-def parameters(texts: list[str] | None) -> dict[str, Any]:
-    """Read NAME=VALUE texts."""
-    settings: dict[str, Any] = {}
-    for text in texts or []:
-        name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier():
-            raise typer.BadParameter(f"--param {text!r}: write NAME=VALUE, as in --param C=10.")
-        if name in settings:
-            raise typer.BadParameter(f"--param {name} is given twice; candidates are one list.")
-        settings[name] = _value(name, value)
-    return settings
-
-
-def split_candidates(
-    settings: dict[str, Any], search: bool
-) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Tell parameters from lists of candidates, which there are in a search only."""
-    if not search:
-        return settings, {}
-    grid = {name: value for name, value in settings.items() if isinstance(value, list)}
-    empty = next((name for name, values in grid.items() if not values), None)
-    if empty is not None:
-        raise typer.BadParameter(f"--param {empty}=[]: a list of candidates needs at least one.")
-    return {name: value for name, value in settings.items() if name not in grid}, grid
-
-
 def _value(name: str, text: str) -> Any:
-    """Read a number, None, True, a list or a dict; all else is a text."""
+    """Read a number, None, True, a list or a dict; everything else is a text."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError) as error:
         if text.lstrip().startswith(("[", "(", "{")):
             raise typer.BadParameter(
-                f"--param {name}={text}: this is no complete list or dict; write as in "
+                f"--param {name}={text} is not a complete list or dict. Write it as in "
                 '--param "C=[0.1,1,10]", with texts in quotes.'
             ) from error
         return {"true": True, "false": False, "null": None}.get(text, text)

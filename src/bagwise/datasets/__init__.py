@@ -1,18 +1,18 @@
-"""Data sets people compare on, and generators with known instance labels."""
+"""Data sets used for comparisons, and generators with known instance labels."""
 
 from bagwise.datasets.digits import load_digits_bags
-from bagwise.datasets.fetch import CatalogueEntry, catalogue, fetch
+from bagwise.datasets.fetch import CatalogEntry, catalog, fetch
 from bagwise.datasets.generators import make_gaussian_bags, make_toy2d
 from bagwise.datasets.graphs import GraphBags, make_graph_bags
 from bagwise.datasets.locate import DatasetNotFoundError
 from bagwise.datasets.webkb import WebKB, load_webkb
 
 __all__ = [
-    "CatalogueEntry",
+    "CatalogEntry",
     "DatasetNotFoundError",
     "GraphBags",
     "WebKB",
-    "catalogue",
+    "catalog",
     "fetch",
     "load_digits_bags",
     "load_webkb",

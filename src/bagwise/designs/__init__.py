@@ -1,4 +1,4 @@
-"""Instances as row operators, wherever they live: dense, sparse, or known by a kernel."""
+"""Instances as row operators: dense, sparse, or given by their kernel matrix."""
 
 from bagwise.designs.base import Design, Point
 from bagwise.designs.dense import Dense

@@ -1,35 +1,31 @@
-"""Which rows a prepared inverse should carry while a path of ridge problems runs over it."""
+"""Choose the rows of a prepared inverse along a path of ridge problems."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.designs.inverse import PreparedInverse
 
-__all__ = ["AdaptiveInverse"]
-
-Array = NDArray[Any]
-
-_PATIENCE = 4  # problems without curvature after which a row is idle
-_CARRYING = 2.0  # cost of an idle row's share of a correction, in units of dropping it
-_FEW_ROWS = 3000  # up to here all rows are inverted at once
-_SHELF = 4  # narrowed inverses kept for twins
-_COPY = 20.0  # price of a pass over a matrix, in operations an entry
-_LOOK_FIRST = 3  # problems watched before the others' rows are inverted
+_PATIENCE = 4  # problems without curvature until a row is idle: rows that flicker stay
+_CARRYING = 2.0  # cost of correcting an idle row, relative to dropping it (benchmarks/annealing.py)
+_FEW_ROWS = 3000  # up to here all rows are inverted at once; musk2 (6598) gains from waiting
+_SHELF = 4  # narrowed inverses kept for twins: each takes the memory of a kernel matrix
+_COPY = 20.0  # operations per entry that a pass over a matrix costs: memory is slower than BLAS
+_LOOK_FIRST = 3  # problems over many rows before the rows that had curvature are inverted
 
 
 class AdaptiveInverse:
-    """A prepared inverse that drops rows which stay idle, and takes them back when they return.
+    """A prepared inverse that drops idle rows and adds them again when they get curvature.
 
-    Idle rows make every correction larger. They are dropped by a Schur complement once carrying
-    them has cost as much as dropping them would; a row that returns is added by bordering. Twins of
-    a subset (the runs of a search over one fold) keep narrowed inverses on a shelf they share: the
-    next run's wanted rows are nearly the last one's. Elsewhere nothing is shared, so that no run
-    depends on those before it. Of many rows only those that carry curvature in the first problems
-    are inverted at all.
+    Idle rows make every correction larger. They are dropped by a Schur complement once keeping them
+    has cost as much as dropping them would. A row that returns is added by bordering. Twins of a
+    subset (the runs of a search over one fold) share a shelf of narrowed inverses, because each run
+    needs nearly the same rows as the previous one. Nothing else is shared, so no run depends on
+    earlier ones. If there are many rows, only those with curvature in the first problems are
+    inverted at all.
     """
 
     def __init__(
@@ -49,10 +45,7 @@ class AdaptiveInverse:
         self.seen, self.burden = 0, 0.0
 
     def serving(self, curvature: Array) -> PreparedInverse | None:
-        """Return the inverse to correct, which holds every row that has curvature, if there is one.
-
-        There is none during the first problems over many rows.
-        """
+        """Return an inverse that has every row with curvature, or None if there is none yet."""
         self.idle = np.where(curvature > 0, 0, self.idle + 1)
         self.seen += 1
         if self.narrow is None:
@@ -79,7 +72,7 @@ class AdaptiveInverse:
         return narrow
 
     def _nearest(self, alive: Array, n: int) -> tuple[PreparedInverse | None, float]:
-        """Return the shelved inverse that costs least to take and to carry, and that cost."""
+        """Return the shelved inverse that is cheapest to extend and to use, and its cost."""
         best, least = None, np.inf
         for candidate in self.shelf or []:
             size = len(candidate.rows)
@@ -92,7 +85,7 @@ class AdaptiveInverse:
         return best, least
 
     def _completed(self, narrow: PreparedInverse, wanted: Array) -> PreparedInverse:
-        """Return the inverse with the wanted rows that it lacks."""
+        """Return the inverse with the wanted rows that it lacks added."""
         missing = wanted & (self.curvature > 0)
         missing[narrow.rows] = False
         rows = np.flatnonzero(missing)
@@ -107,16 +100,16 @@ class AdaptiveInverse:
         return narrow
 
     def twin(self) -> AdaptiveInverse:
-        """Return a copy with a memory of its own, but for a shelf."""
+        """Return a copy that shares only the shelf."""
         return AdaptiveInverse(self.K, self.curvature, self.whole, self.shelf)
 
     def astype(self, K: Array) -> AdaptiveInverse:
-        """Return the same in the precision of K."""
+        """Return the same inverse in the precision of K."""
         whole = None if self.whole is None else self.whole.astype(K.dtype)
         return AdaptiveInverse(K, self.curvature, whole)
 
     def subset(self, K: Array, rows: Array) -> AdaptiveInverse:
-        """Return the inverse for some rows (sorted), by a Schur complement, with a shelf."""
+        """Return the inverse for some rows (sorted), by a Schur complement, with a new shelf."""
         whole = self.whole
         if whole is not None:
             whole = whole.restricted(np.flatnonzero(np.isin(whole.rows, rows)))

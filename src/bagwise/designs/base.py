@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from bagwise._typing import Array
 
 
 class Point(NamedTuple):
@@ -20,7 +19,7 @@ class Point(NamedTuple):
     intercept: float
     scores: Array
 
-    def towards(self, other: Point, share: float) -> Point:
+    def toward(self, other: Point, share: float) -> Point:
         """Return the point that lies the given share of the way to another one."""
         if share == 1:
             return other
@@ -35,16 +34,16 @@ class Design(ABC):
     """Instances as a row operator Phi from coefficients to scores.
 
     A weight vector w lives in feature space (``coef`` is w itself) or in the span of the rows
-    (``coef`` holds dual coefficients, w = Phi' coef). ``design @ coef`` gives the scores Phi w and
-    ``design.T @ beta`` the coefficients of Phi' beta, so that a solver never asks which it is.
-    Vectors are float64 on the host whatever the instances are.
+    (``coef`` holds dual coefficients, w = Phi' coef). ``design @ coef`` is the scores Phi w and
+    ``design.T @ beta`` the coefficients of Phi' beta, so solvers need not know which it is. Vectors
+    are float64 on the host, whatever the dtype of the instances.
     """
 
     n_rows: int
     n_coef: int
-    exact: bool = True  # False where `weighted_ridge` is iterative
-    cost_is_cubic: bool = False  # whether a ridge problem costs the cube of its rows
-    prepared: bool = False  # whether `prepare` left something that trades digits for speed
+    exact: bool = True  # False if `weighted_ridge` is iterative
+    cost_is_cubic: bool = False  # whether a ridge problem costs the cube of its number of rows
+    prepared: bool = False  # whether `prepare` stored something that trades digits for speed
     rounding: float = 1e-14  # relative change of an objective that is below rounding
 
     @abstractmethod
@@ -57,57 +56,46 @@ class Design(ABC):
 
     @abstractmethod
     def squared_norm(self, coef: Array, scores: Array | None = None) -> float:
-        """Return |w|^2; the scores of w spare work where they are known."""
+        """Return |w|^2; pass the scores of w if they are known, to save work."""
 
     def inner(self, many: Array, coef: Array) -> Array:
-        """Return the inner products of weight vectors ``many`` (one a row) with one."""
+        """Return the inner products of the weight vectors ``many`` (one per row) with ``coef``."""
         return many @ coef
 
     @abstractmethod
     def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
-        """Minimise 1/2|w|^2 + 1/2 sum_k s_k (Phi_k w + b - t_k)^2.
+        """Minimize 1/2|w|^2 + 1/2 sum_k s_k (Phi_k w + b - t_k)^2, curvature s and target t.
 
-        Parameters
-        ----------
-        curvature, target : ndarray of shape (n_rows,)
-            The weights s (rows with s = 0 drop out) and targets t.
-        current : Point
-            Where the solver stands: iterative routes start here.
-        atol : float
-            Residual norm at which iterative routes may stop.
-
-        Returns
-        -------
-        Point
-            The minimiser; its intercept is that of ``current`` where no row has curvature.
+        Iterative implementations start at ``current`` and stop at a residual norm of ``atol``. The
+        intercept stays that of ``current`` if no row has curvature.
         """
 
     @abstractmethod
     def aggregate(self, weights: Any) -> Design:
-        """Return the design whose rows are ``weights @ rows`` (CSR, one row a combination)."""
+        """Return the design whose rows are ``weights @ rows`` (CSR, one row per combination)."""
 
     @abstractmethod
     def lift(self, weights: Any, coef: Array) -> Array:
         """Return this design's coefficients for ``coef`` found on ``aggregate(weights)``."""
 
     def prepare(self, curvature: Array) -> None:  # noqa: B027
-        """Expect many ridge problems with curvature at most this: precompute what helps."""
+        """Precompute what helps with many ridge problems of at most this curvature."""
 
     def fresh(self) -> Design:
-        """Return the same rows without anything remembered from earlier problems."""
+        """Return the same rows without anything cached from earlier problems."""
         return copy(self)
 
     def twin(self) -> Design:
-        """Return the same rows with what was prepared, and a memory of its own."""
+        """Return the same rows with what was prepared, and a cache of its own."""
         return self.fresh()
 
     @abstractmethod
     def subset(self, rows: Array) -> Design:
-        """Return the design of some rows (sorted), what was prepared carried over."""
+        """Return the design of some rows (sorted), including what was prepared."""
 
     @property
     def T(self) -> Transposed:
-        """The transposed operator: ``design.T @ dual``."""
+        """The transposed operator."""
         return Transposed(self)
 
     def start(self) -> Point:
@@ -122,7 +110,7 @@ def rounding_of(dtype: Any) -> float:
 
 @dataclass(frozen=True)
 class Transposed:
-    """``design.T``: from row space to coefficients."""
+    """``design.T``: maps dual variables to coefficients."""
 
     design: Design
 

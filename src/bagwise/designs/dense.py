@@ -1,4 +1,4 @@
-"""Dense rows of float16, float32 or float64, in memory or memory-mapped, read block by block."""
+"""Dense rows of float16, float32 or float64, in memory or memory-mapped, read in blocks."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.designs.base import rounding_of
 from bagwise.designs.linear import LinearDesign
 
-Array = NDArray[Any]
-
-_BLOCK_BYTES = 1 << 24
+_BLOCK_BYTES = 1 << 24  # a temporary of 16 MiB: large for BLAS, small against the data
 
 
 class Dense(LinearDesign):
@@ -48,9 +46,10 @@ class Dense(LinearDesign):
         return total
 
     def weighted_gram(self, weights: Array) -> Array:
-        """Return X'SX, one symmetric product a block and sign.
+        """Return X'SX, one symmetric product per block and sign.
 
-        Always in float64: the ridge system's identity drowns in float32 rounding of a large X'SX.
+        Always in float64: in float32 the rounding of a large X'SX would exceed the identity that
+        the ridge system adds.
         """
         total = np.zeros((self.n_coef, self.n_coef))
         for sign in (1, -1):
@@ -81,7 +80,7 @@ class Dense(LinearDesign):
         return self._rows(rows)
 
     def combine(self, weights: Any) -> Array:
-        """Return weights @ X, block by block: no second copy of the rows."""
+        """Return weights @ X in blocks, without a second copy of the rows."""
         total, columns = np.zeros((weights.shape[0], self.n_coef)), sp.csc_array(weights)
         for block in self._blocks():
             part = columns[:, block]

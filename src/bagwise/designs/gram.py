@@ -1,28 +1,26 @@
-"""Rows known by their kernel values only: coefficients are dual, w = sum_k coef_k phi(x_k)."""
+"""Rows given by their kernel matrix: coefficients are dual, w = sum_k coef_k phi(x_k)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.designs.adaptive import AdaptiveInverse
 from bagwise.designs.base import Design, Point, rounding_of
 from bagwise.designs.inverse import PreparedInverse, block_of
 from bagwise.designs.ridge import solve_dual
 
-Array = NDArray[Any]
-
-_WORTH_CORRECTING = 1.2  # changed rows, as a share of the active ones
+_WORTH_CORRECTING = 1.2  # changed rows per active row: the correction needs no product with K
 
 
 class Gram(Design):
     """A symmetric positive semi-definite kernel matrix.
 
-    A ridge problem factors the rows that carry curvature. After `prepare(s0)` the problem with
-    curvature s0 everywhere is inverted once; a problem that differs from it in few rows R then
-    costs one factor of size |R|. Whichever is smaller is taken.
+    A ridge problem factors the rows with curvature. `prepare(s0)` inverts the system with curvature
+    s0 on all rows once; a problem that differs from it in few rows R then costs one factor of size
+    |R|. The smaller of the two factors is computed.
     """
 
     cost_is_cubic = True
@@ -37,7 +35,7 @@ class Gram(Design):
         """Return K coef."""
         used = np.flatnonzero(coef)
         if 2 * len(used) < len(coef):
-            # Symmetric: rows are contiguous where columns are not.
+            # Symmetric: rows are contiguous, columns are not.
             product = coef[used].astype(self.K.dtype) @ self.K[used]
         else:
             product = self.K @ coef.astype(self.K.dtype)
@@ -64,7 +62,7 @@ class Gram(Design):
         if prepared is not None:
             share = curvature[prepared.rows] / prepared.root**2
             changed = np.flatnonzero(np.abs(1 - share) > 4 * self.rounding)
-            # Curvature beyond what was prepared cannot be a correction.
+            # More curvature than was prepared cannot be corrected.
             within = np.count_nonzero(share) == len(active) and share.max() <= 1 + 4 * self.rounding
             if within and len(changed) < _WORTH_CORRECTING * len(active):
                 return self._corrected(prepared, share, target, changed)
@@ -85,7 +83,7 @@ class Gram(Design):
         return Point(coef, intercept, self @ coef)
 
     def prepare(self, curvature: Array) -> None:
-        """Invert the problem that has this curvature on every row."""
+        """Invert the system with this curvature."""
         self._keep(AdaptiveInverse(self.K, curvature))
 
     def _keep(self, inverse: AdaptiveInverse) -> Gram:
@@ -93,7 +91,7 @@ class Gram(Design):
         return self
 
     def twin(self) -> Gram:
-        """Return the same kernel matrix with the prepared inverse, shared."""
+        """Return the same kernel matrix, sharing the prepared inverse."""
         twin = Gram(self.K)
         return twin if self._inverse is None else twin._keep(self._inverse.twin())
 
@@ -103,7 +101,7 @@ class Gram(Design):
         return other if self._inverse is None else other._keep(self._inverse.astype(other.K))
 
     def subset(self, rows: Array) -> Gram:
-        """Return the design of some rows (sorted); what was prepared is restricted, not redone."""
+        """Return the design of some rows (sorted); a prepared inverse is restricted to them."""
         part = Gram(block_of(self.K, rows, rows))
         return part if self._inverse is None else part._keep(self._inverse.subset(part.K, rows))
 

@@ -1,9 +1,9 @@
-"""One inverse, many ridge problems: corrections where the curvature differs from the prepared one.
+"""One inverse for many ridge problems, corrected where their curvature differs.
 
 For curvature s0 on all rows, P = (I + S0^1/2 K S0^1/2)^-1 is computed once. A problem with
-curvature s = share s0, share <= 1, is then solved by a factor of the size of R = {share < 1}, and K
-itself is never touched (Gehler & Chapelle's annealing visits hundreds of such problems, most of
-which differ from s0 in few rows).
+curvature s = share s0, share <= 1, is then solved with a factor of the size of R = {share < 1},
+without reading K. Gehler & Chapelle's annealing visits hundreds of such problems, most of which
+differ from s0 in few rows.
 """
 
 from __future__ import annotations
@@ -12,37 +12,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import get_lapack_funcs
 
+from bagwise._typing import Array
 from bagwise.designs.ridge import factor_in_place, solve_factored
 
-__all__ = ["PreparedInverse", "block_of"]
-
-Array = NDArray[Any]
-
-_BLOCK = 128
+_BLOCK = 128  # rows and columns: two such blocks of float64 fit into a level-2 cache
 
 
 @dataclass
 class PreparedInverse:
-    """P on the rows that may ever carry curvature.
+    """P on the rows that may have curvature."""
 
-    Attributes
-    ----------
-    rows : ndarray of int
-        Row numbers of the design, those with s0 > 0.
-    root : ndarray
-        S0^1/2 on these rows.
-    inverse : ndarray
-        P.
-    """
-
-    rows: Array
-    root: Array
-    inverse: Array
+    rows: Array  # of the design, those with s0 > 0
+    root: Array  # S0^1/2 on these rows
+    inverse: Array  # P
     rooted: Array = field(init=False)  # P S0^1/2 1
     in_order: bool = field(init=False)  # whether the rows are in the design's order
 
@@ -83,7 +69,7 @@ class PreparedInverse:
     def extended(self, K: Array, rows: Array, root: Array) -> PreparedInverse:
         """Return P with some rows of the design added at the end, by bordering."""
         n, added = len(self.rows), len(rows)
-        strip = K.take(rows, axis=0)  # symmetric: rows are contiguous where columns are not
+        strip = K.take(rows, axis=0)  # symmetric: rows are contiguous, columns are not
         border = strip.take(self.rows, axis=1).T * self.root[:, None] * root
         corner = strip.take(rows, axis=1) * root[:, None] * root
         corner.flat[:: added + 1] += 1
@@ -99,17 +85,12 @@ class PreparedInverse:
         return PreparedInverse(*both, inverse)
 
     def ridge(self, share: Array, target: Array, changed: Array) -> tuple[Array, float, Array]:
-        """Solve the ridge problem with curvature share x s0.
+        """Solve the ridge problem with curvature share x s0; return beta, b and the scores K beta.
 
         With q = share S0^1/2 t and e = 1 - share on the changed rows R, the solution is
-        beta = S0^1/2 P y, y = q + g, where g lives on R and solves
+        beta = S0^1/2 P y, y = q + g, where g is zero outside R and solves
         (I - e^1/2 (I - P_RR) e^1/2) e^-1/2 g = e^1/2 (q - P q)_R. The same with t = 1 gives the
-        intercept's column, and sum beta = 0 the intercept.
-
-        Returns
-        -------
-        dual, intercept, scores
-            beta, b, and the scores K beta on these rows.
+        column of the intercept, and sum beta = 0 the intercept.
         """
         q, ones = share * self.root * target, share * self.root
         if len(changed):
@@ -123,7 +104,7 @@ class PreparedInverse:
             intercept = float((self.rooted @ q) / (self.rooted @ ones))
             y = pull = q - intercept * ones
         fitted = y - self.inverse @ y.astype(self.inverse.dtype)
-        # P y = pull - share fitted; this form is exactly zero where the share is.
+        # P y = pull - share fitted; this form is exactly zero where the share is zero.
         dual = self.root * (pull - share * fitted)
         return dual.astype(np.float64), intercept, (fitted / self.root).astype(np.float64)
 
@@ -148,7 +129,7 @@ class PreparedInverse:
 
 
 def block_of(matrix: Array, rows: Array, columns: Array) -> Array:
-    """Return some rows and columns; twice as quick as one two-dimensional index."""
+    """Return some rows and columns; twice as fast as one two-dimensional index."""
     return matrix.take(rows, axis=0).take(columns, axis=1)
 
 

@@ -2,35 +2,38 @@
 
     min_{w,b} 1/2|w|^2 + 1/2 sum_k s_k (x_k.w + b - t_k)^2
 
-`solve_dual` eliminates w (an n x n system), `solve_primal` eliminates b (a d x d system),
-`solve_cg` is the primal one by conjugate gradients when neither matrix should be formed.
+`solve_dual` eliminates w (an n x n system), `solve_primal` eliminates b (a d x d system), and
+`solve_cg` solves the latter by conjugate gradients if neither matrix should be formed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import get_lapack_funcs
 from scipy.sparse.linalg import LinearOperator, cg
 
-Array = NDArray[Any]
+from bagwise._typing import Array
+from bagwise.errors import SCALE, Message
 
 
 def factor_in_place(system: Array) -> tuple[Array, bool]:
     """Return the Cholesky factor of I + something positive semi-definite, as `cho_factor` does.
 
-    LAPACK is called directly: SciPy's checks cost as much as a small factorisation. A
-    Fortran-ordered matrix is overwritten; the upper triangle is left as it was.
+    LAPACK is called directly: SciPy's checks cost as much as a small factorization. A
+    Fortran-ordered matrix is overwritten; its upper triangle stays as it was.
     """
     (potrf,) = get_lapack_funcs(("potrf",), (system,))
     factor, info = potrf(system, lower=True, overwrite_a=True, clean=False)
     if info != 0:
         raise np.linalg.LinAlgError(
-            f"A ridge system in {system.dtype} is not positive definite. A kernel must be positive "
-            "semi-definite; otherwise scale the features, lower C, or use float64."
+            Message(
+                f"A ridge system in {system.dtype} is not positive definite. A kernel must be "
+                "positive semi-definite; otherwise scale the features with ",
+                SCALE,
+                ", lower C, or use float64.",
+            )
         )
     return factor, True
 
@@ -47,14 +50,14 @@ def solve_dual(gram: Array, curvature: Array, target: Array) -> tuple[Array, flo
     """Return dual coefficients beta and intercept; every curvature must be positive.
 
     (I + S^1/2 K S^1/2) [u v] = [S^1/2 t, S^1/2 1], b = (S^1/2 1)'u / (S^1/2 1)'v,
-    beta = S^1/2 (u - b v). K + diag(1/s) is never formed: it blows up as s -> 0. One round of
-    refinement is worth a digit of the certificate and costs two products.
+    beta = S^1/2 (u - b v). K + diag(1/s) is never formed: it diverges as s -> 0. One round of
+    iterative refinement gains a digit of the certificate and costs two products.
     """
     root = np.sqrt(curvature)
     system = gram * root
     system *= root[:, None]
     system.flat[:: len(root) + 1] += 1
-    factor = factor_in_place(system.T)  # symmetric, in the order that LAPACK overwrites
+    factor = factor_in_place(system.T)  # the same matrix, in the order that LAPACK overwrites
     right = np.stack([root * target, root]).T
     both = solve_factored(factor, right.copy(order="F"))
     missed = right - both - root[:, None] * (gram @ (root[:, None] * both))
@@ -86,13 +89,13 @@ def solve_cg(
     shift: float,
     atol: float,
 ) -> tuple[Array, float]:
-    """Solve the system of `solve_primal` with products v -> X'S X v only (Jacobi scaled)."""
+    """Solve the system of `solve_primal` with products v -> X'S X v only (Jacobi scaling)."""
     size = len(mean)
 
-    def centred(v: Array) -> Array:
+    def centered(v: Array) -> Array:
         return v + product(v) - (mass * (mean @ v)) * mean
 
-    system = LinearOperator((size, size), matvec=centred, dtype=np.float64)
+    system = LinearOperator((size, size), matvec=centered, dtype=np.float64)
     jacobi = 1.0 / (1.0 + np.maximum(diagonal - mass * mean**2, 0.0))
     scaling = LinearOperator((size, size), matvec=lambda v: jacobi * v, dtype=np.float64)
     step, _ = cg(system, residual - shift * mean, rtol=0.0, atol=atol, M=scaling, maxiter=20 * size)

@@ -1,4 +1,4 @@
-"""Sparse (CSR) rows; nothing of the size of the dense matrix is ever formed."""
+"""Sparse (CSR) rows; nothing of the size of the dense matrix is formed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.designs.base import rounding_of
 from bagwise.designs.linear import LinearDesign
-
-Array = NDArray[Any]
 
 
 class Sparse(LinearDesign):
@@ -20,7 +18,7 @@ class Sparse(LinearDesign):
     def __init__(self, X: Any) -> None:
         super().__init__(*X.shape)
         self.X = sp.csr_array(X)
-        # Held: transposing a slice of a larger matrix copies it.
+        # Cached: transposing a slice of a larger matrix copies it.
         self._transposed = self.X.T
         self.rounding = rounding_of(X.dtype)
 
@@ -33,7 +31,7 @@ class Sparse(LinearDesign):
         return np.asarray(self._transposed @ dual.astype(self.X.dtype), dtype=np.float64)
 
     def weighted_gram(self, weights: Array) -> Array:
-        """Return X'SX; d x d, asked for only where d is small."""
+        """Return X'SX; it is d x d, and needed only where d is small."""
         used = np.flatnonzero(weights)
         rows = self.X[used]
         product = rows.T @ (sp.diags_array(weights[used]) @ rows)

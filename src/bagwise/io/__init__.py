@@ -1,4 +1,4 @@
-"""Readers and writers of every form that multiple-instance data comes in."""
+"""Readers and writers for all common file formats of multiple-instance data."""
 
 from bagwise.io.arff import read_arff, write_arff
 from bagwise.io.bagfiles import read_folder, write_folder

@@ -1,4 +1,4 @@
-"""The rows inside a relational ARFF value: numbers, nominal values as 0/1 columns, sparse rows."""
+"""The instances inside a relational ARFF value: dense or sparse rows, nominal values as 0/1."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise.bags.arrays import small_csr
+from bagwise.bags.segments import offsets_of
+from bagwise.errors import listed
 from bagwise.io._arfftext import Attribute, split_fields
 from bagwise.io._assemble import ROLES
-from bagwise.io._csr import small_csr
-from bagwise.io._grow import typed_column
-from bagwise.io._tabletext import is_number
+from bagwise.io._grow import is_number, typed_column
 from bagwise.io.errors import FormatError, MixedTypeError
 
 _ATTRIBUTES = {ROLES[role]: role for role in ("instance_labels", "instance_ids")}
@@ -23,22 +24,18 @@ class InnerRows:
 
     def __init__(self, path: Path, attributes: list[Attribute]) -> None:
         self.path, self._declared = path, attributes
-        self._kept = {j: a.name for j, a in enumerate(attributes) if a.name in _ATTRIBUTES}
-        self._texts: dict[int, list[str]] = {j: [] for j in self._kept}
-        self._columns: list[int] = []  # first column of each attribute
+        self._texts: dict[int, list[str]] = {
+            j: [] for j, a in enumerate(attributes) if a.name in _ATTRIBUTES
+        }
+        self._starts: list[int] = []  # first column of each attribute
         self.names: list[str] = []
         for j, attribute in enumerate(attributes):
-            self._columns.append(len(self.names))
-            if j not in self._kept:
+            self._starts.append(len(self.names))
+            if j not in self._texts:
                 self.names += self._column_names(attribute)
         if not self.names:
             raise FormatError(path, "the relational attribute declares no features.")
-        self._is_plain = len(self.names) == len(attributes)
-        self._left_out = {
-            j: a.values[0] if a.kind == "nominal" else "0"
-            for j, a in enumerate(attributes)
-            if a.kind == "nominal" or j in self._kept
-        }
+        self._is_plain = not self._texts and all(a.kind == "numeric" for a in attributes)
         self._blocks: list[Any] = []
 
     def _column_names(self, attribute: Attribute) -> list[str]:
@@ -46,28 +43,27 @@ class InnerRows:
             return [attribute.name]
         if attribute.kind == "nominal":
             return [f"{attribute.name}={value}" for value in attribute.values]
-        raise MixedTypeError(
-            self.path,
-            f"is of type {attribute.kind} inside the bag, expected numeric or a list of values.",
-            column=attribute.name,
-        )
+        problem = f"has type {attribute.kind} inside the bag, expected numeric or a list of values."
+        raise MixedTypeError(self.path, problem, column=attribute.name)
 
     def take(self, text: str, line: int) -> int:
-        """Take the instances of one bag; return how many they are."""
-        rows = [row for row in text.split("\n") if row.strip()]
+        """Add the instances of one bag; return their number."""
+        rows = [row.strip() for row in text.split("\n") if row.strip()]
         if not rows:
             raise FormatError(self.path, "the bag has no instances. Drop it.", line)
-        if rows[0].lstrip().startswith("{"):
-            block = self._sparse(rows, line)
-        else:
-            block = self._fast(rows) if self._is_plain else None
-            if block is None:
-                block = np.array([self._row(row, line, k + 1) for k, row in enumerate(rows)])
+        is_sparse = rows[0].startswith("{")
+        block = self._plain_numbers(rows) if self._is_plain and not is_sparse else None
+        if block is None:
+            fields_of = self._sparse_fields if is_sparse else self._dense_fields
+            entries = [
+                self._entries(fields_of(row, line, k), line, k) for k, row in enumerate(rows, 1)
+            ]
+            block = self._matrix(entries, is_sparse)
         self._blocks.append(block)
         return len(rows)
 
-    def _fast(self, rows: list[str]) -> Any:
-        """Return plain numbers; None where there is anything else, for the careful way."""
+    def _plain_numbers(self, rows: list[str]) -> Any:
+        """Return rows of numbers; None if they contain anything else."""
         fields = [row.split(",") for row in rows]
         if any(len(f) != len(self.names) for f in fields):
             return None
@@ -76,86 +72,71 @@ class InnerRows:
         except ValueError:
             return None
 
-    def _row(self, text: str, line: int, number: int) -> list[float]:
-        fields = split_fields(self.path, text, line)
+    def _dense_fields(self, row: str, line: int, number: int) -> dict[int, str]:
+        fields = split_fields(self.path, row, line)
         if len(fields) != len(self._declared):
-            raise FormatError(
-                self.path,
-                f"instance {number} of the bag has {len(fields)} values, {len(self._declared)} are "
-                "declared.",
-                line,
-            )
-        values: list[float] = []
-        for j, field in enumerate(fields):
-            if j in self._kept:
-                self._texts[j].append(field)
-            else:
-                values += self._encode(self._declared[j], field, line, number)
-        return values
+            problem = f"{len(fields)} values, expected {len(self._declared)} as declared."
+            raise FormatError(self.path, f"instance {number}: {problem}", line)
+        return dict(enumerate(fields))
 
-    def _sparse(self, rows: list[str], line: int) -> Any:
-        data: list[float] = []
-        indices: list[int] = []
-        pointers = [0]
-        for number, row in enumerate(rows, start=1):
-            for j, field in sorted(self._sparse_fields(row, line, number).items()):
-                if j in self._kept:
-                    self._texts[j].append(field)
-                    continue
-                values = self._encode(self._declared[j], field, line, number)
-                is_nominal = self._declared[j].kind == "nominal"
-                for k, value in enumerate(values):
-                    if value or not is_nominal:
-                        data.append(value)
-                        indices.append(self._columns[j] + k)
-            pointers.append(len(data))
-        return small_csr(data, indices, pointers, (len(rows), len(self.names)))
-
-    def _sparse_fields(self, text: str, line: int, number: int) -> dict[int, str]:
-        """Return what a sparse row holds; a nominal value it leaves out is the first declared."""
-        inside = text.strip()
-        if not (inside.startswith("{") and inside.endswith("}")):
+    def _sparse_fields(self, row: str, line: int, number: int) -> dict[int, str]:
+        """Return the values of a sparse row; a nominal value left out is the first declared."""
+        if not (row.startswith("{") and row.endswith("}")):
             raise FormatError(self.path, f"instance {number}: expected a sparse row {{...}}.", line)
-        fields = dict(self._left_out)
-        tokens = split_fields(self.path, inside[1:-1], line)
+        fields = dict.fromkeys(self._texts, "0")
+        fields |= {j: a.values[0] for j, a in enumerate(self._declared) if a.kind == "nominal"}
+        tokens = split_fields(self.path, row[1:-1], line)
         if len(tokens) % 2:
             raise FormatError(self.path, f"instance {number}: an index has no value.", line)
         for index, value in zip(tokens[::2], tokens[1::2], strict=True):
             if not index.isdigit() or int(index) >= len(self._declared):
-                raise FormatError(
-                    self.path,
-                    f"instance {number}: index {index!r}, expected 0 to {len(self._declared) - 1}.",
-                    line,
-                )
+                problem = f"index {index!r}, expected 0 to {len(self._declared) - 1}."
+                raise FormatError(self.path, f"instance {number}: {problem}", line)
             fields[int(index)] = value
         return fields
 
-    def _encode(self, attribute: Attribute, field: str, line: int, number: int) -> list[float]:
+    def _entries(self, fields: dict[int, str], line: int, number: int) -> dict[int, float]:
+        """Return the features of an instance by column; texts of its attributes are kept."""
+        entries: dict[int, float] = {}
+        for j, field in fields.items():
+            if j in self._texts:
+                self._texts[j].append(field)
+            else:
+                entries |= self._encode(j, field, line, number)
+        return entries
+
+    def _encode(self, j: int, field: str, line: int, number: int) -> dict[int, float]:
+        attribute, start = self._declared[j], self._starts[j]
         if attribute.kind == "nominal":
             if field == "?":
-                return [np.nan] * len(attribute.values)
-            if field not in attribute.values:
-                raise MixedTypeError(
-                    self.path,
-                    f"instance {number}: {field!r} is not among {attribute.values[:10]}.",
-                    line,
-                    attribute.name,
-                )
-            return [float(field == value) for value in attribute.values]
-        if field == "?":
-            return [np.nan]
-        if not is_number(field):
-            raise MixedTypeError(
-                self.path, f"instance {number}: {field!r} is not a number.", line, attribute.name
-            )
-        return [float(field)]
+                return {start + k: np.nan for k in range(len(attribute.values))}
+            if field in attribute.values:
+                return {start + attribute.values.index(field): 1.0}
+            problem = f"is not among the declared values {listed(attribute.values)}"
+        elif field == "?" or is_number(field):
+            return {start: np.nan if field == "?" else float(field)}
+        else:
+            problem = "is not a number"
+        problem = f"instance {number}: {field!r} {problem}."
+        raise MixedTypeError(self.path, problem, line, attribute.name)
+
+    def _matrix(self, entries: list[dict[int, float]], is_sparse: bool) -> Any:
+        shape = (len(entries), len(self.names))
+        if is_sparse:
+            data = [value for row in entries for value in row.values()]
+            indices = [column for row in entries for column in row]
+            return small_csr(data, indices, offsets_of([len(row) for row in entries]), shape)
+        block = np.zeros(shape)
+        for i, row in enumerate(entries):
+            block[i, list(row)] = list(row.values())
+        return block
 
     def finish(self) -> tuple[Any, dict[str, Any]]:
         """Return all instances and their attributes."""
         attributes: dict[str, Any] = {"feature_names": self.names}
-        for j, name in self._kept.items():
-            role = _ATTRIBUTES[name]
-            attributes[role] = typed_column(self._texts[j], exact_text=role == "instance_ids")
+        for j, texts in self._texts.items():
+            role = _ATTRIBUTES[self._declared[j].name]
+            attributes[role] = typed_column(texts, exact_text=role == "instance_ids")
         if any(sp.issparse(block) for block in self._blocks):
             blocks = [sp.csr_array(block) for block in self._blocks]
             return sp.vstack(blocks, format="csr"), attributes

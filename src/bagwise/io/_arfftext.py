@@ -1,4 +1,4 @@
-"""The language of ARFF: fields, quotes and escapes, attribute declarations."""
+"""The syntax of ARFF: fields, quotes and escapes, attribute declarations."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bagwise.io.errors import DuplicateColumnError, FormatError, TruncatedFileError
+from bagwise.io.errors import DuplicateColumnError, FormatError
 
-# A field: quoted with escapes, or bare; fields are separated by commas and white space.
+# A field is quoted with escapes, or bare; commas and white space separate fields.
 _FIELD = re.compile(
     r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,\s'"{}]+))\s*(,|$|(?=\s))"""
 )
@@ -20,7 +20,7 @@ _NUMERIC = ("numeric", "real", "integer")
 
 @dataclass
 class Attribute:
-    """A declared attribute; ``values`` of a nominal one, ``inner`` ones of a relational one."""
+    """A declared attribute: ``values`` if it is nominal, ``inner`` attributes if relational."""
 
     name: str
     kind: str
@@ -38,7 +38,7 @@ def unescape(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Quote a text where it needs it, as WEKA does."""
+    """Quote a text if necessary, as WEKA does."""
     if _PLAIN.fullmatch(text):
         return text
     for plain, escape in (("\\", "\\\\"), ("'", "\\'"), ('"', '\\"'), ("%", "\\%")):
@@ -65,14 +65,14 @@ def split_fields(path: Path, text: str, line: int) -> list[str]:
 
 
 def is_open_quote(text: str) -> bool:
-    """Tell whether a quote is opened and not closed."""
+    """Return whether a quote is opened and not closed."""
     bare = re.sub(r"\\.", "", text)
     bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", bare)
     return "'" in bare or '"' in bare
 
 
 class Header:
-    """The declarations of a file, read line by line up to ``@data``."""
+    """The declarations of a file, line by line up to ``@data``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -80,25 +80,26 @@ class Header:
         self._open: list[Attribute] = []
 
     def take(self, text: str, line: int) -> bool:
-        """Take a line; return True at ``@data``."""
+        """Add a line; return True at ``@data``."""
         text = text.strip()
         if not text or text.startswith("%"):
             return False
         keyword, _, rest = text.partition(" ") if " " in text else text.partition("\t")
         keyword = keyword.lower()
         if keyword == "@data":
-            self._check_closed(line)
+            if self._open:
+                name = self._open[-1].name
+                raise FormatError(self.path, "the relational attribute has no @end.", line, name)
             return True
         if keyword == "@attribute":
             self._declare(rest, line)
         elif keyword == "@end":
-            self._close(rest, line)
+            if not self._open:
+                raise FormatError(self.path, "@end without an open relational attribute.", line)
+            self._open.pop()
         elif keyword != "@relation":
-            raise FormatError(
-                self.path,
-                f"{text[:40]!r} is not a declaration. Expected @attribute or @data.",
-                line,
-            )
+            problem = f"{text[:40]!r} is not a declaration. Expected @attribute or @data."
+            raise FormatError(self.path, problem, line)
         return False
 
     def _declare(self, text: str, line: int) -> None:
@@ -125,24 +126,6 @@ class Header:
             return Attribute(name, "numeric")
         if kind in ("string", "relational"):
             return Attribute(name, kind)
-        raise FormatError(
-            self.path,
-            f"type {declared!r} is not supported. Expected numeric, a list {{...}}, string or "
-            "relational.",
-            line,
-            name,
-        )
-
-    def _close(self, text: str, line: int) -> None:
-        if not self._open:
-            raise FormatError(self.path, "@end without an open relational attribute.", line)
-        self._open.pop()
-
-    def _check_closed(self, line: int) -> None:
-        if self._open:
-            name = self._open[-1].name
-            raise FormatError(self.path, "the relational attribute has no @end.", line, name)
-
-    def no_data(self, line: int) -> FormatError:
-        """Return the error of a file that ends in its header."""
-        return TruncatedFileError(self.path, "ends in its header. Expected @data.", line)
+        expected = "numeric, a list {...}, string or relational"
+        problem = f"type {declared!r} is not supported. Expected {expected}."
+        raise FormatError(self.path, problem, line, name)

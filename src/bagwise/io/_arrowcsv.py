@@ -12,18 +12,15 @@ from bagwise.io._grow import GrowingRows, TextColumn
 from bagwise.io._source import open_source
 from bagwise.io._tabletext import MISSING, TableText
 
+_BLOCK_BYTES = 1 << 22  # 4 MiB: large enough for speed, small beside the matrix
+
 
 class Refused(Exception):
-    """Pyarrow does not take the file; the csv engine decides."""
+    """Pyarrow does not read the file; the csv engine decides."""
 
 
 def parse_with_arrow(
-    path: Path,
-    text: TableText,
-    layout: Layout,
-    dtype: np.dtype,
-    block_bytes: int,
-    progress: bool | None,
+    path: Path, text: TableText, layout: Layout, dtype: np.dtype, progress: bool | None
 ) -> tuple[Any, dict[str, TextColumn]]:
     """Read block by block into one growing matrix."""
     import pyarrow as pa
@@ -32,7 +29,7 @@ def parse_with_arrow(
     keys = {key: TextColumn() for key in layout.keys}
     with open_source(path, progress) as source:
         try:
-            for batch in _open(source.stream, text, layout, block_bytes):
+            for batch in _open(source.stream, text, layout):
                 room = rows.reserve(batch.num_rows, source.advance())
                 for k, j in enumerate(layout.features):
                     room[:, k] = batch.column(str(j)).to_numpy(zero_copy_only=False)
@@ -47,25 +44,25 @@ def parse_with_arrow(
     return X, keys
 
 
-def _open(stream: Any, text: TableText, layout: Layout, block_bytes: int) -> Any:
+def _open(stream: Any, text: TableText, layout: Layout) -> Any:
     import pyarrow as pa
     from pyarrow import csv
 
     names = [str(j) for j in range(len(text.names))]
-    numbers = {str(j): pa.float64() for j in layout.features}
-    texts = {str(j): pa.string() for j in layout.keys.values()}
+    types = {str(j): pa.float64() for j in layout.features}
+    types |= {str(j): pa.string() for j in layout.keys.values()}
     return csv.open_csv(
         stream,
         csv.ReadOptions(
             column_names=names,
             skip_rows=text.header_lines,
-            block_size=block_bytes,
+            block_size=_BLOCK_BYTES,
             use_threads=False,
         ),
         csv.ParseOptions(delimiter=text.delimiter, newlines_in_values=True),
         csv.ConvertOptions(
-            column_types={**numbers, **texts},
-            include_columns=list(dict.fromkeys([*numbers, *texts])),
+            column_types=types,
+            include_columns=list(types),
             null_values=sorted(MISSING),
             strings_can_be_null=False,
         ),

@@ -1,24 +1,35 @@
-"""From long-form columns to bags: every reader of one-row-an-instance files ends here."""
+"""From columns to bags: every reader of files with one row per instance ends here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bagwise._factorize import factorize
+from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.ids import first_difference
+from bagwise.bags.segments import bag_of_row
+from bagwise.errors import Argument, Message, listed, suggestion
 from bagwise.io.errors import DuplicateColumnError, FormatError, LabelError, ShuffledBagError
 
-Array = NDArray[Any]
 Column = str | int
-Labelled = tuple[Bags, Any]
+LabeledBags = tuple[Bags, Any]
+Reader = TypeVar("Reader", bound=Callable[..., LabeledBags])
+_RETURNS = """\
+    Returns
+    -------
+    bags : Bags
+        The bags, in the order of the file.
+    y : ndarray of shape (n_bags,) or None
+        Their labels: integers, floats or texts; None if there are none.
 
-# The columns a writer writes, and a reader looks for when none are named.
+"""
+
+# The columns that writers write, and that readers look for by default.
 ROLES = {
     "bag": "bag",
     "label": "label",
@@ -28,11 +39,21 @@ ROLES = {
     "instance_ids": "instance",
 }
 BAG_FEATURE = "bag_feature_"
+_PER_BAG = ("groups", "priors", "bag_features")
+_PER_ROW = ("instance_labels", "instance_ids")
+
+
+def returns_bags(reader: Reader) -> Reader:
+    """Document what a reader returns, before the examples of its docstring."""
+    reader.__doc__ = (reader.__doc__ or "").replace(
+        "    Examples\n", _RETURNS + "    Examples\n", 1
+    )
+    return reader
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Which column (by position) plays which part."""
+    """Which column (by position) has which role."""
 
     roles: dict[str, int]
     features: list[int]
@@ -42,7 +63,7 @@ class Layout:
 
     @property
     def keys(self) -> dict[str, int]:
-        """Return all columns that are not instance features, by what they hold."""
+        """All columns that are not features of instances, by role."""
         extra = {f"{BAG_FEATURE}{k + 1}": j for k, j in enumerate(self.bag_features)}
         return {**self.roles, **extra}
 
@@ -55,53 +76,58 @@ def lay_out(
     *,
     has_header: bool = True,
 ) -> Layout:
-    """Choose the columns: those named by the user, else those with the usual names."""
+    """Choose the columns: those the user named, else those with the usual names."""
     names = list(names)
     if has_header:
         refuse_duplicates(path, names)
-    roles = {role: _position(path, names, c) for role, c in named.items() if c is not None}
-    usual = ROLES if has_header else {}
-    for role, name in usual.items():
+    roles = {role: position_of(path, names, c) for role, c in named.items() if c is not None}
+    for role, name in ROLES.items() if has_header else ():
         if named.get(role) is None and name in names and (features is None or name not in features):
             roles[role] = names.index(name)
     if not has_header:
         roles = {"bag": 0, "label": 1, **roles}
     if "bag" not in roles:
-        raise FormatError(path, f"has no column 'bag'; name yours with bag=..., one of {names}.", 1)
+        one_of = f", one of {listed(names)}."
+        problem = Message("has no column 'bag'; name yours with ", Argument("bag"), one_of)
+        raise FormatError(path, problem, 1)
     taken = set(roles.values())
     of_bags = [j for j, n in enumerate(names) if n.startswith(BAG_FEATURE) and j not in taken]
     if features is None:
         chosen = [j for j in range(len(names)) if j not in taken and j not in of_bags]
     else:
-        chosen = [_position(path, names, c) for c in features]
+        chosen = [position_of(path, names, c) for c in features]
         of_bags = [j for j in of_bags if j not in chosen]
     if not chosen:
-        raise FormatError(path, f"has no feature columns: there are only {names}.", 1)
+        raise FormatError(path, f"has no feature columns: there are only {listed(names)}.", 1)
     return Layout(roles, chosen, [names[j] for j in chosen] if has_header else None, of_bags, names)
 
 
 def refuse_duplicates(path: Path, names: list[str]) -> None:
-    """Refuse a header with one name twice."""
+    """Refuse a header in which a name appears twice."""
     for j, name in enumerate(names):
         if name in names[:j]:
-            raise DuplicateColumnError(
-                path,
-                f"columns {names.index(name) + 1} and {j + 1} are both named {name!r}. Rename one.",
-                1,
-                name,
-            )
+            columns = f"{names.index(name) + 1} and {j + 1}"
+            problem = f"columns {columns} have the same name. Rename one."
+            raise DuplicateColumnError(path, problem, 1, name)
 
 
-def _position(path: Path, names: list[str], column: Column) -> int:
+def position_of(path: Path, names: list[str], column: Column) -> int:
+    """Return the position of a column, given by name or position."""
     if isinstance(column, int) and -len(names) <= column < len(names):
         return column % len(names)
     if column not in names:
-        raise FormatError(path, f"has no column {column!r}; it has {names}.", 1)
+        problem = f"has no column {column!r}. {suggestion(str(column), names)}"
+        raise FormatError(path, problem, 1)
     return names.index(str(column))
 
 
+def by_role(*columns: Column | None) -> dict[str, Column | None]:
+    """Return the columns that the user named, given in the order of `ROLES`."""
+    return dict(zip(ROLES, columns, strict=True))
+
+
 class Coded(NamedTuple):
-    """A column of few different values: one number a row, and the values."""
+    """A column with few distinct values: one number per row, and the values."""
 
     codes: Array
     values: Array
@@ -111,9 +137,9 @@ class Coded(NamedTuple):
         return self.values[self.codes[rows]]
 
 
-def coded(values: Any) -> Coded:
-    """Number the values of a column by first appearance."""
-    return Coded(*factorize(values))
+def row_place(row: int) -> str:
+    """Return how errors refer to a row of a binary file."""
+    return f"row {row + 1}"
 
 
 def assemble(
@@ -121,50 +147,33 @@ def assemble(
     X: Any,
     columns: dict[str, Any],
     feature_names: Any,
-    place: Callable[[int], int | str],
+    place: Callable[[int], int | str] = row_place,
     *,
     regroup: bool = False,
-) -> Labelled:
-    """Check the rows' bag ids and labels and cut the rows into bags.
+) -> LabeledBags:
+    """Check the bag ids and labels of the rows and cut the rows into bags.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for errors.
-    X : array or CSR array of shape (n_instances, n_features)
-        The instances.
-    columns : dict of str to Coded or ndarray of shape (n_instances,)
-        By role; "bag", "label" and "groups" are `Coded`.
-    feature_names : list of str or None
-        Names of the columns of ``X``.
-    place : callable
-        From a row number to its line in the file; called only for errors.
-    regroup : bool
-        Accept bags whose rows are scattered.
+    ``columns`` are given by role: "bag", "label" and "groups" as `Coded`, others as arrays with one
+    entry per row. ``place`` maps a row number to its line in the file, for errors.
     """
     columns = _with_bag_features(columns)
-    bag, label = columns["bag"], columns.get("label")
+    bag = columns["bag"]
     order = _order(path, bag, place, regroup)
-    codes = bag.codes if order is None else bag.codes[order]
-    offsets = np.append(_run_starts(codes), len(codes))
     rows = slice(None) if order is None else order
-
-    def one_a_bag(role: str) -> Array:
-        return _one_a_bag(path, columns[role], bag, offsets, rows, role, place)
-
-    y = None if label is None else one_a_bag("label")
-    per_bag: dict[str, Any] = {role: one_a_bag(role) for role in _PER_BAG if role in columns}
-    per_row: dict[str, Any] = {
-        r: columns[r][rows] for r in ("instance_labels", "instance_ids") if r in columns
+    codes = bag.codes[rows]
+    offsets = np.append(_run_starts(codes), len(codes))
+    per_bag: dict[str, Any] = {
+        role: _constant(path, columns[role], bag, offsets, rows, role, place)
+        for role in ("label", *_PER_BAG)
+        if role in columns
     }
+    per_row: dict[str, Any] = {role: columns[role][rows] for role in _PER_ROW if role in columns}
     if order is not None:
         X = X[order]
         per_row.setdefault("instance_ids", order)
+    y = per_bag.pop("label", None)
     ids = bag.values[codes[offsets[:-1]]]
     return Bags(X, offsets, ids=ids, feature_names=feature_names, **per_bag, **per_row), y
-
-
-_PER_BAG = ("groups", "priors", "bag_features")
 
 
 def _with_bag_features(columns: dict[str, Any]) -> dict[str, Any]:
@@ -174,20 +183,18 @@ def _with_bag_features(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _order(path: Path, bag: Coded, place: Callable, regroup: bool) -> Array | None:
-    """Return the rows bag by bag, None where they are so already."""
+    """Return the rows bag by bag, None if they are already in this order."""
     starts = _run_starts(bag.codes)
-    first = _first_appearance(bag.codes[starts])
-    repeats = np.flatnonzero(first != np.arange(len(starts)))
+    repeats = np.flatnonzero(_first_appearance(bag.codes[starts]) != np.arange(len(starts)))
     if len(repeats) == 0:
         return None
     if not regroup:
         row = int(starts[repeats[0]])
-        raise ShuffledBagError(
-            path,
-            f"bag {_shown(bag.at(row))} appears again after other bags. Expected the rows of a bag "
-            "one after another; pass regroup=True to bring them together.",
-            place(row),
+        start = (
+            f"bag {_shown(bag.at(row))} appears again after other bags. Expected consecutive rows"
         )
+        problem = Message(start, "; pass ", Argument("regroup", "True"), " to bring them together.")
+        raise ShuffledBagError(path, problem, place(row))
     return np.argsort(_first_appearance(bag.codes), kind="stable")
 
 
@@ -201,26 +208,20 @@ def _run_starts(codes: Array) -> Array:
     return np.concatenate([[0], changes]).astype(np.int64)
 
 
-def _one_a_bag(
+def _constant(
     path: Path, column: Any, bag: Coded, offsets: Array, rows: Any, what: str, place: Callable
 ) -> Array:
-    values = (column.codes if isinstance(column, Coded) else column)[rows]
-    per_bag = values[offsets[:-1]]
-    differs = np.repeat(per_bag, np.diff(offsets), axis=0) != values
-    differs = differs.reshape(len(values), -1).any(axis=1)
-    if differs.any():
-        i = int(np.argmax(differs))
+    """Return one value per bag; two different ones are an error."""
+    table = column.values if isinstance(column, Coded) else None
+    values = (column if table is None else column.codes)[rows]
+    per_bag, i = values[offsets[:-1]], first_difference(values, offsets)
+    if i is not None:
         row = i if isinstance(rows, slice) else int(rows[i])
-        first = per_bag[np.searchsorted(offsets, i, side="right") - 1]
-        shown = column.values if isinstance(column, Coded) else None
-        two = [_shown(v if shown is None else shown[v]) for v in (first, values[i])]
-        raise LabelError(
-            path,
-            f"bag {_shown(bag.at(row))} has the {what} {two[0]} and here {two[1]}. Expected the "
-            "same on all rows of a bag.",
-            place(row),
-        )
-    return column.values[per_bag] if isinstance(column, Coded) else per_bag
+        two = (per_bag[bag_of_row(i, offsets)], values[i])
+        one, other = (_shown(v if table is None else table[v]) for v in two)
+        problem = f"bag {_shown(bag.at(row))} has the {what} {one} and here {other}."
+        raise LabelError(path, f"{problem} Expected the same on all rows of a bag.", place(row))
+    return per_bag if table is None else table[per_bag]
 
 
 def _shown(value: Any) -> str:

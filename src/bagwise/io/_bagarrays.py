@@ -1,4 +1,4 @@
-"""One bag in one file: .npy, .npz, .h5, .csv or .pt."""
+"""A file with one bag: .npy, .npz, .h5, .csv or .pt."""
 
 from __future__ import annotations
 
@@ -10,69 +10,62 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
+from bagwise.bags.arrays import NUMERIC_KINDS
+from bagwise.errors import Argument, Message, suggestion
 from bagwise.io._assemble import Layout
 from bagwise.io._flatten import rows_as_names
 from bagwise.io._source import open_source, require
 from bagwise.io._tabletext import parse_numbers, sniff
 from bagwise.io.errors import CorruptFileError, FormatError, MixedTypeError
 
-Array = NDArray[Any]
-
 _FEATURES = ("features", "feats", "X", "x", "data")
 _STORED = {"instance_label": "instance_labels", "instance": "instance_ids"}
 
 
 def load_bag(file: Path, key: str | None, ids_key: str | None) -> tuple[Array, dict[str, Array]]:
-    """Return the instances of a bag and what is known of them."""
-    arrays = _reader(file)(file)
-    name = _choose(file, arrays, key)
-    values = np.asarray(arrays[name])
+    """Return the instances of a bag and their attributes."""
+    if file.suffix not in _READERS:
+        raise FormatError(file, f"suffix {file.suffix!r}, expected one of {', '.join(_READERS)}.")
+    arrays = _READERS[file.suffix](file)
+    values = np.asarray(arrays[_choose(file, arrays, key)])
     if values.ndim != 2 or not len(values):
-        raise FormatError(
-            file, f"holds an array of shape {values.shape}, expected (instances, features)."
-        )
-    if values.dtype.kind not in "fiub":
+        raise FormatError(file, f"has shape {values.shape}, expected (instances, features).")
+    if values.dtype.kind not in NUMERIC_KINDS:
         raise MixedTypeError(file, f"holds {values.dtype}, expected numbers.")
     extra = {role: np.asarray(arrays[n]) for n, role in _STORED.items() if n in arrays}
     if ids_key is not None:
-        if ids_key not in arrays:
-            raise FormatError(file, f"has no array {ids_key!r}; it has {list(arrays)}.")
-        extra["instance_ids"] = rows_as_names(np.asarray(arrays[ids_key]))
+        extra["instance_ids"] = rows_as_names(np.asarray(arrays[_known(file, arrays, ids_key)]))
     for role, column in extra.items():
         if len(column) != len(values):
             raise FormatError(file, f"{len(column)} {role} for {len(values)} instances.")
     return values, extra
 
 
+def _known(file: Path, arrays: dict[str, Any], key: str) -> str:
+    if key not in arrays:
+        raise FormatError(file, f"has no array {key!r}. {suggestion(key, arrays)}")
+    return key
+
+
 def _choose(file: Path, arrays: dict[str, Any], key: str | None) -> str:
-    there = list(arrays)
+    if "" in arrays:  # a format without names
+        return ""
     if key is not None:
-        if len(arrays) == 1 and there == [""]:
-            return ""
-        if key not in arrays:
-            raise FormatError(file, f"has no array {key!r}; it has {there}.")
-        return key
-    if len(there) == 1:
-        return there[0]
-    for name in _FEATURES:
-        if name in arrays:
-            return name
-    raise FormatError(file, f"holds the arrays {there}: name one with key=...")
-
-
-def _reader(file: Path) -> Callable[[Path], dict[str, Any]]:
-    if file.suffix not in _READERS:
-        raise FormatError(file, f"suffix {file.suffix!r}, expected one of {list(_READERS)}.")
-    return _READERS[file.suffix]
+        return _known(file, arrays, key)
+    usual = [*arrays] if len(arrays) == 1 else [name for name in _FEATURES if name in arrays]
+    if not usual:
+        start = f"holds the arrays {[*arrays]}: name one with "
+        raise FormatError(file, Message(start, Argument("key")))
+    return usual[0]
 
 
 def _read_npy(file: Path) -> dict[str, Any]:
     try:
         return {"": np.load(file, allow_pickle=False)}
     except (ValueError, EOFError) as error:
-        raise CorruptFileError(file, f"is cut short or no .npy array ({error}).") from error
+        raise _corrupt(file, "a .npy array", error) from error
 
 
 def _read_npz(file: Path) -> dict[str, Any]:
@@ -80,7 +73,7 @@ def _read_npz(file: Path) -> dict[str, Any]:
         with np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise CorruptFileError(file, f"is cut short or no .npz archive ({error}).") from error
+        raise _corrupt(file, "a .npz archive", error) from error
 
 
 def _read_h5(file: Path) -> dict[str, Any]:
@@ -92,7 +85,7 @@ def _read_h5(file: Path) -> dict[str, Any]:
             sets = {n: d for n, d in archive.items() if isinstance(d, h5py.Dataset)}
             return {n: d.asstr()[()] if d.dtype.kind == "O" else d[()] for n, d in sets.items()}
     except OSError as error:
-        raise CorruptFileError(file, f"is cut short or no HDF5 file ({error}).") from error
+        raise _corrupt(file, "an HDF5 file", error) from error
 
 
 def _read_pt(file: Path) -> dict[str, Any]:
@@ -102,24 +95,20 @@ def _read_pt(file: Path) -> dict[str, Any]:
     try:
         loaded = torch.load(file, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise CorruptFileError(file, f"holds no tensors ({error}).") from error
+        raise _corrupt(file, "a file of tensors", error) from error
     tensors = loaded if isinstance(loaded, dict) else {"": loaded}
     return {str(n): t.numpy() for n, t in tensors.items() if isinstance(t, torch.Tensor)}
 
 
 def _read_csv(file: Path) -> dict[str, Any]:
-    import csv
-
-    text = sniff(file, None, None)
+    text = sniff(file)
     layout = Layout({}, list(range(len(text.names))), None, [], text.names)
     with open_source(file) as source:
-        reader = csv.reader(source.text(), delimiter=text.delimiter, strict=True)
-        rows = [(reader.line_num, row) for row in text.fields(file, reader) if row]
-    rows = rows[text.header_rows :]
-    for line, row in rows:
-        if len(row) != len(text.names):
-            raise FormatError(file, f"{len(row)} fields, expected {len(text.names)}.", line)
-    return {"": parse_numbers(file, [row for _, row in rows], [line for line, _ in rows], layout)}
+        return {"": parse_numbers(file, list(text.rows(file, source.text())), layout)}
+
+
+def _corrupt(file: Path, expected: str, error: Exception) -> CorruptFileError:
+    return CorruptFileError(file, f"is truncated or not {expected} ({error}).")
 
 
 _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
@@ -134,15 +123,15 @@ _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 
 def save_bag(file: Path, rows: Any, extra: dict[str, Array]) -> None:
-    """Write the instances of a bag, and what is known of them where the format can hold it."""
+    """Write the instances of a bag, and their attributes if the format can store them."""
     values = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+    arrays: dict[str, Any] = {"features": values, **extra}
     if file.suffix == ".npy":
         np.save(file, values)
     elif file.suffix == ".npz":
-        arrays: dict[str, Any] = {"features": values, **extra}
         np.savez_compressed(file, **arrays)
     elif file.suffix == ".h5":
-        _save_h5(file, {"features": values, **extra})
+        _save_h5(file, arrays)
     elif file.suffix == ".csv":
         lines = (",".join(map(repr, row)) + "\n" for row in values.tolist())
         file.write_text("".join(lines), encoding="utf-8")
@@ -162,7 +151,4 @@ def _save_h5(file: Path, arrays: dict[str, Array]) -> None:
     with h5py.File(file, "w") as archive:
         for name, values in arrays.items():
             is_text = values.dtype.kind == "U"
-            kind = h5py.string_dtype() if is_text else values.dtype
-            archive.create_dataset(
-                name, data=values.astype(object) if is_text else values, dtype=kind
-            )
+            archive[name] = values.astype(h5py.string_dtype()) if is_text else values

@@ -1,7 +1,8 @@
-"""From bags to long-form columns: every writer of one-row-an-instance files starts here."""
+"""From bags to columns: every writer of files with one row per instance starts here."""
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,20 +10,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.segments import expand
 from bagwise.io._assemble import BAG_FEATURE, ROLES
-from bagwise.io.errors import DuplicateColumnError
-from bagwise.segments import expand
+from bagwise.io.errors import DuplicateColumnError, FormatError
 
-Array = NDArray[Any]
-
-_BLOCK_VALUES = 1 << 18
+_BLOCK_VALUES = 1 << 18  # 2 MiB of float64: what is written at a time needs little memory
 
 
 def rows_as_names(values: Array) -> Array:
-    """Return the rows of a 2-D array (coordinates) as one tuple each, 1-D names as they are."""
+    """Return the rows of a 2-D array (coordinates) as tuples, and 1-D names as they are."""
     if values.ndim == 1:
         return values
     names = np.empty(len(values), dtype=object)
@@ -31,7 +30,7 @@ def rows_as_names(values: Array) -> Array:
 
 
 def names_as_rows(names: Array) -> Array:
-    """Undo `rows_as_names` where every name is a tuple of numbers of one length."""
+    """Undo `rows_as_names` if all names are tuples of numbers of the same length."""
     if names.dtype.kind != "O" or not all(isinstance(name, tuple) for name in names):
         return names
     if len({len(name) for name in names}) != 1:
@@ -41,36 +40,45 @@ def names_as_rows(names: Array) -> Array:
 
 
 def checked_labels(bags: Bags, y: Any) -> Any:
-    """Return the labels as an array with one entry a bag, or None."""
+    """Return the labels as an array with one entry per bag, or None."""
     if y is None:
         return None
     y = np.asarray(y)
     if y.shape != (len(bags),):
-        raise ValueError(f"Expected one label a bag ({len(bags)}), got shape {y.shape}.")
+        raise ValueError(f"Expected one label per bag ({len(bags)}), got shape {y.shape}.")
     return y
 
 
 def warn_left_out(path: Path, bags: Bags, attributes: tuple[str, ...]) -> None:
-    """Warn of what is known of the bags and has no place in the format."""
+    """Warn about attributes of the bags that the format cannot store."""
     left_out = [name for name in attributes if getattr(bags, name) is not None]
     if left_out:
         warnings.warn(
-            f"{path}: the format has no place for {', '.join(left_out)}; left out.", stacklevel=3
+            f"{path}: the format cannot store {', '.join(left_out)}; left out.", stacklevel=3
         )
 
 
+def refuse_special(
+    path: Path, columns: dict[str, Array], special: re.Pattern[str], where: str
+) -> None:
+    """Refuse names with characters that have a meaning in the format."""
+    for name, values in columns.items():
+        for value in dict.fromkeys(values.tolist()):
+            if special.search(str(value)):
+                raise FormatError(path, f"the {name} {value!r} cannot be written {where}.")
+
+
 def bag_columns(bags: Bags, y: Any) -> dict[str, Array]:
-    """Return what is known of every bag, by its column's name."""
+    """Return the attributes of the bags by column name."""
     columns = {"bag": bags.ids, "label": checked_labels(bags, y)}
     columns["group"], columns["prior"] = bags.groups, bags.priors
     if bags.bag_features is not None:
-        covariates = np.asarray(bags.bag_features).reshape(len(bags), -1)
-        columns |= {f"{BAG_FEATURE}{k + 1}": c for k, c in enumerate(covariates.T)}
+        columns |= {f"{BAG_FEATURE}{k + 1}": c for k, c in enumerate(bags.bag_features.T)}
     return {name: values for name, values in columns.items() if values is not None}
 
 
 def instance_columns(bags: Bags) -> dict[str, Array]:
-    """Return what is known of every instance; numbers that only count are left out."""
+    """Return the attributes of the instances by column name, without ids 0, 1, 2, ..."""
     columns = {}
     if bags.instance_labels is not None:
         columns[ROLES["instance_labels"]] = bags.instance_labels
@@ -79,18 +87,14 @@ def instance_columns(bags: Bags) -> dict[str, Array]:
     return columns
 
 
-def long_columns(path: Path, bags: Bags, y: Any) -> dict[str, Array]:
-    """Return one value an instance of everything that is not a feature."""
+def long_columns(bags: Bags, y: Any) -> dict[str, Array]:
+    """Return everything that is not a feature, with one value per instance."""
     of_bags = {k: expand(v, bags.offsets) for k, v in bag_columns(bags, y).items()}
-    columns = {**of_bags, **instance_columns(bags)}
-    for name, values in columns.items():
-        if values.ndim != 1:
-            raise ValueError(f"{path}: {name} has {values.ndim} dimensions, a column has one.")
-    return columns
+    return {**of_bags, **instance_columns(bags)}
 
 
 def written_feature_names(path: Path, bags: Bags, keys: Any) -> list[str]:
-    """Return the features' names, f1, f2, ... where they have none."""
+    """Return the feature names; f1, f2, ... by default."""
     if bags.feature_names is None:
         return [f"f{j + 1}" for j in range(bags.n_features)]
     names = [str(name) for name in bags.feature_names]
@@ -101,7 +105,7 @@ def written_feature_names(path: Path, bags: Bags, keys: Any) -> list[str]:
 
 
 def dense_blocks(bags: Bags) -> Iterator[tuple[int, Array]]:
-    """Yield (first row, rows) of a bounded size, sparse rows with their zeros."""
+    """Yield (first row, rows) in blocks of bounded size; sparse rows with their zeros."""
     step = max(1, _BLOCK_VALUES // max(1, bags.n_features))
     for start in range(0, bags.n_instances, step):
         block = bags.X[start : start + step]

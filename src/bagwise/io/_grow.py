@@ -1,30 +1,34 @@
-"""Columns that grow while a file is read, without holding the file twice."""
+"""Columns that grow while a file is read, so that the file is never in memory twice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bagwise.io._assemble import Coded
+from bagwise._typing import Array
+from bagwise.io._assemble import BAG_FEATURE, Coded
+from bagwise.io.errors import MixedTypeError, missing_value
 
-Array = NDArray[Any]
+_CODED = ("bag", "label", "groups")
+_EXACT = ("bag", "groups", "instance_ids")
+_NUMERIC = ("priors", BAG_FEATURE)
 
 
 class GrowingRows:
-    """A matrix that takes blocks of rows; its memory is moved, not copied, when it grows."""
+    """A matrix to which blocks of rows are appended; its memory is resized, not copied."""
 
     def __init__(self, width: int, dtype: Any) -> None:
         self._data = np.empty((0, width), dtype=dtype)
         self._count = 0
 
     def reserve(self, block_rows: int, fraction: float) -> Array:
-        """Return room for a block, given how much of the file has been read with it."""
+        """Return room for a block, given the fraction of the file that has been read with it."""
         needed = self._count + block_rows
         if needed > len(self._data):
-            # A margin of 2 % over the estimate spares nearly every further growth.
+            # 2 % over the estimate makes further growth rare; 64 times bounds a wrong estimate.
             expected = int(1.02 * needed / min(max(fraction, 1e-3), 1.0))
             capacity = max(needed, min(expected, 64 * needed), len(self._data) * 5 // 4)
             self._data.resize((capacity, self._data.shape[1]), refcheck=False)
@@ -33,13 +37,13 @@ class GrowingRows:
         return room
 
     def finish(self) -> Array:
-        """Return the rows, with the spare room given back."""
+        """Return the rows without the spare room."""
         self._data.resize((self._count, self._data.shape[1]), refcheck=False)
         return self._data
 
 
 class TextColumn:
-    """A column of few different texts: one small number a row."""
+    """A column with few distinct texts, stored as one small number per row."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -63,17 +67,41 @@ class TextColumn:
         return np.concatenate(self._codes)
 
     def first_row(self, text: str) -> int | None:
-        """Return the first row that holds a text."""
+        """Return the first row that contains a text, if any."""
         number = self._numbers.get(text)
         return None if number is None else int(np.argmax(self.codes == number))
 
     def coded(self, *, exact_text: bool) -> Coded:
-        """Return the typed values and the number of every row's.
+        """Return the typed distinct values, and the number of each row's value.
 
-        Numbers are recognised only where every text of the column is one. With ``exact_text``
-        (ids) the number must also print as the same text: '007' stays a text.
+        The values are numbers only if every text of the column is one. With ``exact_text`` (ids)
+        the number must also print as the same text: '007' stays a text.
         """
         return Coded(self.codes, typed(list(self._numbers), exact_text))
+
+
+def typed_columns(
+    path: Path, keys: dict[str, TextColumn], place: Callable[[int], int | str]
+) -> dict[str, Any]:
+    """Return the columns of a text file by role, as `assemble` takes them."""
+    columns: dict[str, Any] = {}
+    for key, column in keys.items():
+        row = column.first_row("")
+        if row is not None:
+            raise missing_value(path, key, place(row))
+        values = column.coded(exact_text=key in _EXACT)
+        if key.startswith(_NUMERIC):
+            values = Coded(values.codes, _as_numbers(path, key, column, values.values, place))
+        columns[key] = values if key in _CODED else values.at(slice(None))
+    return columns
+
+
+def _as_numbers(path: Path, key: str, column: TextColumn, values: Any, place: Any) -> Any:
+    for text in values if values.dtype.kind == "U" else []:
+        if not is_number(text):
+            row = column.first_row(text) or 0
+            raise MixedTypeError(path, f"{str(text)!r} is not a number.", place(row), key)
+    return values.astype(np.float64)
 
 
 def typed_column(texts: list[str], *, exact_text: bool) -> Array:
@@ -84,7 +112,7 @@ def typed_column(texts: list[str], *, exact_text: bool) -> Array:
 
 
 def typed(texts: list[str], exact_text: bool) -> Array:
-    """Return different texts as booleans, integers or floats where all are such, else as texts."""
+    """Return distinct texts as booleans, integers or floats if all of them are, else as texts."""
     if set(texts) <= {"True", "False"}:
         return np.array([t == "True" for t in texts])
     for kind in (int, float):
@@ -104,3 +132,8 @@ def _parsed(texts: list[str], kind: type) -> list[Any] | None:
     if kind is int and any(abs(n) > np.iinfo(np.int64).max for n in numbers):
         return None
     return None if any("_" in text for text in texts) else numbers
+
+
+def is_number(text: str) -> bool:
+    """Return whether a field is a number (missing values are not)."""
+    return _parsed([text], float) is not None

@@ -1,4 +1,4 @@
-"""The nested form of columnar files: one row a bag, its instances a list of lists."""
+"""The nested form of columnar files: one row per bag, its instances a list of lists."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.segments import bag_of_row, offsets_of
+from bagwise.errors import Argument, Message, listed
 from bagwise.io._arrowfiles import ArrowFile, as_array, to_arrow
-from bagwise.io._assemble import BAG_FEATURE, ROLES, Column, Labelled
+from bagwise.io._assemble import BAG_FEATURE, ROLES, Column, LabeledBags, position_of, row_place
 from bagwise.io._flatten import bag_columns, instance_columns
-from bagwise.io.errors import FormatError, LabelError, ShuffledBagError
-
-Array = NDArray[Any]
+from bagwise.io.errors import FormatError, ShuffledBagError, missing_value
 
 INSTANCES = "instances"
-_BLOCK_VALUES = 1 << 22
+_BLOCK_VALUES = 1 << 22  # 32 MiB of float64 per record batch
 _NAMES_KEY = b"bagwise.feature_names"
 
 
 def find_instances(file: ArrowFile, named: str | None) -> str | None:
-    """Return the column of lists of lists, None where the file is in the long form."""
+    """Return the column of lists of lists, None if the file has one row per instance."""
     lists = [f.name for f in file.schema if _is_list(f.type) and _is_list(f.type.value_type)]
     if named is not None:
         if named not in lists:
-            raise FormatError(
-                file.path, f"holds no lists of lists; those are {lists}.", None, named
-            )
+            problem = f"holds no lists of lists; these do: {listed(lists)}."
+            raise FormatError(file.path, problem, column=named)
         return named
     if len(lists) > 1:
-        raise FormatError(file.path, f"{lists} hold lists of lists: name one with instances=...")
+        problem = f"{listed(lists)} hold lists of lists: name one with "
+        raise FormatError(file.path, Message(problem, Argument("instances")))
     return lists[0] if lists else None
 
 
@@ -46,34 +46,30 @@ def _is_list(kind: Any) -> bool:
 
 def read_nested(
     file: ArrowFile, instances: str, named: dict[str, Column | None], dtype: Any
-) -> Labelled:
-    """Read a file with one row a bag."""
+) -> LabeledBags:
+    """Read a file with one row per bag."""
     import pyarrow as pa
 
     names = file.names
-    roles = {r: str(c) for r, c in named.items() if c is not None}
-    roles |= {r: n for r, n in ROLES.items() if r not in roles and n in names}
-    for column in roles.values():
-        if column not in names:
-            raise FormatError(file.path, f"has no column {column!r}; it has {names}.")
-    covariates = [n for n in names if n.startswith(BAG_FEATURE)]
-    wanted = [instances, *roles.values(), *covariates]
-    batches = list(file.batches([names.index(n) for n in wanted]))
+    roles = {r: position_of(file.path, names, c) for r, c in named.items() if c is not None}
+    roles = {r: names.index(n) for r, n in ROLES.items() if n in names} | roles
+    covariates = [j for j, n in enumerate(names) if n.startswith(BAG_FEATURE)]
+    batches = list(file.batches([names.index(instances), *roles.values(), *covariates]))
     if not batches:
-        raise FormatError(file.path, "holds no rows. Expected one row a bag.")
+        raise FormatError(file.path, "holds no rows. Expected one row per bag.")
     table = pa.Table.from_batches(batches).combine_chunks()
     X, sizes = _instances(file.path, _whole(table[instances]))
     columns: dict[str, Any] = {
-        r: _bag_column(file.path, r, _whole(table[n]), sizes) for r, n in roles.items()
+        r: _bag_column(file.path, r, _whole(table[names[j]]), sizes) for r, j in roles.items()
     }
     if covariates:
-        columns["bag_features"] = np.stack([table[n].to_numpy() for n in covariates], axis=1)
+        values = [table[names[j]].to_numpy() for j in covariates]
+        columns["bag_features"] = np.stack(values, axis=1)
     ids, y = columns.pop("bag", None), columns.pop("label", None)
     _refuse_repeats(file.path, ids)
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
     stored = json.loads((file.schema.metadata or {}).get(_NAMES_KEY, b"null"))
     X = X if dtype is None else X.astype(dtype)
-    return Bags(X, offsets, ids=ids, feature_names=stored, **columns), y
+    return Bags(X, offsets_of(sizes), ids=ids, feature_names=stored, **columns), y
 
 
 def _whole(column: Any) -> Any:
@@ -84,9 +80,8 @@ def _refuse_repeats(path: Path, ids: Any) -> None:
     seen: set[Any] = set()
     for row, name in enumerate([] if ids is None else ids.tolist()):
         if name in seen:
-            raise ShuffledBagError(
-                path, f"bag {name!r} has two rows. Expected one.", f"row {row + 1}"
-            )
+            problem = f"bag {name!r} has two rows. Expected one."
+            raise ShuffledBagError(path, problem, row_place(row))
         seen.add(name)
 
 
@@ -94,49 +89,47 @@ def _instances(path: Path, column: Any) -> tuple[Array, Array]:
     sizes = _lengths(path, column, "bag")
     empty = np.flatnonzero(sizes == 0)
     if len(empty):
-        raise FormatError(path, "the bag has no instances. Drop it.", f"row {empty[0] + 1}")
+        raise FormatError(path, "the bag has no instances. Drop it.", row_place(empty[0]))
     inner = column.flatten()
-    widths = _lengths(path, inner, "instance")
+    widths = _lengths(path, inner, "row")
     odd = np.flatnonzero(widths != widths[0])
     if len(odd):
-        row = int(np.searchsorted(np.cumsum(sizes), odd[0], side="right")) + 1
-        raise FormatError(
-            path,
-            f"an instance has {widths[odd[0]]} features, the first has {widths[0]}. Expected the "
-            "same number everywhere.",
-            f"row {row}",
-        )
+        problem = f"an instance has {widths[odd[0]]} features, the first one has {widths[0]}."
+        raise FormatError(path, problem, row_place(bag_of_row(odd[0], offsets_of(sizes))))
     values = inner.flatten().to_numpy(zero_copy_only=False)
     return values.reshape(len(widths), -1), sizes
 
 
 def _lengths(path: Path, lists: Any, what: str) -> Array:
     if lists.null_count:
-        raise FormatError(path, f"an {what} list is missing (null). Expected numbers.")
+        raise FormatError(path, f"the list of a {what} is missing (null). Expected numbers.")
     from pyarrow import compute
 
     return compute.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _bag_column(path: Path, role: str, column: Any, sizes: Array) -> Array:
-    if column.null_count:
-        row = next(i for i, v in enumerate(column) if not v.is_valid)
-        error = LabelError if role == "label" else FormatError
-        raise error(path, f"the {role} is missing. Expected one on every row.", f"row {row + 1}")
+    refuse_nulls(path, role, column)
     if not _is_list(column.type):
         return as_array(column)
     lengths = _lengths(path, column, role)
     odd = np.flatnonzero(lengths != sizes)
     if len(odd):
         i = odd[0]
-        raise FormatError(
-            path, f"{lengths[i]} {role} for {sizes[i]} instances.", f"row {i + 1}", role
-        )
+        problem = f"{lengths[i]} {role} for {sizes[i]} instances."
+        raise FormatError(path, problem, row_place(i), role)
     return as_array(column.flatten())
 
 
+def refuse_nulls(path: Path, role: str, column: Any) -> None:
+    """Refuse a column with missing values."""
+    if column.null_count:
+        row = next(i for i, value in enumerate(column) if not value.is_valid)
+        raise missing_value(path, role, row_place(row))
+
+
 def nested_batches(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
-    """Yield record batches with one row a bag."""
+    """Yield record batches with one row per bag."""
     import pyarrow as pa
 
     of_bags = {n: to_arrow(path, n, v) for n, v in bag_columns(bags, y).items()}
@@ -157,11 +150,10 @@ def nested_batches(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
 
 
 def _bag_ranges(bags: Bags) -> Iterator[tuple[int, int]]:
-    """Yield ranges of bags of a bounded number of values."""
+    """Yield ranges of bags with a bounded number of values."""
     most = max(1, _BLOCK_VALUES // max(1, bags.n_features))
     start = 0
     while start < len(bags):
-        reach = np.searchsorted(bags.offsets, bags.offsets[start] + most, side="right") - 1
-        stop = max(start + 1, int(reach))
+        stop = max(start + 1, bag_of_row(bags.offsets[start] + most, bags.offsets))
         yield start, stop
         start = stop

@@ -1,4 +1,4 @@
-"""Open a file for reading: gzip or plain, with a progress bar and named errors."""
+"""Opening files to read and to write: gzip or plain, with a progress bar and named errors."""
 
 from __future__ import annotations
 
@@ -7,29 +7,26 @@ import gzip
 import importlib.util
 import io
 import os
+import shutil
 import sys
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_PATIENCE_SECONDS = 2.0
+_PATIENCE_SECONDS = 2.0  # a shorter wait needs no progress bar
+_CHECK_BYTES = 1 << 20  # read at a time when only the checksum at the end of gzip matters
 
 
 class Source:
-    """An open binary stream that knows how far it has been read.
+    """An open binary stream, gzip or plain, that knows how much of it has been read.
 
-    Parameters
-    ----------
-    path : Path
-        The file; gzip is recognised by its first bytes.
-    progress : bool or None
-        Show a bar; None shows one on a terminal when reading takes more than two seconds.
+    With ``progress=None`` a bar is shown on a terminal if reading takes more than two seconds.
     """
 
     def __init__(self, path: Path, progress: bool | None) -> None:
@@ -40,30 +37,30 @@ class Source:
         self._bar = LateBar(path.name, self.size, progress)
 
     def advance(self) -> float:
-        """Move the bar; return how much of the file has been read, by its bytes on the disk."""
+        """Update the progress bar; return the fraction of the file's bytes that has been read."""
         position = self._raw.tell()
         self._bar.update(position)
         return position / max(self.size, 1)
 
     def text(self) -> io.TextIOWrapper:
         """Return the stream as UTF-8 text."""
-        # Kept: a wrapper that is garbage-collected closes the file under it.
+        # Kept as an attribute: a garbage-collected wrapper closes the file under it.
         self._text = io.TextIOWrapper(self.stream, encoding="utf-8-sig", newline="")
         return self._text
 
     def check_rest(self) -> None:
-        """Read gzip to its checksum: damage often shows first as text that makes no sense."""
-        while isinstance(self.stream, gzip.GzipFile) and self.stream.read(1 << 20):
+        """Read gzip to its checksum: damaged bytes often look like malformed text first."""
+        while isinstance(self.stream, gzip.GzipFile) and self.stream.read(_CHECK_BYTES):
             pass
 
     def close(self) -> None:
-        """Close the file and take the bar away."""
+        """Close the file and remove the progress bar."""
         self._bar.close()
         self._raw.close()
 
 
 class LateBar:
-    """A progress bar that appears only when the work turns out to be long."""
+    """A progress bar that appears only if the work takes long."""
 
     def __init__(
         self, title: str, total: int, wanted: bool | None, *, of_bytes: bool = True
@@ -97,37 +94,32 @@ class LateBar:
         return bar
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
 
 
 def require(module: str, extra: str) -> None:
-    """Say how to install what a format needs, where it is missing."""
+    """Raise an error that says how to install a module, if it is missing."""
     if importlib.util.find_spec(module) is None:
         raise ImportError(f"This format needs {module}: pip install 'bagwise[{extra}]'.")
 
 
 @contextmanager
 def open_source(path: Path, progress: bool | None = False) -> Iterator[Source]:
-    """Open a file; damage found while reading gets its named error."""
+    """Open a file; damage found while reading raises the errors of this package."""
     if path.is_dir():
         raise FormatError(path, "is a folder, expected a file.")
-    source = Source(path, progress)
-    try:
-        with named_errors(path):
-            try:
-                yield source
-            except FormatError:
-                source.check_rest()
-                raise
-    finally:
-        source.close()
+    with closing(Source(path, progress)) as source, _named_errors(path):
+        try:
+            yield source
+        except FormatError:
+            source.check_rest()
+            raise
 
 
 @contextmanager
-def named_errors(path: Path) -> Iterator[None]:
-    """Turn what Python's readers raise into the errors of this package."""
+def _named_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except EOFError as error:
@@ -141,16 +133,23 @@ def named_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def write_text(path: Path) -> Iterator[IO[str]]:
-    """Write UTF-8 text, gzip by name; the file appears under its name only when it is complete."""
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary path for a file or folder, which replaces ``path`` only when complete."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with partial.open("wb") as raw:
-            is_gzip = path.suffix == ".gz"
-            # No time stamp inside: the same bags give the same bytes.
-            stream: Any = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if is_gzip else raw
-            with io.TextIOWrapper(stream, encoding="utf-8", newline="") as file:
-                yield file
+        yield partial
+        if partial.is_dir() and path.is_dir():
+            shutil.rmtree(path)
         partial.replace(path)
     finally:
-        partial.unlink(missing_ok=True)
+        shutil.rmtree(partial) if partial.is_dir() else partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def write_text(path: Path) -> Iterator[IO[str]]:
+    """Write UTF-8 text, compressed if the name ends in ``.gz``."""
+    with replacing(path) as partial, partial.open("wb") as raw:
+        # Without a time stamp the same bags give the same bytes.
+        stream: Any = raw if path.suffix != ".gz" else gzip.GzipFile("", "wb", fileobj=raw, mtime=0)
+        with io.TextIOWrapper(stream, encoding="utf-8", newline="") as file:
+            yield file

@@ -1,102 +1,122 @@
-"""The language of long CSV files: header, delimiter, numbers, and where an error is."""
+"""The syntax of text tables: header, delimiter, rows, numbers, and the line of an error."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
+from bagwise.errors import Argument, Message
 from bagwise.io._assemble import Layout
-from bagwise.io._source import open_source
+from bagwise.io._grow import GrowingRows, TextColumn, is_number
+from bagwise.io._source import Source, open_source
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError
 
-Array = NDArray[Any]
+Row = tuple[int, list[str]]  # line number and fields
 
-# Texts that stand for NaN in a feature, in both engines.
+# Texts that mean NaN in a feature, for both engines.
 MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])
+ENCODE = ("Encode the column, or name the columns to use with ", Argument("features", "[...]"), ".")
 _DELIMITERS = ",\t;"
+_BLOCK_FIELDS = 1 << 18  # about 20 MB of Python strings at a time
 
 
 @dataclass(frozen=True)
 class TableText:
-    """How a file is written: names of its columns, delimiter, length of its header."""
+    """How a file is written: the names of its columns, its delimiter, the length of its header."""
 
     names: list[str]
     delimiter: str
     header_lines: int
 
-    @property
-    def header_rows(self) -> int:
-        """Rows to skip (a header is one row, over however many lines)."""
-        return 1 if self.header_lines else 0
+    def rows(self, path: Path, file: Any) -> Iterator[Row]:
+        """Yield the rows after the header, without blank lines; a bad row raises its line."""
+        reader = csv.reader(file, delimiter=self.delimiter, strict=True)
+        try:
+            for fields in islice(reader, 1 if self.header_lines else 0, None):
+                if fields:
+                    line = reader.line_num
+                    check_width(path, line, fields, len(self.names), reader)
+                    yield line, fields
+        except csv.Error as error:
+            kind = TruncatedFileError if "unexpected end" in str(error) else FormatError
+            raise kind(path, f"cannot be split ({error}).", reader.line_num) from error
 
-    def fields(self, path: Path, reader: Any) -> Iterator[list[str]]:
-        """Yield the rows of a csv reader; what cannot be split gets its line."""
-        while True:
-            try:
-                row = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                kind = TruncatedFileError if "unexpected end" in str(error) else FormatError
-                raise kind(path, f"cannot be split ({error}).", reader.line_num) from error
-            yield row
+    def line_of_row(self, path: Path, row: int) -> int:
+        """Return the line of a data row, by reading the file again up to it."""
+        with open_source(path) as source:
+            return next(islice(self.rows(path, source.text()), row, None))[0]
 
 
-def sniff(path: Path, header: bool | None, delimiter: str | None) -> TableText:
-    """Look at the first row of a file."""
+def sniff(path: Path, header: bool | None = None, delimiter: str | None = None) -> TableText:
+    """Guess header and delimiter from the first row of a file."""
     with open_source(path) as source:
         file = source.text()
         first_line = file.readline()
         if delimiter is None:
             delimiter = max(_DELIMITERS, key=first_line.count)
-        reader = csv.reader(_chain(first_line, file), delimiter=delimiter)
+        reader = csv.reader(chain([first_line], file), delimiter=delimiter)
         first = next(reader, [])
         n_lines = reader.line_num
     if not first:
-        raise FormatError(path, "is empty. Expected one row an instance.")
+        raise FormatError(path, "is empty. Expected one row per instance.")
     if header is None:
         header = not any(is_number(text) for text in first)
     names = first if header else [f"column {j}" for j in range(len(first))]
     return TableText(names, delimiter, n_lines if header else 0)
 
 
-def _chain(first_line: str, rest: Iterator[str]) -> Iterator[str]:
-    yield first_line
-    yield from rest
+def check_width(path: Path, line: int, fields: list[str], width: int, rest: Iterator[Any]) -> None:
+    """Refuse a row with too few or too many fields; a short last row means a truncated file."""
+    if len(fields) == width:
+        return
+    is_cut = len(fields) < width and next(rest, None) is None
+    kind = TruncatedFileError if is_cut else FormatError
+    why = " The file ends in the middle of a row." if is_cut else ""
+    raise kind(path, f"{len(fields)} fields, expected {width} as in the first row.{why}", line)
 
 
-def is_number(text: str) -> bool:
-    """Tell whether a field is a number (missing values are not)."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "_" not in text
+def blocks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Cut a sequence into lists of a given size; the last one may be shorter."""
+    iterator = iter(items)
+    while block := list(islice(iterator, size)):
+        yield block
 
 
-def parse_numbers(path: Path, block: list[list[str]], lines: list[int], layout: Layout) -> Array:
-    """Return the feature fields of a block as numbers; what is none gets its line and column."""
+def parse_rows(
+    path: Path, rows: Iterator[Row], layout: Layout, dtype: Any, source: Source
+) -> tuple[Array, dict[str, TextColumn]]:
+    """Return the features as one matrix, and the texts of all other columns by role."""
+    X = GrowingRows(len(layout.features), dtype)
+    keys = {key: TextColumn() for key in layout.keys}
+    for block in blocks(rows, max(1, _BLOCK_FIELDS // len(layout.names))):
+        X.reserve(len(block), source.advance())[:] = parse_numbers(path, block, layout)
+        for key, j in layout.keys.items():
+            keys[key].extend([fields[j] for _, fields in block])
+    return X.finish(), keys
+
+
+def parse_numbers(path: Path, block: list[Row], layout: Layout) -> Array:
+    """Return the features of a block as numbers; anything else raises its line and column."""
     chosen = layout.features
-    first, last = chosen[0], chosen[-1]
-    if chosen == list(range(first, last + 1)):
-        fields = [row[first : last + 1] for row in block]
-    else:
-        fields = [[row[j] for j in chosen] for row in block]
+    first, stop = chosen[0], chosen[-1] + 1
+    is_range = chosen == list(range(first, stop))
     numbers = np.empty((len(block), len(chosen)))
-    for i, row in enumerate(fields):
+    for i, (line, fields) in enumerate(block):
+        row = fields[first:stop] if is_range else [fields[j] for j in chosen]
         try:
             numbers[i] = list(map(float, row))
         except ValueError:
-            numbers[i] = [_number(path, text, lines[i], layout, k) for k, text in enumerate(row)]
+            numbers[i] = [_number(path, text, line, layout, k) for k, text in enumerate(row)]
         if "_" in "".join(row):  # float() takes 1_000, no other program does
             k = next(k for k, text in enumerate(row) if "_" in text)
-            _refuse(path, row[k], lines[i], layout, k)
+            _refuse(path, row[k], line, layout, k)
     return numbers
 
 
@@ -109,31 +129,5 @@ def _number(path: Path, text: str, line: int, layout: Layout, k: int) -> float:
 
 
 def _refuse(path: Path, text: str, line: int, layout: Layout, k: int) -> NoReturn:
-    raise MixedTypeError(
-        path,
-        f"{text!r} is not a number. Encode the column, or leave it out with features=[...].",
-        line,
-        layout.names[layout.features[k]],
-    )
-
-
-def check_width(path: Path, row: list[str], width: int, reader: Any) -> NoReturn:
-    """Name what is wrong with a row that has too few or too many fields."""
-    line = reader.line_num
-    is_last = next(reader, None) is None
-    kind = TruncatedFileError if is_last and len(row) < width else FormatError
-    why = " The file ends in the middle of a row." if kind is TruncatedFileError else ""
-    raise kind(path, f"{len(row)} fields, expected {width} as in the first line.{why}", line)
-
-
-def line_of_row(path: Path, text: TableText, row: int) -> int:
-    """Return the line of a data row, by reading the file again up to it."""
-    with open_source(path) as source:
-        reader = csv.reader(source.text(), delimiter=text.delimiter)
-        wanted = row + text.header_rows
-        for fields in reader:
-            if fields:
-                wanted -= 1
-            if wanted < 0:
-                break
-        return reader.line_num
+    problem = Message(f"{text!r} is not a number. ", *ENCODE)
+    raise MixedTypeError(path, problem, line, layout.names[layout.features[k]])

@@ -1,4 +1,4 @@
-"""WEKA's multi-instance files: relational ARFF, one row a bag.
+"""WEKA's multi-instance files: relational ARFF, one row per bag.
 
     @attribute molecule_name {MUSK-188,...}
     @attribute bag relational
@@ -9,8 +9,8 @@
     @data
     MUSK-188,"42,-198,...\\n42,-191,...",1
 
-The instances of a bag are one quoted text, its rows separated by ``\\n``, dense or sparse
-(``{index value, ...}``). Nominal features become one 0/1 column a value, named ``feature=value``;
+The instances of a bag are one quoted text with rows separated by ``\\n``, dense or sparse
+(``{index value, ...}``). Nominal features become one 0/1 column per value, named ``feature=value``;
 ``?`` is NaN.
 """
 
@@ -23,54 +23,53 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise.bags import Bags
+from bagwise.bags.segments import offsets_of
+from bagwise.errors import listed, suggestion
 from bagwise.io._arffrows import InnerRows
 from bagwise.io._arfftext import Attribute, Header, is_open_quote, quoted, split_fields
-from bagwise.io._assemble import BAG_FEATURE, Labelled
+from bagwise.io._assemble import BAG_FEATURE, LabeledBags, returns_bags
 from bagwise.io._flatten import bag_columns, instance_columns, written_feature_names
 from bagwise.io._grow import typed_column
 from bagwise.io._source import open_source, write_text
-from bagwise.io.errors import FormatError, LabelError, ShuffledBagError, TruncatedFileError
-
-__all__ = ["read_arff", "write_arff"]
+from bagwise.io.errors import (
+    FormatError,
+    LabelError,
+    ShuffledBagError,
+    TruncatedFileError,
+    missing_value,
+)
 
 _OF_BAGS = {"group": "groups", "prior": "priors"}
 
 
+@returns_bags
 def read_arff(
     path: str | Path,
     bag: str | None = None,
     label: str | None = None,
     *,
     progress: bool | None = None,
-) -> Labelled:
-    """Read a relational ARFF file, as WEKA writes multi-instance data.
+) -> LabeledBags:
+    """Read a relational ARFF file, as WEKA writes multi-instance data; sparse if any row is.
 
     Parameters
     ----------
     path : str or Path
         The file, plain or gzip.
     bag : str, default=None
-        Attribute with the bag's name; None: the first, as in WEKA.
+        Attribute with the bag's id; None: the first, as in WEKA.
     label : str, default=None
         Attribute with the bag's label; None: the last, as in WEKA.
     progress : bool, default=None
-        Show a progress bar, as in `read_csv`.
-
-    Returns
-    -------
-    bags : Bags
-        The bags, in the order of the file; sparse if any row is.
-    y : ndarray of shape (n_bags,) or None
-        Their labels.
+        As in `read_csv`.
 
     Examples
     --------
-    >>> from bagwise import Bags
-    >>> from bagwise.io import read_arff, write_arff
+    >>> from bagwise import Bags, io
     >>> path = getfixture("tmp_path") / "bags.arff"
-    >>> write_arff(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]), ["yes", "no"])
-    >>> read_arff(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances a bag, float64), array(['yes', 'no'], ...))
+    >>> io.write_arff(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), ["yes", "no"])
+    >>> io.read_arff(path)
+    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array(['yes', ...))
     """
     path = Path(path)
     header = Header(path)
@@ -81,18 +80,18 @@ def read_arff(
             if header.take(text, line):
                 break
         else:
-            raise header.no_data(line)
+            raise TruncatedFileError(path, "ends in its header. Expected @data.", line)
         parts = _Parts(path, header.attributes, bag, label)
         for line, text in lines:
             if text.strip() and not text.lstrip().startswith("%"):
                 parts.take(text, line)
-            if line % 256 == 0:
+            if line % 256 == 0:  # often enough for a progress bar
                 source.advance()
     return parts.finish()
 
 
 class _Parts:
-    """Collects the rows of the data section."""
+    """Collects the rows of the data section, one per bag."""
 
     def __init__(
         self, path: Path, attributes: list[Attribute], bag: str | None, label: str | None
@@ -101,9 +100,7 @@ class _Parts:
         names = [a.name for a in attributes]
         relational = [j for j, a in enumerate(attributes) if a.kind == "relational"]
         if len(relational) != 1:
-            raise FormatError(
-                path, f"{len(relational)} relational attributes, expected one that holds the bags."
-            )
+            raise FormatError(path, f"{len(relational)} relational attributes, expected one.")
         self._instances = relational[0]
         self._bag = self._find(names, bag, 0)
         self._label = self._find(names, label, len(names) - 1)
@@ -112,76 +109,63 @@ class _Parts:
         self._rows = InnerRows(path, attributes[self._instances].inner)
         self._texts: list[list[str]] = []
         self._sizes: list[int] = []
-        self._seen: dict[str, int] = {}
+        self._lines: dict[str, int] = {}  # where each bag is
 
     def _find(self, names: list[str], wanted: str | None, default: int) -> int | None:
         if wanted is None:
             return None if default == self._instances else default
         if wanted not in names:
-            raise FormatError(self.path, f"has no attribute {wanted!r}; it has {names}.")
+            hint = suggestion(wanted, names)
+            raise FormatError(self.path, f"has no attribute {wanted!r}. {hint}")
         return names.index(wanted)
 
     def take(self, text: str, line: int) -> None:
-        """Take one row of the data section: one bag."""
+        """Add one row of the data section."""
         if is_open_quote(text):
             raise TruncatedFileError(self.path, "a quote is not closed on its line.", line)
         fields = split_fields(self.path, text, line)
         if len(fields) != len(self.attributes):
-            raise FormatError(
-                self.path, f"{len(fields)} values, {len(self.attributes)} are declared.", line
-            )
-        self._check_nominal(fields, line)
+            problem = f"{len(fields)} values, expected {len(self.attributes)} as declared."
+            raise FormatError(self.path, problem, line)
+        self._check_values(fields, line)
         self._sizes.append(self._rows.take(fields[self._instances], line))
         fields[self._instances] = ""
         self._texts.append(fields)
 
-    def _check_nominal(self, fields: list[str], line: int) -> None:
+    def _check_values(self, fields: list[str], line: int) -> None:
         for j, (attribute, value) in enumerate(zip(self.attributes, fields, strict=True)):
-            error = LabelError if j == self._label else FormatError
             if value == "?":
-                raise error(self.path, "the value is missing.", line, attribute.name)
+                role = "label" if j == self._label else attribute.name
+                raise missing_value(self.path, role, line)
             if attribute.kind == "nominal" and value not in attribute.values:
-                shown = f"{value!r} is not among the declared values {attribute.values[:10]}."
-                raise error(self.path, shown, line, attribute.name)
+                kind = LabelError if j == self._label else FormatError
+                problem = f"{value!r} is not among the declared values {listed(attribute.values)}."
+                raise kind(self.path, problem, line, attribute.name)
         if self._bag is not None:
-            name = fields[self._bag]
-            if name in self._seen:
-                raise ShuffledBagError(
-                    self.path,
-                    f"bag {name!r} has a row already, on line {self._seen[name]}. Expected one row "
-                    "a bag.",
-                    line,
-                )
-            self._seen[name] = line
+            first = self._lines.setdefault(fields[self._bag], line)
+            if first != line:
+                problem = f"bag {fields[self._bag]!r} has a row already, on line {first}."
+                raise ShuffledBagError(self.path, f"{problem} Expected one row per bag.", line)
 
-    def finish(self) -> Labelled:
+    def finish(self) -> LabeledBags:
         """Return the bags and their labels."""
         if not self._texts:
-            raise FormatError(self.path, "holds no rows after @data. Expected one row a bag.")
-        y = None if self._label is None else self._values(self._label, exact=False)
-        ids = None if self._bag is None else self._values(self._bag, exact=True)
+            raise FormatError(self.path, "holds no rows after @data. Expected one row per bag.")
         X, attributes = self._rows.finish()
-        attributes |= self._bag_attributes()
-        offsets = np.concatenate([[0], np.cumsum(self._sizes)])
-        return Bags(X, offsets, ids=ids, **attributes), y
-
-    def _bag_attributes(self) -> dict[str, Any]:
-        attributes: dict[str, Any] = {}
-        covariates = []
-        for j, attribute in enumerate(self.attributes):
-            if j in (self._bag, self._label, self._instances):
-                continue
-            if attribute.name in _OF_BAGS:
-                attributes[_OF_BAGS[attribute.name]] = self._values(
-                    j, exact=attribute.name == "group"
-                )
-            elif attribute.name.startswith(BAG_FEATURE):
-                covariates.append(self._values(j, exact=False).astype(np.float64))
+        used = (self._bag, self._label, self._instances)
+        others = {a.name: j for j, a in enumerate(self.attributes) if j not in used}
+        for name in others.keys() & _OF_BAGS.keys():
+            attributes[_OF_BAGS[name]] = self._values(others[name], exact=name == "group")
+        covariates = [j for name, j in others.items() if name.startswith(BAG_FEATURE)]
         if covariates:
-            attributes["bag_features"] = np.stack(covariates, axis=1)
-        return attributes
+            columns = [self._values(j, exact=False).astype(np.float64) for j in covariates]
+            attributes["bag_features"] = np.stack(columns, axis=1)
+        ids, y = self._values(self._bag, exact=True), self._values(self._label, exact=False)
+        return Bags(X, offsets_of(self._sizes), ids=ids, **attributes), y
 
-    def _values(self, column: int, *, exact: bool) -> Any:
+    def _values(self, column: int | None, *, exact: bool) -> Any:
+        if column is None:
+            return None
         return typed_column([fields[column] for fields in self._texts], exact_text=exact)
 
 
@@ -191,10 +175,10 @@ def write_arff(path: str | Path, bags: Bags, y: Any = None, *, relation: str = "
     Parameters
     ----------
     path : str or Path
-        The file to write, gzip where it ends in ``.gz``.
+        The file to write, compressed if the name ends in ``.gz``.
     bags : Bags
         The bags; sparse ones as sparse rows. Groups, priors and bag features become further
-        attributes, which WEKA's learners do not expect: leave them off for WEKA.
+        attributes, which WEKA's learners do not expect: remove them for WEKA.
     y : array-like of shape (n_bags,), default=None
         Their labels, written as a nominal attribute.
     relation : str, default="bags"
@@ -202,10 +186,9 @@ def write_arff(path: str | Path, bags: Bags, y: Any = None, *, relation: str = "
 
     Examples
     --------
-    >>> from bagwise import Bags
-    >>> from bagwise.io import write_arff
+    >>> from bagwise import Bags, io
     >>> path = getfixture("tmp_path") / "bags.arff"
-    >>> write_arff(path, Bags.from_list([[[0.5], [1.0]], [[2.0]]], ids=["a", "b"]), [1, 0])
+    >>> io.write_arff(path, Bags.from_list([[[0.5], [1.0]], [[2.0]]], ids=["a", "b"]), [1, 0])
     >>> print(path.read_text().split("@data")[1])
     <BLANKLINE>
     a,'0.5\\n1.0',1
@@ -233,12 +216,10 @@ def write_arff(path: str | Path, bags: Bags, y: Any = None, *, relation: str = "
         file.write("@data\n")
         after = [*extra.values(), *([] if y is None else [of_bags["label"]])]
         for i in range(len(bags)):
-            rows = _inner_text(bags, of_rows, i)
-            tail = "".join("," + quoted(_text(column[i])) for column in after)
-            # Quoted even where it is a single number: WEKA expects a quoted bag.
-            text = quoted(rows)
-            text = text if text.startswith("'") else f"'{text}'"
-            file.write(f"{quoted(_text(bags.ids[i]))},{text}{tail}\n")
+            text = quoted(_inner_text(bags, of_rows, i))
+            text = text if text.startswith("'") else f"'{text}'"  # WEKA expects a quoted bag
+            tail = [quoted(_text(column[i])) for column in after]
+            file.write(",".join([quoted(_text(bags.ids[i])), text, *tail]) + "\n")
 
 
 def _declare(file: Any, name: str, values: Any, *, nominal: bool, indent: str = "") -> None:
@@ -256,26 +237,25 @@ def _text(value: Any) -> str:
 
 
 def _inner_text(bags: Bags, of_rows: dict[str, Any], i: int) -> str:
-    first, last = bags.offsets[i], bags.offsets[i + 1]
-    extra = [[quoted(_text(v)) for v in values[first:last]] for values in of_rows.values()]
-    block = bags[i]
-    rows = []
-    for k in range(int(last - first)):
+    rows, block = slice(bags.offsets[i], bags.offsets[i + 1]), bags[i]
+    extra = [[quoted(_text(v)) for v in values[rows]] for values in of_rows.values()]
+    lines = []
+    for k in range(block.shape[0]):
         tail = [column[k] for column in extra]
         if sp.issparse(block):
             entries = slice(block.indptr[k], block.indptr[k + 1])
             pairs = zip(block.indices[entries].tolist(), block.data[entries].tolist(), strict=True)
-            fields = [f"{j} {_number(v)}" for j, v in sorted(pairs)]
+            fields = [f"{j} {_number(v)}" for j, v in pairs]
             fields += [f"{bags.n_features + j} {text}" for j, text in enumerate(tail)]
-            rows.append("{" + ",".join(fields) + "}")
+            lines.append("{" + ",".join(fields) + "}")
         else:
-            rows.append(",".join([*map(_number, block[k].tolist()), *tail]))
-    return "\n".join(rows)
+            lines.append(",".join([*map(_number, block[k].tolist()), *tail]))
+    return "\n".join(lines)
 
 
 def _number(value: float) -> str:
     if value != value:
         return "?"
-    if value in (np.inf, -np.inf):  # as Java spells it; Python reads it too
+    if value in (np.inf, -np.inf):  # as Java spells it
         return "Infinity" if value > 0 else "-Infinity"
     return repr(value)

@@ -1,39 +1,40 @@
 """The C4.5 files of the musk data: NAME.data and NAME.names.
 
-A line of the data is one instance: bag (molecule), instance (conformation), features, class, with
-a full stop at its end. ``NAME.names``, where it lies beside it, names the columns; text after ``|``
-is a comment.
+A line of the data is one instance: bag (molecule), instance (conformation), features and class,
+ended by a period. If there is a file ``NAME.names`` beside it, it names the columns. Text after
+``|`` is a comment.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bagwise.bags import Bags
-from bagwise.io._assemble import Column, Labelled, Layout, assemble, lay_out
+from bagwise.io._assemble import Column, LabeledBags, assemble, lay_out, returns_bags
 from bagwise.io._flatten import (
     checked_labels,
     dense_blocks,
     long_columns,
+    refuse_special,
     warn_left_out,
     written_feature_names,
 )
-from bagwise.io._grow import GrowingRows, TextColumn
+from bagwise.io._grow import typed_columns
 from bagwise.io._source import open_source, write_text
-from bagwise.io._tabletext import parse_numbers
-from bagwise.io.errors import FormatError, LabelError, TruncatedFileError
-
-__all__ = ["read_c45", "write_c45"]
+from bagwise.io._tabletext import Row, check_width, parse_rows
+from bagwise.io.errors import FormatError
 
 _SPECIAL = re.compile(r"[,|:\n\r]|^\s|\s$|\.$|^$")
-_BLOCK_ROWS = 4096
+_DEFAULTS: dict[str, Column | None] = {"bag": 0, "label": -1, "instance_ids": 1}
 
 
+@returns_bags
 def read_c45(
     path: str | Path,
     bag: Column | None = None,
@@ -42,7 +43,7 @@ def read_c45(
     instance_ids: Column | None = None,
     regroup: bool = False,
     progress: bool | None = None,
-) -> Labelled:
+) -> LabeledBags:
     """Read C4.5 data, such as the musk files ``clean1.data`` and ``clean2.data``.
 
     Parameters
@@ -50,18 +51,9 @@ def read_c45(
     path : str or Path
         The ``.data`` file (or the ``.names`` file beside it), plain or gzip.
     bag, label, instance_ids : str or int, default=None
-        The columns; None: the first, the last and the second.
-    regroup : bool, default=False
-        Accept a file whose bags are scattered over it.
-    progress : bool, default=None
-        Show a progress bar, as in `read_csv`.
-
-    Returns
-    -------
-    bags : Bags
-        The bags; instance ids are the conformations' names.
-    y : ndarray of shape (n_bags,)
-        Their labels.
+        The columns; None: the first, the last and the second (the conformation).
+    regroup, progress : bool, optional
+        As in `read_csv`.
 
     Examples
     --------
@@ -74,67 +66,38 @@ def read_c45(
     """
     path = Path(path)
     path = path.with_suffix(".data") if path.suffix == ".names" else path
-    names_file = path.with_name(path.name.removesuffix(".gz")).with_suffix(".names")
+    with open_source(path) as source:
+        _, first = next(_rows(path, source.text()), (0, []))
+    if not first:
+        raise FormatError(path, "is empty. Expected one line per instance.")
+    given = {"bag": bag, "label": label, "instance_ids": instance_ids}
+    named = given | {role: c for role, c in _DEFAULTS.items() if given[role] is None}
+    layout = lay_out(path, _column_names(_names_file(path), len(first)), named, None)
     with open_source(path, progress) as source:
-        lines = _rows(path, source.text())
-        _, first = next(lines, (0, []))
-        if not first:
-            raise FormatError(path, "is empty. Expected one line an instance.")
-        names = _column_names(names_file, len(first))
-        roles = {"bag": bag, "label": label, "instance_ids": instance_ids}
-        for role, default in (("bag", 0), ("label", -1), ("instance_ids", 1)):
-            roles[role] = default if roles[role] is None else roles[role]
-        layout = lay_out(path, names, roles, None)
-    X, keys, line_numbers = _parse(path, layout, progress)
-    columns: dict[str, Any] = {r: keys[r].coded(exact_text=r == "bag") for r in ("bag", "label")}
-    columns["instance_ids"] = keys["instance_ids"].coded(exact_text=True).at(slice(None))
-    features = layout.feature_names
-    return assemble(path, X, columns, features, lambda r: line_numbers[r], regroup=regroup)
+        rows = _rows(path, source.text(), len(first))
+        X, keys = parse_rows(path, rows, layout, np.float64, source)
+
+    def place(row: int) -> int:
+        with open_source(path) as source:
+            return next(islice(_rows(path, source.text()), row, None))[0]
+
+    columns = typed_columns(path, keys, place)
+    return assemble(path, X, columns, layout.feature_names, place, regroup=regroup)
 
 
-def _rows(path: Path, file: Any) -> Iterator[tuple[int, list[str]]]:
-    for line, text in enumerate(file, start=1):
-        text = text.partition("|")[0].strip()
-        if text:
-            fields = [field.strip() for field in text.removesuffix(".").split(",")]
-            yield line, fields
+def _rows(path: Path, file: Any, width: int | None = None) -> Iterator[Row]:
+    """Yield line number and fields of every instance; a given width is enforced."""
+    bodies = ((line, text.partition("|")[0].strip()) for line, text in enumerate(file, start=1))
+    bodies = ((line, body) for line, body in bodies if body)
+    for line, body in bodies:
+        fields = [field.strip() for field in body.removesuffix(".").split(",")]
+        if width is not None:
+            check_width(path, line, fields, width, bodies)
+        yield line, fields
 
 
-def _parse(
-    path: Path, layout: Layout, progress: bool | None
-) -> tuple[Any, dict[str, TextColumn], list[int]]:
-    rows = GrowingRows(len(layout.features), np.float64)
-    keys = {key: TextColumn() for key in layout.keys}
-    all_lines: list[int] = []
-    with open_source(path, progress) as source:
-        for lines, block in _blocks(path, _rows(path, source.text()), len(layout.names)):
-            numbers = parse_numbers(path, block, lines, layout)
-            rows.reserve(len(block), source.advance())[:] = numbers
-            for key, j in layout.keys.items():
-                keys[key].extend([row[j] for row in block])
-            all_lines += lines
-    return rows.finish(), keys, all_lines
-
-
-def _blocks(
-    path: Path, rows: Iterator[tuple[int, list[str]]], width: int
-) -> Iterator[tuple[list[int], list[list[str]]]]:
-    lines: list[int] = []
-    block: list[list[str]] = []
-    for line, fields in rows:
-        if len(fields) != width:
-            is_last = next(rows, None) is None and len(fields) < width
-            kind = TruncatedFileError if is_last else FormatError
-            raise kind(path, f"{len(fields)} fields, expected {width}.", line)
-        if not fields[-1]:
-            raise LabelError(path, "the label is missing. Expected one on every line.", line)
-        lines.append(line)
-        block.append(fields)
-        if len(block) == _BLOCK_ROWS:
-            yield lines, block
-            lines, block = [], []
-    if block:
-        yield lines, block
+def _names_file(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(".gz")).with_suffix(".names")
 
 
 def _column_names(path: Path, width: int) -> list[str]:
@@ -144,9 +107,8 @@ def _column_names(path: Path, width: int) -> list[str]:
         lines = [text.partition("|")[0].strip() for text in source.text()]
     declared = [line.partition(":")[0].strip() for line in lines if ":" in line]
     if len(declared) != width - 1:
-        raise FormatError(
-            path, f"declares {len(declared)} columns, the data have {width - 1} and the class."
-        )
+        expected = f"{width - 1} and the class, as in the data"
+        raise FormatError(path, f"declares {len(declared)} columns, expected {expected}.")
     return [*declared, "class"]
 
 
@@ -156,18 +118,17 @@ def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
     Parameters
     ----------
     path : str or Path
-        The ``.data`` file to write; the names go beside it.
+        The ``.data`` file to write; the ``.names`` file is written beside it.
     bags : Bags
-        The bags; ids and instance ids must be texts without commas, colons, bars and line breaks.
+        The bags; ids must not contain commas, colons, vertical bars or line breaks.
     y : array-like of shape (n_bags,)
         Their labels.
 
     Examples
     --------
-    >>> from bagwise import Bags
-    >>> from bagwise.io import write_c45
+    >>> from bagwise import Bags, io
     >>> path = getfixture("tmp_path") / "bags.data"
-    >>> write_c45(path, Bags.from_list([[[1.5], [2.0]], [[3.0]]], ids=["a", "b"]), [1, 0])
+    >>> io.write_c45(path, Bags.from_list([[[1.5], [2.0]], [[3.0]]], ids=["a", "b"]), [1, 0])
     >>> print(path.read_text())
     a,0,1.5,1.
     a,1,2.0,1.
@@ -176,28 +137,17 @@ def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
     """
     path = Path(path)
     warn_left_out(path, bags, ("groups", "priors", "bag_features", "instance_labels"))
-    keys = long_columns(path, bags, checked_labels(bags, np.asarray(y)))
+    keys = long_columns(bags, checked_labels(bags, np.asarray(y)))
     keys["instance"] = np.asarray(bags.instance_ids)
-    for name in ("bag", "instance", "label"):
-        _refuse_special(path, name, keys[name])
+    written = {name: keys[name] for name in ("bag", "instance", "label")}
+    refuse_special(path, written, _SPECIAL, "in C4.5 files")
     names = written_feature_names(path, bags, ["bag", "instance", "class"])
-    names_file = path.with_name(path.name.removesuffix(".gz")).with_suffix(".names")
-    with write_text(names_file) as file:
+    with write_text(_names_file(path)) as file:
         file.write(",".join(dict.fromkeys(map(str, np.asarray(y).tolist()))) + ".\n\n")
-        for name, kind in [("bag", "discrete"), ("instance", "discrete")]:
-            file.write(f"{name}: {kind}.\n")
+        file.write("bag: discrete.\ninstance: discrete.\n")
         file.writelines(f"{name}: continuous.\n" for name in names)
     with write_text(path) as file:
         for start, block in dense_blocks(bags):
-            rows = slice(start, start + len(block))
-            triples = zip(
-                *(keys[k][rows].tolist() for k in ("bag", "instance", "label")), strict=True
-            )
-            for (bag, instance, label), numbers in zip(triples, block.tolist(), strict=True):
-                file.write(",".join(map(str, [bag, instance, *numbers, label])) + ".\n")
-
-
-def _refuse_special(path: Path, name: str, values: Any) -> None:
-    for value in dict.fromkeys(values.tolist()):
-        if _SPECIAL.search(str(value)):
-            raise FormatError(path, f"the {name} {value!r} cannot be written in C4.5 files.")
+            triples = [values[start : start + len(block)].tolist() for values in written.values()]
+            for *ids, label, numbers in zip(*triples, block.tolist(), strict=True):
+                file.write(",".join(map(str, [*ids, *numbers, label])) + ".\n")

@@ -1,12 +1,12 @@
 """Parquet and Arrow IPC (Feather), through pyarrow; only the needed columns are read.
 
-Long form: one row an instance, as in CSV. Nested form: one row a bag, its instances a list of lists
-in one column ("instances"), instance labels and ids lists beside it.
+Long form: one row per instance, as in CSV. Nested form: one row per bag, its instances a list of
+lists in one column ("instances"), instance labels and ids in lists beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +14,28 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from bagwise.bags import Bags
+from bagwise.errors import Message
 from bagwise.io._arrowfiles import ArrowFile, IpcFile, ParquetFile, as_array, to_arrow
-from bagwise.io._assemble import BAG_FEATURE, Column, Labelled, Layout, assemble, coded, lay_out
+from bagwise.io._assemble import (
+    BAG_FEATURE,
+    ROLES,
+    Coded,
+    Column,
+    LabeledBags,
+    Layout,
+    assemble,
+    by_role,
+    lay_out,
+    returns_bags,
+)
 from bagwise.io._flatten import dense_blocks, long_columns, written_feature_names
 from bagwise.io._grow import GrowingRows
-from bagwise.io._nested import find_instances, nested_batches, read_nested
-from bagwise.io.errors import FormatError, LabelError, MixedTypeError
+from bagwise.io._nested import find_instances, nested_batches, read_nested, refuse_nulls
+from bagwise.io._tabletext import ENCODE
+from bagwise.io.errors import FormatError, MixedTypeError
 
-__all__ = ["read_arrow", "read_parquet", "write_arrow", "write_parquet"]
 
-
+@returns_bags
 def read_parquet(
     path: str | Path,
     bag: Column | None = None,
@@ -35,129 +47,89 @@ def read_parquet(
     priors: Column | None = None,
     instance_ids: Column | None = None,
     features: Sequence[Column] | None = None,
-    dtype: DTypeLike | None = None,
     regroup: bool = False,
-) -> Labelled:
-    """Read a Parquet file, long (one row an instance) or nested (one row a bag).
+    dtype: DTypeLike | None = None,
+) -> LabeledBags:
+    """Read a Parquet file, long (one row per instance) or nested (one row per bag).
 
     Parameters
     ----------
     path : str or Path
         The file.
     bag, label : str or int, default=None
-        The columns, as in `read_csv`; no column but those named and the features is read.
+        The columns, as in `read_csv`; other columns are not read.
     instances : str, default=None
-        The column that holds the bags' instances as lists of lists (nested form); None: the only
-        such column, if there is one.
-    instance_labels, groups, priors, instance_ids, features : optional
+        The column with the instances as lists of lists (nested form); None: the only such column,
+        if there is one.
+    instance_labels, groups, priors, instance_ids, features, regroup : optional
         As in `read_csv`.
     dtype : dtype, default=None
-        Of the instances; None: float16 or float32 where all features are, float64 otherwise.
-    regroup : bool, default=False
-        Accept a file whose bags are scattered over it.
-
-    Returns
-    -------
-    bags : Bags
-        The bags, in the order of the file.
-    y : ndarray of shape (n_bags,) or None
-        Their labels, None where there are none.
+        Data type of the instances; None: float16 or float32 if all features are, else float64.
 
     Examples
     --------
-    >>> from bagwise import Bags
-    >>> from bagwise.io import read_parquet, write_parquet
+    >>> from bagwise import Bags, io
     >>> path = getfixture("tmp_path") / "bags.parquet"
-    >>> write_parquet(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0], nested=True)
-    >>> read_parquet(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances a bag, float64), array([1, 0]))
+    >>> io.write_parquet(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0], nested=True)
+    >>> io.read_parquet(path)
+    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))
     """
-    named = {
-        "bag": bag,
-        "label": label,
-        "instance_labels": instance_labels,
-        "groups": groups,
-        "priors": priors,
-        "instance_ids": instance_ids,
-    }
-    with ParquetFile(Path(path)) as file:
-        return _read(file, named, features, instances, dtype, regroup)
+    named = by_role(bag, label, instance_labels, groups, priors, instance_ids)
+    return _read(ParquetFile, path, named, instances, features, regroup, dtype)
 
 
+@returns_bags
 def read_arrow(
-    path: str | Path,
-    bag: Column | None = None,
-    label: Column | None = None,
-    *,
-    instances: str | None = None,
-    features: Sequence[Column] | None = None,
-    dtype: DTypeLike | None = None,
-    regroup: bool = False,
-    **columns: Column,
-) -> Labelled:
+    path: str | Path, bag: Column | None = None, label: Column | None = None, **options: Any
+) -> LabeledBags:
     """Read an Arrow IPC (Feather) file, long or nested.
 
     Parameters
     ----------
     path : str or Path
         The file, in the IPC file or stream format.
-    bag, label, instances, features, dtype, regroup : optional
-        As in `read_parquet`.
-    **columns : str or int
-        ``instance_labels``, ``groups``, ``priors``, ``instance_ids``: as in `read_parquet`.
-
-    Returns
-    -------
-    bags : Bags
-        The bags, in the order of the file.
-    y : ndarray of shape (n_bags,) or None
-        Their labels, None where there are none.
+    bag, label : str or int, default=None
+        The columns, as in `read_csv`.
+    **options : object
+        The other parameters of `read_parquet`.
 
     Examples
     --------
-    >>> from bagwise import Bags
-    >>> from bagwise.io import read_arrow, write_arrow
+    >>> from bagwise import Bags, io
     >>> path = getfixture("tmp_path") / "bags.arrow"
-    >>> write_arrow(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0])
-    >>> read_arrow(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances a bag, float64), array([1, 0]))
+    >>> io.write_arrow(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0])
+    >>> io.read_arrow(path)
+    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))
     """
-    with IpcFile(Path(path)) as file:
-        named: dict[str, Any] = {"bag": bag, "label": label, **columns}
-        return _read(file, named, features, instances, dtype, regroup)
+    named = {role: options.pop(role, None) for role in ROLES} | {"bag": bag, "label": label}
+    return _read(IpcFile, path, named, **options)
 
 
 def _read(
-    file: ArrowFile,
+    kind: type[ArrowFile],
+    path: str | Path,
     named: dict[str, Column | None],
-    features: Sequence[Column] | None,
-    instances: str | None,
-    dtype: Any,
-    regroup: bool,
-) -> Labelled:
-    nested = find_instances(file, instances)
-    if nested is not None:
-        return read_nested(file, nested, named, dtype)
-    layout = lay_out(file.path, file.names, named, features)
-    _refuse_non_numeric(file, layout)
-    X, chunks = _read_long(file, layout, np.dtype(dtype or _common_type(file, layout)))
-    columns = {key: _column(file.path, key, parts) for key, parts in chunks.items()}
-    return assemble(file.path, X, columns, layout.feature_names, _row, regroup=regroup)
-
-
-def _row(row: int) -> str:
-    return f"row {row + 1}"
+    instances: str | None = None,
+    features: Sequence[Column] | None = None,
+    regroup: bool = False,
+    dtype: DTypeLike | None = None,
+) -> LabeledBags:
+    with kind(Path(path)) as file:
+        nested = find_instances(file, instances)
+        if nested is not None:
+            return read_nested(file, nested, named, dtype)
+        layout = lay_out(file.path, file.names, named, features)
+        _refuse_non_numeric(file, layout)
+        X, chunks = _read_long(file, layout, np.dtype(dtype or _common_type(file, layout)))
+        columns = {key: _column(file.path, key, parts) for key, parts in chunks.items()}
+        return assemble(file.path, X, columns, layout.feature_names, regroup=regroup)
 
 
 def _refuse_non_numeric(file: ArrowFile, layout: Layout) -> None:
     for j in layout.features:
         if not file.is_numeric(j):
-            raise MixedTypeError(
-                file.path,
-                f"holds {file.schema.field(j).type}, expected numbers. Encode the column, or leave "
-                "it out with features=[...].",
-                column=file.names[j],
-            )
+            problem = f"holds {file.schema.field(j).type}, expected numbers. "
+            raise MixedTypeError(file.path, Message(problem, *ENCODE), column=file.names[j])
 
 
 def _common_type(file: ArrowFile, layout: Layout) -> Any:
@@ -180,7 +152,7 @@ def _read_long(
         for key, j in layout.keys.items():
             chunks[key].append(batch.column(file.names[j]))
     if done == 0:
-        raise FormatError(file.path, "holds no rows. Expected one row an instance.")
+        raise FormatError(file.path, "holds no rows. Expected one row per instance.")
     return rows.finish(), chunks
 
 
@@ -188,14 +160,10 @@ def _column(path: Path, key: str, parts: list[Any]) -> Any:
     import pyarrow as pa
 
     column = pa.chunked_array(parts)
-    if column.null_count:
-        row = next(i for i, v in enumerate(column) if not v.is_valid)
-        error = LabelError if key == "label" else FormatError
-        raise error(path, f"the {key} is missing. Expected one on every row.", _row(row))
+    refuse_nulls(path, key, column)
     if key in ("bag", "label", "groups"):
         encoded = column.combine_chunks().dictionary_encode()
-        values = as_array(encoded.dictionary)
-        return coded(encoded.indices.to_numpy())._replace(values=values)
+        return Coded(encoded.indices.to_numpy(), as_array(encoded.dictionary))
     values = as_array(column)
     return values.astype(np.float64) if key == "priors" or key.startswith(BAG_FEATURE) else values
 
@@ -212,18 +180,19 @@ def write_parquet(path: str | Path, bags: Bags, y: Any = None, *, nested: bool =
     y : array-like of shape (n_bags,), default=None
         Their labels.
     nested : bool, default=False
-        One row a bag, its instances as a list of lists; otherwise one row an instance.
+        Whether to write one row per bag, with its instances as a list of lists, instead of one row
+        per instance.
 
     Examples
     --------
-    >>> from bagwise import Bags
-    >>> from bagwise.io import read_parquet, write_parquet
+    >>> from bagwise import Bags, io
     >>> path = getfixture("tmp_path") / "bags.parquet"
-    >>> write_parquet(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]))
-    >>> read_parquet(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances a bag, float64), None)
+    >>> io.write_parquet(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]))
+    >>> io.read_parquet(path)
+    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), None)
     """
-    ParquetFile.write(Path(path), _batches(Path(path), bags, y, nested))
+    make = nested_batches if nested else _long_batches
+    ParquetFile.write(Path(path), make(Path(path), bags, y))
 
 
 def write_arrow(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
@@ -238,25 +207,20 @@ def write_arrow(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = F
 
     Examples
     --------
-    >>> from bagwise import Bags
-    >>> from bagwise.io import read_arrow, write_arrow
+    >>> from bagwise import Bags, io
     >>> path = getfixture("tmp_path") / "bags.feather"
-    >>> write_arrow(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]), nested=True)
-    >>> read_arrow(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances a bag, float64), None)
+    >>> io.write_arrow(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]), nested=True)
+    >>> io.read_arrow(path)
+    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), None)
     """
-    IpcFile.write(Path(path), _batches(Path(path), bags, y, nested))
-
-
-def _batches(path: Path, bags: Bags, y: Any, nested: bool) -> Callable[[], Iterator[Any]]:
     make = nested_batches if nested else _long_batches
-    return lambda: make(path, bags, y)
+    IpcFile.write(Path(path), make(Path(path), bags, y))
 
 
 def _long_batches(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
     import pyarrow as pa
 
-    keys = {name: to_arrow(path, name, v) for name, v in long_columns(path, bags, y).items()}
+    keys = {name: to_arrow(path, name, v) for name, v in long_columns(bags, y).items()}
     names = [*keys, *written_feature_names(path, bags, keys)]
     for start, block in dense_blocks(bags):
         of_keys = [column.slice(start, len(block)) for column in keys.values()]

@@ -1,22 +1,14 @@
-"""What can be wrong with a file, each with a name of its own."""
+"""Errors about files, one class for each kind of damage."""
 
 from __future__ import annotations
 
 from os import PathLike
 
-__all__ = [
-    "CorruptFileError",
-    "DuplicateColumnError",
-    "FormatError",
-    "LabelError",
-    "MixedTypeError",
-    "ShuffledBagError",
-    "TruncatedFileError",
-]
+from bagwise.errors import Message
 
 
 class FormatError(ValueError):
-    """A file is not what it should be; the message names the file, the place and the remedy.
+    """A file is malformed; the message names the file, the place and the remedy.
 
     Parameters
     ----------
@@ -25,7 +17,7 @@ class FormatError(ValueError):
     problem : str
         What was found, and what was expected.
     line : int or str, default=None
-        Where: a line number, or a place in words such as "row 3".
+        A line number, or a place in words such as "row 3".
     column : int or str, default=None
         The column, by name or number.
     """
@@ -43,7 +35,7 @@ class FormatError(ValueError):
             place.append(f"line {line}" if isinstance(line, int) else line)
         if column is not None:
             place.append(f"column {column!r}")
-        super().__init__(f"{', '.join(place)}: {problem}")
+        super().__init__(Message(f"{', '.join(place)}: ", problem))
 
     def __reduce__(self) -> tuple:
         return type(self), (self.path, self.problem, self.line, self.column)
@@ -54,15 +46,15 @@ class TruncatedFileError(FormatError):
 
 
 class CorruptFileError(FormatError):
-    """The file's bytes are damaged, or are another format than its name says."""
+    """The file is damaged, or its content is not of the format that its name indicates."""
 
 
 class DuplicateColumnError(FormatError):
-    """Two columns share one name."""
+    """Two columns have the same name."""
 
 
 class MixedTypeError(FormatError):
-    """A feature holds something that is not a number."""
+    """A feature contains something that is not a number."""
 
 
 class LabelError(FormatError):
@@ -70,7 +62,13 @@ class LabelError(FormatError):
 
 
 class ShuffledBagError(FormatError):
-    """The rows of a bag do not follow one another."""
+    """The rows of a bag are not consecutive."""
+
+
+def missing_value(path: PathLike[str], role: str, line: int | str | None = None) -> FormatError:
+    """Return the error about a bag id, label or other required value that is missing."""
+    kind = LabelError if role == "label" else FormatError
+    return kind(path, f"the {role} is missing. Expected one on every row.", line)
 
 
 # The parameters are those of the base class; every public name documents its own.

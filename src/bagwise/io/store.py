@@ -1,71 +1,52 @@
-"""bagwise's own format: a folder ``NAME.bags`` of .npy arrays and a ``bags.json``.
+"""bagwise's own format: a folder ``NAME.bags`` of .npy arrays and a file ``bags.json``.
 
 The instances are memory-mapped: opening reads none of them, and several processes share one copy.
-Dense (float16, float32, float64) or CSR. Nothing is lost: data types, ids, every attribute. It is a
-folder and not one .npz, because NumPy ignores ``mmap_mode`` for those.
+They are dense (float16, float32, float64) or CSR. Data types, ids and all attributes are kept. It
+is a folder rather than a single .npz file because NumPy ignores ``mmap_mode`` for .npz.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.io._assemble import Labelled
+from bagwise.bags.forms import PER_BAG, PER_INSTANCE
+from bagwise.errors import Argument, Message
+from bagwise.io._assemble import LabeledBags, returns_bags
 from bagwise.io._flatten import checked_labels, names_as_rows, rows_as_names
+from bagwise.io._source import replacing
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
-__all__ = ["read_bags", "write_bags"]
-
-Array = NDArray[Any]
-
 MANIFEST = "bags.json"
-_VERSION = 1
-_BLOCK_BYTES = 1 << 24
-_ATTRIBUTES = (
-    "ids",
-    "instance_ids",
-    "groups",
-    "bag_features",
-    "priors",
-    "instance_labels",
-)
+_VERSION = 1  # of the format; goes up when older versions of bagwise cannot read it
+_BLOCK_BYTES = 1 << 24  # 16 MiB are copied at a time
 _NAMES = ("ids", "instance_ids", "groups")
 _INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
 
 
-def read_bags(path: str | Path, *, mmap: bool = True) -> Labelled:
-    """Open a ``.bags`` folder.
+@returns_bags
+def read_bags(path: str | Path, *, mmap: bool = True) -> LabeledBags:
+    """Open a ``.bags`` folder; the bags are exactly as they were written.
 
     Parameters
     ----------
     path : str or Path
         The folder.
     mmap : bool, default=True
-        Map the instances into memory (they are read when used, and never all at once unless all
-        are used); False reads them now.
-
-    Returns
-    -------
-    bags : Bags
-        The bags, exactly as they were written.
-    y : ndarray of shape (n_bags,) or None
-        Their labels.
+        Whether to map the instances into memory, which reads them only when they are used.
 
     Examples
     --------
-    >>> from bagwise import Bags
-    >>> from bagwise.io import read_bags, write_bags
+    >>> from bagwise import Bags, io
     >>> path = getfixture("tmp_path") / "slides.bags"
-    >>> write_bags(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]), [1, 0])
-    >>> bags, y = read_bags(path)
+    >>> io.write_bags(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]), [1, 0])
+    >>> bags, y = io.read_bags(path)
     >>> type(bags.X).__name__, y
     ('memmap', array([1, 0]))
     """
@@ -76,20 +57,14 @@ def read_bags(path: str | Path, *, mmap: bool = True) -> Labelled:
     shape = (manifest["n_instances"], manifest["n_features"])
     X = parts[0] if len(parts) == 1 else sp.csr_array(tuple(parts), shape=shape, copy=False)
     if X.shape != shape:
-        raise CorruptFileError(path / "X.npy", f"has shape {X.shape}, bags.json says {shape}.")
-    attributes = {
-        name: _load(path, manifest, name, mode if name.startswith("instance") else None)
-        for name in _ATTRIBUTES
+        raise CorruptFileError(path / "X.npy", f"has shape {X.shape}, {MANIFEST} says {shape}.")
+    others = {
+        name: _load(path, manifest, name, mode if name in PER_INSTANCE else None)
+        for name in ("offsets", *PER_BAG, *PER_INSTANCE, "y")
         if name in manifest["arrays"] or name in manifest["lists"]
     }
-    bags = Bags(
-        X,
-        _load(path, manifest, "offsets", None),
-        feature_names=manifest["feature_names"],
-        **attributes,
-    )
-    has_y = "y" in manifest["arrays"] or "y" in manifest["lists"]
-    return bags, _load(path, manifest, "y", None) if has_y else None
+    y = others.pop("y", None)
+    return Bags(X, feature_names=manifest["feature_names"], **others), y
 
 
 def _manifest(path: Path) -> dict[str, Any]:
@@ -103,11 +78,10 @@ def _manifest(path: Path) -> dict[str, Any]:
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise CorruptFileError(file, f"is not JSON ({error}).") from error
     if not isinstance(manifest, dict) or manifest.get("format") != "bagwise":
-        raise CorruptFileError(file, "does not describe bags: no 'format': 'bagwise'.")
+        raise CorruptFileError(file, "does not describe bags: 'format' is not 'bagwise'.")
     if manifest["version"] > _VERSION:
-        raise FormatError(
-            file, f"is of version {manifest['version']}, this bagwise reads up to {_VERSION}."
-        )
+        problem = f"has version {manifest['version']}, this bagwise reads up to {_VERSION}."
+        raise FormatError(file, f"{problem} Install a newer bagwise.")
     return manifest
 
 
@@ -127,11 +101,11 @@ def _load(path: Path, manifest: dict[str, Any], name: str, mode: Any) -> Any:
         values = np.load(file, mmap_mode=mode, allow_pickle=False)
         return rows_as_names(values) if name in _NAMES else values
     except (ValueError, EOFError) as error:
-        raise CorruptFileError(file, f"is no .npy array ({error}).") from error
+        raise CorruptFileError(file, f"is not a .npy array ({error}).") from error
 
 
 def write_bags(path: str | Path, bags: Bags, y: Any = None, *, overwrite: bool = False) -> None:
-    """Write a ``.bags`` folder, block by block: mapped bags may be larger than memory.
+    """Write a ``.bags`` folder, block by block: memory-mapped bags may be larger than memory.
 
     Parameters
     ----------
@@ -142,30 +116,24 @@ def write_bags(path: str | Path, bags: Bags, y: Any = None, *, overwrite: bool =
     y : array-like of shape (n_bags,), default=None
         Their labels.
     overwrite : bool, default=False
-        Replace a ``.bags`` folder that is there already.
+        Whether to replace an existing ``.bags`` folder.
 
     Examples
     --------
-    >>> from bagwise import Bags
-    >>> from bagwise.io import write_bags
+    >>> from bagwise import Bags, io
     >>> path = getfixture("tmp_path") / "slides.bags"
-    >>> write_bags(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]))
+    >>> io.write_bags(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]))
     >>> sorted(file.name for file in path.iterdir())
     ['X.npy', 'bags.json', 'instance_ids.npy', 'offsets.npy']
     """
     path = Path(path)
     if path.exists() and not (overwrite and (path / MANIFEST).is_file()):
-        raise FileExistsError(f"{path} exists. Pass overwrite=True to replace a .bags folder.")
+        remedy = (Argument("overwrite", "True"), " to replace a .bags folder.")
+        raise FileExistsError(Message(f"{path} exists. Pass ", *remedy))
     y = checked_labels(bags, y)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    partial.mkdir(parents=True)
-    try:
+    with replacing(path) as partial:
+        partial.mkdir(parents=True)
         _write_into(partial, bags, y)
-        if path.exists():
-            shutil.rmtree(path)
-        partial.replace(path)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _write_into(folder: Path, bags: Bags, y: Any) -> None:
@@ -173,7 +141,7 @@ def _write_into(folder: Path, bags: Bags, y: Any) -> None:
     layout = "csr" if is_sparse else "dense"
     parts = (bags.X.data, bags.X.indices, bags.X.indptr) if is_sparse else (bags.X,)
     arrays = dict(zip(_INSTANCES[layout], parts, strict=True)) | {"offsets": bags.offsets}
-    known = {n: getattr(bags, n) for n in _ATTRIBUTES if getattr(bags, n) is not None}
+    known = {n: v for n in (*PER_BAG, *PER_INSTANCE) if (v := getattr(bags, n)) is not None}
     arrays |= {n: names_as_rows(v) if n in _NAMES else v for n, v in known.items()}
     if not bags.has_ids:
         del arrays["ids"]
@@ -199,15 +167,13 @@ def _write_into(folder: Path, bags: Bags, y: Any) -> None:
 def _as_list(folder: Path, name: str, values: Array) -> list[Any]:
     for i, value in enumerate(values):
         if not isinstance(value, str | int | float | bool):
-            raise FormatError(
-                folder,
-                f"{name}[{i}] is a {type(value).__name__}. Expected texts and numbers: convert it.",
-            )
+            problem = f"{name}[{i}] is a {type(value).__name__}, expected a text or a number."
+            raise FormatError(folder, f"{problem} Convert it.")
     return values.tolist()
 
 
 def _save(file: Path, values: Array) -> int:
-    """Write one array block by block and return the file's size."""
+    """Write an array block by block; return the size of the file."""
     order = values.flags.f_contiguous and not values.flags.c_contiguous
     target = np.lib.format.open_memmap(
         file, mode="w+", dtype=values.dtype, shape=values.shape, fortran_order=order

@@ -11,11 +11,12 @@
 
 l is the squared hinge (the paper's) or the hinge. With the hinge an undecided label costs the same
 anywhere between the margins, so that w = 0, f = -1 solves the first problem of a hot start and
-holds for good; start it from the bags' labels at T0 = 1 or below (a warning says when it happened).
+holds for good; start it with ``init="instances"`` at T0 = 1 or below (a warning says when it
+happened).
 
 Departures from the print: 1/2|w|^2 instead of |w|^2 (their C, C2 and T are twice ours), the exact
-p-step and the variance term (`softening`), (y + 1)/2 for the misprinted (y - 1)/2 in Eq. 12, and a
-temperature floor, so that it always ends.
+p-step and the variance term (`bagwise.assumptions.soft`), (y + 1)/2 for the misprinted (y - 1)/2 in
+Eq. 12, and a temperature floor, so that it always ends.
 
 Reference: P. Gehler, O. Chapelle, "Deterministic annealing for multiple-instance learning",
 AISTATS 2007.
@@ -25,97 +26,59 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
-from bagwise._docs import described
+from bagwise._typing import Array
 from bagwise.assumptions import ExactlyOne
+from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness
 from bagwise.designs import Point
+from bagwise.estimators.params import Parameters, Words, fraction, integer, param, positive
+from bagwise.estimators.rows import MarginClassifier
+from bagwise.estimators.task import Task, mean_scores
 from bagwise.losses import Hinge
-from bagwise.models.rows import BinaryFit, RowsClassifier, Task
-from bagwise.models.witness import mean_scores
-from bagwise.procedures.anneal import Annealed, Schedule, anneal
-from bagwise.softening import Softened, Softening, SoftLabels, SoftWitness
-from bagwise.solvers import Solution, cold_start, descend, solve
-
-__all__ = ["AnnealedLabelSVC", "AnnealedProportionSVC", "AnnealedWitnessSVC"]
-
-Array = NDArray[Any]
+from bagwise.procedures import Run
+from bagwise.procedures.anneal import Schedule, anneal
+from bagwise.solvers import Solution, cold_start, newton_steps, solve
 
 _FLOOR = 1e-6  # coldest temperature, in units of C
 _HINGE_FLOOR = 1e-3  # libsvm's scores carry five digits: below it, noise would choose the labels
 _SLACK = 1e-4  # relative decrease at which a problem on the way is solved
-_DECIDED = 1e-6
+_DECIDED = 1e-6  # distance from 0 or 1 at which a probability counts as decided on the way
 _UNDERFLOW = 1e-12  # probabilities that would only be numbers out of range to the last solver
-_NOTHING = 1e-3  # spread of the scores below which a machine says nothing
+_NOTHING = 1e-3  # spread of the scores below which a classifier says nothing
 _NO_WITNESS = 1e-3  # weight below which an instance is no witness in the final refit
 
 
-class _AnnealedSVC(RowsClassifier):
-    """One annealing run a class."""
+class AnnealingParameters(Parameters):
+    """The schedule of an annealing run."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **RowsClassifier._parameter_constraints,
-        "T0": [Interval(Real, 0, None, closed="neither")],
-        "cooling": [Interval(Real, 1, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "newton_steps": [Interval(Integral, 1, None, closed="left"), None],
-        "callback": [callable, None],
-    }
+    T0: float = param(10.0, positive(), "First temperature, in units of C.")
+    cooling: float = param(
+        1.5,
+        Interval(Real, 1, None, closed="neither"),
+        "Factor between one temperature and the next.",
+    )
+    tol: float = param(
+        1e-2,
+        positive(),
+        "Convergence threshold at one temperature, on the mean divergence per bag.",
+    )
+    newton_steps: int | None = param(
+        None,
+        [integer(), None],
+        "Newton steps per alternation. None solves each problem; 1 is quicker and often as good.",
+    )
+    max_inner: int = param(100, integer(), "Maximum number of alternations per temperature.")
+
+
+class _AnnealedSVC(MarginClassifier, AnnealingParameters):
+    """One annealing run per class."""
+
     _entropy_ends_it = True
-
-    def __init__(
-        self,
-        *,
-        C=1.0,
-        start="uniform",
-        T0=10.0,
-        cooling=1.5,
-        tol=1e-2,
-        newton_steps=None,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        loss="squared_hinge",
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        max_iter=100,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callback=None,
-    ):
-        super().__init__(
-            C=C,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            loss=loss,
-            class_weight=class_weight,
-            pos_label=pos_label,
-            threshold=threshold,
-            probability=probability,
-            cv=cv,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.max_iter = max_iter
-        self.start = start
-        self.T0 = T0
-        self.cooling = cooling
-        self.tol = tol
-        self.newton_steps = newton_steps
-        self.callback = callback
 
     def _softening(self, task: Task) -> Softening:
         raise NotImplementedError
@@ -134,10 +97,10 @@ class _AnnealedSVC(RowsClassifier):
             cooling=self.cooling,
             rest=self.tol,
             entropy=1e-3 if self._entropy_ends_it else 0.0,
-            max_inner=self.max_iter,
+            max_inner=self.max_inner,
         )
 
-    def _fit_binary(self, task: Task) -> BinaryFit:
+    def _fit_binary(self, task: Task) -> Run:
         if not task.design.prepared and self.loss == "squared_hinge":
             task.design.prepare(2 * task.weight)
         softening = self._softening(task)
@@ -147,28 +110,23 @@ class _AnnealedSVC(RowsClassifier):
             self._start(task, softening),
             self._schedule(),
             self.newton_steps,
-            self._watch,
+            self._report,
         )
         p = _rounded(run.assignment, _UNDERFLOW)
         p = task.spread(self._final(softening, p, task.positive_offsets))
-        solution = refit(task, softening, p, run)
+        solution = refit(task, softening, p, run.solution)
         self._warn_of_nothing(task, solution)
-        return BinaryFit(solution, p, run.history, run.settled)
+        return Run(solution, p, run.history, run.converged)
 
     def _warn_of_nothing(self, task: Task, solution: Solution) -> None:
         if isinstance(task.loss, Hinge) and np.ptp(solution.scores) < _NOTHING:
             warnings.warn(
                 f"{type(self).__name__} scores all instances alike: with the hinge a hot start has "
-                "no other solution. Lower T0 (to 1 or less, with start='labels' for labels), raise "
-                "C, or use the squared hinge.",
+                "no other solution. Lower T0 (to 1 or less, for labels with init='instances'), "
+                "raise C, or use the squared hinge.",
                 UserWarning,
                 stacklevel=2,
             )
-
-    def _watch(self, record: dict[str, Any]) -> None:
-        self._report(record)
-        if self.callback is not None:
-            self.callback(record)
 
 
 def anneal_task(
@@ -176,13 +134,13 @@ def anneal_task(
     softening: Softening,
     start: Array,
     schedule: Schedule,
-    newton_steps: int | None = None,
+    max_steps: int | None = None,
     callback: Any = None,
     first: Point | None = None,
-) -> Annealed:
+) -> Run:
     """Anneal one class against the rest; ``first`` solves the first convex problem, if known."""
     return anneal(
-        partial(_fit, task, softening, newton_steps),
+        partial(solve_softened, task, softening, max_steps),
         partial(_soften, task, softening),
         partial(_energy, task, softening),
         start,
@@ -194,10 +152,11 @@ def anneal_task(
     )
 
 
-def _fit(
-    task: Task, softening: Softening, newton_steps: int | None, p: Array, last: Point | None
+def solve_softened(
+    task: Task, softening: Softening, max_steps: int | None, p: Array, last: Point | None
 ) -> tuple[Point, int]:
-    # Their rows then drop out of the linear algebra.
+    """Solve the convex problem of a soft assignment; return the point and its Newton steps."""
+    # What is all but decided drops out of the linear algebra.
     p = _rounded(p, _DECIDED)
     problem = task.problem(task.spread(p), softening.rest_is_negative)
     if isinstance(task.loss, Hinge):
@@ -205,8 +164,8 @@ def _fit(
     history: list[dict[str, Any]] = []
     start = cold_start(problem) if last is None else last
     # The first problem has no point to start from: one step would leave it half solved.
-    limit = 100 if newton_steps is None or last is None else newton_steps
-    point, _ = descend(problem, start, 1e-8, limit, history, slack=_SLACK)
+    limit = 100 if max_steps is None or last is None else max_steps
+    point, _ = newton_steps(problem, start, 1e-8, limit, history, slack=_SLACK)
     return point, len(history)
 
 
@@ -232,46 +191,24 @@ def _energy(
     return problem.objective(point) + float(task.positive_bag_weight @ added)
 
 
-def refit(task: Task, softening: Softening, p: Array, run: Annealed) -> Solution:
+def refit(task: Task, softening: Softening, p: Array, start: Point) -> Solution:
     """Solve the last convex problem without shortcuts, and add the penalty to its objective."""
     problem = task.problem(p, softening.rest_is_negative)
-    solution = solve(problem.on(task.design.fresh()), run.point)
+    solution = solve(problem.on(task.design.fresh()), start)
     penalty = softening.penalty(p[task.positive_rows], task.positive_offsets)
     return solution.shifted(float(task.positive_bag_weight @ penalty))
 
 
-@described
 class AnnealedLabelSVC(_AnnealedSVC):
     """Infer the label of every instance in the positive bags by annealing (AL-SVM).
 
     The objective is that of `LabelSVC`; annealing ends in better minima of it, which have fewer
     positive instances.
 
-    Parameters
-    ----------
-    C : float, default=1.0
-        Weight of the losses under 1/2|w|^2.
-    start : {"uniform", "labels"}, default="uniform"
-        First probabilities: one half, or the bag's label.
-    %(annealing_parameters)s
-    %(kernel_parameters)s
-    %(bag_parameters)s
-    callback : callable, default=None
-        Called with the record of each temperature.
-
-    Attributes
-    ----------
-    %(rows_attributes)s
-
     See Also
     --------
     AnnealedProportionSVC : Adds an expected fraction of positive instances.
     LabelSVC : The same objective without annealing.
-
-    References
-    ----------
-    .. [1] P. Gehler, O. Chapelle, "Deterministic annealing for multiple-instance learning",
-       AISTATS 2007.
 
     Examples
     --------
@@ -282,172 +219,77 @@ class AnnealedLabelSVC(_AnnealedSVC):
     array([0, 1, 0, 1, 0, 0, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_AnnealedSVC._parameter_constraints,
-        "start": [StrOptions({"uniform", "labels"})],
-    }
+    init: str = param(
+        "uniform",
+        Words("uniform", "instances"),
+        "First probabilities: one half, or the bag's label on every instance.",
+    )
 
     def _softening(self, task: Task) -> Softening:
         return SoftLabels()
 
     def _start(self, task: Task, softening: Softening) -> Array:
-        if self.start == "labels":
+        if self.init == "instances":
             return np.ones(len(task.positive_rows))
         return softening.start(task.positive_offsets)
 
 
-@described
 class AnnealedProportionSVC(AnnealedLabelSVC):
     """Infer labels by annealing, given an expected fraction of positives (ALP-SVM).
-
-    Parameters
-    ----------
-    p_star : float or "bags", default=0.5
-        Expected fraction of positive instances in a positive bag; "bags" takes ``bags.priors``.
-    C2 : float, default=1.0
-        Weight of the squared deviation from it; 0 is `AnnealedLabelSVC`.
-    variance : bool, default=True
-        Penalise the expected squared deviation. False drops the variance of the number of
-        positives, as printed; labels may then stay undecided.
-    C : float, default=1.0
-        Weight of the losses under 1/2|w|^2.
-    start : {"uniform", "labels"}, default="uniform"
-        First probabilities: one half, or the bag's label.
-    %(annealing_parameters)s
-    %(kernel_parameters)s
-    %(bag_parameters)s
-    callback : callable, default=None
-        Called with the record of each temperature.
-
-    Attributes
-    ----------
-    %(rows_attributes)s
 
     See Also
     --------
     AnnealedLabelSVC : Without the expected fraction.
-    AnnealedProportionSVCCV : Chooses C, C2 and p_star by cross-validation.
-
-    References
-    ----------
-    .. [1] P. Gehler, O. Chapelle, "Deterministic annealing for multiple-instance learning",
-       AISTATS 2007.
+    AnnealedProportionSVCCV : Chooses C, C_proportion and positive_fraction by cross-validation.
 
     Examples
     --------
     >>> from bagwise import AnnealedProportionSVC
     >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
-    >>> model = AnnealedProportionSVC(p_star=0.5, kernel="linear").fit(bags, [1, 0, 1, 0])
-    >>> model.predict(bags)
+    >>> model = AnnealedProportionSVC(positive_fraction=0.5, kernel="linear")
+    >>> model.fit(bags, [1, 0, 1, 0]).predict(bags)
     array([1, 0, 1, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **AnnealedLabelSVC._parameter_constraints,
-        "p_star": [Interval(Real, 0, 1, closed="both"), StrOptions({"bags"})],
-        "C2": [Interval(Real, 0, None, closed="left")],
-        "variance": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        p_star=0.5,
-        *,
-        C2=1.0,
-        variance=True,
-        C=1.0,
-        start="uniform",
-        T0=10.0,
-        cooling=1.5,
-        tol=1e-2,
-        newton_steps=None,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        loss="squared_hinge",
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        max_iter=100,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callback=None,
-    ):
-        super().__init__(
-            C=C,
-            start=start,
-            T0=T0,
-            cooling=cooling,
-            tol=tol,
-            newton_steps=newton_steps,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            loss=loss,
-            class_weight=class_weight,
-            pos_label=pos_label,
-            threshold=threshold,
-            probability=probability,
-            cv=cv,
-            max_iter=max_iter,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            callback=callback,
-        )
-        self.p_star = p_star
-        self.C2 = C2
-        self.variance = variance
+    positive_fraction: float | str = param(
+        0.5,
+        [fraction(), Words("bags")],
+        'Expected fraction p* of positive instances in a positive bag; "bags" takes '
+        "``bags.priors``.",
+        kind='float or "bags"',
+    )
+    C_proportion: float = param(
+        1.0,
+        positive(zero=True),
+        "Weight (C2 in the paper) of the squared deviation from it; 0 is `AnnealedLabelSVC`.",
+    )
+    variance: bool = param(
+        True,
+        ["boolean"],
+        "Penalize the expected squared deviation. False drops the variance of the number of "
+        "positives, as printed; labels may then stay undecided.",
+    )
 
     def _softening(self, task: Task) -> Softening:
-        return SoftLabels(self.C2, self._proportion(task), self.variance)
+        return SoftLabels(self.C_proportion, self._fraction(task), self.variance)
 
-    def _proportion(self, task: Task) -> Any:
-        if self.p_star != "bags":
-            return self.p_star
+    def _fraction(self, task: Task) -> Any:
+        if self.positive_fraction != "bags":
+            return self.positive_fraction
         if task.priors is None:
             raise ValueError(
-                "p_star='bags' needs the expected fractions: give them as Bags(..., priors=...)."
+                "positive_fraction='bags' needs the expected fractions: give them as "
+                "Bags(..., priors=...)."
             )
         return task.priors[task.positive]
 
 
-@described
 class AnnealedWitnessSVC(_AnnealedSVC):
     """Find the witnesses of the positive bags by annealing (AW-SVM).
-
-    Parameters
-    ----------
-    n_witnesses : int, default=1
-        Witnesses a positive bag is expected to hold (bags with fewer instances use all).
-    C : float, default=1.0
-        Weight of the losses under 1/2|w|^2.
-    start : {"uniform", "mean"}, default="uniform"
-        First weights: the same for all instances of a bag, or the witnesses that `WitnessSVC`
-        starts from.
-    %(annealing_parameters)s
-    %(kernel_parameters)s
-    %(bag_parameters)s
-    callback : callable, default=None
-        Called with the record of each temperature.
-
-    Attributes
-    ----------
-    %(rows_attributes)s
 
     See Also
     --------
     WitnessSVC : The same objective without annealing.
-
-    References
-    ----------
-    .. [1] P. Gehler, O. Chapelle, "Deterministic annealing for multiple-instance learning",
-       AISTATS 2007.
 
     Examples
     --------
@@ -458,69 +300,25 @@ class AnnealedWitnessSVC(_AnnealedSVC):
     array([1, 0, 0, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_AnnealedSVC._parameter_constraints,
-        "start": [StrOptions({"uniform", "mean"})],
-        "n_witnesses": [Interval(Integral, 1, None, closed="left")],
-    }
-    _entropy_ends_it = False
+    n_witnesses: int = param(
+        1,
+        integer(),
+        "Expected number of witnesses in a positive bag; a smaller bag uses all its instances.",
+    )
+    init: str = param(
+        "uniform",
+        Words("uniform", "mean"),
+        "First weights: the same for all instances of a bag, or the witnesses that `WitnessSVC` "
+        "starts from.",
+    )
 
-    def __init__(
-        self,
-        n_witnesses=1,
-        *,
-        C=1.0,
-        start="uniform",
-        T0=10.0,
-        cooling=1.5,
-        tol=1e-2,
-        newton_steps=None,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        loss="squared_hinge",
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        max_iter=100,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-        callback=None,
-    ):
-        super().__init__(
-            C=C,
-            start=start,
-            T0=T0,
-            cooling=cooling,
-            tol=tol,
-            newton_steps=newton_steps,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            loss=loss,
-            class_weight=class_weight,
-            pos_label=pos_label,
-            threshold=threshold,
-            probability=probability,
-            cv=cv,
-            max_iter=max_iter,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            callback=callback,
-        )
-        self.n_witnesses = n_witnesses
+    _entropy_ends_it = False
 
     def _softening(self, task: Task) -> Softening:
         return SoftWitness(self.n_witnesses)
 
     def _start(self, task: Task, softening: Softening) -> Array:
-        if self.start == "mean":
+        if self.init == "mean":
             scores = mean_scores(task)[task.positive_rows]
             return ExactlyOne().map(scores, task.positive_offsets)
         return softening.start(task.positive_offsets)

@@ -1,12 +1,12 @@
-"""Support vector machines over kernels between bags: MI-Kernel (NSK, STK), miGraph, Hausdorff.
+"""SVMs over kernels between bags: MI-Kernel (NSK, STK), miGraph, Hausdorff.
 
     min 1/2|w|^2 + C sum_i l(Y_i (w.phi(B_i) + b)),   k(B, B') = phi(B).phi(B').
 
 - "sum": k = sum_{x in B, x' in B'} k(x, x'), the set kernel of Gaertner et al. 2002, and "mean":
-  the same divided by |B||B'| (MI-Kernel, normalised set kernel).
+  the same divided by |B||B'| (MI-Kernel, normalized set kernel).
 - "statistics": the instance kernel between (min, max) vectors of the bags (STK, same paper).
 - "migraph": instances weighted by one over the number of instances near them in the bag, and the
-  weights of a bag normalised to one (Zhou, Sun & Li 2009, Eq. 4).
+  weights of a bag normalized to one (Zhou, Sun & Li 2009, Eq. 4).
 - "max": k = max_{x, x'} k(x, x'); "hausdorff": k = exp(-gamma H(B, B')^2). Neither is positive
   semi-definite: the negative part of the spectrum is cut off, at training and at test time alike
   (``clipped_`` is its share), so that the problem solved is convex and certified.
@@ -21,16 +21,20 @@ samples", ICML 2009.
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from bagwise._docs import described
-from bagwise.bag_kernels import (
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.segments import expand, segment_sum
+from bagwise.designs import Gram
+from bagwise.estimators.params import KernelParameters, Words, changed, param, positive
+from bagwise.estimators.rows import MarginClassifier, stacked
+from bagwise.estimators.tags import BagTags
+from bagwise.kernels import Kernel, check_memory, median_gamma, settle_gamma
+from bagwise.kernels.bag import (
     affinity_weights,
     bag_statistics,
     hausdorff,
@@ -39,57 +43,16 @@ from bagwise.bag_kernels import (
     set_kernel,
     set_norms,
 )
-from bagwise.bags import Bags
-from bagwise.designs import Design, Gram
-from bagwise.kernels import Kernel, check_memory, median_gamma, settle_gamma
-from bagwise.models.rows import RowsClassifier
-from bagwise.segments import expand, segment_sum
-from bagwise.tags import BagTags
-
-__all__ = ["BagKernelSVC"]
-
-Array = NDArray[Any]
 
 _OF_INSTANCES = ("mean", "sum", "migraph")
 _PAIRWISE = ("max", "hausdorff")
 
 
-@described
-class BagKernelSVC(RowsClassifier):
-    """Support vector machine over a kernel between bags (MI-Kernel, miGraph, Hausdorff).
-
-    Parameters
-    ----------
-    kernel : {"mean", "sum", "max", "statistics", "migraph", "hausdorff"}, default="mean"
-        How two bags are compared; see the module's description. "mean", "sum" and "migraph" give
-        instance scores, the others compare whole bags.
-    instance_kernel : {"linear", "rbf", "poly"} or callable, default="rbf"
-        Kernel between instances (or, for "statistics", between min-max vectors). Not used by
-        "hausdorff".
-    normalize : bool, default=False
-        Divide k(B, B') by sqrt(k(B, B) k(B', B')). Not for "max" and "hausdorff".
-    affinity : "mean" or float, default="mean"
-        Distance up to which instances of a bag are neighbours for "migraph": the mean distance in
-        the bag, or a number.
-    distance : {"minimal", "average", "maximal"}, default="average"
-        Kind of Hausdorff distance for "hausdorff".
-    C : float, default=1.0
-        Weight of the losses under 1/2|w|^2.
-    gamma : {"median", "scale"} or float, default="median"
-        Width of the rbf kernel, exp(-gamma d^2): 1 / (2 median distance^2), or as in scikit-learn.
-        For "hausdorff" the distances are those between bags, and "scale" is "median".
-    degree : int, default=3
-        Degree of the poly kernel.
-    coef0 : float, default=0.0
-        Constant of the poly kernel.
-    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        Margin loss.
-    %(plain_bag_parameters)s
+class BagKernelSVC(MarginClassifier):
+    """SVM over a kernel between bags (MI-Kernel, miGraph, Hausdorff).
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
     kernel_ : Kernel
         The instance kernel with its width settled.
     support_ : ndarray
@@ -99,10 +62,8 @@ class BagKernelSVC(RowsClassifier):
     support_vectors_, support_offsets_, support_weights_ : ndarray
         Instances of those bags (or their statistics), where each bag starts, and the weight of each
         instance in its bag's sum.
-    intercept_, threshold_, objective_, gap_, n_iter_, history_ : ndarray, int, list
-        As for the other support vector machines.
     clipped_ : float
-        Share of the spectrum cut off as negative; 0 for the positive semi-definite kernels.
+        Fraction of the spectrum cut off as negative; 0 for the positive semi-definite kernels.
     instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
         Share of each training instance in its (positive) bag; where there are instance scores.
 
@@ -120,67 +81,55 @@ class BagKernelSVC(RowsClassifier):
     --------
     >>> from bagwise import BagKernelSVC
     >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
-    >>> model = BagKernelSVC("mean", C=10).fit(bags, [1, 0, 1, 0])
+    >>> model = BagKernelSVC(bag_kernel="mean", C=10).fit(bags, [1, 0, 1, 0])
     >>> model.predict(bags), model.key_instances(bags)
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **RowsClassifier._parameter_constraints,
-        "kernel": [StrOptions({"mean", "sum", "max", "statistics", "migraph", "hausdorff"})],
-        "instance_kernel": [StrOptions({"linear", "rbf", "poly"}), callable],
-        "normalize": ["boolean"],
-        "affinity": [StrOptions({"mean"}), Interval(Real, 0, None, closed="left")],
-        "distance": [StrOptions({"minimal", "average", "maximal"})],
-    }
+    _never_fitted = ("coef_",)
 
-    def __init__(
-        self,
-        kernel="mean",
-        *,
-        instance_kernel="rbf",
-        normalize=False,
-        affinity="mean",
-        distance="average",
-        C=1.0,
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        loss="squared_hinge",
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        super().__init__(
-            C=C,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            loss=loss,
-            class_weight=class_weight,
-            pos_label=pos_label,
-            threshold=threshold,
-            probability=probability,
-            cv=cv,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.instance_kernel = instance_kernel
-        self.normalize = normalize
-        self.affinity = affinity
-        self.distance = distance
+    bag_kernel: str = param(
+        "mean",
+        Words("mean", "sum", "max", "statistics", "migraph", "hausdorff"),
+        'How two bags are compared; see the module\'s description. "mean", "sum" and "migraph" '
+        "give instance scores, the others compare whole bags.",
+    )
+    kernel: Any = changed(
+        KernelParameters,
+        "kernel",
+        constraint=[Words("linear", "rbf", "poly"), callable],
+        doc='Kernel between instances (for "statistics", between min-max vectors). "hausdorff" '
+        "does not use it.",
+    )
+    gamma: float | str = changed(
+        KernelParameters,
+        "gamma",
+        doc='Width of the rbf kernel, exp(-gamma d^2): "median" is 1 / (2 median distance^2), '
+        '"scale" as in scikit-learn. For "hausdorff" the distances are those between bags, and '
+        '"scale" means "median".',
+    )
+    normalize: bool = param(
+        False,
+        ["boolean"],
+        'Divide k(B, B\') by sqrt(k(B, B) k(B\', B\')). Not for "max" and "hausdorff".',
+    )
+    affinity: float | str = param(
+        "mean",
+        [Words("mean"), positive(zero=True)],
+        'Distance up to which instances of a bag are neighbors for "migraph": the mean distance '
+        "in the bag, or a number.",
+        kind='"mean" or float',
+    )
+    metric: str = param(
+        "average",
+        Words("minimal", "average", "maximal"),
+        'Kind of Hausdorff distance for "hausdorff".',
+    )
 
     def __bag_tags__(self) -> BagTags:
         """Only sums over instances have instance scores, and only plain means are made of them."""
-        additive = self.kernel in _OF_INSTANCES
-        plain = self.kernel == "mean" and not self.normalize
+        additive = self.bag_kernel in _OF_INSTANCES
+        plain = self.bag_kernel == "mean" and not self.normalize
         return BagTags(
             instance_scores=additive,
             bag_score=np.mean if plain else None,
@@ -190,44 +139,43 @@ class BagKernelSVC(RowsClassifier):
     # Fitting -------------------------------------------------------------------------------------
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
-        if self.normalize and self.kernel in _PAIRWISE:
-            raise ValueError(f"normalize=True is for sums over instances, not {self.kernel!r}.")
+        if self.normalize and self.bag_kernel in _PAIRWISE:
+            raise ValueError(f"normalize=True is for sums over instances, not {self.bag_kernel!r}.")
         used = np.flatnonzero(weight)
         train, weight = self._represent(bags[used]), weight[used]
         check_memory(len(train), 8)
         self.kernel_ = self._settled_kernel(train, weight)
         shares = self._shares(train)
         gram, projection = self._positive(self._between(train, shares, train, shares), weight)
-        # One row a bag: its kernel values.
-        super()._fit_classes(Bags(gram, np.arange(len(train) + 1)), codes[used], weight)
-        self._keep_bags(train, shares, projection)
-        self._spread_weights(bags, used, shares)
+        one_row_per_bag = Bags(gram, np.arange(len(train) + 1))
+        fits = self._binary_fits(Gram(gram), one_row_per_bag, codes[used], weight)
+        self._keep_bags(train, shares, self._keep_solutions(fits), projection)
+        if self.bag_kernel in _OF_INSTANCES:
+            positive = np.stack([fit.assignment for fit in fits])
+            self.instance_weights_ = _spread(positive, bags, used, shares)
         self.support_ = used[self.support_]
-
-    def _design(self, bags: Bags, row_weight: Array) -> Design:
-        return Gram(bags.X)
 
     def _represent(self, bags: Bags) -> Bags:
         """Return the bags whose weighted sums are compared: for statistics, bags of one vector."""
-        if self.kernel != "statistics":
+        if self.bag_kernel != "statistics":
             return bags
         return Bags(bag_statistics(bags), np.arange(len(bags) + 1))
 
     def _settled_kernel(self, bags: Bags, weight: Array) -> Kernel:
-        if self.kernel == "hausdorff" and isinstance(self.gamma, str):
-            squared = hausdorff(bags, bags, self.distance) ** 2
+        if self.bag_kernel == "hausdorff" and isinstance(self.gamma, str):
+            squared = hausdorff(bags, bags, self.metric) ** 2
             return Kernel("rbf", median_gamma(squared, weight))
-        if callable(self.instance_kernel):
-            return Kernel(self.instance_kernel)
-        seed = check_random_state(0 if self.random_state is None else self.random_state)
+        if callable(self.kernel):
+            return Kernel(self.kernel)
+        seed = check_random_state(self.random_state)
         gamma = settle_gamma(self.gamma, bags.X, expand(weight, bags.offsets), seed)
-        return Kernel(self.instance_kernel, gamma, self.degree, self.coef0)
+        return Kernel(self.kernel, gamma, self.degree, self.coef0)
 
     def _shares(self, bags: Bags) -> Array:
         """Return the weight of every instance in its bag's sum."""
-        if self.kernel == "migraph":
+        if self.bag_kernel == "migraph":
             shares = affinity_weights(bags, self.affinity)
-        elif self.kernel == "sum":
+        elif self.bag_kernel == "sum":
             shares = np.ones(bags.n_instances)
         else:
             shares = expand(1.0 / bags.sizes, bags.offsets)
@@ -237,9 +185,9 @@ class BagKernelSVC(RowsClassifier):
         return shares / expand(np.where(norms > 0, norms, 1.0), bags.offsets)
 
     def _between(self, A: Bags, shares: Array, B: Bags, other: Array) -> Array:
-        if self.kernel == "hausdorff":
-            return np.exp(-self.kernel_.gamma * hausdorff(A, B, self.distance) ** 2)
-        if self.kernel == "max":
+        if self.bag_kernel == "hausdorff":
+            return np.exp(-self.kernel_.gamma * hausdorff(A, B, self.metric) ** 2)
+        if self.bag_kernel == "max":
             return max_kernel(self.kernel_, A, B)
         return set_kernel(self.kernel_, A, shares, B, other)
 
@@ -247,34 +195,19 @@ class BagKernelSVC(RowsClassifier):
         """Return a positive semi-definite matrix, and what maps duals back to the given one."""
         gram = (gram + gram.T) / 2  # rounding
         self.clipped_ = 0.0
-        if self.kernel not in _PAIRWISE:
+        if self.bag_kernel not in _PAIRWISE:
             return gram, None
         gram, projection, self.clipped_ = _clip_spectrum(gram, weight)
         return gram, projection
 
-    def _keep_bags(self, train: Bags, shares: Array, projection: Array | None) -> None:
+    def _keep_bags(self, train: Bags, shares: Array, coef: Array, projection: Array | None) -> None:
+        self.support_ = np.flatnonzero(np.any(coef != 0, axis=0))
         if projection is not None:
-            full = np.zeros((len(self.dual_coef_), len(train)))
-            full[:, self.support_] = self.dual_coef_
-            self.dual_coef_, self.support_ = full @ projection.T, np.arange(len(train))
+            coef, self.support_ = coef @ projection.T, np.arange(len(train))
+        self.dual_coef_ = coef[:, self.support_]
         support = train[self.support_]
         self.support_vectors_, self.support_offsets_ = support.X, support.offsets
         self.support_weights_ = shares[_rows_of(train, self.support_)]
-
-    def _keep_support(self, bags: Bags, coef: Array) -> None:
-        self.support_ = np.flatnonzero(np.any(coef != 0, axis=0))
-        self.dual_coef_ = coef[:, self.support_]
-
-    def _spread_weights(self, bags: Bags, used: Array, shares: Array) -> None:
-        """Turn the weights of bags as positives into weights of instances."""
-        positive = np.atleast_2d(self.__dict__.pop("instance_weights_"))
-        if self.kernel not in _OF_INSTANCES:
-            return
-        offsets = bags[used].offsets
-        shares = shares / expand(segment_sum(shares, offsets), offsets)
-        weights = np.zeros((len(positive), bags.n_instances))
-        weights[:, _rows_of(bags, used)] = expand(positive.T, offsets).T * shares
-        self.instance_weights_ = weights if len(weights) > 1 else weights[0]
 
     # Predicting ----------------------------------------------------------------------------------
 
@@ -288,13 +221,22 @@ class BagKernelSVC(RowsClassifier):
 
     def _bag_scores(self, bags: Bags) -> Array:
         bags = self._represent(bags)
-        if self.kernel in _PAIRWISE:
+        if self.bag_kernel in _PAIRWISE:
             none = np.empty(0)
             kernel = self._between(bags, none, self._support(), none)
             return kernel @ self.dual_coef_.T + self.intercept_
         scores = self._instance_scores(bags) - self.intercept_
         shares = self._shares(bags)
         return segment_sum(shares[:, None] * scores, bags.offsets) + self.intercept_
+
+
+def _spread(positive: Array, bags: Bags, used: Array, shares: Array) -> Array:
+    """Turn the weights of bags as positives into weights of instances."""
+    offsets = bags[used].offsets
+    shares = shares / expand(segment_sum(shares, offsets), offsets)
+    weights = np.zeros((len(positive), bags.n_instances))
+    weights[:, _rows_of(bags, used)] = expand(positive.T, offsets).T * shares
+    return stacked(weights)
 
 
 def _rows_of(bags: Bags, chosen: Array) -> Array:

@@ -1,6 +1,6 @@
 """Citation kNN (Wang & Zucker 2000), with regions of interest (CkNN-ROI, Zhou, Xue & Jiang 2005).
 
-The neighbours of a bag are its references, the R training bags nearest to it, and its citers, the
+The neighbors of a bag are its references, the R training bags nearest to it, and its citers, the
 training bags that would count it among their own C nearest. References and citers vote; a bag is
 positive when the positive votes outnumber the negative ones, so a tie is negative.
 
@@ -22,44 +22,23 @@ multi-instance learning techniques", AI 2005.
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar
-
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from bagwise._docs import described
-from bagwise.bag_kernels import hausdorff
+from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.base import BagClassifier
-from bagwise.tags import BagTags
-
-__all__ = ["CitationKNN"]
-
-Array = NDArray[Any]
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.params import ClassWeightParameter, Words, integer, param
+from bagwise.estimators.tags import BagTags
+from bagwise.kernels.bag import hausdorff
 
 _SAME = 1e-9  # distances this close, relative to the largest, are equal
 
 
-@described
-class CitationKNN(BagClassifier):
+class CitationKNN(BagClassifier, ClassWeightParameter):
     """Nearest bags vote, and so do the bags that have this one among their nearest.
-
-    Parameters
-    ----------
-    references : int, default=2
-        How many of the nearest training bags vote.
-    citers : int, default=4
-        A training bag votes too when fewer than this many training bags are nearer to it.
-    distance : {"minimal", "average", "maximal"}, default="minimal"
-        Kind of Hausdorff distance between bags.
-    %(plain_bag_parameters)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
     bags_X_, bags_offsets_ : ndarray
         The training instances, and where each bag starts.
     bags_codes_, bags_weight_ : ndarray of shape (n_bags,)
@@ -68,12 +47,10 @@ class CitationKNN(BagClassifier):
         Distance up to which each training bag cites.
     resolution_ : float
         Distances that differ by less than this are equal.
-    threshold_ : ndarray of shape (1 or n_classes,)
-        What ``decision_function`` subtracts.
 
     See Also
     --------
-    BagKernelSVC : A support vector machine over Hausdorff distances.
+    BagKernelSVC : A SVM over Hausdorff distances.
 
     References
     ----------
@@ -86,47 +63,25 @@ class CitationKNN(BagClassifier):
     --------
     >>> from bagwise import CitationKNN
     >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
-    >>> model = CitationKNN(1, 1, distance="maximal").fit(bags, [1, 0, 1, 0])
+    >>> model = CitationKNN(n_references=1, n_citers=1, metric="maximal").fit(bags, [1, 0, 1, 0])
     >>> model.predict([[[0.1], [3.1]], [[0.1], [0.4]]])
     array([1, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BagClassifier._parameter_constraints,
-        "references": [Interval(Integral, 1, None, closed="left")],
-        "citers": [Interval(Integral, 0, None, closed="left")],
-        "distance": [StrOptions({"minimal", "average", "maximal"})],
-    }
-
-    def __init__(
-        self,
-        references=2,
-        citers=4,
-        *,
-        distance="minimal",
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.references = references
-        self.citers = citers
-        self.distance = distance
-        self.class_weight = class_weight
-        self.pos_label = pos_label
-        self.threshold = threshold
-        self.probability = probability
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_references: int = param(2, integer(), "How many of the nearest training bags vote.")
+    n_citers: int = param(
+        4,
+        integer(0),
+        "A training bag votes too when fewer than this many training bags are nearer to it.",
+    )
+    metric: str = param(
+        "minimal",
+        Words("minimal", "average", "maximal"),
+        "Kind of Hausdorff distance between bags.",
+    )
 
     def __bag_tags__(self) -> BagTags:
-        """Nothing is minimised."""
+        """Nothing is minimized."""
         return BagTags(bag_score=None, objective=False, gap=False, instance_weights=False)
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
@@ -134,12 +89,12 @@ class CitationKNN(BagClassifier):
         train = bags[used]
         self.bags_X_, self.bags_offsets_ = train.X, train.offsets
         self.bags_codes_, self.bags_weight_ = codes[used], weight[used]
-        distances = hausdorff(train, train, self.distance)
+        distances = hausdorff(train, train, self.metric)
         self.resolution_ = _SAME * max(float(distances.max()), 1e-300)
         self.reach_ = self._reach(self._rounded(distances))
 
     def _reach(self, distances: Array) -> Array:
-        """Return the distance up to which a bag is among the ``citers`` nearest of a training bag.
+        """Return how near a bag must be to be among the ``n_citers`` nearest of a training bag.
 
         A training bag does not count itself, but a second copy of it counts.
         """
@@ -149,14 +104,14 @@ class CitationKNN(BagClassifier):
         for i, row in enumerate(distances):
             nearer = np.where(np.arange(len(weight)) == i, copies, weight)
             order = np.argsort(row, kind="stable")
-            enough = np.cumsum(nearer[order]) >= self.citers - 1e-9
-            if self.citers:
+            enough = np.cumsum(nearer[order]) >= self.n_citers - 1e-9
+            if self.n_citers:
                 reach[i] = row[order][enough.argmax()] if enough.any() else np.inf
         return reach
 
     def _bag_scores(self, bags: Bags) -> Array:
         train = Bags(self.bags_X_, self.bags_offsets_)
-        distances = self._rounded(hausdorff(bags, train, self.distance))
+        distances = self._rounded(hausdorff(bags, train, self.metric))
         voices = self._reference_weights(distances) + self._citer_weights(distances)
         votes = voices @ np.eye(len(self.classes_))[self.bags_codes_]  # (n_bags, n_classes)
         nearness = self._nearness(distances)
@@ -181,7 +136,7 @@ class CitationKNN(BagClassifier):
             first = np.searchsorted(row, row, side="left")
             last = np.searchsorted(row, row, side="right") - 1
             before = np.where(first > 0, taken[i, first - 1], 0.0)
-            left = (self.references - before) / (taken[i, last] - before)
+            left = (self.n_references - before) / (taken[i, last] - before)
             shares[i, order[i]] = np.clip(left, 0.0, 1.0)
         return shares * self.bags_weight_
 
@@ -189,7 +144,7 @@ class CitationKNN(BagClassifier):
         return self.bags_weight_ * (distances <= self.reach_)
 
     def _nearness(self, distances: Array) -> Array:
-        """Return (d_other - d_own) / (d_other + d_own) of the nearest bags, one column a class."""
+        """Return (d_other - d_own) / (d_other + d_own) of the nearest bags per class."""
         own = [distances[:, self.bags_codes_ == k].min(axis=1) for k in range(len(self.classes_))]
         other = [distances[:, self.bags_codes_ != k].min(axis=1) for k in range(len(self.classes_))]
         near, far = np.stack(own, axis=1), np.stack(other, axis=1)

@@ -1,4 +1,4 @@
-"""DD-SVM (Chen & Wang 2004): distances to many diverse-density prototypes, and a kernel machine.
+"""DD-SVM (Chen & Wang 2004): distances to many diverse-density prototypes, and a kernel SVM.
 
 1. Prototypes: the local optima (point, scales) of the diverse density of every class against the
    rest (for two classes: of the labels and of the swapped labels, as in the paper), reached from
@@ -6,9 +6,9 @@
    best and the worst, and of near copies the likeliest (Algorithm 1).
 2. A bag becomes its distances to the prototypes, phi_k(B) = min_{x in B} |s_k (x - c_k)|  (Eq. 6),
    each divided by its standard deviation.
-3. A support vector machine, rbf by default, over these vectors.
+3. A SVM, rbf by default, over these vectors.
 
-Departures: starts are screened as in `DiverseDensity`; distances are standardised.
+Departures: starts are screened as in `DiverseDensity`; distances are standardized.
 
 Reference: Y. Chen, J. Z. Wang, "Image categorization by learning and reasoning with regions",
 JMLR 5 (2004).
@@ -16,63 +16,38 @@ JMLR 5 (2004).
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from threadpoolctl import threadpool_limits
 
-from bagwise._docs import described
+from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.segments import expand, segment_max
+from bagwise.estimators.embedding import EmbeddingSVC
+from bagwise.estimators.params import integer, param, positive
+from bagwise.estimators.tags import BagTags
 from bagwise.kernels import settle_gamma
 from bagwise.models.density import Concept, Density, scaled_distances
 from bagwise.models.diverse_density import Scaling, start_at
-from bagwise.models.embedding import EmbeddingSVC
-from bagwise.segments import expand, segment_max
-from bagwise.tags import BagTags
-
-__all__ = ["DDSVM"]
-
-Array = NDArray[Any]
 
 
-@described
 class DDSVM(EmbeddingSVC):
-    """Support vector machine over distances to diverse-density prototypes (DD-SVM).
+    """SVM over distances to diverse-density prototypes (DD-SVM).
 
     An instance is scored as the bag that holds nothing else.
-
-    Parameters
-    ----------
-    n_starts : int, default=20
-        Searches for prototypes, a class.
-    separation : float, default=0.05
-        Prototypes nearer to a likelier one than this, relative to the mean distance between
-        prototypes, are dropped as copies.
-    tol : float, default=1e-3
-        Relative gain in likelihood at which a search ends.
-    %(rows_parameters)s
-    %(bag_parameters)s
 
     Attributes
     ----------
     prototypes_, scales_ : ndarray of shape (n_prototypes, n_features)
         The prototypes and their scales, in the features' own units.
-    %(rows_attributes)s
 
     See Also
     --------
-    DiverseDensity : One prototype, no support vector machine.
+    DiverseDensity : One prototype, no SVM.
     MILES : Every training instance as a prototype.
-
-    References
-    ----------
-    .. [1] Y. Chen, J. Z. Wang, "Image categorization by learning and reasoning with regions",
-       JMLR 5 (2004).
 
     Examples
     --------
@@ -82,55 +57,17 @@ class DDSVM(EmbeddingSVC):
     array([1, 0, 1, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **EmbeddingSVC._parameter_constraints,
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
-        "separation": [Interval(Real, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        *,
-        n_starts=20,
-        separation=0.05,
-        tol=1e-3,
-        C=1.0,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        loss="squared_hinge",
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        max_iter=1000,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        super().__init__(
-            C=C,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            loss=loss,
-            class_weight=class_weight,
-            pos_label=pos_label,
-            threshold=threshold,
-            probability=probability,
-            cv=cv,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.max_iter = max_iter
-        self.n_starts = n_starts
-        self.separation = separation
-        self.tol = tol
+    n_init: int = param(20, integer(), "Number of starts of the search for prototypes, per class.")
+    separation: float = param(
+        0.05,
+        positive(zero=True),
+        "Prototypes nearer to a likelier one than this, relative to the mean distance between "
+        "prototypes, are dropped as copies.",
+    )
+    tol: float = param(
+        1e-3, positive(zero=True), "Relative gain in likelihood at which a search ends."
+    )
+    max_inner: int = param(1000, integer(), "Maximum number of quasi-Newton steps per search.")
 
     def __bag_tags__(self) -> BagTags:
         """Searches that differ by rounding end a little apart."""
@@ -142,32 +79,32 @@ class DDSVM(EmbeddingSVC):
         row_weight = expand(weight, train.offsets)
         scaling = Scaling(train.X, row_weight)
         X = scaling.apply(train.X)
-        seed = check_random_state(0 if self.random_state is None else self.random_state)
+        seed = check_random_state(self.random_state)
         first_scale = settle_gamma("median", X, row_weight, seed)
         concepts: list[Concept] = []
         for k in self._class_order():
             density = Density(X, train.offsets, codes == k, weight)
             concepts += _distinct(_likely(self._optima(density, first_scale)), self.separation)
-        self.prototypes_ = np.stack([c.point for c in concepts]) * scaling.divisor + scaling.centre
+        self.prototypes_ = np.stack([c.point for c in concepts]) * scaling.divisor + scaling.center
         self.scales_ = np.stack([c.scale for c in concepts]) / scaling.divisor
         distances = self._distances(train)
-        centre = np.average(distances, axis=0, weights=weight)
-        spread = np.sqrt(np.average((distances - centre) ** 2, axis=0, weights=weight))
+        center = np.average(distances, axis=0, weights=weight)
+        spread = np.sqrt(np.average((distances - center) ** 2, axis=0, weights=weight))
         self.scales_ /= np.where(spread > 0, spread, 1.0)[:, None]
 
     def _optima(self, density: Density, gamma: float) -> list[Concept]:
-        starts = density.starts("noisy_or", gamma, self.n_starts)
+        starts = density.starts("noisy_or", gamma, self.n_init)
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         with threadpool_limits(1, user_api="blas"):
             return jobs(
                 delayed(density.climb)(
-                    "noisy_or", *start_at(density, row, gamma), self.tol, self.max_iter
+                    "noisy_or", *start_at(density, row, gamma), self.tol, self.max_inner
                 )
                 for row in starts
             )
 
     def _distances(self, bags: Bags) -> Array:
-        """Return phi(B), one row a bag (Eq. 6)."""
+        """Return phi(B), one row per bag (Eq. 6)."""
         prototypes = zip(self.prototypes_, self.scales_, strict=True)
         columns = [
             -segment_max(-np.sqrt(scaled_distances(bags.X, point, scale)), bags.offsets)

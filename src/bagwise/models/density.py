@@ -1,4 +1,4 @@
-"""Diverse density: how likely is it that a point, with a scale a feature, is the concept?
+"""Diverse density: how likely is it that a point, with one scale per feature, is the concept?
 
 With d_k = sum_f s_f^2 (x_kf - c_f)^2 and p_k = exp(-d_k), a bag's negative log likelihood is
 
@@ -17,14 +17,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from bagwise.segments import bag_index, expand, segment_argmax, segment_logsumexp, segment_sum
-
-__all__ = ["Concept", "Density", "scaled_distances"]
-
-Array = NDArray[Any]
+from bagwise._typing import Array
+from bagwise.bags.segments import bag_index, expand, segment_argmax, segment_logsumexp, segment_sum
 
 _NEAREST = 1e-10  # a negative instance exactly on the point costs 23, not infinity
 _NEGLIGIBLE = 1e-12  # below it, 1 - prod (1 - p) is sum p to all digits
@@ -37,7 +33,7 @@ class Concept:
     point: Array
     scale: Array
     objective: float
-    n_steps: int
+    history: list[dict[str, float]]  # one record per step
     converged: bool
 
 
@@ -112,7 +108,7 @@ class Density:
     # Searching -----------------------------------------------------------------------------------
 
     def objective(self, likelihood: str) -> Callable[[Array], tuple[float, Array]]:
-        """Return theta = (point, scale) -> (value, gradient) for an optimiser."""
+        """Return theta = (point, scale) -> (value, gradient) for an optimizer."""
         of_distances = getattr(self, likelihood)
 
         def value_and_gradient(theta: Array) -> tuple[float, Array]:
@@ -129,22 +125,27 @@ class Density:
         self, likelihood: str, point: Array, scale: Array, tol: float, max_iter: int
     ) -> Concept:
         """Return the local optimum that L-BFGS reaches from a start."""
+        history: list[dict[str, float]] = []
         result = minimize(
             self.objective(likelihood),
             np.concatenate([point, scale]),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": max_iter, "ftol": tol, "gtol": 1e-8},
+            callback=lambda intermediate_result: history.append(
+                {"objective": float(intermediate_result.fun)}
+            ),
         )
         point, scale = np.split(result.x, 2)
         stopped = result.nit >= max_iter
-        return Concept(point, np.abs(scale), float(result.fun), int(result.nit), not stopped)
+        history = history or [{"objective": float(result.fun)}]  # the start was an optimum
+        return Concept(point, np.abs(scale), float(result.fun), history, not stopped)
 
     def only(self, rows: Array) -> Density:
         """Return the density of bags that keep one instance each."""
         return Density(self.X[rows], np.arange(len(rows) + 1), self.positive, self.weight)
 
-    def starts(self, likelihood: str, gamma: float, n_starts: int) -> Array:
+    def starts(self, likelihood: str, gamma: float, n_init: int) -> Array:
         """Return rows to start from: the likeliest instance of each of the likeliest positive bags.
 
         Every instance of a positive bag is tried as the point, all scales being sqrt(gamma).
@@ -162,7 +163,7 @@ class Density:
         _, first = np.unique(bags, return_index=True)
         best = order[np.sort(first)]
         _, distinct = np.unique(np.round(values[best], 9), return_index=True)  # copies tie
-        return candidates[best[np.sort(distinct)][:n_starts]]
+        return candidates[best[np.sort(distinct)][:n_init]]
 
     def _values_at(self, likelihood: str, rows: Array, gamma: float) -> Array:
         points = self.X[rows]
@@ -174,7 +175,7 @@ class Density:
 
 
 def scaled_distances(X: Any, point: Array, scale: Array) -> Array:
-    """Return d for rows that were not centred."""
+    """Return d for rows that were not centered."""
     if not isinstance(X, np.ndarray):
         X = X.astype(np.float64)
         return Density(X, *(np.empty(0),) * 3).distances(point, scale)
@@ -184,5 +185,5 @@ def scaled_distances(X: Any, point: Array, scale: Array) -> Array:
 
 
 def _like(values: Array, d: Array) -> Array:
-    """Give one value a row (or bag) the number of axes that d has."""
+    """Give one value per row (or bag) the number of axes that d has."""
     return values if d.ndim == 1 else values[:, None]

@@ -9,8 +9,8 @@ bags' labels are likeliest.
   (M), as long as the most-likely-cause likelihood of all instances grows.
 
 Departures: features are divided by their standard deviation; the first scales are sqrt(gamma), not
-1, so that a point can see its neighbours in many dimensions too; every instance of a positive bag
-is tried as a start, but only the best of each of the ``n_starts`` best bags is followed. The papers
+1, so that a point can see its neighbors in many dimensions too; every instance of a positive bag
+is tried as a start, but only the best of each of the ``n_init`` best bags is followed. The papers
 follow every instance of some positive bags. The hypothesis kept is the likeliest one. A bag is
 positive when an instance has d < ``radius_``, the radius that classifies the training bags best.
 
@@ -22,34 +22,38 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from threadpoolctl import threadpool_limits
 
-from bagwise._docs import described
+from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.base import BagClassifier
+from bagwise.bags.segments import expand, segment_max, segment_softmax
 from bagwise.crossfit import best_threshold
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.params import (
+    ClassWeightParameter,
+    KernelParameters,
+    ProgressParameters,
+    Words,
+    changed,
+    integer,
+    param,
+    positive,
+)
+from bagwise.estimators.rows import stacked
+from bagwise.estimators.tags import BagTags
 from bagwise.kernels import settle_gamma
 from bagwise.models.density import Concept, Density, scaled_distances
-from bagwise.segments import expand, segment_max, segment_softmax
-from bagwise.tags import BagTags
-
-__all__ = ["EMDD", "DiverseDensity", "Scaling", "start_at"]
-
-Array = NDArray[Any]
 
 
 class Scaling:
-    """Features centred (dense ones) and divided by their weighted standard deviation."""
+    """Features centered (dense ones) and divided by their weighted standard deviation."""
 
     def __init__(self, X: Any, weight: Array) -> None:
         share = weight / weight.sum()
@@ -57,25 +61,51 @@ class Scaling:
         squares = X.multiply(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64) ** 2
         spread = np.sqrt(np.maximum(np.asarray(share @ squares) - mean**2, 0.0))
         self.divisor = np.where(spread > 1e-12 * (1 + np.abs(mean)), spread, 1.0)
-        self.centre = np.zeros_like(mean) if sp.issparse(X) else mean
+        self.center = np.zeros_like(mean) if sp.issparse(X) else mean
 
     def apply(self, X: Any) -> Any:
         """Return scaled instances in float64."""
         if sp.issparse(X):
             return sp.csr_array(X.astype(np.float64) @ sp.diags_array(1 / self.divisor))
-        return (np.asarray(X, dtype=np.float64) - self.centre) / self.divisor
+        return (np.asarray(X, dtype=np.float64) - self.center) / self.divisor
 
 
-class _DensityClassifier(BagClassifier):
-    """One concept a class: starts in parallel, the likeliest one is kept."""
+class _DensityClassifier(BagClassifier, ProgressParameters, ClassWeightParameter):
+    """One concept per class: searches in parallel, the likeliest concept is kept.
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BagClassifier._parameter_constraints,
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
-        "gamma": [StrOptions({"median", "scale"}), Interval(Real, 0, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
+    Attributes
+    ----------
+    points_, scales_ : ndarray of shape (1 or n_classes, n_features)
+        The concept: a point, and one scale per feature, in the units of the features.
+    radius_ : ndarray of shape (1 or n_classes,)
+        Distance below which an instance makes its bag positive.
+    gamma_ : float
+        Square of the first scales.
+    objective_ : ndarray of shape (1 or n_classes,)
+        Negative log likelihood of the concept.
+    n_iter_ : int
+        Number of iterations of the search that was kept (the maximum over classes).
+    history_ : list of dict
+        One record per iteration of that search (one such list per class for three classes or more).
+    searches_ : list of dict
+        Objective and number of iterations of every search (one such list per class for three
+        classes or more).
+    instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
+        How much each instance of a positive bag is the cause of its label.
+    """
+
+    n_init: int = param(
+        10,
+        integer(),
+        "Number of searches, from the likeliest instance of each of the likeliest positive bags.",
+    )
+    gamma: float | str = changed(
+        KernelParameters, "gamma", doc="Square of the first scales, on features of unit deviation."
+    )
+    tol: float = param(
+        1e-3, positive(zero=True), "Relative gain in likelihood at which a search ends."
+    )
+    max_inner: int = param(1000, integer(), "Maximum number of quasi-Newton steps per search.")
 
     def _likelihood(self) -> str:
         raise NotImplementedError
@@ -97,12 +127,14 @@ class _DensityClassifier(BagClassifier):
         row_weight = expand(weight, train.offsets)
         scaling = Scaling(train.X, row_weight)
         X = scaling.apply(train.X)
-        seed = check_random_state(0 if self.random_state is None else self.random_state)
+        seed = check_random_state(self.random_state)
         self.gamma_ = settle_gamma(self.gamma, X, row_weight, seed)
         densities = [
             Density(X, train.offsets, column, weight) for column in self._truth(codes[used]).T
         ]
         searches = [self._searches(density) for density in densities]
+        for concept in (concept for found in searches for concept in found):
+            self._report(_record(concept))
         concepts = [min(found, key=lambda concept: concept.objective) for found in searches]
         self._keep(scaling, concepts, searches)
         self._keep_radius(densities, concepts)
@@ -110,10 +142,10 @@ class _DensityClassifier(BagClassifier):
         for k, (density, concept) in enumerate(zip(densities, concepts, strict=True)):
             d = density.distances(concept.point, concept.scale)
             responsibility[k, rows] = self._responsibility(density, d)
-        self.instance_weights_ = responsibility if len(concepts) > 1 else responsibility[0]
+        self.instance_weights_ = stacked(responsibility)
 
     def _searches(self, density: Density) -> list[Concept]:
-        starts = density.starts(self._likelihood(), self.gamma_, self.n_starts)
+        starts = density.starts(self._likelihood(), self.gamma_, self.n_init)
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         with threadpool_limits(1, user_api="blas"):  # L-BFGS asks for many tiny products
             return jobs(delayed(self._search)(density, row, self.gamma_) for row in starts)
@@ -122,17 +154,19 @@ class _DensityClassifier(BagClassifier):
         self, scaling: Scaling, concepts: list[Concept], searches: list[list[Concept]]
     ) -> None:
         points = np.stack([concept.point for concept in concepts])
-        self.points_ = points * scaling.divisor + scaling.centre
+        self.points_ = points * scaling.divisor + scaling.center
         self.scales_ = np.stack([concept.scale for concept in concepts]) / scaling.divisor
         self.objective_ = np.array([concept.objective for concept in concepts])
-        self.n_iter_ = max(len(found) for found in searches)
-        histories = [[_record(concept) for concept in found] for found in searches]
+        self.n_iter_ = max(len(concept.history) for concept in concepts)
+        records = [[_record(concept) for concept in found] for found in searches]
+        self.searches_ = records if len(records) > 1 else records[0]
+        histories = [concept.history for concept in concepts]
         self.history_ = histories if len(histories) > 1 else histories[0]
         if not all(concept.converged for concept in concepts):
             worst = max(self.objective_)
             warnings.warn(
-                f"{type(self).__name__}: the search was stopped by max_iter={self.max_iter} at "
-                f"negative log likelihood {worst:.6g}. Raise max_iter.",
+                f"{type(self).__name__} was stopped by max_inner={self.max_inner} steps per search "
+                f"at negative log likelihood {worst:.6g}. Raise max_inner.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -161,50 +195,16 @@ def _best_radius(density: Density, d: Array) -> float:
 
 
 def _record(concept: Concept) -> dict[str, Any]:
-    return {"objective": concept.objective, "steps": concept.n_steps}
+    return {"objective": concept.objective, "n_iter": len(concept.history)}
 
 
-@described
 class DiverseDensity(_DensityClassifier):
     """Find the point near instances of all positive bags and far from all negative instances.
 
-    Parameters
-    ----------
-    likelihood : {"noisy_or", "most_likely_cause"}, default="noisy_or"
-        How the instances of a bag combine: one minus the product of misses, or the best instance.
-    n_starts : int, default=10
-        Searches: from the likeliest instance of each of the likeliest positive bags.
-    gamma : {"median", "scale"} or float, default="median"
-        Square of the first scales, on features of unit deviation.
-    tol : float, default=1e-3
-        Relative gain in likelihood at which a search ends.
-    max_iter : int, default=1000
-        Most steps of a search.
-    %(plain_bag_parameters)s
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
-    points_, scales_ : ndarray of shape (1 or n_classes, n_features)
-        The concept: a point, and a scale a feature, in the features' own units.
-    radius_ : ndarray of shape (1 or n_classes,)
-        Distance below which an instance makes its bag positive.
-    objective_ : ndarray of shape (1 or n_classes,)
-        Negative log likelihood of the concept.
-    threshold_ : ndarray of shape (1 or n_classes,)
-        What ``decision_function`` subtracts.
-    n_iter_ : int
-        Searches made.
-    history_ : list of dict
-        One record a search (a list of these a class for three classes or more).
-    instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
-        How much each instance of a positive bag is the cause of its label.
-
     See Also
     --------
-    EMDD : The same idea by expectation maximisation, much faster.
-    DDSVM : Many local optima as features of a support vector machine.
+    EMDD : The same idea by expectation maximization, much faster.
+    DDSVM : Many local optima as features of an SVM.
 
     References
     ----------
@@ -219,87 +219,26 @@ class DiverseDensity(_DensityClassifier):
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_DensityClassifier._parameter_constraints,
-        "likelihood": [StrOptions({"noisy_or", "most_likely_cause"})],
-    }
-
-    def __init__(
-        self,
-        likelihood="noisy_or",
-        *,
-        n_starts=10,
-        gamma="median",
-        tol=1e-3,
-        max_iter=1000,
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.likelihood = likelihood
-        self.n_starts = n_starts
-        self.gamma = gamma
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.pos_label = pos_label
-        self.threshold = threshold
-        self.probability = probability
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    likelihood: str = param(
+        "noisy_or",
+        Words("noisy_or", "most_likely_cause"),
+        "How the instances of a bag combine: one minus the product of misses, or the best "
+        "instance.",
+    )
 
     def _likelihood(self) -> str:
         return self.likelihood
 
     def _search(self, density: Density, row: int, gamma: float) -> Concept:
         point, scale = start_at(density, row, gamma)
-        return density.climb(self.likelihood, point, scale, self.tol, self.max_iter)
+        return density.climb(self.likelihood, point, scale, self.tol, self.max_inner)
 
     def _responsibility(self, density: Density, d: Array) -> Array:
         return density.in_positive * segment_softmax(-d, density.offsets)
 
 
-@described
 class EMDD(_DensityClassifier):
-    """Diverse density by expectation maximisation: one likeliest instance speaks for each bag.
-
-    Parameters
-    ----------
-    n_starts : int, default=20
-        Searches: from the likeliest instance of each of the likeliest positive bags.
-    gamma : {"median", "scale"} or float, default="median"
-        Square of the first scales, on features of unit deviation.
-    tol : float, default=1e-3
-        Relative gain in likelihood at which a search ends.
-    max_iter : int, default=1000
-        Most steps of a search.
-    %(plain_bag_parameters)s
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
-    points_, scales_ : ndarray of shape (1 or n_classes, n_features)
-        The concept: a point, and a scale a feature, in the features' own units.
-    radius_ : ndarray of shape (1 or n_classes,)
-        Distance below which an instance makes its bag positive.
-    objective_ : ndarray of shape (1 or n_classes,)
-        Negative log likelihood of the concept, each bag by its nearest instance.
-    threshold_ : ndarray of shape (1 or n_classes,)
-        What ``decision_function`` subtracts.
-    n_iter_ : int
-        Searches made.
-    history_ : list of dict
-        One record a search (a list of these a class for three classes or more).
-    instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
-        1 for the instance that speaks for its positive bag.
+    """Diverse density by expectation maximization: one likeliest instance speaks for each bag.
 
     See Also
     --------
@@ -319,34 +258,8 @@ class EMDD(_DensityClassifier):
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
-    def __init__(
-        self,
-        *,
-        n_starts=20,
-        gamma="median",
-        tol=1e-3,
-        max_iter=1000,
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.n_starts = n_starts
-        self.gamma = gamma
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.pos_label = pos_label
-        self.threshold = threshold
-        self.probability = probability
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_init: int = changed(_DensityClassifier, "n_init", default=20)
+    max_iter: int = param(1000, integer(), "Maximum number of EM rounds per search.")
 
     def _likelihood(self) -> str:
         return "most_likely_cause"
@@ -354,18 +267,19 @@ class EMDD(_DensityClassifier):
     def _search(self, density: Density, row: int, gamma: float) -> Concept:
         point, scale = start_at(density, row, gamma)
         d = density.distances(point, scale)
-        best = Concept(point, scale, float(density.most_likely_cause(d)[0]), 0, True)
+        best = Concept(point, scale, float(density.most_likely_cause(d)[0]), [], True)
         for _ in range(self.max_iter):
             # E: the nearest instance of every bag. M: the concept that explains those best.
             chosen = density.only(density.causes(d))
             found = chosen.climb(
-                "most_likely_cause", best.point, best.scale, self.tol, self.max_iter
+                "most_likely_cause", best.point, best.scale, self.tol, self.max_inner
             )
             d = density.distances(found.point, found.scale)
             value = float(density.most_likely_cause(d)[0])
+            history = [*best.history, {"objective": value}]
             if value >= best.objective * (1 - self.tol):
-                return best
-            best = Concept(found.point, found.scale, value, best.n_steps + 1, found.converged)
+                return replace(best, history=history)
+            best = Concept(found.point, found.scale, value, history, found.converged)
         return replace(best, converged=False)
 
     def _responsibility(self, density: Density, d: Array) -> Array:

@@ -14,51 +14,34 @@ References: L. Breiman, "Bagging predictors", Machine Learning 24 (1996). Z.-H. 
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval
 
-from bagwise._docs import described
+from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.base import BagClassifier
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.params import (
+    ClassWeightParameter,
+    ProgressParameters,
+    Words,
+    integer,
+    param,
+)
+from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.models.witness import WitnessSVC
-from bagwise.tags import BagTags, bag_tags
-
-__all__ = ["BagEnsemble"]
-
-Array = NDArray[Any]
 
 
-@described
-class BagEnsemble(BagClassifier):
+class BagEnsemble(BagClassifier, ProgressParameters, ClassWeightParameter):
     """Average bag estimators that were fitted to random draws of bags.
-
-    Parameters
-    ----------
-    estimator : bag estimator, default=None
-        What is fitted to each draw; `WitnessSVC` when not given.
-    n_estimators : int, default=10
-        Number of members.
-    max_bags : float, default=1.0
-        How many bags of each class a member draws, as a fraction of them.
-    bootstrap : bool, default=True
-        Draw with replacement.
-    combine : {"mean", "vote"}, default="mean"
-        Average the members' decision values, or their votes of -1 and 1.
-    oob_score : bool, default=False
-        Keep out-of-bag scores and their accuracy.
-    %(plain_bag_parameters)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
     estimators_ : list of bag estimators
         The members.
     drawn_ : list of ndarray
@@ -67,8 +50,6 @@ class BagEnsemble(BagClassifier):
         Mean score of the members that did not draw the bag; NaN where all did.
     oob_score_ : float
         Accuracy of these scores where they exist.
-    threshold_ : ndarray of shape (1 or n_classes,)
-        What ``decision_function`` subtracts.
 
     See Also
     --------
@@ -83,53 +64,30 @@ class BagEnsemble(BagClassifier):
     --------
     >>> from bagwise import BagEnsemble, LabelSVC
     >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
-    >>> model = BagEnsemble(LabelSVC(kernel="linear", C=10), n_estimators=5)
+    >>> model = BagEnsemble(estimator=LabelSVC(kernel="linear", C=10), n_estimators=5)
     >>> model.fit(bags, [1, 0, 1, 0]).predict(bags)
     array([1, 0, 1, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BagClassifier._parameter_constraints,
-        "estimator": [HasMethods(["fit", "decision_function"]), None],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "max_bags": [Interval(Real, 0, 1, closed="right")],
-        "bootstrap": ["boolean"],
-        "combine": [StrOptions({"mean", "vote"})],
-        "oob_score": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        estimator=None,
-        *,
-        n_estimators=10,
-        max_bags=1.0,
-        bootstrap=True,
-        combine="mean",
-        oob_score=False,
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_bags = max_bags
-        self.bootstrap = bootstrap
-        self.combine = combine
-        self.oob_score = oob_score
-        self.class_weight = class_weight
-        self.pos_label = pos_label
-        self.threshold = threshold
-        self.probability = probability
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = param(
+        None,
+        [HasMethods(["fit", "decision_function"]), None],
+        "What is fitted to each draw; `WitnessSVC` when None.",
+        kind="bag estimator",
+    )
+    n_estimators: int = param(10, integer(), "Number of members.")
+    max_bags: float = param(
+        1.0,
+        Interval(Real, 0, 1, closed="right"),
+        "How many bags of each class a member draws, as a fraction of them.",
+    )
+    bootstrap: bool = param(True, ["boolean"], "Draw with replacement.")
+    combine: str = param(
+        "average",
+        Words("average", "vote"),
+        "Average the members' decision values, or their votes of -1 and 1.",
+    )
+    oob_score: bool = param(False, ["boolean"], "Keep out-of-bag scores and their accuracy.")
 
     def _member(self) -> Any:
         return WitnessSVC() if self.estimator is None else self.estimator
@@ -153,7 +111,7 @@ class BagEnsemble(BagClassifier):
         return tags
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
-        rng = check_random_state(0 if self.random_state is None else self.random_state)
+        rng = check_random_state(self.random_state)
         draws = [self._draw(codes, weight, rng) for _ in range(self.n_estimators)]
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_estimators)
         jobs = Parallel(n_jobs=self.n_jobs)
@@ -167,6 +125,8 @@ class BagEnsemble(BagClassifier):
             for (drawn, times), seed in zip(draws, seeds, strict=True)
         )
         self.drawn_ = [drawn for drawn, _ in draws]
+        for member, drawn in enumerate(self.drawn_):
+            self._report({"member": member, "n_bags": len(drawn)})
         if self.oob_score:
             self._keep_out_of_bag(bags, codes, weight)
 
@@ -211,7 +171,7 @@ class BagEnsemble(BagClassifier):
     # Predicting ----------------------------------------------------------------------------------
 
     def _opinion(self, member: Any, bags: Bags) -> Array:
-        """Return a member's scores or votes, one column a model."""
+        """Return a member's scores or votes, one column per model."""
         scores = member.decision_function(bags).reshape(len(bags), -1)
         if self.combine == "vote" and scores.shape[1] == 1:
             scores = np.where(scores > 0, 1.0, -1.0)

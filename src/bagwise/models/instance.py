@@ -9,31 +9,15 @@ Hajimirsadeghi & Mori 2017), with ``vote="majority"`` when at least half of them
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from sklearn.utils._param_validation import StrOptions
-
-from bagwise._docs import described
-from bagwise.assumptions import AtLeastOne, AtLeastRatio
-from bagwise.models.rows import RowsClassifier
-
-__all__ = ["InstanceSVC"]
+from bagwise.assumptions import AtLeastFraction, AtLeastOne
+from bagwise.estimators.params import Words, param
+from bagwise.estimators.rows import MarginClassifier
 
 
-@described
-class InstanceSVC(RowsClassifier):
-    """Support vector machine on instances that take their bag's label.
-
-    Parameters
-    ----------
-    vote : {"any", "majority"}, default="any"
-        A bag is positive if one instance is, or if at least half of them are.
-    %(rows_parameters)s
-    %(plain_bag_parameters)s
-
-    Attributes
-    ----------
-    %(rows_attributes)s
+class InstanceSVC(MarginClassifier):
+    """SVM on instances that take their bag's label.
 
     See Also
     --------
@@ -48,47 +32,11 @@ class InstanceSVC(RowsClassifier):
     array([1, 0, 1, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **RowsClassifier._parameter_constraints,
-        "vote": [StrOptions({"any", "majority"})],
-    }
-
-    def __init__(
-        self,
-        vote="any",
-        *,
-        C=1.0,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        loss="squared_hinge",
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        super().__init__(
-            C=C,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            loss=loss,
-            class_weight=class_weight,
-            pos_label=pos_label,
-            threshold=threshold,
-            probability=probability,
-            cv=cv,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.vote = vote
+    vote: str = param(
+        "any",
+        Words("any", "majority"),
+        "A bag is positive if one instance is, or if at least half of them are.",
+    )
 
     def _assumption(self) -> Any:
-        return AtLeastOne() if self.vote == "any" else AtLeastRatio(0.5)
+        return AtLeastOne() if self.vote == "any" else AtLeastFraction(0.5)

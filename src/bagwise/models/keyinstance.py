@@ -1,4 +1,4 @@
-"""KI-SVM (Li, Kwok, Tsang & Zhou 2009): support vector machines over key-instance assignments.
+"""KI-SVM (Li, Kwok, Tsang & Zhou 2009): SVMs over key-instance assignments.
 
 The same relaxation as MI-ODM (`bagwise.models.odm`) with a one-sided margin, nu = 0 and theta = 0:
 
@@ -14,51 +14,28 @@ interest with multi-instance learning", ECML PKDD 2009.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils._param_validation import StrOptions
 
-from bagwise._docs import described
+from bagwise._typing import Array
+from bagwise.estimators.assigned import AssignedClassifier
+from bagwise.estimators.keyrows import KeyRows
+from bagwise.estimators.params import (
+    ClassWeightParameter,
+    CParameter,
+    Words,
+    changed,
+    param,
+)
 from bagwise.losses import MarginBand
-from bagwise.models.assigned import AssignedClassifier
-from bagwise.models.keyrows import KeyRows
-
-__all__ = ["KeyInstanceSVC"]
-
-Array = NDArray[Any]
 
 
-@described
-class KeyInstanceSVC(AssignedClassifier):
+class KeyInstanceSVC(CParameter, AssignedClassifier, ClassWeightParameter):
     """Locate key instances by a convex relaxation over assignments (Ins- and Bag-KI-SVM).
-
-    Parameters
-    ----------
-    negatives : {"instances", "bags"}, default="instances"
-        Whether every instance of a negative bag is a negative row (Ins-KI-SVM) or the bag's mean
-        is (Bag-KI-SVM).
-    C : float, default=10.0
-        Weight of the squared losses (C/2 each) under 1/2|w|^2.
-    class_weight : "balanced", dict or None, default=None
-        Weights of the classes; "balanced" counts bags.
-    %(assignment_parameters)s
-
-    Attributes
-    ----------
-    %(rows_attributes)s
-    %(assignment_attributes)s
 
     See Also
     --------
-    OptimalMarginSVC : Optimises the margin distribution instead of the minimum margin.
-    WitnessSVC : One witness a bag, by alternation.
-
-    References
-    ----------
-    .. [1] Y.-F. Li, J. T. Kwok, I. W. Tsang, Z.-H. Zhou, "A convex method for locating regions of
-       interest with multi-instance learning", ECML PKDD 2009.
+    OptimalMarginSVC : Optimizes the margin distribution instead of the minimum margin.
+    WitnessSVC : One witness per bag, by alternation.
 
     Examples
     --------
@@ -69,60 +46,24 @@ class KeyInstanceSVC(AssignedClassifier):
     array([1, 0, 0, 0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **AssignedClassifier._parameter_constraints,
-        "negatives": [StrOptions({"instances", "bags"})],
-    }
-
-    def __init__(
-        self,
-        negatives="instances",
-        *,
-        C=10.0,
-        class_weight=None,
-        k=1,
-        relax=True,
-        refine=False,
-        start="mean",
-        solver="newton",
-        tol=0.01,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        pos_label=None,
-        threshold="calibrated",
-        probability=False,
-        cv=5,
-        max_iter=30,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.negatives = negatives
-        self.C = C
-        self.class_weight = class_weight
-        self.k = k
-        self.relax = relax
-        self.refine = refine
-        self.start = start
-        self.solver = solver
-        self.tol = tol
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.pos_label = pos_label
-        self.threshold = threshold
-        self.probability = probability
-        self.cv = cv
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    negatives: str = param(
+        "instances",
+        Words("instances", "bags"),
+        "Whether every instance of a negative bag is a negative row (Ins-KI-SVM) or the bag's "
+        "mean is (Bag-KI-SVM).",
+    )
+    C: float = changed(
+        CParameter, "C", default=10.0, doc="Weight of the squared losses, C/2 each, under 1/2|w|^2."
+    )
 
     def _band(self) -> MarginBand:
         return MarginBand(theta=0.0, nu=0.0)
+
+    def _negatives(self) -> str:
+        return self.negatives
+
+    def _loss_weight(self) -> float:
+        return self.C
 
     def _row_weights(self, rows: KeyRows) -> Array:
         # The task's weights have C inside already.

@@ -2,7 +2,7 @@
 
     min 1/2|w|^2 + C sum_i l(Y_i f(mean of bag i)),   f(x) = w.phi(x) + b.
 
-The mean is taken in input space, before the kernel; `BagKernelSVC` with kernel "mean" takes it in
+The mean is taken in input space, before the kernel; `BagKernelSVC(bag_kernel="mean")` takes it in
 feature space. With a linear kernel the two are the same, and this one never forms a Gram matrix.
 
 Reference: L. Dong, "A comparison of multi-instance learning algorithms", MSc thesis, University of
@@ -16,39 +16,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise._docs import described
 from bagwise.bags import Bags
-from bagwise.models.embedding import EmbeddingSVC
-from bagwise.segments import expand, segment_mean
-from bagwise.tags import BagTags
-
-__all__ = ["MeanSVC"]
+from bagwise.bags.segments import expand, segment_mean
+from bagwise.estimators.embedding import EmbeddingSVC
+from bagwise.estimators.tags import BagTags
 
 
-@described
 class MeanSVC(EmbeddingSVC):
-    """Support vector machine on the bags' means (SimpleMI).
+    """SVM on the bags' means (SimpleMI).
 
     An instance is scored as the bag that holds nothing else; with a linear kernel a bag's score is
     the mean of its instances' scores.
 
-    Parameters
-    ----------
-    %(rows_parameters)s
-    %(plain_bag_parameters)s
-
-    Attributes
-    ----------
-    %(rows_attributes)s
-
     See Also
     --------
     BagKernelSVC : The mean in the kernel's feature space, and other kernels between bags.
-
-    References
-    ----------
-    .. [1] L. Dong, "A comparison of multi-instance learning algorithms", MSc thesis, University of
-       Waikato 2006.
 
     Examples
     --------

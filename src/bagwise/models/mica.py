@@ -2,17 +2,17 @@
 
     min_{w,b,nu} R(w) + C sum_{positive bags i} l(sum_j nu_ij f_ij) + C sum_{negative k} l(-f_k),
 
-nu_i >= 0, sum_j nu_ij = 1, f_k = w.x_k + b, with R(w) = 1/2|w|^2 or |w|_1. For fixed nu it is a
-support vector machine in which a bag is a combination of its instances, taken in the kernel's
-feature space; for fixed w a linear program in nu, solved by all weight on the highest score, or by
-the last nu where that is as good (beyond the margin). The two alternate, from the bags' means.
+nu_i >= 0, sum_j nu_ij = 1, f_k = w.x_k + b, with R(w) = 1/2|w|^2 or |w|_1. For fixed nu it is an
+SVM in which a bag is a combination of its instances, taken in the kernel's feature space; for fixed
+w a linear program in nu, solved by all weight on the highest score, or by the last nu where that is
+as good (beyond the margin). The two alternate, from the bags' means.
 
 With a kernel, |w|_1 is the 1-norm of the coefficients u of f(x) = sum_k u_k k(x_k, x) + b, as in
 the original's nonlinear form. The original has the 1-norm and the hinge (``penalty="l1"``,
-``loss="hinge"``); Gehler & Chapelle (2007) set it beside the other machines with 1/2|w|^2 and the
+``loss="hinge"``); Gehler & Chapelle (2007) set it beside the other SVMs with 1/2|w|^2 and the
 squared hinge, the default here. Departure: one C for bags and negative instances, where the
 original takes means of both (``class_weight`` weighs them); with the hinge, many negative instances
-against few bags can make w = 0 the best machine.
+against few bags can make w = 0 the optimum.
 
 Reference: O. L. Mangasarian, E. W. Wild, "Multiple instance classification via successive linear
 programming", Journal of Optimization Theory and Applications 137 (2008).
@@ -21,113 +21,53 @@ programming", Journal of Optimization Theory and Applications 137 (2008).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils._param_validation import StrOptions
 
-from bagwise._docs import described
+from bagwise._typing import Array
 from bagwise.assumptions import ExactlyOne
 from bagwise.bags import Bags
+from bagwise.bags.segments import expand, segment_max, segment_sum
 from bagwise.designs import Design, Gram, Point, matrix_design
+from bagwise.estimators.params import MaxIterParameter, Words, param
+from bagwise.estimators.rows import MarginClassifier
+from bagwise.estimators.tags import BagTags
+from bagwise.estimators.task import Task, combined_problem, mean_shares
 from bagwise.losses import Hinge
-from bagwise.models.rows import BinaryFit, RowsClassifier, Task
-from bagwise.models.witness import combined_problem, mean_shares
 from bagwise.problems import Problem
-from bagwise.procedures import alternate
-from bagwise.segments import expand, segment_max, segment_sum
+from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.l1_hinge import solve_l1_hinge
-from bagwise.tags import BagTags
-
-__all__ = ["MICA"]
-
-Array = NDArray[Any]
 
 _TIE = 1e-9  # scores that differ by less are alike
 
 
-@described
-class MICA(RowsClassifier):
+class MICA(MarginClassifier, MaxIterParameter):
     """Let a convex combination of its instances stand for each positive bag.
 
     Where one instance alone lies beyond the margin it is the witness of `WitnessSVC`; where several
     do, their combination may stay as it is. A new bag is scored by its highest instance.
-
-    Parameters
-    ----------
-    penalty : {"l2", "l1"}, default="l2"
-        1/2|w|^2, or |w|_1, which leaves few features (with a kernel: few instances) in use.
-    %(rows_parameters)s
-    %(bag_parameters)s
-
-    Attributes
-    ----------
-    %(rows_attributes)s
 
     See Also
     --------
     WitnessSVC : A single witness of each positive bag takes part.
     AnnealedWitnessSVC : The same objective, by annealing.
 
-    References
-    ----------
-    .. [1] O. L. Mangasarian, E. W. Wild, "Multiple instance classification via successive linear
-       programming", Journal of Optimization Theory and Applications 137 (2008).
-
     Examples
     --------
     >>> from bagwise import MICA
     >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
-    >>> model = MICA("l1", loss="hinge", kernel="linear", C=10).fit(bags, [1, 0, 1, 0])
+    >>> model = MICA(penalty="l1", loss="hinge", kernel="linear", C=10).fit(bags, [1, 0, 1, 0])
     >>> model.predict(bags), model.key_instances(bags)
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **RowsClassifier._parameter_constraints,
-        "penalty": [StrOptions({"l2", "l1"})],
-    }
-
-    def __init__(
-        self,
-        penalty="l2",
-        *,
-        C=1.0,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        loss="squared_hinge",
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        max_iter=50,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        super().__init__(
-            C=C,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            loss=loss,
-            class_weight=class_weight,
-            pos_label=pos_label,
-            threshold=threshold,
-            probability=probability,
-            cv=cv,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.max_iter = max_iter
-        self.penalty = penalty
+    penalty: str = param(
+        "l2",
+        Words("l2", "l1"),
+        "1/2 |w|^2, or |w|_1, which keeps few features (with a kernel: few instances) in use.",
+    )
 
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do; a program's vertices depend on the order of its rows."""
@@ -145,7 +85,7 @@ class MICA(RowsClassifier):
             return matrix_design(design.K * (row_weight > 0))
         return design
 
-    def _fit_binary(self, task: Task) -> BinaryFit:
+    def _fit_binary(self, task: Task) -> Run:
         steps = _Steps(task, self.penalty)
         run = alternate(
             steps.solve,
@@ -154,7 +94,7 @@ class MICA(RowsClassifier):
             max_iter=self.max_iter,
             callback=self._report,
         )
-        return BinaryFit(run.solution, task.spread(run.assignment), run.history, run.converged)
+        return Run(run.solution, task.spread(run.assignment), run.history, run.converged)
 
 
 class _Steps:
@@ -166,7 +106,7 @@ class _Steps:
         self.last: Solution | None = None  # over the combined rows
 
     def solve(self, shares: Array, _: Solution | None) -> Solution:
-        """Solve the machine for fixed nu; return it over the task's own rows."""
+        """Solve the SVM for fixed nu; return it over the task's own rows."""
         combinations, problem = combined_problem(self.task, shares)
         solution = _solve_l1(problem) if self.penalty == "l1" else self._solve_l2(problem)
         self.shares, self.last = shares, solution

@@ -1,13 +1,13 @@
 """MILBoost (Viola, Platt & Zhang 2005): boosting instances against the noisy-or likelihood of bags.
 
 An instance is positive with probability p_k = 1 / (1 + exp(-F(x_k))), a bag with
-P_i = 1 - prod_k (1 - p_k). F = sum_t a_t h_t is grown to maximise the log likelihood
+P_i = 1 - prod_k (1 - p_k). F = sum_t a_t h_t is grown to maximize the log likelihood
 sum_i w_i [Y_i log P_i + (1 - Y_i) log(1 - P_i)]. Every round,
 
 1. the weights of instances are the derivatives in F(x_k): w_i p_k (1 - P_i) / P_i in positive bags,
    -w_i p_k in negative ones;
 2. a decision tree h with values -1 and 1 is fitted to their signs, weighted by their sizes;
-3. a line search finds its factor a: the first one at which the likelihood stops to grow, at most
+3. a line search finds its factor a: the first one at which the likelihood stops growing, at most
    10.
 
 The bag's score is log P / (1 - P), the instance's is F: a bag of one scores as its instance.
@@ -18,72 +18,54 @@ NIPS 2005.
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils._param_validation import Interval
 
-from bagwise._docs import described
+from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.base import BagClassifier
-from bagwise.segments import expand, segment_sum
-from bagwise.tags import BagTags
+from bagwise.bags.segments import expand, segment_sum
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.params import (
+    ClassWeightParameter,
+    ProgressParameters,
+    integer,
+    param,
+)
+from bagwise.estimators.rows import stacked
+from bagwise.estimators.tags import BagTags
 
-__all__ = ["MILBoost"]
-
-Array = NDArray[Any]
-
-_LONGEST = 10.0
+_LONGEST = 10.0  # factor of one tree: p is within 5e-5 of 0 or 1 there
 
 
-@described
-class MILBoost(BagClassifier):
+class MILBoost(BagClassifier, ProgressParameters, ClassWeightParameter):
     """Boosted trees over instances, under the noisy-or likelihood of bags.
-
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Most rounds of boosting.
-    max_depth : int, default=1
-        Depth of the trees; 1 is a stump.
-    min_weight_fraction_leaf : float, default=0.0
-        Least share of the weights that a leaf must hold.
-    %(plain_bag_parameters)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
     estimators_ : list of list of DecisionTreeClassifier
         The trees of each model.
     factors_ : list of ndarray
         Their factors.
     objective_ : ndarray of shape (1 or n_classes,)
         Negative log likelihood of the training bags.
-    threshold_ : ndarray of shape (1 or n_classes,)
-        What ``decision_function`` subtracts.
     n_iter_ : int
-        Rounds made.
+        Number of rounds (the maximum over classes).
     history_ : list of dict
-        One record a round (a list of these a class for three classes or more).
+        One record per round (one such list per class for three classes or more).
     instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
         Probability of each instance of a positive bag.
 
     See Also
     --------
     DiverseDensity : The same likelihood around one point.
-
-    References
-    ----------
-    .. [1] P. Viola, J. C. Platt, C. Zhang, "Multiple instance boosting for object detection",
-       NIPS 2005.
 
     Examples
     --------
@@ -94,39 +76,13 @@ class MILBoost(BagClassifier):
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BagClassifier._parameter_constraints,
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "max_depth": [Interval(Integral, 1, None, closed="left")],
-        "min_weight_fraction_leaf": [Interval(Real, 0.0, 0.5, closed="both")],
-    }
-
-    def __init__(
-        self,
-        n_estimators=100,
-        *,
-        max_depth=1,
-        min_weight_fraction_leaf=0.0,
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.class_weight = class_weight
-        self.pos_label = pos_label
-        self.threshold = threshold
-        self.probability = probability
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    n_estimators: int = param(100, integer(), "Maximum number of rounds of boosting.")
+    max_depth: int = param(1, integer(), "Depth of the trees; 1 is a stump.")
+    min_weight_fraction_leaf: float = param(
+        0.0,
+        Interval(Real, 0.0, 0.5, closed="both"),
+        "Minimum fraction of the total weight in a leaf.",
+    )
 
     def __bag_tags__(self) -> BagTags:
         """The bag's score is the log odds of the noisy-or of its instances."""
@@ -143,7 +99,7 @@ class MILBoost(BagClassifier):
         self.objective_ = np.array([history[-1]["objective"] for history in histories])
         self.n_iter_ = max(len(history) for history in histories)
         p = expit(self._instance_scores(bags)).T * expand(truth, bags.offsets).T
-        self.instance_weights_ = p if len(runs) > 1 else p[0]
+        self.instance_weights_ = stacked(p)
 
     def _boost(
         self, bags: Bags, positive: Array, weight: Array
@@ -156,6 +112,7 @@ class MILBoost(BagClassifier):
             h = _votes(tree, X)
             factor, value = _line_search(F, h, bags.offsets, positive, weight)
             history.append({"objective": value, "factor": factor})
+            self._report(history[-1])
             trees.append(tree)
             factors.append(factor)
             F = F + factor * h
@@ -164,11 +121,10 @@ class MILBoost(BagClassifier):
         return trees, np.array(factors), history
 
     def _tree(self, X: Any, slope: Array) -> DecisionTreeClassifier:
-        seed = 0 if self.random_state is None else self.random_state
         tree = DecisionTreeClassifier(
             max_depth=self.max_depth,
             min_weight_fraction_leaf=self.min_weight_fraction_leaf,
-            random_state=seed,
+            random_state=self.random_state,
         )
         return tree.fit(X, slope > 0, sample_weight=np.abs(slope))
 
@@ -225,7 +181,7 @@ def noisy_or_slope(F: Array, offsets: Array, positive: Array, weight: Array) -> 
 def _line_search(
     F: Array, h: Array, offsets: Array, positive: Array, weight: Array
 ) -> tuple[float, float]:
-    """Return the first factor at which the likelihood stops to grow, at most 10, and the loss."""
+    """Return the first factor at which the likelihood stops growing, at most 10, and the loss."""
 
     def gain(a: float) -> float:
         return float(noisy_or_slope(F + a * h, offsets, positive, weight) @ h)

@@ -1,4 +1,4 @@
-"""MILES: bags as similarities to all training instances, and a 1-norm support vector machine.
+"""MILES: bags as similarities to all training instances, and a 1-norm SVM.
 
     m_k(B) = max_{x in B} exp(-gamma |x - x^k|^2),                                     (Eq. 8)
     min |w|_1 + C sum_i weight_i max(0, 1 - Y_i (w.m(B_i) + b)),                       (Eqs. 10-12)
@@ -17,51 +17,45 @@ selection", IEEE TPAMI 28 (2006).
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from bagwise._docs import described
-from bagwise.bag_kernels import nearest_squared
+from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.base import BagClassifier, BagInput
+from bagwise.bags.segments import expand, segment_max, segment_sum
+from bagwise.estimators.base import BagClassifier, BagInput
+from bagwise.estimators.params import (
+    ClassWeightParameter,
+    CParameter,
+    KernelParameters,
+    MaxIterParameter,
+    Parameters,
+    PredictionParameters,
+    ProgressParameters,
+    changed,
+)
+from bagwise.estimators.tags import BagTags
 from bagwise.kernels import Kernel, settle_gamma
-from bagwise.segments import expand, segment_max, segment_sum
+from bagwise.kernels.bag import nearest_squared
 from bagwise.solvers import Solution
 from bagwise.solvers.l1_hinge import solve_l1_hinge
-from bagwise.tags import BagTags
-
-__all__ = ["MILES", "MILESEmbedding"]
-
-Array = NDArray[Any]
-
-_WIDTH = [StrOptions({"median", "scale"}), Interval(Real, 0, None, closed="neither")]
 
 
 def _similarities(bags: Bags, points: Any, gamma: float) -> Array:
-    """Return m_k(B), one row a bag, one column a point (Eq. 8)."""
+    """Return m_k(B), one row per bag, one column per point (Eq. 8)."""
     return np.exp(-gamma * nearest_squared(points, bags).T)
 
 
-class MILESEmbedding(TransformerMixin, BagInput):
+class MILESEmbedding(TransformerMixin, BagInput, Parameters):
     """Turn bags into their similarities to all training instances.
 
     Column k is max_{x in B} exp(-gamma |x - x^k|^2), with x^k the k-th training instance. Any
     scikit-learn estimator may follow in a pipeline.
-
-    Parameters
-    ----------
-    gamma : {"median", "scale"} or float, default="median"
-        Width of the similarity: 1 / (2 median distance^2), as in scikit-learn, or a number.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample behind "median" above 2,000 instances; None is seed 0.
 
     Attributes
     ----------
@@ -72,7 +66,7 @@ class MILESEmbedding(TransformerMixin, BagInput):
 
     See Also
     --------
-    MILES : The embedding with a 1-norm support vector machine.
+    MILES : The embedding with a 1-norm SVM.
 
     Examples
     --------
@@ -83,14 +77,17 @@ class MILESEmbedding(TransformerMixin, BagInput):
            [0.99, 0.  , 1.  ]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "gamma": _WIDTH,
-        "random_state": ["random_state"],
-    }
-
-    def __init__(self, gamma="median", *, random_state=None):
-        self.gamma = gamma
-        self.random_state = random_state
+    gamma: float | str = changed(
+        KernelParameters,
+        "gamma",
+        doc='Width of the similarity, exp(-gamma d^2): "median" is 1 / (2 median distance^2), '
+        '"scale" as in scikit-learn.',
+    )
+    random_state: Any = changed(
+        PredictionParameters,
+        "random_state",
+        doc='Seed of the sample behind "median" above 2,000 instances.',
+    )
 
     def fit(self, bags: Any, y: Any = None) -> MILESEmbedding:
         """Remember the instances and settle the width.
@@ -130,28 +127,15 @@ class MILESEmbedding(TransformerMixin, BagInput):
 
 
 def _settle(estimator: Any, bags: Bags, weights: Array) -> float:
-    seed = 0 if estimator.random_state is None else estimator.random_state
-    return settle_gamma(estimator.gamma, bags.X, weights, check_random_state(seed))
+    rng = check_random_state(estimator.random_state)
+    return settle_gamma(estimator.gamma, bags.X, weights, rng)
 
 
-@described
-class MILES(BagClassifier):
+class MILES(CParameter, BagClassifier, ProgressParameters, ClassWeightParameter):
     """Embed bags by their similarity to training instances and choose the instances that matter.
-
-    Parameters
-    ----------
-    C : float, default=1.0
-        Weight of the hinge losses against |w|_1.
-    gamma : {"median", "scale"} or float, default="median"
-        Width of the similarity exp(-gamma d^2).
-    max_iter : int, default=500
-        Most linear programs.
-    %(plain_bag_parameters)s
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels.
     support_ : ndarray
         Row numbers of the chosen training instances.
     support_vectors_ : ndarray of shape (n_support, n_features)
@@ -165,19 +149,14 @@ class MILES(BagClassifier):
     objective_, gap_ : ndarray of shape (1 or n_classes,)
         Objective of the linear program, and the proven bound on its distance from the optimum.
     n_iter_ : int
-        Linear programs solved (columns come in by and by).
+        Number of linear programs solved, each with more columns.
     history_ : list of dict
-        One record a linear program (a list of these a class for three classes or more).
+        One record per linear program (one such list per class for three classes or more).
 
     See Also
     --------
     MILESEmbedding : The embedding alone.
     BagKernelSVC : Kernels between bags.
-
-    References
-    ----------
-    .. [1] Y. Chen, J. Bi, J. Z. Wang, "MILES: Multiple-instance learning via embedded instance
-       selection", IEEE TPAMI 28 (2006).
 
     Examples
     --------
@@ -188,39 +167,13 @@ class MILES(BagClassifier):
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BagClassifier._parameter_constraints,
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "gamma": _WIDTH,
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        *,
-        C=1.0,
-        gamma="median",
-        max_iter=500,
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.C = C
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.pos_label = pos_label
-        self.threshold = threshold
-        self.probability = probability
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = changed(CParameter, "C", doc="Weight of the hinge losses against |w|_1.")
+    gamma: float | str = changed(
+        KernelParameters, "gamma", doc="Width of the similarity exp(-gamma d^2)."
+    )
+    max_iter: int = changed(
+        MaxIterParameter, "max_iter", default=500, doc="Maximum number of linear programs."
+    )
 
     def __bag_tags__(self) -> BagTags:
         """Instance scores are shares in the bag's score, and no instance is weighed in training."""
@@ -251,6 +204,8 @@ class MILES(BagClassifier):
         self.n_iter_ = max(solution.n_iter for solution in solutions)
         histories = [solution.history for solution in solutions]
         self.history_ = histories if len(histories) > 1 else histories[0]
+        for record in (record for solution in solutions for record in solution.history):
+            self._report(record)
         for solution in solutions:
             if not solution.converged:
                 warnings.warn(

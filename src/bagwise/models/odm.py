@@ -11,13 +11,13 @@ a minimum, which keeps the margins' mean up and their variance down (Eq. 4):
 A choosing the key instance psi_i of each positive bag. The minimum over A is relaxed to weights v
 on a pool of assignments (Eq. 9), a saddle problem (`bagwise.solvers.saddle`).
 
-`ODM` (Zhang & Zhou 2019; Eq. 2) is the single-instance machine that this generalises:
+`ODM` (Zhang & Zhou 2019; Eq. 2) is the single-instance classifier that this generalizes:
 
     min_w 1/2|w|^2 + lambda/m sum_k l(y_k w.x_k).
 
 Departures from the print: Eq. 5 is corrected; the pool grows instead of holding all assignments;
 Newton instead of mirror prox by default; k > 1 key instances enter by their mean; the threshold is
-calibrated, because the relaxed machine earns the positive bags' margins from a mixture that the
+calibrated, because the relaxation earns the positive bags' margins from a mixture that the
 highest instance score does not reproduce. p and q are sums of bag weights. As in the paper the bias
 is a constant feature.
 
@@ -28,60 +28,49 @@ IJCAI 2020.
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from bagwise._docs import described
+from bagwise._typing import Array
+from bagwise.estimators.assigned import AssignedClassifier
+from bagwise.estimators.keyrows import KeyRows
+from bagwise.estimators.params import (
+    ClassWeightParameter,
+    CParameter,
+    KernelParameters,
+    Parameters,
+    changed,
+    param,
+    positive,
+)
+from bagwise.estimators.rows import RowsClassifier
+from bagwise.estimators.task import Task
 from bagwise.losses import MarginBand
-from bagwise.models.assigned import AssignedClassifier
-from bagwise.models.keyrows import KeyRows
-from bagwise.models.rows import BinaryFit, RowsClassifier, Task
+from bagwise.procedures import Run
 from bagwise.procedures.columns import margin_moments
 from bagwise.solvers.column_newton import column_newton
 
-__all__ = ["ODM", "OptimalMarginSVC"]
 
-Array = NDArray[Any]
+class BandParameters(Parameters):
+    """The band in which margins are asked to lie."""
 
-_POSITIVE = Interval(Real, 0, None, closed="neither")
-_BAND: dict[str, Any] = {
-    "nu": [Interval(Real, 0, None, closed="left")],
-    "theta": [Interval(Real, 0, 1, closed="left")],
-}
+    nu: float = param(
+        0.4, positive(zero=True), "Weight of margins above the band against those below it."
+    )
+    theta: float = param(
+        0.4, Interval(Real, 0, 1, closed="left"), "Half-width of the band around margin 1, below 1."
+    )
 
 
-@described
-class OptimalMarginSVC(AssignedClassifier):
-    """Key instances by optimising the whole margin distribution (MI-ODM).
-
-    Parameters
-    ----------
-    lambda1, lambda2 : float, default=100.0
-        Weights of the mean loss of positive bags, and of the negative instances' losses a bag.
-        They take the place of class weights.
-    nu : float, default=0.4
-        Weight of margins above the band against those below it.
-    theta : float, default=0.4
-        Half-width of the band around margin 1, below 1.
-    %(assignment_parameters)s
-
-    Attributes
-    ----------
-    %(rows_attributes)s
-    %(assignment_attributes)s
+class OptimalMarginSVC(BandParameters, AssignedClassifier):
+    """Key instances by optimizing the whole margin distribution (MI-ODM).
 
     See Also
     --------
     KeyInstanceSVC : The same relaxation with a one-sided margin.
-    ODM : The machine without bags.
-
-    References
-    ----------
-    .. [1] T. Zhang, H. Jin, "Optimal margin distribution machine for multi-instance learning",
-       IJCAI 2020.
+    ODM : The same classifier on instances that take their bag's label.
 
     Examples
     --------
@@ -92,104 +81,40 @@ class OptimalMarginSVC(AssignedClassifier):
     array([1, 0, 0, 0])
     """
 
-    C = 1.0  # lambda1 and lambda2 weigh the losses
-    _loss_weights = "lambda1 and lambda2"
-    class_weight = None
+    C_pos: float = param(
+        100.0,
+        positive(),
+        "Weight (lambda1 in the paper) of the mean loss of the positive bags; it takes the place "
+        "of a class weight.",
+    )
+    C_neg: float = param(
+        100.0,
+        positive(),
+        "Weight (lambda2) of the losses of negative instances, summed and divided by the number of "
+        "negative bags.",
+    )
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **AssignedClassifier._parameter_constraints,
-        "lambda1": [_POSITIVE],
-        "lambda2": [_POSITIVE],
-        **_BAND,
-    }
-
-    def __init__(
-        self,
-        lambda1=100.0,
-        lambda2=100.0,
-        nu=0.4,
-        theta=0.4,
-        *,
-        k=1,
-        relax=True,
-        refine=False,
-        start="mean",
-        solver="newton",
-        tol=0.01,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        pos_label=None,
-        threshold="calibrated",
-        probability=False,
-        cv=5,
-        max_iter=30,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.lambda1 = lambda1
-        self.lambda2 = lambda2
-        self.nu = nu
-        self.theta = theta
-        self.k = k
-        self.relax = relax
-        self.refine = refine
-        self.start = start
-        self.solver = solver
-        self.tol = tol
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.pos_label = pos_label
-        self.threshold = threshold
-        self.probability = probability
-        self.cv = cv
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _loss_weights = "C_pos and C_neg"
 
     def _band(self) -> MarginBand:
         return MarginBand(self.theta, self.nu)
 
+    def _loss_weight(self) -> float:
+        return 1.0  # C_pos and C_neg enter with the means over bags
+
     def _row_weights(self, rows: KeyRows) -> Array:
         positive, negative = rows.bag_weights
+        # Eq. 4: lambda1 / p and lambda2 / q, with p and q as sums of bag weights.
         return np.concatenate(
             [
-                self.lambda1 / positive.sum() * positive,
-                self.lambda2 / negative.sum() * rows.negative_weights,
+                self.C_pos / positive.sum() * positive,
+                self.C_neg / negative.sum() * rows.negative_weights,
             ]
         )
 
 
-@described
-class ODM(RowsClassifier):
+class ODM(BandParameters, CParameter, RowsClassifier, ClassWeightParameter):
     """Optimal margin distribution machine on instances that take their bag's label.
-
-    Parameters
-    ----------
-    lam : float, default=100.0
-        Weight of the mean loss.
-    nu : float, default=0.4
-        Weight of margins above the band against those below it.
-    theta : float, default=0.4
-        Half-width of the band around margin 1, below 1.
-    kernel : {"linear", "rbf", "poly", "precomputed"} or callable, default="rbf"
-        Kernel between instances, used through its matrix, plus 1 for the bias.
-    gamma : {"median", "scale"} or float, default="median"
-        Width of the rbf kernel, exp(-gamma d^2): 1 / (2 median distance^2), or as in scikit-learn.
-    degree : int, default=3
-        Degree of the poly kernel.
-    coef0 : float, default=0.0
-        Constant of the poly kernel.
-    %(plain_bag_parameters)s
-
-    Attributes
-    ----------
-    %(rows_attributes)s
 
     See Also
     --------
@@ -207,55 +132,22 @@ class ODM(RowsClassifier):
     array([1])
     """
 
-    C = 1.0  # lam weighs the losses
-    _loss_weights = "lam"
-    loss = "margin_band"
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **RowsClassifier._parameter_constraints,
-        "lam": [_POSITIVE],
-        **_BAND,
-    }
-
-    def __init__(
-        self,
-        lam=100.0,
-        nu=0.4,
-        theta=0.4,
-        *,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.lam = lam
-        self.nu = nu
-        self.theta = theta
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.pos_label = pos_label
-        self.threshold = threshold
-        self.probability = probability
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    C: float = changed(
+        CParameter, "C", default=100.0, doc="Weight (lambda in the paper) of the mean loss."
+    )
+    kernel: Any = changed(
+        KernelParameters,
+        "kernel",
+        doc="Kernel between instances, used through its matrix, plus 1 for the intercept.",
+    )
 
     def _loss(self) -> MarginBand:
         return MarginBand(self.theta, self.nu)
 
-    def _fit_binary(self, task: Task) -> BinaryFit:
+    def _loss_weight(self) -> float:
+        return 1.0  # C enters with the mean over instances
+
+    def _fit_binary(self, task: Task) -> Run:
         singles = Task(
             task.design,
             np.arange(len(task.weight) + 1),
@@ -263,10 +155,10 @@ class ODM(RowsClassifier):
             task.weight,
             task.loss,
         )
-        rows = KeyRows(singles, "instances", k=1)
+        rows = KeyRows(singles, "instances", n_witnesses=1)
         positive, negative = rows.bag_weights
         weight = np.concatenate([positive, negative])
-        saddle = rows.saddle(self.lam / weight.sum() * weight, task.loss)
+        saddle = rows.saddle(self.C / weight.sum() * weight, task.loss)
         saddle = saddle.only(rows.choices.means())
         point = column_newton(saddle)
         record = {
@@ -276,4 +168,4 @@ class ODM(RowsClassifier):
         }
         self._report(record)
         mu = rows.instance_weights(saddle, point)
-        return BinaryFit(rows.solution(saddle, point), mu, [record], True)
+        return Run(rows.solution(saddle, point), mu, [record], True)

@@ -7,9 +7,9 @@ bags at first, and solves for z = (w, b) with f_k = w.x_k + b
 
 Steps 2-4: the witness of a positive bag is its highest score in J+; every other member of J+ with
 f_k <= -1 moves to J- for good, and (3) is solved again. A move takes C/2 (1 - f_k)^2 >= 2C away and
-costs nothing, so the objective falls by at least 2C a move and the loop ends.
+costs nothing, so the objective falls by at least 2C per move and the loop ends.
 
-Departures: the intercept is b = -gamma of the print; kernels (through k + 1, as b is penalised);
+Departures: the intercept is b = -gamma of the print; kernels (through k + 1, as b is penalized);
 weights of bags multiply their losses. ``relabel=False`` stops after Step 1: on the usual data sets
 Steps 2-4 change little, which only a control can show.
 
@@ -20,33 +20,37 @@ instance learning", IEEE Transactions on Neural Networks and Learning Systems 32
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bagwise._docs import described
+from bagwise._typing import Array
 from bagwise.assumptions import ExactlyOne
 from bagwise.bags import Bags
+from bagwise.estimators.params import (
+    ClassWeightParameter,
+    CParameter,
+    KernelParameters,
+    MaxIterParameter,
+    changed,
+    param,
+)
+from bagwise.estimators.rows import RowsClassifier
+from bagwise.estimators.tags import BagTags
+from bagwise.estimators.task import Task
 from bagwise.losses import Hinge
-from bagwise.models.rows import BinaryFit, RowsClassifier, Task
-from bagwise.procedures import alternate
+from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution
 from bagwise.solvers.semiproximal import semiproximal
-from bagwise.tags import BagTags
-
-__all__ = ["SemiProximalSVC"]
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class _RelabelledFit(BinaryFit):
+class _RelabeledFit(Run):
     moved: list[Array]
 
 
 @dataclass
-class _Relabelling:
+class _Relabeling:
     """Steps 2 and 3: J+ only shrinks, so it is remembered from call to call."""
 
     task: Task
@@ -66,47 +70,22 @@ class _Relabelling:
         return 1.0 * self.kept
 
 
-@described
-class SemiProximalSVC(RowsClassifier):
+class SemiProximalSVC(CParameter, RowsClassifier, MaxIterParameter, ClassWeightParameter):
     """Pull the instances of positive bags to one hyperplane, push the negatives off (mi-SPSVM).
 
     A squared loss around +1 for the instances that count as positive and a hinge for the
-    negatives; instances of positive bags far on the negative side are relabelled, one witness a bag
-    stays. The intercept is penalised like a weight.
-
-    Parameters
-    ----------
-    relabel : bool, default=True
-        Whether instances of positive bags may become negative (Steps 2-4 of the paper).
-    C : float, default=1.0
-        Weight of the losses under 1/2|(w, b)|^2.
-    kernel : {"linear", "rbf", "poly", "precomputed"} or callable, default="linear"
-        Kernel between instances. A callable takes two matrices. With "precomputed" the columns of
-        the instances are kernel values with the instances numbered by ``instance_ids``.
-    gamma : {"median", "scale"} or float, default="median"
-        Width of the rbf kernel, exp(-gamma d^2): 1 / (2 median distance^2), or as in scikit-learn.
-    degree : int, default=3
-        Degree of the poly kernel.
-    coef0 : float, default=0.0
-        Constant of the poly kernel.
-    %(bag_parameters)s
+    negatives; instances of positive bags far on the negative side are relabeled, except
+    one witness per bag. The intercept is penalized like a weight.
 
     Attributes
     ----------
-    %(rows_attributes)s
     moved_ : list of ndarray of int
-        Row numbers of the training instances relabelled after each round (a list of these a class
+        Row numbers of the training instances relabeled after each round (a list of these a class
         for three classes or more).
 
     See Also
     --------
     LabelSVC : Labels may move both ways, and both sides have the same loss.
-
-    References
-    ----------
-    .. [1] M. Avolio, A. Fuduli, "A semiproximal support vector machine approach for binary
-       multiple instance learning", IEEE Transactions on Neural Networks and Learning Systems
-       32 (8), 2021.
 
     Examples
     --------
@@ -119,45 +98,12 @@ class SemiProximalSVC(RowsClassifier):
     [array([0])]
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{k: v for k, v in RowsClassifier._parameter_constraints.items() if k != "loss"},
-        "relabel": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        relabel=True,
-        *,
-        C=1.0,
-        kernel="linear",
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        max_iter=50,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        self.relabel = relabel
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.class_weight = class_weight
-        self.pos_label = pos_label
-        self.threshold = threshold
-        self.probability = probability
-        self.cv = cv
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    relabel: bool = param(
+        True,
+        ["boolean"],
+        "Whether instances of positive bags may become negative (Steps 2-4 of the paper).",
+    )
+    kernel: Any = changed(KernelParameters, "kernel", default="linear")
 
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do: everything, to the usual precision."""
@@ -166,8 +112,11 @@ class SemiProximalSVC(RowsClassifier):
     def _loss(self) -> Any:
         return Hinge()  # of the negatives
 
-    def _fit_binary(self, task: Task) -> BinaryFit:
-        relabelling = _Relabelling(task)
+    def _loss_weight(self) -> float:
+        return self.C
+
+    def _fit_binary(self, task: Task) -> Run:
+        relabeling = _Relabeling(task)
         start = 1.0 * task.in_positive
 
         def solve(p: Array, last: Solution | None) -> Solution:
@@ -177,13 +126,13 @@ class SemiProximalSVC(RowsClassifier):
 
         run = alternate(
             solve,
-            relabelling if self.relabel else lambda scores: start,
+            relabeling if self.relabel else lambda scores: start,
             start,
             max_iter=self.max_iter,
             callback=self._report,
         )
-        moved = relabelling.moved[: len(run.history) - 1]
-        return _RelabelledFit(run.solution, run.assignment, run.history, run.converged, moved)
+        moved = relabeling.moved[: len(run.history) - 1]
+        return _RelabeledFit(run.solution, run.assignment, run.history, run.converged, moved)
 
     def _keep(self, bags: Bags, fits: list[Any]) -> None:
         super()._keep(bags, fits)

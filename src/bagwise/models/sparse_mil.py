@@ -7,8 +7,8 @@ sMIL asks of a positive bag's mean no more than one positive among m - 1 negativ
 
 with m- the mean size of negative bags. Small bags say more. stMIL adds C/m+ sum over the instances
 of positive bags of l(|f_k|), which keeps the margin free of them (the least loss over both labels,
-so labels and machine alternate). sbMIL trains sMIL, calls the ``balance`` fraction of highest
-scores in positive bags positive and the others negative, and trains a machine on these labels.
+so labels and classifier alternate). sbMIL trains sMIL, calls the ``positive_fraction`` highest
+scores in positive bags positive and the others negative, and trains an SVM on these labels.
 
 Departures: l is the squared hinge by default (``loss="hinge"`` is the paper's). The paper divides
 each sum by its number of terms; here a side weighs as much as it has bags, and
@@ -22,54 +22,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
-from bagwise._docs import described
-from bagwise.models.rows import BinaryFit, RowsClassifier, Task
-from bagwise.models.witness import means_and_negatives
+from bagwise._typing import Array
+from bagwise.estimators.params import MaxIterParameter, Words, param
+from bagwise.estimators.rows import MarginClassifier
+from bagwise.estimators.tags import BagTags
+from bagwise.estimators.task import Task, means_and_negatives
 from bagwise.problems import Problem
-from bagwise.procedures import alternate
+from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
-from bagwise.tags import BagTags
-
-__all__ = ["SparseMIL"]
-
-Array = NDArray[Any]
 
 
-@described
-class SparseMIL(RowsClassifier):
+class SparseMIL(MarginClassifier, MaxIterParameter):
     """Large margins for sparse positive bags (sMIL, stMIL, sbMIL).
-
-    Parameters
-    ----------
-    variant : {"sparse", "transductive", "balanced"}, default="sparse"
-        sMIL: means of positive bags with a margin that falls with the bag's size. stMIL: also keep
-        the instances of positive bags away from the boundary. sbMIL: label them by sMIL's scores
-        and train on the labels.
-    balance : float, default=0.5
-        Expected fraction of positives in positive bags, for "balanced".
-    %(rows_parameters)s
-    %(bag_parameters)s
-
-    Attributes
-    ----------
-    %(rows_attributes)s
 
     See Also
     --------
     LabelSVC : Infers the label of every instance.
-    MISSVM : Witnesses and unlabelled instances.
-
-    References
-    ----------
-    .. [1] R. C. Bunescu, R. J. Mooney, "Multiple instance learning for sparse positive bags",
-       ICML 2007.
+    MissSVM : Witnesses and unlabeled instances.
 
     Examples
     --------
@@ -80,78 +55,44 @@ class SparseMIL(RowsClassifier):
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **RowsClassifier._parameter_constraints,
-        "variant": [StrOptions({"sparse", "transductive", "balanced"})],
-        "balance": [Interval(Real, 0, 1, closed="right")],
-    }
-
-    def __init__(
-        self,
-        variant="sparse",
-        *,
-        balance=0.5,
-        C=1.0,
-        kernel="rbf",
-        gamma="median",
-        degree=3,
-        coef0=0.0,
-        loss="squared_hinge",
-        class_weight=None,
-        pos_label=None,
-        threshold=0.0,
-        probability=False,
-        cv=5,
-        max_iter=50,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
-        super().__init__(
-            C=C,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            loss=loss,
-            class_weight=class_weight,
-            pos_label=pos_label,
-            threshold=threshold,
-            probability=probability,
-            cv=cv,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.max_iter = max_iter
-        self.variant = variant
-        self.balance = balance
+    variant: str = param(
+        "sparse",
+        Words("sparse", "transductive", "balanced"),
+        "sMIL: means of positive bags with a margin that falls with the bag's size. stMIL: also "
+        "keep the instances of positive bags away from the boundary. sbMIL: label them by sMIL's "
+        "scores and train on the labels.",
+    )
+    positive_fraction: float = param(
+        0.5,
+        Interval(Real, 0, 1, closed="right"),
+        'Expected fraction of positive instances in positive bags, for "balanced".',
+    )
 
     def __bag_tags__(self) -> BagTags:
         """Labels found by stMIL and sbMIL may leave a positive bag without a positive."""
         return BagTags(instance_weights=self.variant == "sparse")
 
-    def _fit_binary(self, task: Task) -> BinaryFit:
+    def _fit_binary(self, task: Task) -> Run:
         if self.variant == "transductive":
             return self._fit_transductive(task)
         sparse = _sparse(task)
         if self.variant == "balanced":
             return self._fit_balanced(task, sparse)
-        return BinaryFit(sparse, _shares(task), [self._noted(sparse)], True)
+        return Run(sparse, _shares(task), [self._noted(sparse)], True)
 
-    def _fit_transductive(self, task: Task) -> BinaryFit:
+    def _fit_transductive(self, task: Task) -> Run:
         rows = _Transductive(task)
         start = 1.0 * (_sparse(task).scores[task.positive_rows] > 0)
         run = alternate(
             rows.solve, rows.assign, start, max_iter=self.max_iter, callback=self._report
         )
         solution = _lifted(task, rows.combinations, run.solution)
-        return BinaryFit(solution, task.spread(run.assignment), run.history, run.converged)
+        return Run(solution, task.spread(run.assignment), run.history, run.converged)
 
-    def _fit_balanced(self, task: Task, sparse: Solution) -> BinaryFit:
-        p = _top_fraction(task, sparse.scores, self.balance)
+    def _fit_balanced(self, task: Task, sparse: Solution) -> Run:
+        p = _top_fraction(task, sparse.scores, self.positive_fraction)
         solution = solve(task.problem(p, rest_is_negative=True))
-        return BinaryFit(solution, p, [self._noted(sparse), self._noted(solution)], True)
+        return Run(solution, p, [self._noted(sparse), self._noted(solution)], True)
 
     def _noted(self, solution: Solution) -> dict[str, Any]:
         record = {"objective": solution.objective, "gap": solution.gap}
@@ -192,7 +133,7 @@ def _sparse(task: Task) -> Solution:
 
 
 def _lifted(task: Task, combinations: Any, solution: Solution) -> Solution:
-    """Express a machine found on combinations of instances on the instances."""
+    """Express a solution found on combinations of instances on the instances."""
     coef = task.design.lift(combinations, solution.coef)
     scores = task.design @ coef + solution.intercept
     return replace(solution, coef=coef, scores=scores, dual=combinations.T @ solution.dual)
@@ -218,16 +159,16 @@ class _Transductive:
         self.design = task.design.aggregate(self.combinations)
         self.loss = task.loss
         self.weight = _weights(task)
-        unlabelled = task.weight[task.positive_rows]
+        unlabeled = task.weight[task.positive_rows]
         of_bags = _bag_weights(task)[task.positive]
-        self.unlabelled = unlabelled * (of_bags.sum() / unlabelled.sum())
-        ones = np.ones(len(self.weight) - self.is_mean.sum() + len(unlabelled))
+        self.unlabeled = unlabeled * (of_bags.sum() / unlabeled.sum())
+        ones = np.ones(len(self.weight) - self.is_mean.sum() + len(unlabeled))
         self.margin = np.concatenate([_margins(task), ones])
 
     def solve(self, labels: Array, last: Solution | None) -> Solution:
-        """Solve the machine for given labels (1 or 0) of the instances of positive bags."""
-        positive = np.concatenate([self.weight * self.is_mean, self.unlabelled * labels])
-        negative = np.concatenate([self.weight * ~self.is_mean, self.unlabelled * (1 - labels)])
+        """Solve the problem for given labels (1 or 0) of the instances of positive bags."""
+        positive = np.concatenate([self.weight * self.is_mean, self.unlabeled * labels])
+        negative = np.concatenate([self.weight * ~self.is_mean, self.unlabeled * (1 - labels)])
         problem = Problem(self.design, positive, negative, self.loss, self.margin)
         return solve(problem, None if last is None else last.point)
 

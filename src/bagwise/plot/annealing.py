@@ -1,4 +1,4 @@
-"""An annealing run, temperature by temperature."""
+"""What happens in an annealing run, temperature by temperature."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["annealing_path"]
-
 _PANELS = {
     "objective": "objective at T",
     "entropy": "entropy",
     "p_hat": "mean p in positive bags",
-    "factorisations": "factorisations",
+    "factorizations": "factorizations",
 }
-# Told apart by the colour-blind, and by their markers in print.
-_COLOURS = ("#3b7dad", "#d1480f", "#4d9221", "#7b3294", "#8c6d31")
+# Distinct for color-blind readers; the markers tell lines apart in print.
+_COLORS = ("#3b7dad", "#d1480f", "#4d9221", "#7b3294", "#8c6d31")
 _MARKERS = ("o", "s", "^", "D", "v")
 
 
@@ -31,13 +29,13 @@ def annealing_path(model: Any, *, title: str | None = None) -> Figure:
     model : AnnealedLabelSVC, AnnealedWitnessSVC, AnnealedProportionSVC or its CV
         Fitted. Its ``history_`` is drawn.
     title : str, default=None
-        Written on top; the estimator's name when not given.
+        Title of the figure; the name of the estimator when not given.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Objective, entropy, mean probability in positive bags and factorisations over the
-        temperature, hot on the left; one line a class where there are more than two.
+        Objective, entropy, mean probability in positive bags and number of factorizations by
+        temperature, hot on the left. One line per class if there are more than two.
 
     Examples
     --------
@@ -50,6 +48,7 @@ def annealing_path(model: Any, *, title: str | None = None) -> Figure:
     """
     histories = _histories(model)
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullLocator
 
     figure = Figure(figsize=(7.2, 4.8), layout="constrained")
     axes = figure.subplots(2, 2, sharex=True)
@@ -60,6 +59,8 @@ def annealing_path(model: Any, *, title: str | None = None) -> Figure:
         axis.grid(color="#dddddd", linewidth=0.6)
     axes[0, 0].set_xscale("log")
     axes[0, 0].invert_xaxis()
+    axes[0, 0].xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}")
+    axes[0, 0].xaxis.set_minor_locator(NullLocator())
     axes[1, 0].set_ylim(0, 1)
     axes[1, 1].set_ylim(bottom=0)
     for axis in axes[1]:
@@ -71,13 +72,13 @@ def annealing_path(model: Any, *, title: str | None = None) -> Figure:
 
 
 def _histories(model: Any) -> list[list[dict[str, Any]]]:
-    """Return one history a machine."""
+    """Return one history per model."""
     check_is_fitted(model)
     histories = model.history_ if isinstance(model.history_[0], list) else [model.history_]
     if "temperature" not in histories[0][0]:
         raise ValueError(
             f"{type(model).__name__} was not annealed: its history_ has no temperatures. "
-            "AnnealedLabelSVC, AnnealedWitnessSVC and AnnealedProportionSVC have."
+            "Pass an AnnealedLabelSVC, AnnealedWitnessSVC or AnnealedProportionSVC."
         )
     return histories
 
@@ -86,7 +87,7 @@ def _draw(axis: Axes, history: list[dict[str, Any]], field: str, number: int, la
     axis.plot(
         [record["temperature"] for record in history],
         [record[field] for record in history],
-        color=_COLOURS[number % len(_COLOURS)],
+        color=_COLORS[number % len(_COLORS)],
         marker=_MARKERS[number % len(_MARKERS)],
         markersize=3.5,
         linewidth=1.4,

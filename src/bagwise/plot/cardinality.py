@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise._typing import Array
+from bagwise.assumptions import BinnedPotential
 from bagwise.bags import check_bags
-from bagwise.cardinality import BinnedPotential
-from bagwise.segments import segment_mean
+from bagwise.bags.segments import segment_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["cardinality_weights"]
-
-Array = NDArray[Any]
 
 _POSITIVE, _NEGATIVE = "#d1480f", "#3b7dad"
 
@@ -31,15 +27,15 @@ def cardinality_weights(model: Any, bags: Any = None, *, title: str | None = Non
     model : MarkovNetworkClassifier
         Fitted with ``cardinality="learned"``.
     bags : Bags, or anything check_bags takes, default=None
-        Bags whose inferred fractions of positives are drawn below the weights: as full bars those
-        of bags predicted positive, as outlines those of the others.
+        Bags whose inferred fractions of positive instances are drawn below the weights: filled
+        bars for bags predicted positive, outlines for the others.
     title : str, default=None
-        Written on top.
+        Title of the figure.
 
     Returns
     -------
     matplotlib.figure.Figure
-        One column a network: its weights for positive and for negative bags.
+        One column per network: its weights for positive and for negative bags.
 
     Examples
     --------
@@ -47,14 +43,14 @@ def cardinality_weights(model: Any, bags: Any = None, *, title: str | None = Non
     >>> from bagwise.datasets import load_digits_bags
     >>> from bagwise.plot import cardinality_weights
     >>> bags, y = load_digits_bags(rule="majority", n_bags=30)
-    >>> model = MarkovNetworkClassifier("learned", n_bins=4).fit(bags, y)
+    >>> model = MarkovNetworkClassifier(cardinality="learned", n_bins=4).fit(bags, y)
     >>> len(cardinality_weights(model, bags).axes)
     2
     """
     check_is_fitted(model)
     if not isinstance(model.potential_, BinnedPotential):
         raise ValueError(
-            "There are weights over fractions only with cardinality='learned'; this model has "
+            "Only cardinality='learned' has weights over fractions; this model has "
             f"{model.potential_!r}."
         )
     from matplotlib.figure import Figure

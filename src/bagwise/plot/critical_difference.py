@@ -1,72 +1,55 @@
-"""The critical-difference diagram: average ranks on a line, bars over methods not told apart."""
+"""The critical-difference diagram: average ranks on a line, bars join similar methods."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
+from bagwise.model_selection import Ranking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["critical_difference"]
-
 _WIDTH = 8.0  # inches
-_ROW = 0.26
+_ROW = 0.26  # inches per line of text
 _INK, _BAR = "#222222", "#d1480f"
 
 
-def critical_difference(
-    names: Sequence[str],
-    ranks: Sequence[float],
-    critical: float,
-    *,
-    title: str | None = None,
-) -> Figure:
+def critical_difference(ranking: Ranking, *, title: str | None = None) -> Figure:
     """Draw average ranks; bars join methods that differ by no more than the critical difference.
 
     Parameters
     ----------
-    names : sequence of str
-        The methods.
-    ranks : sequence of float
-        Their average ranks; 1 is best and on the left.
-    critical : float
-        The critical difference.
+    ranking : Ranking
+        Average ranks of methods, as `bagwise.model_selection.rank_methods` returns them.
     title : str, default=None
-        Written on top.
+        Title of the figure.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The figure.
+        Ranks on a line, with the best one, 1, on the left.
 
     Examples
     --------
+    >>> from bagwise.model_selection import rank_methods
     >>> from bagwise.plot import critical_difference
-    >>> figure = critical_difference(["MI-SVM", "mi-SVM", "SIL"], [1.2, 2.1, 2.7], 1.0)
-    >>> len(figure.axes)
+    >>> accuracy = [[0.90, 0.88, 0.80], [0.75, 0.76, 0.70], [0.84, 0.80, 0.81]]
+    >>> ranking = rank_methods(["MI-SVM", "mi-SVM", "SIL"], accuracy)
+    >>> len(critical_difference(ranking).axes)
     1
     """
     from matplotlib.figure import Figure
 
-    if len(names) != len(ranks) or len(names) < 2:
-        raise ValueError(
-            f"There are {len(names)} names and {len(ranks)} ranks: two or more of each."
-        )
-    order = np.argsort(ranks, kind="stable")
-    names, placed = [names[i] for i in order], np.asarray(ranks, dtype=float)[order]
-    bars = _runs(placed, critical)
+    names, bars = ranking.names, ranking.cliques()
     half = (len(names) + 1) // 2
     depth = 1.2 + 0.35 * len(bars) + half
     figure = Figure(figsize=(_WIDTH, _ROW * (depth + 3.5)), layout="constrained")
     axes = figure.subplots()
-    _axis(axes, len(names), critical)
+    _axis(axes, len(names), ranking.critical_difference)
     for i, (first, last) in enumerate(bars):
-        _bar(axes, placed[first], placed[last], 0.55 + 0.35 * i)
-    for i, (name, rank) in enumerate(zip(names, placed, strict=True)):
+        _bar(axes, ranking.ranks[first], ranking.ranks[last], 0.55 + 0.35 * i)
+    for i, (name, rank) in enumerate(zip(names, ranking.ranks, strict=True)):
         on_left = i < half
         level = i if on_left else len(names) - 1 - i
         _method(axes, name, rank, 1.2 + 0.35 * len(bars) + level, on_left, len(names))
@@ -75,16 +58,6 @@ def critical_difference(
     if title:
         axes.set_title(title, fontsize=10)
     return figure
-
-
-def _runs(ranks: Any, critical: float) -> list[tuple[int, int]]:
-    """Return the longest runs (first, last) of methods within the critical difference."""
-    runs: list[tuple[int, int]] = []
-    for first, rank in enumerate(ranks):
-        last = int(np.flatnonzero(ranks - rank <= critical + 1e-12).max())
-        if last > first and (not runs or last > runs[-1][1]):
-            runs.append((first, last))
-    return runs
 
 
 def _axis(axes: Axes, n_methods: int, critical: float) -> None:

@@ -1,4 +1,4 @@
-"""Bags of small images, one bag a row, with the responsible instances marked."""
+"""Bags of small images, one bag per row, with the responsible instances marked."""
 
 from __future__ import annotations
 
@@ -8,28 +8,25 @@ from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.segments import expand
+from bagwise.bags.segments import expand
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["image_bags"]
-
-Array = NDArray[Any]
-
-# Told apart by shape as well as by colour, and by the colour-blind: a tint, a frame.
+# A tint and a frame: they differ in shape as well as in color, also for color-blind readers.
 _TRUTH = {"facecolor": "#9fd3f5", "edgecolor": "none"}
 _CHOICE = {"facecolor": "none", "edgecolor": "#d1480f", "linewidth": 2.4}
 _PAPER = {"facecolor": "#f1f1f1", "edgecolor": "none"}
-_CELL_INCHES = 0.5
-_GAP = 0.12  # between images, and twice that between bags, in cells
-_CAPTION_INCHES = 2.6
-_HEAD_INCHES = 1.0
-_MARGIN_INCHES = 0.15
+_CELL_INCHES = 0.5  # of an image
+_GAP = 0.12  # between images, and twice that between bags, as a fraction of an image
+_CAPTION_INCHES = 2.6  # two lines of about 25 letters
+_HEAD_INCHES = 1.0  # title and legend
+_MARGIN_INCHES = 0.15  # around everything
 
 
 def image_bags(
@@ -47,24 +44,24 @@ def image_bags(
     Parameters
     ----------
     bags : Bags, or anything check_bags takes
-        Every instance is a grey image, row after row; large values are ink.
+        Every instance is a grayscale image, row by row; large values are dark.
     image_shape : (int, int), default=None
-        Height and width of the images; square when not given.
+        Height and width of the images; square when None.
     chosen : array-like of int of shape (n_bags,), default=None
-        The model's choice in each bag, as from ``key_instances``; -1 where it made none.
+        The model's choice in each bag, as from ``key_instances``; -1 for no choice.
     truth : array-like of shape (n_instances,), default=None
-        Non-zero for true witnesses; ``bags.instance_labels`` when not given.
+        Nonzero for true witnesses; ``bags.instance_labels`` when None.
     captions : sequence of str, default=None
-        One a bag, written to its left; the bag's id when not given.
+        One per bag, on its left; the ids of the bags when None.
     title : str, default=None
-        Written on top.
+        Title of the figure.
     columns : int, default=16
-        Images in a row; larger bags go on in the next row.
+        Maximum number of images per row; larger bags continue in the next row.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The figure, not attached to a window; save it with ``savefig``.
+        The figure; save it with ``savefig``.
 
     Examples
     --------
@@ -82,7 +79,7 @@ def image_bags(
     bags = check_bags(bags)
     height, width = _image_shape(bags, image_shape)
     places = _place(bags, columns, height / width)
-    known = bags.instance_labels if truth is None else _one_an_instance(bags, truth)
+    known = bags.instance_labels if truth is None else _one_per_instance(bags, truth)
     picked = np.empty(0, int) if chosen is None else _chosen_rows(bags, chosen)
     labels = _captions(bags, captions)
 
@@ -127,19 +124,19 @@ def _image_shape(bags: Bags, image_shape: tuple[int, int] | None) -> tuple[int, 
     side = isqrt(bags.n_features)
     height, width = (side, side) if image_shape is None else image_shape
     if height < 1 or height * width != bags.n_features:
-        given = "no square" if image_shape is None else f"not {height} x {width}"
+        given = "square" if image_shape is None else f"{height} x {width}"
         raise ValueError(
-            f"The instances have {bags.n_features} features, which is {given} image: pass "
-            "image_shape=(height, width) with height * width features."
+            f"The instances have {bags.n_features} features, which do not fill a {given} image: "
+            "pass image_shape=(height, width) with height * width equal to that number."
         )
     return height, width
 
 
-def _one_an_instance(bags: Bags, truth: ArrayLike) -> Array:
+def _one_per_instance(bags: Bags, truth: ArrayLike) -> Array:
     known = np.asarray(truth)
     if known.shape != (bags.n_instances,):
         raise ValueError(
-            f"truth has shape {known.shape}, expected {(bags.n_instances,)}: one an instance."
+            f"truth has shape {known.shape}, expected {(bags.n_instances,)}: one per instance."
         )
     return known
 
@@ -160,7 +157,7 @@ def _captions(bags: Bags, captions: Sequence[str] | None) -> list[str]:
 
 
 def _ink(bags: Bags) -> Array:
-    """Return pixel values as shares of the darkest, in [0, 1]."""
+    """Return pixel values scaled to [0, 1], dark is 1."""
     X = np.asarray(bags.X.todense() if hasattr(bags.X, "todense") else bags.X, dtype=np.float64)
     lowest, highest = X.min(), X.max()
     return (X - lowest) / (highest - lowest if highest > lowest else 1.0)
@@ -177,7 +174,7 @@ def _draw_images(axes: Axes, ink: Array, places: _Places) -> None:
     _mark(axes, places, np.arange(len(ink)), None, zorder=0, **_PAPER)
     for image, left, top in zip(ink, places.left, places.top, strict=True):
         rgba = np.zeros((*image.shape, 4))
-        rgba[..., 3] = image  # black ink on whatever paper lies below
+        rgba[..., 3] = image  # black on whatever lies below
         extent = (left, left + 1, top + places.tall, top)
         axes.imshow(rgba, extent=extent, interpolation="bicubic", zorder=2)
 

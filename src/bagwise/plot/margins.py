@@ -1,4 +1,4 @@
-"""The distribution of margins that a machine reaches, beside those of others."""
+"""The distributions of margins that models reach on the same bags."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.segments import expand, segment_max
+from bagwise.bags.segments import expand, segment_max
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["margin_distribution"]
-
-Array = NDArray[Any]
-
-_COLOURS = ("#d1480f", "#3b7dad", "#6b6b6b", "#2e8b57", "#8a4fa3", "#b8860b")
-_BINS, _RANGE = 40, (-0.5, 2.5)  # margins outside are counted at the ends
+_COLORS = ("#d1480f", "#3b7dad", "#6b6b6b", "#2e8b57", "#8a4fa3", "#b8860b")
+_BINS, _RANGE = 40, (-0.5, 2.5)  # of mean margins; values outside are counted at the ends
 
 
 def margin_distribution(
@@ -30,26 +27,26 @@ def margin_distribution(
 ) -> Figure:
     """Draw the margins of several models on the same bags.
 
-    A positive bag's margin is its highest instance score, a negative instance's is minus its
-    score. Each model's margins are divided by their mean, since a machine may be scaled without
-    changing what it predicts: what is left to compare is how far they spread.
+    The margin of a positive bag is its highest instance score, that of a negative instance is minus
+    its score. The margins of each model are divided by their mean, because scaling a model does not
+    change its predictions: the figure compares how much they spread.
 
     Parameters
     ----------
     models : mapping of str to BagClassifier
-        Names and fitted models of two classes that score instances.
+        Fitted models by name; of two classes, with instance scores.
     bags : Bags, or anything check_bags takes
-        The bags, usually those of the training.
+        The bags, usually the training bags.
     y : array-like of shape (n_bags,)
         Their labels.
     title : str, default=None
-        Written on top.
+        Title of the figure.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Margins of positive bags on the left, of negative instances on the right; the legend gives
-        mean and standard deviation of all of them, before the division.
+        Margins of positive bags on the left and of negative instances on the right. The legend
+        gives the mean and standard deviation of both together, before the division.
 
     Examples
     --------
@@ -77,7 +74,7 @@ def margin_distribution(
         axis.set_title(what, fontsize="medium")
         axis.set_xlabel("margin / mean margin")
         axis.axvline(0, color="black", linewidth=0.8)
-    axes[0].set_ylabel("share")
+    axes[0].set_ylabel("fraction")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(
         handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small"
@@ -89,7 +86,7 @@ def margin_distribution(
 def _checked(models: Any, bags: Any, y: ArrayLike) -> tuple[Bags, Array]:
     if not isinstance(models, Mapping):
         raise TypeError(
-            f"models maps names to fitted models, as in {{'MI-ODM': model}}: {models!r}."
+            f"models must map names to fitted models, as {{'MI-ODM': model}}; it is {models!r}."
         )
     bags, y = check_bags(bags), np.asarray(y)
     check_consistent_length(bags, y)
@@ -97,9 +94,9 @@ def _checked(models: Any, bags: Any, y: ArrayLike) -> tuple[Bags, Array]:
 
 
 def _styles() -> Iterator[tuple[str, str]]:
-    """Yield a colour and a line for each model: the colours again, but dashed, after the last."""
+    """Yield a color and a line style for each model; after the last color, the next line style."""
     lines = chain(("-", "--", ":"), repeat("-."))
-    return ((colour, line) for line in lines for colour in _COLOURS)
+    return ((color, line) for line in lines for color in _COLORS)
 
 
 def _margins(name: str, model: Any, bags: Bags, y: Array) -> tuple[Array, Array]:
@@ -113,23 +110,23 @@ def _margins(name: str, model: Any, bags: Bags, y: Array) -> tuple[Array, Array]
     unknown = np.setdiff1d(y, model.classes_)
     if len(unknown):
         raise ValueError(
-            f"{name!r} knows the labels {model.classes_.tolist()}, and y also has "
-            f"{unknown.tolist()}: pass the labels it was fitted on."
+            f"{name!r} was fitted on the labels {model.classes_.tolist()}, and y also has "
+            f"{unknown.tolist()}."
         )
     is_positive = y == positive
     if is_positive.all() or not is_positive.any():
-        raise ValueError("Margins of both classes are drawn, and all bags of y are of one.")
+        raise ValueError("Margins of both classes are drawn, but y has only one class.")
     negatives = scores[~expand(is_positive, bags.offsets)]
     return segment_max(scores, bags.offsets)[is_positive], -negatives
 
 
-def _draw(axis: Axes, margins: Array, colour: str, line: str, label: str) -> None:
+def _draw(axis: Axes, margins: Array, color: str, line: str, label: str) -> None:
     shares = np.full(len(margins), 1 / len(margins))
     shape: dict[str, Any] = {"bins": _BINS, "range": _RANGE, "weights": shares}
-    axis.hist(np.clip(margins, *_RANGE), color=colour, alpha=0.15, **shape)
+    axis.hist(np.clip(margins, *_RANGE), color=color, alpha=0.15, **shape)
     axis.hist(
         np.clip(margins, *_RANGE),
-        color=colour,
+        color=color,
         histtype="step",
         linewidth=1.8,
         linestyle=line,

@@ -1,5 +1,7 @@
-"""Outer loops, each written once."""
+"""Outer loops; each of them returns a `Run`."""
 
-from bagwise.procedures.alternate import Alternation, alternate
+from bagwise.procedures.alternate import alternate
+from bagwise.procedures.cccp import cccp
+from bagwise.procedures.run import Run
 
-__all__ = ["Alternation", "alternate"]
+__all__ = ["Run", "alternate", "cccp"]

@@ -1,21 +1,19 @@
-"""Coordinate ascent over key instances, compiled; import this module only where it runs."""
+"""Compiled coordinate ascent over key instances; import this module only where it runs."""
 
 from __future__ import annotations
 
 from numba import njit
 
-__all__ = ["ascend"]
-
-_RISE = 1e-12  # relative: below it a change is rounding
+_RISE = 1e-12  # relative: a smaller rise is rounding
 
 
 @njit(cache=True)
 def ascend(K, pull, amount, first, last, mates, chosen, scores, max_sweeps):
-    """Raise |w|^2 by changing one key instance at a time until none helps.
+    """Increase |w|^2 by changing one key instance at a time until no change helps.
 
     w = w_N + sum_s amount_s psi(chosen_s), kernel K + 1, pull = w_N.psi of every instance. Slot s
-    takes instances first_s <= j < last_s that the other slots mates_s0 <= t < mates_s1 of its bag
-    have not taken. ``chosen`` and ``scores`` (w.psi of every instance) are changed in place.
+    takes an instance first_s <= j < last_s that no other slot mates_s0 <= t < mates_s1 of its bag
+    has taken. ``chosen`` and ``scores`` (w.psi of every instance) are changed in place.
     """
     for j in range(len(pull)):
         scores[j] = pull[j]

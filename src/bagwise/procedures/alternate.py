@@ -1,37 +1,21 @@
 """Alternate between a convex problem and the assignment that is cheapest at its solution.
 
-Neither step can raise the objective, and there are finitely many assignments, so the loop ends:
-when the assignment repeats, or when a new one does not lower the objective (ties, or a solver at
-the end of its digits); that one is not taken.
+Neither step can raise the objective, and there are finitely many assignments, so the loop ends. It
+ends when the assignment repeats, or when a new one does not lower the objective (because of ties or
+rounding) and is rejected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from time import perf_counter
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
+from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.solution import Solution
 
-__all__ = ["Alternation", "alternate"]
-
-Array = NDArray[Any]
-
-_TIE = 1e-12
-
-
-@dataclass(frozen=True)
-class Alternation:
-    """Where an alternation ended, and every step on the way."""
-
-    solution: Solution
-    assignment: Array
-    history: list[dict[str, Any]]
-    converged: bool
+_TIE = 1e-12  # relative: a smaller decrease is rounding
 
 
 def alternate(
@@ -40,8 +24,8 @@ def alternate(
     start: Array,
     *,
     max_iter: int,
-    callback: Callable[[dict[str, Any]], None] | None = None,
-) -> Alternation:
+    callback: Callback | None = None,
+) -> Run:
     """Run the alternation.
 
     Parameters
@@ -53,45 +37,32 @@ def alternate(
     start : ndarray
         The first assignment.
     max_iter : int
-        Most convex problems.
+        Maximum number of convex problems.
     callback : callable, default=None
         Called with each history record.
 
     Returns
     -------
-    Alternation
+    Run
         ``converged`` is False only when ``max_iter`` ended it.
     """
-    began, history = perf_counter(), list[dict[str, Any]]()
+    journal = Journal(callback)
     assignment, solution, converged = start, solve(start, None), False
     while not converged:
         proposal = assign(solution.scores)
-        record = _record(solution, assignment, proposal, perf_counter() - began)
-        history.append(record)
-        if callback is not None:
-            callback(record)
+        record = journal.add(
+            objective=solution.objective,
+            gap=solution.gap,
+            residual=solution.residual,
+            solver_steps=solution.n_iter,
+            changed=int(np.count_nonzero(proposal != assignment)),
+        )
         converged = record["changed"] == 0
-        if converged or len(history) == max_iter:
+        if converged or len(journal.records) == max_iter:
             break
         candidate = solve(proposal, solution)
-        converged = not _lower(candidate.objective, solution.objective)
+        tie = _TIE * abs(solution.objective)
+        converged = not candidate.objective < solution.objective - tie
         if not converged:
             assignment, solution = proposal, candidate
-    return Alternation(solution, assignment, history, converged)
-
-
-def _lower(new: float, old: float) -> bool:
-    return new < old - _TIE * abs(old)
-
-
-def _record(
-    solution: Solution, assignment: Array, proposal: Array, seconds: float
-) -> dict[str, Any]:
-    return {
-        "objective": solution.objective,
-        "gap": solution.gap,
-        "residual": solution.residual,
-        "solver_steps": solution.n_iter,
-        "changed": int(np.count_nonzero(proposal != assignment)),
-        "seconds": seconds,
-    }
+    return Run(solution, assignment, journal.records, converged)

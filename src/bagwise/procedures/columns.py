@@ -1,12 +1,11 @@
 """Grow a pool of key-instance assignments until none outside it matters (column generation).
 
 Zhang & Jin's (2020) relaxation weighs all assignments: 10^28 of them on musk1. The saddle problem
-is solved over a pool, and the pool takes in the assignment that violates most, the one of largest
-|w_A|^2 = |sum_i beta_i psi_i(A) + sum_neg beta psi|^2. That search does not fall apart into bags:
-it is coordinate ascent, exact bag by bag, from many starts (members of the pool, the highest
-scores, and random ones). So the gap over the pool is certified, the gap over all assignments is
-what the search could find: a heuristic. The loop ends only when at least a hundred random starts
-have found nothing.
+is solved over a pool, and the most violated assignment is added to it: the one with the largest
+|w_A|^2 = |sum_i beta_i psi_i(A) + sum_neg beta psi|^2. That search does not separate into bags. It
+is coordinate ascent, exact for each bag, from many starts (members of the pool, the highest scores,
+and random ones). So the gap over the pool is certified; the gap over all assignments is a heuristic
+one, found by the search. The loop ends only when at least a hundred random starts find nothing.
 """
 
 from __future__ import annotations
@@ -14,58 +13,42 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from bagwise.segments import bag_index, expand, segment_rank
+from bagwise._typing import Array
+from bagwise.bags.segments import bag_index, expand, segment_rank
+from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.saddle import Saddle, SaddlePoint
 
-__all__ = ["Choices", "Growth", "grow", "margin_moments", "most_violated"]
-
-Array = NDArray[Any]
-
-RANDOM_STARTS = 100  # that must find nothing before the end is declared
-_FEW_STARTS = 10
-_SWEEPS = 1000
+RANDOM_STARTS = 100  # must all find nothing before the loop ends: a few could miss by chance
+_FEW_STARTS = 10  # random starts while better assignments are still easy to find
+_SWEEPS = 1000  # maximum number of sweeps of an ascent; a handful is usual
 
 
 @dataclass(frozen=True)
 class Choices:
-    """How key instances may be chosen: ``k`` in each positive bag, all of a smaller one.
+    """Which key instances can be chosen: ``n_witnesses`` per positive bag, all of a smaller one."""
 
-    Attributes
-    ----------
-    rows : ndarray of int of shape (m,)
-        The units that belong to positive bags, bag after bag.
-    offsets : ndarray of int of shape (p + 1,)
-        Where each bag starts within ``rows``.
-    n_units : int
-        Number of all units.
-    k : int
-        Key instances a bag.
-    """
-
-    rows: Array
-    offsets: Array
-    n_units: int
-    k: int = 1
+    rows: Array  # the units in positive bags, bag after bag, (m,)
+    offsets: Array  # where each bag starts within ``rows``, (p + 1,)
+    n_units: int  # number of all units
+    n_witnesses: int = 1
 
     @cached_property
     def counts(self) -> Array:
-        """Key instances of each bag, min(k, size)."""
-        return np.minimum(self.k, np.diff(self.offsets))
+        """Number of key instances of each bag, min(n_witnesses, size)."""
+        return np.minimum(self.n_witnesses, np.diff(self.offsets))
 
     @cached_property
     def slots(self) -> Array:
-        """The bag of every slot; a bag has as many slots as key instances."""
+        """The bag of every slot; a bag has one slot per key instance."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
     def top(self, scores: Array) -> Array:
-        """Return the instances of highest score (m,), one entry a slot."""
+        """Return the instances of highest score (m,), one entry per slot."""
         wanted = expand(self.counts, self.offsets)
         return np.flatnonzero(segment_rank(scores, self.offsets) < wanted)
 
@@ -74,7 +57,7 @@ class Choices:
         return np.stack([self.top(rng.random_sample(len(self.rows))) for _ in range(n_draws)])
 
     def weights(self, chosen: Array) -> Any:
-        """Return an assignment as rows over all units: the mean of a bag's key instances."""
+        """Return an assignment as rows over all units: the mean of each bag's key instances."""
         share = 1.0 / self.counts[self.slots]
         shape = (len(self.counts), self.n_units)
         return sp.csr_array((share, (self.slots, self.rows[chosen])), shape=shape)
@@ -90,17 +73,6 @@ class Choices:
         return np.bincount(self.slots, values[chosen]) / self.counts
 
 
-@dataclass(frozen=True)
-class Growth:
-    """Where the pool stopped growing."""
-
-    saddle: Saddle
-    point: SaddlePoint
-    heuristic_gap: float
-    history: list[dict[str, Any]]
-    converged: bool
-
-
 def grow(
     saddle: Saddle,
     choices: Choices,
@@ -110,8 +82,8 @@ def grow(
     tol: float,
     max_columns: int,
     random_state: np.random.RandomState,
-    callback: Callable[[dict[str, Any]], None] | None = None,
-) -> Growth:
+    callback: Callback | None = None,
+) -> Run:
     """Solve the relaxation over a growing pool.
 
     Parameters
@@ -119,27 +91,28 @@ def grow(
     saddle : Saddle
         Without columns.
     choices : Choices
-        What an assignment may choose.
+        Which assignments are possible.
     start : ndarray of int of shape (n_slots,)
         The first assignment.
     master : callable
         ``master(saddle, last_point)`` solves the problem over the pool.
     tol : float
-        Heuristic gap to stop at, relative to the objective.
+        Maximum heuristic gap, relative to the objective.
     max_columns : int
-        Largest pool.
+        Maximum number of assignments in the pool.
     random_state : RandomState
-        Draws the starts.
+        Draws the starting assignments.
     callback : callable, default=None
         Called with each history record.
 
     Returns
     -------
-    Growth
-        ``converged`` is False only when ``max_columns`` ended it.
+    Run
+        The solution is the saddle point, the assignment is the saddle problem with its pool.
+        ``converged`` is False only when ``max_columns`` ended the loop.
     """
     kernel = np.ascontiguousarray(saddle.K[np.ix_(choices.rows, choices.rows)])
-    pool, point, history, began = [start], None, list[dict[str, Any]](), perf_counter()
+    pool, point, journal = [start], None, Journal(callback)
     saddle = saddle.with_column(choices.weights(start))
     while True:
         point = master(saddle, point)
@@ -152,18 +125,25 @@ def grow(
             other, other_gap = _search(saddle, choices, kernel, point, many)
             best, gap = (other, other_gap) if other_gap > gap else (best, gap)
             searched += RANDOM_STARTS
-        history.append(_record(saddle, point, gap, searched, perf_counter() - began))
-        if callback is not None:
-            callback(history[-1])
+        journal.add(
+            objective=point.upper,
+            gap=point.gap,
+            heuristic_gap=gap,
+            n_columns=len(pool),
+            n_searches=searched,
+            solver_steps=point.n_iter,
+            **point.counts,
+            **margin_moments(saddle, point.scores),
+        )
         converged = _nothing_new(best, pool, gap <= tol * point.upper)
         if full or converged:
-            return Growth(saddle, point, gap, history, converged)
+            return Run(point, saddle, journal.records, converged)
         pool.append(best)
         saddle = saddle.with_column(choices.weights(best))
 
 
 def _nothing_new(best: Array, pool: list[Array], closed: bool) -> bool:
-    """Tell whether the gap is closed, or the worst violator known: then it is the master's gap."""
+    """Return whether the gap is closed, or the best assignment found is already in the pool."""
     return closed or any(np.array_equal(best, known) for known in pool)
 
 
@@ -182,42 +162,23 @@ def _starts(
 def _search(
     saddle: Saddle, choices: Choices, kernel: Array, point: SaddlePoint, starts: Array
 ) -> tuple[Array, float]:
-    """Return the most violated assignment found and the gap it proves there to be at least."""
+    """Return the most violated assignment found and the gap that it proves."""
     pull = saddle.pull(point.beta)
     of_bags, negatives = point.beta[: saddle.n_bags], point.beta[saddle.n_bags :]
     best, value = most_violated(kernel, pull[choices.rows], of_bags, choices, starts)
-    largest = max(value + float(negatives @ pull[saddle.negatives]), _largest_in_pool(point))
+    in_pool = float((point.beta @ point.products).max())
+    largest = max(value + float(negatives @ pull[saddle.negatives]), in_pool)
     return best, max(point.upper + 0.5 * largest + saddle.conjugate(point.beta), 0.0)
-
-
-def _largest_in_pool(point: SaddlePoint) -> float:
-    return float((point.beta @ point.products).max())
 
 
 def most_violated(
     kernel: Array, pull: Array, beta: Array, choices: Choices, starts: Array
 ) -> tuple[Array, float]:
-    """Search the assignment of largest |w_A|^2 by coordinate ascent.
+    """Search for the assignment with the largest |w_A|^2 by coordinate ascent from each start.
 
-    Parameters
-    ----------
-    kernel : ndarray of shape (m, m)
-        Kernel between the instances of positive bags, without the constant.
-    pull : ndarray of shape (m,)
-        The negatives' part of their scores.
-    beta : ndarray of shape (p,)
-        Dual variables of the positive bags.
-    choices : Choices
-        What an assignment may choose.
-    starts : ndarray of int of shape (n_starts, n_slots)
-        Where to start.
-
-    Returns
-    -------
-    ndarray of int of shape (n_slots,)
-        The best assignment found; of equal ones the first.
-    float
-        Its |w_A|^2 without the constant part |w_N|^2.
+    ``kernel`` (m, m) is between the instances of positive bags, without the constant; ``pull`` (m,)
+    is the negatives' contribution to their scores; ``beta`` (p,) are the bags' dual variables.
+    Returns the best assignment found (the first of equal ones) and its |w_A|^2 without |w_N|^2.
     """
     from bagwise.procedures._ascent import ascend
 
@@ -239,19 +200,3 @@ def margin_moments(saddle: Saddle, scores: Array) -> dict[str, float]:
     mean = np.average(margins, weights=saddle.weight)
     variance = np.average((margins - mean) ** 2, weights=saddle.weight)
     return {"margin_mean": float(mean), "margin_variance": float(variance)}
-
-
-def _record(
-    saddle: Saddle, point: SaddlePoint, heuristic_gap: float, searched: int, seconds: float
-) -> dict[str, Any]:
-    return {
-        "objective": point.upper,
-        "gap": point.gap,
-        "heuristic_gap": heuristic_gap,
-        "n_columns": len(saddle.columns),
-        "n_starts": searched,
-        "solver_steps": point.n_iter,
-        **point.counts,
-        **margin_moments(saddle, point.scores),
-        "seconds": seconds,
-    }

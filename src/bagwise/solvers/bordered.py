@@ -1,15 +1,15 @@
-"""Newton systems of a saddle problem, all solved with few factorisations of the negatives' block.
+"""Newton systems of a saddle problem, all solved with few factorizations of the negatives' block.
 
-(K_v + S^-1) beta = r on the rows with curvature s > 0. Between two systems the column weights v
-change, which touches the rows of positive bags only, and a few rows gain, lose or change their
-curvature. So the block of negatives is factored once, in the form I + S^1/2 K S^1/2 = L L', and
+The systems are (K_v + S^-1) beta = r on the rows with curvature s > 0. Between two systems the
+column weights v change, which affects the rows of positive bags only, and a few rows gain, lose or
+change their curvature. So the block of negatives is factored once as I + S^1/2 K S^1/2 = L L', and
 
     [ LL'  C   E ] [y ]   [ S^1/2 r ]      C: positive bags and added negatives (scaled kernel),
     [ C'   B   0 ] [yB] = [ S^1/2 r ]      E: unit vectors of the negatives that are to be zero,
     [ E'   0   0 ] [mu]   [    0    ]      B: I + scaled kernel between the bordering rows,
 
-is solved by its Schur complement, of the size of the border. It is factored anew only when too
-many negatives have changed.
+is solved by its Schur complement, which has the size of the border. The block is factored again
+only when too many negatives have changed.
 """
 
 from __future__ import annotations
@@ -18,19 +18,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve, solve_triangular
 
+from bagwise._typing import Array
 from bagwise.designs.ridge import factor_in_place
 from bagwise.solvers.saddle import Mixture
 
-__all__ = ["BorderedSystem", "System"]
-
-Array = NDArray[Any]
-
-# Changed rows that the border corrects: a share of the factored rows, of the positive bags, which
-# are in the border anyway, or so few that they cost nothing.
-_LARGEST_SHARE, _FEW = 0.4, 32
+_LARGEST_SHARE = 0.4  # of the factored rows: with more changes a new factor costs less
+_FEW = 32  # changed rows whose corrections are always cheaper than a new factor
 
 
 @dataclass(frozen=True)
@@ -46,14 +41,14 @@ class System:
 
     factor: Array  # L
     inner: Array  # its rows, numbers among all rows
-    kept: Array  # which of them are not to be zero
+    kept: Array  # which of them keep their curvature
     border: Array  # bordering rows, numbers among all rows
     root: Array  # S^1/2 of all rows
     half: Array  # L^-1 [C E]
     schur: Any
 
     def solve(self, right: Array) -> Array:
-        """Return beta for right-hand sides (n_rows, m); rows without curvature are zero."""
+        """Return beta for right-hand sides (n_rows, m), zero on rows without curvature."""
         scaled = self.root[:, None] * right
         inner = scaled[self.inner]
         inner[~self.kept] = 0.0
@@ -71,17 +66,17 @@ class System:
 
 
 class BorderedSystem:
-    """Makes `System`s of one saddle problem and remembers the last factor."""
+    """Builds the `System`s of one saddle problem and keeps the last factor."""
 
     def __init__(self, K: Array, negatives: Array) -> None:
         self.K, self.negatives = K, negatives
-        self.n_factorisations = 0
+        self.n_factorizations = 0
         self.n_systems = 0
         self._base: _Base | None = None
         self._last: tuple[Mixture, Array, System] | None = None
 
     def at(self, mixture: Mixture, curvature: Array) -> System:
-        """Return the system with these column weights and curvatures; the last one is kept."""
+        """Return the system with these column weights and curvatures; the last one is cached."""
         if self._last is not None:
             same_mixture, last, system = self._last
             if same_mixture is mixture and np.array_equal(last, curvature):
@@ -114,16 +109,16 @@ class BorderedSystem:
         return System(base.factor, n_bags + base.rows, kept, border, root, half, factored)
 
     def _fitting_base(self, wanted: Array, n_bags: int) -> tuple[_Base, Array]:
-        """Return a factor near the wanted curvatures and which of its rows have them exactly."""
+        """Return a factor close to the wanted curvatures and which of its rows match exactly."""
         if self._base is not None:
             kept = wanted[self._base.rows] == self._base.curvature
             changes = np.count_nonzero(~kept) + np.count_nonzero(wanted) - np.count_nonzero(kept)
             if changes <= max(_LARGEST_SHARE * len(kept), 0.5 * n_bags, _FEW):
                 return self._base, kept
         rows = np.flatnonzero(wanted)
-        self._base = None  # frees the old factor before the new one is made
+        self._base = None  # frees the old factor before the new one is allocated
         self._base = _Base(rows, wanted[rows], self._factor(rows, wanted[rows]))
-        self.n_factorisations += 1
+        self.n_factorizations += 1
         return self._base, np.ones(len(rows), dtype=bool)
 
     def _factor(self, rows: Array, curvature: Array) -> Array:
@@ -133,7 +128,7 @@ class BorderedSystem:
         system *= root
         system *= root[:, None]
         system.flat[:: len(rows) + 1] += 1.0
-        # The transpose is the same matrix in the order that LAPACK overwrites.
+        # The transpose is the same matrix, in the order that LAPACK overwrites.
         return factor_in_place(system.T)[0]
 
     def _border(self, mixture: Mixture, base: _Base, bags: Array, added: Array) -> Array:

@@ -1,12 +1,10 @@
-"""Bundle methods for min_w lambda/2 |w|^2 + R(w): `bmrm` (convex R) and `nrbm` (any R >= 0).
+"""Bundle methods for min_w alpha/2 |w|^2 + R(w): `bmrm` (convex R) and `nrbm` (any R >= 0).
 
-An oracle gives R through linear scores z = Zw: ``forward(w)`` = Zw, ``value(z)`` = R,
-``evaluate(z)`` = (R, r) with r a subgradient in z, ``backward(r)`` = Z'r, ``n_coef``. Each
-iteration costs one forward and one backward pass; the line search is free of passes, because scores
-on a line are known from its ends.
+A `ScoreOracle` gives R through linear scores z = Zw. Each iteration costs one forward and one
+backward pass. The line search needs no pass, because scores on a line are known from its ends.
 
 - `bmrm`: Teo et al. 2010, with the line search of Franc & Sonnenburg 2009. Planes lie below R, so
-  the master problem's dual value is a lower bound on the minimum: the gap is proven.
+  the dual value of the master problem is a lower bound on the minimum: the gap is proven.
 - `nrbm`: Do & Artieres 2012 for non-convex R. Planes that contradict the best point are shifted or
   tilted, so their dual value proves nothing (it closes by construction): ``gap`` is infinite.
 """
@@ -14,25 +12,21 @@ on a line are known from its ends.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bagwise.solvers.simplex_qp import simplex_qp
+from bagwise._typing import Array
+from bagwise.solvers.qp import simplex_qp
 from bagwise.solvers.solution import Solution
 
-__all__ = ["ScoreOracle", "bmrm", "nrbm"]
-
-Array = NDArray[Any]
-
-_MOST_PLANES = 100
-_BEYOND = 0.1  # of the way from the best point of a line to its far end: where bmrm cuts
-_STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)
+_MAX_PLANES = 100  # piqp solves a master problem of this size in a millisecond
+_BEYOND = 0.1  # of the way from the best point to the minimizer: Franc & Sonnenburg's mu
+_STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)  # tried from the best point to the minimizer, longest first
 
 
 class ScoreOracle(Protocol):
-    """A risk that sees w through linear scores."""
+    """A risk that depends on w through linear scores."""
 
     @property
     def n_coef(self) -> int:
@@ -53,7 +47,7 @@ class ScoreOracle(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """A point with all that is known of it."""
+    """A point with its scores, risk, subgradient and objective."""
 
     w: Array
     z: Array
@@ -65,20 +59,20 @@ class Place:
 class Bundle:
     """Planes a_j.w + b_j, their shifts s_j, and the products the master problem needs."""
 
-    def __init__(self, n_coef: int, lambda_: float) -> None:
-        self.lambda_ = lambda_
+    def __init__(self, n_coef: int, alpha: float) -> None:
+        self.alpha = alpha
         self.slopes = np.empty((0, n_coef))
         self.heights = np.empty(0)
         self.shifts = np.empty(0)
         self.idle = np.empty(0, dtype=int)
         self.gram = np.empty((0, 0))
-        self.alpha = np.empty(0)
+        self.dual = np.empty(0)
 
     def add(self, slope: Array, height: float, shift: float = 0.0) -> None:
-        """Append a plane; with too many, first fold the longest idle ones away."""
-        if len(self.heights) >= _MOST_PLANES:
+        """Append a plane; if there are too many, first merge those inactive for longest."""
+        if len(self.heights) >= _MAX_PLANES:
             self._drop_idle()
-        products = np.append(self.slopes @ slope, slope @ slope) / self.lambda_
+        products = np.append(self.slopes @ slope, slope @ slope) / self.alpha
         self.slopes = np.vstack([self.slopes, slope])
         self.heights = np.append(self.heights, height)
         self.shifts = np.append(self.shifts, shift)
@@ -87,32 +81,32 @@ class Bundle:
         self.gram[-1, :] = self.gram[:, -1] = products
 
     def _drop_idle(self) -> None:
-        """Keep the aggregate of all planes and the half that was active last."""
-        active = np.append(self.alpha, np.zeros(len(self.heights) - len(self.alpha)))
+        """Keep the aggregate of all planes and the most recently active half."""
+        active = np.append(self.dual, np.zeros(len(self.heights) - len(self.dual)))
         mass = max(float(active.sum()), 1e-300)
         slope, height = active @ self.slopes / mass, float(active @ self.heights) / mass
         shift = float(active @ self.shifts) / mass
-        kept = np.sort(np.argsort(self.idle, kind="stable")[: _MOST_PLANES // 2])
+        kept = np.sort(np.argsort(self.idle, kind="stable")[: _MAX_PLANES // 2])
         self.slopes, self.heights = self.slopes[kept], self.heights[kept]
         self.shifts, self.idle = self.shifts[kept], self.idle[kept]
-        self.gram, self.alpha = self.gram[np.ix_(kept, kept)], active[kept]
+        self.gram, self.dual = self.gram[np.ix_(kept, kept)], active[kept]
         self.add(slope, height, shift)
 
     def solve(self) -> tuple[Array, float]:
-        """Return the master problem's minimiser and its dual value."""
-        self.alpha, value = simplex_qp(self.gram, self.heights)
-        self.idle = np.where(self.alpha > 1e-9, 0, self.idle + 1)
-        return -(self.alpha @ self.slopes) / self.lambda_, value
+        """Return the minimizer of the master problem and its dual value."""
+        self.dual, value = simplex_qp(self.gram, self.heights)
+        self.idle = np.where(self.dual > 1e-9, 0, self.idle + 1)
+        return -(self.dual @ self.slopes) / self.alpha, value
 
     def moved(self, best: Place, distance: float) -> None:
         """Descent step: old planes must stay below the new best point (NRBM rule b)."""
-        self.shifts = self.shifts + self.lambda_ / 2 * distance
+        self.shifts = self.shifts + self.alpha / 2 * distance
         limit = best.risk - self.slopes @ best.w - self.shifts
         self.heights = np.minimum(self.heights, limit)
 
     def reconciled(self, best: Place, place: Place, slope: Array) -> tuple[Array, float, float]:
         """Null step: return a plane that agrees with the best point (NRBM rule c)."""
-        half = self.lambda_ / 2
+        half = self.alpha / 2
         height = place.risk - float(slope @ place.w)
         shift = half * float((place.w - best.w) @ (place.w - best.w))
         at_best = float(slope @ best.w)
@@ -122,23 +116,23 @@ class Bundle:
         lower = best.objective - half * float(place.w @ place.w) - float(slope @ place.w)
         if lower <= upper:
             return slope, lower, shift
-        slope = -self.lambda_ * best.w
+        slope = -self.alpha * best.w
         height = best.objective - half * float(place.w @ place.w) - float(slope @ place.w)
         return slope, height, shift
 
 
 class _Run:
-    """What both methods share: the oracle, the regulariser, the line search, the record."""
+    """What both methods share: oracle, regularizer, line search, history."""
 
-    def __init__(self, oracle: ScoreOracle, lambda_: float, start: Array) -> None:
-        self.oracle, self.lambda_ = oracle, lambda_
-        self.bundle = Bundle(oracle.n_coef, lambda_)
+    def __init__(self, oracle: ScoreOracle, alpha: float, start: Array) -> None:
+        self.oracle, self.alpha = oracle, alpha
+        self.bundle = Bundle(oracle.n_coef, alpha)
         self.best = self.place(start, oracle.forward(start))
         self.history: list[dict[str, float]] = []
 
     def place(self, w: Array, z: Array) -> Place:
         risk, r = self.oracle.evaluate(z)
-        return Place(w, z, risk, r, risk + self.lambda_ / 2 * float(w @ w))
+        return Place(w, z, risk, r, risk + self.alpha / 2 * float(w @ w))
 
     def between(self, start: Place, w: Array, z: Array, step: float) -> Place:
         return self.place(start.w + step * (w - start.w), start.z + step * (z - start.z))
@@ -150,7 +144,7 @@ class _Run:
         best, lowest = _STEPS[0], np.inf
         for step in _STEPS:
             norm = norms[0] + step * (2 * norms[1] + step * norms[2])
-            objective = self.oracle.value(start.z + step * across) + self.lambda_ / 2 * norm
+            objective = self.oracle.value(start.z + step * across) + self.alpha / 2 * norm
             if objective < lowest:
                 best, lowest = step, objective
             elif convex:  # it rises from here on
@@ -161,20 +155,18 @@ class _Run:
         slope = self.oracle.backward(place.r)
         return slope, place.risk - float(slope @ place.w)
 
-    def record(self, lower: float, planes: int) -> None:
-        self.history.append(
-            {"objective": self.best.objective, "lower": lower, "planes": float(planes)}
-        )
+    def record(self, lower: float) -> None:
+        planes = float(len(self.bundle.heights))
+        self.history.append({"objective": self.best.objective, "lower": lower, "planes": planes})
 
     def solution(self, gap: float, converged: bool) -> Solution:
-        residual = self.best.w + self.bundle.alpha @ self.bundle.slopes[
-            : len(self.bundle.alpha)
-        ] / (self.lambda_)
+        slopes = self.bundle.slopes[: len(self.bundle.dual)]
+        residual = self.best.w + self.bundle.dual @ slopes / self.alpha
         return Solution(
             coef=self.best.w,
             intercept=0.0,
             scores=self.best.z,
-            dual=self.bundle.alpha,
+            dual=self.bundle.dual,
             objective=self.best.objective,
             gap=gap,
             residual=float(np.max(np.abs(residual), initial=0.0)),
@@ -185,83 +177,59 @@ class _Run:
 
 
 def bmrm(
-    oracle: ScoreOracle,
-    lambda_: float,
-    start: Array,
-    *,
-    tol: float = 1e-2,
-    max_iter: int = 200,
+    oracle: ScoreOracle, alpha: float, start: Array, *, tol: float = 1e-2, max_iter: int = 200
 ) -> Solution:
-    """Minimise lambda/2 |w|^2 + R(w) for convex R >= 0.
+    """Minimize alpha/2 |w|^2 + R(w) for convex R >= 0.
 
     Parameters
     ----------
     oracle : ScoreOracle
         The risk R.
-    lambda_ : float
-        Weight of the regulariser.
+    alpha : float
+        Weight of the regularizer.
     start : ndarray of shape (n_coef,)
-        Where to begin.
+        Where to start.
     tol : float, default=1e-2
         Stop at gap <= tol * objective.
     max_iter : int, default=200
-        Most iterations.
+        Maximum number of iterations.
 
     Returns
     -------
     Solution
         ``gap`` is the objective minus a proven lower bound on the minimum.
     """
-    run, lower, converged = _Run(oracle, lambda_, start), 0.0, False
+    run, lower, converged = _Run(oracle, alpha, start), 0.0, False
     run.bundle.add(*run.plane(run.best))
     while not converged and len(run.history) < max_iter:
-        # 1) The minimiser of the model, and the bound it proves.
+        # 1) Minimize the model; this proves a bound.
         w, value = run.bundle.solve()
         lower = max(lower, value)
-        # 2) The best point on the way there.
+        # 2) Find the best point on the way there.
         z = oracle.forward(w)
         better = run.search(w, z, convex=True)
         if better.objective < run.best.objective:
             run.best = better
-        # 3) Cut a little beyond it.
+        # 3) Add a plane a little beyond it.
         run.bundle.add(*run.plane(run.between(run.best, w, z, _BEYOND)))
-        run.record(lower, len(run.bundle.heights))
+        run.record(lower)
         converged = run.best.objective - lower <= tol * run.best.objective
     return run.solution(run.best.objective - lower, converged)
 
 
 def nrbm(
-    oracle: ScoreOracle,
-    lambda_: float,
-    start: Array,
-    *,
-    tol: float = 1e-2,
-    max_iter: int = 200,
+    oracle: ScoreOracle, alpha: float, start: Array, *, tol: float = 1e-2, max_iter: int = 200
 ) -> Solution:
-    """Descend lambda/2 |w|^2 + R(w) for R >= 0 that need not be convex.
+    """Decrease alpha/2 |w|^2 + R(w) for R >= 0 that need not be convex.
 
-    Parameters
-    ----------
-    oracle : ScoreOracle
-        The risk R.
-    lambda_ : float
-        Weight of the regulariser.
-    start : ndarray of shape (n_coef,)
-        Where to begin; the result is never worse.
-    tol : float, default=1e-2
-        Stop when the model promises less than tol * objective.
-    max_iter : int, default=200
-        Most iterations.
-
-    Returns
-    -------
-    Solution
-        The best point; ``gap`` is infinite, because nothing is proven.
+    The parameters are those of `bmrm`. Iteration stops when the model promises a decrease of less
+    than tol * objective. The result is never worse than ``start``; ``gap`` is infinite, because
+    nothing is proven.
     """
-    run, converged = _Run(oracle, lambda_, start), False
+    run, converged = _Run(oracle, alpha, start), False
     run.bundle.add(*run.plane(run.best))
     while not converged and len(run.history) < max_iter:
-        # 1) The minimiser of the model, and the best point on the way there.
+        # 1) Minimize the model, and find the best point on the way there.
         w, value = run.bundle.solve()
         place = run.search(w, oracle.forward(w), convex=False)
         slope, height = run.plane(place)
@@ -274,6 +242,6 @@ def nrbm(
         else:
             # 3) Null step: the new plane gives way to the best point.
             run.bundle.add(*run.bundle.reconciled(run.best, place, slope))
-        run.record(value, len(run.bundle.heights))
+        run.record(value)
         converged = run.best.objective - value <= tol * run.best.objective
     return run.solution(np.inf, converged)

@@ -4,41 +4,37 @@ Given a `Saddle`, returns the `SaddlePoint` of
 
     min_{v in simplex} g(v),   g(v) = max_beta sum_k v_k D(beta, A_k) = min_w P_v(w).
 
-For fixed v the maximiser is found by Newton steps on the pieces of the loss, with an exact line
-search; it has been found when the pieces repeat. g is convex with gradient -Q_k / 2,
-Q_k = beta'K_k beta, and on a piece its Hessian is H = R'(K_v + S^-1)^-1 R over the rows with
-curvature, R_k = K_k beta: a damped quadratic program over the simplex gives the step in v, and the
-same system carries beta along with it. All systems share the factor kept by `BorderedSystem`.
+For fixed v the maximizer is found by Newton steps on the pieces of the loss, with an exact line
+search, until the pieces repeat. g is convex with gradient -Q_k / 2, Q_k = beta'K_k beta. On a piece
+its Hessian is H = R'(K_v + S^-1)^-1 R over the rows with curvature, R_k = K_k beta. A damped
+quadratic program over the simplex gives the step in v, and the same system updates beta. The factor
+kept by `BorderedSystem` serves all systems.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.solvers.bordered import BorderedSystem
+from bagwise.solvers.qp import TOLERANCES, quadratic_program
 from bagwise.solvers.saddle import Mixture, Saddle, SaddlePoint
 
-__all__ = ["column_newton", "simplex_step"]
-
-Array = NDArray[Any]
-
-_SUFFICIENT = 1e-4
-_ATTEMPTS = 8
-_LEAST_DAMPING, _MOST_DAMPING = 1e-9, 1e-1
-_INNER_STEPS = 200
-_BISECTIONS = 40
-_ROUNDING = 1e-14
-_STALLED = 1e-7  # relative gap at which a step that finds no descent met rounding
+_SUFFICIENT = 1e-4  # of the predicted decrease: Armijo's usual constant
+_ATTEMPTS = 8  # each damps 100 times more: the last step is 1e-14 of the first
+_LEAST_DAMPING, _MOST_DAMPING = 1e-9, 1e-1  # relative: rounding of H; beyond, steps hardly move
+_INNER_STEPS = 200  # Newton steps at fixed v; about ten are usual
+_BISECTIONS = 40  # halve [0, 1] to 1e-12
+_ROUNDING = 1e-14  # relative: a smaller change of P_v is rounding
+_STALLED = 1e-7  # relative gap below which a step without descent is due to rounding
 
 
 @dataclass(frozen=True)
 class _Inner:
-    """The machine of fixed column weights: where Newton stands."""
+    """Newton's current point for fixed column weights."""
 
     mixture: Mixture
     beta: Array
@@ -61,24 +57,24 @@ def column_newton(
     saddle : Saddle
         With at least one column.
     start : SaddlePoint, default=None
-        Where to start: a solution over a pool that this one extends.
+        A solution over a pool that this one extends.
     system : BorderedSystem, default=None
         Keeps its factor between calls.
     tol : float, default=1e-9
-        Gap to reach, relative to the saddle value.
+        Maximum gap, relative to the saddle value.
     max_iter : int, default=100
-        Most steps in v.
+        Maximum number of steps in v.
 
     Returns
     -------
     SaddlePoint
-        ``counts`` holds factorisations and systems solved; ``converged`` says whether the gap was
-        reached.
+        ``counts`` holds the numbers of factorizations and systems; ``converged`` says whether the
+        gap was reached.
     """
     system = system or BorderedSystem(saddle.K, saddle.negatives)
-    before = system.n_factorisations, system.n_systems
+    before = system.n_factorizations, system.n_systems
     v, beta = _extended(saddle, start)
-    inner = _maximise(saddle, system, saddle.mix(v), beta)
+    inner = _maximize(saddle, system, saddle.mix(v), beta)
     point, history = _measured(saddle, inner), list[dict[str, float]]()
     while point.gap > tol * point.upper and len(history) < max_iter:
         history.append({"upper": point.upper, "gap": point.gap})
@@ -92,7 +88,7 @@ def column_newton(
         n_iter=len(history),
         history=history,
         counts={
-            "factorisations": system.n_factorisations - before[0],
+            "factorizations": system.n_factorizations - before[0],
             "systems": system.n_systems - before[1],
         },
     )
@@ -108,15 +104,15 @@ def _extended(saddle: Saddle, start: SaddlePoint | None) -> tuple[Array, Array]:
 
 
 def _measured(saddle: Saddle, inner: _Inner) -> SaddlePoint:
-    # The duals that belong to the scores are feasible whatever rounding did to beta.
+    # The duals computed from the scores are feasible, whatever rounding did to beta.
     return saddle.point(inner.mixture, saddle.dual(inner.scores))
 
 
 # Fixed column weights ----------------------------------------------------------------------------
 
 
-def _maximise(saddle: Saddle, system: BorderedSystem, mixture: Mixture, beta: Array) -> _Inner:
-    """Find the machine of fixed column weights: ridge steps until the pieces repeat."""
+def _maximize(saddle: Saddle, system: BorderedSystem, mixture: Mixture, beta: Array) -> _Inner:
+    """Solve for beta with fixed column weights: ridge steps until the pieces repeat."""
     scores = saddle.scores(mixture, beta)
     inner = _Inner(mixture, beta, scores, saddle.primal(beta, scores))
     pieces = saddle.pieces(scores)
@@ -135,7 +131,7 @@ def _maximise(saddle: Saddle, system: BorderedSystem, mixture: Mixture, beta: Ar
 
 
 def _line_search(saddle: Saddle, inner: _Inner, full: Array) -> tuple[float, _Inner]:
-    """Minimise P_v between a point and a full Newton step, exactly; the slope is monotone."""
+    """Minimize P_v between a point and a full Newton step, exactly; the slope is monotone."""
     scores = saddle.scores(inner.mixture, full)
     rise, move = full - inner.beta, scores - inner.scores
 
@@ -156,9 +152,9 @@ def _line_search(saddle: Saddle, inner: _Inner, full: Array) -> tuple[float, _In
 
 
 def _root(slope: Callable[[float], float]) -> float:
-    """Find the zero of a rising function on [0, 1] by bisection.
+    """Find the zero of an increasing function on [0, 1] by bisection.
 
-    scipy's root finders leave a reference cycle behind that keeps a kernel's worth of memory alive.
+    SciPy's root finders leave a reference cycle that keeps the kernel matrix in memory.
     """
     low, high = 0.0, 1.0
     for _ in range(_BISECTIONS):
@@ -173,27 +169,27 @@ def _root(slope: Callable[[float], float]) -> float:
 def _step(
     saddle: Saddle, system: BorderedSystem, inner: _Inner, point: SaddlePoint
 ) -> tuple[_Inner, SaddlePoint] | None:
-    """Take a Newton step in v; None when g no longer falls.
+    """Take a Newton step in v; return None if g no longer decreases.
 
-    Assignments that differ in little make H flat: a small multiple of the identity keeps the step
-    short in those directions, and grows until g falls enough. Where g falls by no more than
-    rounding, a smaller gap tells a better point.
+    Nearly equal assignments make H nearly singular. A small multiple of the identity keeps the step
+    short in those directions, and is raised until g decreases enough. Where the decrease is within
+    rounding, a smaller gap decides.
     """
     curvature, _ = saddle.pieces(inner.scores)
     carried = system.at(inner.mixture, curvature).solve(point.products)  # (K_v + S^-1)^-1 R
     hessian = point.products.T @ carried
-    # In proportion to what is still missing, which keeps the convergence fast.
+    # In proportion to the gap, which keeps the convergence fast.
     missing = min(max(point.gap / point.upper, _LEAST_DAMPING), _MOST_DAMPING)
     v, damping = inner.mixture.v, missing * float(hessian.diagonal().max())
     norms = point.beta @ point.products
-    # A constant in the gradient does not matter; without it the digits go to the differences.
+    # A constant in the gradient does not matter; subtracting it saves digits of the differences.
     gradient = 0.5 * (norms @ v - norms)
     for _ in range(_ATTEMPTS):
         direction = simplex_step(hessian + damping * np.eye(len(v)), gradient, v)
         slope = float(gradient @ direction)
         moved = np.maximum(v + direction, 0.0)
         beta = inner.beta - carried @ direction
-        trial = _maximise(saddle, system, saddle.mix(moved / moved.sum()), beta)
+        trial = _maximize(saddle, system, saddle.mix(moved / moved.sum()), beta)
         measured = _measured(saddle, trial)
         if trial.value < inner.value + _SUFFICIENT * slope:
             return trial, measured
@@ -204,26 +200,16 @@ def _step(
 
 
 def simplex_step(hessian: Array, gradient: Array, v: Array) -> Array:
-    """Minimise 1/2 d'Hd + g'd over the d that keep v + d in the simplex; H positive definite."""
-    import piqp
-
+    """Minimize 1/2 d'Hd + g'd over the d that keep v + d in the simplex; H positive definite."""
     slope, bend = float(np.abs(gradient).max()), float(hessian.diagonal().max())
     if slope == 0:
         return np.zeros_like(v)
-    length = slope / bend  # in units of which the problem has numbers near 1
-    solver = piqp.DenseSolver()
-    for name in ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"):
-        setattr(solver.settings, name, 1e-12)
-    solver.setup(
-        np.asfortranarray((hessian + hessian.T) / (2 * bend)),
-        gradient / slope,
-        np.ones((1, len(v)), order="F"),
-        np.zeros(1),
-        x_l=-v / length,
-        x_u=np.full(len(v), np.inf),
-    )
-    solver.solve()
-    step = np.maximum(length * solver.result.x, -v)
+    length = slope / bend  # the unit that scales the problem to order one
+    symmetric = np.asfortranarray((hessian + hessian.T) / (2 * bend))
+    equal = np.ones((1, len(v)), order="F"), np.zeros(1)
+    tight = dict.fromkeys(TOLERANCES, 1e-12)
+    result, _ = quadratic_program(symmetric, gradient / slope, -v / length, equal=equal, **tight)
+    step = np.maximum(length * result.x, -v)
     emptied = v + step < 1e-12
     step[emptied] = -v[emptied]
     return step

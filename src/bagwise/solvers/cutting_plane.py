@@ -1,20 +1,20 @@
-"""Cutting planes with one slack a term (Zhang, Liu, Si, Zhang & Lawrence 2011, Table 1).
+"""Cutting planes with one slack per term (Zhang, Liu, Si, Zhang & Lawrence 2011, Table 1).
 
     min_w  1/2|w|^2 + sum_g lambda_g R_g(w),      R_g convex, R_g >= 0,
 
-is solved over growing sets of cuts R_g(w) >= b_j + w.g_j. The master problem (8), in the dual,
+is solved over growing sets of cuts R_g(w) >= b_j + w.g_j. The dual of the master problem (8),
 
     max_alpha  sum_j alpha_j b_j - 1/2|sum_j alpha_j g_j|^2,
                alpha >= 0,  sum_{j in g} alpha_j <= lambda_g,
 
-has as many variables as cuts; w = -sum_j alpha_j g_j. Let xi_g be the highest cut of term g at w
-(or 0). A term gets a new cut only while R_g(w) - xi_g > eps_g (6)-(7); when none does, w is within
-sum_g lambda_g eps_g of the optimum. Any feasible alpha bounds the optimum from below, so the gap
-of the result is proven whatever the master's own precision.
+has one variable per cut; w = -sum_j alpha_j g_j. Let xi_g be the highest cut of term g at w (or 0).
+A term gets a new cut only while R_g(w) - xi_g > eps_g (6)-(7). When none does, w is within
+sum_g lambda_g eps_g of the optimum. Any feasible alpha is a lower bound on the optimum, so the gap
+of the result is proven whatever the precision of the master problem.
 
-An iteration costs one product with the rows, one transposed product a new cut, and the terms' own
-passes. Cuts that have not been active for a while are dropped, which leaves the master's optimum
-where it is.
+An iteration costs one product with the rows, one transposed product per new cut, and the terms' own
+passes. Cuts that have been inactive for a while are dropped, which does not change the optimum of
+the master problem.
 """
 
 from __future__ import annotations
@@ -24,33 +24,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.designs import Design
-from bagwise.oracles_graph import BagScores, Plane, Term
+from bagwise.oracles.graph import BagScores, Plane, Term
+from bagwise.solvers.qp import TOLERANCES, plane_shares
 from bagwise.solvers.solution import Solution
 
-__all__ = ["CutSolution", "cutting_plane"]
-
-Array = NDArray[Any]
-
-_PATIENCE = 30  # iterations that a cut may be idle
-_DROPPED_AT_ONCE = 10  # dropping moves the slopes of all cuts: not for a single one
-_IDLE = 1e-9  # share of its term's weight below which a cut is idle
+_PATIENCE = 30  # iterations a cut may be inactive: cuts dropped earlier tend to come back
+_DROPPED_AT_ONCE = 10  # dropping copies the slopes of all cuts: not worth it for a single one
+_IDLE = 1e-9  # share of its term's weight: less is the interior point's rounding
 
 
 @dataclass(frozen=True)
 class CutSolution(Solution):
-    """A solution and the cuts that hold it: (term number, plane) pairs."""
+    """A solution and its active cuts, as pairs (term number, plane)."""
 
     cuts: list[tuple[int, Plane]] | None = None
 
 
 class _Master:
-    """The cuts and their products, in the order they were made."""
+    """The cuts and their inner products, oldest first."""
 
-    def __init__(self, design: Design, intercept: bool, weights: Array) -> None:
-        self.design, self.bias, self.limits = design, float(intercept), weights
+    def __init__(self, design: Design, fit_intercept: bool, weights: Array) -> None:
+        self.design, self.constant, self.limits = design, float(fit_intercept), weights
         self._store = np.empty((_PATIENCE, design.n_coef + 1))
         self.heights, self.products = np.empty(0), np.empty((0, 0))
         self.term, self.idle = np.empty(0, dtype=int), np.empty(0, dtype=int)
@@ -59,16 +56,16 @@ class _Master:
 
     @property
     def slopes(self) -> Array:
-        """The slopes g_j, one a row; the intercept's entry is the last."""
+        """The slopes g_j, one per row; the last entry is the intercept's."""
         return self._store[: len(self.planes)]
 
     def scores(self, w: Array) -> Array:
-        return self.design @ w[:-1] + self.bias * w[-1]
+        return self.design @ w[:-1] + self.constant * w[-1]
 
     def add(self, number: int, plane: Plane, witnesses: Array) -> None:
         """Append a cut; its slope is one transposed product."""
         weights = plane.on_rows(witnesses)
-        slope = np.append(self.design.T @ weights, self.bias * weights.sum())
+        slope = np.append(self.design.T @ weights, self.constant * weights.sum())
         if len(self.planes) == len(self._store):
             self._store = np.concatenate([self._store, np.empty_like(self._store)])
         self._store[len(self.planes)] = slope
@@ -81,8 +78,8 @@ class _Master:
         self.alpha = np.append(self.alpha, 0.0)
 
     def solve(self) -> float:
-        """Find alpha; return the dual value, and forget cuts that have long been idle."""
-        self.alpha = _box_of_sums(self.products, self.heights, self.term, self.limits)
+        """Find alpha, drop cuts that have long been inactive, and return the dual value."""
+        self.alpha = _master_weights(self.products, self.heights, self.term, self.limits)
         active = self.alpha > _IDLE * self.limits[self.term]
         self.idle = np.where(active, 0, self.idle + 1)
         if np.count_nonzero(self.idle > _PATIENCE) >= _DROPPED_AT_ONCE:
@@ -116,7 +113,7 @@ def cutting_plane(
     terms: Sequence[Term],
     witnesses: Array,
     *,
-    intercept: bool = True,
+    fit_intercept: bool = True,
     cuts: list[tuple[int, Plane]] | None = None,
     max_iter: int = 5000,
 ) -> CutSolution:
@@ -129,44 +126,44 @@ def cutting_plane(
     offsets : ndarray of shape (n_bags + 1,)
         Where each bag starts.
     terms : sequence of Term
-        The R_g with their weights lambda_g and precisions eps_g.
+        The R_g with their weights lambda_g and tolerances eps_g.
     witnesses : ndarray of int of shape (n_bags,)
-        The row that speaks for each bag where a term is linearised.
-    intercept : bool, default=True
-        Append a constant feature 1; it is penalised like the others.
+        The row that represents each bag where a term is linearized.
+    fit_intercept : bool, default=True
+        Append a constant feature 1, which is penalized like the others.
     cuts : list of (int, Plane), default=None
-        Cuts of an earlier problem over the same rows, whatever its witnesses were.
+        Cuts of an earlier problem over the same rows, possibly with other witnesses.
     max_iter : int, default=5000
-        Most iterations.
+        Maximum number of iterations.
 
     Returns
     -------
     CutSolution
-        ``dual`` holds the weights on rows, w = Phi'dual. ``history`` has one record an iteration:
-        the master's ``dual`` value, the ``objective``, and for each term by name its violation
-        R_g - xi_g; negative values below -eps cannot occur.
+        ``dual`` holds the weights on rows, w = Phi'dual. ``history`` has one record per iteration:
+        the master's ``dual`` value, the ``objective``, and the violation R_g - xi_g of each term by
+        name.
     """
     weights = np.array([term.weight for term in terms])
-    # Scores of single precision cannot tell finer violations.
+    # Scores in single precision cannot resolve smaller violations.
     precisions = np.maximum([term.eps for term in terms], design.rounding)
-    master = _Master(design, intercept, weights)
+    master = _Master(design, fit_intercept, weights)
     for number, plane in cuts or ():
         master.add(number, plane, witnesses)
     history: list[dict[str, float]] = []
     best, lower, settled = None, -np.inf, False
     while not settled and len(history) < max_iter:
-        # 1) The minimiser of the model; its dual value is a lower bound.
+        # 1) Minimize the model; its dual value is a lower bound.
         value = master.solve() if master.planes else 0.0
         lower = max(lower, value)
         w, slacks = master.point(), master.slacks()
-        # 2) The terms there.
+        # 2) Evaluate the terms there.
         scores = BagScores.of(master.scores(w), offsets, witnesses)
         planes = [term.evaluate(scores) for term in terms]
         risks = np.array([plane.value for plane in planes])
         objective = 0.5 * master.squared_norm() + float(weights @ risks)
         if best is None or objective < best[0]:
             best = (objective, w, scores.rows, master.alpha, list(master.planes))
-        # 3) A cut for every term that is violated.
+        # 3) Add a cut for every violated term.
         violation = risks - slacks
         violated = violation > precisions
         for violator in np.flatnonzero(violated):
@@ -194,7 +191,7 @@ def _solution(
     away = master.design.squared_norm(w[:-1] - implied)
     return CutSolution(
         coef=w[:-1],
-        intercept=float(master.bias * w[-1]),
+        intercept=float(master.constant * w[-1]),
         scores=rows,
         dual=dual,
         objective=objective,
@@ -211,40 +208,8 @@ def _solution(
     )
 
 
-def _box_of_sums(products: Array, heights: Array, group: Array, limits: Array) -> Array:
-    """Maximise heights.alpha - 1/2 alpha'products alpha; alpha >= 0 sums to <= limit by group."""
-    import piqp
-
-    # In shares of the limits and at order one: the solver's tolerances are absolute.
-    share = limits[group]
-    quadratic = products * share * share[:, None]
-    linear = heights * share
-    unit = max(float(np.max(np.abs(linear))), float(np.max(np.diag(quadratic))), 1e-300)
-    sums = np.zeros((len(limits), len(group)))
-    sums[group, np.arange(len(group))] = 1.0
-    solver = piqp.DenseSolver()
-    solver.settings.eps_abs = solver.settings.eps_rel = 1e-12
-    solver.settings.check_duality_gap = True
-    solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = 1e-12
-    solver.settings.max_iter = 100
-    k = len(group)
-    solver.setup(
-        quadratic / unit,
-        -linear / unit,
-        None,
-        None,
-        sums,
-        np.full(len(limits), -np.inf),
-        np.ones(len(limits)),
-        np.zeros(k),
-        np.full(k, np.inf),
-    )
-    status = solver.solve()
-    found = np.asarray(solver.result.x)
-    if not np.all(np.isfinite(found)):
-        raise FloatingPointError(
-            f"The master problem over {k} cuts failed ({status}): scale the features, or lower C."
-        )
-    alpha = np.maximum(found, 0.0)
+def _master_weights(products: Array, heights: Array, group: Array, limits: Array) -> Array:
+    tight = dict.fromkeys(TOLERANCES, 1e-12) | {"check_duality_gap": True}
+    alpha, sums = plane_shares(products, heights, group, limits, ", or lower C.", **tight)
     alpha /= np.maximum(1.0, sums @ alpha)[group]
-    return alpha * share
+    return alpha * limits[group]

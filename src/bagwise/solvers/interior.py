@@ -1,18 +1,18 @@
-"""Interior point for the two-sided problem with the hinge loss, where the rows have few features.
+"""Interior-point method for the two-sided problem with the hinge loss and few features.
 
     min_{w,b} 1/2|w|^2 + sum_i u_i max(0, m_i - y_i z_i),   z_i = x_i.w + b,
 
-one i for every label of a row that carries weight, m_i the margin it asks for (1). With duals
-0 <= alpha_i <= u_i the optimum has
+with one i for every label of a row that has weight, and m_i its margin (1 by default). With duals
+0 <= alpha_i <= u_i the optimum satisfies
 
     w = sum_i alpha_i y_i x_i,   sum_i alpha_i y_i = 0,   y_i z_i - m_i + xi_i - s_i = 0,
     alpha_i s_i = 0,   (u_i - alpha_i) xi_i = 0.
 
-Newton's step towards products mu instead of 0 (Mehrotra 1992: a predictor, then a corrector) is
-a weighted ridge regression in (w, b), as in the squared hinge's solver: with
+Newton's step toward products mu instead of 0 (Mehrotra 1992: a predictor, then a corrector) is a
+weighted ridge regression in (w, b), as for the squared hinge. With
 D_i = xi_i / (u_i - alpha_i) + s_i / alpha_i the new duals are alpha_i = y_i (t_i - z_i) / D_i. So a
-design needs nothing but its ridge step, and a dozen of them replace the millions of updates that
-decomposition and descent take where the classes overlap.
+design needs only its ridge step, and a dozen of these replace the millions of updates that
+decomposition and coordinate descent take where the classes overlap.
 """
 
 from __future__ import annotations
@@ -21,26 +21,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.designs import Design, Point
 from bagwise.problems import Problem
 from bagwise.solvers.solution import Solution, certify
 
-__all__ = ["interior_point"]
-
-Array = NDArray[Any]
-
-_TO_THE_WALL = 0.995
-_NO_BETTER = 2  # iterations after which rounding has the word
+_TO_THE_WALL = 0.995  # of the longest feasible step: the usual value for Mehrotra's method
+_NO_BETTER = 2  # iterations in a row without a smaller gap: from here on rounding dominates
 
 
 @dataclass
 class State:
-    """Everything that must stay positive, one entry a row and label."""
+    """Everything that must stay positive, one entry per row and label."""
 
     alpha: Array
-    room: Array  # u - alpha, kept apart: its last digits matter
+    room: Array  # u - alpha, stored because a difference would lose its last digits
     slack: Array  # s
     excess: Array  # xi
 
@@ -50,12 +46,12 @@ class State:
         return float(total) / (2 * len(self.alpha))
 
     def moved(self, step: State, length: float) -> State:
-        """Return the state a part of the step further."""
+        """Return the state after part of a step."""
         pairs = zip(vars(self).values(), vars(step).values(), strict=True)
         return State(*(value + length * change for value, change in pairs))
 
     def longest(self, step: State) -> float:
-        """Return how much of the step stays inside."""
+        """Return the fraction of the step that stays feasible."""
         length = 1.0
         for value, change in zip(vars(self).values(), vars(step).values(), strict=True):
             falls = change < 0
@@ -65,7 +61,7 @@ class State:
 
 @dataclass(frozen=True)
 class Sides:
-    """The rows, labels, weights and margins of the problem, one entry a row and label."""
+    """The rows, labels, weights and margins of the problem, one entry per row and label."""
 
     design: Design
     rows: Array
@@ -75,7 +71,7 @@ class Sides:
 
     @classmethod
     def of(cls, problem: Problem) -> Sides:
-        """Write the rows that carry both weights twice."""
+        """List rows with both weights twice."""
         up, down = np.flatnonzero(problem.positive), np.flatnonzero(problem.negative)
         rows = np.concatenate([up, down])
         return cls(
@@ -96,7 +92,7 @@ class Sides:
         )
 
     def step(self, at: State, point: Point, goals: tuple[Any, Any]) -> tuple[Point, State]:
-        """Return the ridge solution, and the step towards alpha s = goal, (u - alpha) xi = goal."""
+        """Return the ridge solution, and the step toward alpha s = goal, (u - alpha) xi = goal."""
         n, labels = self.design.n_rows, self.labels
         z = (point.scores + point.intercept)[self.rows]
         to_slack = goals[0] - at.alpha * at.slack
@@ -115,22 +111,10 @@ class Sides:
 
 
 def interior_point(problem: Problem, *, tol: float = 1e-7, max_iter: int = 60) -> Solution:
-    """Solve a two-sided hinge problem.
+    """Solve a two-sided problem with the hinge loss and weight on both labels.
 
-    Parameters
-    ----------
-    problem : Problem
-        With the hinge loss and weight on both labels.
-    tol : float, default=1e-7
-        Duality gap, relative to the objective, at which to stop; no less than the design's
-        precision allows.
-    max_iter : int, default=60
-        Most iterations.
-
-    Returns
-    -------
-    Solution
-        The point of smallest gap; ``converged`` says whether ``tol`` was met.
+    ``tol`` is the maximum duality gap relative to the objective, raised where the design is less
+    precise. Returns the point with the smallest gap.
     """
     sides = Sides.of(problem)
     ones, half = np.ones(len(sides.rows)), sides.weights / 2
@@ -139,7 +123,7 @@ def interior_point(problem: Problem, *, tol: float = 1e-7, max_iter: int = 60) -
     history: list[dict[str, float]] = []
     tol, worse = max(tol, 10 * problem.design.rounding), 0
     while best.gap > tol * best.objective and len(history) < max_iter and worse < _NO_BETTER:
-        # 1) The predictor aims at 0 and tells how far one can go.
+        # 1) The predictor aims at 0 and shows how far a step can go.
         _, step = sides.step(at, point, (0.0, 0.0))
         mu = at.products()
         reached = at.moved(step, at.longest(step)).products()
@@ -148,8 +132,8 @@ def interior_point(problem: Problem, *, tol: float = 1e-7, max_iter: int = 60) -
         missed = (goal - step.alpha * step.slack, goal - step.room * step.excess)
         full, step = sides.step(at, point, missed)
         length = at.longest(step)
-        at, point = at.moved(step, length), point.towards(full, length)
-        # 3) Keep the best: at the end rounding takes the duals away again.
+        at, point = at.moved(step, length), point.toward(full, length)
+        # 3) Keep the best: in the end rounding makes the duals worse again.
         duals = sides.duals(at.alpha)
         now = certify(problem, point, *duals, n_iter=len(history) + 1, converged=False)
         history.append({"objective": now.objective, "gap": now.gap, "step": length})

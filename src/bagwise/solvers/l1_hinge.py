@@ -1,13 +1,13 @@
-"""The 1-norm support vector machine, as a program over a growing set of columns.
+"""The 1-norm SVM, as a program over a growing set of columns.
 
     min_{w,b} |w|_1 + sum_i weight_i l(y_i (x_i.w + b)),   l(t) = max(0, 1 - t) or its square.
 
 Its dual is max sum_i alpha_i - [sum_i alpha_i^2 / (4 weight_i) for the square] with alpha_i >= 0
 (and alpha_i <= weight_i for the hinge), sum_i alpha_i y_i = 0 and |sum_i alpha_i y_i x_ik| <= 1 for
-every column k. The program is solved over some columns, the hinge's by HiGHS as a linear program,
-the square's dual by piqp; the columns whose dual constraint is violated most come in next, until
-none is. Few columns ever take part, so that the number of columns hardly matters. Scaling the last
-duals until they satisfy all constraints gives the certificate.
+every column k. The program is solved over some of the columns: for the hinge as a linear program by
+HiGHS, for its square in the dual by piqp. The columns whose dual constraints are violated most are
+added, until none is violated. Few columns are ever added, so their total number hardly matters.
+Scaling the last duals until they satisfy all constraints gives the certificate.
 """
 
 from __future__ import annotations
@@ -16,17 +16,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from bagwise._typing import Array
+from bagwise.solvers.qp import quadratic_program
 from bagwise.solvers.solution import Solution
 
-__all__ = ["solve_l1_hinge"]
-
-Array = NDArray[Any]
-
-_COLUMNS_A_ROUND = 30
-_TIGHT = 1e-6
+_COLUMNS_PER_ROUND = 30  # fewer would mean more programs, more would make each one larger
+_TIGHT = 1e-6  # slack of a dual constraint: well above piqp's 1e-11, well below a real slack
 
 
 def solve_l1_hinge(
@@ -45,13 +42,13 @@ def solve_l1_hinge(
     X : ndarray or sparse array of shape (n, d)
         The rows.
     labels, weights : ndarray of shape (n,)
-        Labels -1 or 1, and the positive weights of the losses.
+        Labels -1 or 1, and positive weights of the losses.
     squared : bool, default=False
         Whether the loss is the square of the hinge.
     tol : float, default=1e-8
-        Largest violation of a dual constraint.
+        Maximum violation of a dual constraint.
     max_iter : int, default=500
-        Most programs.
+        Maximum number of programs.
 
     Returns
     -------
@@ -66,12 +63,12 @@ def solve_l1_hinge(
         taken = _dense(signed, columns)
         values, intercept, alpha = program(taken, labels, weights)
         excess = np.abs(alpha @ signed) - 1
-        excess[columns] = -np.inf  # those are satisfied up to the program's own tolerance
+        excess[columns] = -np.inf  # satisfied up to the tolerance of the program
         objective = _objective(taken @ values + intercept * labels, weights, values, squared)
         history.append({"objective": objective, "violation": max(float(excess.max()), 0.0)})
         converged = excess.max() <= tol
         if not converged:
-            worst = np.argsort(-excess, kind="stable")[:_COLUMNS_A_ROUND]
+            worst = np.argsort(-excess, kind="stable")[:_COLUMNS_PER_ROUND]
             columns = np.concatenate([columns, worst[excess[worst] > tol]])
     coef = np.zeros(X.shape[1])
     coef[columns[: len(values)]] = values
@@ -97,7 +94,7 @@ def _dense(signed: Any, columns: Array) -> Array:
 
 
 def _hinge_program(signed: Array, labels: Array, weights: Array) -> tuple[Array, float, Array]:
-    """Solve the program over some columns: w = u - v, the intercept, one slack a row."""
+    """Solve the program over some columns: w = u - v, the intercept, one slack per row."""
     n, k = signed.shape
     cost = np.concatenate([np.ones(2 * k), [0.0], weights])
     margins = sp.hstack([signed, -signed, labels[:, None], sp.identity(n)], format="csc")
@@ -111,28 +108,20 @@ def _hinge_program(signed: Array, labels: Array, weights: Array) -> tuple[Array,
 
 def _square_program(signed: Array, labels: Array, weights: Array) -> tuple[Array, float, Array]:
     """Solve the dual over some columns; w and the intercept are its multipliers."""
-    import piqp
-
     n, k = signed.shape
-    solver = piqp.DenseSolver()
-    solver.settings.eps_abs = solver.settings.eps_duality_gap_abs = 1e-11
-    solver.settings.eps_rel = solver.settings.eps_duality_gap_rel = 1e-12
-    bounds = (signed.T, -np.ones(k), np.ones(k)) if k else (None, None, None)
-    solver.setup(
+    result, status = quadratic_program(
         np.diag(1 / (2 * weights)),
         -np.ones(n),
-        labels[None, :],
-        np.zeros(1),
-        *bounds,
         np.zeros(n),
-        np.full(n, np.inf),
+        equal=(labels[None, :], np.zeros(1)),
+        between=(signed.T, -np.ones(k), np.ones(k)) if k else (),
+        **dict.fromkeys(("eps_abs", "eps_duality_gap_abs"), 1e-11),
+        **dict.fromkeys(("eps_rel", "eps_duality_gap_rel"), 1e-12),
     )
-    status = solver.solve()
-    result = solver.result
     if not np.all(np.isfinite(result.x)):
         raise FloatingPointError(f"The quadratic program over {k} columns failed ({status}).")
     alpha, coef = np.asarray(result.x), np.zeros(k)
-    if k:  # an interior point leaves dust where the constraint is slack
+    if k:  # an interior point leaves small values where the constraint is slack
         tight = np.abs(alpha @ signed) > 1 - _TIGHT
         coef[tight] = (np.asarray(result.z_u) - np.asarray(result.z_l))[tight]
     return coef, float(result.y[0]), alpha

@@ -1,39 +1,36 @@
-"""Mirror prox for the saddle problem over a pool (Zhang & Jin 2020, Algorithm 1), for study.
+"""Mirror prox for the saddle problem over a pool (Zhang & Jin 2020, Algorithm 1), for comparison.
 
 Given a `Saddle`, returns a `SaddlePoint` of
 
     min_{v in simplex} max_{a, b >= 0} sum_k v_k D([a; b], A_k).
 
-One iteration takes two mirror steps from the same point, the second with the gradients found at
-the end of the first: u = [a; b] moves in the Euclidean geometry and is cut at zero, v in that of
-the entropy and is normalised.
+One iteration takes two mirror steps from the same point, the second one with the gradients at the
+end of the first. u = [a; b] moves in the Euclidean geometry and is clipped at zero; v moves in the
+entropy geometry and is normalized.
 
-The deterministic form has exact gradients and a step that adapts until
+The deterministic form uses exact gradients and a step size that is adapted until
 
     eta <g(y) - g(w), y - w+> <= V(w, y) + V(y, w+)
 
-holds. ``stochastic=True`` is Algorithm 1 as printed: it starts the first step from gradients at a
-running average (lines 5 and 18), draws the column of the gradient in u from v and a column for the
+holds. ``stochastic=True`` is Algorithm 1 as printed: its first step uses gradients at a running
+average (lines 5 and 18). It draws the column of the gradient in u from v, and a column for the
 gradient in v uniformly (lines 6-9, 12-15). Departures: gamma_t = 2 / (t + 2), because the printed
-2 / (t + 1) leaves the domain at t = 0; a step eta_t of order 1 / sqrt(t). With exact gradients the
-printed averages were slower than the plain form. C, the set of all assignments, is the pool here.
+2 / (t + 1) leaves the domain at t = 0; a step size eta_t of order 1 / sqrt(t). With exact gradients
+the printed averages were slower than the plain form. C, the set of all assignments, is the pool.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from bagwise._typing import Array
 from bagwise.solvers.saddle import Saddle, SaddlePoint
 
-__all__ = ["mirror_prox"]
-
-Array = NDArray[Any]
-
-_CHECK_EVERY = 50
+_CHECK_EVERY = 50  # iterations: computing gaps then takes a few percent of the time
 
 
 class _State(NamedTuple):
@@ -54,27 +51,10 @@ def mirror_prox(
     tol: float = 1e-4,
     max_iter: int = 20_000,
 ) -> SaddlePoint:
-    """Approach the saddle point by first-order steps.
+    """Approach the saddle point by first-order steps; return the best point seen.
 
-    Parameters
-    ----------
-    saddle : Saddle
-        With at least one column.
-    start : SaddlePoint, default=None
-        Where to start: a point over a pool that this one extends.
-    stochastic : bool, default=False
-        Draw columns instead of computing exact gradients.
-    random_state : RandomState, default=None
-        Draws the columns.
-    tol : float, default=1e-4
-        Gap to reach, relative to the saddle value.
-    max_iter : int, default=20000
-        Most iterations.
-
-    Returns
-    -------
-    SaddlePoint
-        The best point seen; ``converged`` says whether its gap reached ``tol``.
+    The parameters are those of `column_newton`. With ``stochastic``, columns are drawn from
+    ``random_state`` instead of computing exact gradients.
     """
     steps = _stochastic if stochastic else _deterministic
     rng = random_state or np.random.RandomState(0)
@@ -91,12 +71,8 @@ def mirror_prox(
         if best.gap <= tol * best.upper or n_iter >= max_iter:
             break
     assert best is not None
-    return SaddlePoint(
-        *(best.v, best.beta, best.scores, best.products, best.upper, best.lower),
-        converged=best.gap <= tol * best.upper,
-        n_iter=n_iter,
-        history=history,
-    )
+    converged = best.gap <= tol * best.upper
+    return replace(best, converged=converged, n_iter=n_iter, history=history)
 
 
 def _first(saddle: Saddle, start: SaddlePoint | None) -> _State:
@@ -104,14 +80,14 @@ def _first(saddle: Saddle, start: SaddlePoint | None) -> _State:
     beta = np.zeros(len(saddle.weight)) if start is None else saddle.sign * start.beta
     v = np.full(size, 1 / size)
     if start is not None and len(start.v):
-        # The entropy cannot leave a face of the simplex.
+        # Steps in the entropy geometry cannot leave a face of the simplex.
         known = np.concatenate([start.v, np.zeros(size - len(start.v))])
         v = 0.9 * known + 0.1 * v
     return _State(np.maximum(beta, 0.0), np.maximum(-beta, 0.0), v)
 
 
 def _point(saddle: Saddle, state: _State) -> SaddlePoint:
-    # Where both a and b are positive, their difference has the higher D.
+    # Where both a and b are positive, their difference has a higher D.
     return saddle.point(saddle.mix(state.v), saddle.sign * (state.a - state.b))
 
 
@@ -119,7 +95,7 @@ def _point(saddle: Saddle, state: _State) -> SaddlePoint:
 
 
 def _separable(saddle: Saddle, state: _State) -> tuple[Array, Array, float]:
-    """Return what K has no part in: the gradients in a and b, and the value."""
+    """Return the part without K: the gradients in a and b, and the value."""
     theta, nu = saddle.loss.theta, saddle.loss.nu
     C = np.maximum(saddle.weight, 1e-300) / (1 - theta) ** 2
     of_a = 1 - theta - state.a / (2 * C)
@@ -167,9 +143,9 @@ def _mirror_step(at: _State, gradient: _State, step: float, entropy: float) -> _
 
 
 def _entropy_weight(saddle: Saddle) -> float:
-    """Weigh the entropy against |u|^2 / 2 by the size of the two domains.
+    """Weigh the entropy against |u|^2 / 2 by the sizes of the two domains.
 
-    That of u is unbounded: the best multiple of the duals at w = 0 tells how large solutions are.
+    That of u is unbounded: the best multiple of the duals at w = 0 estimates the solution's size.
     """
     ray = saddle.dual(np.zeros(len(saddle.weight)))
     state = _State(np.abs(ray), np.zeros_like(ray), np.ones(1))
@@ -206,7 +182,7 @@ def _inner(gradient: _State, other: _State, y: _State, w: _State) -> float:
 
 
 def _deterministic(saddle: Saddle, state: _State, rng: Any) -> Any:
-    """Yield the last point and the step-weighted average, without end."""
+    """Yield the last point and the step-weighted average, endlessly."""
     entropy, step = _entropy_weight(saddle), 1.0 / _curvature(saddle)
     average, mass = state, 0.0
     while True:
@@ -226,7 +202,7 @@ def _deterministic(saddle: Saddle, state: _State, rng: Any) -> Any:
 
 
 def _stochastic(saddle: Saddle, state: _State, rng: np.random.RandomState) -> Any:
-    """Yield the running average of Algorithm 1 (line 18), without end."""
+    """Yield the running average of Algorithm 1 (line 18), endlessly."""
     entropy, first_step = 10 * _entropy_weight(saddle), 1.0 / _curvature(saddle)
     average, t = state, 0
     while True:

@@ -5,11 +5,11 @@ Given a `Problem` whose loss has ``pieces``, returns the `Solution` of
     min_{w,b} 1/2|w|^2 + sum_k [ a_k l(z_k) + c_k l(-z_k) ].
 
 On the current pieces the problem is a weighted ridge regression (Chapelle 2007, "Training a
-support vector machine in the primal"); when the pieces at its minimiser are the same, that
-minimiser is the optimum. The step is halved where the objective would rise above all of its last
-three values (Grippo, Lampariello & Lucidi 1986): full steps find the pieces sooner than descent at
-every one of them does. Badly scaled features can make Newton zigzag; the weights are then raised
-tenfold at a time from almost nothing, each problem starting where the last one ended.
+support vector machine in the primal"). If the pieces at its minimizer are the same, that minimizer
+is the optimum. A step is halved only if the objective would exceed all of its last three values
+(Grippo, Lampariello & Lucidi 1986): full steps find the right pieces sooner than strict descent
+does. Badly scaled features can make Newton zigzag. The weights are then raised tenfold at a time
+from almost nothing, and each problem starts at the solution of the previous one.
 """
 
 from __future__ import annotations
@@ -19,24 +19,20 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.designs import Design, Point
 from bagwise.problems import Problem
 from bagwise.solvers.solution import Solution, certify
 
-__all__ = ["cold_start", "descend", "newton"]
-
-Array = NDArray[Any]
-
-_HALVINGS = 30
-_MEMORY = 3  # objectives that a step may not exceed, all of them
-_FAIR_SHARE = 1e-3
-_PATIENCE = 30  # Newton steps before the weights are raised in stages
-_MANY_ROWS = 3000
-_THINNING = 5
-_FAR_OFF = 1e-3  # gap, relative to the objective, at which a stall is no end
-_STAGES = 10.0 ** np.arange(-8, 0)
+_HALVINGS = 30  # 2^-30 of a step is below the rounding of the objective
+_MEMORY = 3  # recent objectives whose maximum bounds a step: linear tiger takes 8 steps, 11 with 1
+_FAIR_SHARE = 1e-3  # of the promised decrease: any small number stops a cycle of equal objectives
+_PATIENCE = 30  # steps before the stages: well-scaled problems take about 10
+_MANY_ROWS = 3000  # below, one factor of all rows (n^3 / 3 operations) takes well under a second
+_THINNING = 5  # a factor of a fifth of the rows costs 1/125
+_FAR_OFF = 1e-3  # relative gap: rounding explains smaller gaps, stages only help with larger ones
+_STAGES = 10.0 ** np.arange(-8, 0)  # a tenth of the final weights comes last
 
 
 def newton(
@@ -51,20 +47,20 @@ def newton(
     start : Point, default=None
         Where to start; `cold_start` when not given.
     tol : float, default=1e-10
-        KKT residual, relative to the largest weight, asked of designs that solve their linear
-        systems iteratively; the others end when the pieces repeat.
+        Maximum KKT residual, relative to the largest weight, for designs that solve their linear
+        systems iteratively. The others stop when the pieces repeat.
     max_iter : int, default=300
-        Most Newton steps.
+        Maximum number of Newton steps.
 
     Returns
     -------
     Solution
-        ``converged`` is True when the duality gap is down to rounding or, with iterative linear
-        systems, when the residual reached ``tol``.
+        ``converged`` is True if the duality gap is at rounding level or, with iterative linear
+        systems, if the residual reached ``tol``.
     """
     history: list[dict[str, float]] = []
     point = cold_start(problem) if start is None else start
-    point, settled = descend(problem, point, tol, min(_PATIENCE, max_iter), history)
+    point, settled = newton_steps(problem, point, tol, min(_PATIENCE, max_iter), history)
     solution = _certified(problem, point, settled)
     stuck = not settled or solution.gap > _FAR_OFF * solution.objective
     if stuck and not solution.converged and len(history) < max_iter:
@@ -75,7 +71,7 @@ def newton(
 
 
 def _certified(problem: Problem, point: Point, settled: bool) -> Solution:
-    """Measure a point; where ridge steps are exact, a stall above rounding is no convergence."""
+    """Certify a point; where ridge steps are exact, only a gap at rounding level converged."""
     up, down = problem.duals(point.scores + point.intercept)
     solution = certify(problem, point, up, down, n_iter=0, converged=settled)
     rounding = problem.design.rounding
@@ -86,10 +82,10 @@ def _certified(problem: Problem, point: Point, settled: bool) -> Solution:
 
 
 def cold_start(problem: Problem) -> Point:
-    """Return where to start from nothing.
+    """Return a starting point: zero, or a solution on a fifth of the rows.
 
-    Zero; where every row costs a row of a factor and there are many, the solution on every fifth of
-    them at five times the weight, which spares the factorisations over rows that turn out idle.
+    The latter is for designs that factor a matrix of the rows' size and have many rows. It avoids
+    factoring rows that turn out to be inactive.
     """
     design = problem.design
     if not design.cost_is_cubic or design.n_rows <= _MANY_ROWS:
@@ -102,7 +98,7 @@ def cold_start(problem: Problem) -> Point:
         problem.loss,
         None if problem.margin is None else problem.margin[rows],
     )
-    point, _ = descend(thin, thin.design.start(), 1e-8, _PATIENCE, [])
+    point, _ = newton_steps(thin, thin.design.start(), 1e-8, _PATIENCE, [])
     ones = np.ones(len(rows)), rows, np.arange(len(rows) + 1)
     coef = design.lift(sp.csr_array(ones, shape=(len(rows), design.n_rows)), point.coef)
     return Point(coef, point.intercept, design @ coef)
@@ -111,19 +107,19 @@ def cold_start(problem: Problem) -> Point:
 def _in_stages(
     problem: Problem, tol: float, max_iter: int, history: list[dict[str, Any]]
 ) -> tuple[Point, bool]:
-    """Raise the weights step by step; records of a stage carry its share of them."""
+    """Raise the weights in stages; the records of a stage have its ``share`` of the weights."""
     point = problem.design.start()
     for share in _STAGES:
         stage = replace(
             problem, positive=share * problem.positive, negative=share * problem.negative
         )
         steps: list[dict[str, Any]] = []
-        point, _ = descend(stage, point, tol, min(_PATIENCE, max_iter - len(history)), steps)
+        point, _ = newton_steps(stage, point, tol, min(_PATIENCE, max_iter - len(history)), steps)
         history += [{**step, "share": share} for step in steps]
-    return descend(problem, point, tol, max_iter - len(history), history)
+    return newton_steps(problem, point, tol, max_iter - len(history), history)
 
 
-def descend(
+def newton_steps(
     problem: Problem,
     point: Point,
     tol: float,
@@ -133,16 +129,16 @@ def descend(
 ) -> tuple[Point, bool]:
     """Take Newton steps until the pieces repeat; return the point and whether they did.
 
-    One record a step is appended to ``history``. The objective may rise on the way, never above
-    that of ``point``. No certificate is computed. With ``slack`` it also ends where a step changed
-    the objective by less than that, relatively, or by what the quadratic promised up to that.
+    One record per step is appended to ``history``. The objective may rise between steps, but never
+    above that of ``point``. No certificate is computed. With a relative tolerance ``slack`` it also
+    stops if a step changes the objective by less, or by what the quadratic promised within it.
     """
     design = problem.design
     goal = tol * max(float(np.max(problem.positive + problem.negative)), 1e-300)
     values, pieces = [problem.objective(point)], problem.quadratic(point.scores + point.intercept)
     residual = 0.0 if design.exact else problem.residual_at(point)
     for _ in range(max_iter):
-        # 1) Minimise the quadratic that holds here, no more exactly than it deserves.
+        # 1) Minimize the quadratic that holds here, only as exactly as the residual justifies.
         full = design.weighted_ridge(*pieces, point, max(0.1 * goal, 1e-2 * residual))
         # 2) Go there, or part of the way.
         drop = _promised(design, pieces, point, full)
@@ -150,15 +146,15 @@ def descend(
         values.append(value)
         history.append({"objective": value, "step": step})
         last_residual, residual = residual, 0.0 if design.exact else problem.residual_at(point)
-        # 3) Stop where nothing is left to win. What the pieces that changed were worth (the fall
-        #    against the promise) is about what the next step could win.
+        # 3) Stop if nothing is left to gain. The next step gains about as much as this one missed
+        #    its promise by: that is the effect of the pieces that changed.
         fall = values[-2] - value
         stalled = abs(fall) <= max(slack, design.rounding) * abs(values[-2])
         foreseen = slack > 0 and abs(fall - drop) <= slack * abs(value)
         arrived = step == 1 and residual <= goal
         if arrived and (stalled or foreseen):
             return point, True
-        # 4) Stop when the same quadratic holds: its minimiser is ours.
+        # 4) Stop if the same quadratic holds: its minimizer is the optimum.
         last_pieces, pieces = pieces, problem.quadratic(point.scores + point.intercept)
         same = all(np.array_equal(new, old) for new, old in zip(pieces, last_pieces, strict=True))
         if arrived and same:
@@ -169,7 +165,7 @@ def descend(
 
 
 def _promised(design: Design, pieces: tuple[Array, Array], point: Point, full: Point) -> float:
-    """Return by how much the quadratic falls on the way to its minimiser."""
+    """Return the decrease of the quadratic from a point to its minimizer."""
     curvature, target = pieces
 
     def quadratic(at: Point) -> float:
@@ -183,13 +179,13 @@ def _promised(design: Design, pieces: tuple[Array, Array], point: Point, full: P
 def _line_search(
     problem: Problem, point: Point, full: Point, recent: list[float], drop: float
 ) -> tuple[Point, float, float]:
-    """Halve the step until a recent objective is undercut by a fair part of the promised fall.
+    """Halve the step until the objective is below a recent one by a share of the promised decrease.
 
-    Without that share two pieces of equal height can send Newton to and fro for ever.
+    Without that share, Newton can alternate forever between two pieces of equal objective.
     """
     step, ceiling = 1.0, max(recent)
     for _ in range(_HALVINGS):
-        trial = point.towards(full, step)
+        trial = point.toward(full, step)
         value = problem.objective(trial)
         enough = _FAIR_SHARE * step * drop
         if value <= ceiling - enough + problem.design.rounding * abs(ceiling):

@@ -1,29 +1,29 @@
 """The saddle problem of key-instance assignments, over a pool of them (Zhang & Jin 2020).
 
 Rows are p positive bags and N negatives, with signs g = +1, -1 and weights c. An assignment A turns
-the instances of a positive bag into one row (its key instance, or a mean of several). For a fixed
-one the machine is
+the instances of a positive bag into one row (its key instance, or a mean of several). For a fixed A
+the problem is
 
     min_w 1/2|w|^2 + sum_s c_s l(g_s w.psi_s),    l the margin band,
 
-the bias being a constant feature (kernel k + 1). Its dual (Eq. 5, corrected), with one signed
-vector beta = g (a - b) because a_s b_s = 0 at the optimum, is
+where the intercept is a constant feature (kernel k + 1). Its dual (Eq. 5, corrected), with one
+signed vector beta = g (a - b) because a_s b_s = 0 at the optimum, is
 
     D(beta, A) = -1/2 beta'K_A beta - sum_s c_s l*(-g_s beta_s / c_s)
                = -1/2 beta'K_A beta - sum a^2/(4C) - sum b^2/(4 nu C)
                  + (1 - theta) e'a - (1 + theta) e'b,
 
 C_s = c_s / (1 - theta)^2. The printed Eq. 5 puts lambda1 on the whole a block and lambda2 nu on the
-b block and loses p and q. The relaxation (Eq. 9) over a pool A_1 ... A_S is
+b block and omits p and q. The relaxation (Eq. 9) over a pool A_1 ... A_S is
 
     min_{v in simplex} max_beta sum_k v_k D(beta, A_k) = min_v min_w P_v,
 
-where P_v is the machine with the kernel K_v = sum_k v_k K_k. Any v gives an upper bound on the
-saddle value (P_v at any w), any beta a lower one (min_k D(beta, A_k)): their difference is the
-certificate. `Saddle` measures points; the solvers move them.
+where P_v is the problem with the kernel K_v = sum_k v_k K_k. Any v gives an upper bound on the
+saddle value (P_v at any w), and any beta a lower bound (min_k D(beta, A_k)). The difference is the
+certificate. `Saddle` evaluates points; the solvers move them.
 
-K_v differs from K only where positive bags take part, and is never written out: the rows of
-negatives are those of the instances' kernel matrix, the rest are p x p and p x N blocks.
+K_v differs from K only in the rows and columns of positive bags, and is never formed: the negatives
+use the kernel matrix of the instances, the rest are p x p and p x N blocks.
 """
 
 from __future__ import annotations
@@ -34,19 +34,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg.blas import dsymv
 
+from bagwise._typing import Array
 from bagwise.losses import MarginBand
-
-__all__ = ["Column", "Mixture", "Saddle", "SaddlePoint"]
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Column:
-    """One assignment: its weights on the instances, and the kernel between its bags' rows."""
+    """One assignment: its weights on the instances, and the kernel between its rows."""
 
     weights: Any  # CSR, (p, n_units), rows sum to one
     block: Array  # (p, p), constant feature included
@@ -54,7 +50,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Mixture:
-    """K_v without the block of negatives: what a vector v of column weights makes of the pool."""
+    """K_v without the block of negatives, for a vector v of column weights."""
 
     v: Array  # (S,)
     weights: Any  # CSR, sum_k v_k A_k, (p, n_units)
@@ -63,7 +59,7 @@ class Mixture:
 
 
 class _Entries(NamedTuple):
-    """The non-zero weights of all assignments, one after the other."""
+    """The nonzero weights of all assignments, one after the other."""
 
     value: Array
     bag: Array
@@ -73,28 +69,14 @@ class _Entries(NamedTuple):
 
 @dataclass(frozen=True)
 class SaddlePoint:
-    """Column weights and dual variables, with the proof of how good they are.
+    """Column weights and dual variables, with bounds on the saddle value over the pool."""
 
-    Attributes
-    ----------
-    v : ndarray of shape (n_columns,)
-        Weights of the assignments in the pool.
-    beta : ndarray of shape (n_rows,)
-        Signed dual variables g (a - b).
-    scores : ndarray of shape (n_rows,)
-        K_v beta; times g these are the margins.
-    products : ndarray of shape (n_rows, n_columns)
-        K_k beta.
-    upper, lower : float
-        Bounds on the saddle value over the pool: P_v and min_k D(beta, A_k).
-    """
-
-    v: Array
-    beta: Array
-    scores: Array
-    products: Array
-    upper: float
-    lower: float
+    v: Array  # weights of the assignments in the pool, (n_columns,)
+    beta: Array  # signed dual variables g (a - b), (n_rows,)
+    scores: Array  # K_v beta; times g these are the margins, (n_rows,)
+    products: Array  # K_k beta, (n_rows, n_columns)
+    upper: float  # P_v
+    lower: float  # min_k D(beta, A_k)
     converged: bool = False
     n_iter: int = 0
     counts: dict[str, int] = field(default_factory=dict)
@@ -102,33 +84,22 @@ class SaddlePoint:
 
     @property
     def gap(self) -> float:
-        """Certified distance from the saddle value over the pool."""
+        """Certified bound on the distance from the saddle value over the pool."""
         return max(self.upper - self.lower, 0.0)
 
 
 @dataclass(frozen=True)
 class Saddle:
-    """The instances' kernel, the rows' weights and the pool.
+    """The kernel, the rows' weights and the pool.
 
-    Attributes
-    ----------
-    K : ndarray of shape (n_units, n_units)
-        Kernel between units (instances; negative units may be means), without the constant.
-    negatives : ndarray of int of shape (N,)
-        The units that are negative rows.
-    weight : ndarray of shape (p + N,)
-        Weights c of the losses, positive bags first.
-    loss : MarginBand
-        The loss.
-    columns : tuple of Column
-        The pool.
+    Units are instances; a negative unit may also be the mean of a bag.
     """
 
-    K: Array
-    negatives: Array
-    weight: Array
+    K: Array  # kernel between units, without the constant, (n_units, n_units)
+    negatives: Array  # the units that are negative rows, (N,)
+    weight: Array  # weights c of the losses, positive bags first, (p + N,)
     loss: MarginBand
-    columns: tuple[Column, ...] = ()
+    columns: tuple[Column, ...] = ()  # the pool
 
     @property
     def n_bags(self) -> int:
@@ -141,12 +112,12 @@ class Saddle:
         return np.where(np.arange(len(self.weight)) < self.n_bags, 1.0, -1.0)
 
     def with_column(self, weights: Any) -> Saddle:
-        """Return the problem whose pool also has this assignment (CSR, (p, n_units))."""
+        """Return the problem with this assignment (CSR, (p, n_units)) added to its pool."""
         block = np.asarray(weights @ (weights @ self.K).T) + 1.0
         return replace(self, columns=(*self.columns, Column(weights, block)))
 
     def only(self, weights: Any) -> Saddle:
-        """Return the problem whose pool is one assignment: an ordinary convex machine."""
+        """Return the problem whose pool is one assignment: an ordinary convex problem."""
         return replace(self, columns=()).with_column(weights)
 
     # Kernel products -----------------------------------------------------------------------------
@@ -171,9 +142,9 @@ class Saddle:
         return [replace(self, columns=(column,)) for column in self.columns]
 
     def mix(self, v: Array) -> Mixture:
-        """Return K_v's blocks."""
+        """Return the blocks of K_v."""
         weights = self.assignment(v)
-        block = np.tensordot(v, self._blocks, axes=1)
+        block = np.tensordot(v, self._blocks, axes=1)  # Eq. 9: sum_k v_k K_k
         return Mixture(v, weights, block, np.asarray(weights @ self.K) + 1.0)
 
     def scores(self, mixture: Mixture, beta: Array) -> Array:
@@ -189,22 +160,22 @@ class Saddle:
         return self._alone[k].products(beta)[:, 0]
 
     def products(self, beta: Array) -> Array:
-        """Return K_k beta, one column an assignment."""
+        """Return K_k beta, one column per assignment."""
         p, size = self.n_bags, len(self.columns)
         value, bag, unit, column = self._entries
         shared = self.pull(beta)
         starts = np.searchsorted(column, np.arange(size + 1))
         coef = sp.csr_array((value * beta[:p][bag], unit, starts), shape=(size, len(self.K)))
-        own = np.asarray(coef @ self.K) + coef.sum(axis=1)[:, None]  # reads the key rows only
+        own = np.asarray(coef @ self.K) + coef.sum(axis=1)[:, None]  # reads only the key rows
         pull = np.bincount(column * p + bag, value * shared[unit], minlength=size * p)
         of_bags = self._blocks @ beta[:p] + pull.reshape(size, p)
         return np.concatenate([of_bags.T, (own + shared)[:, self.negatives].T])
 
     def pull(self, beta: Array) -> Array:
-        """Return the negatives' part of the score of every unit."""
+        """Return the contribution of the negatives to the score of every unit."""
         coef = np.zeros(len(self.K))
         coef[self.negatives] = beta[self.n_bags :]
-        # The time of this product is that of reading K: half of a symmetric matrix will do.
+        # Reading K dominates the time of this product: half of a symmetric matrix is enough.
         columns_first = self.K.T if self.K.flags.c_contiguous else self.K
         return dsymv(1.0, columns_first, coef) + coef.sum()
 
@@ -228,7 +199,7 @@ class Saddle:
         return float(0.5 * beta @ scores + self.weight @ losses)
 
     def conjugate(self, beta: Array) -> float:
-        """Return sum_s c_s l*(-g_s beta_s / c_s); a row without weight has no dual."""
+        """Return sum_s c_s l*(-g_s beta_s / c_s); rows without weight have no dual."""
         used = self.weight > 0
         ratio = -self.sign[used] * beta[used] / self.weight[used]
         return float(self.weight[used] @ self.loss.conjugate(ratio))
@@ -238,14 +209,15 @@ class Saddle:
         return -self.weight * self.sign * self.loss.gradient(self.sign * scores)
 
     def pieces(self, scores: Array) -> tuple[Array, Array]:
-        """Return each row's curvature and target on the piece of the loss that holds."""
-        curvature, centre = self.loss.pieces(self.sign * scores)
-        return self.weight * curvature, self.sign * centre
+        """Return the curvature and target of each row's piece of the loss."""
+        curvature, center = self.loss.pieces(self.sign * scores)
+        return self.weight * curvature, self.sign * center
 
     def point(self, mixture: Mixture, beta: Array, **facts: Any) -> SaddlePoint:
-        """Measure a pair of column weights and dual variables."""
+        """Evaluate a pair of column weights and dual variables."""
         products = self.products(beta)
         scores = products @ mixture.v
+        # Eq. 5, corrected: D(beta, A_k), the lowest over the pool.
         lower = -0.5 * float((beta @ products).max()) - self.conjugate(beta)
         upper = self.primal(beta, scores)
         return SaddlePoint(mixture.v, beta, scores, products, upper, lower, **facts)

@@ -1,20 +1,20 @@
-"""Ridge on the positives, hinge on the negatives, intercept penalised (Avolio & Fuduli 2021).
+"""Ridge on the positives, hinge on the negatives, penalized intercept (Avolio & Fuduli 2021).
 
     P(z) = 1/2|z|^2 + 1/2 sum_{k in +} W_k (1 - f_k)^2 + sum_{j in -} W_j max(0, 1 + f_j),
 
-with z = (w, b) and f = Phi w + b. Given the multipliers 0 <= lambda_j <= W_j of the negatives, z is
-the ridge regression P z = A'W 1 - B'lambda, P = I + A'WA, where A and B are the positive and the
-negative rows with a constant 1. What is left is a box problem in lambda alone:
+with z = (w, b) and f = Phi w + b. Given the multipliers 0 <= lambda_j <= W_j of the negatives, z
+solves the ridge regression P z = A'W 1 - B'lambda, P = I + A'WA, where A and B are the positive and
+the negative rows with a constant 1. This leaves a box problem in lambda alone:
 
     max_lambda  sum lambda - 1/2 |c - B~'lambda|^2,   B~ = B L^-T, c = L^-1 A'W 1, P = L L',
 
 solved by coordinate descent on the whitened rows B~ (features), or on their products
 B P^-1 B' = K_BB - K_BA S (I + S K_AA S)^-1 S K_AB, S = W^1/2 (kernels, and more features than
-rows). One factorisation a problem. Descent on both blocks at once would stall: the ridge block is
-eliminated exactly.
+rows). There is one factorization per problem. The ridge block is eliminated exactly because descent
+on both blocks at once would stall.
 
 For any beta = (beta+, -lambda), D = -1/2|A'beta+ - B'lambda|^2 + sum (beta+ - beta+^2 / 2W) +
-sum lambda bounds P from below; beta+ = W (1 - f) makes it the certificate.
+sum lambda is a lower bound on P; beta+ = W (1 - f) makes it the certificate.
 """
 
 from __future__ import annotations
@@ -24,23 +24,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, solve_triangular
 
+from bagwise._typing import Array
 from bagwise.designs import Design, Gram, Point
 from bagwise.designs.ridge import factor_in_place
 from bagwise.kernels import check_memory
 from bagwise.solvers.dual_cd import descend_gram, descend_rows
 from bagwise.solvers.solution import Solution
 
-__all__ = ["semiproximal"]
-
-Array = NDArray[Any]
-
 
 @dataclass(frozen=True)
 class _Split:
-    """The rows by side, those without weight left out."""
+    """The rows with weight, by side."""
 
     positive: Array  # row numbers
     negative: Array
@@ -68,15 +64,15 @@ def semiproximal(
     design : Design
         All rows.
     positive : ndarray of bool of shape (n_rows,)
-        Which rows are pulled to 1; the others are pushed below -1.
+        Which rows are positive.
     weight : ndarray of shape (n_rows,)
-        W, with C inside.
+        W, including C.
     start : ndarray of shape (n_rows,), default=None
-        Multipliers of the negatives to start from, 0 on other rows.
+        Initial multipliers of the negatives, 0 on other rows.
     tol : float, default=1e-9
-        Largest projected gradient at which to stop.
+        Maximum projected gradient.
     max_passes : int, default=20_000
-        Most passes over the negatives.
+        Maximum number of passes over the negatives.
 
     Returns
     -------
@@ -105,7 +101,7 @@ def _by_features(
     factor, _ = factor_in_place(system)
     rows = _with_constant(design.matrix(split.negative))
     whitened = solve_triangular(factor, rows.T, lower=True, check_finite=False).T
-    inner = np.zeros(len(total) + 1)  # the descent keeps a place for a bias
+    inner = np.zeros(len(total) + 1)  # `descend_rows` has a last entry for a constant feature
     lambdas = multipliers[split.negative]
     inner[:-1] = solve_triangular(factor, total, lower=True) - lambdas @ whitened
     n_passes, converged = descend_rows(
@@ -166,12 +162,7 @@ def _with_constant(rows: Any) -> Array:
 
 
 def _certify(
-    design: Design,
-    split: _Split,
-    point: Point,
-    multipliers: Array,
-    n_passes: int,
-    converged: bool,
+    design: Design, split: _Split, point: Point, multipliers: Array, n_passes: int, converged: bool
 ) -> Solution:
     up, down = split.positive, split.negative
     scores = point.scores + point.intercept
@@ -179,6 +170,7 @@ def _certify(
     beta = np.zeros(design.n_rows)
     beta[up] = weight * (1 - scores[up])
     beta[down] = -lambdas
+    # Eq. 3, the objective; below, a lower bound on it.
     loss = 0.5 * weight @ (1 - scores[up]) ** 2
     loss += split.weight[down] @ np.maximum(0.0, 1 + scores[down])
     objective = 0.5 * _norm(design, point.coef, point.intercept, point.scores) + loss

@@ -1,19 +1,15 @@
-"""What every solver returns: the point, its dual, and the proof of how good it is."""
+"""What every solver returns: a point, its dual variables, and a bound on its suboptimality."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bagwise._typing import Array
 from bagwise.designs import Point
+from bagwise.errors import SCALE, Message
 from bagwise.problems import Problem
-
-__all__ = ["Solution", "certify"]
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -31,15 +27,15 @@ class Solution:
     objective : float
         The primal value P.
     gap : float
-        P - D >= P - P*: a proven bound on the distance from the optimum.
+        Duality gap P - D >= P - P*: a proven bound on the distance from the optimum.
     residual : float
         KKT residual max(|w - Phi'beta|, |sum beta|).
     n_iter : int
-        Steps of the solver.
+        Number of solver steps.
     converged : bool
         Whether the solver met its own tolerance.
     history : list of dict
-        One record a step.
+        One record per step.
     """
 
     coef: Array
@@ -59,28 +55,20 @@ class Solution:
         return Point(self.coef, self.intercept, self.scores - self.intercept)
 
     def shifted(self, constant: float) -> Solution:
-        """Return the solution of the problem with a constant added to its objective."""
+        """Return the solution with a constant added to the objective."""
         return replace(self, objective=self.objective + constant)
 
 
 def certify(
-    problem: Problem,
-    point: Point,
-    up: Array,
-    down: Array,
-    *,
-    n_iter: int,
-    converged: bool,
-    history: list[dict[str, float]] | None = None,
+    problem: Problem, point: Point, up: Array, down: Array, *, n_iter: int, converged: bool
 ) -> Solution:
     """Measure a point and its duals, and return them as a `Solution`."""
     objective = problem.objective(point)
     gap = objective - problem.dual_objective(up, down)
     if not (np.isfinite(objective) and np.isfinite(gap)):
-        raise FloatingPointError(
-            f"The solver left the range of numbers: objective {objective}, duality gap {gap}. "
-            "Scale the features, lower C, or use float64."
-        )
+        what = f"The solver overflowed: objective {objective}, duality gap {gap}. "
+        remedies = ("Scale the features with ", SCALE, ", lower C, or use float64.")
+        raise FloatingPointError(Message(what, *remedies))
     return Solution(
         coef=point.coef,
         intercept=point.intercept,
@@ -91,5 +79,4 @@ def certify(
         residual=problem.residual(point, up - down),
         n_iter=n_iter,
         converged=converged,
-        history=history or [],
     )

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.testing._problems import needs, planted_bags, raises
-
-Array = NDArray[Any]
 
 
 def _members() -> tuple[list[Array], Array]:
@@ -71,7 +69,7 @@ def check_width_at_predict(estimator: Any) -> None:
 
 
 def check_feature_names_at_predict(estimator: Any) -> None:
-    """Columns that changed their place are named."""
+    """Reordered columns are named."""
     bags, y = planted_bags()
     names = np.array([f"f{i}" for i in range(bags.n_features)])
     model = clone(estimator).fit(bags.replace(feature_names=names), y)
@@ -81,7 +79,7 @@ def check_feature_names_at_predict(estimator: Any) -> None:
 
 
 def check_one_class(estimator: Any) -> None:
-    """Labels of one class are refused with the class's name, also where weights leave only one."""
+    """Labels of a single class are refused by its name, also if weights leave only one class."""
     bags, y = planted_bags()
     labels = np.array(["absent", "present"])[y]
     with raises("one class", "present"):
@@ -93,11 +91,11 @@ def check_one_class(estimator: Any) -> None:
 
 
 def check_length_of_y(estimator: Any) -> None:
-    """Labels that are not one a bag are refused with both numbers."""
+    """Labels that are not one per bag are refused with both numbers."""
     bags, y = planted_bags()
     with raises(f"{len(bags) - 1} labels", f"{len(bags)} bags"):
         clone(estimator).fit(bags, y[:-1])
-    with raises("one an instance", f"{len(bags)} bags"):
+    with raises("one per instance", f"{len(bags)} bags"):
         clone(estimator).fit(bags, np.repeat(y, bags.sizes))
     with raises("y"):
         clone(estimator).fit(bags, None)
@@ -134,14 +132,14 @@ def check_missing_bag_id(estimator: Any) -> None:
 
 
 def check_sample_weight(estimator: Any) -> None:
-    """Weights that are negative, not finite or one an instance are refused by name."""
+    """Weights that are negative, not finite or one per instance are refused by name."""
     bags, y = planted_bags()
     for value, name in ((-1.0, "negative"), (np.nan, "finite"), (np.inf, "finite")):
         weight = np.ones(len(bags))
         weight[3] = value
         with raises("bag 3", "'b3'", str(value), name):
             clone(estimator).fit(bags, y, sample_weight=weight)
-    with raises("sample_weight", "one an instance"):
+    with raises("sample_weight", "one per instance"):
         clone(estimator).fit(bags, y, sample_weight=np.ones(bags.n_instances))
 
 
@@ -164,7 +162,7 @@ def check_unknown_kernel(estimator: Any) -> None:
 
 @needs("parameter pos_label")
 def check_unknown_pos_label(estimator: Any) -> None:
-    """A positive label that no bag has is refused with the labels there are."""
+    """A positive label that no bag has is refused with the list of labels."""
     bags, y = planted_bags()
     with raises("pos_label", "'yes'", "0, 1"):
         clone(estimator).set_params(pos_label="yes").fit(bags, y)
@@ -174,23 +172,3 @@ def check_not_fitted(estimator: Any) -> None:
     """Predicting before fitting is refused."""
     with raises("not fitted"):
         clone(estimator).predict(planted_bags()[0])
-
-
-CHECKS = [
-    check_empty_bag,
-    check_no_bags,
-    check_not_finite,
-    check_ragged_widths,
-    check_width_at_predict,
-    check_feature_names_at_predict,
-    check_one_class,
-    check_length_of_y,
-    check_offsets,
-    check_object_dtype,
-    check_missing_bag_id,
-    check_sample_weight,
-    check_parameter_C,
-    check_unknown_kernel,
-    check_unknown_pos_label,
-    check_not_fitted,
-]

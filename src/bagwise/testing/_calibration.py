@@ -5,48 +5,39 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_predict
 
-from bagwise.bags import Bags
-from bagwise.tags import bag_tags
+from bagwise._typing import Array
+from bagwise.estimators.tags import bag_tags
 from bagwise.testing._problems import assert_close, needs, planted_bags, raises, settled
-
-Array = NDArray[Any]
-Folds = list[tuple[Array, Array]]
 
 
 def _accuracy(scores: Array, y: Array, threshold: float) -> float:
     return float(np.mean((scores > threshold) == y))
 
 
-def _out_of_fold(estimator: Any, bags: Bags, y: Array, folds: Folds) -> Array:
-    scores = np.empty(len(bags))
-    for train, test in folds:
-        scores[test] = clone(estimator).fit(bags[train], y[train]).decision_function(bags[test])
-    return scores
-
-
-@needs("parameter threshold", "parameter cv")
+@needs("parameter threshold", "parameter calibration_cv")
 def check_calibrated_threshold(estimator: Any) -> None:
     """No midpoint between out-of-fold scores classifies more training bags correctly."""
     bags, y = planted_bags()
     folds = list(StratifiedKFold(3).split(bags, y))
-    model = clone(estimator).set_params(threshold="calibrated", cv=folds).fit(bags, y)
-    scores = _out_of_fold(clone(estimator).set_params(threshold=0.0), bags, y, folds)
+    model = clone(estimator).set_params(threshold="calibrated", calibration_cv=folds)
+    model.fit(bags, y)
+    plain = clone(estimator).set_params(threshold=0.0)
+    scores = cross_val_predict(plain, bags, y, cv=folds, method="decision_function")
     values = np.unique(scores)
     best = max(_accuracy(scores, y, t) for t in (values[1:] + values[:-1]) / 2)
     assert _accuracy(scores, y, model.threshold_[0]) >= best - 1e-12
-    plain = clone(estimator).set_params(threshold=0.0).fit(bags, y).decision_function(bags)
-    np.testing.assert_array_equal(model.decision_function(bags), plain - model.threshold_)
+    expected = plain.fit(bags, y).decision_function(bags) - model.threshold_
+    np.testing.assert_array_equal(model.decision_function(bags), expected)
 
 
-@needs("parameter probability", "parameter cv")
+@needs("parameter probability", "parameter calibration_cv")
 def check_probabilities(estimator: Any) -> None:
     """Probabilities sum to one, and two classes give a sigmoid of the decision value."""
-    sigmoid = clone(estimator).set_params(probability="sigmoid", cv=2)
+    sigmoid = clone(estimator).set_params(probability="sigmoid", calibration_cv=2)
     assert not hasattr(clone(estimator).set_params(probability=False), "predict_proba")
     bags, y = planted_bags()
     model = clone(sigmoid).fit(bags, y)
@@ -67,49 +58,42 @@ def _check_rows_sum_to_one(chances: Array, shape: tuple[int, int]) -> None:
     np.testing.assert_allclose(chances.sum(axis=1), 1.0, rtol=1e-12)
 
 
-@needs("parameter threshold", "parameter cv")
+@needs("parameter threshold", "parameter calibration_cv")
 def check_inner_folds_keep_groups(estimator: Any) -> None:
-    """With groups the inner folds are those of StratifiedGroupKFold: none is split."""
+    """With groups the inner folds are those of StratifiedGroupKFold, which splits none."""
     bags, y = planted_bags(n_bags=36)
     bags = bags.replace(groups=np.arange(len(bags)) // 3)
     folds = list(StratifiedGroupKFold(3, shuffle=True, random_state=0).split(y, y, bags.groups))
     base = clone(estimator).set_params(threshold="calibrated")
     if "random_state" in base.get_params():
         base.set_params(random_state=0)
-    by_number = clone(base).set_params(cv=3).fit(bags, y)
-    by_folds = clone(base).set_params(cv=folds).fit(bags, y)
+    by_number = clone(base).set_params(calibration_cv=3).fit(bags, y)
+    by_folds = clone(base).set_params(calibration_cv=folds).fit(bags, y)
     np.testing.assert_array_equal(by_number.threshold_, by_folds.threshold_)
 
 
-@needs("parameter threshold", "parameter probability", "parameter cv")
+@needs("parameter threshold", "parameter probability", "parameter calibration_cv")
 def check_too_few_bags_for_the_folds(estimator: Any) -> None:
-    """A class with fewer bags, or groups, than inner folds is named together with the remedy."""
+    """A class with fewer bags or groups than inner folds is named, with the remedy."""
     bags, y = planted_bags()
     few = np.sort(np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:3]]))
     bags, labels = bags[few], np.array(["absent", "present"])[y[few]]
+    present = labels == "present"
+    pairs = np.where(present, np.cumsum(present) % 2, np.arange(2, len(bags) + 2))
     for parameters in ({"threshold": "calibrated"}, {"probability": "sigmoid"}):
-        model = clone(estimator).set_params(cv=4, **parameters)
-        with raises("present", "3 bags", "4 inner folds", "cv"):
+        model = clone(estimator).set_params(calibration_cv=4, **parameters)
+        with raises("present", "3 bags", "4 inner folds", "calibration_cv"):
             model.fit(bags, labels)
-        with raises("present", "1 groups", "4 inner folds"):
-            model.fit(bags.replace(groups=np.where(labels == "present", "p", bags.ids)), labels)
+        with raises("present", "2 groups", "4 inner folds", "calibration_cv"):
+            model.fit(bags.replace(groups=pairs), labels)
 
 
-@needs("parameter threshold", "parameter cv", "weight_is_repetition")
+@needs("parameter threshold", "parameter calibration_cv", "weight_is_repetition")
 def check_calibration_ignores_bags_of_weight_zero(estimator: Any) -> None:
-    """A bag of weight zero is in no inner fold and offers no threshold."""
+    """A bag of weight zero is in no inner fold and does not influence the threshold."""
     bags, y = planted_bags(n_bags=36)
     used = np.random.default_rng(0).integers(0, 4, len(bags)) > 0
-    model = settled(estimator).set_params(threshold="calibrated", cv=3)
+    model = settled(estimator).set_params(threshold="calibrated", calibration_cv=3)
     expected = clone(model).fit(bags[used], y[used]).threshold_
     found = clone(model).fit(bags, y, sample_weight=used).threshold_
     assert_close(expected, found, bag_tags(estimator).tolerance, "threshold_")
-
-
-CHECKS = [
-    check_calibrated_threshold,
-    check_probabilities,
-    check_inner_folds_keep_groups,
-    check_too_few_bags_for_the_folds,
-    check_calibration_ignores_bags_of_weight_zero,
-]

@@ -6,17 +6,15 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.tags import bag_tags
+from bagwise.estimators.tags import bag_tags
 from bagwise.testing._problems import assert_close, needs, planted_bags
 
-Array = NDArray[Any]
-
-_GAP = 1e-4  # of the objective: what the slowest of the solvers, libsvm, keeps with ease
+_GAP = 1e-4  # relative to the objective; libsvm, the least exact solver, stays well below
 
 
 def _numbers_of_classes(estimator: Any) -> tuple[int, ...]:
@@ -24,12 +22,12 @@ def _numbers_of_classes(estimator: Any) -> tuple[int, ...]:
 
 
 def _wide(scores: Array) -> Array:
-    """Return scores with one column a model."""
+    """Return scores with one column per model."""
     return scores[:, None] if scores.ndim == 1 else scores
 
 
 def check_shapes(estimator: Any) -> None:
-    """Scores are (n,) for two classes and (n, K) for more; labels are those of the training."""
+    """Scores are (n,) for two classes and (n, K) for more; predictions are training labels."""
     for n_classes in _numbers_of_classes(estimator):
         bags, y = planted_bags(n_classes)
         model = clone(estimator).fit(bags, y)
@@ -77,7 +75,7 @@ def _parts(values: Array, bags: Bags) -> list[Array]:
 
 @needs("instance_scores")
 def check_key_instances_score_highest(estimator: Any) -> None:
-    """The key instance has the highest score for the predicted class; the first one of equals."""
+    """The key instance has the highest score for the predicted class; the first of equals."""
     for n_classes in _numbers_of_classes(estimator):
         bags, y = planted_bags(n_classes)
         bags = Bags.from_list([np.repeat(bag, 2, axis=0) for bag in bags])
@@ -92,7 +90,7 @@ def check_key_instances_score_highest(estimator: Any) -> None:
 
 @needs("parameter threshold")
 def check_threshold_shifts_bag_scores_only(estimator: Any) -> None:
-    """A number as threshold is subtracted from bag scores and left out of instance scores."""
+    """A number as threshold is subtracted from bag scores, not from instance scores."""
     bags, y = planted_bags()
     plain = clone(estimator).set_params(threshold=0.0).fit(bags, y)
     shifted = clone(estimator).set_params(threshold=0.5).fit(bags, y)
@@ -106,7 +104,7 @@ def check_threshold_shifts_bag_scores_only(estimator: Any) -> None:
 
 
 def check_attributes(estimator: Any) -> None:
-    """After fit there is everything that the contract names; an easy problem converges."""
+    """After fit all attributes of the contract exist, and an easy problem converges."""
     for n_classes in _numbers_of_classes(estimator):
         bags, y = planted_bags(n_classes)
         with warnings.catch_warnings():
@@ -146,12 +144,3 @@ def _check_instance_weights(model: Any, bags: Bags, y: Array, n_models: int) -> 
         mass = np.array([part.sum() for part in _parts(of_model, bags)])
         assert np.all(mass[~positive] == 0), "an instance of a negative bag counts as positive"
         assert np.all(mass[positive] > 0), "a positive bag has no positive instance"
-
-
-CHECKS = [
-    check_shapes,
-    check_bag_score_is_made_of_instance_scores,
-    check_key_instances_score_highest,
-    check_threshold_shifts_bag_scores_only,
-    check_attributes,
-]

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from bagwise.bags import Bags
-from bagwise.segments import bag_index
-from bagwise.tags import bag_tags
+from bagwise.bags.segments import bag_index
+from bagwise.estimators.tags import bag_tags
 from bagwise.testing._problems import (
     assert_close,
     assert_same_bits,
@@ -116,14 +116,3 @@ def check_pos_label(estimator: Any) -> None:
     np.testing.assert_array_equal(mirrored["predict"], 1 - expected["predict"])
     if "key_instances" in expected:
         np.testing.assert_array_equal(mirrored["key_instances"], expected["key_instances"])
-
-
-CHECKS = [
-    check_forms_of_input_agree,
-    check_table_is_bags_of_one,
-    check_sparse_equals_dense,
-    check_lower_precision,
-    check_memory_map,
-    check_labels_of_any_kind,
-    check_pos_label,
-]

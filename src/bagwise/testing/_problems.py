@@ -7,16 +7,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.tags import BagTags, bag_tags
+from bagwise.estimators.tags import BagTags, bag_tags
 
-Array = NDArray[Any]
 Check = Callable[[Any], None]
 
-_FEATURES = 3
+_FEATURES = 3  # one direction per further class, and one more
 
 
 def planted_bags(n_classes: int = 2, n_bags: int = 24, seed: int = 0) -> tuple[Bags, Array]:
@@ -39,7 +38,7 @@ def settled(estimator: Any) -> Any:
 
 
 def needs(*facts: str) -> Callable[[Check], Check]:
-    """Mark a check as made for estimators with all of these tags."""
+    """Mark a check as one for estimators with all of these tags and parameters."""
 
     def mark(check: Check) -> Check:
         check.needs = facts  # type: ignore[attr-defined]
@@ -58,7 +57,7 @@ def facts_of(estimator: Any) -> set[str]:
 
 
 def outputs(model: Any, bags: Any) -> dict[str, Array]:
-    """Return everything a fitted model says about bags."""
+    """Return everything that a fitted model predicts for bags."""
     names = ["decision_function", "predict"]
     if bag_tags(model).instance_scores:
         names += ["instance_decision_function", "predict_instances", "key_instances"]
@@ -79,7 +78,7 @@ def assert_close(one: Array, other: Array, tolerance: float, what: str) -> None:
 
 @contextmanager
 def raises(*words: str) -> Iterator[None]:
-    """Ask for a ValueError whose message holds all of these words."""
+    """Ask for a ValueError whose message contains all of these words."""
     try:
         yield
     except ValueError as error:

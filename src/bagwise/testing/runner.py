@@ -10,14 +10,12 @@ from sklearn.base import clone
 from bagwise.testing import _bad_input, _calibration, _contract, _inputs, _invariances
 from bagwise.testing._problems import Check, facts_of
 
-__all__ = ["bag_checks", "check_bag_estimator"]
-
+# Every function of these modules whose name starts with "check_", in order.
 ALL_CHECKS: list[Check] = [
-    *_inputs.CHECKS,
-    *_invariances.CHECKS,
-    *_contract.CHECKS,
-    *_calibration.CHECKS,
-    *_bad_input.CHECKS,
+    check
+    for module in (_inputs, _invariances, _contract, _calibration, _bad_input)
+    for name, check in vars(module).items()
+    if name.startswith("check_")
 ]
 
 
@@ -27,12 +25,12 @@ def bag_checks(estimator: Any) -> Iterator[Check]:
     Parameters
     ----------
     estimator : BagClassifier
-        Not fitted; it is only looked at.
+        Not fitted.
 
     Yields
     ------
     callable
-        ``check(estimator)`` raises an AssertionError where the contract is broken.
+        ``check(estimator)`` raises an AssertionError if the contract is broken.
 
     Examples
     --------
@@ -53,21 +51,21 @@ def check_bag_estimator(
     expected_failed_checks: dict[str, str] | None = None,
     on_fail: str | None = "raise",
 ) -> list[dict[str, Any]]:
-    """Check that an estimator keeps the contract of bag estimators.
+    """Check that an estimator follows the contract of bag estimators.
 
     Parameters
     ----------
     estimator : BagClassifier
         Not fitted; every check works on clones.
     expected_failed_checks : dict of str to str, default=None
-        Names of checks that must fail, and why. One that passes is a failure too.
+        Names of checks that must fail, and why. If one of them passes, that is a failure too.
     on_fail : {"raise"} or None, default="raise"
-        Raise at the first failure, or go on and report.
+        Raise at the first failure, or continue and report.
 
     Returns
     -------
     list of dict
-        One record a check: ``check_name``, ``status`` ("passed", "failed" or "xfail"),
+        One record per check: ``check_name``, ``status`` ("passed", "failed" or "xfail"),
         ``exception``, ``expected_to_fail_reason``.
 
     See Also
@@ -104,7 +102,7 @@ def _run(check: Check, estimator: Any, reason: str | None) -> dict[str, Any]:
     else:
         if reason is not None:
             status = "failed"
-            caught = AssertionError(f"{check.__name__} passes, but was said to fail: {reason}")
+            caught = AssertionError(f"{check.__name__} passes, but was expected to fail: {reason}")
     return {
         "check_name": check.__name__,
         "status": status,

@@ -1,0 +1,269 @@
+"""Compare version 0.1 with the working tree: the same models must give the same bits.
+
+    BAGWISE_DATA=... python benchmarks/same_numbers.py [--commit 39cb771] [--only GraphSVC]
+
+Version 0.1 is checked out into a temporary git worktree. Two processes, one per version, fit every
+estimator of `bagwise.testing.estimators` and those of `MORE` to three data sets, on one thread;
+`CLASSES`, `NAMES` and `VALUES` translate the constructors. Scores of bags and of instances,
+objectives, gaps, weights of instances and counts of factorizations must be equal to the bit. Every
+difference is printed with its size. `EXPECTED` lists those that have a reason; with any other one
+the exit status is 1. Takes one to three minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+ROOT = Path(__file__).parents[1]
+ATTRIBUTES = ("objective_", "gap_", "instance_weights_", "threshold_")
+METHODS = (
+    "decision_function",
+    "predict_proba",
+    "instance_decision_function",
+    "predict_instances",
+    "key_instances",
+)
+
+# From the names of the working tree to those of version 0.1. None: there was no such parameter.
+CLASSES = {"MissSVM": "MISSVM"}
+_ANNEALED = {"init": "start", "max_inner": "max_iter"}
+_PROPORTION = {**_ANNEALED, "positive_fraction": "p_star", "C_proportion": "C2"}
+_GRID = {**_ANNEALED, "C_proportions": "C2s", "positive_fractions": "p_stars"}
+_POOL = {"n_witnesses": "k", "init": "start", "max_columns": "max_iter"}  # it bounded both
+_GRAPH = {"tol": "eps1", "tol_graph": "eps2"}
+_DENSITY = {"n_init": "n_starts", "max_inner": "max_iter"}
+NAMES = {
+    "WitnessSVC": {"init": "start"},
+    "AnnealedLabelSVC": _ANNEALED,
+    "AnnealedWitnessSVC": _ANNEALED,
+    "AnnealedProportionSVC": _PROPORTION,
+    "AnnealedProportionSVCCV": {**_GRID, "calibration_cv": None},
+    "OptimalMarginSVC": {**_POOL, "C_pos": "lambda1", "C_neg": "lambda2"},
+    "KeyInstanceSVC": _POOL,
+    "ODM": {"C": "lam"},
+    "SparseMIL": {"positive_fraction": "balance"},
+    "MissSVM": {"unlabeled_weight": "unlabelled"},
+    "CitationKNN": {"n_references": "references", "n_citers": "citers", "metric": "distance"},
+    "BagKernelSVC": {"bag_kernel": "kernel", "kernel": "instance_kernel", "metric": "distance"},
+    "GraphSVC": _GRAPH,
+    "GraphSVCCV": {**_GRAPH, "calibration_cv": None},
+    "DiverseDensity": _DENSITY,
+    "EMDD": _DENSITY,
+    "DDSVM": _DENSITY,
+    "MarkovNetworkClassifier": {
+        "alpha": "lambda_",
+        "alphas": "lambda_path",
+        "positive_fraction": "rho",
+        "fit_intercept": "bias",
+        "multi_class": "multiclass",
+        "init": "starts",
+        "calibration_cv": None,
+    },
+}
+VALUES = {
+    ("AnnealedLabelSVC", "init"): {"instances": "labels"},
+    ("AnnealedProportionSVC", "init"): {"instances": "labels"},
+    ("MarkovNetworkClassifier", "multi_class"): {"ovr": "one-vs-rest"},
+    ("MarkovNetworkClassifier", "init"): {"instances": "whole", "mean": "means"},
+    ("BagEnsemble", "combine"): {"average": "mean"},
+}
+
+# What the list of estimators does not cover: graphs, calibration, paths. "chain" is a graph.
+MORE = [
+    ("WitnessSVC", {"threshold": "calibrated", "probability": "sigmoid", "calibration_cv": 3}),
+    ("WitnessSVC", {"init": "random", "class_weight": "balanced"}),
+    ("AnnealedWitnessSVC", {"init": "mean", "T0": 1.0}),
+    ("OptimalMarginSVC", {"C_pos": 10.0, "C_neg": 30.0, "calibration_cv": 2}),
+    ("KeyInstanceSVC", {"init": "cccp", "threshold": 0.0, "max_columns": 5, "max_iter": 5}),
+    ("GraphSVC", {"bag_graph": "chain", "mu": 1.0, "tol": 1e-3, "tol_graph": 1e-3}),
+    ("MarkovNetworkClassifier", {"cardinality": "learned", "fit_intercept": True}),
+    ("MarkovNetworkClassifier", {"alphas": [0.1, 1.0], "combine": "best", "cv": 2}),
+    ("MarkovNetworkClassifier", {"bag_features": "kernels", "multi_class": "ovr", "cv": 2}),
+    ("MarkovNetworkClassifier", {"init": ["instances", "mean", "random"]}),
+    ("BagEnsemble", {"n_estimators": 3, "combine": "vote"}),
+]
+
+# (estimator, output) -> the defect that was fixed.
+EXPECTED: dict[tuple[str, str], str] = {}
+
+
+# The data ----------------------------------------------------------------------------------------
+
+
+def planted(n_bags: int = 45, n_features: int = 6) -> dict:
+    """Draw bags of three classes: class k > 0 has one instance shifted in direction k."""
+    rng = np.random.default_rng(0)
+    sizes, y = rng.integers(2, 6, n_bags), np.arange(n_bags) % 3
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    X = rng.normal(size=(offsets[-1], n_features))
+    X[offsets[:-1][y > 0], y[y > 0]] += 3.0
+    return {"X": X, "offsets": offsets, "y": y}
+
+
+def text(n_bags: int = 40, bag_size: int = 4, n_words: int = 300) -> dict:
+    """Draw sparse bags of documents; one document of a positive bag uses the first words more."""
+    rng = np.random.default_rng(1)
+    y = np.arange(n_bags) % 2
+    rate = np.tile(0.6 / (1 + np.arange(n_words)) ** 0.7, (n_bags * bag_size, 1))
+    rate[::bag_size][y == 1, 20:40] += 0.2
+    counts = rng.poisson(rate) * np.log(1 + np.arange(n_words) + n_words / 10)
+    X = counts / np.maximum(np.linalg.norm(counts, axis=1, keepdims=True), 1e-12)
+    return {"X": X, "offsets": np.arange(0, n_bags * bag_size + 1, bag_size), "y": y, "sparse": 1}
+
+
+def musk1() -> dict:
+    """Load musk1 and standardize its features."""
+    from bagwise.datasets import fetch
+
+    bags, y = fetch("musk1")
+    return {"X": (bags.X - bags.X.mean(0)) / bags.X.std(0), "offsets": bags.offsets, "y": y}
+
+
+# One version -------------------------------------------------------------------------------------
+
+
+def renamed(kind: str, params: dict) -> tuple[str, dict]:
+    """Translate a constructor's class and parameters to version 0.1."""
+    names, old = {"calibration_cv": "cv", **NAMES.get(kind, {})}, {}
+    for name, value in params.items():
+        words = VALUES.get((kind, name), {})
+        known = [words.get(v, v) for v in value] if isinstance(value, list) else value
+        old[names.get(name, name)] = words.get(value, value) if isinstance(value, str) else known
+    return CLASSES.get(kind, kind), {k: v for k, v in old.items() if k is not None}
+
+
+def outputs(kind: str, params: dict, data: dict) -> dict:
+    """Fit one estimator to one data set; return what is compared, or the error it raised."""
+    import bagwise
+
+    X = sp.csr_array(data["X"]) if "sparse" in data else data["X"]
+    n_bags = len(data["y"])
+    bags = bagwise.Bags(X, data["offsets"], ids=np.arange(n_bags))
+    if params.get("bag_graph") == "chain":
+        edges = [(i, i + 3) for i in range(n_bags - 3)]
+        params = {**params, "bag_graph": bagwise.Graph.from_edges(edges)}
+    try:
+        model = getattr(bagwise, kind)(**params, random_state=0).fit(bags, data["y"])
+    except (ValueError, TypeError) as error:
+        return {"error": np.array(type(error).__name__)}
+    found = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
+    found |= {name: getattr(model, name)(bags) for name in METHODS if hasattr(model, name)}
+    found["factorizations"] = factorizations(getattr(model, "history_", []))
+    return {name: np.asarray(value) for name, value in found.items()}
+
+
+def factorizations(history: list) -> int:
+    """Sum the factorizations over the records of a fit, of one class or of several."""
+    if history and isinstance(history[0], list):
+        return sum(map(factorizations, history))
+    return sum(r.get("factorizations", r.get("factorisations", 0)) for r in history)
+
+
+def run(version: str, folder: Path) -> None:
+    """Fit everything with the version that is on the path, and check that it is the one meant."""
+    import bagwise
+
+    assert bagwise.__file__.startswith(os.environ["PYTHONPATH"]), bagwise.__file__
+    warnings.simplefilter("ignore")
+    specs = json.loads((folder / "specs.json").read_text())
+    for data_file in sorted(folder.glob("data-*.npz")):
+        data = dict(np.load(data_file))
+        for number, (kind, params) in enumerate(specs):
+            named = renamed(kind, params) if version == "old" else (kind, params)
+            target = folder / f"{version}-{data_file.stem}-{number}.npz"
+            np.savez(target, **outputs(*named, data))
+
+
+# The comparison ----------------------------------------------------------------------------------
+
+
+def specs_of_estimators() -> list[tuple[str, dict]]:
+    """Return class and changed parameters of every listed estimator, then those of MORE."""
+    from bagwise.testing import estimators
+
+    listed = []
+    for model in estimators():
+        defaults = type(model)().get_params(deep=False)
+        params = model.get_params(deep=False)
+        listed.append((type(model).__name__, {k: v for k, v in params.items() if v != defaults[k]}))
+    return listed + MORE
+
+
+def difference(old: np.ndarray, new: np.ndarray) -> str:
+    """Return how far two arrays are apart; nothing if they have the same bits."""
+    if (old.shape, old.dtype) != (new.shape, new.dtype):
+        return f"{old.dtype} {old.shape} -> {new.dtype} {new.shape}"
+    if old.tobytes() == new.tobytes():
+        return ""
+    if old.ndim == 0 or old.dtype.kind not in "fiu":
+        return f"{old} -> {new}"
+    apart, scale = np.abs(old - new), float(np.nanmax(np.abs(old))) or 1.0
+    return f"{np.nanmax(apart) / scale:.1e} of the largest value, in {np.sum(apart > 0)} places"
+
+
+def compare(folder: Path, specs: list[tuple[str, dict]]) -> int:
+    """Print every difference and a summary by output; return the number of unexpected ones."""
+    verdicts: dict[str, Counter] = defaultdict(Counter)
+    for data in sorted(path.stem for path in folder.glob("data-*.npz")):
+        for number, (kind, params) in enumerate(specs):
+            old, new = (np.load(folder / f"{v}-{data}-{number}.npz") for v in ("old", "new"))
+            for name in sorted({*old, *new}):
+                both = name in old and name in new
+                apart = difference(old[name], new[name]) if both else "in one version only"
+                reason = EXPECTED.get((kind, name), "")
+                verdict = "different" if not reason else "expected"
+                verdicts[name][verdict if apart else "equal"] += 1
+                if apart:
+                    options = ", ".join(f"{k}={v!r}" for k, v in params.items())
+                    print(f"{data}: {kind}({options}) {name} {verdict}: {apart} {reason}")
+    print(f"{'output':28}{'equal bits':>11}{'expected':>10}{'different':>11}")
+    for name, count in verdicts.items():
+        print(f"{name:28}{count['equal']:11}{count['expected']:10}{count['different']:11}")
+    return sum(count["different"] for count in verdicts.values())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--commit", default="39cb771", help="the commit of version 0.1")
+    parser.add_argument("--only", default="", help="only classes whose name contains this")
+    parser.add_argument("--run", nargs=2, metavar=("VERSION", "FOLDER"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.run:
+        run(args.run[0], Path(args.run[1]))
+        return 0
+    specs = [(kind, params) for kind, params in specs_of_estimators() if args.only in kind]
+    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, tree = Path(temporary), Path(temporary) / "tree"
+        (folder / "specs.json").write_text(json.dumps(specs))
+        for make in (musk1, planted, text):
+            np.savez(folder / f"data-{make.__name__}.npz", **make())
+        git = ["git", "-C", str(ROOT), "worktree"]
+        subprocess.run([*git, "add", "-q", "--detach", str(tree), args.commit], check=True)
+        try:
+            jobs = [
+                subprocess.Popen(
+                    [sys.executable, __file__, "--run", version, str(folder)],
+                    env={**os.environ, **threads, "PYTHONPATH": str(source)},
+                )
+                for version, source in (("old", tree / "src"), ("new", ROOT / "src"))
+            ]
+            statuses = [job.wait() for job in jobs]
+        finally:
+            subprocess.run([*git, "remove", "--force", str(tree)], check=True)
+        return 2 if any(statuses) else min(1, compare(folder, specs))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

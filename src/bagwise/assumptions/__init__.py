@@ -1,0 +1,34 @@
+"""What makes a bag positive: rules and potentials on the *number* of positive instances in it.
+
+`hard` rules give each instance a label, `soft` ones a probability at a temperature, and count
+potentials (`count`) score every possible number of positives; `inference` finds the best labeling
+under a potential.
+"""
+
+from bagwise.assumptions.count import (
+    AtLeastPotential,
+    BinnedPotential,
+    CountPotential,
+    as_potential,
+)
+from bagwise.assumptions.hard import Assumption, AtLeastFraction, AtLeastOne, ExactlyOne, TopMean
+from bagwise.assumptions.inference import BestLabelings, CountInference
+from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness
+
+__all__ = [
+    "Assumption",
+    "AtLeastFraction",
+    "AtLeastOne",
+    "AtLeastPotential",
+    "BestLabelings",
+    "BinnedPotential",
+    "CountInference",
+    "CountPotential",
+    "ExactlyOne",
+    "SoftLabels",
+    "SoftWitness",
+    "Softened",
+    "Softening",
+    "TopMean",
+    "as_potential",
+]

@@ -1,0 +1,104 @@
+"""What makes a bag positive, as a rule on the number of positive instances in it.
+
+An assumption turns instance scores into instance weights (`map`: the hard assignment of least cost)
+and into a bag score (`bag_score`). ``rest_is_negative`` says whether the other instances of a
+positive bag count as negatives (mi-SVM) or are ignored (MI-SVM).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.bags.segments import expand, segment_argmax, segment_max, segment_rank
+
+
+class Assumption(Protocol):
+    """A rule on the number of positives in a bag."""
+
+    rest_is_negative: ClassVar[bool]
+
+    def map(self, scores: Array, offsets: Array) -> Array:
+        """Return weight 1 for the instances that count as positive, 0 for the others."""
+
+    def bag_score(self, scores: Array, offsets: Array) -> Array:
+        """Return the score of every bag: positive exactly if the rule holds at sign(scores)."""
+
+
+def _witnesses(scores: Array, offsets: Array) -> Array:
+    weights = np.zeros(len(scores))
+    weights[offsets[:-1] + segment_argmax(scores, offsets)] = 1
+    return weights
+
+
+@dataclass(frozen=True)
+class ExactlyOne:
+    """One witness represents the bag; the other instances are ignored."""
+
+    rest_is_negative: ClassVar[bool] = False
+
+    def map(self, scores: Array, offsets: Array) -> Array:
+        """Choose the instance with the highest score of every bag."""
+        return _witnesses(scores, offsets)
+
+    def bag_score(self, scores: Array, offsets: Array) -> Array:
+        """Return the highest score of every bag."""
+        return segment_max(scores, offsets)
+
+
+@dataclass(frozen=True)
+class AtLeastOne:
+    """Every instance has its own label; at least one is positive."""
+
+    rest_is_negative: ClassVar[bool] = True
+
+    def map(self, scores: Array, offsets: Array) -> Array:
+        """Choose the positive scores, or the highest one if none is positive."""
+        return np.maximum(1.0 * (scores > 0), _witnesses(scores, offsets))
+
+    def bag_score(self, scores: Array, offsets: Array) -> Array:
+        """Return the highest score of every bag."""
+        return segment_max(scores, offsets)
+
+
+@dataclass(frozen=True)
+class AtLeastFraction:
+    """At least a fraction of the instances is positive, and at least one."""
+
+    positive_fraction: float = 0.5
+    rest_is_negative: ClassVar[bool] = True
+
+    def least(self, offsets: Array) -> Array:
+        """Return how many positives each bag needs: max(1, ceil(positive_fraction m))."""
+        needed = np.ceil(self.positive_fraction * np.diff(offsets) - 1e-9)
+        return np.maximum(1, needed).astype(np.int64)
+
+    def map(self, scores: Array, offsets: Array) -> Array:
+        """Choose the positive scores, and the highest ones up to the required number."""
+        needed = expand(self.least(offsets), offsets)
+        return 1.0 * ((scores > 0) | (segment_rank(scores, offsets) < needed))
+
+    def bag_score(self, scores: Array, offsets: Array) -> Array:
+        """Return the lowest of the required number of highest scores."""
+        if scores.ndim == 2:
+            columns = [self.bag_score(column, offsets) for column in scores.T]
+            return np.stack(columns, axis=1)
+        last = segment_rank(scores, offsets) == expand(self.least(offsets) - 1, offsets)
+        return scores[last]
+
+
+@dataclass(frozen=True)
+class TopMean:
+    """A bag's score is the mean of its ``n_witnesses`` highest instance scores."""
+
+    n_witnesses: int
+
+    def bag_score(self, scores: Array, offsets: Array) -> Array:
+        """Return the score of every bag."""
+        counts = np.minimum(self.n_witnesses, np.diff(offsets))
+        counts = counts.reshape((-1,) + (1,) * (scores.ndim - 1))
+        top = segment_rank(scores, offsets) < expand(counts, offsets)
+        return np.add.reduceat(np.where(top, scores, 0.0), offsets[:-1], axis=0) / counts

@@ -1,0 +1,189 @@
+"""Exact inference under a count potential: `CountInference` and its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.assumptions.count import AtLeastPotential, CountPotential, OwnPotential, as_potential
+
+
+@dataclass(frozen=True)
+class BestLabelings:
+    """The best labelings of every bag as a negative bag (side 0) and as a positive bag (side 1).
+
+    All arrays have shape (n_models, 2, n_bags). The positives are the scores above the cut and the
+    first ``quota`` of those equal to it.
+    """
+
+    value: Array  # maximum of the sum of positive instances' scores plus the potential
+    count: Array  # number of positive instances in the maximizer
+    cut: Array
+    quota: Array
+
+
+class CountInference:
+    """The inference problems of one set of bags under one potential (Eqs. 18-21).
+
+    Parameters
+    ----------
+    potential : CountPotential, or object with a method ``table(size)``
+        The potential.
+    offsets : ndarray of int of shape (n_bags + 1,)
+        Where each bag starts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.assumptions import AtLeastPotential, CountInference
+    >>> inference = CountInference(AtLeastPotential(positive_fraction=0.5), np.array([0, 4]))
+    >>> best = inference.best(np.array([[3.0, -1.0, -2.0, -4.0]]), np.zeros((1, 2)))
+    >>> best.value[0, :, 0].tolist(), best.count[0, :, 0].tolist()
+    ([3.0, 2.0], [1, 2])
+    """
+
+    def __init__(self, potential: Any, offsets: Array) -> None:
+        self.potential = potential = as_potential(potential)
+        self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
+        self.n_bags = len(offsets) - 1
+        self.at_least_one = False
+        self.closed_form = isinstance(potential, AtLeastPotential)
+        if isinstance(potential, AtLeastPotential):
+            self.least = potential.least(self.offsets)
+            self.at_least_one = bool(np.all(self.least == 1))
+        else:
+            self.start, self.table, self.bins = flat_tables(potential, np.diff(self.offsets))
+
+    def bins_used(self) -> Array:
+        """Return which learned weights negative and positive bags use, (2, n_weights)."""
+        return self.bins_allowed_by(self.potential)
+
+    def bins_allowed_by(self, other: CountPotential) -> Array:
+        """Return which learned weights have a count that another potential allows as well."""
+        found = np.zeros((2, self.potential.n_weights + 1), dtype=bool)
+        for size in np.unique(np.diff(self.offsets)).tolist():
+            bins, table = _checked_bins(self.potential, size), _checked_table(self.potential, size)
+            possible = np.isfinite(other.table(size)) & np.isfinite(table)
+            for side in range(2):
+                found[side, bins[side, possible[side]]] = True
+        return found[:, :-1]
+
+    def best(
+        self, scores: Array, weights: Array, out: BestLabelings | None = None
+    ) -> BestLabelings:
+        """Return the best labelings of all bags.
+
+        Parameters
+        ----------
+        scores : ndarray of float64 of shape (n_models, n_instances)
+            What an instance adds if it is positive.
+        weights : ndarray of shape (n_models, n_weights)
+            The learned weights of the potential.
+        out : BestLabelings, default=None
+            An earlier result to overwrite: with many small bags, allocating memory takes longer
+            than the inference.
+        """
+        from bagwise.assumptions import _inference as kernels
+
+        out = self._empty(len(scores)) if out is None else out
+        found = (out.value, out.count, out.cut, out.quota)
+        if self.at_least_one:
+            large = self.offsets[-1] > kernels.LARGE * self.n_bags
+            block = kernels.BLOCK if large else None
+            kernels.at_least_one(scores, self.offsets, weights, *found, block)
+        elif self.closed_form:
+            rising = self._large_bags_sorted(scores, kernels.INSERTION)
+            kernels.at_least(rising, self.offsets, self.least, weights, *found)
+        else:
+            rising = self._large_bags_sorted(scores, kernels.INSERTION)
+            tables = (self.start, self.table, self.bins)
+            kernels.by_table(rising, self.offsets, *tables, weights, *found)
+        return out
+
+    def _empty(self, n_models: int) -> BestLabelings:
+        kinds = (np.float64, np.int32, np.float64, np.int32)
+        return BestLabelings(*(np.empty((n_models, 2, self.n_bags), kind) for kind in kinds))
+
+    def _large_bags_sorted(self, scores: Array, small: int) -> Array:
+        rising = scores.copy()
+        large = np.flatnonzero(np.diff(self.offsets) > small)
+        for begin, end in zip(self.offsets[large], self.offsets[large + 1], strict=True):
+            rising[:, begin:end].sort(axis=1)
+        return rising
+
+    def positives(self, scores: Array, best: BestLabelings, amount: Array) -> Array:
+        """Return the derivative of sum(amount * best.value) in the scores of ``best``.
+
+        ``amount`` has shape (n_models, 2, n_bags), the result that of ``scores``.
+        """
+        from bagwise.assumptions import _inference as kernels
+
+        out = np.zeros(scores.shape)
+        kernels.mark(scores, self.offsets, best.cut, best.quota, amount, out)
+        return out
+
+    def bin_sums(self, best: BestLabelings, amount: Array) -> Array:
+        """Return the derivative of sum(amount * best.value) in the learned weights."""
+        if self.closed_form:
+            return amount.sum(axis=2)
+        entry = self.start + best.count  # (n_models, 2, n_bags)
+        bins = self.bins[np.array([[0], [1]]), entry]
+        sums = np.zeros((len(amount), self.potential.n_weights + 1))  # the last one: no bin
+        for model, row in enumerate(sums):
+            np.add.at(row, bins[model], amount[model])
+        return sums[:, :-1]
+
+
+def flat_tables(potential: CountPotential, sizes: Array) -> tuple[Array, Array, Array]:
+    """Return each bag's start in the tables of all sizes side by side, the tables, the bins."""
+    distinct, which = np.unique(sizes, return_inverse=True)
+    tables = [_checked_table(potential, int(size)) for size in distinct]
+    bins = [_checked_bins(potential, int(size)) for size in distinct]
+    start = np.concatenate([[0], np.cumsum(distinct + 1)[:-1]])
+    return start[which], np.hstack(tables), np.hstack(bins)
+
+
+def _checked_table(potential: CountPotential, size: int) -> Array:
+    name = f"{_name(potential)}.table({size})"
+    expected = (
+        f"expected (2, {size + 1}): one row for negative and one for positive bags, one column per "
+        "count, starting at 0."
+    )
+    given = potential.table(size)
+    try:
+        table = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not an array of real numbers ({error}), {expected}") from error
+    if table.shape != (2, size + 1):
+        raise ValueError(f"{name} has shape {table.shape}, {expected}")
+    bad = np.argwhere(np.isnan(table) | (table == np.inf))
+    if len(bad):
+        side, count = bad[0]
+        raise ValueError(
+            f"{name} is {table[side, count]} at row {side}, count {count}: use finite numbers, or "
+            "-inf for an impossible count."
+        )
+    for side, label in enumerate(("negative", "positive")):
+        if np.all(np.isneginf(table[side])):
+            raise ValueError(f"{name} forbids every count of a {label} bag: allow at least one.")
+    return table
+
+
+def _checked_bins(potential: CountPotential, size: int) -> Array:
+    bins = np.asarray(potential.bins(size))
+    name = f"{_name(potential)}.bins({size})"
+    if bins.shape != (2, size + 1) or bins.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold integers in shape (2, {size + 1}).")
+    if bins.min() < -1 or bins.max() >= potential.n_weights:
+        raise ValueError(
+            f"{name} must lie between -1 (no weight) and n_weights - 1 = {potential.n_weights - 1}."
+        )
+    return bins.astype(np.int64)
+
+
+def _name(potential: CountPotential) -> str:
+    rule = potential.rule if isinstance(potential, OwnPotential) else potential
+    return type(rule).__name__

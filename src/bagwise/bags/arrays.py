@@ -1,0 +1,191 @@
+"""Validation of the parts of `Bags`; every error names the bag, the place and the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._typing import Array
+from bagwise.bags.ids import as_names, check_hashable, first_missing, name_of
+
+FLOATS = (np.float64, np.float32, np.float16)
+NUMERIC_KINDS = "fiub"
+_NAMES = ("ids", "instance_ids", "groups")
+_EMPTY = "is empty. Drop it: every bag needs at least one instance."
+
+
+def as_rows(X: Any) -> Any:
+    """Return the instances as a read-only float matrix, dense or CSR, without copying floats."""
+    X = X if sp.issparse(X) else as_array(X, "The array of instances")
+    if X.ndim != 2:
+        raise ValueError(
+            f"The instances must be a single 2-D array (instances x features), got {X.ndim} "
+            "dimension(s). Use Bags.from_list for a list with one array per bag."
+        )
+    return _canonical_csr(_as_floats(X.tocsr())) if sp.issparse(X) else _read_only(_as_floats(X))
+
+
+def as_array(values: Any, what: str) -> Array:
+    """Return a plain array (or memory map) without copying; ragged and masked ones are refused."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{what} is masked: write missing values as NaN with .filled(np.nan).")
+    if isinstance(values, np.memmap):
+        return values
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{what} is ragged: all rows must have the same length.") from error
+
+
+def _as_floats(X: Any) -> Any:
+    if X.dtype.kind in "iub":
+        return X.astype(np.float64)
+    native = X.dtype.newbyteorder("=")
+    if native not in FLOATS:
+        raise ValueError(
+            f"The instances have dtype {X.dtype}, expected float64, float32, float16, integers or "
+            "booleans: convert with .astype(float), or encode the columns that are not numeric."
+        )
+    return X if X.dtype == native else X.astype(native)
+
+
+def _canonical_csr(X: Any) -> Any:
+    if not X.has_canonical_format:  # duplicate entries would make every norm wrong
+        X = X.copy()
+        X.sum_duplicates()
+    return csr_view(X.data, X.indices, X.indptr, X.shape[1])
+
+
+def csr_view(data: Array, indices: Array, indptr: Array, n_features: int) -> Any:
+    """Return read-only CSR rows over canonical parts.
+
+    SciPy's own constructor copies views that are smaller than half of their base.
+    """
+    rows = sp.csr_array((len(indptr) - 1, n_features), dtype=data.dtype)
+    rows.data, rows.indices = _read_only(data[: indptr[-1]]), _read_only(indices[: indptr[-1]])
+    rows.indptr = _read_only(indptr)
+    rows.has_canonical_format = True
+    return rows
+
+
+def small_csr(data: Any, indices: Any, pointers: Any, shape: tuple[int, int]) -> Any:
+    """Return a CSR array with sorted indices, of 32 bits if they fit.
+
+    liblinear and libsvm accept no other indices.
+    """
+    kind = np.int32 if max(len(data), *shape) < 2**31 else np.int64
+    parts = (np.asarray(data, np.float64), np.asarray(indices, kind), np.asarray(pointers, kind))
+    matrix = sp.csr_array(parts, shape=shape)
+    matrix.sort_indices()
+    return matrix
+
+
+def _read_only(array: Array) -> Array:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def as_offsets(offsets: Any, n_instances: int, ids: Any) -> Array:
+    """Return sorted int64 offsets that leave no bag empty."""
+    given = np.asarray(offsets)
+    if given.ndim != 1 or len(given) == 0 or given.dtype.kind not in "iu":
+        raise ValueError("offsets must be a 1-D array of n_bags + 1 integers.")
+    if given[0] != 0 or given[-1] != n_instances:
+        raise ValueError(
+            f"offsets must start at 0 and end at the number of instances ({n_instances}), "
+            f"they run from {given[0]} to {given[-1]}."
+        )
+    sizes = np.diff(given.astype(np.int64))
+    if np.any(sizes < 0):
+        i = int(np.argmax(sizes < 0))
+        raise ValueError(f"offsets are not sorted: bag {i} runs from {given[i]} to {given[i + 1]}.")
+    if np.any(sizes == 0):
+        raise ValueError(f"{name_of(ids, int(np.argmax(sizes == 0)))} {_EMPTY}")
+    return _read_only(given.astype(np.int64, copy=False))
+
+
+def check_members(rows: list[Any], ids: Any) -> None:
+    """Check that the bags of a list are numeric 2-D arrays with the same number of features."""
+    for i, row in enumerate(rows):
+        problem = _problem(row, rows[0])
+        if problem:
+            raise ValueError(f"{name_of(ids, i)} {problem}")
+
+
+def _problem(row: Any, first: Any) -> str:
+    if row.ndim >= 1 and row.shape[0] == 0:
+        return _EMPTY
+    if row.ndim != 2:
+        remedy = "For a bag of one instance pass x.reshape(1, -1)."
+        return f"has {row.ndim} dimension(s), expected 2 (instances x features). {remedy}"
+    if row.shape[1] != first.shape[1]:
+        return f"has {row.shape[1]} features, bag 0 has {first.shape[1]}: they must be the same."
+    if sp.issparse(row) != sp.issparse(first):
+        return "and bag 0 differ: one is sparse, one is dense."
+    is_numeric = row.dtype.kind in NUMERIC_KINDS
+    return "" if is_numeric else f"has dtype {row.dtype}, expected numbers: use .astype(float)."
+
+
+def as_attribute(name: str, values: Any, count: int, owner: str) -> Any:
+    """Return one value per bag or instance (``owner``), read-only; missing ids are numbered."""
+    if values is None:
+        return _read_only(np.arange(count)) if name in ("ids", "instance_ids") else None
+    values = _as_values(name, values)
+    if values.ndim != (2 if name == "bag_features" else 1):
+        form = "2-D, one row" if name == "bag_features" else "1-D, one value"
+        raise ValueError(f"{name} must be {form} per {owner}, got shape {values.shape}.")
+    if len(values) != count:
+        raise ValueError(f"{name} has {len(values)} entries, there are {count} {owner}s.")
+    missing = first_missing(values) if name in ("ids", "groups") else None
+    if missing is not None:
+        raise ValueError(f"{name} contains NaN or None at position {missing}.")
+    return _read_only(values)
+
+
+def _as_values(name: str, values: Any) -> Array:
+    if name in _NAMES:
+        values = as_names(values)
+        if values.dtype.kind == "O":
+            check_hashable(values.flat)
+        return values
+    values = np.asarray(values)
+    if name in ("priors", "bag_features") and values.dtype.kind not in NUMERIC_KINDS:
+        raise ValueError(f"{name} must be numbers, got dtype {values.dtype}.")
+    return values
+
+
+def check_priors(priors: Any, ids: Array) -> None:
+    """Check that priors are fractions."""
+    inside = True if priors is None else (priors >= 0) & (priors <= 1)
+    if not np.all(inside):
+        i = int(np.argmin(inside))
+        raise ValueError(f"{name_of(ids, i)} has the prior {priors[i]}, which is not in [0, 1].")
+
+
+def as_feature_names(names: Any, n_features: int) -> Any:
+    """Return the feature names as a read-only object array."""
+    if names is None:
+        return None
+    names = np.asarray(names, dtype=object)
+    if names.shape != (n_features,):
+        raise ValueError(f"feature_names has shape {names.shape}, there are {n_features} features.")
+    return _read_only(names)
+
+
+def as_indices(key: Any, n_bags: int) -> Array:
+    """Return bag numbers from an array of integers or booleans."""
+    key = np.asarray(key)
+    if key.ndim == 1 and key.size == 0 and key.dtype.kind == "f":  # an empty list
+        key = key.astype(np.int64)
+    if key.ndim != 1 or key.dtype.kind not in "iub":
+        kinds = "integers, slices, index arrays or boolean arrays"
+        raise IndexError(f"Bags are indexed by {kinds}, not {key!r}.")
+    if key.dtype.kind == "b" and len(key) != n_bags:
+        raise IndexError(f"The boolean index has {len(key)} entries for {n_bags} bags.")
+    outside = (key < -n_bags) | (key >= n_bags)
+    if key.dtype.kind != "b" and outside.any():
+        raise IndexError(f"Bag index {key[outside][0]} is out of range for {n_bags} bags.")
+    return np.arange(n_bags)[key]

@@ -1,0 +1,381 @@
+"""`Bags`, the container of multiple-instance data that the whole package works on."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+
+from bagwise._typing import Array
+from bagwise.bags.arrays import as_attribute, as_feature_names, as_offsets, as_rows, check_priors
+from bagwise.bags.forms import (
+    PER_BAG,
+    PER_INSTANCE,
+    group_rows,
+    join,
+    read_frame,
+    stack_list,
+    unpad,
+)
+from bagwise.bags.ids import as_names, name_of
+from bagwise.bags.selection import resolve, select, take_rows
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Bags:
+    """Bags of instances: one flat matrix, and offsets that say where each bag starts.
+
+    Bag ``i`` consists of the rows ``offsets[i]:offsets[i + 1]`` of ``X``. Ids, labels and all
+    other attributes follow every slice. The arrays are read-only views of what was passed in;
+    slicing a contiguous range of bags copies no data.
+
+    Parameters
+    ----------
+    X : ndarray, memory map or SciPy sparse matrix of shape (n_instances, n_features)
+        All instances, bag after bag. float16, float32 and float64 are kept as they are, integers
+        and booleans become float64, sparse matrices become CSR arrays. NaN is allowed here, so
+        that an imputer can follow; the estimators refuse it.
+    offsets : array-like of int of shape (n_bags + 1,)
+        Where each bag starts; ``offsets[0] == 0`` and ``offsets[-1] == n_instances``.
+    ids : array-like of shape (n_bags,), default=None
+        Names of the bags, of any hashable type; 0, 1, ... if None.
+    instance_ids : array-like of shape (n_instances,), default=None
+        Names of the instances; 0, 1, ... if None.
+    groups : array-like of shape (n_bags,), default=None
+        Groups of bags that a split must keep together, such as the slides of a patient.
+    bag_features : array-like of shape (n_bags, n_bag_features), default=None
+        Covariates of the bag itself.
+    priors : array-like of shape (n_bags,), default=None
+        Expected fraction of positive instances in the bag, in [0, 1].
+    instance_labels : array-like of shape (n_instances,), default=None
+        True instance labels, for evaluation; never used in fitting.
+    feature_names : sequence of str of length n_features, default=None
+        Names of the columns of ``X``.
+    has_ids, has_instance_ids : bool, default=None
+        Whether the ids were given rather than generated; None derives it from ``ids`` and
+        ``instance_ids``.
+
+    See Also
+    --------
+    check_bags : Converts every accepted form of input to `Bags`.
+
+    Examples
+    --------
+    >>> from bagwise import Bags
+    >>> bags = Bags([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], offsets=[0, 2, 3], ids=["a", "b"])
+    >>> bags
+    Bags(2 bags, 3 instances, 2 features, 1-2 instances per bag, float64)
+    >>> bags[0]
+    array([[0., 1.],
+           [2., 3.]])
+    >>> bags[1:].ids
+    array(['b'], dtype='<U1')
+    """
+
+    X: Any
+    offsets: Array
+    ids: Any = None
+    instance_ids: Any = None
+    groups: Any = None
+    bag_features: Any = None
+    priors: Any = None
+    instance_labels: Any = None
+    feature_names: Any = None
+    has_ids: bool | None = None
+    has_instance_ids: bool | None = None
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        for name in ("ids", "instance_ids"):
+            if getattr(self, f"has_{name}") is None:
+                set_(self, f"has_{name}", getattr(self, name) is not None)
+        ids = None if self.ids is None else as_names(self.ids)
+        set_(self, "X", as_rows(self.X))
+        set_(self, "offsets", as_offsets(self.offsets, self.n_instances, ids))
+        for names, count, owner in (
+            (PER_BAG, len(self), "bag"),
+            (PER_INSTANCE, self.n_instances, "instance"),
+        ):
+            for name in names:
+                set_(self, name, as_attribute(name, getattr(self, name), count, owner))
+        check_priors(self.priors, self.ids)
+        set_(self, "feature_names", as_feature_names(self.feature_names, self.n_features))
+
+    def __reduce__(self) -> tuple[type[Bags], tuple[Any, ...]]:
+        # Unpickled arrays are writeable; the constructor makes them read-only again.
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+
+    # Construction ------------------------------------------------------------------------------
+
+    @classmethod
+    def from_list(cls, arrays: Sequence[Any], ids: Any = None, **attributes: Any) -> Bags:
+        """Create bags from a list with one 2-D array (dense or sparse) per bag.
+
+        Parameters
+        ----------
+        arrays : sequence of 2-D arrays
+            The instances of each bag, all with the same number of features.
+        ids : array-like, default=None
+            Names of the bags.
+        **attributes : array-like
+            Any other attribute of `Bags`, such as ``groups``.
+
+        Returns
+        -------
+        Bags
+            The bags, in the order given.
+
+        Examples
+        --------
+        >>> Bags.from_list([[[1.0], [2.0]], [[3.0]]], ids=["m1", "m2"])
+        Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64)
+        """
+        return cls(**stack_list(arrays, ids), **attributes)
+
+    @classmethod
+    def from_groups(
+        cls,
+        X: Any,
+        bag_ids: ArrayLike | Sequence[Hashable],
+        y: ArrayLike | None = None,
+        **rows: Any,
+    ) -> Any:
+        """Create bags from a flat matrix and the bag id of every row, in any order.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_instances, n_features)
+            All instances.
+        bag_ids : sequence of hashable of length n_instances
+            The bag of each row. Bags appear in the order of their first rows; rows keep their
+            order within the bag.
+        y : array-like of shape (n_instances,), default=None
+            The bag's label, repeated on each of its rows.
+        **rows : array-like of shape (n_instances, ...)
+            Any other attribute of `Bags`, one value per row; attributes of a bag must be the same
+            on all of its rows. ``instance_ids`` are the original row numbers unless given.
+
+        Returns
+        -------
+        Bags or (Bags, ndarray)
+            The bags and, if ``y`` was given, one label per bag.
+
+        Examples
+        --------
+        >>> bags, y = Bags.from_groups([[1.0], [2.0], [3.0]], ["a", "b", "a"], y=[1, 0, 1])
+        >>> bags[0].ravel(), y
+        (array([1., 3.]), array([1, 0]))
+        """
+        arguments, labels = group_rows(X, bag_ids, y, rows)
+        bags = cls(**arguments)
+        return bags if labels is None else (bags, labels)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        bag: str,
+        label: str | None = None,
+        *,
+        features: Sequence[str] | None = None,
+        **columns: str | list[str],
+    ) -> Any:
+        """Create bags from a pandas or polars data frame with one row per instance.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame or polars.DataFrame
+            One row per instance.
+        bag : str
+            Column with the bag id of each row.
+        label : str, default=None
+            Column with the bag's label (the same on all rows of the bag).
+        features : sequence of str, default=None
+            The feature columns; None takes every column that is not named otherwise.
+        **columns : str or list of str
+            Columns for other attributes of `Bags`: ``groups="patient"``,
+            ``instance_labels="truth"``, ``instance_ids="patch"``, ``priors="fraction"``,
+            ``bag_features=["age", "sex"]``.
+
+        Returns
+        -------
+        Bags or (Bags, ndarray)
+            The bags and, if ``label`` was given, one label per bag.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"slide": ["s", "s", "t"], "y": [1, 1, 0], "f": [0.1, 0.2, 0.3]})
+        >>> bags, y = Bags.from_frame(frame, bag="slide", label="y")
+        >>> bags.feature_names, y
+        (array(['f'], dtype=object), array([1, 0]))
+        """
+        X, bag_ids, y, rows = read_frame(frame, bag, label, features, columns)
+        return cls.from_groups(X, bag_ids, y, **rows)
+
+    @classmethod
+    def from_padded(
+        cls, array: ArrayLike, mask: ArrayLike | None = None, **attributes: Any
+    ) -> Bags:
+        """Create bags from a padded 3-D array and a mask of its real instances.
+
+        Parameters
+        ----------
+        array : array-like of shape (n_bags, max_size, n_features)
+            Padded instances.
+        mask : array-like of bool of shape (n_bags, max_size), default=None
+            True where an instance is real; None means that all are.
+        **attributes : array-like
+            Any other attribute of `Bags`.
+
+        Returns
+        -------
+        Bags
+            The bags without their padding.
+
+        Examples
+        --------
+        >>> Bags.from_padded(np.zeros((2, 3, 4)), mask=[[1, 1, 0], [1, 0, 0]]).sizes
+        array([2, 1])
+        """
+        return cls(**unpad(array, mask), **attributes)
+
+    @classmethod
+    def concat(cls, parts: Iterable[Bags]) -> Bags:
+        """Concatenate several `Bags` with the same features.
+
+        Parameters
+        ----------
+        parts : iterable of Bags
+            The parts; either all of them have an attribute or none has it.
+
+        Returns
+        -------
+        Bags
+            All bags, in order. Ids are kept if every part has its own, and generated otherwise.
+
+        Examples
+        --------
+        >>> one = Bags.from_list([[[1.0], [2.0]]])
+        >>> len(Bags.concat([one, one]))
+        2
+        """
+        parts = list(parts)
+        for i, part in enumerate(parts):
+            if not isinstance(part, Bags):
+                raise TypeError(f"Part {i} is a {type(part).__name__}, expected Bags.")
+        return cls(**join(parts))
+
+    # Size and type -----------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def n_instances(self) -> int:
+        """Number of instances in all bags."""
+        return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features per instance."""
+        return self.X.shape[1]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(number of bags, number of features); scikit-learn takes bags for samples."""
+        return (len(self), self.n_features)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Data type of the instances."""
+        return self.X.dtype
+
+    @property
+    def sizes(self) -> Array:
+        """Number of instances in each bag."""
+        return np.diff(self.offsets)
+
+    def __repr__(self) -> str:
+        sizes = self.sizes
+        span = f"{sizes.min()}-{sizes.max()} instances per bag, " if len(self) else ""
+        kind = f"sparse {self.dtype}" if sp.issparse(self.X) else str(self.dtype)
+        counts = f"{len(self)} bags, {self.n_instances} instances, {self.n_features} features"
+        return f"Bags({counts}, {span}{kind})"
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Array:
+        raise TypeError(
+            "Bags cannot be converted to an array: use bags.X for the flat instances, or apply a "
+            "scikit-learn transformer to bags with bagwise.PerInstance(transformer)."
+        )
+
+    # Selection ---------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        key = resolve(key, len(self))
+        if isinstance(key, int):
+            return take_rows(self.X, slice(self.offsets[key], self.offsets[key + 1]))
+        return replace(self, **select(self, key))
+
+    def replace(self, **changes: Any) -> Bags:
+        """Return the same bags with some attributes changed.
+
+        Parameters
+        ----------
+        **changes : array-like
+            New values by attribute name, such as ``X=...`` or ``priors=...``.
+
+        Returns
+        -------
+        Bags
+            A new object that shares everything else.
+
+        Examples
+        --------
+        >>> bags = Bags.from_list([[[1.0], [2.0]]])
+        >>> bags.replace(X=bags.X * 10)[0].ravel()
+        array([10., 20.])
+        """
+        if "X" in changes:
+            changes["X"] = as_rows(changes["X"])
+            if changes["X"].shape[1] != self.n_features:
+                changes.setdefault("feature_names", None)
+        for name in {"ids", "instance_ids"} & changes.keys():
+            changes.setdefault(f"has_{name}", None)
+        return replace(self, **changes)
+
+    def flat(self, key_instances: ArrayLike) -> Array:
+        """Convert one position within each bag to row numbers of ``X``.
+
+        Parameters
+        ----------
+        key_instances : array-like of int of shape (n_bags,)
+            Position within each bag, as an estimator's ``key_instances`` returns.
+
+        Returns
+        -------
+        ndarray of shape (n_bags,)
+            Row numbers.
+
+        Examples
+        --------
+        >>> Bags.from_list([[[1.0], [2.0]], [[3.0]]]).flat([1, 0])
+        array([1, 2])
+        """
+        key = np.asarray(key_instances)
+        if key.shape != (len(self),):
+            raise ValueError(f"Expected one position per bag ({len(self)}), got shape {key.shape}.")
+        if len(key) and key.dtype.kind not in "iu":
+            raise ValueError(f"Expected integer positions, got dtype {key.dtype}.")
+        outside = np.flatnonzero((key < 0) | (key >= self.sizes))
+        if len(outside):
+            i = int(outside[0])
+            raise ValueError(f"{name_of(self.ids, i)} has no instance {key[i]}.")
+        return self.offsets[:-1] + key.astype(np.int64)

@@ -1,0 +1,92 @@
+"""`check_bags`: converts every accepted form of input to `Bags`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+
+from bagwise._typing import Array
+from bagwise.bags.arrays import FLOATS, as_array
+from bagwise.bags.bags import Bags
+from bagwise.bags.forms import is_plain_table
+from bagwise.bags.ids import name_of
+from bagwise.bags.segments import bag_of_row
+from bagwise.errors import Message, Step
+
+_BLOCK_VALUES = 1 << 22  # 32 MiB of float64 per block: bounds the temporary copies
+
+
+def check_bags(bags: Any, *, finite: bool = True) -> Bags:
+    """Convert any accepted form of multiple-instance data to `Bags`.
+
+    Parameters
+    ----------
+    bags : Bags, list or object array of 2-D arrays, 3-D array, 2-D array or data frame
+        A 3-D array holds bags of equal size; every row of a plain 2-D array (dense, sparse or data
+        frame) is a bag of one instance.
+    finite : bool, default=True
+        Whether to refuse NaN and infinity; the error names the bag, the instance and the feature.
+
+    Returns
+    -------
+    Bags
+        The bags; the same object if the input is `Bags` already.
+
+    Examples
+    --------
+    >>> from bagwise import check_bags
+    >>> check_bags([np.zeros((2, 3)), np.ones((4, 3))])
+    Bags(2 bags, 6 instances, 3 features, 2-4 instances per bag, float64)
+    """
+    if not isinstance(bags, Bags):
+        bags = _as_bags(bags)
+    if len(bags) == 0:
+        raise ValueError("There are no bags: 0 sample(s) were given, at least 1 is required.")
+    if bags.n_features == 0:
+        raise ValueError("The instances have 0 feature(s), a minimum of 1 is required.")
+    if finite:
+        check_finite(bags)
+    return bags
+
+
+def _as_bags(data: Any) -> Bags:
+    if is_plain_table(data):
+        data = as_array(data, "The table") if isinstance(data, list | tuple) else data
+        X = check_array(data, accept_sparse="csr", dtype=list(FLOATS), ensure_all_finite=False)
+        return Bags(X, np.arange(X.shape[0] + 1))
+    if getattr(data, "ndim", 1) == 3:
+        return Bags.from_padded(data)
+    return Bags.from_list(list(data))
+
+
+def check_finite(bags: Bags) -> None:
+    """Refuse NaN and infinity, block by block; the error names bag, instance and feature."""
+    values = bags.X.data if sp.issparse(bags.X) else bags.X
+    width = 1 if values.ndim == 1 else max(1, values.shape[1])
+    step = max(1, _BLOCK_VALUES // width)
+    for start in range(0, len(values), step):
+        block = np.asarray(values[start : start + step])
+        # A finite sum proves that all entries are finite, in one pass.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(block.sum(dtype=np.float64)):
+                continue
+        bad = np.argwhere(~np.isfinite(block))
+        if len(bad):
+            _raise_not_finite(bags, start + bad[0][0], bad[0], block)
+
+
+def _raise_not_finite(bags: Bags, position: int, entry: Array, block: Array) -> None:
+    if sp.issparse(bags.X):
+        row = bag_of_row(position, bags.X.indptr)
+        column = int(bags.X.indices[position])
+    else:
+        row, column = int(position), int(entry[1])
+    bag = bag_of_row(row, bags.offsets)
+    name = column if bags.feature_names is None else repr(str(bags.feature_names[column]))
+    what = "NaN" if np.isnan(block[tuple(entry)]) else "infinity"
+    place = f"contains {what} in its instance {row - bags.offsets[bag]}, feature {name}."
+    start = f"{name_of(bags.ids, bag)} {place} Impute or drop it first, for example with "
+    raise ValueError(Message(start, Step("impute", "PerInstance(SimpleImputer())"), "."))

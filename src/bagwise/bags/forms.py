@@ -1,0 +1,215 @@
+"""Conversion of other forms of multiple-instance data to the arguments of `Bags`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._typing import Array
+from bagwise.bags.arrays import NUMERIC_KINDS, as_array, as_rows, check_members
+from bagwise.bags.ids import as_names, constant_within, factorize, is_missing, name_of
+from bagwise.bags.segments import offsets_of
+from bagwise.errors import Argument, Message, listed, suggestion
+
+if TYPE_CHECKING:
+    from bagwise.bags.bags import Bags
+
+PER_BAG = ("ids", "groups", "bag_features", "priors")
+PER_INSTANCE = ("instance_ids", "instance_labels")
+
+
+# A list of arrays --------------------------------------------------------------------------------
+
+
+def stack_list(arrays: Sequence[Any], ids: Any) -> dict[str, Any]:
+    """Stack one 2-D array per bag."""
+    ids = None if ids is None else as_names(ids)
+    rows = [a if sp.issparse(a) else as_array(a, name_of(ids, i)) for i, a in enumerate(arrays)]
+    if not rows:
+        raise ValueError("There are no bags: the list is empty.")
+    check_members(rows, ids)
+    return {"X": _stack(rows), "offsets": offsets_of([r.shape[0] for r in rows]), "ids": ids}
+
+
+def _stack(rows: list[Any]) -> Any:
+    return sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
+
+
+def is_plain_table(data: Any) -> bool:
+    """Return whether the input is a plain 2-D table, whose rows are bags of one instance."""
+    if isinstance(data, list | tuple):
+        return len(data) > 0 and not any(_is_matrix(member) for member in data)
+    shape = getattr(data, "shape", (0, 0))
+    if len(shape) == 1 and getattr(data, "dtype", None) == np.dtype(object):
+        return not any(_is_matrix(member) for member in data)
+    return len(shape) != 3
+
+
+def _is_matrix(member: Any) -> bool:
+    if isinstance(member, list | tuple):
+        return len(member) > 0 and (isinstance(member[0], list | tuple) or np.ndim(member[0]) > 0)
+    return len(getattr(member, "shape", ())) >= 2
+
+
+# Flat rows and the bag id of each ----------------------------------------------------------------
+
+
+def group_rows(
+    X: Any, bag_ids: Any, y: Any, rows: dict[str, Any]
+) -> tuple[dict[str, Any], Array | None]:
+    """Sort rows into bags, stably; attributes of a bag must be the same on all of its rows."""
+    X = as_rows(X)
+    codes, ids = factorize(bag_ids)
+    _check_length("bag_ids", codes, X.shape[0])
+    if X.shape[0] == 0:
+        raise ValueError("There are no bags: X has no rows.")
+    order = np.argsort(codes, kind="stable")
+    offsets = offsets_of(np.bincount(codes))
+    is_sorted = not np.any(np.diff(codes) < 0)
+    arguments = {"X": X if is_sorted else X[order], "offsets": offsets, "ids": ids}
+    arguments |= {"feature_names": rows.pop("feature_names", None), "instance_ids": order}
+    for name, values in rows.items():
+        if values is not None:
+            values = _sorted_rows(name, values, order)
+            is_of_bag = name in PER_BAG
+            arguments[name] = constant_within(values, offsets, ids, name) if is_of_bag else values
+    if y is not None:
+        y = constant_within(_sorted_rows("y", y, order), offsets, ids, "the label")
+    return arguments, y
+
+
+def _sorted_rows(name: str, values: Any, order: Array) -> Array:
+    values = as_names(values) if name in ("groups", "instance_ids") else np.asarray(values)
+    _check_length(name, np.atleast_1d(values), len(order))
+    return values[order]
+
+
+def _check_length(name: str, values: Array, n_rows: int) -> None:
+    if len(values) != n_rows:
+        raise ValueError(f"{name} has {len(values)} entries, X has {n_rows} rows.")
+
+
+# Data frames -------------------------------------------------------------------------------------
+
+
+def read_frame(
+    frame: Any, bag: str, label: str | None, features: Any, columns: dict[str, Any]
+) -> tuple[Array, Array, Array | None, dict[str, Any]]:
+    """Return X, bag ids, labels and other attributes from a pandas or polars data frame."""
+    if isinstance(columns.get("bag_features"), str):
+        columns = columns | {"bag_features": [columns["bag_features"]]}
+    features = _feature_columns(frame, [bag, label, *columns.values()], features)
+    attributes = {
+        name: _numbers(frame, column) if name == "bag_features" else _column(frame, column)
+        for name, column in columns.items()
+    }
+    attributes["feature_names"] = features
+    y = None if label is None else _column(frame, label)
+    return _numbers(frame, features), _column(frame, bag), y, attributes
+
+
+def _feature_columns(frame: Any, others: list[Any], features: Any) -> list[Any]:
+    known = list(frame.columns)
+    if len(set(known)) < len(known):
+        twice = next(c for i, c in enumerate(known) if c in known[:i])
+        raise ValueError(f"The data frame has two columns named {twice!r}: rename one.")
+    named = [c for o in others if o is not None for c in (o if isinstance(o, list) else [o])]
+    missing = [c for c in [*named, *(features or [])] if c not in known]
+    if missing:
+        hint = suggestion(str(missing[0]), known)
+        raise ValueError(f"The data frame has no column {missing[0]!r}. {hint}")
+    features = [c for c in known if c not in named] if features is None else list(features)
+    if not features:
+        raise ValueError(f"No feature columns are left among {listed(map(str, known))}.")
+    return features
+
+
+def _column(frame: Any, name: Any) -> Array:
+    values = np.asarray(frame[name])
+    if values.dtype.kind != "O":
+        return values
+    return as_names([None if is_missing(v) else v for v in values])
+
+
+def _numbers(frame: Any, names: list[Any]) -> Array:
+    values = frame[names].to_numpy()
+    if values.dtype.kind in NUMERIC_KINDS:
+        return values
+    return np.column_stack([_numeric_column(frame, name) for name in names])
+
+
+def _numeric_column(frame: Any, name: Any) -> Array:
+    values = np.asarray(frame[name])
+    if values.dtype.kind == "O":
+        values = np.asarray([np.nan if is_missing(v) else v for v in values])
+    if values.dtype.kind not in NUMERIC_KINDS:
+        what = f"Column {name!r} is not numeric. Encode it, or name the columns to use with "
+        raise ValueError(Message(what, Argument("features", "[...]"), "."))
+    return values
+
+
+# Padded arrays -----------------------------------------------------------------------------------
+
+
+def unpad(array: Any, mask: Any) -> dict[str, Any]:
+    """Remove the padding of a 3-D array; without a mask there is none, and nothing is copied."""
+    array = as_array(array, "The padded array")
+    if array.ndim != 3:
+        raise ValueError(f"The padded array must have 3 dimensions, it has {array.ndim}.")
+    n_bags, size, n_features = array.shape
+    if mask is None:
+        flat = array.reshape(n_bags * size, n_features)
+        return {"X": flat, "offsets": offsets_of(np.full(n_bags, size))}
+    mask = np.asarray(mask, dtype=bool)
+    if mask.shape != (n_bags, size):
+        raise ValueError(f"The mask has shape {mask.shape}, expected {(n_bags, size)}.")
+    return {"X": array[mask], "offsets": offsets_of(mask.sum(axis=1))}
+
+
+# Several Bags ------------------------------------------------------------------------------------
+
+
+def join(parts: list[Bags]) -> dict[str, Any]:
+    """Stack several `Bags`; either all parts have an attribute or none has it."""
+    if not parts:
+        raise ValueError("There is nothing to concatenate: the list of parts is empty.")
+    widths = {part.n_features for part in parts}
+    if len(widths) != 1:
+        raise ValueError(f"Cannot concatenate bags of different widths: {sorted(widths)}.")
+    if len({sp.issparse(part.X) for part in parts}) != 1:
+        raise ValueError("Cannot concatenate dense and sparse bags.")
+    arguments = {name: _join_attribute(parts, name) for name in (*PER_BAG, *PER_INSTANCE)}
+    for name in ("ids", "instance_ids"):
+        if not all(getattr(part, f"has_{name}") for part in parts):
+            arguments[name] = None
+    arguments["X"] = _stack([part.X for part in parts])
+    arguments["offsets"] = offsets_of(np.concatenate([part.sizes for part in parts]))
+    arguments["feature_names"] = _shared_feature_names(parts)
+    return arguments
+
+
+def _join_attribute(parts: list[Bags], name: str) -> Any:
+    values = [getattr(part, name) for part in parts]
+    missing = [v is None for v in values]
+    if all(missing):
+        return None
+    if any(missing):
+        with_it, without = missing.index(False), missing.index(True)
+        raise ValueError(f"Part {without} has no {name}, but part {with_it} does.")
+    widths = [v.shape[1:] for v in values]
+    if len(set(widths)) > 1:
+        raise ValueError(f"The parts have {name} of different widths: {[w for (w,) in widths]}.")
+    if len({v.dtype.kind for v in values}) > 1 and name not in ("priors", "bag_features"):
+        values = [v.astype(object) for v in values]  # NumPy would turn 1 into '1' beside 'b'
+    return np.concatenate(values)
+
+
+def _shared_feature_names(parts: list[Bags]) -> Any:
+    names = [None if part.feature_names is None else list(part.feature_names) for part in parts]
+    for i, other in enumerate(names):
+        if other != names[0]:
+            raise ValueError(f"Part {i} has the feature_names {other}, part 0 has {names[0]}.")
+    return names[0]

@@ -1,0 +1,110 @@
+"""Names of bags and instances, and values that must be the same within a bag."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.bags.segments import bag_of_row, expand
+
+_SIMPLE = (str, int, float, np.generic)
+
+
+def factorize(ids: Any) -> tuple[Array, Array]:
+    """Number hashable ids by first appearance; return (number of each entry, distinct ids)."""
+    ids = ids if isinstance(ids, np.ndarray) else list(ids)
+    if isinstance(ids, np.ndarray) and ids.ndim != 1:
+        raise ValueError(f"bag_ids must be 1-D, one id per row of X, got shape {ids.shape}.")
+    position = first_missing(ids)
+    if position is not None:
+        raise ValueError(f"The bag id of row {position} is NaN or missing.")
+    if isinstance(ids, np.ndarray) and ids.dtype.kind in "iufUSM":
+        unique, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return rank[inverse.ravel()].astype(np.int64), unique[order]
+    check_hashable(ids)
+    numbers: dict[Any, int] = {}
+    codes = np.fromiter((numbers.setdefault(i, len(numbers)) for i in ids), np.int64, len(ids))
+    return codes, as_names(list(numbers))
+
+
+def as_names(values: Any) -> Array:
+    """Return names as an array: of their own type where they share a simple one, else objects."""
+    if isinstance(values, np.ndarray):
+        return values
+    if not isinstance(values, Iterable):
+        raise ValueError(f"Expected a sequence of names, got {values!r}.")
+    values = list(values)
+    objects = np.fromiter(values, dtype=object, count=len(values))
+    if len({type(v) for v in values}) == 1 and isinstance(values[0], _SIMPLE):
+        names = np.asarray(values)
+        # NumPy rounds huge integers and drops zero bytes at the end of strings.
+        if np.array_equal(names, objects):
+            return names
+    check_hashable(values)
+    return objects
+
+
+def check_hashable(values: Iterable[Any]) -> None:
+    """Refuse names that cannot be dictionary keys, such as lists."""
+    refused = {kind for kind in {type(v) for v in values} if not issubclass(kind, Hashable)}
+    for i, value in enumerate(values if refused else ()):
+        if type(value) in refused:
+            raise ValueError(
+                f"The name at position {i} is a {type(value).__name__}, which cannot be hashed: "
+                "use a string, a number or a tuple."
+            )
+
+
+def name_of(ids: Any, i: int) -> str:
+    """Return how an error message refers to bag i."""
+    if ids is None or np.ndim(ids) != 1 or i >= len(ids):
+        return f"Bag {i}"
+    name = ids[i].item() if isinstance(ids[i], np.generic) else ids[i]
+    return f"Bag {i} (id {name!r})"
+
+
+def first_missing(values: Iterable[Any]) -> int | None:
+    """Return the position of the first NaN, NaT, NA or None, if there is one."""
+    if isinstance(values, np.ndarray) and values.dtype.kind != "O":
+        if values.dtype.kind not in "fcmM":
+            return None
+        missing = np.isnat(values) if values.dtype.kind in "mM" else np.isnan(values)
+        return int(np.argmax(missing)) if missing.any() else None
+    return next((i for i, v in enumerate(values) if is_missing(v)), None)
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or pandas' NA."""
+    if value is None:
+        return True
+    differs = value != value
+    # NA answers every comparison with NA, which has no truth value.
+    if type(differs).__name__ == "NAType":
+        return True
+    return isinstance(differs, bool | np.bool_) and bool(differs)
+
+
+def first_difference(values: Array, offsets: Array) -> int | None:
+    """Return the first row that differs from the first row of its bag (NaN equals NaN), if any."""
+    expected = expand(values[offsets[:-1]], offsets)
+    differs = (values != expected) & ~((values != values) & (expected != expected))
+    rows = np.nonzero(differs)[0]
+    return int(rows[0]) if len(rows) else None
+
+
+def constant_within(values: Array, offsets: Array, ids: Array, what: str) -> Array:
+    """Return one value per bag; a bag with two different values is an error."""
+    per_bag, row = values[offsets[:-1]], first_difference(values, offsets)
+    if row is not None:
+        bag = bag_of_row(row, offsets)
+        raise ValueError(
+            f"{name_of(ids, bag)} has two values of {what}: {per_bag[bag]} and {values[row]}. It "
+            "must be the same on all rows of a bag."
+        )
+    return per_bag

@@ -1,0 +1,102 @@
+"""Reductions within bags: a flat array of values and the offsets that cut it into bags.
+
+Every function takes ``values`` of shape (n,) or (n, k) and ``offsets`` of shape (n_bags + 1,),
+and reduces (or sorts) the rows ``offsets[i]:offsets[i + 1]`` of every bag, column by column.
+No bag may be empty: `Bags` refuses empty bags. Ties go to the lowest index.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bagwise._typing import Array
+
+
+def offsets_of(sizes: Any) -> Array:
+    """Return where each bag starts and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def bag_index(offsets: Array) -> Array:
+    """Return the bag number of every row: (0, 0, 1, ...)."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+def bag_of_row(row: int, offsets: Array) -> int:
+    """Return the number of the bag that contains a row."""
+    return int(np.searchsorted(offsets, row, side="right") - 1)
+
+
+def expand(per_bag: Array, offsets: Array) -> Array:
+    """Repeat one value (or row) per bag over the bag's instances."""
+    return np.repeat(per_bag, np.diff(offsets), axis=0)
+
+
+def segment_max(values: Array, offsets: Array) -> Array:
+    """Return the largest value of every bag."""
+    return np.maximum.reduceat(values, offsets[:-1], axis=0)
+
+
+def segment_sum(values: Array, offsets: Array) -> Array:
+    """Return the sum of every bag."""
+    return np.add.reduceat(values, offsets[:-1], axis=0)
+
+
+def segment_mean(values: Array, offsets: Array) -> Array:
+    """Return the mean of every bag."""
+    return segment_sum(values, offsets) / _column(np.diff(offsets), values)
+
+
+def segment_argmax(values: Array, offsets: Array) -> Array:
+    """Return the position *within the bag* of its largest value (NaN counts as largest)."""
+    top = expand(segment_max(values, offsets), offsets)
+    is_top = (values == top) | np.isnan(values)
+    rows = np.where(is_top, _column(np.arange(len(values)), values), len(values))
+    first = np.minimum.reduceat(rows, offsets[:-1], axis=0)
+    return first - _column(offsets[:-1], values)
+
+
+def segment_softmax(values: Array, offsets: Array) -> Array:
+    """Return exp(value) normalized within every bag, without overflow.
+
+    Equal largest values share equally, even where they are infinite.
+    """
+    weights = np.exp(_below_top(values, expand(segment_max(values, offsets), offsets)))
+    return weights / expand(segment_sum(weights, offsets), offsets)
+
+
+def segment_logsumexp(values: Array, offsets: Array) -> Array:
+    """Return log(sum(exp(value))) of every bag, without overflow; -inf if all values are."""
+    top = segment_max(values, offsets)
+    return top + np.log(segment_sum(np.exp(_below_top(values, expand(top, offsets))), offsets))
+
+
+def segment_order(values: Array, offsets: Array) -> Array:
+    """Return the row numbers that sort every bag by decreasing value (stable, NaN last)."""
+    bags = bag_index(offsets)
+    falling = -values.astype(np.int64) if values.dtype.kind in "bu" else -values
+    if values.ndim == 1:
+        return np.lexsort((falling, bags))
+    return np.stack([np.lexsort((column, bags)) for column in falling.T], axis=1)
+
+
+def segment_rank(values: Array, offsets: Array) -> Array:
+    """Return the rank of every value within its bag, 0 for the largest."""
+    position = np.arange(len(values)) - expand(offsets[:-1], offsets)
+    rank = np.empty(values.shape, dtype=np.int64)
+    order = segment_order(values, offsets)
+    np.put_along_axis(rank, order, _column(position, values), axis=0)
+    return rank
+
+
+def _column(per_row: Array, values: Array) -> Array:
+    """Give a 1-D array the number of dimensions of the values."""
+    return per_row.reshape((-1,) + (1,) * (values.ndim - 1))
+
+
+def _below_top(values: Array, top: Array) -> Array:
+    # The largest values get exactly 0, because inf - inf is not a number.
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(values == top, 0.0, values - top)

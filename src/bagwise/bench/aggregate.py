@@ -1,0 +1,184 @@
+"""From cells to a table's numbers: which grid point counts, its mean and its standard error.
+
+- "best": the grid point with the best mean over all test folds. It was chosen on the bags that it
+  is judged on, as the papers did, and is optimistic by some points on small data sets.
+- "nested": in every split the grid point that was best on folds of its training bags; there is
+  none without inner folds.
+
+Only rounds count in which every cell has run; a grid point that failed anywhere is out. Standard
+errors are over rounds, or over the folds of the only round.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bagwise.bench.cell import Cell
+from bagwise.bench.measures import METRICS
+from bagwise.bench.run import Plan
+from bagwise.bench.splits import digest
+from bagwise.metrics import POOLED, bag_measures
+
+Record = dict[str, Any]
+Pairs = list[tuple[Cell, Record]]
+
+
+@dataclass(frozen=True)
+class Number:
+    """An entry of a table."""
+
+    metric: str
+    column: str
+    model: str
+    kind: str  # "best" or "nested"
+    mean: float  # in the metric's own unit
+    error: float | None  # standard error of the mean
+    rounds: int  # that the mean is over
+    points: list[dict[str, Any]]  # the grid points chosen, each once
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Cells that have not run, and those that failed with the first error."""
+
+    column: str
+    model: str
+    open: int
+    failed: int
+    error: str
+
+
+def column_of(cell: Cell) -> str:
+    """Return the table's column that a cell belongs to."""
+    condition = cell.split.condition
+    return f"{cell.data.name} @ {condition}" if condition else cell.data.name
+
+
+def _grouped(cells: Iterable[Cell]) -> dict[tuple[str, str], list[Cell]]:
+    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[column_of(cell), cell.model.name].append(cell)
+    return groups
+
+
+def missing(plan: Plan) -> list[Missing]:
+    """Say for every model and column that is not complete what has not run and what failed."""
+    records = plan.records()
+    found = []
+    for (column, model), cells in _grouped(plan.cells).items():
+        unrun = sum(cell.id not in records for cell in cells)
+        errors = [r["error"] for c in cells if (r := records.get(c.id)) and "error" in r]
+        if unrun or errors:
+            found.append(Missing(column, model, unrun, len(errors), errors[0] if errors else ""))
+    return found
+
+
+def numbers(plan: Plan, metrics: Iterable[str] | None = None) -> list[Number]:
+    """Compute the numbers of a benchmark, for its own metrics or the given ones.
+
+    They are sorted by column, model, metric and kind; what cannot be computed is left out.
+    """
+    records, select = plan.records(), plan.spec.select
+    wanted = plan.spec.metrics if metrics is None else tuple(metrics)
+    found = []
+    for where, cells in _grouped(plan.cells).items():
+        points = _whole_rounds(cells, records)
+        if not points:
+            continue
+        chosen = {"best": _best(points, select), "nested": _nested(points, select)}
+        for metric in wanted:
+            for kind, pairs in chosen.items():
+                number = None if pairs is None else _number(metric, where, kind, pairs)
+                found += [] if number is None else [number]
+    return found
+
+
+def _whole_rounds(cells: list[Cell], records: dict[str, Record]) -> list[Pairs]:
+    """Return the finished rounds of one model on one column: one list of splits per grid point."""
+    unfinished = {cell.split.repeat for cell in cells if cell.id not in records}
+    points: dict[str, Pairs] = defaultdict(list)
+    for cell in cells:
+        if cell.split.repeat not in unfinished:
+            points[digest(cell.point)].append((cell, records[cell.id]))
+    return [pairs for pairs in points.values() if not any("error" in record for _, record in pairs)]
+
+
+def _best(points: list[Pairs], select: str) -> Pairs | None:
+    """Return the cells of the grid point with the best mean; of equal ones the first."""
+    means = [_mean_over_rounds(pairs, select) for pairs in points]
+    known = [(mean, i) for i, mean in enumerate(means) if mean is not None]
+    if not known:
+        return points[0] if len(points) == 1 else None
+    return points[max(known, key=lambda pair: pair[0])[1]]
+
+
+def _nested(points: list[Pairs], select: str) -> Pairs | None:
+    """Return for each split the cell whose grid point was best on folds of the training bags."""
+    if not points[0][0][0].inner:
+        return None
+    if len(points) == 1:
+        return points[0]
+    chosen = []
+    for rivals in zip(*points, strict=True):
+        inner = [record.get("inner", {}).get(select) for _, record in rivals]
+        if any(value is None for value in inner):
+            return None
+        chosen.append(rivals[int(np.argmax(inner))])
+    return chosen
+
+
+def _number(metric: str, where: tuple[str, str], kind: str, pairs: Pairs) -> Number | None:
+    rounds = _known(_by_round(pairs, metric).values())
+    if rounds is None:
+        return None
+    parts = [record["metrics"].get(_stored(metric)) for _, record in pairs]
+    single_bags = "pooled" in pairs[0][1]  # which have no spread
+    spread = rounds if len(rounds) > 1 or single_bags else _known(parts) or []
+    error = float(np.std(spread, ddof=1) / np.sqrt(len(spread))) if len(spread) > 1 else None
+    seen = {digest(cell.point): cell.point for cell, _ in pairs}
+    mean = float(np.mean(rounds))
+    return Number(metric, *where, kind, mean, error, len(rounds), list(seen.values()))
+
+
+def _known(values: Iterable[float | None]) -> list[float] | None:
+    """Return the values, or None where one is missing."""
+    listed = list(values)
+    present = [value for value in listed if value is not None]
+    return present if len(present) == len(listed) else None
+
+
+def _mean_over_rounds(pairs: Pairs, metric: str) -> float | None:
+    rounds = _known(_by_round(pairs, metric).values())
+    return None if rounds is None else float(np.mean(rounds))
+
+
+def _stored(metric: str) -> str:
+    return METRICS[metric].complement or metric
+
+
+def _by_round(pairs: Pairs, metric: str) -> dict[int, float | None]:
+    rounds: dict[int, list[Record]] = defaultdict(list)
+    for cell, record in pairs:
+        rounds[cell.split.repeat].append(record)
+    means = {repeat: _of_round(records, _stored(metric)) for repeat, records in rounds.items()}
+    if not METRICS[metric].complement:
+        return means
+    return {repeat: None if mean is None else 1.0 - mean for repeat, mean in means.items()}
+
+
+def _of_round(records: list[Record], metric: str) -> float | None:
+    """Return a round's value: the mean over its test folds, weighted by their numbers of bags."""
+    if metric in POOLED and all("pooled" in record for record in records):
+        y = np.array([record["pooled"][0] for record in records])
+        scores = np.array([record["pooled"][1] for record in records])
+        scores = scores[:, 0] if scores.shape[1] == 1 else scores
+        return bag_measures(y, scores, np.array(records[0]["classes"]), (metric,))[metric]
+    values = _known(record["metrics"].get(metric) for record in records)
+    if values is None:
+        return None
+    return float(np.average(values, weights=[record["n_test"] for record in records]))

@@ -1,0 +1,116 @@
+"""Gram matrices shared by the models and grid points that see the same training bags.
+
+Each worker keeps the most recent ones. The inverse that annealing starts from is shared too, by
+the points of one C. Nothing that a fit learns is shared, so that its bits do not depend on what
+ran before: a resumed benchmark gives the same numbers. A fit is charged with the time that its
+Gram matrix took, whichever fit computed it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from time import process_time
+from typing import Any
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.segments import expand
+from bagwise.designs import Design, Gram
+from bagwise.estimators.rows import RowsClassifier
+from bagwise.models.annealed import AnnealedLabelSVC, AnnealedWitnessSVC
+
+_MAX_BYTES = 600_000_000  # per worker; the matrix of musk2 takes 350 MB
+# What a Gram matrix depends on besides the bags.
+_SETTINGS = ("kernel", "gamma", "degree", "coef0", "class_weight", "random_state")
+
+
+@dataclass
+class _Kept:
+    design: Design
+    maker: RowsClassifier  # not fitted, but it knows the kernel
+    seconds: float
+    prepared: Design | None = None  # for annealing, at one C
+    prepared_for: float = 0.0
+    prepared_seconds: float = 0.0
+
+    @property
+    def bytes(self) -> int:
+        one = self.design.K.nbytes if isinstance(self.design, Gram) else 0
+        return one * (1 if self.prepared is None else 2)
+
+    def design_for(self, model: Any, weight: Array) -> tuple[Design, float]:
+        """Return the design that a fit starts from, and the CPU seconds it took."""
+        anneals = isinstance(model, AnnealedLabelSVC | AnnealedWitnessSVC)
+        if not anneals or model.loss != "squared_hinge":
+            return self.design, self.seconds
+        if self.prepared is None or self.prepared_for != model.C:
+            start = process_time()
+            self.prepared, self.prepared_for = self.design.fresh(), model.C
+            self.prepared.prepare(2 * (model.C * weight))
+            self.prepared_seconds = process_time() - start
+        return self.prepared, self.seconds + self.prepared_seconds
+
+
+class GramCache:
+    """The most recent Gram matrices, up to a number of bytes."""
+
+    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self.kept: OrderedDict[tuple[Any, ...], _Kept] = OrderedDict()
+
+    def fit(self, model: Any, bags: Bags, y: Array, key: tuple[Any, ...]) -> float:
+        """Fit a model that `can_share`; ``key`` names the training bags. Return CPU seconds."""
+        start = process_time()
+        fresh = model._unfitted()
+        bags, codes, weight, weighted = fresh._validated(bags, y, None)
+        row_weight = expand(weighted, bags.offsets)
+        own = process_time() - start
+        settings = (repr(getattr(model, name, None)) for name in _SETTINGS)
+        kept = self._kept((*key, *settings), fresh, bags, row_weight)
+        design, charged = kept.design_for(model, row_weight)
+        start = process_time()
+        fresh = kept.maker._recast(type(model), **model.get_params(deep=False))
+        fresh.fit_on_design(design, bags, codes, weighted)
+        fresh._settle_threshold(bags, codes, weight, weighted)
+        model._become(fresh)
+        own += process_time() - start
+        self._forget()
+        return own + charged
+
+    def _kept(self, key: tuple[Any, ...], fresh: Any, bags: Bags, weight: Array) -> _Kept:
+        if key not in self.kept:
+            start = process_time()
+            design = fresh._design(bags, weight)
+            self.kept[key] = _Kept(design, fresh, process_time() - start)
+        self.kept.move_to_end(key)
+        return self.kept[key]
+
+    def _forget(self) -> None:
+        while len(self.kept) > 1 and sum(one.bytes for one in self.kept.values()) > self.max_bytes:
+            self.kept.popitem(last=False)
+
+
+def can_share(model: Any) -> bool:
+    """Whether a model is fitted on a Gram matrix of the training instances and nothing else."""
+    kind = type(model)
+    return (
+        isinstance(model, RowsClassifier)
+        and kind._fit_classes is RowsClassifier._fit_classes
+        and kind._design is RowsClassifier._design
+        and kind.fit is RowsClassifier.fit
+        and model.kernel in ("rbf", "poly")
+        and not isinstance(model.threshold, str)
+        and not model.probability
+    )
+
+
+_local = threading.local()  # workers may be threads, and a prepared inverse has scratch memory
+
+
+def grams_here() -> GramCache:
+    """Return this worker's cache."""
+    if not hasattr(_local, "grams"):
+        _local.grams = GramCache()
+    return _local.grams

@@ -1,0 +1,161 @@
+"""One cell: a grid point of a model, fitted on one split of a data set and measured.
+
+Beside the fit that is tested, copies are fitted on folds of the training bags. Their out-of-fold
+scores serve nested selection, thresholds and probabilities, and never see a test bag.
+"""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from dataclasses import asdict, dataclass
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bench.build import build
+from bagwise.bench.cache import can_share, grams_here
+from bagwise.bench.data import BenchData
+from bagwise.bench.measures import (
+    SELECTABLE,
+    calibrated_measures,
+    fit_measures,
+    instance_measures,
+)
+from bagwise.bench.spec import DataEntry, ModelEntry
+from bagwise.bench.splits import Split, digest
+from bagwise.crossfit import best_threshold, folds, out_of_fold_scores
+from bagwise.metrics import bag_measures
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is to be run."""
+
+    data: DataEntry
+    model: ModelEntry
+    point: dict[str, Any]  # of the model's grid
+    split: Split
+    folds_sha256: str  # hash of the set of splits that it is from
+    inner: int  # folds within the training bags
+    draw: int | None = None  # which draw of the data, where they are drawn anew
+
+    @property
+    def id(self) -> str:
+        """A hash of everything that the result depends on."""
+        model = {"method": self.model.method, "params": self.model.params}
+        where = [self.folds_sha256, self.split.name, self.inner, self.draw]
+        # Names of rows and grids are left out: a renamed model or a longer grid keeps its results.
+        data = {key: value for key, value in asdict(self.data).items() if key != "grid"}
+        return digest([data, model, self.point, where])[:16]
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """What the record says besides the result."""
+        return {
+            "cell": self.id,
+            "data": self.data.name,
+            "model": self.model.name,
+            "point": self.point,
+            "split": self.split.name,
+        }
+
+
+def run_cell(cell: Cell, data: BenchData) -> dict[str, Any]:
+    """Fit and measure; return the record: what was run, and "metrics" or "error"."""
+    from threadpoolctl import threadpool_limits
+
+    try:
+        with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            result = _measured(cell, data)
+        kinds = sorted({warning.category.__name__ for warning in heard})
+        return {**cell.head, **result, **({"warnings": kinds} if kinds else {})}
+    except Exception as error:  # noqa: BLE001 (one failing cell must not end a long run)
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error}"
+        return {**cell.head, "error": text, "at": f"{where.name}, line {where.lineno}"}
+
+
+def _measured(cell: Cell, data: BenchData) -> dict[str, Any]:
+    train, test = cell.split.train(len(data.bags)), np.asarray(cell.split.test)
+    bags, y = data.bags[train], data.y[train]
+    model = build(cell.model, cell.point, data, bags)
+    inner, shift = None, 0.0
+    if cell.inner:
+        inner, shift = _calibrated_inside(model, cell, data, train)
+    seconds = _fit(model, data, train, _bags_key(cell, data))
+    start = process_time()
+    scores = model.decision_function(data.bags[test])
+    metrics: dict[str, float | None] = {"predict_seconds": process_time() - start}
+    metrics |= {"fit_seconds": seconds, **fit_measures(model, bags, y)}
+    metrics |= bag_measures(data.y[test], scores, model.classes_)
+    metrics |= instance_measures(model, data.bags[test], data.y[test])
+    result: dict[str, Any] = {"n_test": len(test)}
+    if inner is not None:
+        metrics |= calibrated_measures(data.y[test], scores + shift, y, inner, model.classes_)
+        result["inner"] = bag_measures(y, inner - shift, model.classes_, SELECTABLE)
+    result["metrics"] = {name: _finite(value) for name, value in metrics.items()}
+    if len(test) == 1:
+        result["pooled"] = [data.y[test].tolist()[0], np.ravel(scores).tolist()]
+        result["classes"] = model.classes_.tolist()
+    return result
+
+
+def _calibrated_inside(
+    model: Any, cell: Cell, data: BenchData, train: Array
+) -> tuple[Array, float]:
+    """Return the inner scores, and the threshold where the model asks for a calibrated one.
+
+    The model then keeps that number: its own calibration would fit the same folds again.
+    """
+    y = data.y[train]
+    classes = np.unique(y)
+    asked = model.threshold == "calibrated" and model.pos_label is None
+    if not asked or len(classes) > 2:
+        return _inner_scores(model, cell, data, train), 0.0
+    inner = _inner_scores(model.set_params(threshold=0.0), cell, data, train)
+    shift = best_threshold(inner, y == classes[1], np.ones(len(y)))
+    model.set_params(threshold=shift)
+    return inner, shift
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and np.isfinite(value) else None
+
+
+def _fit(model: Any, data: BenchData, train: Array, key: tuple[Any, ...]) -> float:
+    """Fit on some of the bags; return CPU seconds."""
+    if can_share(model):
+        return grams_here().fit(model, data.bags[train], data.y[train], key)
+    start = process_time()
+    model.fit(data.bags[train], data.y[train], **_hidden(model, data, train))
+    return process_time() - start
+
+
+def _bags_key(cell: Cell, data: BenchData) -> tuple[Any, ...]:
+    """Return what names the training bags: a worker may serve several benchmarks."""
+    return data.key, cell.folds_sha256, cell.split.name
+
+
+def _hidden(model: Any, data: BenchData, train: Array) -> dict[str, Bags]:
+    """Return the other bags, for a model over a graph that sees them without labels."""
+    graphs = (getattr(model, name, None) for name in ("bag_graph", "instance_graph"))
+    if all(graph is None for graph in graphs):
+        return {}
+    return {"unlabeled": data.bags[np.setdiff1d(np.arange(len(data.bags)), train)]}
+
+
+def _inner_scores(model: Any, cell: Cell, data: BenchData, train: Array) -> Array:
+    """Score every training bag by a copy fitted without it."""
+    bags, y = data.bags[train], data.y[train]
+    smallest = int(np.unique(y, return_counts=True)[1].min())
+    splits = folds(bags, y, max(2, min(cell.inner, smallest)), 0)
+
+    def fit(copy: Any, inside: Array, _: Array) -> None:
+        _fit(copy, data, train[inside], (*_bags_key(cell, data), inside.tobytes()))
+
+    return out_of_fold_scores(model, bags, y, None, splits, fit=fit)

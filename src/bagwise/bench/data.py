@@ -1,0 +1,114 @@
+"""The data sets of a benchmark: loaded by source, drawn anew if asked, thinned for quick runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bench.spec import DataEntry
+from bagwise.bench.splits import Protocol, digest
+from bagwise.datasets import (
+    fetch,
+    load_digits_bags,
+    load_webkb,
+    make_gaussian_bags,
+    make_graph_bags,
+    make_toy2d,
+)
+from bagwise.graphs import Graph
+from bagwise.io import read
+
+
+@dataclass(frozen=True)
+class BenchData:
+    """Bags, labels, and the graphs that models may ask for by name."""
+
+    bags: Bags
+    y: Array
+    graphs: dict[str, Graph] = field(default_factory=dict)
+    key: str = ""  # tells the data apart in a worker's memory
+
+    def thinned(self, n_bags: int) -> BenchData:
+        """Return about ``n_bags`` of the bags: the smallest ones, equally many per class."""
+        classes = np.unique(self.y)
+        each = max(10, n_bags // len(classes))  # two folds with two inner folds need some of each
+        order = np.argsort(self.bags.sizes, kind="stable")
+        kept = [order[self.y[order] == label][:each] for label in classes]
+        rows = np.sort(np.concatenate(kept))
+        return BenchData(self.bags[rows], self.y[rows], self.graphs, self.key)
+
+
+def load_data(entry: DataEntry, protocol: Protocol, draw: int | None = None) -> BenchData:
+    """Load a data set; ``draw`` says which draw, where bags are drawn anew in every round.
+
+    Examples
+    --------
+    >>> from bagwise.bench.data import load_data
+    >>> from bagwise.bench.spec import DataEntry
+    >>> from bagwise.bench.splits import Protocol
+    >>> entry = DataEntry("digits", "digits", {"n_bags": 10})
+    >>> len(load_data(entry, Protocol()).bags)
+    10
+    """
+    options = dict(entry.options)
+    if draw is not None:
+        options |= {"n_bags": protocol.train + protocol.test, "random_state": protocol.seed + draw}
+    try:
+        bags, y, graphs = _LOADERS[entry.source](entry.name, options)
+    except TypeError as error:
+        raise ValueError(f"The options of data set {entry.name!r} are wrong: {error}") from error
+    key = digest([entry.name, entry.source, repr(entry.options), entry.thin, draw])
+    data = BenchData(bags, np.asarray(y), graphs, key)
+    return data.thinned(entry.thin) if entry.thin else data
+
+
+def _fetched(name: str, options: dict[str, Any]) -> Any:
+    return *fetch(name, **options), {}
+
+
+def _drawn(make: Callable[..., Any]) -> Callable[[str, dict[str, Any]], Any]:
+    # YAML has no tuples, and a range of bag sizes is one.
+    return lambda name, options: (*make(**{k: _pair(v) for k, v in options.items()}), {})
+
+
+def _pair(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) and len(value) == 2 else value
+
+
+def _graph(name: str, options: dict[str, Any]) -> Any:
+    data = make_graph_bags(**options)
+    return data.bags, data.y, {"links": Graph.from_edges(data.edges, directed=True)}
+
+
+def _webkb(name: str, options: dict[str, Any]) -> Any:
+    data = load_webkb(**options)
+    graphs = {
+        "hyperlinks": Graph.from_edges(data.hyperlinks, directed=True),
+        "cocitations": Graph.from_edges(data.cocitations),
+    }
+    return data.bags, data.y, graphs
+
+
+def _file(name: str, options: dict[str, Any]) -> Any:
+    if "path" not in options:
+        raise ValueError(f"Data set {name!r} is a file: options.path must name it.")
+    bags, y = read(options.pop("path"), **options)
+    if y is None:
+        raise ValueError(f"Data set {name!r} has no labels: name their column in options.label.")
+    return bags, y, {}
+
+
+_LOADERS: dict[str, Callable[[str, dict[str, Any]], Any]] = {
+    "fetch": _fetched,
+    "digits": _drawn(load_digits_bags),
+    "toy2d": _drawn(make_toy2d),
+    "gaussian": _drawn(make_gaussian_bags),
+    "graph": _graph,
+    "webkb": _webkb,
+    "file": _file,
+}

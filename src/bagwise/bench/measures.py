@@ -1,0 +1,123 @@
+"""What a benchmark measures: the names, how they are shown, and their values on the test bags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.segments import segment_mean
+from bagwise.crossfit import SigmoidScale, best_threshold
+from bagwise.metrics import can_judge_instances, instance_report, labels_of
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How a metric is shown."""
+
+    label: str
+    better: int = 1  # 1: higher, -1: lower, 0: neither
+    scale: float = 100.0  # percent by default
+    digits: int = 1
+    complement: str = ""  # the stored metric that this one is 1 minus of
+    needs: str = ""  # what it cannot be computed without; empty where it always can
+
+
+_INNER = "inner folds (protocol.inner)"
+_INSTANCES = "two classes, instance labels, and a model that scores instances"
+
+METRICS = {
+    "accuracy": Metric("accuracy %"),
+    "error": Metric("error %", -1, complement="accuracy"),
+    "balanced_accuracy": Metric("balanced accuracy %"),
+    "auc": Metric("AUC", scale=1.0, digits=3, needs="every class in every test fold"),
+    "f1": Metric("F1 %"),
+    "calibrated_accuracy": Metric(
+        "accuracy % at a threshold chosen on the training bags", needs=f"two classes and {_INNER}"
+    ),
+    "calibrated_error": Metric(
+        "error % at a threshold chosen on the training bags",
+        -1,
+        complement="calibrated_accuracy",
+        needs=f"two classes and {_INNER}",
+    ),
+    "brier": Metric("Brier score after calibration", -1, 1.0, 3, needs=_INNER),
+    "key_instance_rate": Metric("key-instance rate %", needs=_INSTANCES),
+    "instance_auc": Metric("instance AUC", scale=1.0, digits=3, needs=_INSTANCES),
+    "instance_accuracy": Metric("instance accuracy %", needs=_INSTANCES),
+    "instance_error": Metric(
+        "instance error %", -1, complement="instance_accuracy", needs=_INSTANCES
+    ),
+    "p_hat": Metric(
+        "estimated positives in positive bags %",
+        0,
+        digits=0,
+        needs="two classes and a model with instance_weights_",
+    ),
+    "fit_seconds": Metric("CPU seconds to fit", -1, 1.0, 2),
+    "predict_seconds": Metric("CPU seconds to predict", -1, 1.0, 3),
+    "objective": Metric("objective", -1, 1.0, 2, needs="a model with objective_"),
+    "gap": Metric("duality gap", -1, 1.0, 6, needs="a model with gap_"),
+}
+
+# These need only one score per bag, so that inner folds can choose by them.
+SELECTABLE = ("accuracy", "balanced_accuracy", "auc")
+
+
+def calibrated_measures(
+    y: Array, scores: Array, inner_y: Array, inner_scores: Array, classes: Array
+) -> dict[str, float | None]:
+    """Return accuracy and Brier score after calibration on out-of-fold scores.
+
+    ``inner_y`` and ``inner_scores`` are of the training bags, each scored by a fit without it.
+    """
+    inner, outer = (part.reshape(len(part), -1) for part in (inner_scores, scores))
+    of = classes[1:] if inner.shape[1] == 1 else classes
+    weight = np.ones(len(inner_y))
+    chances = np.column_stack(
+        [
+            SigmoidScale.fit(inner[:, k], inner_y == label, weight)(outer[:, k])
+            for k, label in enumerate(of)
+        ]
+    )
+    if len(of) == 1:
+        threshold = best_threshold(inner_scores, inner_y == of[0], weight)
+        right = float(np.mean(labels_of(scores - threshold, classes) == y))
+        return {"calibrated_accuracy": right, "brier": _squares(chances[:, 0], y == of[0])}
+    chances /= chances.sum(axis=1, keepdims=True)
+    brier = sum(_squares(chances[:, k], y == label) for k, label in enumerate(of))
+    return {"calibrated_accuracy": None, "brier": brier}
+
+
+def _squares(chance: Array, truth: Array) -> float:
+    return float(np.mean((chance - truth) ** 2))
+
+
+def instance_measures(model: Any, bags: Bags, y: Array) -> dict[str, float]:
+    """Return how well instances are classified, where their labels and scores are known."""
+    if not can_judge_instances(model, bags):
+        return {}
+    found = model.predict_instances(bags) == model.classes_[1]
+    truth = np.asarray(bags.instance_labels) == 1
+    right = float(np.mean(truth == found))
+    return {"instance_accuracy": right, **instance_report(model, bags, y)}
+
+
+def fit_measures(model: Any, train: Bags, y: Array) -> dict[str, float]:
+    """Return objective, gap and p-hat, where the model has them.
+
+    p-hat is the mean fraction of instances taken as positive, over positive training bags.
+    """
+    values = {}
+    if hasattr(model, "objective_"):
+        values["objective"] = float(np.sum(model.objective_))
+    if hasattr(model, "gap_"):
+        values["gap"] = float(np.max(model.gap_))
+    weights = getattr(model, "instance_weights_", None)
+    if weights is not None and len(model.classes_) == 2:
+        shares = segment_mean(np.asarray(weights, dtype=float).ravel(), train.offsets)
+        values["p_hat"] = float(np.mean(shares[y == model.classes_[1]]))
+    return values

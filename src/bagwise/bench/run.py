@@ -1,0 +1,212 @@
+"""Run a benchmark: every cell once, here or on a Dask cluster, resuming an earlier run.
+
+A folder of results holds ``spec.yaml`` (the benchmark as it was run), ``folds/`` (the splits),
+``results.jsonl`` (the records) and the tables. Finished cells are never run again; failed ones are
+tried again when the run is resumed. Tables need only the folder, not the data.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bagwise.bench.cell import Cell, run_cell
+from bagwise.bench.data import BenchData, load_data
+from bagwise.bench.spec import DataEntry, Spec, load_spec
+from bagwise.bench.splits import FoldsError, read_splits, stored_splits
+from bagwise.bench.store import ResultsError, ResultsFile, read_records
+
+RESULTS, FOLDS, SPEC = "results.jsonl", "folds", "spec.yaml"
+
+Shelf = Callable[[Cell], BenchData]
+Records = Iterator[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A benchmark in a folder: all its cells, in the order they are run."""
+
+    spec: Spec
+    folder: Path
+    cells: list[Cell]
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        """Return the last record of each cell of this plan, by the cell's id."""
+        wanted = {cell.id for cell in self.cells}
+        found = {record.get("cell"): record for record in read_records(self.folder / RESULTS)}
+        return {str(key): record for key, record in found.items() if key in wanted}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: the number of cells in all, run now, and failed."""
+
+    total: int
+    ran: int
+    failed: int
+
+
+def _plan(spec: Spec, folder: Path, files: dict[str, str]) -> Plan:
+    """List the cells round after round, so that an interrupted run leaves whole rounds."""
+    cells = []
+    for entry in spec.data:
+        sha256, splits = read_splits(folder / FOLDS / files[entry.name])
+        for model in spec.models:
+            for split in splits:
+                draw = split.repeat if spec.protocol.kind == "fresh" else None
+                for point in model.points(entry):
+                    inner = spec.protocol.inner
+                    cells.append(Cell(entry, model, point, split, sha256, inner, draw))
+    return Plan(spec, folder, sorted(cells, key=lambda cell: cell.split.repeat))
+
+
+def read_plan(folder: Path) -> Plan:
+    """Return the plan of the last run in a folder of results; no data are needed."""
+    runs = [record["run"] for record in read_records(folder / RESULTS) if "run" in record]
+    if not runs or not (folder / SPEC).is_file():
+        raise ResultsError(f"{folder} holds no results of `bagwise bench`.")
+    return _plan(load_spec(folder / SPEC), folder, runs[-1]["folds"])
+
+
+def run(
+    spec: Spec,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    dask: str | None = None,
+    started: Callable[[int, int], None] = lambda done, total: None,
+    finished: Callable[[dict[str, Any]], None] = lambda record: None,
+) -> tuple[Plan, Outcome]:
+    """Run what is missing of a benchmark.
+
+    Parameters
+    ----------
+    spec : Spec
+        The benchmark.
+    folder : Path
+        Folder of the results, which may hold those of an earlier run.
+    jobs : int, default=1
+        Number of worker processes; -1 is one per core.
+    dask : str, default=None
+        Address of a Dask scheduler, or "local" for a cluster of ``jobs`` workers made for this run.
+    started : callable, default=nothing
+        Called once with the number of finished cells and the number of all cells.
+    finished : callable, default=nothing
+        Called with each record after it was written.
+
+    Returns
+    -------
+    Plan, Outcome
+        What was run, and how it ended.
+    """
+    shelf = _DataShelf(spec)
+    files = {entry.name: _splits_of(spec, entry, shelf, folder) for entry in spec.data}
+    plan = _plan(spec, folder, files)
+    _write_spec(spec, folder)
+    done = {key for key, record in plan.records().items() if "error" not in record}
+    todo = [cell for cell in plan.cells if cell.id not in done]
+    started(len(plan.cells) - len(todo), len(plan.cells))
+    with ResultsFile(folder / RESULTS) as file:
+        file.append({"run": {**_versions(), "folds": files}})
+        for record in _executed(todo, shelf.of, jobs, dask):
+            file.append(record)
+            finished(record)
+    failed = sum("error" in record for record in plan.records().values())
+    return plan, Outcome(len(plan.cells), len(todo), failed)
+
+
+class _DataShelf:
+    """The data of a run, loaded when first asked for."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.kept: dict[tuple[str, int | None], BenchData] = {}
+
+    def load(self, entry: DataEntry, draw: int | None) -> BenchData:
+        key = (entry.name, draw)
+        if key not in self.kept:
+            self.kept[key] = load_data(entry, self.spec.protocol, draw)
+        return self.kept[key]
+
+    def of(self, cell: Cell) -> BenchData:
+        return self.load(cell.data, cell.draw)
+
+
+def _splits_of(spec: Spec, entry: DataEntry, shelf: _DataShelf, folder: Path) -> str:
+    data = shelf.load(entry, 0 if spec.protocol.kind == "fresh" else None)
+    try:
+        path = stored_splits(folder / FOLDS, entry.name, spec.protocol, data.bags, data.y)
+    except ValueError as error:
+        raise FoldsError(f"{entry.name}: {error}") from error
+    return path.name
+
+
+def _write_spec(spec: Spec, folder: Path) -> None:
+    import yaml
+
+    content = asdict(spec)
+    for name in ("data", "models", "metrics"):
+        content[name] = list(content[name])
+    content["protocol"]["ratios"] = list(content["protocol"]["ratios"])
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SPEC).write_text(yaml.safe_dump(content, sort_keys=False, width=100))
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version
+
+    packages = ("bagwise", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+
+
+def _executed(cells: list[Cell], data_of: Shelf, jobs: int, dask: str | None) -> Records:
+    """Yield the records of cells as they finish, in any order."""
+    if not cells:
+        return iter(())
+    return (
+        _by_joblib(cells, data_of, jobs) if dask is None else _by_dask(cells, data_of, jobs, dask)
+    )
+
+
+def _by_joblib(cells: list[Cell], data_of: Shelf, jobs: int) -> Records:
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+    yield from parallel(delayed(run_cell)(cell, data_of(cell)) for cell in cells)
+
+
+def _by_dask(cells: list[Cell], data_of: Shelf, jobs: int, address: str) -> Records:
+    try:
+        from distributed import as_completed
+    except ImportError as error:
+        raise ValueError(
+            "--dask needs dask and distributed: pip install 'bagwise[dask]'."
+        ) from error
+    with _client(address, jobs) as client:
+        sent: dict[int, Any] = {}  # each data set travels once
+        futures = []
+        for cell in cells:
+            data = data_of(cell)
+            if id(data) not in sent:
+                sent[id(data)] = client.scatter(data, broadcast=True, hash=False)
+            futures.append(client.submit(run_cell, cell, sent[id(data)], pure=False))
+        for future in as_completed(futures):
+            yield future.result()
+
+
+@contextmanager
+def _client(address: str, jobs: int) -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+    from joblib import effective_n_jobs
+
+    if address != "local":
+        with Client(address, timeout="10s") as client:
+            yield client
+        return
+    size = {"n_workers": effective_n_jobs(jobs), "threads_per_worker": 1}
+    with LocalCluster(**size, dashboard_address=None) as cluster, Client(cluster) as client:
+        yield client

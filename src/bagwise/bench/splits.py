@@ -1,0 +1,234 @@
+"""How bags are split: seeded, hashed, and written out, so that numbers compare line by line.
+
+A split is known by its test bags; the others train. A set of splits has a SHA-256 over what it was
+made from and over every test bag in it. A stored file of splits is used as it is, after its hash
+was checked: whoever copies it measures on the same folds, with any version of scikit-learn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.ids import factorize
+from bagwise.crossfit import folds
+from bagwise.errors import Argument
+
+
+class FoldsError(ValueError):
+    """Splits cannot be made, or a stored file of them is not what it says."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """One division into training and test bags."""
+
+    name: str  # among the splits of a data set, such as "r0f3"
+    repeat: int  # the round it belongs to; standard errors are taken over rounds
+    condition: str  # tells columns of one data set apart: the training ratio, or nothing
+    test: tuple[int, ...]  # the test bags; all others train
+
+    def train(self, n_bags: int) -> Array:
+        """Return the numbers of the training bags."""
+        return np.setdiff1d(np.arange(n_bags), self.test)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What is trained on what, and how often.
+
+    Kinds: "kfold" (stratified), "grouped" (the same with groups kept together), "half" (stratified
+    halves), "ratio" (stratified training ratios), "leave_one_out", and "fresh" (bags are drawn anew
+    in every round, the first ``train`` of them for training).
+    """
+
+    kind: str = "kfold"
+    folds: int = 10  # for "kfold" and "grouped"
+    repeats: int = 1  # rounds, each with its own splits
+    ratios: tuple[float, ...] = ()  # fractions of the bags that train, for "ratio"
+    train: int = 0  # number of bags drawn, for "fresh"
+    test: int = 0
+    inner: int = 5  # folds within the training bags, for nested selection and calibration; 0: none
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        """The protocol in words."""
+        text = {
+            "kfold": f"stratified {self.folds}-fold cross-validation",
+            "grouped": f"stratified {self.folds}-fold cross-validation, groups kept together",
+            "half": "stratified half splits",
+            "ratio": f"training ratios {', '.join(f'{ratio:g}' for ratio in self.ratios)}",
+            "leave_one_out": "leave one bag out",
+            "fresh": f"{self.train} training and {self.test} test bags drawn anew",
+        }[self.kind]
+        rounds = f", {self.repeats} rounds" if self.repeats > 1 else ", one round"
+        inner = f"; {self.inner} inner folds" if self.inner else "; no inner folds"
+        return text + ("" if self.kind == "leave_one_out" else rounds) + inner
+
+    def splits(self, bags: Bags, y: Array) -> list[Split]:
+        """Make the splits of labeled bags."""
+        return list(KINDS[self.kind](self, bags, y))
+
+    def shortened(self) -> Protocol:
+        """Return the protocol of a quick run: two folds, one round, few bags."""
+        return replace(
+            self,
+            folds=2,
+            repeats=1,
+            ratios=self.ratios[-1:],
+            train=min(self.train, 20),
+            test=min(self.test, 20),
+            inner=min(self.inner, 2),
+        )
+
+
+def _kfold(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
+    for repeat in range(protocol.repeats):
+        seed, name = protocol.seed + repeat, Argument("protocol.folds", "")
+        for fold, (_, test) in enumerate(folds(bags, y, protocol.folds, seed, name=name)):
+            yield Split(f"r{repeat}f{fold}", repeat, "", tuple(test.tolist()))
+
+
+def _grouped(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
+    if bags.groups is None:
+        raise FoldsError(
+            "protocol.kind: 'grouped' keeps groups together, and these bags have none: name the "
+            "column of the groups, such as patients, in the data's options."
+        )
+    yield from _kfold(protocol, bags, y)
+
+
+def _half(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
+    yield from _shares(protocol, y, 0.5, "h", "")
+
+
+def _ratio(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
+    for ratio in protocol.ratios:
+        yield from _shares(protocol, y, ratio, f"t{ratio:g}r", f"{ratio:g}")
+
+
+def _shares(
+    protocol: Protocol, y: Array, ratio: float, prefix: str, condition: str
+) -> Iterator[Split]:
+    train, n_classes = round(ratio * len(y)), len(np.unique(y))
+    if not n_classes <= train <= len(y) - n_classes:
+        raise FoldsError(
+            f"A training ratio of {ratio:g} leaves {train} of {len(y)} bags for training: training "
+            f"and test bags need all {n_classes} classes."
+        )
+    cutter = StratifiedShuffleSplit(protocol.repeats, train_size=train, random_state=protocol.seed)
+    for repeat, (_, test) in enumerate(cutter.split(y, y)):
+        yield Split(f"{prefix}{repeat}", repeat, condition, tuple(np.sort(test).tolist()))
+
+
+def _leave_one_out(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
+    for bag in range(len(y)):
+        yield Split(f"b{bag}", 0, "", (bag,))
+
+
+def _fresh(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
+    test = tuple(range(protocol.train, protocol.train + protocol.test))
+    for repeat in range(protocol.repeats):
+        yield Split(f"d{repeat}", repeat, "", test)
+
+
+KINDS: dict[str, Callable[[Protocol, Bags, Array], Iterator[Split]]] = {
+    "kfold": _kfold,
+    "grouped": _grouped,
+    "half": _half,
+    "ratio": _ratio,
+    "leave_one_out": _leave_one_out,
+    "fresh": _fresh,
+}
+
+
+def digest(value: Any) -> str:
+    """Return the SHA-256 of a value's JSON form, keys sorted."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fingerprint(bags: Bags) -> str:
+    """Return the SHA-256 of all instances, and of where the bags start."""
+    X = bags.X
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    sha = hashlib.sha256()
+    for part in (bags.offsets, *parts):
+        sha.update(np.ascontiguousarray(part).tobytes())
+    return sha.hexdigest()
+
+
+def stored_splits(folder: Path, name: str, protocol: Protocol, bags: Bags, y: Array) -> Path:
+    """Return the file with the splits of a data set in a folder; it is written if missing.
+
+    Bags with groups are split by "grouped" only.
+    """
+    groups = bags.groups
+    if groups is not None and protocol.kind != "grouped":
+        raise FoldsError(
+            f"protocol.kind: {protocol.kind!r} does not keep groups together, and these bags have "
+            "groups, such as patients, that would be in training and test bags: choose 'grouped', "
+            "or leave the column of the groups out of the data."
+        )
+    made_from = {
+        "data": name,
+        "bags": fingerprint(bags),
+        "labels": digest(y.tolist()),
+        "groups": None if groups is None else digest(factorize(groups)[0].tolist()),
+        "protocol": {**asdict(protocol), "inner": None},
+    }
+    slug = re.sub(r"[^\w.-]+", "_", name)
+    path = folder / f"{slug}-{digest(made_from)[:8]}.json"
+    if not path.is_file():
+        _write(path, made_from, protocol.splits(bags, y))
+    content = _content(path)
+    if content["made_from"] != json.loads(json.dumps(made_from)):
+        raise FoldsError(f"{path} was made from other bags or another protocol: remove it.")
+    if any(max(split["test"]) >= len(y) for split in content["splits"]):
+        raise FoldsError(f"{path} names bags beyond the {len(y)} that exist: remove it.")
+    return path
+
+
+def read_splits(path: Path) -> tuple[str, list[Split]]:
+    """Return the hash of a file of splits, which is checked, and the splits."""
+    content = _content(path)
+    splits = [Split(**{**split, "test": tuple(split["test"])}) for split in content["splits"]]
+    return content["sha256"], splits
+
+
+def _write(path: Path, made_from: dict[str, Any], splits: list[Split]) -> None:
+    listed = [asdict(split) for split in splits]
+    sha256 = digest({"made_from": made_from, "splits": listed})
+    lines = ",\n  ".join(json.dumps(split) for split in listed)
+    text = f'{{"sha256": "{sha256}",\n "made_from": {json.dumps(made_from)},\n'
+    text += f' "splits": [\n  {lines}\n ]\n}}\n'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".part")  # a killed run leaves no half file under the name
+    partial.write_text(text)
+    partial.replace(path)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise FoldsError(f"The file of splits {path} is missing: copy it back, or run again.")
+    try:
+        content = json.loads(path.read_text())
+        parts = {name: content[name] for name in ("made_from", "splits")}
+        stated = content["sha256"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise FoldsError(f"{path} is not a file of splits: remove it.") from error
+    if stated != digest(parts):
+        raise FoldsError(f"{path} does not match its own hash: it was changed. Remove it.")
+    return content

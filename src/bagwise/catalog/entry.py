@@ -1,0 +1,140 @@
+"""`Entry` and `Method`: what the catalog says about an estimator and about its names in papers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
+
+from bagwise.catalog.papers import PAPERS, Paper
+from bagwise.errors import suggestion
+from bagwise.estimators.tags import bag_tags
+
+Params = dict[str, Any]
+Grid = dict[str, tuple[float, ...]]
+
+USUAL_GRID: Grid = {"C": (0.3, 3.0, 30.0)}  # a decade apart: three fits per inner fold
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A class that the catalog names by its dotted path and imports when asked for."""
+
+    path: str
+
+    @property
+    def class_name(self) -> str:
+        """The name of the class."""
+        return self.path.rpartition(".")[2]
+
+    @property
+    def estimator(self) -> Any:
+        """The class."""
+        return getattr(import_module(self.path.rpartition(".")[0]), self.class_name)
+
+    def build(self, **params: Any) -> Any:
+        """Return the estimator, not fitted; an unknown parameter is refused by name."""
+        known = self.estimator._get_param_names()
+        unknown = next((name for name in params if name not in known), None)
+        if unknown is not None:
+            hint = suggestion(unknown, known)
+            raise ValueError(f"{self} has no parameter {unknown!r}. {hint}")
+        return self.estimator(**params)
+
+    def __str__(self) -> str:
+        return self.class_name
+
+
+@dataclass(frozen=True)
+class Method(Listed):
+    """A method of a paper: an estimator and the parameters that make it this method.
+
+    Parameters
+    ----------
+    path : str
+        The estimator's dotted path.
+    name : str
+        The paper's name of the method.
+    paper : Paper
+        The paper.
+    purpose : str
+        What it is for, in a few words.
+    options : dict
+        The parameters that make the estimator this method.
+    """
+
+    name: str
+    paper: Paper
+    purpose: str
+    options: Params
+
+    @property
+    def code(self) -> str:
+        """What a user types to build it."""
+        options = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
+        return f"{self.class_name}({options})".replace("'", '"')
+
+    @property
+    def can(self) -> dict[str, bool]:
+        """What it can do, by the estimator's own tags."""
+        model = self.build()
+        tags, of_sklearn = bag_tags(model), model.__sklearn_tags__()
+        return {
+            "several_classes": of_sklearn.classifier_tags.multi_class,
+            "sparse_instances": of_sklearn.input_tags.sparse,
+            "instance_scores": tags.instance_scores,
+            "duality_gap": tags.gap,
+        }
+
+    def build(self, **params: Any) -> Any:
+        """Return the estimator, not fitted; an unknown or a fixed parameter is refused by name."""
+        fixed = next((name for name in params if name in self.options), None)
+        if fixed is not None:
+            raise ValueError(f"{fixed} cannot be set: {self} is {self.code}.")
+        return super().build(**self.options, **params)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Entry(Listed):
+    """An estimator.
+
+    Parameters
+    ----------
+    path : str
+        Its dotted path.
+    methods : tuple of Method
+        Its names in papers; none for a class that searches the parameters of another one.
+    grid : dict of str to tuple of float
+        Usual candidates by parameter, for searches and comparisons.
+    needs : str
+        What a comparison cannot provide, such as "a graph"; empty for most.
+    pairwise : bool
+        Whether it compares all pairs of instances, whatever its kernel.
+    checked : dict
+        Parameters with which it goes through scikit-learn's checks and ours.
+    variants : list of dict
+        Further parameters with which it goes through our checks.
+    fails : dict of str to str
+        Names of checks that it fails with ``checked``, and the reasons.
+    """
+
+    methods: tuple[Method, ...] = ()
+    grid: Grid = field(default_factory=lambda: USUAL_GRID)
+    needs: str = ""
+    pairwise: bool = False
+    checked: Params = field(default_factory=dict)
+    variants: list[Params] = field(default_factory=list)
+    fails: dict[str, str] = field(default_factory=dict)
+
+
+def name(name: str, paper: str, purpose: str, **options: Any) -> Method:
+    """Write down a method of an entry; ``paper`` is a key of `PAPERS`."""
+    return Method("", name, PAPERS[paper], purpose, options)
+
+
+def entry(path: str, *methods: Method, **facts: Any) -> Entry:
+    """Write down an estimator with its methods."""
+    return Entry(path, tuple(replace(method, path=path) for method in methods), **facts)

@@ -1,0 +1,136 @@
+"""A model from a file and the bags it is applied to: what predict, evaluate and explain share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from bagwise.cli.options import Bag, Data, Format, Regroup, read_bags
+from bagwise.cli.output import RECORD_SUFFIXES, writable
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Write all rows to a .csv, .tsv, .json or .parquet file.",
+        callback=writable(*RECORD_SUFFIXES),
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ApplyOptions:
+    """A model file, and bags to apply it to."""
+
+    model: Annotated[
+        Path, typer.Argument(help="Model file written by `bagwise fit`.", metavar="MODEL")
+    ]
+    data: Data
+    bag: Bag = None
+    format: Format = None
+    regroup: Regroup = False
+
+    def load(self, **columns: str | None) -> Applied:
+        """Read the model and the bags; ``columns`` are further roles, such as the label's."""
+        import bagwise
+        from bagwise.persistence import describe
+
+        description = describe(self.model)
+        model = bagwise.load(self.model)
+        return Applied(model, description, *self._read(description, {"bag": self.bag, **columns}))
+
+    def _read(self, description: dict[str, Any], columns: dict[str, Any]) -> tuple[Any, Any]:
+        """Read the features that the model knows; other columns are named as they were in fit."""
+        if not self.data.exists():
+            return read_bags(self.data)
+        from bagwise.io.dispatch import recognize
+
+        format = self.format or recognize(self.data)
+        if format in ("csv", "parquet", "arrow"):
+            notes = description["notes"]
+            for role in columns:
+                columns[role] = columns[role] or self._noted(format, notes.get(role))
+            columns["features"] = description["feature_names"]
+        if format == "svmlight":  # the last features may be zero everywhere
+            columns["n_features"] = str(description["n_features"])
+        return read_bags(self.data, format, self.regroup, **columns)
+
+    def _noted(self, format: str, column: str | None) -> str | None:
+        """Return a column's name in fit, where this file has it too."""
+        from bagwise.io._tabletext import sniff
+
+        if column is None or format != "csv" or column.isdecimal():
+            return column
+        return column if column in sniff(self.data, None, None).names else None
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A fitted model, what its file says about it, and bags with their labels."""
+
+    model: Any
+    description: dict[str, Any]
+    bags: Any
+    y: Any
+
+    @cached_property
+    def classifier(self) -> Any:
+        """The last step of the model."""
+        return self.model.steps[-1][1] if hasattr(self.model, "steps") else self.model
+
+    @cached_property
+    def seen(self) -> Any:
+        """The bags as the classifier sees them, after the steps before it."""
+        if hasattr(self.model, "steps"):
+            return self.model[:-1].transform(self.bags)
+        return self.bags
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels that the model knows."""
+        return self.classifier.classes_.tolist()
+
+    @property
+    def sign(self) -> int:
+        """The factor that turns scores toward the positive class."""
+        return 1 if self.description["positive_class"] in (None, self.classes[1]) else -1
+
+    def scores(self, values: Any) -> dict[str, Any]:
+        """Name the columns of scores: one toward the positive class, or one per class."""
+        if values.ndim == 1:
+            return {"score": self.sign * values}
+        return {f"score_{name}": values[:, k] for k, name in enumerate(self.classes)}
+
+    def probabilities(self) -> dict[str, Any]:
+        """Return the columns of probabilities; none where the model has none."""
+        if not hasattr(self.classifier, "predict_proba"):
+            return {}
+        chances = self.classifier.predict_proba(self.seen)
+        if len(self.classes) == 2:
+            return {"probability": chances[:, 1 if self.sign > 0 else 0]}
+        return {f"probability_{name}": chances[:, k] for k, name in enumerate(self.classes)}
+
+    @property
+    def scores_instances(self) -> bool:
+        """Whether the model scores instances."""
+        return hasattr(self.classifier, "key_instances")
+
+    def need_instances(self) -> None:
+        """Raise an error where the model compares whole bags."""
+        if not self.scores_instances:
+            raise ValueError(
+                f"{self.description['class']} compares whole bags: its instances have no scores. "
+                "MI-SVM, mi-SVM, MILES and most other models score instances."
+            )
+
+    def instance_names(self, rows: Any) -> Any:
+        """Return the ids of instances, or their positions in the bag where they have none."""
+        if self.bags.has_instance_ids:
+            return self.bags.instance_ids[rows]
+        return rows - np.repeat(self.bags.offsets[:-1], self.bags.sizes)[rows]

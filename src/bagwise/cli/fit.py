@@ -1,0 +1,140 @@
+"""``bagwise fit``: from labeled bags to a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from bagwise.cli.options import (
+    Folds,
+    Jobs,
+    ModelOptions,
+    Scale,
+    Seed,
+    Source,
+    scaler_for,
+    with_scaler,
+)
+from bagwise.cli.output import Json, progress, say_written, show, show_json, writable
+
+
+def fit(
+    source: Source,
+    choice: ModelOptions,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The model file.", callback=writable())
+    ] = Path("model.bagwise"),
+    cv: Annotated[
+        bool, typer.Option("--cv", help="Choose parameters by cross-validation.")
+    ] = False,
+    folds: Folds = 5,
+    scale: Scale = False,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    as_json: Json = False,
+) -> None:
+    """Learn a model from labeled bags and write it to a file.
+
+    DATA is a table with one row per instance: one column names the bag of each row, one gives the
+    bag's label, and all others are features. Other formats work too (see `bagwise convert --help`).
+
+    `bagwise fit cells.csv --bag slide --label diagnosis --model MI-SVM --out slides.bagwise`
+
+    `bagwise fit cells.csv --bag slide --label diagnosis --model MI-SVM --cv --groups patient`
+
+    With `--cv`, a list gives the candidates, `--param "C=[0.1,1,10]"`; without a list the usual
+    ones are tried. All models have `threshold=calibrated` and `probability=sigmoid`, most have
+    `class_weight=balanced` and `kernel=linear`. The report includes the objective and a proven
+    bound on its distance from the optimum of the last convex problem (the duality gap).
+    """
+    import bagwise
+
+    plain, points = _settings(choice, cv)
+    bags, y = source.read_labeled()
+    estimator = choice.build(plain, y)
+    scaler = scaler_for(bags, scale)
+    options = {"cv": folds, "scaler": scaler, "random_state": seed, "n_jobs": jobs}
+    choices = _search(estimator, points, bags, y, **options) if cv else []
+    if choices:
+        estimator.set_params(**max(choices, key=lambda choice: choice.value).point)
+    fitted = with_scaler(estimator, scaler).fit(bags, y)
+    bagwise.save(fitted, out, notes={"data": source.data.name, **source.columns})
+    _report(out, bags, choices, as_json)
+
+
+def _settings(choice: ModelOptions, search: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the fixed parameters and the points of the search, all of them checked."""
+    plain = choice.settings()
+    grid: dict[str, list[Any]] = {}
+    if search:
+        grid = {name: value for name, value in plain.items() if isinstance(value, list)}
+        plain = {name: value for name, value in plain.items() if name not in grid}
+    for name, values in grid.items():
+        if not values:
+            raise typer.BadParameter(f"--param {name}=[]: give at least one candidate.")
+        for value in values:
+            choice.build({**plain, name: value})
+    estimator = choice.build(plain)
+    return plain, _points(estimator, plain, grid) if search else []
+
+
+def _points(estimator: Any, plain: dict[str, Any], grid: dict[str, Any]) -> list[dict[str, Any]]:
+    from bagwise.model_selection import grid_points
+
+    points = grid_points(estimator, grid, fixed=plain)
+    if points != [{}]:
+        return points
+    what = f"{type(estimator).__name__} has no usual candidates"
+    if grid_points(estimator) != [{}]:
+        what = f"nothing is left to choose beside {', '.join(plain)}"
+    raise typer.BadParameter(f'--cv: {what}. Give candidates as in --param "NAME=[1,2]".')
+
+
+def _search(estimator: Any, points: list[Any], bags: Any, y: Any, **options: Any) -> list[Any]:
+    from bagwise.model_selection import search
+
+    with progress() as bar:
+        steps = bar.add_task("choosing", total=len(points))
+        return search(estimator, points, bags, y, callback=lambda: bar.advance(steps), **options)
+
+
+def _report(out: Path, bags: Any, choices: list[Any], as_json: bool) -> None:
+    from bagwise.persistence import describe
+
+    described = describe(out)
+    tried = [{**choice.point, "accuracy": choice.value} for choice in choices]
+    if as_json:
+        counts = {"n_bags": len(bags), "n_instances": bags.n_instances}
+        show_json({"file": str(out), **described, **counts, "cross_validation": tried})
+        return
+    show(_table(described, bags, choices))
+    say_written("Written", out)
+
+
+def _table(described: dict[str, Any], bags: Any, choices: list[Any]) -> Table:
+    table = Table(show_header=False, title=escape(described["model"]), title_justify="left")
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    certificate = described["certificate"]
+    rows = {
+        "bags": f"{len(bags)}, with {bags.n_instances} instances of {bags.n_features} features",
+        "classes": ", ".join(map(str, described["classes"])),
+        "positive": described["positive_class"],
+        "objective": _numbers(certificate["objective"]),
+        "proven gap": _numbers(certificate["gap"]),
+    }
+    for choice in choices:
+        point = ", ".join(f"{key}={value}" for key, value in choice.point.items())
+        rows[point] = f"cross-validated accuracy {choice.value:.1%}"
+    for key, value in rows.items():
+        if value is not None:
+            table.add_row(escape(key), escape(str(value)))
+    return table
+
+
+def _numbers(values: Any) -> str | None:
+    return None if values is None else ", ".join(f"{float(value):.6g}" for value in values)

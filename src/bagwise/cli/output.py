@@ -1,0 +1,229 @@
+"""What all commands print: tables, JSON, files of records, progress, and errors as one sentence."""
+
+from __future__ import annotations
+
+import csv
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from typer.core import TyperGroup
+
+from bagwise.errors import SCALE, Argument, Message, Parameter, said_by
+
+RECORD_SUFFIXES = (".csv", ".tsv", ".json", ".parquet")
+_SHOWN = 200  # rows of a table on the screen: more scroll away, --out writes all
+
+# What the library's arguments are called here.
+_OPTIONS = {
+    "bag": "--bag COLUMN",
+    "cv": "--folds N",
+    "label": "--label COLUMN",
+    "groups": "--groups COLUMN",
+    "features": "--features NAMES",
+    "format": "--format FORMAT",
+    "regroup": "--regroup",
+    "overwrite": "--force",
+    "scale": "--scale",
+}
+_PARAMETERS = {"pos_label": "--positive LABEL"}  # all others are set with --param
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+# Errors and warnings ------------------------------------------------------------------------------
+
+
+class Commands(TyperGroup):
+    """The commands; an error of the user's ends in one sentence and exit status 1.
+
+    Bad values, files and data raise ValueError or OSError everywhere in the library. Data may also
+    be too large for the memory or for the range of numbers, and the package that a format needs may
+    not be installed. Everything else is a bug and keeps its traceback.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
+            try:
+                return super().invoke(ctx)
+            except BrokenPipeError:
+                raise
+            except (ValueError, OSError, OverflowError, FloatingPointError, MemoryError,
+                    ImportError) as error:  # fmt: skip
+                if ctx.params.get("debug") or _is_bug(error):
+                    raise
+                say(f"[bold red]Error:[/bold red] {escape(worded(_sentence(error)))}")
+                raise typer.Exit(1) from error
+
+
+def _is_bug(error: BaseException) -> bool:
+    """Tell whether bagwise itself could not be imported, which no user can fix."""
+    return isinstance(error, ImportError) and (error.name or "").startswith("bagwise")
+
+
+def _sentence(error: BaseException) -> str:
+    """Return what went wrong and, where the error cannot know it, what helps."""
+    said = said_by(error)
+    if isinstance(error, MemoryError) and not isinstance(said, Message):
+        amount = f" ({said.rstrip('.')})" if said else ""
+        linear = Parameter("kernel", "'linear'")
+        return Message(f"Not enough memory{amount}: use fewer instances, or ", linear, ".")
+    if isinstance(error, OverflowError):
+        much = f"A number is too large ({said}): scale the features with "
+        return Message(much, SCALE, ", or lower the parameters.")
+    if isinstance(error, ModuleNotFoundError) and error.name is not None:
+        return f"This needs {error.name}, which is not installed: pip install {error.name}."
+    return said
+
+
+def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning for people: what it says, not which line of the code said it."""
+    say(f"[yellow]Warning:[/yellow] {escape(worded(said_by(message)))}")
+
+
+def worded(text: str) -> str:
+    """Return a text on one line, with options where it names arguments of the library."""
+    text = text.worded(_option) if isinstance(text, Message) else text
+    return " ".join(text.split())
+
+
+def _option(argument: Argument) -> str:
+    is_parameter = isinstance(argument, Parameter)
+    option = (_PARAMETERS if is_parameter else _OPTIONS).get(argument.name)
+    if option is not None:
+        return option if argument.value else option.split()[0]
+    return f"--param {argument}".replace("'", "") if is_parameter else f"{argument} (in Python)"
+
+
+# On the screen ------------------------------------------------------------------------------------
+
+
+def _console(stderr: bool = False) -> Console:
+    # Made when something is printed: a console takes the width of its first moment.
+    return Console(stderr=stderr, highlight=False)
+
+
+def show(table: Any) -> None:
+    """Print a table."""
+    _console().print(table)
+
+
+def say(text: str) -> None:
+    """Print a line for people, to the standard error."""
+    _console(stderr=True).print(text, soft_wrap=True)
+
+
+def say_written(what: str, *paths: Path) -> None:
+    """Say where something was written."""
+    say(f"{escape(what)}: [bold]{escape(', '.join(map(str, paths)))}[/bold]")
+
+
+def show_json(value: Any) -> None:
+    """Print JSON for programs."""
+    typer.echo(json.dumps(value, indent=2))
+
+
+def plain_table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> Table:
+    """Return an empty table; the columns named in ``right`` hold numbers."""
+    table = Table(title_justify="left", caption_justify="left", **options)
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    return table
+
+
+def progress(*more: Any, **options: Any) -> Any:
+    """Return a progress bar; it is drawn on the standard error and leaves no trace."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = _console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        *more,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,  # an empty line would be left in a log
+        **options,
+    )
+
+
+# Files --------------------------------------------------------------------------------------------
+
+
+def writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
+    """Return a check that refuses a file that cannot be written, before the work is done."""
+
+    def check(path: Path | None) -> Path | None:
+        if path is None:
+            return None
+        if suffixes and path.suffix.lower() not in suffixes:
+            raise typer.BadParameter(f"{path} must end in {', '.join(suffixes)}.")
+        if not path.parent.is_dir():
+            raise typer.BadParameter(f"there is no folder {path.parent}: create it first.")
+        if path.is_dir():
+            raise typer.BadParameter(f"{path} is a folder.")
+        return path
+
+    return check
+
+
+def deliver(columns: dict[str, Any], out: Path | None, as_json: bool) -> None:
+    """Write columns of equal length to a file, print them as JSON, or show them as a table."""
+    lists = {name: np.asarray(values).tolist() for name, values in columns.items()}
+    rows = list(zip(*lists.values(), strict=True))
+    if out is not None:
+        _write(out, lists, rows)
+        say_written(f"{len(rows)} rows written", out)
+    if as_json:
+        show_json(_records(lists, rows))
+    elif out is None:
+        show(_record_table(lists, rows))
+
+
+def _records(lists: dict[str, list[Any]], rows: list[Any]) -> list[dict[str, Any]]:
+    return [dict(zip(lists, row, strict=True)) for row in rows]
+
+
+def _write(path: Path, lists: dict[str, list[Any]], rows: list[Any]) -> None:
+    """Write columns; numbers so that reading gives the same bits."""
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(lists), path)
+    elif suffix == ".json":
+        path.write_text(json.dumps(_records(lists, rows), indent=2), encoding="utf-8")
+    else:
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            delimiter = "\t" if suffix == ".tsv" else ","
+            writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+            writer.writerow(lists)
+            writer.writerows(rows)
+
+
+def _record_table(lists: dict[str, list[Any]], rows: list[Any]) -> Table:
+    """Return the first rows as a table."""
+    numbers = [name for name, values in lists.items() if values and isinstance(values[0], float)]
+    more = len(rows) - _SHOWN
+    caption = f"{more} more rows; --out writes all of them" if more > 0 else None
+    right = tuple(map(escape, numbers))
+    table = plain_table(*map(escape, lists), right=right, caption=caption)
+    for row in rows[:_SHOWN]:
+        table.add_row(*(escape(_shown(value)) for value in row))
+    return table
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

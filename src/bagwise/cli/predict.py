@@ -1,0 +1,56 @@
+"""``bagwise predict``: labels, scores, probabilities and key instances."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from bagwise.cli.applied import Applied, ApplyOptions, Out
+from bagwise.cli.output import Json, deliver
+
+
+def predict(
+    options: ApplyOptions,
+    instances: Annotated[
+        bool, typer.Option("--instances", help="One row per instance instead of one per bag.")
+    ] = False,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Predict bags: one row per bag with its label, score, probability and key instance.
+
+    A positive score means the positive class; with three or more classes there is one score per
+    class. Probabilities need a model fitted with `--param probability=sigmoid`. The key instance is
+    the one most responsible for the score, given by its id or its position in the bag. Columns that
+    the model does not know are ignored.
+
+    `bagwise predict slides.bagwise new.csv --bag slide --out predictions.csv`
+    """
+    applied = options.load()
+    deliver(_of_instances(applied) if instances else _of_bags(applied), out, as_json)
+
+
+def _of_bags(applied: Applied) -> dict[str, Any]:
+    classifier, seen = applied.classifier, applied.seen
+    columns = {"bag": seen.ids, "label": classifier.predict(seen)}
+    columns |= applied.scores(classifier.decision_function(seen)) | applied.probabilities()
+    if applied.scores_instances:
+        rows = seen.flat(classifier.key_instances(seen))
+        columns["key_instance"] = applied.instance_names(rows)
+    return columns
+
+
+def _of_instances(applied: Applied) -> dict[str, Any]:
+    applied.need_instances()
+    classifier, seen = applied.classifier, applied.seen
+    key = np.zeros(seen.n_instances, dtype=bool)
+    key[seen.flat(classifier.key_instances(seen))] = True
+    return {
+        "bag": np.repeat(seen.ids, seen.sizes),
+        "instance": applied.instance_names(np.arange(seen.n_instances)),
+        "label": classifier.predict_instances(seen),
+        **applied.scores(classifier.instance_decision_function(seen)),
+        "key": key,
+    }

@@ -1,0 +1,152 @@
+"""Folds of bags: stratified by class, and never splitting a group of ``bags.groups``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.arrays import as_indices
+from bagwise.bags.ids import factorize
+from bagwise.errors import Argument, Message, Parameter
+
+CV = Parameter("cv", "")
+
+
+def folds(
+    bags: Bags,
+    y: Array,
+    cv: Any,
+    random_state: Any,
+    used: Array | None = None,
+    name: Argument = CV,
+) -> list[tuple[Array, Array]]:
+    """Return folds of the bags; a number of folds is stratified and keeps groups together.
+
+    ``cv`` is a number of folds (5 when None), a splitter of scikit-learn or the folds themselves;
+    ``used`` says which bags take part (the numbers returned count among those), ``name`` what sets
+    the folds, as errors name it.
+    """
+    used = np.ones(len(bags), dtype=bool) if used is None else used
+    if _is_number(cv):
+        part, labels, n_splits = bags[used], y[used], 5 if cv is None else int(cv)
+        check_enough_bags(part, labels, (name, n_splits))
+        splits = _numbered_folds(part, labels, n_splits, random_state)
+    else:
+        number = np.cumsum(used) - 1
+        every = check_cv(cv).split(np.zeros(len(bags)), y, _group_numbers(bags))
+        parts = [[as_indices(part, len(bags)) for part in split] for split in every]
+        splits = [(number[a[used[a]]], number[b[used[b]]]) for a, b in parts]
+    _check_folds(splits, y[used], name)
+    return splits
+
+
+def check_enough_bags(bags: Bags, y: Array, *levels: tuple[Argument, Any]) -> None:
+    """Refuse bags that are too few for their folds, before anything long is fitted.
+
+    Parameters
+    ----------
+    bags : Bags
+        The training bags.
+    y : ndarray of shape (n_bags,)
+        Their labels.
+    *levels : (Argument, object)
+        What sets the folds, and the ``cv`` itself as in `folds`, where only a number is checked;
+        one pair for each time that folds are made within the training part of folds, the outermost
+        first.
+
+    Examples
+    --------
+    >>> from bagwise import Bags
+    >>> from bagwise.crossfit import CV, check_enough_bags
+    >>> check_enough_bags(Bags.from_list([[[0.0]], [[1.0]], [[2.0]]]), [0, 1, 1], (CV, 2))
+    Traceback (most recent call last):
+    ...
+    ValueError: Class 0 has 1 bags, fewer than the 2 inner folds of cv. Bring more ...
+    """
+    numbered = [(name, 5 if cv is None else int(cv)) for name, cv in levels if _is_number(cv)]
+    classes = np.unique(y).tolist()
+    if numbered and len(classes) < 2:
+        raise ValueError(f"All bags are of the class {classes[0]!r}: learning needs two classes.")
+    groups = _group_numbers(bags)
+    unit, what = (np.arange(len(bags)), "bags") if groups is None else (groups, "groups")
+    for label in classes:
+        members = len(np.unique(unit[np.asarray(y) == label]))
+        failing = _failing(members, [n_splits for _, n_splits in numbered])
+        if failing is not None:
+            few = "too few for" if failing else "fewer than"
+            begin = f"Class {label!r} has {members} {what}, {few} "
+            remedy = _remedy(members, what, numbered, numbered[failing][0])
+            raise ValueError(Message(begin, *_nested(numbered[: failing + 1]), ". ", remedy))
+
+
+def _is_number(cv: Any) -> bool:
+    return cv is None or isinstance(cv, Integral)
+
+
+def _failing(members: int, levels: list[int]) -> int | None:
+    """Return the first level whose folds cannot each hold one out and train on the others."""
+    for level, n_splits in enumerate(levels):
+        if members < n_splits:
+            return level
+        members -= -(-members // n_splits)  # the largest fold is held out
+    return None
+
+
+def _nested(levels: list[tuple[Argument, int]]) -> Iterator[str | Argument]:
+    """Yield the words for folds within folds, the innermost first."""
+    for i, (name, n_splits) in enumerate(reversed(levels)):
+        inner = "inner " if isinstance(name, Parameter) else ""
+        yield f"{' within ' if i else ''}the {n_splits} {inner}folds of "
+        yield name
+
+
+def _remedy(members: int, what: str, levels: list[tuple[Argument, int]], name: Argument) -> Message:
+    def lowered(k: int) -> list[int]:
+        return [k if other == name else n_splits for other, n_splits in levels]
+
+    most = max(n_splits for other, n_splits in levels if other == name)
+    fewer = [k for k in range(2, most) if _failing(members, lowered(k)) is None]
+    if fewer:
+        return Message("Lower ", name, f" to {fewer[-1]} or bring more {what} of that class.")
+    enough = next(m for m in count(2) if _failing(m, lowered(2)) is None)
+    even = replace(name, value="2") if isinstance(name, Parameter) else "a value of 2"
+    return Message(f"Bring more {what} of that class: even ", even, f" needs {enough}.")
+
+
+def _numbered_folds(
+    bags: Bags, y: Array, n_splits: int, random_state: Any
+) -> list[tuple[Array, Array]]:
+    groups = _group_numbers(bags)
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splitter = kind(n_splits, shuffle=True, random_state=random_state)
+    return list(splitter.split(np.zeros(len(bags)), y, groups))
+
+
+def _group_numbers(bags: Bags) -> Array | None:
+    # Groups may be of any hashable kind, which scikit-learn could not sort.
+    return None if bags.groups is None else factorize(bags.groups)[0]
+
+
+def _check_folds(splits: list[tuple[Array, Array]], y: Array, name: Argument) -> None:
+    """Ask that every bag is held out once and every class is in every training part."""
+    tests = np.concatenate([test for _, test in splits])
+    if not np.array_equal(np.sort(tests), np.arange(len(y))):
+        raise ValueError(
+            Message("The inner folds of ", name, " must hold out every bag exactly once.")
+        )
+    for i, (train, _) in enumerate(splits):
+        missing = np.setdiff1d(y, y[train]).tolist()
+        if missing:
+            held_out = (
+                f"Inner fold {i} trains without class {missing[0]!r}: all its bags are held out "
+            )
+            more = ", or bring more groups of that class."
+            raise ValueError(Message(held_out, "together. Lower ", name, more))

@@ -1,0 +1,171 @@
+"""Out-of-fold scores of any bag estimator, and what is made of them: thresholds, probabilities.
+
+The model that is kept sees all bags; the scores come from copies that did not see the bag they
+score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+
+
+def fit_folds(
+    estimator: Any,
+    bags: Bags,
+    y: Array,
+    sample_weight: Array | None,
+    splits: list[tuple[Array, Array]],
+    judge: Callable[[Any, Bags, Array], Any],
+    *,
+    fit: Callable[[Any, Array, Array], Any] | None = None,
+    around: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda fold: fold,
+    **parallel: Any,
+) -> Iterable[Any]:
+    """Fit a copy of the estimator per fold, and judge each copy on the bags it did not see.
+
+    Yields what ``judge(model, bags, y)`` returns for each fold, in order. ``fit(model, train,
+    test)`` takes the place of a plain fit where more than the training bags belongs in it;
+    ``around`` wraps the function of one fold, for example to record its warnings; ``parallel`` goes
+    to joblib.
+    """
+
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+
+    def fold(train: Array, test: Array) -> Any:
+        model = clone(estimator)
+        if fit is None:
+            fit_weighted(model, bags[train], y[train], weight[train])
+        else:
+            fit(model, train, test)
+        return judge(model, bags[test], y[test])
+
+    return Parallel(**parallel)(delayed(around(fold))(*split) for split in splits)
+
+
+def out_of_fold_scores(
+    estimator: Any,
+    bags: Bags,
+    y: Array,
+    sample_weight: Array | None,
+    splits: list[tuple[Array, Array]],
+    n_jobs: int | None = None,
+    fit: Callable[[Any, Array, Array], Any] | None = None,
+) -> Array:
+    """Score every bag by a copy of the estimator that was fitted without it.
+
+    Arguments as in `fit_folds`; scores as `bag_scores` returns them.
+    """
+
+    def judge(model: Any, held_out: Bags, _: Array) -> Array:
+        return bag_scores(model, held_out)
+
+    weight = sample_weight
+    parts = list(fit_folds(estimator, bags, y, weight, splits, judge, fit=fit, n_jobs=n_jobs))
+    return in_order(parts, splits)
+
+
+def in_order(parts: Sequence[Array], splits: list[tuple[Array, Array]]) -> Array:
+    """Return the values of held-out bags, one part per fold, in the order of the bags."""
+    values = np.empty((sum(map(len, parts)), *parts[0].shape[1:]))
+    for (_, test), part in zip(splits, parts, strict=True):
+        values[test] = part
+    return values
+
+
+def fit_weighted(estimator: Any, bags: Bags, y: Array, sample_weight: Array) -> Any:
+    """Fit any estimator of bags, which need not know weights where all are one."""
+    if np.all(sample_weight == 1):
+        return estimator.fit(bags, y)
+    name = _weight_parameter(estimator)
+    if name is None:
+        raise ValueError(
+            f"{estimator!r} takes no sample_weight in fit, and the bags have weights (of their own "
+            "or by class_weight): choose an estimator whose fit takes sample_weight, or leave the "
+            "weights away."
+        )
+    return estimator.fit(bags, y, **{name: sample_weight})
+
+
+def _weight_parameter(estimator: Any) -> str | None:
+    """Return what fit calls the weights; pipelines and searches hand them on to a part."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = _weight_parameter(last)
+        return None if inner is None else f"{name}__{inner}"
+    if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
+        return _weight_parameter(estimator.estimator)
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def bag_scores(model: Any, bags: Bags) -> Array:
+    """Return decision values, or probabilities where a model has nothing else.
+
+    Shape (n_bags,) for two classes, (n_bags, n_classes) for more.
+    """
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(bags))
+    chances = np.asarray(model.predict_proba(bags))
+    return chances[:, 1] if chances.shape[1] == 2 else chances
+
+
+def best_threshold(scores: Array, positive: Array, weight: Array) -> float:
+    """Return the threshold of highest weighted accuracy.
+
+    Candidates are the midpoints between neighboring scores; of equally good ones the nearest to
+    0 is taken.
+    """
+    values = np.unique(scores)
+    if len(values) < 2:
+        return 0.0
+    candidates = (values[1:] + values[:-1]) / 2
+    order = np.argsort(scores, kind="stable")
+    at = np.searchsorted(scores[order], candidates)
+    lost = np.concatenate([[0.0], np.cumsum((weight * positive)[order])])[at]
+    won = np.concatenate([[0.0], np.cumsum((weight * ~positive)[order])])[at]
+    gain = won - lost
+    best = candidates[gain >= gain.max() - 1e-12 * weight.sum()]
+    return float(best[np.argmin(np.abs(best))])
+
+
+@dataclass(frozen=True)
+class SigmoidScale:
+    """p(positive) = 1 / (1 + exp(-(slope score + offset))), fitted as Platt proposed.
+
+    Targets are (n+ + 1) / (n+ + 2) and 1 / (n- + 2) instead of 1 and 0, so that separable scores
+    give finite slopes.
+    """
+
+    slope: float
+    offset: float
+
+    @classmethod
+    def fit(cls, scores: Array, positive: Array, weight: Array) -> SigmoidScale:
+        """Fit to out-of-fold scores."""
+        n_pos, n_neg = weight[positive].sum(), weight[~positive].sum()
+        target = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+        spread = float(scores.std()) or 1.0
+        model = LogisticRegression(C=1e6, tol=1e-8, max_iter=1000)
+        model.fit(
+            np.tile(scores / spread, 2)[:, None],
+            np.repeat([1, 0], len(scores)),
+            sample_weight=np.concatenate([weight * target, weight * (1 - target)]),
+        )
+        return cls(float(model.coef_[0, 0]) / spread, float(model.intercept_[0]))
+
+    def __call__(self, scores: Array) -> Array:
+        """Return the probability of the positive class."""
+        return expit(self.slope * scores + self.offset)

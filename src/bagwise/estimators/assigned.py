@@ -1,0 +1,293 @@
+"""The common ground of MI-ODM and KI-SVM: key-instance assignments, relaxed or by steps.
+
+`AssignedClassifier` turns one class against the rest into a `Saddle` problem, solves its relaxation
+over a growing pool of assignments, and, where asked, rounds to key instances and descends (CCCP):
+fixed assignment, convex problem, the highest scores become the new assignment. A method adds
+``_row_weights`` and ``_band``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from bagwise._typing import Array
+from bagwise.assumptions import AtLeastOne, TopMean
+from bagwise.bags import Bags
+from bagwise.errors import SCALE, Message, Parameter
+from bagwise.estimators.keyrows import KeyRows
+from bagwise.estimators.params import (
+    KernelParameters,
+    MaxIterParameter,
+    PredictionParameters,
+    Words,
+    changed,
+    integer,
+    param,
+    positive,
+)
+from bagwise.estimators.rows import RowsClassifier
+from bagwise.estimators.tags import BagTags
+from bagwise.estimators.task import Task
+from bagwise.losses import MarginBand
+from bagwise.procedures import Run, alternate
+from bagwise.procedures.columns import Choices, grow, margin_moments
+from bagwise.solvers import Solution
+from bagwise.solvers.bordered import BorderedSystem
+from bagwise.solvers.column_newton import column_newton
+from bagwise.solvers.mirror_prox import mirror_prox
+from bagwise.solvers.saddle import Saddle, SaddlePoint
+
+
+class _Alternation:
+    """CCCP: the two halves of an alternation between classifier and key instances."""
+
+    def __init__(self, saddle: Saddle, choices: Choices, system: BorderedSystem) -> None:
+        self.saddle, self.choices, self.system = saddle, choices, system
+        self.point: SaddlePoint | None = None
+        self.taken: tuple[Saddle, SaddlePoint]
+
+    def solve(self, chosen: Array, last: Solution | None) -> Solution:
+        """Solve the problem of a fixed assignment; scores are those of the units."""
+        self.chosen, self.single = chosen, self.saddle.only(self.choices.weights(chosen))
+        self.point = point = column_newton(self.single, self.point, system=self.system)
+        coef = self.single.coef(point)
+        return Solution(
+            coef=coef,
+            intercept=float(coef.sum()),
+            scores=self.saddle.K @ coef + coef.sum(),
+            dual=point.beta,
+            objective=point.upper,
+            gap=point.gap,
+            residual=float(np.abs(point.beta - self.single.dual(point.scores)).max()),
+            n_iter=point.counts["systems"],
+            converged=point.converged,
+        )
+
+    def assign(self, scores: Array) -> Array:
+        """Choose the highest scores of a bag unless its present choice costs less.
+
+        A bag above the band may be cheaper with a lower instance: the highest score alone would
+        let the objective rise. The alternation asks only at solutions that it has taken.
+        """
+        assert self.point is not None
+        self.taken = self.single, self.point
+        values = scores[self.choices.rows]
+        top = self.choices.top(values)
+        loss = self.saddle.loss
+        now = loss.value(self.choices.means_of(values, self.chosen))
+        then = loss.value(self.choices.means_of(values, top))
+        return np.where((then <= now)[self.choices.slots], top, self.chosen)
+
+    def finish(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Add the margins' moments to an alternation's record."""
+        single, point = self.taken
+        record.update(n_columns=1, **margin_moments(single, point.scores))
+        return record
+
+
+class AssignedClassifier(RowsClassifier):
+    """Classifier over key-instance assignments.
+
+    Attributes
+    ----------
+    n_columns_ : ndarray of int of shape (1 or n_classes,)
+        Number of assignments in the pool.
+    heuristic_gap_ : ndarray of shape (1 or n_classes,)
+        Distance from the relaxation over all assignments as far as the search could tell. Unlike
+        ``gap_``, which is over the pool, it is no proof. NaN without relaxation.
+    """
+
+    n_witnesses: int = param(
+        1,
+        integer(),
+        "Number of key instances per positive bag; their mean stands for the bag. A smaller bag "
+        "uses all its instances.",
+    )
+    relax: bool = param(
+        True,
+        ["boolean"],
+        "Solve the convex relaxation over a growing pool of assignments. False is the nonconvex "
+        "variant (CCCP): fix the key instances, solve the convex problem, take the highest scores "
+        "as the new key instances.",
+    )
+    refine: bool = param(
+        False, ["boolean"], "Round the relaxation to key instances and continue from there by CCCP."
+    )
+    init: str = param(
+        "mean",
+        Words("mean", "cccp", "random"),
+        "The first assignment: the best instances of a classifier in which the bag's mean stands "
+        "for a positive bag, where CCCP from there ends, or drawn at random.",
+    )
+    solver: str = param(
+        "newton",
+        Words("newton", "mirror_prox", "stochastic_mirror_prox"),
+        "Solver of the problem over the pool; the last two are Zhang & Jin's, for study.",
+    )
+    tol: float = param(
+        0.01,
+        positive(),
+        "The pool stops growing when the heuristic gap over all assignments is this fraction of "
+        "the objective.",
+    )
+    max_columns: int = param(30, integer(), "Maximum number of assignments in the pool.")
+    max_iter: int = changed(
+        MaxIterParameter, "max_iter", default=30, doc="Maximum number of rounds of CCCP."
+    )
+    kernel: Any = changed(
+        KernelParameters,
+        "kernel",
+        doc='Kernel between instances. A callable takes two matrices. With "precomputed" the '
+        "columns of the instances are kernel values with the instances numbered by "
+        "``instance_ids``. Every kernel, the linear one too, is used through its matrix between "
+        "training instances, plus 1 for the intercept.",
+    )
+    threshold: float | str = changed(
+        PredictionParameters,
+        "threshold",
+        default="calibrated",
+        doc='Bag score above which a bag is called positive. "calibrated" chooses it on '
+        "out-of-fold scores, which the relaxation needs: at 0 it can call every bag negative and "
+        "still rank the bags well.",
+    )
+
+    def _band(self) -> MarginBand:
+        raise NotImplementedError
+
+    def _row_weights(self, rows: KeyRows) -> Array:
+        raise NotImplementedError
+
+    def _negatives(self) -> str:
+        return "instances"
+
+    def _loss(self) -> MarginBand:
+        return self._band()
+
+    def _assumption(self) -> Any:
+        return AtLeastOne() if self.n_witnesses == 1 else TopMean(self.n_witnesses)
+
+    def __bag_tags__(self) -> BagTags:
+        """Say what this estimator can do; pools that grew in another order agree up to ``tol``."""
+        tolerance = float(np.sqrt(self.tol)) if self.relax else 0.0
+        return replace(super().__bag_tags__(), tolerance=max(tolerance, 1e-6))
+
+    def _fit_binary(self, task: Task) -> Run:
+        rows = KeyRows(task, self._negatives(), self.n_witnesses)
+        saddle = rows.saddle(self._row_weights(rows), self._band())
+        choices, system = rows.choices, BorderedSystem(saddle.K, saddle.negatives)
+        rng = check_random_state(self.random_state)
+        chosen = self._first_choice(saddle, choices, system, rng)
+        history, converged = list[dict[str, Any]](), True
+        if self.relax:
+            grown = self._grow(saddle, choices, system, chosen, rng)
+            pool, point = grown.assignment, grown.solution
+            history, converged = grown.history, grown.converged
+            chosen = choices.top((saddle.K @ pool.coef(point))[choices.rows])
+        if self.refine or not self.relax:
+            pool, point, run = self._refine(saddle, choices, system, chosen)
+            history, converged = history + run.history, converged and run.converged
+        solution, mu = rows.solution(pool, point), rows.instance_weights(pool, point)
+        return Run(solution, mu, history, converged)
+
+    def _first_choice(
+        self,
+        saddle: Saddle,
+        choices: Choices,
+        system: BorderedSystem,
+        rng: np.random.RandomState,
+    ) -> Array:
+        """Return the first assignment, by the classifier in which a positive bag is its mean."""
+        if self.init == "random":
+            return choices.random(rng, 1)[0]
+        means = saddle.only(choices.means())
+        coef = means.coef(column_newton(means, system=system))
+        chosen = choices.top((saddle.K @ coef)[choices.rows])
+        if self.init == "cccp" and self.relax:
+            steps = _Alternation(saddle, choices, system)
+            run = alternate(steps.solve, steps.assign, chosen, max_iter=self.max_iter)
+            return run.assignment
+        return chosen
+
+    def _grow(
+        self,
+        saddle: Saddle,
+        choices: Choices,
+        system: BorderedSystem,
+        chosen: Array,
+        rng: np.random.RandomState,
+    ) -> Run:
+        return grow(
+            saddle,
+            choices,
+            chosen,
+            self._master(system, rng),
+            tol=self.tol,
+            max_columns=self.max_columns,
+            random_state=rng,
+            callback=self._report,
+        )
+
+    def _master(self, system: BorderedSystem, rng: np.random.RandomState) -> Any:
+        if self.solver == "newton":
+            return partial(column_newton, system=system)
+        stochastic = self.solver == "stochastic_mirror_prox"
+        return partial(mirror_prox, stochastic=stochastic, random_state=rng)
+
+    def _refine(
+        self, saddle: Saddle, choices: Choices, system: BorderedSystem, chosen: Array
+    ) -> tuple[Saddle, SaddlePoint, Run]:
+        steps = _Alternation(saddle, choices, system)
+        run = alternate(
+            steps.solve,
+            steps.assign,
+            chosen,
+            max_iter=self.max_iter,
+            callback=lambda record: self._report(steps.finish(record)),
+        )
+        return *steps.taken, run
+
+    # After the fit -------------------------------------------------------------------------------
+
+    def _keep(self, bags: Bags, fits: list[Any]) -> None:
+        super()._keep(bags, fits)
+        self.n_columns_ = np.array([_pool_of(fit).get("n_columns", 1) for fit in fits])
+        self.heuristic_gap_ = np.array([_pool_of(fit).get("heuristic_gap", np.nan) for fit in fits])
+
+    def _warn(self, fit: Any) -> None:
+        for message in self._doubts(fit):
+            named = Message(f"{type(self).__name__} ", message)
+            warnings.warn(named, ConvergenceWarning, stacklevel=2)
+
+    def _doubts(self, fit: Any) -> Iterator[str]:
+        """Yield what is not certain about a fit, and what can be done about it."""
+        solution = fit.solution
+        at = f"objective {solution.objective:.6g}, gap over the pool {solution.gap:.2g}"
+        if not solution.converged and self.solver == "newton":
+            scale = (f"ran out of digits: {at}. Scale the features with ", SCALE)
+            yield Message(*scale, f" or lower {self._loss_weights}.")
+        elif not solution.converged:
+            newton = (Parameter("solver", "'newton'"), " is exact.")
+            yield Message(f"stopped solver={self.solver!r} early: {at}. ", *newton)
+        if not fit.converged and not self.relax:
+            yield f"was stopped by max_iter={self.max_iter} before CCCP came to rest. Raise it."
+        elif not fit.converged:
+            gap = _pool_of(fit)["heuristic_gap"]
+            yield (
+                f"was stopped by max_columns={self.max_columns} or max_iter={self.max_iter} before "
+                f"it converged: {at}, heuristic gap over all assignments {gap:.2g}. Raise "
+                "max_columns or tol."
+            )
+
+
+def _pool_of(fit: Run) -> dict[str, Any]:
+    """Return the last record of the relaxation; an empty one where nothing was relaxed."""
+    records = [record for record in fit.history if "heuristic_gap" in record]
+    return records[-1] if records else {}

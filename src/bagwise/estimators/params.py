@@ -1,0 +1,302 @@
+"""Parameters of estimators, each written once.
+
+A parameter is a field of a class: its annotation, default, constraint and sentence of documentation
+stand in one place. `Parameters` makes the keyword-only constructor, scikit-learn's
+``_parameter_constraints`` and the numpydoc sections on parameters, attributes and references out of
+the fields of a class, the docstrings of its bases and the "Reference:" of its module. Groups of
+parameters that several estimators share are mixins, at the end of this file; an estimator lists the
+groups it needs and adds its own fields:
+
+    class WitnessSVC(MaxIterParameter, MarginClassifier):
+        init: str = param("mean", Words("mean", "random"), "The first witnesses.")
+
+A class changes the default or the sentence of an inherited parameter with `changed`; inherited
+attributes that it does not have are named in ``_never_fitted``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from typing import Any, dataclass_transform
+
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+
+_WIDTH = 96  # of a line of a generated docstring, indent included
+_RULE = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)  # a numpydoc section's heading
+
+
+class Words(StrOptions):
+    """A choice between words, shown in the order given."""
+
+    def __init__(self, *words: str) -> None:
+        super().__init__(set(words))
+        self.words = words
+
+
+def positive(*, zero: bool = False) -> Interval:
+    """Return the constraint of a positive number; with ``zero`` also 0."""
+    return Interval(Real, 0, None, closed="left" if zero else "neither")
+
+
+def integer(least: int = 1) -> Interval:
+    """Return the constraint of an integer from ``least`` up."""
+    return Interval(Integral, least, None, closed="left")
+
+
+def fraction() -> Interval:
+    """Return the constraint of a number in [0, 1]."""
+    return Interval(Real, 0, 1, closed="both")
+
+
+def param(default: Any, constraint: Any, doc: str, *, kind: str | None = None) -> Any:
+    """Declare a parameter.
+
+    Parameters
+    ----------
+    default : object
+        Its default, of an immutable type.
+    constraint : object or list of objects
+        What scikit-learn's parameter validation accepts.
+    doc : str
+        What it is, for users.
+    kind : str, default=None
+        Its type as documentation shows it; read from the constraint when not given.
+
+    Returns
+    -------
+    dataclasses.Field
+        The field.
+    """
+    is_list = isinstance(constraint, list) or constraint == "no_validation"
+    facts = {"constraint": constraint if is_list else [constraint], "doc": doc, "kind": kind}
+    return dataclasses.field(default=default, kw_only=True, metadata=facts)
+
+
+def changed(group: type, name: str, **facts: Any) -> Any:
+    """Declare an inherited parameter anew, with another ``default``, ``constraint`` or ``doc``."""
+    inherited = group.__dataclass_fields__[name]  # type: ignore[attr-defined]
+    return param(**{"default": inherited.default, **inherited.metadata, **facts})
+
+
+@dataclass_transform(kw_only_default=True)
+class Parameters(BaseEstimator):
+    """Base of everything with parameters: turns fields into constructor, checks and docstring."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        dataclasses.dataclass(eq=False, repr=False, match_args=False)(cls)
+        declared = {field.name: field for field in _in_order(cls)}
+        cls._parameter_constraints = {k: f.metadata["constraint"] for k, f in declared.items()}
+        signature = inspect.signature(cls.__init__)
+        ordered = [signature.parameters[name] for name in ("self", *declared)]
+        cls.__init__.__signature__ = signature.replace(parameters=ordered)  # type: ignore[attr-defined]
+        cls._own_docstring = cls.__dict__.get("__doc__") or ""
+        cls.__doc__ = _documented(cls, list(declared.values()))
+
+
+def _in_order(cls: type) -> Iterator[dataclasses.Field[Any]]:
+    """Yield the fields of a class: its own first, then those of its bases, nearest first."""
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    for base in cls.__mro__:
+        for name in inspect.get_annotations(base):
+            if name in fields:
+                yield fields.pop(name)
+
+
+# Docstrings --------------------------------------------------------------------------------------
+
+
+def _documented(cls: type, fields: list[dataclasses.Field[Any]]) -> str:
+    """Return the class's docstring with its sections on parameters and attributes filled in."""
+    intro, sections = _sections(cls._own_docstring)  # type: ignore[attr-defined]
+    parameters = "\n".join(map(_entry, fields))
+    attributes = "\n".join(_attributes(cls).values())
+    filled = {
+        "Parameters": parameters,
+        "Attributes": attributes,
+        "See Also": "",
+        "References": _reference(cls),
+    }
+    filled |= {name: text for name, text in sections.items() if name != "Attributes"}
+    parts = [f"{name}\n{'-' * len(name)}\n{text}\n" for name, text in filled.items() if text]
+    return "\n".join([intro, *parts])
+
+
+def _sections(docstring: str) -> tuple[str, dict[str, str]]:
+    intro, *rest = _RULE.split(inspect.cleandoc(docstring) + "\n")
+    texts = zip(rest[::2], rest[1::2], strict=True)
+    return intro.strip() + "\n", {name: text.strip() for name, text in texts}
+
+
+def _reference(cls: type) -> str:
+    """Return the reference at the end of the docstring of the class's module."""
+    _, found, text = (sys.modules[cls.__module__].__doc__ or "").partition("\nReference: ")
+    return (
+        textwrap.fill(
+            text.strip(),
+            _WIDTH - 4,
+            initial_indent=".. [1] ",
+            subsequent_indent="   ",
+            break_on_hyphens=False,
+        )
+        if found
+        else ""
+    )
+
+
+def _entry(field: dataclasses.Field[Any]) -> str:
+    kind = field.metadata["kind"] or " or ".join(_kinds(field.metadata["constraint"]))
+    shown = f'"{field.default}"' if isinstance(field.default, str) else repr(field.default)
+    text = textwrap.indent(textwrap.fill(field.metadata["doc"], _WIDTH - 8), "    ")
+    return f"{field.name} : {kind}, default={shown}\n{text}"
+
+
+def _kinds(constraints: list[Any]) -> Iterator[str]:
+    """Yield the types that constraints allow, in the words of scikit-learn's documentation."""
+    for constraint in constraints:
+        if isinstance(constraint, Words):
+            yield "{" + ", ".join(f'"{word}"' for word in constraint.words) + "}"
+        elif isinstance(constraint, Interval):
+            yield "int" if constraint.type is Integral else "float"
+        elif isinstance(constraint, HasMethods):
+            yield "estimator"
+        elif constraint is callable:
+            yield "callable"
+        elif constraint is None:
+            yield "None"
+        elif isinstance(constraint, type):
+            yield constraint.__name__
+        else:
+            yield {"boolean": "bool", "array-like": "sequence"}[constraint]
+
+
+def _attributes(cls: type) -> dict[str, str]:
+    """Return the entries of fitted attributes by name: the class's own, then its bases'."""
+    found: dict[str, str] = dict.fromkeys(getattr(cls, "_never_fitted", ()), "")
+    for base in cls.__mro__:
+        _, sections = _sections(base.__dict__.get("_own_docstring", ""))
+        for entry in re.split(r"\n(?=\S)", sections.get("Attributes", "")):
+            names = entry.split(" : ")[0].split(", ")
+            if entry and not found.keys() & set(names):
+                found |= dict.fromkeys(names, "") | {names[0]: entry}
+    return {name: entry for name, entry in found.items() if entry}
+
+
+# Groups ------------------------------------------------------------------------------------------
+
+
+class PredictionParameters(Parameters):
+    """How scores become labels and probabilities, and what every bag classifier has."""
+
+    pos_label: Any = param(
+        None,
+        "no_validation",
+        "The positive label: bags with this label contain at least one instance of interest. "
+        "``classes_[1]`` when None. For two classes only.",
+        kind="label",
+    )
+    threshold: float | str = param(
+        0.0,
+        [Interval(Real, None, None, closed="neither"), Words("calibrated")],
+        'Bag score above which a bag is called positive. "calibrated" chooses it on out-of-fold '
+        "scores of the training bags.",
+        kind='float or "calibrated"',
+    )
+    probability: bool | str = param(
+        False,
+        [Words("sigmoid"), Options(bool, {False})],
+        'With "sigmoid" the estimator has ``predict_proba``: a sigmoid fitted to out-of-fold '
+        "scores.",
+        kind='False or "sigmoid"',
+    )
+    calibration_cv: Any = param(
+        5,
+        ["cv_object"],
+        "Folds of the out-of-fold scores behind ``threshold`` and ``probability``. A number of "
+        "folds is stratified and keeps ``bags.groups`` together.",
+        kind="int, splitter or iterable of folds",
+    )
+    n_jobs: int | None = param(
+        None, [Integral, None], "Number of classes, or of folds, fitted in parallel.", kind="int"
+    )
+    random_state: Any = param(
+        0,
+        ["random_state"],
+        "Seed of everything that is drawn. An int gives the same model in every fit, None a fresh "
+        "draw.",
+        kind="int, RandomState or None",
+    )
+
+
+class ClassWeightParameter(Parameters):
+    """Weights of the classes."""
+
+    class_weight: Any = param(
+        None,
+        [Words("balanced"), dict, None],
+        'Weight of each class, multiplied with the weights of its bags. "balanced" gives every '
+        "class the same total weight.",
+        kind='"balanced", dict or None',
+    )
+
+
+class ProgressParameters(Parameters):
+    """What an iterative estimator tells while it is fitted."""
+
+    verbose: int = param(0, ["verbose"], "Print one line per iteration.", kind="int")
+    callback: Callable[[dict[str, Any]], None] | None = param(
+        None, [callable, None], "Called with the record of each iteration, a dict."
+    )
+
+    def _report(self, record: dict[str, Any]) -> None:
+        if self.verbose:
+            numbers = "  ".join(f"{k} {v:.6g}" for k, v in record.items())
+            print(f"[{type(self).__name__}] {numbers}")
+        if self.callback is not None:
+            self.callback(record)
+
+
+class MaxIterParameter(Parameters):
+    """A bound on the outer iterations."""
+
+    max_iter: int = param(50, integer(), "Maximum number of outer iterations.")
+
+
+class CParameter(Parameters):
+    """One weight of all losses."""
+
+    C: float = param(1.0, positive(), "Weight of the losses; the regularizer is 1/2 |w|^2.")
+
+
+class LossParameter(Parameters):
+    """The margin loss."""
+
+    loss: str = param("squared_hinge", Words("squared_hinge", "hinge"), "Margin loss.")
+
+
+class KernelParameters(Parameters):
+    """The kernel between instances."""
+
+    kernel: Any = param(
+        "rbf",
+        [Words("linear", "rbf", "poly", "precomputed"), callable],
+        'Kernel between instances. A callable takes two matrices. With "precomputed" the columns '
+        "of the instances are kernel values with the instances numbered by ``instance_ids``.",
+    )
+    gamma: float | str = param(
+        "median",
+        [Words("median", "scale"), positive()],
+        'Width of the rbf kernel, exp(-gamma d^2): "median" is 1 / (2 median distance^2), "scale" '
+        "is scikit-learn's 1 / (n_features variance).",
+    )
+    degree: int = param(3, integer(), "Degree of the poly kernel.")
+    coef0: float = param(
+        0.0, Interval(Real, None, None, closed="neither"), "Constant term of the poly kernel."
+    )

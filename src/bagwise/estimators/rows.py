@@ -1,0 +1,246 @@
+"""The common ground of the methods that weigh instances: one design, one problem per class.
+
+`RowsClassifier` builds the design once, shares it between the classes (one-vs-rest), and turns
+solutions into fitted attributes. A method adds ``_fit_binary(task)``, ``_loss()`` and
+``_loss_weight()``. `MarginClassifier` adds the parameters ``C`` and ``loss`` and, as it stands,
+gives every row the label of its bag.
+
+`RowsClassifier.fit_on_design` is the seam for whoever fits several models to the same instances
+(searches, paths, the benchmark): validate once with ``_validated``, make one design with
+``_design``, then learn on it as often as needed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.segments import expand
+from bagwise.designs import Design, Gram, matrix_design
+from bagwise.errors import SCALE, Message
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.params import (
+    ClassWeightParameter,
+    CParameter,
+    KernelParameters,
+    LossParameter,
+    ProgressParameters,
+)
+from bagwise.estimators.tags import BagTags
+from bagwise.estimators.task import Task
+from bagwise.kernels import check_kernel_matrix, gram_matrix
+from bagwise.losses import get_loss
+from bagwise.procedures import Run
+from bagwise.solvers import solve
+
+_BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values at a time when scoring
+
+
+class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
+    """Kernel or linear classifier over weighted instances.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1 or n_classes, n_features)
+        Weight vectors, with ``kernel="linear"``.
+    dual_coef_ : ndarray of shape (1 or n_classes, n_support)
+        Dual coefficients of the support vectors, with other kernels.
+    support_ : ndarray of int of shape (n_support,)
+        Row numbers of the support vectors among the training instances.
+    support_vectors_ : ndarray of shape (n_support, n_features)
+        The support vectors.
+    intercept_ : ndarray of shape (1 or n_classes,)
+        Intercepts.
+    objective_ : ndarray of shape (1 or n_classes,)
+        The objective reached.
+    gap_ : ndarray of shape (1 or n_classes,)
+        Certificate: the last convex problem is proven to be solved within this distance of its
+        optimal objective. A gap that is not small beside ``objective_`` comes with a warning.
+    n_iter_ : int
+        Number of outer iterations (the maximum over classes).
+    history_ : list of dict
+        One record per outer iteration (one such list per class for three classes or more).
+    instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
+        Weight of each training instance as a positive.
+    """
+
+    _loss_weights = "C"  # the parameters that weigh the losses, for messages
+
+    # What a method adds --------------------------------------------------------------------------
+
+    def _fit_binary(self, task: Task) -> Run:
+        raise NotImplementedError
+
+    def _loss(self) -> Any:
+        raise NotImplementedError
+
+    def _loss_weight(self) -> float:
+        """Return the factor of all losses of instances."""
+        raise NotImplementedError
+
+    # Fitting -------------------------------------------------------------------------------------
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        row_weight = self._loss_weight() * expand(weight, bags.offsets)
+        self.fit_on_design(self._design(bags, row_weight), bags, codes, weight)
+
+    def fit_on_design(self, design: Design, bags: Bags, codes: Array, weight: Array) -> None:
+        """Learn all classes on a design that may be shared with other fits.
+
+        Parameters
+        ----------
+        design : Design
+            The instances of ``bags`` as rows; it stays as it is.
+        bags : Bags
+            The training bags.
+        codes : ndarray of int of shape (n_bags,)
+            Class numbers.
+        weight : ndarray of shape (n_bags,)
+            Weights of the bags, class weights included.
+        """
+        self._keep(bags, self._binary_fits(design, bags, codes, weight))
+
+    def _binary_fits(self, design: Design, bags: Bags, codes: Array, weight: Array) -> list[Run]:
+        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        tasks = self._tasks(design, bags, codes, weight)
+        return jobs(delayed(self._fit_binary)(task) for task in tasks)
+
+    def _tasks(self, design: Design, bags: Bags, codes: Array, weight: Array) -> list[Task]:
+        # A bag without weight is no positive bag: its instances must not steer the assignments.
+        truth = self._truth(codes) & (weight > 0)[:, None]
+        factor, loss = self._loss_weight(), self._loss()
+        row_weight = factor * expand(weight, bags.offsets)
+        return [
+            Task(design.twin(), bags.offsets, column, row_weight, loss, factor, bags.priors)
+            for column in truth.T
+        ]
+
+    def _design(self, bags: Bags, row_weight: Array) -> Design:
+        if self.kernel == "linear":
+            return matrix_design(bags.X)
+        if self.kernel == "precomputed":
+            return Gram(check_kernel_matrix(_columns(bags.X, _column_numbers(bags))))
+        self.kernel_, K = gram_matrix(
+            bags.X,
+            self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            weights=row_weight,
+            random_state=check_random_state(self.random_state),
+        )
+        return Gram(K)
+
+    # After the fit -------------------------------------------------------------------------------
+
+    def _keep(self, bags: Bags, fits: list[Any]) -> None:
+        """Turn solutions into fitted attributes."""
+        coef = self._keep_solutions(fits)
+        if self.kernel == "linear":
+            self.coef_ = coef
+        else:
+            self._keep_support(bags, coef)
+        self.instance_weights_ = stacked([fit.assignment for fit in fits])
+
+    def _keep_solutions(self, fits: list[Any]) -> Array:
+        """Keep everything but the coefficients and the weights of instances; warn; return coef."""
+        solutions = [fit.solution for fit in fits]
+        self.intercept_ = np.array([solution.intercept for solution in solutions])
+        self.objective_ = np.array([solution.objective for solution in solutions])
+        self.gap_ = np.array([solution.gap for solution in solutions])
+        self.n_iter_ = max(len(fit.history) for fit in fits)
+        self.history_ = [fit.history for fit in fits] if len(fits) > 1 else fits[0].history
+        for fit in fits:
+            self._warn(fit)
+        return np.stack([solution.coef for solution in solutions])
+
+    def _keep_support(self, bags: Bags, coef: Array) -> None:
+        self.support_ = np.flatnonzero(np.any(coef != 0, axis=0))
+        self.dual_coef_ = coef[:, self.support_]
+        if self.kernel == "precomputed":
+            self.support_columns_ = _column_numbers(bags)[self.support_]
+        else:
+            self.support_vectors_ = bags.X[self.support_]
+
+    def _warn(self, fit: Any) -> None:
+        if fit.converged and fit.solution.converged:
+            return
+        what, more = "the solver", ""
+        if not fit.converged:
+            name = "max_iter" if hasattr(self, "max_iter") else "max_inner"
+            what, more = f"{name}={getattr(self, name)}", "raise it, "
+        solution = fit.solution
+        message = Message(
+            f"{type(self).__name__} was stopped by {what} before it converged: the last convex "
+            f"problem has objective {solution.objective:.6g} and duality gap {solution.gap:.2g}. "
+            f"Remedies: {more}scale the features with ",
+            SCALE,
+            f", lower {self._loss_weights}.",
+        )
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        if self.kernel == "linear":
+            design = matrix_design(bags.X)
+            columns = [design @ coef for coef in self.coef_]
+            return np.stack(columns, axis=1) + self.intercept_
+        rows = max(1, _BLOCK_VALUES // max(1, len(self.support_)))
+        blocks = range(0, bags.n_instances, rows)
+        parts = [self._kernel_rows(bags.X[i : i + rows]) @ self.dual_coef_.T for i in blocks]
+        return np.concatenate(parts).astype(np.float64) + self.intercept_
+
+    def _kernel_rows(self, X: Any) -> Array:
+        if self.kernel == "precomputed":
+            return _columns(X, self.support_columns_)
+        return self.kernel_(X, self.support_vectors_)
+
+
+class MarginClassifier(CParameter, LossParameter, RowsClassifier, ClassWeightParameter):
+    """Classifier with one weight ``C`` of a hinge or squared hinge; rows take their bag's label."""
+
+    def __bag_tags__(self) -> BagTags:
+        """Say what this estimator can do; libsvm stops earlier than Newton."""
+        return replace(super().__bag_tags__(), tolerance=1e-4 if self.loss == "hinge" else 1e-6)
+
+    def _loss(self) -> Any:
+        return get_loss(self.loss)
+
+    def _loss_weight(self) -> float:
+        return self.C
+
+    def _fit_binary(self, task: Task) -> Run:
+        p = 1.0 * task.in_positive
+        solution = solve(task.problem(p, rest_is_negative=False))
+        record = {"objective": solution.objective, "gap": solution.gap}
+        self._report(record)
+        return Run(solution, p, [record], True)
+
+
+def stacked(of_models: Any) -> Array:
+    """Return one row per model, or the only one as it is."""
+    return np.stack(of_models) if len(of_models) > 1 else of_models[0]
+
+
+def _columns(X: Any, columns: Array) -> Array:
+    taken = X[:, columns]
+    return taken.toarray() if sp.issparse(taken) else np.ascontiguousarray(taken)
+
+
+def _column_numbers(bags: Bags) -> Array:
+    """Return the column of the precomputed kernel that belongs to each instance: its id."""
+    ids = bags.instance_ids
+    if ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() >= bags.n_features:
+        raise ValueError(
+            "With kernel='precomputed' the columns of bags.X are instances, numbered by "
+            f"instance_ids: these must be integers from 0 to {bags.n_features - 1}."
+        )
+    return ids

@@ -1,0 +1,55 @@
+"""What a bag estimator can and cannot do; `bagwise.testing` reads it.
+
+scikit-learn's own tags say whether sparse instances or more than two classes are accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class BagTags:
+    """Facts about a bag estimator, returned by its ``__bag_tags__`` method.
+
+    Parameters
+    ----------
+    instance_scores : bool, default=True
+        There are ``instance_decision_function``, ``predict_instances`` and ``key_instances``.
+    bag_score : callable or None, default=numpy.max
+        Takes the instance scores of one bag and returns the score of the bag; None where the bag's
+        score is not made of its instances' scores.
+    objective : bool, default=True
+        There are ``objective_``, ``n_iter_`` and ``history_``.
+    gap : bool, default=True
+        There is ``gap_``, a proven bound.
+    instance_weights : bool, default=True
+        There is ``instance_weights_``, one a training instance, in [0, 1].
+    signs_are_labels : bool, default=True
+        ``predict_instances`` is the sign of the instance scores (two classes) or the class of the
+        highest one; False where labels are inferred otherwise.
+    weight_is_repetition : bool, default=True
+        A bag of weight 2 is the bag twice, and a bag of weight 0 is no bag.
+    tolerance : float, default=1e-6
+        How well, relative to the largest, the scores of two equal problems agree that were
+        written in different order.
+    """
+
+    instance_scores: bool = True
+    bag_score: Callable[[Any], Any] | None = np.max
+    objective: bool = True
+    gap: bool = True
+    instance_weights: bool = True
+    signs_are_labels: bool = True
+    weight_is_repetition: bool = True
+    tolerance: float = 1e-6
+
+
+def bag_tags(estimator: Any) -> BagTags:
+    """Return an estimator's tags; the defaults where it has none of its own."""
+    method = getattr(estimator, "__bag_tags__", None)
+    return BagTags() if method is None else method()

@@ -1,0 +1,124 @@
+"""One class against the rest: what a method of weighted rows sees, and combinations of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._typing import Array
+from bagwise.bags.segments import expand
+from bagwise.designs import Design
+from bagwise.problems import Problem
+from bagwise.solvers import solve
+
+
+@dataclass(frozen=True)
+class Task:
+    """One class against the rest: what ``_fit_binary`` sees.
+
+    Attributes
+    ----------
+    design : Design
+        All training instances.
+    offsets : ndarray of shape (n_bags + 1,)
+        Where each bag starts.
+    positive : ndarray of bool of shape (n_bags,)
+        Which bags are positive.
+    weight : ndarray of shape (n_instances,)
+        C times the weight of the instance's bag.
+    loss : Loss
+        The margin loss.
+    C : float
+        The factor inside ``weight``.
+    priors : ndarray of shape (n_bags,) or None
+        Expected fraction of positives in each bag.
+    """
+
+    design: Design
+    offsets: Array
+    positive: Array
+    weight: Array
+    loss: Any
+    C: float = 1.0
+    priors: Array | None = None
+
+    @cached_property
+    def in_positive(self) -> Array:
+        """Whether an instance belongs to a positive bag, (n_instances,)."""
+        return expand(self.positive, self.offsets)
+
+    @cached_property
+    def positive_rows(self) -> Array:
+        """Row numbers of the instances of positive bags."""
+        return np.flatnonzero(self.in_positive)
+
+    @cached_property
+    def positive_offsets(self) -> Array:
+        """Offsets of the positive bags within `positive_rows`."""
+        return np.concatenate([[0], np.cumsum(np.diff(self.offsets)[self.positive])])
+
+    @cached_property
+    def positive_bag_weight(self) -> Array:
+        """Weight of each positive bag, without C."""
+        return self.weight[self.offsets[:-1][self.positive]] / self.C
+
+    def spread(self, of_positive_bags: Array) -> Array:
+        """Place one value per instance of positive bags among zeros for all instances."""
+        values = np.zeros(len(self.weight))
+        values[self.positive_rows] = of_positive_bags
+        return values
+
+    def problem(self, p: Array, rest_is_negative: bool) -> Problem:
+        """Return the two-sided problem in which instance k is positive with weight p_k.
+
+        Instances of negative bags are negative; those of positive bags are negative with weight
+        1 - p_k, or drop out.
+        """
+        negative = np.where(self.in_positive, (1 - p) if rest_is_negative else 0.0, 1.0)
+        return Problem(self.design, self.weight * p, self.weight * negative, self.loss)
+
+
+def mean_scores(task: Task) -> Array:
+    """Score all instances by the classifier in which a positive bag is its mean."""
+    means, problem = combined_problem(task, mean_shares(task))
+    solution = solve(problem)
+    return task.design @ task.design.lift(means, solution.coef)
+
+
+def combined_problem(task: Task, shares: Array) -> tuple[Any, Problem]:
+    """Return combinations of instances and the problem in which they stand for positive bags.
+
+    ``shares`` has one value per instance of the positive bags; rows as in `combinations_of`.
+    """
+    combinations, is_bag = combinations_of(task, shares)
+    of_bags = task.weight[task.offsets[:-1][task.positive]]
+    weight = np.concatenate([of_bags, task.weight[~task.in_positive]])
+    design = task.design.aggregate(combinations)
+    return combinations, Problem(design, weight * is_bag, weight * ~is_bag, task.loss)
+
+
+def means_and_negatives(task: Task) -> tuple[Any, Array]:
+    """Return the combinations (CSR) mean of each positive bag, each negative instance."""
+    return combinations_of(task, mean_shares(task))
+
+
+def combinations_of(task: Task, shares: Array) -> tuple[Any, Array]:
+    """Return a combination (CSR) for each positive bag, then each negative instance."""
+    n_bags, negatives = len(task.positive_offsets) - 1, np.flatnonzero(~task.in_positive)
+    used = np.flatnonzero(shares)
+    bag = expand(np.arange(n_bags), task.positive_offsets)[used]
+    rows = np.concatenate([bag, n_bags + np.arange(len(negatives))])
+    columns = np.concatenate([task.positive_rows[used], negatives])
+    values = np.concatenate([shares[used], np.ones(len(negatives))])
+    shape = (n_bags + len(negatives), len(task.weight))
+    is_bag = np.arange(shape[0]) < n_bags
+    return sp.csr_array((values, (rows, columns)), shape=shape), is_bag
+
+
+def mean_shares(task: Task) -> Array:
+    """Return the shares with which the instances of positive bags make up the bags' means."""
+    return expand(1 / np.diff(task.positive_offsets), task.positive_offsets)

@@ -1,0 +1,23 @@
+"""Kernels between instances and between bags."""
+
+from bagwise.kernels.instance import (
+    Kernel,
+    check_kernel_matrix,
+    check_memory,
+    gram_matrix,
+    median_gamma,
+    settle_gamma,
+    squared_distances,
+    squared_norms,
+)
+
+__all__ = [
+    "Kernel",
+    "check_kernel_matrix",
+    "check_memory",
+    "gram_matrix",
+    "median_gamma",
+    "settle_gamma",
+    "squared_distances",
+    "squared_norms",
+]

@@ -1,0 +1,239 @@
+"""Kernels between instances, the choice of gamma, and Gram matrices.
+
+``gamma="median"`` is 1 / (2 m^2), where m is the median distance between different training
+instances. Each pair counts with the product of its weights, so repeating a bag and doubling its
+weight are equivalent. Above 2,000 instances a seeded sample of 2,000 is used. ``gamma="scale"`` is
+scikit-learn's 1 / (n_features x variance).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import cholesky
+
+from bagwise._typing import Array
+from bagwise.errors import SCALE, Message, Parameter, Step
+
+_MEDIAN_SAMPLE = 2000  # instances: the median of two million distances takes 0.1 s
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel function with its parameters.
+
+    ``name`` is "linear", "rbf", "poly" or a callable ``k(A, B) -> (len(A), len(B)) array``.
+    """
+
+    name: str | Callable[[Any, Any], Array]
+    gamma: float = 1.0
+    degree: int = 3
+    coef0: float = 0.0
+
+    def __call__(self, A: Any, B: Any) -> Array:
+        """Return the matrix of kernel values between the rows of A and of B."""
+        if callable(self.name):
+            return _as_kernel_values(self.name(A, B), (A.shape[0], B.shape[0]))
+        if self.name == "rbf":
+            return _exp_in_place(squared_distances(A, B), self.gamma)
+        products = _products(A, B)
+        if self.name == "linear":
+            return products
+        return (self.gamma * products + self.coef0) ** self.degree
+
+    def gram(self, X: Any) -> Array:
+        """Return the symmetric matrix of kernel values between the rows of X."""
+        if self.name == "rbf":
+            return _exp_in_place(squared_distances(X), self.gamma)
+        return self(X, X)
+
+
+def gram_matrix(
+    X: Any,
+    kernel: str | Callable[[Any, Any], Array],
+    *,
+    gamma: str | float,
+    degree: int,
+    coef0: float,
+    weights: Array,
+    random_state: np.random.RandomState,
+) -> tuple[Kernel, Array]:
+    """Determine the kernel's parameters on X; return the kernel and the Gram matrix of X.
+
+    Distances computed for the median are reused for the matrix.
+    """
+    check_memory(X.shape[0], X.dtype.itemsize)
+    if kernel == "rbf" and gamma == "median" and X.shape[0] <= _MEDIAN_SAMPLE:
+        distances = squared_distances(X)
+        settled = Kernel("rbf", median_gamma(distances, weights))
+        return settled, _check_finite(_exp_in_place(distances, settled.gamma))
+    number = 1.0 if callable(kernel) else settle_gamma(gamma, X, weights, random_state)
+    settled = Kernel(kernel, number, degree, coef0)
+    K = settled.gram(X)
+    return settled, check_kernel_matrix(K) if callable(kernel) else _check_finite(K)
+
+
+def settle_gamma(
+    gamma: str | float, X: Any, weights: Array, random_state: np.random.RandomState
+) -> float:
+    """Return gamma as a number, given "median", "scale" or a number."""
+    if gamma == "scale":
+        return _scale_gamma(X, weights)
+    if gamma != "median":
+        return float(gamma)
+    if X.shape[0] > _MEDIAN_SAMPLE:
+        rows = np.sort(random_state.choice(X.shape[0], _MEDIAN_SAMPLE, replace=False))
+        X, weights = X[rows], weights[rows]
+    return median_gamma(squared_distances(X), weights)
+
+
+def median_gamma(distances: Array, weights: Array) -> float:
+    """Return 1 / (2 median^2) over pairs of different rows, given squared distances."""
+    values = np.concatenate([row[i + 1 :] for i, row in enumerate(distances)])
+    # Rounding makes copies of a row differ a little.
+    apart = values > 1e3 * np.finfo(values.dtype).eps * values.max(initial=0.0)
+    if np.ptp(weights) > 0:
+        pairs = np.concatenate([w * weights[i + 1 :] for i, w in enumerate(weights)])
+        apart &= pairs > 0
+        if not apart.any():
+            return 1.0
+        half = 0.5 * (1 - 1e-12)  # ties stay ties, whatever the rounding of the sums
+        options = {"weights": pairs[apart], "method": "inverted_cdf"}
+        return 0.5 / float(np.quantile(values[apart], half, **options))
+    values = values if apart.all() else values[apart]
+    if len(values) == 0:
+        return 1.0
+    middle = (len(values) - 1) // 2
+    return float(0.5 / np.partition(values, middle)[middle])
+
+
+def _scale_gamma(X: Any, weights: Array) -> float:
+    if sp.issparse(X):
+        mass = weights.sum() * X.shape[1]
+        mean = float(weights @ X.sum(axis=1)) / mass
+        variance = float(weights @ X.multiply(X).sum(axis=1)) / mass - mean**2
+    else:
+        mean = np.average(np.asarray(X, dtype=np.float64).mean(axis=1), weights=weights)
+        centered = np.asarray(X, dtype=np.float64) - mean
+        variance = np.average((centered**2).mean(axis=1), weights=weights)
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def squared_distances(A: Any, B: Any = None) -> Array:
+    """Return squared Euclidean distances between rows; without B, those of A, 0 on the diagonal."""
+    same = B is None
+    A, B = _centered(A, A if same else B)
+    rows, columns = squared_norms(A), squared_norms(B)
+    distances = _products(A, B)
+    distances *= -2
+    distances += rows[:, None]
+    distances += columns
+    np.maximum(distances, 0, out=distances)
+    if same:
+        np.fill_diagonal(distances, 0)
+    return distances
+
+
+def _centered(A: Any, B: Any) -> tuple[Any, Any]:
+    """Subtract the mean of B from both: distances stay the same, large norms lose digits.
+
+    B is the training side, so a row's distances do not depend on the other rows of A.
+    """
+    if sp.issparse(A) or sp.issparse(B) or len(B) == 0:
+        return A, B
+    precision = np.result_type(A, B, np.float32)
+    right = np.asarray(B, dtype=precision)
+    center = right.mean(axis=0)
+    right = right - center
+    return (right if A is B else np.asarray(A, dtype=precision) - center), right
+
+
+def _products(A: Any, B: Any) -> Array:
+    if not sp.issparse(A) and A.dtype == np.float16:
+        A, B = A.astype(np.float32), np.asarray(B, dtype=np.float32)
+    products = A @ B.T
+    return products.toarray() if sp.issparse(products) else np.asarray(products)
+
+
+def squared_norms(A: Any) -> Array:
+    """Return |x|^2 of every row."""
+    if sp.issparse(A):
+        return np.asarray(A.multiply(A).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", A, A)
+
+
+def _exp_in_place(distances: Array, gamma: float) -> Array:
+    distances *= -gamma
+    return np.exp(distances, out=distances)
+
+
+def check_kernel_matrix(K: Array) -> Array:
+    """Return a user's kernel matrix if it is finite, symmetric and positive semi-definite.
+
+    Eigenvalues down to -1e-6 of the largest row sum are attributed to rounding.
+    """
+    _check_finite(K)
+    scale = float(np.abs(K).sum(axis=1).max(initial=0.0))
+    uneven = np.abs(K - K.T)
+    if uneven.max(initial=0.0) > 1e-6 * scale:
+        i, j = np.unravel_index(uneven.argmax(), K.shape)
+        raise ValueError(
+            f"The kernel matrix is not symmetric: k({i}, {j}) = {K[i, j]:.6g} and "
+            f"k({j}, {i}) = {K[j, i]:.6g}. Symmetrize it, e.g. as (K + K.T) / 2."
+        )
+    lifted = K.astype(np.float64)
+    lifted.flat[:: len(K) + 1] += 1e-6 * scale or 1.0
+    try:
+        cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(
+            "The kernel matrix is not positive semi-definite, so the problem may not be convex. "
+            "Set its negative eigenvalues to 0, or use another kernel."
+        ) from error
+    return K
+
+
+def _check_finite(K: Array) -> Array:
+    if not (np.isfinite(K.min(initial=0.0)) and np.isfinite(K.max(initial=0.0))):
+        what = f"The kernel matrix contains infinite or undefined values (in {K.dtype}). "
+        raise ValueError(Message(what, "Scale the features with ", SCALE, ", or use float64."))
+    return K
+
+
+def _as_kernel_values(values: Any, shape: tuple[int, int]) -> Array:
+    K = np.asarray(values)
+    if K.shape != shape:
+        raise ValueError(
+            f"The kernel function returned an array of shape {K.shape} for {shape[0]} and "
+            f"{shape[1]} rows: it must return {shape}."
+        )
+    return K if K.dtype in (np.float32, np.float64) else K.astype(np.float64)
+
+
+def check_memory(n_rows: int, itemsize: int) -> None:
+    """Raise an error if a Gram matrix does not fit into memory, and say what to do instead."""
+    needed = n_rows**2 * max(itemsize, 4)
+    physical = _physical_memory()
+    if needed > physical:
+        raise MemoryError(
+            Message(
+                f"The Gram matrix of {n_rows} instances needs {needed / 2**30:.1f} GiB, this "
+                f"computer has {physical / 2**30:.1f} GiB. Use ",
+                Parameter("kernel", "'linear'"),
+                ", if needed after ",
+                Step("nystroem", "PerInstance(Nystroem(...))"),
+                ".",
+            )
+        )
+
+
+def _physical_memory() -> float:
+    """Return the bytes of memory, infinity if the system does not tell (Windows)."""
+    if not hasattr(os, "sysconf"):
+        return np.inf
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,0 +1,23 @@
+"""Choosing between models and parameters: search, comparison, transductive cross-validation."""
+
+from bagwise.model_selection.compare import METRICS, Compared, candidates, compare_models
+from bagwise.model_selection.crossvalidate import CrossValidation, cross_validate_bags
+from bagwise.model_selection.ranking import Ranking, rank_methods
+from bagwise.model_selection.search import Choice, grid_points, search, standardizer
+from bagwise.model_selection.transductive import transductive_cv
+
+__all__ = [
+    "METRICS",
+    "Choice",
+    "Compared",
+    "CrossValidation",
+    "Ranking",
+    "candidates",
+    "compare_models",
+    "cross_validate_bags",
+    "grid_points",
+    "rank_methods",
+    "search",
+    "standardizer",
+    "transductive_cv",
+]

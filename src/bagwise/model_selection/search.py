@@ -1,0 +1,175 @@
+"""Grid points compared by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.catalog import usual_grid
+from bagwise.crossfit import best_threshold, folds, out_of_fold_scores
+from bagwise.errors import Argument
+from bagwise.metrics import bag_measures
+from bagwise.preprocessing import PerInstance
+
+FOLDS = Argument("cv", "")  # what errors about too few bags name
+
+
+def grid_points(
+    model: Any, given: dict[str, Sequence[Any]] | None = None, fixed: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Return the grid points at which a model is tried.
+
+    Parameters
+    ----------
+    model : BagClassifier
+        The model.
+    given : dict of str to sequence, default=None
+        Candidates by parameter; the usual ones of the catalog when not given.
+    fixed : collection of str, default=()
+        Parameters that keep the model's value: they have no usual candidates.
+
+    Returns
+    -------
+    list of dict
+        At least one point, which may be empty.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.model_selection import grid_points
+    >>> grid_points(WitnessSVC())
+    [{'C': 0.3}, {'C': 3.0}, {'C': 30.0}]
+    """
+    usual = {name: values for name, values in usual_grid(model).items() if name not in fixed}
+    return list(ParameterGrid(given or usual))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A grid point and its result on held-out bags.
+
+    Parameters
+    ----------
+    point : dict
+        Parameters.
+    threshold : float
+        The threshold that was chosen for it, 0 where none was.
+    value : float
+        The metric.
+
+    Examples
+    --------
+    >>> from bagwise.model_selection import Choice
+    >>> Choice({"C": 3.0}, threshold=0.0, value=0.9).point
+    {'C': 3.0}
+    """
+
+    point: dict[str, Any]
+    threshold: float
+    value: float
+
+
+def search(
+    model: Any,
+    points: list[dict[str, Any]],
+    bags: Bags,
+    y: Array,
+    *,
+    cv: int = 3,
+    metric: str = "accuracy",
+    calibrate: bool = False,
+    scaler: Any = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    callback: Callable[[], Any] = lambda: None,
+) -> list[Choice]:
+    """Compare grid points by cross-validation, all on the same folds.
+
+    Parameters
+    ----------
+    model : BagClassifier
+        Cloned for every fit.
+    points : list of dict
+        As `grid_points` returns.
+    bags : Bags
+        The training bags.
+    y : ndarray of shape (n_bags,)
+        Their labels.
+    cv : int, default=3
+        Number of folds.
+    metric : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
+        What is compared.
+    calibrate : bool, default=False
+        Choose a threshold for each point on its held-out scores (two classes).
+    scaler : transformer of bags, default=None
+        Fitted before the model on the training part of each fold, as `standardizer` returns.
+    random_state : int, default=0
+        Seed of the folds.
+    n_jobs : int, default=None
+        Number of folds fitted at the same time.
+    callback : callable, default=nothing
+        Called without arguments after each point.
+
+    Returns
+    -------
+    list of Choice
+        One per point, in order. The best is ``max(..., key=lambda choice: choice.value)``.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.model_selection import grid_points, search
+    >>> from bagwise.datasets import make_gaussian_bags
+    >>> bags, y = make_gaussian_bags(n_bags=30, shift=3.0, random_state=0)
+    >>> model = WitnessSVC(kernel="linear")
+    >>> [choice.point for choice in search(model, grid_points(model), bags, y)]
+    [{'C': 0.3}, {'C': 3.0}, {'C': 30.0}]
+    """
+    splits, classes = folds(bags, y, cv, random_state, name=FOLDS), np.unique(y)
+    choices = []
+    for point in points:
+        candidate = clone(model).set_params(**point)
+        if scaler is not None:
+            candidate = Pipeline([("scale", scaler), ("classify", candidate)])
+        scores = out_of_fold_scores(candidate, bags, y, None, splits, n_jobs)
+        threshold = 0.0
+        if calibrate and scores.ndim == 1:
+            threshold = best_threshold(scores, y == classes[1], np.ones(len(y)))
+        value = bag_measures(y, scores - threshold, classes, only=(metric,))[metric]
+        choices.append(Choice(point, threshold, -np.inf if value is None else value))
+        callback()
+    return choices
+
+
+def standardizer(bags: Bags) -> PerInstance:
+    """Return a transformer to zero mean and unit variance; sparse instances keep their zeros.
+
+    Parameters
+    ----------
+    bags : Bags
+        The data.
+
+    Returns
+    -------
+    PerInstance
+        Not fitted.
+
+    Examples
+    --------
+    >>> from bagwise import Bags
+    >>> from bagwise.model_selection import standardizer
+    >>> bags = Bags.from_list([[[0.0], [2.0]]])
+    >>> standardizer(bags).fit_transform(bags).X.ravel()
+    array([-1.,  1.])
+    """
+    return PerInstance(StandardScaler(with_mean=not sp.issparse(bags.X)))

@@ -1,0 +1,269 @@
+"""ALP-SVM over a grid: one Gram matrix, one inverse per C, folds by Schur complement.
+
+Gehler & Chapelle (2007) choose C, C2 (``C_proportion``) and p* (``positive_fraction``) by 10-fold
+cross-validation over 40 points: 400 annealing runs. All of them share the Gram matrix (and with it
+gamma, chosen on all training instances). (I + 2C K)^-1 is computed once per C; a fold's inverse
+follows from it by a Schur complement of the size of the held-out part, and all runs of a fold share
+their first problem. Runs of the search take one Newton step per alternation, in float32 where the
+kernel is a matrix, cool on and end earlier, and skip the certificate: on tiger, elephant and musk1
+their accuracies lie 2 points (root mean square) from those of runs in full, without bias, less than
+the standard error of 3 that so few bags have. The model that is kept is fitted in full.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.segments import expand
+from bagwise.crossfit import folds
+from bagwise.designs import Design, Gram, Point
+from bagwise.estimators.params import ClassWeightParameter, LossParameter, changed, param
+from bagwise.estimators.rows import RowsClassifier
+from bagwise.estimators.task import Task
+from bagwise.models.annealed import (
+    AnnealedLabelSVC,
+    AnnealedProportionSVC,
+    AnnealingParameters,
+    anneal_task,
+    solve_softened,
+)
+
+_SEARCH_REST = 0.1  # divergence per bag at which a run of the search cools on (module docstring)
+_SEARCH_ENTROPY = 1e-2  # entropy per instance at which it ends
+_CS = (0.5, 5.0)  # the paper's grid, in our convention
+_FRACTIONS = tuple(k / 10 for k in range(1, 11))
+
+
+def annealed_path(
+    bags: Any,
+    y: Any,
+    *,
+    Cs: Any = _CS,
+    C_proportions: Any = _CS,
+    positive_fractions: Any = _FRACTIONS,
+    estimator: AnnealedProportionSVC | None = None,
+    sample_weight: Any = None,
+) -> list[AnnealedProportionSVC]:
+    """Fit ALP-SVM at every point of a grid, sharing all that can be shared.
+
+    Parameters
+    ----------
+    bags : Bags, or anything check_bags takes
+        The training bags.
+    y : array-like of shape (n_bags,)
+        One label per bag.
+    Cs, C_proportions, positive_fractions : sequence of float
+        The grid. The defaults are the paper's, in our convention.
+    estimator : AnnealedProportionSVC, default=None
+        All other parameters.
+    sample_weight : array-like of shape (n_bags,), default=None
+        One weight per bag.
+
+    Returns
+    -------
+    list of AnnealedProportionSVC
+        Fitted models, C slowest, then C_proportion, then positive_fraction.
+
+    Examples
+    --------
+    >>> from bagwise import annealed_path
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> grid = {"Cs": [1.0], "C_proportions": [1.0], "positive_fractions": [0.3, 0.5]}
+    >>> models = annealed_path(bags, [1, 0, 1, 0], **grid)
+    >>> [(m.positive_fraction, round(m.history_[-1]["p_hat"], 1)) for m in models]
+    [(0.3, 0.5), (0.5, 0.5)]
+    """
+    template = clone(estimator) if estimator is not None else AnnealedProportionSVC()
+    checked, codes, of_bags, weight = template._validated(bags, y, sample_weight)
+    row_weight = expand(weight, checked.offsets)
+    design = template._design(checked, row_weight)
+    models = []
+    for C in Cs:
+        template._recast(AnnealedProportionSVC, C=C)._validate_params()
+        _prepare(design, template.loss, C * row_weight)
+        for point in _grid(C_proportions, positive_fractions):
+            model = template._recast(AnnealedProportionSVC, C=C, **point)
+            model._validate_params()
+            model.fit_on_design(design, checked, codes, weight)
+            model._settle_threshold(checked, codes, of_bags, weight)
+            models.append(model)
+    return models
+
+
+def _grid(C_proportions: Any, positive_fractions: Any) -> list[dict[str, float]]:
+    # ParameterGrid sorts its names: C_proportion is the slower one.
+    grid = {"C_proportion": C_proportions, "positive_fraction": positive_fractions}
+    return list(ParameterGrid(grid))
+
+
+def _prepare(design: Design, loss: str, weight: Array) -> None:
+    if loss == "squared_hinge":
+        design.prepare(2 * weight)
+
+
+class AnnealedProportionSVCCV(
+    RowsClassifier, LossParameter, ClassWeightParameter, AnnealingParameters
+):
+    """ALP-SVM that chooses C, C_proportion and positive_fraction by cross-validation.
+
+    Attributes
+    ----------
+    C_, C_proportion_, positive_fraction_ : float
+        The chosen grid point: the most accurate; of equal ones the first, in the order of the grid.
+    cv_results_ : list of dict
+        ``C``, ``C_proportion``, ``positive_fraction``, ``accuracy`` and ``p_hat`` (the fraction of
+        positives found, mean over folds) of each grid point.
+
+    See Also
+    --------
+    AnnealedProportionSVC : At one grid point.
+    annealed_path : Every model of a grid.
+
+    Examples
+    --------
+    >>> from bagwise import AnnealedProportionSVCCV
+    >>> from bagwise.datasets import make_gaussian_bags
+    >>> bags, y = make_gaussian_bags(n_bags=30, shift=3.0, random_state=0)
+    >>> grid = {"Cs": [1.0], "C_proportions": [1.0], "positive_fractions": [0.1, 0.5]}
+    >>> model = AnnealedProportionSVCCV(cv=3, **grid).fit(bags, y)
+    >>> model.positive_fraction_
+    0.1
+    """
+
+    Cs: Any = param(_CS, ["array-like"], "Candidates for C.")
+    C_proportions: Any = param(_CS, ["array-like"], "Candidates for C_proportion.")
+    positive_fractions: Any = param(_FRACTIONS, ["array-like"], "Candidates for positive_fraction.")
+    cv: Any = param(
+        10,
+        ["cv_object"],
+        "Folds of the search; a number of folds is stratified and keeps ``bags.groups`` together.",
+        kind="int, splitter or iterable of folds",
+    )
+    variance: bool = changed(AnnealedProportionSVC, "variance")
+    init: str = changed(AnnealedLabelSVC, "init")
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        self._check_grid()
+        row_weight = expand(weight, bags.offsets)
+        design = self._design(bags, row_weight)
+        used = np.flatnonzero(weight > 0)  # a bag without weight is in no fold
+        numbered = folds(bags, self.classes_[codes], self.cv, self.random_state, weight > 0)
+        splits = [(used[train], used[test]) for train, test in numbered]
+        results = []
+        for C in self.Cs:
+            _prepare(design, self.loss, C * row_weight)
+            results += self._search(design, bags, codes, weight, splits, C)
+        best = max(results, key=lambda record: record["accuracy"])
+        point = {name: best[name] for name in ("C", "C_proportion", "positive_fraction")}
+        chosen = self._recast(AnnealedProportionSVC, **point)
+        chosen.fit_on_design(design.fresh(), bags, codes, weight)
+        self._become(chosen)
+        self.cv_results_ = results
+        for name, value in point.items():
+            setattr(self, f"{name}_", value)
+
+    def _check_grid(self) -> None:
+        grid = _grid(self.C_proportions, self.positive_fractions)
+        if not grid or not len(self.Cs):
+            raise ValueError(
+                "Cs, C_proportions and positive_fractions need at least one value each."
+            )
+        for point in ({"C": C, **rest} for C in self.Cs for rest in grid):
+            self._recast(AnnealedProportionSVC, **point)._validate_params()
+
+    def _search(
+        self,
+        design: Design,
+        bags: Bags,
+        codes: Array,
+        weight: Array,
+        splits: list[tuple[Array, Array]],
+        C: float,
+    ) -> list[dict[str, Any]]:
+        """Return the records of all grid points at one C."""
+        grid = _grid(self.C_proportions, self.positive_fractions)
+        models = [self._recast(AnnealedProportionSVC, C=C, **point) for point in grid]
+        if isinstance(design, Gram):
+            design = design.astype(np.float32)
+        jobs = Parallel(n_jobs=self.n_jobs)
+        parts = jobs(
+            delayed(_held_out)(design, models, bags, codes, weight, train, test)
+            for train, test in splits
+        )
+        mass = weight.sum()
+        hits = np.sum([part[0] for part in parts], axis=0) / mass
+        p_hats = np.mean([part[1] for part in parts], axis=0)
+        records = [
+            {"C": C, **point, "accuracy": hit, "p_hat": p_hat}
+            for point, hit, p_hat in zip(grid, hits, p_hats, strict=True)
+        ]
+        for record in records:
+            self._report(record)
+        return records
+
+
+def _held_out(
+    design: Design,
+    models: list[AnnealedProportionSVC],
+    bags: Bags,
+    codes: Array,
+    weight: Array,
+    train: Array,
+    test: Array,
+) -> tuple[Array, Array]:
+    """Return the weight of rightly classified test bags, and p-hat, of each model on one fold."""
+    train, test = np.sort(train), np.sort(test)  # rows of a subset keep their order
+    rows, test_rows = _rows_of(bags, train), _rows_of(bags, test)
+    part, held_out = bags[train], bags[test]
+    narrow = design.subset(rows)
+    first: list[Point | None] = [None] * len(models[0]._truth(codes).T)
+    hits, p_hats = [], []
+    for model in models:
+        columns, fractions = [], []
+        for k, task in enumerate(model._tasks(narrow, part, codes[train], weight[train])):
+            point, p_hat, first[k] = _quick(model, task, first[k])
+            columns.append(_scores(design, rows, test_rows, point) + point.intercept)
+            fractions.append(p_hat)
+        scores = model._assumption().bag_score(np.stack(columns, axis=1), held_out.offsets)
+        right = model._labels(model._user_scores(scores)) == model.classes_[codes[test]]
+        hits.append(float(weight[test] @ right))
+        p_hats.append(np.mean(fractions))
+    return np.array(hits), np.array(p_hats)
+
+
+def _rows_of(bags: Bags, selected: Array) -> Array:
+    member = np.zeros(len(bags), dtype=bool)
+    member[selected] = True
+    return np.flatnonzero(expand(member, bags.offsets))
+
+
+def _scores(design: Design, rows: Array, test_rows: Array, point: Point) -> Array:
+    """Score held-out rows of the whole design by a point of its subset."""
+    if isinstance(design, Gram):
+        return (design.K[np.ix_(test_rows, rows)] @ point.coef).astype(np.float64)
+    return (design @ point.coef)[test_rows]
+
+
+def _quick(
+    model: AnnealedProportionSVC, task: Task, first: Point | None
+) -> tuple[Point, float, Point]:
+    """Anneal with one Newton step per alternation; the first problem is the neighbor's."""
+    softening = model._softening(task)
+    start, schedule = model._start(task, softening), model._schedule()
+    schedule = replace(
+        schedule,
+        rest=max(schedule.rest, _SEARCH_REST),
+        entropy=max(schedule.entropy, _SEARCH_ENTROPY),
+    )
+    if first is None:
+        first, _ = solve_softened(task, softening, 1, start, None)
+    run = anneal_task(task, softening, start, schedule, max_steps=1, first=first)
+    return run.solution, run.history[-1]["p_hat"], first

@@ -1,0 +1,166 @@
+"""What `GraphSVC` and its search share: parameters, labeled and unlabeled bags, their edges."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.segments import expand
+from bagwise.estimators.params import (
+    ClassWeightParameter,
+    KernelParameters,
+    MaxIterParameter,
+    Words,
+    changed,
+    param,
+    positive,
+)
+from bagwise.estimators.rows import RowsClassifier
+from bagwise.estimators.tags import BagTags
+from bagwise.graphs import Graph
+from bagwise.models.graph.structure import Structure, homophily, padded, present_edges
+
+
+class GraphClassifier(RowsClassifier, MaxIterParameter, ClassWeightParameter):
+    """Classifier of bags joined by graphs; a subclass adds ``_fit_structure``.
+
+    Attributes
+    ----------
+    homophily_ : float
+        Fraction of the edges between labeled bags that join equal labels; NaN without such edges.
+    instance_homophily_ : float
+        The same for edges between instances of labeled bags.
+    n_edges_ : tuple of int
+        Number of edges of the two graphs that took part.
+    """
+
+    bag_graph: Graph | None = param(None, [Graph, None], "Edges between bag ids (B-MILSD).")
+    instance_graph: Graph | None = param(
+        None,
+        [Graph, None],
+        "Edges between instance ids (I-MILSD; with both graphs BI-MILSD).",
+    )
+    scaling: str = param(
+        "out",
+        Words("out", "symmetric", "none"),
+        "Scores are divided by the square root of the number of edges that leave (or touch) a "
+        "node, or compared as they are.",
+    )
+    negatives: str = param(
+        "bags",
+        Words("bags", "instances"),
+        "One slack per negative bag, as in the paper, or one per negative instance, as in "
+        "`WitnessSVC`.",
+    )
+    linearize_negatives: bool = param(
+        False,
+        ["boolean"],
+        "Replace negative bags by their witnesses too, as printed; the objective may then rise, "
+        "which comes with a warning.",
+    )
+    tol: float = param(
+        1e-4, positive(), "Precision of the mean loss at which the cutting plane method stops."
+    )
+    tol_graph: float = param(1e-4, positive(), "Its precision of the mean difference along edges.")
+    fit_intercept: bool = param(True, ["boolean"], "Learn an intercept, penalized like a weight.")
+    kernel: Any = changed(KernelParameters, "kernel", default="linear")
+
+    def __bag_tags__(self) -> BagTags:
+        """Say what this estimator can do; cutting planes stop at their precision."""
+        exact = self.kernel == "linear" and self.bag_graph is self.instance_graph is None
+        return replace(super().__bag_tags__(), tolerance=1e-5 if exact else 0.1)
+
+    def _fit_structure(
+        self, structure: Structure, everyone: Bags, codes: Array, weight: Array
+    ) -> None:
+        raise NotImplementedError
+
+    def fit(self, bags: Any, y: Any, sample_weight: Any = None, unlabeled: Any = None) -> Self:
+        """Learn from labeled bags and, through the graphs, from unlabeled bags.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The labeled bags; `Bags` with ids where there is a graph.
+        y : array-like of shape (n_bags,)
+            One label per bag, of two classes or more.
+        sample_weight : array-like of shape (n_bags,), default=None
+            One weight per bag; it multiplies every loss of the bag.
+        unlabeled : Bags, or anything check_bags takes, default=None
+            Bags that take part by their edges alone. ``threshold="calibrated"`` and
+            ``probability`` use the labeled ones only.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        return self._fit(bags, y, sample_weight, unlabeled=unlabeled)
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array, unlabeled: Any = None) -> None:
+        if self.linearize_negatives and self.negatives == "instances":
+            raise ValueError(
+                "linearize_negatives=True replaces negative bags by witnesses; with "
+                "negatives='instances' there are no negative bags. Choose one of the two."
+            )
+        everyone = self._joined(bags, self._validated_unlabeled(bags, unlabeled))
+        structure = self._structure(everyone, padded(weight, len(everyone)))
+        self._note_homophily(structure, padded(codes, structure.n_bags, -1))
+        self._fit_structure(structure, everyone, codes, weight)
+
+    def _validated_unlabeled(self, bags: Bags, unlabeled: Any) -> Bags | None:
+        if unlabeled is None:
+            return None
+        width = getattr(unlabeled, "n_features", bags.n_features)
+        if width != bags.n_features:
+            raise ValueError(
+                f"The unlabeled bags have {width} features, the labeled ones have "
+                f"{bags.n_features}: both need the same columns."
+            )
+        return self._validate_bags(unlabeled, reset=False)
+
+    def _joined(self, bags: Bags, others: Bags | None) -> Bags:
+        """Return all bags that take part; those without labels do so by edges only."""
+        self._check_graph_ids(bags, others)
+        graphs = self.bag_graph is not None or self.instance_graph is not None
+        return Bags.concat([bags, others]) if graphs and others is not None else bags
+
+    def _check_graph_ids(self, bags: Bags, others: Bags | None) -> None:
+        for part in [bags] if others is None else [bags, others]:
+            for graph, has, what in (
+                (self.bag_graph, part.has_ids, "bag"),
+                (self.instance_graph, part.has_instance_ids, "instance"),
+            ):
+                if graph is not None and not has:
+                    name = "ids" if what == "bag" else "instance_ids"
+                    raise ValueError(
+                        f"The {what}s have no ids of their own, so the edges of {what}_graph "
+                        f"cannot find them: build the Bags with {name}."
+                    )
+
+    def _structure(self, bags: Bags, weight: Array) -> Structure:
+        of_bags = present_edges(self.bag_graph, "bag", bags.ids, bags.instance_ids)
+        of_rows = present_edges(self.instance_graph, "instance", bags.instance_ids, bags.ids)
+        self.n_edges_ = tuple(0 if edges is None else len(edges) for edges in (of_bags, of_rows))
+        design = self._design(bags, expand(weight, bags.offsets))
+        return Structure(design, bags.offsets, of_bags, of_rows)
+
+    def _note_homophily(self, structure: Structure, codes: Array) -> None:
+        of_rows = expand(codes, structure.offsets)
+        self.homophily_ = homophily(structure.bag_edges, codes)
+        self.instance_homophily_ = homophily(structure.row_edges, of_rows)
+        for value, what in ((self.homophily_, "bag"), (self.instance_homophily_, "instance")):
+            if value < 0.5:
+                warnings.warn(
+                    f"Only {value:.0%} of the edges of {what}_graph between labeled bags join "
+                    "equal labels: pulling their scores together works against the labels. Try "
+                    "mu=0, or another graph.",
+                    stacklevel=4,
+                )
+
+    def _labeled_truth(self, codes: Array, weight: Array) -> Array:
+        # A bag without weight is no positive bag: it must not choose a witness.
+        return self._truth(codes) & (weight > 0)[:, None]

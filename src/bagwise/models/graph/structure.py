@@ -1,0 +1,121 @@
+"""What the graph methods share: a fit's bags with their edges, and the steps of CCCP on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._typing import Array
+from bagwise.bags.segments import bag_index, expand
+from bagwise.designs import Design
+from bagwise.graphs import Edges, Graph
+from bagwise.losses import SquaredHinge
+from bagwise.oracles.graph import BagEdges, BagHinge, BagScores, Term
+from bagwise.problems import Problem
+from bagwise.solvers import solve
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The bags of a fit, labeled ones first, and the edges between them.
+
+    Attributes
+    ----------
+    design : Design
+        All rows.
+    offsets : ndarray of shape (n_bags + 1,)
+        Where each bag starts.
+    bag_edges, row_edges : Edges or None
+        The edges present; None where there are none.
+    """
+
+    design: Design
+    offsets: Array
+    bag_edges: Edges | None
+    row_edges: Edges | None
+
+    @property
+    def n_bags(self) -> int:
+        """Number of bags, with those that have no label."""
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a fit begins: scores of all rows, and cuts that are known already."""
+
+    scores: Array
+    last: Any = None
+
+
+def witnesses_of(structure: Structure, terms: list[Term], scores: Array) -> Array:
+    """Return each bag's top row where a term is linearized, its first row elsewhere."""
+    offsets = structure.offsets
+    needed = np.zeros(structure.n_bags, dtype=bool)
+    for term in terms:
+        if isinstance(term, BagEdges):
+            needed[term.edges.both_ends] = True
+        elif isinstance(term, BagHinge):
+            needed |= term.positive | (term.negatives == "witnesses")
+    return np.where(needed, BagScores.of(scores, offsets).top_rows, offsets[:-1])
+
+
+def true_objective(structure: Structure, terms: list[Term], solution: Any) -> float:
+    """Return (1) at a solution: every term with its witnesses at the top."""
+    scores = BagScores.of(solution.scores, structure.offsets)
+    norm = structure.design.squared_norm(solution.coef) + solution.intercept**2
+    return 0.5 * norm + sum(term.weight * term.value(scores) for term in terms)
+
+
+def mean_scores(structure: Structure, weight: Array, positive: Array) -> Array:
+    """Score all rows by the squared-hinge SVM on the means of the labeled bags."""
+    labeled = np.flatnonzero(weight > 0)
+    sizes = np.diff(structure.offsets)
+    shares = sp.csr_array(
+        (1 / expand(sizes, structure.offsets), (bag_index(structure.offsets), _rows(structure)))
+    )[labeled]
+    design = structure.design
+    up, down = weight[labeled] * positive[labeled], weight[labeled] * ~positive[labeled]
+    solution = solve(Problem(design.aggregate(shares), up, down, SquaredHinge()))
+    return design @ design.lift(shares, solution.coef)
+
+
+def _rows(structure: Structure) -> Array:
+    return np.arange(structure.design.n_rows)
+
+
+def padded(values: Array, length: int, fill: Any = 0) -> Array:
+    """Return one value per labeled bag followed by ``fill`` for the others."""
+    padded = np.full(length, fill, dtype=values.dtype)
+    padded[: len(values)] = values
+    return padded
+
+
+def homophily(edges: Edges | None, codes: Array) -> float:
+    """Return the share of edges that join equal labels; NaN where none joins labels."""
+    return float("nan") if edges is None else edges.homophily(codes)
+
+
+def present_edges(graph: Graph | None, what: str, ids: Array, other_ids: Array) -> Edges | None:
+    """Return the edges between these things; refuse a graph over things of another kind."""
+    if graph is None or graph.n_edges == 0:
+        return None
+    names = ids.tolist()
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"The {what} id {twice!r} is there twice: with {what}_graph every {what} needs its own."
+        )
+    if not set(graph.ids.tolist()) & set(names):
+        kind = "bags" if what == "instance" else "instances"
+        other = set(graph.ids.tolist()) & set(other_ids.tolist())
+        hint = f" They are ids of {kind}." if other else ""
+        raise ValueError(
+            f"No end of {what}_graph, such as {graph.ids.tolist()[0]!r}, is the id of a {what} in "
+            f"this fit, such as {names[0]!r}.{hint} Give the graph over {what} ids."
+        )
+    edges = graph.among(ids, what)
+    return edges if len(edges) else None

@@ -1,0 +1,94 @@
+"""The descents of a Markov network: one a start, as fine as what there is to be gained.
+
+The bundle methods stop at a gap relative to the objective. Where alpha is large, or the bags say
+little, everything that can be gained over w = 0 is smaller than that, and a descent may end at
+w = 0 although others lie below. So descents whose gain is small against the objective are repeated
+with a tolerance in proportion to the gain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bagwise.models.markov.starts import start_point
+from bagwise.oracles.markov import MarkovRisk
+from bagwise.procedures import Run
+from bagwise.procedures.nrbm import restarted_nrbm
+
+_SMALL_GAIN = 10.0  # times the tolerance: a smaller gain is sought again, more finely
+_FINER = 0.01  # factor from one tolerance to the next
+_FINEST = 1e-10  # tolerance below which rounding decides
+_NOTHING = 1e-12  # relative gain over w = 0 that is rounding
+_DESCENDING = "mean"  # the start to add where those given find nothing
+
+Records = list[dict[str, Any]]
+
+
+def run_starts(
+    names: Sequence[str],
+    risk: MarkovRisk,
+    alpha: float,
+    *,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    callback: Callable[[dict[str, float]], None] | None = None,
+) -> tuple[Run, Records]:
+    """Descend from every start; return the lowest end, and a record of all.
+
+    "mean" is added where the given starts end at the objective of w = 0, and ``tol`` becomes finer
+    where little is gained. A record has the start's name, objective, gap and number of rounds, and
+    the objective of w = 0.
+    """
+
+    def run(name: str, tolerance: float) -> Run:
+        start = start_point(name, risk, alpha, tolerance, seed)
+        return restarted_nrbm(
+            risk, alpha, start, tol=tolerance, max_iter=max_iter, callback=callback
+        )
+
+    zero, tolerance = risk.value(risk.zero()), tol
+    fits = [(name, run(name, tol)) for name in names]
+    best = _lowest(fits)
+    if best.solution.objective >= zero and _DESCENDING not in names:
+        fits.append((_DESCENDING, run(_DESCENDING, tol)))
+        best = _lowest(fits)
+    while zero - best.solution.objective < _SMALL_GAIN * tolerance * zero and tolerance > _FINEST:
+        share = (zero - best.solution.objective) / zero
+        tolerance = max(min(_FINER * tolerance, tol * share), _FINEST)
+        # What the asked tolerance found converged stays so: the finer one was not asked for.
+        fits = [(name, _kept(fit, run(name, tolerance))) for name, fit in fits]
+        best = _lowest(fits)
+    return best, [_record(name, fit, zero) for name, fit in fits]
+
+
+def learned_nothing(records: Records) -> list[Any]:
+    """Name the classes (None for a joint problem) whose starts all end no lower than w = 0."""
+    learned = {record.get("class") for record in records if _gains(record)}
+    return list(dict.fromkeys(r.get("class") for r in records if r.get("class") not in learned))
+
+
+def _gains(record: dict[str, Any]) -> bool:
+    zero = record["objective_of_zero"]
+    return zero == 0 or zero - record["objective"] > _NOTHING * zero
+
+
+def _lowest(fits: list[tuple[str, Run]]) -> Run:
+    return min((fit for _, fit in fits), key=lambda fit: fit.solution.objective)
+
+
+def _kept(coarse: Run, fine: Run) -> Run:
+    lower = fine if fine.solution.objective < coarse.solution.objective else coarse
+    return replace(lower, converged=coarse.converged or fine.converged)
+
+
+def _record(name: str, fit: Run, zero: float) -> dict[str, Any]:
+    return {
+        "init": name,
+        "objective": fit.solution.objective,
+        "gap": fit.solution.gap,
+        "rounds": len(fit.history),
+        "objective_of_zero": zero,
+    }

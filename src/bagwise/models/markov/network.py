@@ -1,0 +1,405 @@
+"""Cardinality Markov networks: MIMN, RMIMN and GMIMN (Hajimirsadeghi & Mori 2017).
+
+A bag B with label Y and instance labels y in {0, 1}^m scores (Eqs. 1-4)
+
+    f_w(B, Y, y) = sum_i y_i w_I.x_i + C_w(sum_i y_i, Y) + 1[Y = 1] w_B.X_B,
+
+C_w a potential on the *number* of positives, X_B features of the whole bag. With F(Y) = max_y f
+the bag's score is D = F(+1) - F(-1), and training minimizes (Eq. 22)
+
+    alpha/2 |w|^2 + sum_n max(0, 1 - Y_n D_n)                       (two classes)
+    alpha/2 |w|^2 + sum_n max_l (1[l != Y_n] + D_nl) - D_{n, Y_n}   (more, one network per class).
+
+The sum over classes of F_l(-1) is in every class's score (Eq. 5) and cancels.
+
+- ``cardinality="any"`` (MIMN, Eqs. 9-12): at least one positive;
+- ``"ratio"`` (RMIMN, Eq. 13): at least the fraction ``positive_fraction``;
+- ``"learned"`` (GMIMN, Eq. 14): a learned weight for each of ``n_bins`` ranges of the fraction.
+
+Departures from the paper. Training starts from a convex step, not from w = 0, where multiclass
+networks do not move; NRBM restarts with an empty bundle until nothing is gained, each time followed
+by a convex step whose lower bound is true (``gap_``). Where little is gained over w = 0 the
+tolerance is relative to that gain. Bag features from other models are
+out-of-fold. Instances are scaled to unit mean squared norm (``unit_norm``), so that alpha means
+the same on all data.
+
+Reference: H. Hajimirsadeghi and G. Mori, "Multi-instance classification by max-margin training of
+cardinality-based Markov networks", IEEE T-PAMI 39(9), 2017.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from bagwise._typing import Array
+from bagwise.assumptions import (
+    AtLeastPotential,
+    BinnedPotential,
+    CountInference,
+    CountPotential,
+    as_potential,
+)
+from bagwise.bags import Bags
+from bagwise.bags.segments import expand
+from bagwise.crossfit import CV, check_enough_bags, folds
+from bagwise.errors import Argument, Message, Parameter
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.rows import stacked
+from bagwise.estimators.tags import BagTags
+from bagwise.models.markov.descents import learned_nothing, run_starts
+from bagwise.models.markov.inputs import NetworkInputs, models_of
+from bagwise.models.markov.parameters import NetworkParameters
+from bagwise.models.markov.starts import STARTS
+from bagwise.models.markov.trained import Network
+from bagwise.oracles.markov import MarkovRisk
+from bagwise.procedures import Run
+
+
+class MarkovNetworkClassifier(NetworkParameters, BagClassifier):
+    """Cardinality Markov network, for two classes or more (MIMN, RMIMN, GMIMN).
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1 or n_classes, n_mapped_features)
+        Instance weights, in the units of the mapped features.
+    intercept_ : ndarray of shape (1 or n_classes,)
+        Weight of the constant feature; 0 without ``bias``.
+    cardinality_weights_ : ndarray of shape (1 or n_classes, n_weights)
+        Weights of the count potential: negative bags' and then positive bags'.
+    bag_coef_ : ndarray of shape (1 or n_classes, n_bag_features)
+        Weights of the bag features.
+    potential_ : CountPotential
+        The count potential.
+    networks_, shares_ : list of Network, ndarray
+        The networks, one a lambda, and the factor of each one's score.
+    alpha_ranking_ : list of dict
+        With ``alphas``: out-of-fold accuracy and standard deviation of each lambda.
+    objective_, gap_ : ndarray of shape (1 or n_classes,)
+        The objective reached, and how much one more convex step could lower it at most. A joint
+        problem's are repeated for every class. Of several alphas, those of the last.
+    n_iter_ : int
+        Rounds of NRBM and convex step.
+    history_ : list of dict
+        One record per round (one such list per class for three classes or more).
+    starts_ : list of dict
+        Name, objective, gap and rounds of every start of the last network, and the objective of
+        w = 0; with one network against the rest also its class.
+    instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
+        1 for the training instances inferred to be of their bag's (positive) class.
+
+    See Also
+    --------
+    LabelSVC : The alternating approximation of the same idea (mi-SVM).
+    bagwise.plot.cardinality_weights : Draws what "learned" has learned.
+
+    Examples
+    --------
+    >>> from bagwise import MarkovNetworkClassifier
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> model = MarkovNetworkClassifier(alpha=0.1).fit(bags, [1, 0, 1, 0])
+    >>> model.predict(bags), model.key_instances(bags)
+    (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
+    """
+
+    def __bag_tags__(self) -> BagTags:
+        """The bag's score has potentials in it; inferred labels are not signs of scores."""
+        tags = super().__bag_tags__()
+        # The descent is not convex: rounding moves its end by more than it moves a convex optimum.
+        return replace(tags, bag_score=None, signs_are_labels=False, tolerance=1e-3)
+
+    # Fitting -------------------------------------------------------------------------------------
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        self._check_choices()
+        used = np.flatnonzero(weight)
+        train, weight = bags[used], weight[used]
+        check_enough_bags(train, self.classes_[codes[used]], *self._levels_of_folds())
+        truth = self._truth(codes[used])
+        labels = truth[:, 0].astype(int) if truth.shape[1] == 1 else codes[used]
+        self.potential_ = self._potential()
+        alphas = self._alphas()
+        self.inputs_, networks = self._fit_networks(train, labels, weight, alphas)
+        self.shares_ = np.ones(1)
+        if self.alphas is not None:
+            networks = self._combined(networks, train, labels, weight)
+        self._keep(networks)
+        self._infer_weights(bags, used, truth)
+
+    def _check_choices(self) -> None:
+        known = [isinstance(name, str) and name in STARTS for name in self.init or []]
+        if not all(known) or (self.init is not None and not known):
+            raise ValueError(f"init must name some of {sorted(STARTS)}, it is {self.init!r}.")
+        models = self.bag_features if isinstance(self.bag_features, list | tuple) else []
+        for model in models:
+            if not any(hasattr(model, name) for name in ("decision_function", "predict_proba")):
+                raise ValueError(f"bag_features contains {model!r}, which is no bag estimator.")
+        path = self.alphas
+        if path is not None and not (len(path) and all(_is_positive(value) for value in path)):
+            raise ValueError(
+                "alphas must be a sequence of one or more positive numbers, all finite, such "
+                f"as (0.1, 1, 10); it is {path!r}."
+            )
+
+    def _alphas(self) -> list[float]:
+        path = [self.alpha] if self.alphas is None else self.alphas
+        return [float(value) for value in path]
+
+    def _levels_of_folds(self) -> list[tuple[Argument, Any]]:
+        """Return what sets the inner folds that are made within each other."""
+        calibrated = self.threshold == "calibrated" or self.probability == "sigmoid"
+        levels = (self.alphas is not None) + bool(models_of(self.bag_features))
+        outer = [(Parameter("calibration_cv", ""), self.calibration_cv)] if calibrated else []
+        return [*outer, *[(CV, self.cv)] * levels]
+
+    def _potential(self) -> CountPotential:
+        if not isinstance(self.cardinality, str):
+            return as_potential(self.cardinality)
+        if self.cardinality == "any":
+            return AtLeastPotential()
+        if self.cardinality == "ratio":
+            return AtLeastPotential(positive_fraction=self.positive_fraction)
+        return BinnedPotential(self.n_bins)
+
+    def _fit_networks(
+        self, bags: Bags, labels: Array, weight: Array, alphas: list[float]
+    ) -> tuple[NetworkInputs, list[Network]]:
+        inputs = NetworkInputs(
+            self.feature_map,
+            self.bag_features,
+            unit_norm=self.unit_norm,
+            fit_intercept=self.fit_intercept,
+            cv=self.cv,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        instances, bag_columns = inputs.fit(bags, labels, weight)
+        inference = CountInference(self.potential_, bags.offsets)
+        n_classes = len(self.classes_)
+        joint = n_classes == 2 or self.multi_class == "native"
+        targets = [labels] if joint else [1 * (labels == code) for code in range(n_classes)]
+        risks = [
+            MarkovRisk(instances, inference, bag_columns, y, n_classes if joint else 2, weight)
+            for y in targets
+        ]
+        return inputs, [self._fit_network(risks, value) for value in alphas]
+
+    def _fit_network(self, risks: list[MarkovRisk], alpha: float) -> Network:
+        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        fits = jobs(delayed(self._best_start)(risk, alpha) for risk in risks)
+        runs = [fit[0] for fit in fits]
+        starts = [
+            {**self._of_class(code, len(risks)), **record}
+            for code, (_, records) in enumerate(fits)
+            for record in records
+        ]
+        parts = [risk.split(fit.solution.coef) for risk, fit in zip(risks, runs, strict=True)]
+        instance, potential, bag = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return Network(alpha, instance, potential, bag, runs, starts)
+
+    def _of_class(self, code: int, n_problems: int) -> dict[str, Any]:
+        return {"class": self.classes_.tolist()[code]} if n_problems > 1 else {}
+
+    def _best_start(self, risk: MarkovRisk, alpha: float) -> tuple[Run, list[dict[str, Any]]]:
+        """Run every start; return the lowest, and a record of all."""
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        return run_starts(
+            list(self.init or self._default_starts(risk)),
+            risk,
+            alpha,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            seed=seed,
+            callback=self._report,
+        )
+
+    def _default_starts(self, risk: MarkovRisk) -> list[str]:
+        other_rule = "half" if risk.inference.at_least_one else "any"
+        return ["instances", other_rule, *(["mean"] if risk.n_models > 1 else [])]
+
+    # Several alphas -----------------------------------------------------------------------------
+
+    def _combined(
+        self, networks: list[Network], bags: Bags, labels: Array, weight: Array
+    ) -> list[Network]:
+        """Choose or weigh the networks of a path by their out-of-fold scores."""
+        scores = self._inner_scores(bags, labels, weight)  # (n_alphas, n_bags, n_models)
+        deviation = scores.std(axis=(1, 2))
+        accuracy = [_accuracy(of_alpha, labels, weight) for of_alpha in scores]
+        self.alpha_ranking_ = [
+            {"alpha": net.alpha, "accuracy": right, "deviation": float(spread)}
+            for net, right, spread in zip(networks, accuracy, deviation, strict=True)
+        ]
+        if self.combine == "best":
+            return [networks[int(np.argmax(accuracy))]]
+        self.shares_ = 1.0 / (len(networks) * np.where(deviation > 0, deviation, 1.0))
+        return networks
+
+    def _inner_scores(self, bags: Bags, labels: Array, weight: Array) -> Array:
+        splits = folds(bags, labels, self.cv, self.random_state)
+
+        def held_out(train: Array, test: Array) -> Array:
+            inputs, networks = self._fit_networks(
+                bags[train], labels[train], weight[train], self._alphas()
+            )
+            operator, columns = inputs.operator(bags[test]), inputs.bag_columns(bags[test])
+            inference = CountInference(self.potential_, bags[test].offsets)
+            return np.stack([net.scores(operator, columns, inference) for net in networks])
+
+        parts = Parallel(n_jobs=self.n_jobs)(delayed(held_out)(*split) for split in splits)
+        scores = np.empty((parts[0].shape[0], len(bags), parts[0].shape[2]))
+        for (_, test), part in zip(splits, parts, strict=True):
+            scores[:, test] = part
+        return scores
+
+    # After the fit -------------------------------------------------------------------------------
+
+    def _keep(self, networks: list[Network]) -> None:
+        self.networks_ = networks
+        mean = [
+            sum(
+                share * getattr(net, name)
+                for share, net in zip(self.shares_, networks, strict=True)
+            )
+            for name in ("instance", "potential", "bag")
+        ]
+        features = mean[0][:, :-1] if self.fit_intercept else mean[0]
+        self.coef_ = self.inputs_.scale * features
+        self.intercept_ = mean[0][:, -1] if self.fit_intercept else np.zeros(len(features))
+        self.cardinality_weights_, self.bag_coef_ = mean[1], mean[2]
+        last, n_models = networks[-1], len(features)
+        runs = last.runs * (n_models if len(last.runs) == 1 else 1)
+        self.objective_ = np.array([fit.solution.objective for fit in runs])
+        self.gap_ = np.array([fit.solution.gap for fit in runs])
+        self.n_iter_ = max(len(fit.history) for fit in runs)
+        self.history_ = [fit.history for fit in runs] if n_models > 1 else runs[0].history
+        self.starts_ = last.starts
+        self._warn_of_early_stops([fit for net in networks for fit in net.runs])
+        self._warn_of_idle(networks)
+
+    def _warn_of_early_stops(self, runs: list[Run]) -> None:
+        stopped = [fit for fit in runs if not fit.converged]
+        if stopped:
+            worst = max(stopped, key=lambda fit: fit.solution.gap)
+            reason, remedy = self._early_stop(worst)
+            message = (
+                f"{type(self).__name__} was stopped before it converged to tol={self.tol:g} (by "
+                f"{reason}): objective {worst.solution.objective:.6g}, gap "
+                f"{worst.solution.gap:.2g}. "
+            )
+            warnings.warn(Message(message, remedy), ConvergenceWarning, stacklevel=2)
+
+    def _early_stop(self, fit: Run) -> tuple[str, str]:
+        """Say what ended a descent, and what would help."""
+        if len(fit.history) >= self.max_iter:
+            return f"max_iter={self.max_iter}", "Raise max_iter or tol."
+        scaling = (", or scale the features with ", Parameter("unit_norm", "True"))
+        return "the most steps of its bundle method, which are fixed", Message(
+            "Raise tol or alpha", *(() if self.unit_norm else scaling), "; max_iter would not help."
+        )
+
+    def _warn_of_idle(self, networks: list[Network]) -> None:
+        for network in networks:
+            for label in learned_nothing(network.starts):
+                which = "" if label is None else f" of class {label!r}"
+                warnings.warn(
+                    f"{type(self).__name__} learned nothing{which} at alpha={network.alpha:g}: "
+                    "it ended no lower than w = 0, which sees no instance. Lower alpha, try "
+                    "other starts, or bring features (feature_map, bag_features) that tell the "
+                    "classes apart.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
+
+    def _infer_weights(self, bags: Bags, used: Array, truth: Array) -> None:
+        train = bags[used]
+        sides = np.stack([np.zeros(truth.T.shape), truth.T], axis=1)  # negative bags hold none
+        labels = self._labelings(train, sides)
+        weights = np.zeros((len(labels), bags.n_instances))
+        weights[:, expand(np.isin(np.arange(len(bags)), used), bags.offsets)] = labels >= 0.5
+        self.instance_weights_ = stacked(weights)
+
+    # Predicting ----------------------------------------------------------------------------------
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        operator = self.inputs_.operator(bags)
+        coef = self.coef_ / self.inputs_.scale
+        if self.fit_intercept:
+            coef = np.hstack([coef, self.intercept_[:, None]])
+        return np.stack([operator @ row for row in coef], axis=1)
+
+    def _bag_scores(self, bags: Bags) -> Array:
+        return np.tensordot(self.shares_, self._network_scores(bags), axes=1)
+
+    def _network_scores(self, bags: Bags) -> Array:
+        operator, columns = self.inputs_.operator(bags), self.inputs_.bag_columns(bags)
+        inference = CountInference(self.potential_, bags.offsets)
+        return np.stack([net.scores(operator, columns, inference) for net in self.networks_])
+
+    def path_decision_function(self, bags: Any) -> Array:
+        """Score bags by every network of the path on its own.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_networks, n_bags) or (n_networks, n_bags, n_classes)
+            Scores without threshold, in the order of ``networks_``.
+        """
+        scores = self._network_scores(self._checked(bags))
+        return np.stack([self._user_scores(of_network) for of_network in scores])
+
+    def predict_instances(self, bags: Any) -> Array:
+        """Infer the labels of all instances, given the predicted labels of their bags.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_instances,) or (n_instances, n_classes)
+            Two classes: one label per instance. More classes: whether the instance belongs to the
+            column's class; it may belong to none, or to several.
+        """
+        bags = self._checked(bags)
+        scores = self._thresholded(bags)
+        if scores.shape[1] == 1:
+            chosen = scores > 0
+        else:
+            chosen = scores.argmax(axis=1)[:, None] == np.arange(scores.shape[1])
+        sides = np.stack([~chosen.T, chosen.T], axis=1).astype(float)  # (n_models, 2, n_bags)
+        labels = self._labelings(bags, sides).T >= 0.5
+        if labels.shape[1] > 1:
+            return labels
+        code = np.where(labels[:, 0], self._positive_code(), 1 - self._positive_code())
+        return self.classes_[code]
+
+    def _labelings(self, bags: Bags, sides: Array) -> Array:
+        """Return the networks' mean label of every instance, given each bag's side."""
+        operator = self.inputs_.operator(bags)
+        inference = CountInference(self.potential_, bags.offsets)
+        total = np.zeros((len(sides), bags.n_instances))
+        for network in self.networks_:
+            total += network.labelings(operator, inference, sides)
+        return total / len(self.networks_)
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < np.inf
+
+
+def _accuracy(scores: Array, labels: Array, weight: Array) -> float:
+    found = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+    return float(weight @ (found == labels) / weight.sum())

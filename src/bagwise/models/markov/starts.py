@@ -1,0 +1,132 @@
+"""Where the training of a Markov network begins.
+
+From w = 0 a network with three classes or more does not move: every class ties, every subgradient
+cancels. The starts here break the tie by the bags themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.svm import LinearSVC
+
+from bagwise._typing import Array
+from bagwise.assumptions import AtLeastPotential
+from bagwise.bags.segments import expand
+from bagwise.oracles.markov import MarkovRisk
+from bagwise.procedures.nrbm import restarted_nrbm
+from bagwise.solvers.bundle import bmrm
+
+_RAY = 10.0 ** np.arange(-3, 2.01, 0.25)  # lengths tried along a direction
+_AROUND = 10.0 ** np.arange(-1, 1.01, 0.25)  # times the length that is best near 0
+_TINY = 1e-6  # step of the finite difference along a ray
+_RANDOM_SIZE = 0.01  # standard deviation of random weights, small beside learned ones
+_ROUNDS = 20  # of the simpler network that a start trains first
+
+
+def start_point(name: str, risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
+    """Return the start of this name."""
+    return STARTS[name](risk, alpha, tol, seed)
+
+
+def _instances(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
+    """One convex step from the labeling in which all instances of a bag are of its class."""
+    return bmrm(risk.frozen(risk.whole_bags()), alpha, np.zeros(risk.n_coef), tol=tol).coef
+
+
+def _any(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
+    """Begin with the weights of MIMN."""
+    return _from_fraction(risk, 0.0, alpha, tol)
+
+
+def _half(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
+    """Begin with the weights of RMIMN at a fraction of 1/2."""
+    return _from_fraction(risk, 0.5, alpha, tol)
+
+
+def _from_fraction(risk: MarkovRisk, positive_fraction: float, alpha: float, tol: float) -> Array:
+    """Train with a rule on the fraction; counts that it forbids begin a margin below the others."""
+    simple = risk.under(AtLeastPotential(positive_fraction))
+    start = _instances(simple, alpha, tol, 0)
+    found = restarted_nrbm(simple, alpha, start, tol=tol, max_iter=_ROUNDS).solution
+    instance, sides, bag = simple.split(found.coef)
+    allowed = risk.inference.bins_allowed_by(simple.inference.potential)
+    potential = np.where(allowed, sides[:, :, None], sides[:, :, None] - 1.0)  # (models, 2, bins)
+    used = risk.inference.bins_used()
+    return np.hstack([instance, (potential * used).sum(axis=1), bag]).ravel()
+
+
+def _mean(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
+    """Separate the bags' means by a linear SVM."""
+    # The dual problem always converges; the intercept is a feature of the network's own scale.
+    svm = LinearSVC(dual=True, max_iter=20000, random_state=0)
+    svm.fit(_bag_means(risk), risk.codes, sample_weight=risk.weight)
+    return _along_ray(risk, alpha, svm.coef_, svm.intercept_)
+
+
+def _centroids(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
+    """Point from the mean of all bags' means to that of each class."""
+    means = _bag_means(risk)
+    share = np.stack([risk.weight * (risk.codes == code) for code in range(risk.n_classes)])
+    centroids = share @ means / share.sum(axis=1, keepdims=True)
+    towards = centroids - risk.weight @ means / risk.weight.sum()
+    towards = towards[1:] if risk.n_models == 1 else towards
+    return _along_ray(risk, alpha, towards, np.zeros(len(towards)))
+
+
+def _random(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
+    return np.random.default_rng(seed).normal(scale=_RANDOM_SIZE, size=risk.n_coef)
+
+
+def _zero(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
+    return np.zeros(risk.n_coef)
+
+
+STARTS: dict[str, Callable[[MarkovRisk, float, float, int], Array]] = {
+    "instances": _instances,
+    "any": _any,
+    "half": _half,
+    "mean": _mean,
+    "centroids": _centroids,
+    "random": _random,
+    "zero": _zero,
+}
+
+
+def _bag_means(risk: MarkovRisk) -> Array:
+    offsets = risk.inference.offsets
+    sizes = np.diff(offsets)
+    shares = sp.csr_array(
+        (expand(1.0 / sizes, offsets), np.arange(offsets[-1]), offsets),
+        shape=(len(sizes), offsets[-1]),
+    )
+    return risk.instances.combine(shares)
+
+
+def _along_ray(risk: MarkovRisk, alpha: float, coef: Array, intercept: Array) -> Array:
+    """Return the best multiple of a direction; an intercept is split over the two potentials."""
+    w = np.zeros(risk.n_coef)
+    instance, potential, _ = risk.split(w)  # views
+    instance[:] = coef
+    zero = risk.parts(risk.zero())
+    sides = np.tile(np.array([-1.0, 1.0])[None, :, None], (risk.n_models, 1, len(risk.codes)))
+    best = risk.inference.best(zero.instances, zero.potential)
+    potential[:] = np.sign(risk.inference.bin_sums(best, sides)) * intercept[:, None] / 2
+    z, norm = risk.forward(w), float(w @ w)
+    lengths = np.append(_RAY, _short_steps(risk, z, alpha * norm))
+    objectives = [risk.value(t * z) + alpha / 2 * t**2 * norm for t in lengths]
+    return lengths[int(np.argmin(objectives))] * w
+
+
+def _short_steps(risk: MarkovRisk, z: Array, curvature: float) -> Array:
+    """Return the lengths below the fixed ones at which a descending ray has its minimum.
+
+    Near 0 the risk is R(0) + t slope, so that t = -slope / (alpha |w|^2): as short as alpha is
+    large.
+    """
+    tiny = _TINY / max(float(np.abs(z).max(initial=0.0)), 1.0)
+    slope = (risk.value(tiny * z) - risk.value(risk.zero())) / tiny
+    lengths = -slope / curvature * _AROUND if slope < 0 else np.empty(0)
+    return lengths[lengths < _RAY[0]]

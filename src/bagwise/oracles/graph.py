@@ -1,0 +1,191 @@
+"""The terms of multiple-instance learning on structured data (Zhang et al. 2011) as oracles.
+
+With f the scores of all rows, top_i = max of f over bag i and fixed_i = f at the witness u_i of
+bag i (chosen by CCCP), every term below is convex in f and an upper bound on the true one. It
+touches the true one where the witnesses are the tops. A term returns its value and the plane
+
+    R(f) >= height + rows.f + witnesses.fixed        (cuts (4) and (5) of the paper)
+
+in which ``witnesses`` is the part that depends on u. A plane remains valid for any other witnesses,
+so the cuts of one CCCP step can start the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.bags.segments import expand, segment_argmax
+from bagwise.graphs import Edges
+
+
+@dataclass(frozen=True)
+class BagScores:
+    """Scores of rows and of bags."""
+
+    rows: Array  # f, (n_rows,)
+    top: Array  # the highest score of each bag, (n_bags,)
+    top_rows: Array  # the row that has it, (n_bags,)
+    fixed: Array  # the score of each bag's witness, (n_bags,)
+
+    @classmethod
+    def of(cls, rows: Array, offsets: Array, witnesses: Array | None = None) -> BagScores:
+        """Score the bags; the tops are the witnesses if none are given."""
+        top_rows = offsets[:-1] + segment_argmax(rows, offsets)
+        top = rows[top_rows]
+        return cls(rows, top, top_rows, top if witnesses is None else rows[witnesses])
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A term's value and its cut."""
+
+    value: float
+    height: float
+    rows: Array  # (n_rows,)
+    witnesses: Array  # (n_bags,)
+
+    def on_rows(self, witnesses: Array) -> Array:
+        """Return all weights on rows, with the bags' witnesses at these rows."""
+        weights = self.rows.copy()
+        weights[witnesses] += self.witnesses  # one witness per bag: no row occurs twice
+        return weights
+
+
+class Term(Protocol):
+    """A convex function of the scores, given the witnesses."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the history."""
+
+    @property
+    def weight(self) -> float:
+        """Its factor in the objective."""
+
+    @property
+    def eps(self) -> float:
+        """The tolerance of its cuts."""
+
+    def evaluate(self, scores: BagScores) -> Plane:
+        """Return the value and the plane at these scores."""
+
+    def value(self, scores: BagScores) -> float:
+        """Return the value alone."""
+
+
+@dataclass(frozen=True)
+class BagHinge:
+    """sum_i c_i max(0, 1 - Y_i f(B_i)), with the witness's score for positive bags.
+
+    ``negatives`` is "bags" for one slack per negative bag, max(0, 1 + top_i); "instances" for one
+    per instance; or "witnesses" for the printed max(0, 1 + fixed_i), which is not an upper bound.
+    """
+
+    weight: float
+    eps: float
+    share: Array  # c_i, summing to one, 0 for unlabeled bags, (n_bags,)
+    positive: Array  # Y_i = 1, (n_bags,)
+    offsets: Array
+    negatives: str = "bags"
+    name: str = "loss"
+
+    def evaluate(self, scores: BagScores) -> Plane:
+        """Cut (4): c_i = [margin < 1]."""
+        above, below = self._slacks(scores)  # Eq. 4: c_i is 1 where the slack is positive
+        rows, witnesses = np.zeros(len(scores.rows)), -self.share * (above > 0)
+        charged = self._negative_share * (below > 0)
+        if self.negatives == "instances":
+            rows += charged
+        elif self.negatives == "bags":
+            rows[scores.top_rows] += charged
+        else:
+            witnesses += charged
+        height = float(self.share @ (above > 0) + charged.sum())
+        return Plane(self._sum(above, below), height, rows, witnesses)
+
+    def value(self, scores: BagScores) -> float:
+        """Return the weighted mean of the slacks."""
+        return self._sum(*self._slacks(scores))
+
+    def _sum(self, above: Array, below: Array) -> float:
+        return float(self.share @ above + self._negative_share @ below)
+
+    @property
+    def _negative_share(self) -> Array:
+        """Weights of the negatives' slacks, one per bag or one per row."""
+        of_bags = np.where(self.positive, 0.0, self.share)
+        return expand(of_bags, self.offsets) if self.negatives == "instances" else of_bags
+
+    def _slacks(self, scores: BagScores) -> tuple[Array, Array]:
+        above = np.where(self.positive, np.maximum(0.0, 1 - scores.fixed), 0.0)
+        negative = {"bags": scores.top, "instances": scores.rows, "witnesses": scores.fixed}
+        return above, np.maximum(0.0, 1 + negative[self.negatives])
+
+
+@dataclass(frozen=True)
+class BagEdges:
+    """1/|E| sum_pq w_pq |f(B_p) / s_p - f(B_q) / s_q|, s the square root of a degree.
+
+    Its upper bound: w_pq max(top_p / s_p - fixed_q / s_q, top_q / s_q - fixed_p / s_p).
+    """
+
+    weight: float
+    eps: float
+    edges: Edges
+    scale: Array  # 1 / s, (n_bags,)
+    name: str = "bag_edges"
+
+    def evaluate(self, scores: BagScores) -> Plane:
+        """Cut (5): the gradient of the larger side."""
+        edges, forward, backward = self.edges, *self._sides(scores)
+        share = edges.weight / len(edges)
+        from_source = forward >= backward  # Eq. 5: tau_pq
+        upper = np.where(from_source, edges.source, edges.target)
+        lower = np.where(from_source, edges.target, edges.source)
+        n_bags = len(scores.top)
+        rows = np.zeros(len(scores.rows))
+        rows[scores.top_rows] = np.bincount(upper, share, minlength=n_bags) * self.scale
+        witnesses = -np.bincount(lower, share, minlength=n_bags) * self.scale
+        return Plane(float(share @ np.maximum(forward, backward)), 0.0, rows, witnesses)
+
+    def value(self, scores: BagScores) -> float:
+        """Return the weighted mean of the larger sides."""
+        return float(self.edges.weight @ np.maximum(*self._sides(scores)) / len(self.edges))
+
+    def _sides(self, scores: BagScores) -> tuple[Array, Array]:
+        source, target = self.edges.source, self.edges.target
+        top, fixed = scores.top * self.scale, scores.fixed * self.scale
+        return top[source] - fixed[target], top[target] - fixed[source]
+
+
+@dataclass(frozen=True)
+class RowEdges:
+    """1/|E| sum_pq w_pq |f_p / s_p - f_q / s_q| between instances: convex as it stands."""
+
+    weight: float
+    eps: float
+    edges: Edges
+    scale: Array  # (n_rows,)
+    n_bags: int
+    name: str = "instance_edges"
+
+    def evaluate(self, scores: BagScores) -> Plane:
+        """Return the gradient of the absolute differences."""
+        difference = self._difference(scores)
+        share = np.sign(difference) * self.edges.weight / len(self.edges)
+        n_rows = len(scores.rows)
+        rows = np.bincount(self.edges.source, share, minlength=n_rows)
+        rows -= np.bincount(self.edges.target, share, minlength=n_rows)
+        return Plane(float(share @ difference), 0.0, rows * self.scale, np.zeros(self.n_bags))
+
+    def value(self, scores: BagScores) -> float:
+        """Return the weighted mean of the absolute differences."""
+        return float(self.edges.weight @ np.abs(self._difference(scores)) / len(self.edges))
+
+    def _difference(self, scores: BagScores) -> Array:
+        f = scores.rows * self.scale
+        return f[self.edges.source] - f[self.edges.target]

@@ -1,0 +1,184 @@
+"""The attributes of a model as a tree of JSON values, with its arrays stored separately.
+
+Texts, integers, finite floats, booleans, None, lists, and dicts with texts as keys are written as
+they are. Everything else is a dict with a key that begins with "$" and says what it is. Floats are
+restored exactly: JSON contains the shortest decimal that gives the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from bagwise._typing import Array
+from bagwise.graphs import Graph
+from bagwise.persistence.allowed import allowed_class, name_of_class
+from bagwise.persistence.decision_trees import build_tree, is_tree, tree_parts
+
+_SPARSE = {
+    kind.__name__: kind for kind in (sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix)
+}
+_PARTS = ("data", "indices", "indptr")
+
+
+class UnsavableError(ValueError):
+    """A model contains something that cannot be written; the message names it and the remedy."""
+
+
+# Writing -----------------------------------------------------------------------------------------
+
+
+def encode(value: Any, place: str, keep: Callable[[Array], str]) -> Any:
+    """Convert a model, or an attribute of one, to JSON without arrays.
+
+    ``place`` says where the value is, for errors: "WitnessSVC.kernel". ``keep`` takes an array and
+    returns the name under which it is stored.
+    """
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"$float": repr(value)}
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, place, keep)
+    if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+        return {"$scalar": encode(value.item(), place, keep), "dtype": value.dtype.str}
+    if type(value) in (list, tuple):
+        items = [encode(item, f"{place}[{i}]", keep) for i, item in enumerate(value)]
+        return items if type(value) is list else {"$tuple": items}
+    if type(value) is dict:
+        return _encode_dict(value, place, keep)
+    if isinstance(value, np.dtype) and not value.hasobject:
+        return {"$dtype": value.str}
+    return _encode_object(value, place, keep)
+
+
+def _encode_array(value: Array, place: str, keep: Callable[[Array], str]) -> Any:
+    if value.dtype.kind == "O":
+        items = [encode(item, f"{place}[{i}]", keep) for i, item in enumerate(value.ravel())]
+        return {"$objects": items, "shape": list(value.shape)}
+    if value.dtype.hasobject:
+        raise _refused(value, place)
+    return {"$array": keep(np.asarray(value))}
+
+
+def _encode_dict(value: dict[Any, Any], place: str, keep: Callable[[Array], str]) -> Any:
+    items = {key: encode(item, f"{place}[{key!r}]", keep) for key, item in value.items()}
+    if all(type(key) is str and not key.startswith("$") for key in items):
+        return items
+    return {"$dict": [[encode(key, place, keep), item] for key, item in items.items()]}
+
+
+def _encode_object(value: Any, place: str, keep: Callable[[Array], str]) -> Any:
+    if type(value).__name__ in _SPARSE and sp.issparse(value):
+        parts = {part: {"$array": keep(getattr(value, part))} for part in _PARTS}
+        return {"$sparse": type(value).__name__, "shape": list(value.shape), **parts}
+    if isinstance(value, Graph):
+        ends = value.ids[value.source], value.ids[value.target]
+        edges = [encode(part, place, keep) for part in (*ends, value.weight)]
+        return {"$graph": edges, "directed": value.directed}
+    if is_tree(value):
+        return {"$tree": encode(tree_parts(value), place, keep)}
+    name = name_of_class(type(value))
+    if name is None:
+        raise _refused(value, place)
+    attributes = dict(vars(value))
+    if "callback" in attributes and isinstance(value, BaseEstimator):
+        attributes["callback"] = None  # it only reports the progress of `fit`
+    state = {key: encode(item, f"{place}.{key}", keep) for key, item in attributes.items()}
+    return {"$object": name, "state": state}
+
+
+def _refused(value: Any, place: str) -> UnsavableError:
+    kind = type(value)
+    what = f"the {kind.__name__} {getattr(value, '__qualname__', kind.__name__)!r}"
+    if hasattr(value, "best_estimator_"):
+        remedy = "Save its best_estimator_."
+    elif callable(value):
+        remedy = "A model file stores data, not code: use a kernel with a name, or set it to None."
+    else:
+        remedy = "Replace it by numbers, texts or arrays, as in random_state=0, and fit again."
+    return UnsavableError(f"{place} is {what}, which cannot be written to a model file. {remedy}")
+
+
+# Reading -----------------------------------------------------------------------------------------
+
+
+def decode(value: Any, arrays: Callable[[str], Array]) -> Any:
+    """Convert the output of `encode` back to a value; ``arrays`` takes the name of an array.
+
+    Anything that `encode` does not write raises ValueError.
+    """
+    if isinstance(value, list):
+        return [decode(item, arrays) for item in value]
+    if not isinstance(value, dict):
+        return value
+    tag = next((key for key in value if key.startswith("$")), None)
+    if tag is None:
+        return {key: decode(item, arrays) for key, item in value.items()}
+    try:
+        return _decode_tagged(tag, value, arrays)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"has a malformed {tag!r} ({error!r})") from error
+
+
+def _decode_tagged(tag: str, value: dict[str, Any], arrays: Callable[[str], Array]) -> Any:
+    content = value[tag]
+    match tag:
+        case "$float":
+            return float(content)
+        case "$tuple":
+            return tuple(decode(content, arrays))
+        case "$dict":
+            return {decode(key, arrays): decode(item, arrays) for key, item in content}
+        case "$dtype":
+            return np.dtype(str(content))
+        case "$scalar":
+            return np.dtype(str(value["dtype"])).type(decode(content, arrays))
+        case "$array":
+            return arrays(content)
+        case "$objects":
+            array = np.empty(len(content), dtype=object)
+            array[:] = decode(content, arrays)
+            return array.reshape(value["shape"])
+        case "$sparse":
+            parts = tuple(decode(value[part], arrays) for part in _PARTS)
+            matrix = _SPARSE[content](parts, shape=tuple(value["shape"]))
+            matrix.check_format(full_check=True)
+            return matrix
+        case "$graph":
+            source, target, weight = decode(content, arrays)
+            return Graph(source, target, weight, directed=value["directed"])
+        case "$tree":
+            return build_tree(decode(content, arrays))
+        case "$object":
+            return _decode_object(content, value["state"], arrays)
+    raise ValueError(f"contains something of the unknown kind {tag!r}")
+
+
+def _decode_object(name: str, attributes: dict[str, Any], arrays: Callable[[str], Array]) -> Any:
+    kind = allowed_class(name)
+    if kind is None:
+        raise ValueError(f"contains a {name!r}, which is not among the known classes")
+    state = {str(key): decode(item, arrays) for key, item in attributes.items()}
+    if any(key.startswith("__") for key in state):
+        raise ValueError(f"gives {name!r} a special attribute of Python")
+    made = object.__new__(kind)
+    vars(made).update(_with_parameters(kind, state) if issubclass(kind, BaseEstimator) else state)
+    return made
+
+
+def _with_parameters(kind: Any, state: dict[str, Any]) -> dict[str, Any]:
+    """Add the defaults of parameters that are newer than the file."""
+    parameters = signature(kind.__init__).parameters
+    for name in kind._get_param_names():
+        default = parameters[name].default
+        if name not in state and default is Parameter.empty:
+            raise ValueError(f"lacks the parameter {name!r} of {kind.__name__}")
+        state.setdefault(name, default)
+    return state

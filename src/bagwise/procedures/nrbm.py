@@ -1,0 +1,81 @@
+"""Minimize alpha/2 |w|^2 + R(w) for a risk R that is a difference of convex functions.
+
+NRBM alone stops where its own planes contradict each other, which proves nothing. So every round
+runs NRBM from the best point with an empty bundle, and solves the convex majorizer that touches R
+at its result (one step of CCCP), with a true lower bound. The loop ends when a round gains
+nothing. The last bound then limits what any further CCCP step could gain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from bagwise._typing import Array
+from bagwise.procedures.run import Callback, Journal, Run
+from bagwise.solvers.bundle import ScoreOracle, bmrm, nrbm
+
+_LEAST_GAIN = 0.1  # of the solvers' tolerance: a smaller gain may be due to the solvers
+_BUNDLE_STEPS = 500  # maximum number of steps of a bundle method; dozens are usual
+
+
+class MajorizedRisk(ScoreOracle, Protocol):
+    """A risk with a convex majorizer at any point."""
+
+    def frozen(self, z: Array) -> ScoreOracle:
+        """Return a convex risk that is nowhere below this one and touches it at z."""
+
+
+def restarted_nrbm(
+    risk: MajorizedRisk,
+    alpha: float,
+    start: Array,
+    *,
+    tol: float,
+    max_iter: int,
+    callback: Callback | None = None,
+) -> Run:
+    """Run rounds of NRBM and one convex step until they gain nothing.
+
+    Parameters
+    ----------
+    risk : MajorizedRisk
+        The risk R >= 0.
+    alpha : float
+        Weight of the regularizer.
+    start : ndarray of shape (n_coef,)
+        Where to start.
+    tol : float
+        Relative tolerance of both bundle methods.
+    max_iter : int
+        Maximum number of rounds.
+    callback : callable, default=None
+        Called with each history record.
+
+    Returns
+    -------
+    Run
+        The best point seen, without an assignment. The solution's gap is the objective of the last
+        NRBM result minus a proven lower bound on the convex majorizer there. ``converged`` says
+        whether the last round gained nothing and solved its convex problem.
+    """
+    coef, kept, best, journal = start, None, float("inf"), Journal(callback)
+    gained, solved, gap = True, False, float("inf")
+    while gained and len(journal.records) < max_iter:
+        # 1) NRBM with an empty bundle.
+        rough = nrbm(risk, alpha, coef, tol=tol, max_iter=_BUNDLE_STEPS)
+        # 2) One convex step from its result, which proves a bound.
+        majorizer = risk.frozen(rough.scores)
+        step = bmrm(majorizer, alpha, rough.coef, tol=tol, max_iter=_BUNDLE_STEPS)
+        gap, solved = rough.objective - (step.objective - step.gap), step.converged
+        # 3) Keep the better of the two.
+        objective = risk.evaluate(step.scores)[0] + alpha / 2 * float(step.coef @ step.coef)
+        better = replace(step, objective=objective) if objective < rough.objective else rough
+        gained = better.objective < best - _LEAST_GAIN * tol * better.objective
+        if better.objective < best:
+            best, coef, kept = better.objective, better.coef, better
+        steps = float(rough.n_iter + step.n_iter)
+        journal.add(objective=best, gap=gap, solver_steps=steps)
+    assert kept is not None  # max_iter >= 1
+    solution = replace(kept, gap=max(gap, 0.0), history=[])
+    return Run(solution, None, journal.records, solved and not gained)

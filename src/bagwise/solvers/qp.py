@@ -1,0 +1,70 @@
+"""Small quadratic programs by piqp, and the master problem of bundle and cutting-plane methods.
+
+    max_alpha  b.alpha - 1/2 alpha'G alpha,   alpha >= 0,  sum_{j in g} alpha_j <= limit_g,
+
+is the dual of a regularized maximum of planes a_j.w + b_j, with G their scaled inner products. Any
+feasible alpha gives a lower bound on the minimum: an inexact one is less tight, never wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.errors import SCALE, Message
+
+TOLERANCES = ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel")  # of piqp
+
+
+def quadratic_program(
+    P: Array, c: Array, lower: Array, *, equal: Any = (), between: Any = (), **settings: float
+) -> tuple[Any, Any]:
+    """Minimize 1/2 x'Px + c.x with x >= lower; return piqp's result and status.
+
+    ``equal`` is (A, b) for Ax = b, ``between`` is (G, low, high) for low <= Gx <= high.
+    """
+    import piqp
+
+    solver = piqp.DenseSolver()
+    for name, value in settings.items():
+        setattr(solver.settings, name, value)
+    constraints = *(equal or (None, None)), *(between or (None, None, None))
+    solver.setup(P, c, *constraints, lower, np.full(len(c), np.inf))
+    status = solver.solve()
+    return solver.result, status
+
+
+def plane_shares(
+    products: Array, heights: Array, group: Array, limits: Array, remedy: str, **settings: float
+) -> tuple[Array, Array]:
+    """Solve the master problem; return alpha / limit and the matrix that sums it by group.
+
+    The sums exceed 1 by no more than piqp's tolerance. ``remedy`` ends the message of a failure.
+    """
+    # As shares of the limits and scaled to order one: piqp's tolerances are absolute.
+    share = limits[group]
+    quadratic, linear = products * share * share[:, None], heights * share
+    unit = max(float(np.max(np.abs(linear))), float(np.max(np.diag(quadratic))), 1e-300)
+    sums = np.zeros((len(limits), len(group)))
+    sums[group, np.arange(len(group))] = 1.0
+    between = (sums, np.full(len(limits), -np.inf), np.ones(len(limits)))
+    nothing = np.zeros(len(group))
+    result, status = quadratic_program(
+        quadratic / unit, -linear / unit, nothing, between=between, max_iter=100, **settings
+    )
+    found = np.asarray(result.x)
+    if not np.all(np.isfinite(found)):
+        what = f"The master problem over {len(group)} planes failed ({status}): scale the features "
+        raise FloatingPointError(Message(what, "with ", SCALE, remedy))
+    return np.maximum(found, 0.0), sums
+
+
+def simplex_qp(gram: Array, heights: Array) -> tuple[Array, float]:
+    """Solve the master problem with one sum of at most 1; return alpha and its dual value."""
+    one = np.zeros(len(heights), dtype=int)
+    settings = {"eps_abs": 1e-10, "eps_rel": 1e-11}
+    alpha, _ = plane_shares(gram, heights, one, np.ones(1), ", or raise alpha.", **settings)
+    alpha /= max(1.0, alpha.sum())
+    return alpha, float(heights @ alpha - 0.5 * alpha @ gram @ alpha)

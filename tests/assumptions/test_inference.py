@@ -1,0 +1,203 @@
+"""Inference over counts against all 2^m labelings, and its derivatives against differences."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bagwise.assumptions import (
+    AtLeastPotential,
+    BinnedPotential,
+    CountInference,
+    CountPotential,
+    as_potential,
+)
+
+
+class Peaked(CountPotential):
+    """A user's rule: a fixed preference for half of the bag, and one learned weight for "all"."""
+
+    n_weights = 1
+
+    def __repr__(self):  # names the test, the same in every process
+        return "Peaked()"
+
+    def table(self, size):
+        count = np.arange(size + 1)
+        fixed = -0.3 * np.abs([count, count - size / 2])
+        fixed[1, 0] = -np.inf
+        return fixed
+
+    def bins(self, size):
+        bins = np.full((2, size + 1), -1)
+        bins[1, size] = 0
+        return bins
+
+
+class AllOrNothing:
+    """A table and nothing else, as a list of lists."""
+
+    def __repr__(self):
+        return "AllOrNothing()"
+
+    def table(self, size):
+        never = -np.inf
+        return [[0.5] + [never] * size, [never] * size + [-1.0]]
+
+
+class EvenOrOdd:
+    """Not of our kin, with learned weights of its own."""
+
+    n_weights = 2
+
+    def __repr__(self):
+        return "EvenOrOdd()"
+
+    def table(self, size):
+        return np.where(np.arange(size + 1) % 3 == 2, [[-np.inf], [0.25]], [[0.0], [-0.5]])
+
+    def bins(self, size):
+        return [[-1] * (size + 1), [count % 2 for count in range(size + 1)]]
+
+
+POTENTIALS = [
+    AtLeastPotential(),
+    *(AtLeastPotential(fraction) for fraction in (0.1, 0.2, 0.3, 0.5, 0.75, 1.0)),
+    *(BinnedPotential(n_bins) for n_bins in (1, 2, 5, 10)),
+    Peaked(),
+    *(as_potential(rule) for rule in (AllOrNothing(), EvenOrOdd())),
+]
+
+
+def enumerated(scores, potential, weights):
+    """Return the best value for either label of the bag, over all 2^m labelings."""
+    size = len(scores)
+    table, bins = np.array(potential.table(size)), np.array(potential.bins(size))
+    of_count = table + np.append(weights, 0.0)[bins]  # (2, m + 1)
+    labelings = np.array(list(itertools.product([0, 1], repeat=size)))
+    return (labelings @ scores + of_count[:, labelings.sum(axis=1)]).max(axis=1)
+
+
+def check_bag(scores, potential, weights):
+    inference = CountInference(potential, np.array([0, len(scores)]))
+    best = inference.best(scores[None], weights[None])
+    expected = enumerated(scores, potential, weights)
+    np.testing.assert_allclose(best.value[0, :, 0], expected, rtol=0, atol=1e-12)
+    for side in range(2):  # the labeling told by cut and quota has that value
+        amount = np.zeros((1, 2, 1))
+        amount[0, side] = 1.0
+        labels = inference.positives(scores[None], best, amount)[0]
+        assert set(labels) <= {0.0, 1.0}
+        count = int(labels.sum())
+        assert count == best.count[0, side, 0]
+        of_bins = inference.bin_sums(best, amount)[0] @ weights
+        value = labels @ scores + potential.table(len(scores))[side][count] + of_bins
+        assert value == pytest.approx(expected[side], abs=1e-12)
+
+
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=8),
+    st.sampled_from(range(len(POTENTIALS))),
+    st.integers(0, 2**32 - 1),
+)
+def test_inference_with_ties_equals_enumeration(scores, which, seed):
+    potential = POTENTIALS[which]
+    weights = np.random.default_rng(seed).normal(size=potential.n_weights)
+    check_bag(np.array(scores, dtype=float), potential, weights)
+
+
+@pytest.mark.parametrize("potential", POTENTIALS, ids=str)
+@pytest.mark.parametrize("size", [9, 10, 11])
+def test_inference_of_larger_bags_equals_enumeration(potential, size):
+    rng = np.random.default_rng(size)
+    check_bag(rng.normal(size=size), potential, rng.normal(size=potential.n_weights))
+    check_bag(np.zeros(size), potential, rng.normal(size=potential.n_weights))
+
+
+@pytest.mark.parametrize("potential", POTENTIALS, ids=str)
+@pytest.mark.parametrize("size", range(1, 12))
+def test_inference_with_many_ties_equals_enumeration(potential, size):
+    rng = np.random.default_rng(size)
+    for lowest, highest in ((-1, 1), (0, 1), (-1, 0), (-2, 2)):
+        scores = rng.integers(lowest, highest + 1, size).astype(float)
+        for weights in (np.zeros(potential.n_weights), rng.integers(-2, 3, potential.n_weights)):
+            check_bag(scores, potential, weights.astype(float))  # counts tie as well
+
+
+@pytest.mark.parametrize(
+    ("size", "needed"),
+    [(size, k) for size in range(1, 12) for k in range(1, size + 1)],
+)
+def test_a_fraction_of_whole_counts_asks_for_that_count(size, needed):
+    scores = np.random.default_rng(size).integers(-1, 2, size).astype(float)
+    potential = AtLeastPotential(needed / size)
+    assert potential.least(np.array([0, size]))[0] == needed
+    check_bag(scores, potential, np.array([0.5, -0.5]))
+
+
+def test_a_fraction_near_zero_is_at_least_one():
+    rng = np.random.default_rng(0)
+    offsets = np.array([0, 3, 40, 41, 200])  # small bags and ones that NumPy sorts
+    scores, weights = rng.normal(size=(2, 200)), rng.normal(size=(2, 2))
+    any_ = CountInference(AtLeastPotential(), offsets).best(scores, weights)
+    table = CountInference(_Tabled(AtLeastPotential()), offsets).best(scores, weights)
+    for fraction in (1e-9, 1e-3):
+        ratio = CountInference(AtLeastPotential(fraction), offsets).best(scores, weights)
+        np.testing.assert_allclose(ratio.value, any_.value, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(table.value, any_.value, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(table.count, any_.count)
+
+
+class _Tabled(CountPotential):
+    """The same potential without its closed form."""
+
+    n_weights = 2
+
+    def __init__(self, potential):
+        self.table, self.bins = potential.table, potential.bins
+
+
+@pytest.mark.parametrize("fraction", [0.3, 0.5, 1.0])
+def test_closed_form_equals_table_on_bags_of_all_sizes(fraction):
+    rng = np.random.default_rng(1)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 80, 50))])
+    scores, weights = np.round(rng.normal(size=(1, offsets[-1])), 1), rng.normal(size=(1, 2))
+    closed = CountInference(AtLeastPotential(fraction), offsets).best(scores, weights)
+    table = CountInference(_Tabled(AtLeastPotential(fraction)), offsets).best(scores, weights)
+    np.testing.assert_allclose(closed.value, table.value, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("size", [199, 320, 641])
+def test_at_least_one_of_large_bags_equals_table(size):
+    rng = np.random.default_rng(size)
+    offsets = np.array([0, 1, size, 2 * size + 1, 3 * size + 2])
+    scores, weights = rng.normal(size=(2, offsets[-1])), rng.normal(size=(2, 2))
+    scores[0, : 2 * size] = -np.abs(scores[0, : 2 * size])  # nothing positive: the highest one
+    closed = CountInference(AtLeastPotential(), offsets).best(scores, weights)
+    table = CountInference(_Tabled(AtLeastPotential()), offsets).best(scores, weights)
+    np.testing.assert_allclose(closed.value, table.value, rtol=0, atol=1e-11)
+    np.testing.assert_array_equal(closed.count, table.count)
+
+
+@pytest.mark.parametrize("potential", POTENTIALS, ids=str)
+def test_an_earlier_answer_is_overwritten(potential):
+    rng, offsets = np.random.default_rng(0), np.array([0, 5, 60])
+    weights = rng.normal(size=(2, potential.n_weights))
+    inference = CountInference(potential, offsets)
+    old = inference.best(rng.normal(size=(2, 60)), weights)
+    scores = rng.normal(size=(2, 60))
+    again, fresh = inference.best(scores, weights, out=old), inference.best(scores, weights)
+    assert again is old
+    for name in ("value", "count", "cut", "quota"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name))
+
+
+def test_scores_are_left_alone():
+    scores = np.random.default_rng(0).normal(size=(1, 60))
+    before = scores.copy()
+    CountInference(AtLeastPotential(0.5), np.array([0, 5, 60])).best(scores, np.zeros((1, 2)))
+    np.testing.assert_array_equal(scores, before)

@@ -1,0 +1,322 @@
+"""Assignment steps: optimality conditions, two independent solvers, limits, ties, extremes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import clarabel
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import expit, logit, xlogy
+
+from bagwise.assumptions import AtLeastOne, ExactlyOne
+from bagwise.assumptions.soft import SoftLabels, SoftWitness
+
+COSTS = st.lists(st.floats(-20, 20), min_size=1, max_size=9).map(np.array)
+SEVERAL = st.lists(st.floats(-20, 20), min_size=2, max_size=9).map(np.array)
+MODERATE = st.lists(st.floats(-12, 12), min_size=1, max_size=9).map(np.array)
+TEMPERATURES = st.floats(-1, 2).map(lambda power: 10**power)
+PENALTIES = st.sampled_from([0.0, 0.01, 1.0, 30.0])
+FRACTIONS = st.floats(0, 1)
+CONE_DIGITS = 1e-9  # clarabel's own feasibility; Newton in p is held to 1e-10
+
+
+def one_bag(values):
+    return np.array([0, len(values)])
+
+
+def label_step(cost, T, C_proportion=0.0, positive_fraction=0.5, previous=None, variance=False):
+    previous = np.full(len(cost), 0.5) if previous is None else previous
+    softening = SoftLabels(C_proportion, positive_fraction, variance)
+    return softening.step(np.zeros(len(cost)), np.asarray(cost), one_bag(cost), T, previous)
+
+
+def witness_step(cost, T, k=1):
+    start = SoftWitness(k).start(one_bag(cost))
+    return SoftWitness(k).step(np.zeros(len(cost)), np.asarray(cost), one_bag(cost), T, start)
+
+
+def label_energy(p, cost, T, C_proportion, positive_fraction):
+    entropy = -(xlogy(p, p) + xlogy(1 - p, 1 - p)).sum()
+    return p @ cost + C_proportion * (p.sum() - len(p) * positive_fraction) ** 2 - T * entropy
+
+
+def newton_in_p(cost, T, C_proportion, target):
+    """Damped Newton in p itself; on the face sum p = 1 where the free minimum breaks it."""
+
+    def minimize(p, on_face):
+        for _ in range(300):
+            gradient = cost + 2 * C_proportion * (p.sum() - target) + T * logit(p)
+            system = np.diag(T / (p * (1 - p))) + 2 * C_proportion
+            step = -np.linalg.solve(system, gradient)
+            if on_face:
+                along = np.linalg.solve(system, np.ones_like(p))
+                step -= step.sum() / along.sum() * along
+            room = np.where(step > 0, 1 - p, p) / np.maximum(np.abs(step), 1e-300)
+            share = min(1.0, 0.9 * room.min(), 1 / (1 + np.max(np.abs(step) / (p * (1 - p)))))
+            p = p + (step if np.max(np.abs(step) / (p * (1 - p))) < 1e-3 else share * step)
+            if np.max(np.abs(step)) < 1e-15:
+                break
+        return p
+
+    if len(cost) == 1:
+        return np.ones(1)
+    p = minimize(np.full(len(cost), 0.5), on_face=False)
+    return p if p.sum() >= 1 else minimize(np.full(len(cost), 1 / len(cost)), on_face=True)
+
+
+def clarabel_value(cost, T, C_proportion=0.0, target=0.0, witnesses=None):
+    """The best value by exponential cones: u <= -p log p, and v <= -(1-p) log(1-p) for labels."""
+    m, labels = len(cost), witnesses is None
+    width = 3 * m
+    blocks, bounds, cones = [], [], []
+
+    def constrain(columns, bound, cone):
+        block = np.zeros((len(bound), width))
+        for row, column, value in columns:
+            block[row, column] = value
+        blocks.append(block)
+        bounds.append(bound)
+        cones.append(cone)
+
+    total = [(0, j, -1.0) for j in range(m)]
+    if labels:
+        constrain(total, [-1.0], clarabel.NonnegativeConeT(1))
+    else:
+        constrain(total, [-float(witnesses)], clarabel.ZeroConeT(1))
+        at_most_one = [(j, j, 1.0) for j in range(m)]
+        constrain(at_most_one, np.ones(m), clarabel.NonnegativeConeT(m))
+        constrain([(j, 2 * m + j, 1.0) for j in range(m)], np.zeros(m), clarabel.ZeroConeT(m))
+    for j in range(m):
+        columns = [(0, m + j, -1.0), (1, j, -1.0)]
+        constrain(columns, [0.0, 0.0, 1.0], clarabel.ExponentialConeT())
+        if labels:
+            columns = [(0, 2 * m + j, -1.0), (1, j, 1.0)]
+            constrain(columns, [0.0, 1.0, 1.0], clarabel.ExponentialConeT())
+    P = np.zeros((width, width))
+    P[:m, :m] = np.triu(np.full((m, m), 2 * C_proportion))
+    q = np.concatenate([cost - 2 * C_proportion * target, np.full(2 * m, -T)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    settings.max_step_fraction = 0.95
+    A = sp.csc_matrix(np.vstack(blocks))
+    solver = clarabel.DefaultSolver(sp.csc_matrix(P), q, A, np.concatenate(bounds), cones, settings)
+    found = solver.solve()
+    assert str(found.status) in ("Solved", "AlmostSolved")
+    return found.obj_val + C_proportion * target**2
+
+
+def test_the_printed_rule_is_not_the_minimizer():
+    cost = np.array([0.1, 3.0])
+    p = label_step(cost, 1.0).p
+    np.testing.assert_allclose(p, [0.8100, 0.1900], atol=5e-5)
+    assert label_energy(p, cost, 1.0, 0.0, 0.0) == pytest.approx(-0.3214, abs=5e-5)
+    printed = expit(-cost) / expit(-cost).sum()
+    assert label_energy(printed, cost, 1.0, 0.0, 0.0) == pytest.approx(-0.2454, abs=5e-5)
+
+
+def test_the_multiplier_of_a_penalized_bag_may_be_negative():
+    p = label_step([-1.0, -1.0], 1.0, C_proportion=10.0, positive_fraction=0.1).p
+    np.testing.assert_allclose(p, [0.5, 0.5], atol=1e-14)
+
+
+@given(COSTS, TEMPERATURES, PENALTIES, FRACTIONS)
+def test_labels_have_one_multiplier_a_bag(cost, T, C_proportion, positive_fraction):
+    p = label_step(cost, T, C_proportion, positive_fraction).p
+    if len(cost) == 1:
+        assert p == [1.0]
+        return
+    middle = np.argmax(np.minimum(p, 1 - p))
+    mu = cost[middle] + T * logit(p[middle])
+    np.testing.assert_allclose(p, expit((mu - cost) / T), atol=1e-10)
+    multiplier = mu + 2 * C_proportion * (p.sum() - len(cost) * positive_fraction)
+    rounding = 1e-9 * (1 + abs(mu) + 2 * C_proportion * len(cost)) / (p[middle] * (1 - p[middle]))
+    assert p.sum() >= 1 - 1e-12
+    assert multiplier >= -rounding
+    assert multiplier <= rounding or p.sum() <= 1 + 1e-9
+
+
+@given(MODERATE, TEMPERATURES, st.sampled_from([0.0, 0.1, 1.0, 3.0]), FRACTIONS)
+def test_labels_equal_newtons_method_in_p(logits, T, ratio, positive_fraction):
+    cost, C_proportion = -T * logits, T * ratio
+    expected = newton_in_p(cost, T, C_proportion, len(cost) * positive_fraction)
+    np.testing.assert_allclose(
+        label_step(cost, T, C_proportion, positive_fraction).p, expected, atol=1e-10
+    )
+
+
+@given(SEVERAL, TEMPERATURES, PENALTIES, FRACTIONS)
+def test_labels_reach_the_value_of_a_cone_program(cost, T, C_proportion, positive_fraction):
+    p = label_step(cost, T, C_proportion, positive_fraction).p
+    best = clarabel_value(cost, T, C_proportion, len(cost) * positive_fraction)
+    scale = np.abs(cost).sum() + T * len(cost) + C_proportion * len(cost) ** 2
+    assert label_energy(p, cost, T, C_proportion, positive_fraction) == pytest.approx(
+        best, abs=CONE_DIGITS * scale
+    )
+
+
+@given(SEVERAL, TEMPERATURES, st.integers(1, 4))
+def test_witnesses_reach_the_value_of_a_cone_program(cost, T, k):
+    count = min(k, len(cost) - 1)
+    p = witness_step(cost, T, count).p
+    value = p @ cost + T * xlogy(p, p).sum()
+    best = clarabel_value(cost, T, witnesses=count)
+    scale = np.abs(cost).sum() + T * len(cost)
+    assert p.sum() == pytest.approx(count, abs=1e-12)
+    assert value == pytest.approx(best, abs=CONE_DIGITS * scale)
+
+
+@given(COSTS, st.floats(-6, 2).map(lambda power: 10**power), st.integers(1, 4))
+def test_witness_weights_are_exponential_up_to_one(cost, T, k):
+    p = witness_step(cost, T, k).p
+    full, order = p >= 1 - 1e-13, np.argsort(cost, kind="stable")
+    assert np.all(np.diff(p[order]) <= 1e-13)  # the cheaper the heavier
+    rest = ~full & (p > 1e-200)
+    if np.any(rest):
+        level = np.log(p[rest]) + cost[rest] / T
+        np.testing.assert_allclose(level, level[0], atol=1e-9 * (1 + np.abs(cost[rest]).max() / T))
+        assert np.all(-cost[full] / T + level[0] >= -1e-9 * (1 + np.abs(cost).max() / T))
+
+
+@pytest.mark.parametrize("T", [1e-300, 1e-30, 1e-3])
+def test_several_witnesses_survive_the_cold(T):
+    cost = np.array([3.0, 0.0, 1.0, 1.0, 5.0])
+    np.testing.assert_allclose(witness_step(cost, T, 2).p, [0, 1, 0.5, 0.5, 0], atol=1e-12)
+    np.testing.assert_allclose(witness_step(cost, T, 3).p, [0, 1, 1, 1, 0], atol=1e-12)
+    np.testing.assert_allclose(witness_step(cost, T, 5).p, np.ones(5))
+    np.testing.assert_allclose(witness_step(cost, T, 9).p, np.ones(5))
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=9, unique=True).map(np.array))
+def test_cold_assignments_are_the_hard_ones(scores):
+    scores = scores[np.abs(scores) > 1e-6]
+    if len(scores) == 0 or np.min(np.diff(np.sort(scores)), initial=1.0) < 1e-6:
+        return
+    gain, loss = np.maximum(0, 1 + scores) ** 2, np.maximum(0, 1 - scores) ** 2
+    offsets, previous = one_bag(scores), np.full(len(scores), 0.5)
+    p = SoftLabels().step(gain, loss, offsets, 1e-12, previous).p
+    np.testing.assert_allclose(p, AtLeastOne().map(scores, offsets), atol=1e-12)
+    p = SoftWitness().step(gain, loss, offsets, 1e-12, previous).p
+    np.testing.assert_allclose(p, ExactlyOne().map(scores, offsets), atol=1e-12)
+
+
+def coldest_value(cost, C_proportion, target):
+    """The best p.cost + C_proportion (sum p - target)^2, sum p >= 1: fill up the cheapest."""
+    spent, best = 0.0, np.inf
+    for filled, price in enumerate(np.sort(cost)):
+        low = max(float(filled), 1.0)
+        for total in (
+            low,
+            filled + 1.0,
+            target - price / (2 * C_proportion) if C_proportion else low,
+        ):
+            total = min(max(total, low), filled + 1.0)
+            best = min(
+                best, spent + price * (total - filled) + C_proportion * (total - target) ** 2
+            )
+        spent += price
+    return best
+
+
+@given(
+    st.lists(st.sampled_from([-3.0, -1.0, 0.0, 0.5, 2.0, 1e5]), min_size=1, max_size=9),
+    st.sampled_from([1e-300, 1e-100, 1e-12, 1e-6]),
+    PENALTIES,
+    FRACTIONS,
+)
+def test_cold_labels_are_finite_feasible_and_best_even_at_ties(
+    cost, T, C_proportion, positive_fraction
+):
+    cost = np.array(cost)
+    softened = label_step(cost, T, C_proportion, positive_fraction)
+    p, target = softened.p, len(cost) * positive_fraction
+    assert np.all((p >= 0) & (p <= 1))
+    assert p.sum() >= 1 - 1e-12
+    assert np.all(np.isfinite([softened.entropy, softened.divergence]))
+    value = p @ cost + C_proportion * (p.sum() - target) ** 2
+    best = coldest_value(cost, C_proportion, target)
+    scale = 1 + np.abs(cost).max() + C_proportion * len(cost) ** 2
+    assert best - 1e-12 * scale <= value <= best + 1e-10 * scale + T * len(cost)
+
+
+def test_cold_ties_share_what_the_penalty_asks_for():
+    p = label_step(np.zeros(10), 1e-300, C_proportion=1.0, positive_fraction=0.3).p
+    np.testing.assert_allclose(p, 0.3, atol=1e-12)
+    p = label_step(np.full(4, 7.0), 1e-300).p
+    np.testing.assert_allclose(p, 0.25, atol=1e-12)
+
+
+def test_a_bag_of_one_is_its_own_witness():
+    for T in (1e-300, 1.0, 1e300):
+        assert label_step([5.0], T, C_proportion=3.0, positive_fraction=0.0).p == [1.0]
+        assert witness_step([5.0], T).p == [1.0]
+
+
+def test_start_has_the_highest_entropy_that_is_feasible():
+    offsets = np.array([0, 1, 3, 7])
+    expected = [1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
+    np.testing.assert_array_equal(SoftLabels().start(offsets), expected)
+    np.testing.assert_allclose(SoftWitness().start(offsets), [1, 0.5, 0.5] + 4 * [0.25])
+    np.testing.assert_allclose(SoftWitness(2).start(offsets), [1, 1, 1] + 4 * [0.5])
+
+
+@given(COSTS, TEMPERATURES, PENALTIES, FRACTIONS, st.integers(0, 10**6))
+def test_the_variance_step_never_raises_the_expected_square(
+    cost, T, C_proportion, positive_fraction, seed
+):
+    softening = SoftLabels(C_proportion, positive_fraction)
+    offsets = one_bag(cost)
+    old = np.random.default_rng(seed).uniform(0.01, 0.99, len(cost))
+    old = old if old.sum() >= 1 else old / old.sum()
+
+    def energy(p):
+        entropy = -(xlogy(p, p) + xlogy(1 - p, 1 - p)).sum()
+        return p @ cost + softening.penalty(p, offsets)[0] - T * entropy
+
+    new = softening.step(np.zeros(len(cost)), cost, offsets, T, old).p
+    assert energy(new) <= energy(old) + 1e-10 * (1 + abs(energy(old)))
+
+
+def test_the_penalty_is_the_expected_square():
+    p, offsets = np.array([0.2, 0.7, 0.5]), np.array([0, 3])
+    labels = np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, -1).T
+    chance = np.prod(np.where(labels == 1, p, 1 - p), axis=1)
+    expected = 2.0 * chance @ (labels.sum(axis=1) - 3 * 0.4) ** 2
+    assert SoftLabels(2.0, 0.4).penalty(p, offsets)[0] == pytest.approx(expected, rel=1e-12)
+    printed = SoftLabels(2.0, 0.4, variance=False).penalty(p, offsets)[0]
+    assert printed == pytest.approx(2.0 * (1.4 - 1.2) ** 2)
+
+
+def test_entropy_and_divergence_are_those_of_the_bags():
+    rng = np.random.default_rng(0)
+    offsets = np.array([0, 1, 4, 9, 16])
+    cost, old = rng.normal(size=16), rng.uniform(0.2, 0.8, 16)
+    labels = SoftLabels().step(np.zeros(16), cost, offsets, 0.7, old)
+    witness = SoftWitness().step(np.zeros(16), cost, offsets, 0.7, old)
+    for i, (a, b) in enumerate(pairwise(offsets)):
+        p, q = labels.p[a:b], old[a:b]
+        np.testing.assert_allclose(p, label_step(cost[a:b], 0.7).p)  # bags are apart
+        entropy = -(xlogy(p, p) + xlogy(1 - p, 1 - p)).sum()
+        assert labels.entropy[i] == pytest.approx(entropy, abs=1e-12)
+        cross = -(xlogy(p, q) + xlogy(1 - p, 1 - q)).sum()
+        assert labels.divergence[i] == pytest.approx(cross - entropy, abs=1e-12)
+        p = witness.p[a:b]
+        assert witness.entropy[i] == pytest.approx(-xlogy(p, p).sum(), abs=1e-12)
+        assert witness.divergence[i] == pytest.approx((xlogy(p, p) - xlogy(p, q)).sum(), abs=1e-12)
+
+
+def test_gain_and_loss_enter_by_their_difference():
+    rng = np.random.default_rng(1)
+    gain, loss, previous = rng.random(5), rng.random(5), np.full(5, 0.5)
+    both = SoftLabels().step(gain, loss, np.array([0, 5]), 0.1, previous).p
+    np.testing.assert_allclose(both, label_step(loss - gain, 0.1).p, atol=1e-14)
+
+
+def test_witnesses_of_the_final_refit():
+    p = np.array([0.9996, 0.0004, 0.5, 0.499, 0.001, 1e-4, 1e-5])
+    kept = SoftWitness().witnesses(p, np.array([0, 2, 5, 7]), 1e-3)
+    np.testing.assert_array_equal(kept, [1, 0, 1, 1, 0, 1, 0])

@@ -1,0 +1,410 @@
+"""The other forms of data, all of which must end in the same `Bags`."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bag_helpers import dense
+from bagwise import Bags
+from bagwise.bags.forms import is_plain_table
+
+FRAMES = pytest.mark.parametrize("frame_of", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+
+ID_KINDS = {
+    "str": lambda code: f"bag-{code}",
+    "int": lambda code: 100 - code,
+    "float": lambda code: code / 4,
+    "tuple": lambda code: ("patient", code),
+    "mixed": lambda code: [code, f"bag-{code}", (code,)][code % 3],
+}
+
+
+def by_hand(X, bag_ids):
+    """Group rows with a dictionary."""
+    grouped = {}
+    for row, bag in enumerate(bag_ids):
+        grouped.setdefault(bag, []).append(row)
+    return grouped
+
+
+# from_list ---------------------------------------------------------------------------------------
+
+
+@given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=6), sparse=st.booleans())
+def test_a_list_is_stacked_in_order(sizes, sparse):
+    arrays = [np.full((size, 2), i + 1.0) for i, size in enumerate(sizes)]
+    bags = Bags.from_list([sp.csc_array(a) for a in arrays] if sparse else arrays, groups=sizes)
+    assert sp.issparse(bags.X) == sparse
+    for array, bag in zip(arrays, bags, strict=True):
+        np.testing.assert_array_equal(dense(bag), array)
+    np.testing.assert_array_equal(bags.groups, sizes)
+    assert bags.has_ids is False
+
+
+def test_a_list_of_frames_and_of_lists():
+    frame = pd.DataFrame({"f": [1, 2], "g": [0.5, 1.5]})
+    bags = Bags.from_list([frame, [[3, 4]], np.ones((1, 2), dtype=np.float32)])
+    np.testing.assert_array_equal(bags.X, [[1, 0.5], [2, 1.5], [3, 4], [1, 1]])
+
+
+# from_groups -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ID_KINDS)
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+@given(codes=st.lists(st.integers(0, 4), min_size=1, max_size=20))
+def test_rows_in_any_order_are_grouped_by_first_appearance(kind, store, codes):
+    bag_ids = [ID_KINDS[kind](code) for code in codes]
+    X = np.arange(1.0, 2 * len(codes) + 1).reshape(-1, 2)
+    grouped = by_hand(X, bag_ids)
+    bags, y = Bags.from_groups(store(X), bag_ids, y=codes, groups=codes, instance_labels=X[:, 0])
+    assert list(bags.ids) == list(grouped)
+    rows = np.concatenate(list(grouped.values()))
+    np.testing.assert_array_equal(bags.instance_ids, rows)
+    np.testing.assert_array_equal(dense(bags.X), X[rows])
+    np.testing.assert_array_equal(bags.sizes, [len(r) for r in grouped.values()])
+    np.testing.assert_array_equal(bags.instance_labels, X[rows, 0])
+    np.testing.assert_array_equal(y, [codes[r[0]] for r in grouped.values()])
+    np.testing.assert_array_equal(bags.groups, y)
+
+
+@pytest.mark.parametrize("dtype", ["<U3", "S3", "f4", "u2", "M8[D]", "m8[s]", "O", "?"])
+def test_arrays_and_lists_of_ids_give_the_same_bags(dtype):
+    ids = np.array([1, 0, 1, 1, 0]).astype("i8").astype(dtype)
+    from_array = Bags.from_groups(np.arange(5.0)[:, None], ids)
+    from_list = Bags.from_groups(np.arange(5.0)[:, None], list(ids))
+    np.testing.assert_array_equal(from_array.X.ravel(), [0, 2, 3, 1, 4])
+    np.testing.assert_array_equal(from_list.X, from_array.X)
+    np.testing.assert_array_equal(from_array.ids, ids[:2])
+    np.testing.assert_array_equal(from_list.ids, ids[:2])
+
+
+def test_rows_that_are_in_order_are_not_copied():
+    X = np.arange(8.0).reshape(4, 2)
+    assert np.shares_memory(Bags.from_groups(X, list("bbaa")).X, X)
+    assert not np.shares_memory(Bags.from_groups(X, list("baab")).X, X)
+
+
+def test_given_instance_ids_are_sorted_with_their_rows():
+    bags = Bags.from_groups(np.ones((3, 1)), list("aba"), instance_ids=["x", "y", "z"])
+    assert list(bags.instance_ids) == ["x", "z", "y"]
+    assert bags.has_instance_ids is True
+
+
+def test_tuples_may_be_groups():
+    bags = Bags.from_groups(np.ones((3, 1)), list("aba"), groups=[("p", 1), ("p", 2), ("p", 1)])
+    assert list(bags.groups) == [("p", 1), ("p", 2)]
+
+
+def test_every_attribute_of_the_bag_is_taken_once_per_bag():
+    bags = Bags.from_groups(
+        np.ones((3, 2)),
+        list("aba"),
+        priors=[0.1, 0.2, 0.1],
+        bag_features=[[1, np.nan], [2, 0], [1, np.nan]],
+        feature_names=["f", "g"],
+    )
+    np.testing.assert_array_equal(bags.priors, [0.1, 0.2])
+    np.testing.assert_array_equal(bags.bag_features, [[1, np.nan], [2, 0]])
+    assert list(bags.feature_names) == ["f", "g"]
+
+
+def test_a_bag_without_label_keeps_its_nan():
+    _, y = Bags.from_groups(np.ones((3, 1)), list("aba"), y=[np.nan, 1, np.nan])
+    np.testing.assert_array_equal(y, [np.nan, 1])
+
+
+# from_frame --------------------------------------------------------------------------------------
+
+
+@FRAMES
+def test_a_frame_gives_bags_labels_and_attributes(frame_of):
+    frame = frame_of(
+        {
+            "slide": ["s", "t", "s"],
+            "y": ["bad", "good", "bad"],
+            "patient": [7, 8, 7],
+            "truth": [0, 0, 1],
+            "patch": ["p0", "p1", "p2"],
+            "fraction": [0.5, 0.0, 0.5],
+            "age": [50, 60, 50],
+            "f": [0.1, 0.2, 0.3],
+            "g": [1, 2, 3],
+        }
+    )
+    bags, y = Bags.from_frame(
+        frame,
+        bag="slide",
+        label="y",
+        groups="patient",
+        instance_labels="truth",
+        instance_ids="patch",
+        priors="fraction",
+        bag_features="age",
+    )
+    assert list(bags.feature_names) == ["f", "g"]
+    np.testing.assert_array_equal(bags.X, [[0.1, 1], [0.3, 3], [0.2, 2]])
+    assert (list(bags.ids), list(y)) == (["s", "t"], ["bad", "good"])
+    assert (list(bags.groups), list(bags.priors)) == ([7, 8], [0.5, 0.0])
+    assert (list(bags.instance_labels), list(bags.instance_ids)) == ([0, 1, 0], ["p0", "p2", "p1"])
+    np.testing.assert_array_equal(bags.bag_features, [[50], [60]])
+
+
+@FRAMES
+def test_chosen_features_keep_their_order(frame_of):
+    frame = frame_of({"b": [1, 1], "f": [1.0, 2.0], "text": ["x", "y"], "g": [3.0, 4.0]})
+    bags = Bags.from_frame(frame, bag="b", features=["g", "f"])
+    np.testing.assert_array_equal(bags[0], [[3, 1], [4, 2]])
+    np.testing.assert_array_equal(bags.instance_ids, [0, 1])
+
+
+@FRAMES
+def test_booleans_integers_floats_and_gaps_become_numbers(frame_of):
+    frame = frame_of({"b": [1, 1], "flag": [True, False], "count": [1, None], "value": [0.5, None]})
+    np.testing.assert_array_equal(
+        Bags.from_frame(frame, bag="b").X, [[1, 1, 0.5], [0, np.nan, np.nan]]
+    )
+
+
+def test_nullable_pandas_columns():
+    frame = pd.DataFrame(
+        {
+            "b": pd.array([1, 1, 2], dtype="Int64"),
+            "y": pd.array([True, True, False], dtype="boolean"),
+            "f": pd.array([1, None, 3], dtype="Int32"),
+            "g": pd.Series([0.5, pd.NA, 1], dtype=object),
+        }
+    )
+    bags, y = Bags.from_frame(frame, bag="b", label="y")
+    np.testing.assert_array_equal(bags.X, [[1, 0.5], [np.nan, np.nan], [3, 1]])
+    assert (list(bags.ids), list(y)) == ([1, 2], [True, False])
+    frame.loc[2, "b"] = pd.NA
+    with pytest.raises(ValueError, match="The bag id of row 2 is NaN or missing"):
+        Bags.from_frame(frame, bag="b", label="y")
+
+
+@FRAMES
+def test_float32_frames_stay_float32(frame_of):
+    X = np.ones((2, 2), dtype=np.float32)
+    frame = frame_of({"b": ["u", "v"], "f": X[:, 0], "g": X[:, 1]})
+    assert Bags.from_frame(frame, bag="b").dtype == np.float32
+
+
+def test_categories_and_an_odd_index_of_a_pandas_frame():
+    frame = pd.DataFrame(
+        {"b": pd.Categorical(["u", "v", "u"]), "f": [1.0, 2.0, 3.0]}, index=[9, 9, 4]
+    )
+    bags = Bags.from_frame(frame, bag="b")
+    assert list(bags.ids) == ["u", "v"]
+    np.testing.assert_array_equal(bags.instance_ids, [0, 2, 1])
+
+
+# from_padded -------------------------------------------------------------------------------------
+
+
+@given(sizes=st.lists(st.integers(1, 4), min_size=1, max_size=5), rng=st.integers(0, 99))
+def test_padding_is_dropped_wherever_it_stands(sizes, rng):
+    random = np.random.default_rng(rng)
+    padded = random.normal(size=(len(sizes), 4, 3)).astype(np.float32)
+    mask = np.stack([random.permutation(np.arange(4) < size) for size in sizes])
+    bags = Bags.from_padded(padded, mask, priors=np.zeros(len(sizes)))
+    assert bags.dtype == np.float32
+    for bag, rows, keep in zip(bags, padded, mask, strict=True):
+        np.testing.assert_array_equal(bag, rows[keep])
+
+
+def test_without_a_mask_nothing_is_copied():
+    full = np.arange(12.0).reshape(2, 3, 2)
+    bags = Bags.from_padded(full)
+    assert np.shares_memory(bags.X, full)
+    np.testing.assert_array_equal(bags[1], full[1])
+
+
+# concat ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_joining_what_was_cut_gives_the_whole(store):
+    rows = store(np.arange(1.0, 13.0).reshape(6, 2))
+    bags = Bags(
+        rows,
+        [0, 1, 3, 6],
+        ids=["a", "b", "c"],
+        instance_ids=list("uvwxyz"),
+        groups=[0, 0, 1],
+        priors=[0.1, 0.2, 0.3],
+        bag_features=np.eye(3),
+        instance_labels=[0, 1, 0, 1, 0, 1],
+        feature_names=["f", "g"],
+    )
+    whole = Bags.concat(bags[i : i + 1] for i in range(3))
+    for name in ("X", "offsets", "ids", "instance_ids", "groups", "priors", "bag_features"):
+        left, right = getattr(whole, name), getattr(bags, name)
+        assert (left != right).sum() == 0
+        assert left.dtype == right.dtype
+    assert list(whole.instance_labels) == list(bags.instance_labels)
+    assert list(whole.feature_names) == ["f", "g"]
+    assert (whole.has_ids, whole.has_instance_ids) == (True, True)
+
+
+def test_ids_are_made_anew_unless_every_part_has_its_own():
+    plain = Bags(np.ones((2, 1)), [0, 1, 2])
+    named = plain.replace(ids=["a", "b"])
+    both = Bags.concat([named, plain])
+    np.testing.assert_array_equal(both.ids, np.arange(4))
+    assert both.has_ids is False
+    np.testing.assert_array_equal(Bags.concat([named, named]).instance_ids, np.arange(4))
+    pointed = plain.replace(instance_ids=["x", "y"])
+    assert list(Bags.concat([pointed, pointed]).instance_ids) == ["x", "y", "x", "y"]
+
+
+def test_ids_of_different_kinds_are_not_turned_into_strings():
+    one, other = (Bags([[1.0]], [0, 1], ids=[i]) for i in (1, "1"))
+    assert list(Bags.concat([one, other]).ids) == [1, "1"]
+
+
+# What is refused ---------------------------------------------------------------------------------
+
+X = np.arange(12.0).reshape(6, 2)
+OFFSETS = [0, 1, 3, 6]
+
+BAD_GROUPS = {
+    "short ids": ((X, ["a"]), {}, "bag_ids has 1 entries, X has 6 rows."),
+    "NaN id": ((X, [0, 0, np.nan, 1, 1, 1]), {}, "The bag id of row 2 is NaN or missing."),
+    "None id": ((X, [0, 0, 1, 1, 1, None]), {}, "The bag id of row 5 is NaN or missing."),
+    "NA id": ((X, [0, pd.NA, 1, 1, 1, 1]), {}, "The bag id of row 1 is NaN or missing."),
+    "list id": ((X, [0, 0, 0, 0, [1], 1]), {}, "position 4 is a list, which cannot be hashed"),
+    "2-D ids": ((X, X), {}, "bag_ids must be 1-D, one id per row of X, got shape (6, 2)."),
+    "no rows": ((X[:0], []), {}, "There are no bags: X has no rows."),
+    "long y": ((X, [0] * 6), {"y": [1] * 7}, "y has 7 entries, X has 6 rows."),
+    "short y": ((X, [0] * 6), {"y": [1] * 5}, "y has 5 entries, X has 6 rows."),
+    "scalar y": ((X, [0] * 6), {"y": 1}, "y has 1 entries, X has 6 rows."),
+    "two labels": (
+        (X, list("abbaab")),
+        {"y": [1, 0, 0, 1, 0, 0]},
+        "Bag 0 (id 'a') has two values of the label: 1 and 0. It must be the same on all rows",
+    ),
+    "two groups": (
+        (X, [1, 1, 1, 2, 2, 2]),
+        {"groups": ["p", "p", "p", "q", "q", "r"]},
+        "Bag 1 (id 2) has two values of groups: q and r.",
+    ),
+    "two rows of bag features": (
+        (X, [1, 1, 1, 2, 2, 2]),
+        {"bag_features": [[1, 2]] * 5 + [[1, 3]]},
+        "Bag 1 (id 2) has two values of bag_features: [1 2] and [1 3].",
+    ),
+    "long labels": (
+        (X, [0] * 6),
+        {"instance_labels": [0] * 8},
+        "instance_labels has 8 entries, X has 6 rows.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "named", "message"), BAD_GROUPS.values(), ids=BAD_GROUPS)
+def test_bad_flat_rows_are_refused(given, named, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Bags.from_groups(*given, **named)
+
+
+FRAME = pd.DataFrame({"bag": [1, 1, 2], "y": [0, 0, 1], "f": [0.1, 0.2, 0.3], "s": list("abc")})
+
+BAD_FRAMES = {
+    "no such bag": ({"bag": "slide"}, "The data frame has no column 'slide'. Known names: bag, y,"),
+    "no such label": ({"bag": "bag", "label": "z"}, "The data frame has no column 'z'"),
+    "no such feature": ({"bag": "bag", "features": ["f", "g"]}, "The data frame has no column 'g'"),
+    "no such group": (
+        {"bag": "bag", "groups": "patient"},
+        "The data frame has no column 'patient'",
+    ),
+    "not numeric": (
+        {"bag": "bag"},
+        "Column 's' is not numeric. Encode it, or name the columns to use with features=[...].",
+    ),
+    "no features": ({"bag": "bag", "features": []}, "No feature columns are left"),
+    "text bag feature": (
+        {"bag": "bag", "features": ["f"], "bag_features": "s"},
+        "Column 's' is not numeric.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("named", "message"), BAD_FRAMES.values(), ids=BAD_FRAMES)
+def test_bad_frames_are_refused(named, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Bags.from_frame(FRAME, **named)
+
+
+def test_a_frame_with_a_column_twice_is_refused():
+    twice = pd.concat([FRAME, FRAME[["f"]]], axis=1)
+    with pytest.raises(ValueError, match=re.escape("two columns named 'f': rename one.")):
+        Bags.from_frame(twice, bag="bag")
+
+
+def test_bad_padding_is_refused():
+    with pytest.raises(ValueError, match=re.escape("must have 3 dimensions, it has 2.")):
+        Bags.from_padded(X)
+    with pytest.raises(ValueError, match=re.escape("The mask has shape (3, 1), expected (3, 2).")):
+        Bags.from_padded(np.zeros((3, 2, 1)), mask=np.ones((3, 1)))
+    with pytest.raises(ValueError, match=re.escape("The padded array is masked")):
+        Bags.from_padded(np.ma.masked_less(np.zeros((3, 2, 1)), 1))
+
+
+ONE = Bags(X, OFFSETS)
+
+BAD_PARTS = {
+    "none": ([], "There is nothing to concatenate"),
+    "widths": ([ONE, Bags(X[:, :1], OFFSETS)], "different widths: [1, 2]."),
+    "sparse": ([ONE, Bags(sp.csr_array(X), OFFSETS)], "Cannot concatenate dense and sparse bags."),
+    "groups": ([ONE, ONE.replace(groups=[1, 2, 3])], "Part 0 has no groups, but part 1 does."),
+    "names": (
+        [ONE.replace(feature_names=["f", "g"]), ONE],
+        "Part 1 has the feature_names None, part 0 has ['f', 'g'].",
+    ),
+    "bag features": (
+        [ONE.replace(bag_features=np.ones((3, k))) for k in (1, 2)],
+        "The parts have bag_features of different widths: [1, 2].",
+    ),
+}
+
+
+@pytest.mark.parametrize(("parts", "message"), BAD_PARTS.values(), ids=BAD_PARTS)
+def test_parts_that_do_not_fit_are_refused(parts, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Bags.concat(parts)
+
+
+def test_only_bags_can_be_joined():
+    with pytest.raises(TypeError, match=re.escape("Part 1 is a ndarray, expected Bags.")):
+        Bags.concat([ONE, X])
+
+
+def test_a_misspelled_column_is_suggested():
+    with pytest.raises(ValueError, match=re.escape("no column 'bags'. Did you mean 'bag'?")):
+        Bags.from_frame(FRAME, bag="bags")
+
+
+@pytest.mark.parametrize(
+    ("data", "is_table"),
+    [
+        (X, True),
+        (X.tolist(), True),
+        (FRAME, True),
+        (sp.csr_array(X), True),
+        ([X, X], False),
+        ([X.tolist(), X.tolist()], False),
+        (np.ones((2, 3, 4)), False),
+        ([], False),
+    ],
+)
+def test_a_plain_table_is_told_from_bags(data, is_table):
+    assert is_plain_table(data) is is_table

@@ -1,0 +1,102 @@
+"""Names: numbering them, keeping their types, and values that are constant within a bag."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bagwise.bags.ids import (
+    as_names,
+    check_hashable,
+    constant_within,
+    factorize,
+    first_difference,
+    first_missing,
+    is_missing,
+    name_of,
+)
+
+NAMES = st.integers(-3, 3) | st.sampled_from(["a", "b"]) | st.tuples(st.integers(0, 1))
+
+
+@given(names=st.lists(NAMES, max_size=12))
+def test_ids_are_numbered_by_first_appearance(names):
+    codes, distinct = factorize(names)
+    assert list(distinct) == list(dict.fromkeys(names))
+    assert [distinct[code] for code in codes] == names
+    assert codes.dtype == np.int64
+
+
+@given(names=st.lists(st.integers(-9, 9), max_size=12))
+def test_arrays_are_numbered_like_lists(names):
+    from_list, from_array = factorize(names), factorize(np.array(names, dtype=np.int64))
+    np.testing.assert_array_equal(from_list[0], from_array[0])
+    np.testing.assert_array_equal(from_list[1], from_array[1])
+
+
+def test_names_keep_what_numpy_would_change():
+    assert as_names(["a", "b"]).dtype.kind == "U"
+    assert as_names([1, 2]).dtype.kind == "i"
+    assert list(as_names([1, "1"])) == [1, "1"]
+    assert list(as_names([2**70])) == [2**70]
+    assert list(as_names(["a\0", "a"])) == ["a\0", "a"]
+
+
+def test_what_cannot_be_hashed_is_refused_by_position():
+    check_hashable(["a", 1, (2,)])
+    with pytest.raises(ValueError, match="position 1 is a list, which cannot be hashed"):
+        check_hashable(["a", [1]])
+
+
+def test_a_bag_is_called_by_number_and_id():
+    assert name_of(None, 2) == "Bag 2"
+    assert name_of(np.array(["x", "y"]), 1) == "Bag 1 (id 'y')"
+    assert name_of(np.array([7, 8]), 1) == "Bag 1 (id 8)"
+    assert name_of(["x"], 3) == "Bag 3"
+
+
+@pytest.mark.parametrize("value", [None, np.nan, float("nan"), pd.NA, pd.NaT, np.datetime64("NaT")])
+def test_missing_values_of_every_kind(value):
+    assert is_missing(value)
+    assert first_missing(["a", value]) == 1
+
+
+@pytest.mark.parametrize("value", [0, "", "nan", (), np.array([1, 2]), False])
+def test_values_that_are_there(value):
+    assert not is_missing(value)
+
+
+def test_the_first_missing_entry_of_typed_arrays():
+    assert first_missing(np.array([1, 2])) is None
+    assert first_missing(np.array([1.0, np.nan])) == 1
+    assert first_missing(np.array(["2020", "NaT"], dtype="M8[Y]")) == 1
+
+
+OFFSETS = np.array([0, 2, 5])
+
+
+@pytest.mark.parametrize(
+    ("values", "row"),
+    [
+        ([1, 1, 2, 2, 2], None),
+        ([1, 1, 2, 2, 3], 4),
+        ([1, 0, 2, 3, 2], 1),
+        ([np.nan, np.nan, 1, 1, 1], None),
+        ([np.nan, 1, 2, 2, 2], 1),
+        ([[1, 2], [1, 2], [3, 4], [3, 5], [3, 4]], 3),
+        (np.array(["a", "a", "b", ("b",), "b"], dtype=object), 3),
+    ],
+)
+def test_the_first_row_that_differs_from_its_bag(values, row):
+    assert first_difference(np.asarray(values), OFFSETS) == row
+
+
+def test_constant_values_are_taken_once_per_bag():
+    np.testing.assert_array_equal(
+        constant_within(np.array([1, 1, 2, 2, 2]), OFFSETS, np.array(["a", "b"]), "y"), [1, 2]
+    )
+    with pytest.raises(ValueError, match=r"Bag 1 \(id 'b'\) has two values of y: 2 and 3"):
+        constant_within(np.array([1, 1, 2, 3, 2]), OFFSETS, np.array(["a", "b"]), "y")

@@ -1,0 +1,89 @@
+"""Cells: what is measured is what the model itself gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+
+from bagwise import InstanceSVC, KeyInstanceSVC, WitnessSVC
+from bagwise.bench.export import as_markdown
+from bagwise.bench.run import run
+from bagwise.bench.tables import make_report
+from bagwise.datasets import make_gaussian_bags
+from bagwise.metrics import bag_report
+from bench_cases import SMALL, small
+
+
+def test_a_cell_says_what_the_model_says(whole):
+    plan = whole[0]
+    cell = next(c for c in plan.cells if c.model.name == "MI-SVM" and c.data.name == "far")
+    metrics = plan.records()[cell.id]["metrics"]
+    bags, y = make_gaussian_bags(n_bags=30, shift=3.0)
+    train, test = cell.split.train(30), list(cell.split.test)
+    model = WitnessSVC(C=cell.point["C"]).fit(bags[train], y[train])
+    for name, value in bag_report(model, bags[test], y[test]).items():
+        assert metrics[name] == pytest.approx(value), name
+    assert metrics["objective"] == pytest.approx(model.objective_[0])
+    assert metrics["gap"] == pytest.approx(model.gap_[0], abs=1e-12)
+    assert metrics["fit_seconds"] > 0
+
+
+def test_calibration_is_what_the_estimator_does_itself(tmp_path):
+    models = [{"name": "KI", "method": "Ins-KI-SVM", "params": {"calibration_cv": 3}}]
+    protocol = {"kind": "half", "repeats": 1, "inner": 3}
+    plan, _ = run(small(models=models, protocol=protocol), tmp_path)
+    cell = plan.cells[0]
+    metrics = plan.records()[cell.id]["metrics"]
+    bags, y = make_gaussian_bags(n_bags=30, shift=1.5)
+    train, test = cell.split.train(30), list(cell.split.test)
+    model = KeyInstanceSVC(calibration_cv=3, probability="sigmoid").fit(bags[train], y[train])
+    assert metrics["accuracy"] == metrics["calibrated_accuracy"]
+    assert metrics["accuracy"] == pytest.approx(model.score(bags[test], y[test]))
+    chance = model.predict_proba(bags[test])[:, 1]
+    assert metrics["brier"] == pytest.approx(np.mean((chance - y[test]) ** 2), abs=1e-6)
+
+
+def test_leave_one_out_pools_its_scores(tmp_path):
+    spec = small(
+        data=[{"name": "d", "source": "gaussian", "options": {"n_bags": 16, "shift": 2.0}}],
+        models=[{"method": "InstanceSVC", "params": {"kernel": "linear"}}],
+        protocol={"kind": "leave_one_out", "inner": 0},
+        metrics=["accuracy", "auc", "f1"],
+    )
+    report = make_report(run(spec, tmp_path)[0])
+    values = {number.metric: number for number in report.numbers if number.kind == "best"}
+    bags, y = make_gaussian_bags(n_bags=16, shift=2.0)
+    model = InstanceSVC(kernel="linear")
+    scores = cross_val_predict(model, bags, y, cv=LeaveOneOut(), method="decision_function")
+    assert values["auc"].mean == pytest.approx(roc_auc_score(y, scores))
+    assert values["f1"].mean == pytest.approx(f1_score(y, scores > 0))
+    assert values["accuracy"].mean == pytest.approx(np.mean((scores > 0) == y))
+    assert values["accuracy"].error is None
+
+
+def test_without_inner_folds_nothing_is_called_nested_or_left_out_silently(tmp_path):
+    spec = small(
+        data=SMALL["data"][:1],
+        models=SMALL["models"][2:],  # without a grid: the only point is no choice of inner folds
+        protocol={"kind": "kfold", "folds": 2, "inner": 0},
+        metrics=["accuracy", "calibrated_accuracy", "brier"],
+    )
+    report = make_report(run(spec, tmp_path)[0])
+    assert {number.kind for number in report.numbers} == {"best"}
+    text = as_markdown(report)
+    assert "| nested |" not in text
+    assert "Nested selection needs inner folds, which this benchmark does not have." in text
+    for metric in ("calibrated_accuracy: it needs two classes and", "brier: it needs"):
+        assert f"No numbers for {metric} inner folds (protocol.inner)." in text
+
+
+def test_drawn_data_differ_between_rounds(tmp_path):
+    data = [{"name": "toy", "source": "toy2d", "options": {"fraction": 0.5}}]
+    protocol = {"kind": "fresh", "train": 20, "test": 10, "repeats": 3, "inner": 0}
+    spec = small(data=data, models=SMALL["models"][2:], protocol=protocol, metrics=["error"])
+    plan, outcome = run(spec, tmp_path)
+    assert outcome.failed == 0
+    objectives = [record["metrics"]["objective"] for record in plan.records().values()]
+    assert len(set(objectives)) == 3

@@ -1,0 +1,142 @@
+"""Runs: killed and resumed gives the same table, failures are recorded, nothing is run twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+import yaml
+
+from bagwise.bench.export import as_csv, as_markdown
+from bagwise.bench.run import _write_spec, read_plan, run
+from bagwise.bench.spec import load_spec, presets
+from bagwise.bench.splits import FoldsError
+from bagwise.bench.store import ResultsError, read_records
+from bagwise.bench.tables import make_report
+from bench_cases import SMALL, small
+
+
+def bench(spec_file, out):
+    command = [sys.executable, "-m", "bagwise", "bench", str(spec_file), "--out", str(out)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def count_lines(path):
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
+
+
+def kill_after(process, results, n_lines):
+    give_up = time.monotonic() + 240
+    while count_lines(results) < n_lines:
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < give_up
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def test_killed_and_resumed_gives_the_same_table(tmp_path, whole):
+    spec_file, out = tmp_path / "small.yaml", tmp_path / "out"
+    spec_file.write_text(yaml.safe_dump(SMALL))
+    results = out / "results.jsonl"
+    kill_after(bench(spec_file, out), results, 8)
+    left = count_lines(results)
+    total = len(whole[0].cells)
+    assert 8 <= left < total, "the kill came too late to test anything"
+    with open(results, "ab") as file:
+        file.write(b'{"cell": "torn in the mid')
+    resumed = bench(spec_file, out)
+    assert resumed.wait(timeout=240) == 0, resumed.stderr.read()
+
+    expected = make_report(whole[0])
+    assert (out / "tables.csv").read_text() == as_csv(expected)
+    assert as_markdown(make_report(read_plan(out))) == as_markdown(expected)
+    cells = Counter(record["cell"] for record in read_records(results) if "cell" in record)
+    assert len(cells) == total
+    assert set(cells.values()) == {1}, "a finished cell ran twice"
+
+
+def test_a_second_run_has_nothing_to_do(whole):
+    plan, outcome = whole
+    before = [record for record in read_records(plan.folder / "results.jsonl") if "cell" in record]
+    again, second = run(small(), plan.folder)
+    assert (second.ran, second.failed, outcome.ran) == (0, 0, outcome.total)
+    after = [record for record in read_records(plan.folder / "results.jsonl") if "cell" in record]
+    assert after == before
+    assert as_csv(make_report(again)) == as_csv(make_report(plan))
+
+
+def test_more_models_reuse_what_there_is(tmp_path):
+    run(small(models=SMALL["models"][2:]), tmp_path)
+    _, outcome = run(small(models=SMALL["models"][1:]), tmp_path)
+    assert outcome.total - outcome.ran == 12  # SIL: two data sets, two rounds of three folds
+
+
+def test_two_processes_give_the_same_table(tmp_path, whole):
+    models = SMALL["models"][:1]
+    plans = [run(small(models=models), tmp_path / str(jobs), jobs=jobs)[0] for jobs in (1, 2)]
+    assert as_csv(make_report(plans[0])) == as_csv(make_report(plans[1]))
+
+
+def test_a_local_dask_cluster_gives_the_same_table(tmp_path):
+    pytest.importorskip("distributed", reason="dask is not installed")
+    models = SMALL["models"][2:]
+    plans = [
+        run(small(models=models), tmp_path / str(dask), dask=dask)[0] for dask in (None, "local")
+    ]
+    assert as_csv(make_report(plans[0])) == as_csv(make_report(plans[1]))
+
+
+def test_a_failing_cell_is_recorded_and_the_others_go_on(tmp_path):
+    models = [{"method": "MI-SVM", "grid": {"C": [1.0, -1.0]}}, {"method": "InstanceSVC"}]
+    plan, outcome = run(small(models=models), tmp_path)
+    assert (outcome.total, outcome.failed) == (36, 12)
+    errors = [r for r in plan.records().values() if "error" in r]
+    assert all(r["point"] == {"C": -1.0} for r in errors)
+    assert "The 'C' parameter of WitnessSVC must be a float in the range" in errors[0]["error"]
+    report = make_report(plan)
+    assert {line.model for line in report.tables[0].lines} == {"MI-SVM", "InstanceSVC"}
+    assert any("MI-SVM on near: 6 cells failed" in note for note in report.notes)
+
+
+def test_failed_cells_are_tried_again(tmp_path):
+    models = [{"method": "MI-SVM", "grid": {"C": [-1.0]}}]
+    assert run(small(models=models), tmp_path)[1].ran == 12
+    _, again = run(small(models=models), tmp_path)
+    assert (again.ran, again.failed) == (12, 12)
+
+
+def test_a_folder_without_results_is_refused(tmp_path):
+    with pytest.raises(ResultsError, match="holds no results"):
+        read_plan(tmp_path)
+
+
+def test_tables_need_no_data_but_the_splits(whole, tmp_path):
+    plan = whole[0]
+    for path in plan.folder.rglob("*"):
+        if path.is_file():
+            copy = tmp_path / path.relative_to(plan.folder)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    assert as_csv(make_report(read_plan(tmp_path))) == as_csv(make_report(plan))
+    next((tmp_path / "folds").iterdir()).unlink()
+    with pytest.raises(FoldsError, match="is missing"):
+        read_plan(tmp_path)
+
+
+def test_the_benchmark_is_stored_as_it_was_run(tmp_path):
+    for name in presets():
+        spec = load_spec(name)
+        _write_spec(spec, tmp_path)
+        assert load_spec(tmp_path / "spec.yaml") == spec
+
+
+def test_impossible_splits_are_named_with_their_data_set(tmp_path):
+    message = "near: Class 0 has 15 bags, fewer than the 16 folds of protocol.folds. Lower"
+    with pytest.raises(FoldsError, match=message):
+        run(small(protocol={"kind": "kfold", "folds": 16}), tmp_path)

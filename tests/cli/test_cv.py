@@ -1,0 +1,65 @@
+"""bagwise cv: the numbers are those of the library, and bad input ends before the work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise import WitnessSVC
+from bagwise.io import read
+from bagwise.model_selection import cross_validate_bags
+from command_line import done, printed, refused
+
+BASE = ["-m", "MI-SVM", "-p", "kernel=linear", "--folds", 3, "--jobs", 1]
+
+
+def test_cv_prints_what_the_library_says(cells):
+    record = printed("cv", cells, *BASE, "--repeats", 2, "--seed", 4)
+    expected = cross_validate_bags(
+        WitnessSVC(kernel="linear"), *read(cells), cv=3, n_repeats=2, random_state=4
+    )
+    assert record["metrics"] == expected.summary()
+    assert (record["folds"], record["repeats"], record["seed"]) == (3, 2, 4)
+    assert record["warnings"] == []
+
+
+def test_cv_shows_a_table(cells):
+    more = ["--repeats", 2, "--scale", "--groups", "group", "--positive", "absent"]
+    shown = done("cv", cells, *BASE, *more).stdout
+    assert "3 folds, 2 times" in shown
+    assert "standard error" in shown
+    assert "pos_label='absent'" in shown
+
+
+def test_cv_words_the_warnings_of_the_fits(cells):
+    result = done("cv", cells, *BASE, "-p", "max_iter=1")
+    assert "3 warnings, the first: WitnessSVC was stopped by max_iter=1" in result.stderr
+    assert "scale the features with --scale" in result.stderr
+
+
+def test_a_data_set_has_no_columns():
+    refused(2, "--bag is for files; musk1 is a data set", "cv", "musk1", "--bag", "x", "-m", "SIL")
+
+
+def test_cv_runs_on_a_data_set(dataset):
+    _, y = dataset("musk1")
+    metrics = printed("cv", "musk1", "-m", "MeanSVC", "--folds", 2, "-j", 1)["metrics"]
+    assert metrics["accuracy"]["mean"] > np.bincount(y).max() / len(y)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "more"),
+    [
+        (2, "There is no method 'MISVM'", ["-m", "MISVM"]),
+        (2, "no parameter 'negatives'", ["-p", "negatives=bags"]),
+        (2, "--folds", ["--folds", "1"]),
+        (2, "--jobs must be at least 1, or -1", ["-j", "0"]),
+        (1, "the 19 folds of --folds. Lower --folds to", ["--folds", "19"]),
+        (1, "has no column 'x'", ["--bag", "x"]),
+        (2, "the labels are", ["--positive", "x"]),
+        (2, "The 'C' parameter", ["-p", "C=none"]),
+        (2, "A list of candidates needs `bagwise fit --cv`", ["-p", "C=[1,2]"]),
+    ],
+)
+def test_cv_refuses_bad_arguments(cells, status, message, more):
+    refused(status, message, "cv", cells, "-m", "MI-SVM", *more)

@@ -1,0 +1,71 @@
+"""bagwise convert and bagwise datasets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise.datasets import catalog
+from bagwise.io import read
+from command_line import COLUMNS, done, printed, read_slides, refused
+
+
+@pytest.mark.parametrize("suffix", ["bags", "arff", "svm", "mat", "tsv", "parquet"])
+@pytest.mark.filterwarnings("ignore:.*cannot store groups")
+def test_convert_keeps_the_bags(folder, tmp_path, suffix):
+    out = tmp_path / f"out.{suffix}"
+    record = printed("convert", folder / "train.csv", out, *COLUMNS, "--groups", "patient")
+    before, y = read_slides(folder / "train.csv")
+    after, labels = read(out)
+    X = after.X.toarray() if hasattr(after.X, "toarray") else after.X
+    np.testing.assert_array_equal(X, before.X)
+    np.testing.assert_array_equal(after.offsets, before.offsets)
+    assert [str(label) for label in labels] == y.tolist()
+    counts = {"n_bags": 30, "n_instances": before.n_instances, "n_features": 2}
+    assert record == {"file": str(out), **counts, "labels": True}
+
+
+def test_convert_replaces_only_when_told(folder, tmp_path):
+    base = ["convert", folder / "train.csv", tmp_path / "out.bags", *COLUMNS]
+    assert "30 bags" in done(*base).stderr
+    refused(2, "exists already; --force replaces it", *base)
+    done(*base, "--force")
+
+
+def test_convert_refuses_what_it_cannot_write(folder, tmp_path):
+    base = ["convert", folder / "train.csv"]
+    refused(2, "must end in .csv, .tsv,", *base, tmp_path / "out.xls", *COLUMNS)
+    refused(2, "Missing argument 'OUT'", *base)
+
+
+def test_scattered_rows_are_brought_together_when_told(tmp_path):
+    (tmp_path / "mixed.csv").write_text("bag,label,f\na,1,1\nb,0,2\na,1,3\n")
+    base = ["convert", tmp_path / "mixed.csv", tmp_path / "out.csv"]
+    refused(1, "appears again after other bags", *base)
+    done(*base, "--regroup")
+    assert read(tmp_path / "out.csv")[0].sizes.tolist() == [2, 1]
+
+
+def test_datasets_lists_every_set_with_its_counts(tmp_path):
+    nothing = {"BAGWISE_DATA": str(tmp_path), "BAGWISE_CACHE": str(tmp_path)}
+    result = done("datasets", **nothing)
+    for entry in catalog():
+        line = next(line for line in result.stdout.splitlines() if f"│ {entry.name} " in line)
+        assert f" {entry.n_bags:,} " in line
+        assert f" {entry.n_instances:,} " in line
+        assert " no " in line
+    assert f"0 of {len(catalog())} data sets are present" in result.stderr
+
+
+def test_datasets_finds_what_lies_in_the_data_folder(tmp_path):
+    (tmp_path / "fox.csv.gz").write_bytes(b"")
+    env = {"BAGWISE_DATA": str(tmp_path), "BAGWISE_CACHE": str(tmp_path / "cache")}
+    listed = printed("datasets", **env)
+    assert [entry["name"] for entry in listed if entry["present"]] == ["fox"]
+    assert len(listed) == len(catalog())
+    assert next(entry for entry in listed if entry["name"] == "fox")["n_bags"] == 200
+
+
+@pytest.mark.parametrize("argument", ["musk1", "--csv"])
+def test_datasets_refuses_arguments(argument):
+    refused(2, argument, "datasets", argument)

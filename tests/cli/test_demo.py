@@ -1,0 +1,87 @@
+"""bagwise demo: a table, a figure, and bad arguments refused before the work."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from bagwise import WitnessSVC
+from bagwise.bench.demo import DigitTask, demo_models
+from bagwise.cli import demo
+from command_line import call, done, printed, refused
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Let the demo train one linear model on few bags."""
+    few = DigitTask.draw(n_bags=40)
+    monkeypatch.setattr(demo, "demo_models", lambda: [WitnessSVC(kernel="linear")])
+    monkeypatch.setattr(DigitTask, "draw", classmethod(lambda cls, seed: few))
+
+
+def test_demo_finds_the_nines(tmp_path):
+    out = tmp_path / "digits.png"
+    result = done("demo", "--out", out)
+    assert out.read_bytes().startswith(PNG)
+    for column in ("accuracy", "AUC", "9 found", "seconds"):
+        assert column in result.stdout
+    rows = re.findall(r"([\d.]+)% │ ([\d.]+) │ +([\d.]+)% │ +([\d.]+) ", result.stdout)
+    assert len(rows) == len(demo_models())
+    accuracy, auc, found = ([float(row[i]) for row in rows] for i in range(3))
+    assert max(accuracy) > 90
+    assert min(auc) > 0.9
+    assert min(found) > 90
+    assert str(out) in result.stderr
+
+
+@pytest.mark.usefixtures("quick")
+def test_demo_json(tmp_path):
+    out = tmp_path / "figure.svg"
+    record = printed("demo", "--out", out, "--seed", "3")
+    assert record["figure"] == str(out)
+    assert (record["seed"], record["train_bags"], record["test_bags"]) == (3, 40, 40)
+    assert [entry["model"] for entry in record["models"]] == ["WitnessSVC(kernel='linear')"]
+    assert set(record["models"][0]) == {"model", "bag_accuracy", "bag_auc", "found", "seconds"}
+    assert "<svg" in out.read_text()
+
+
+@pytest.mark.usefixtures("quick")
+def test_demo_saves_where_it_says_even_under_an_odd_name(tmp_path):
+    out = tmp_path / "[bold]x.png"
+    assert str(out) in done("demo", "--out", out).stderr
+    assert out.read_bytes().startswith(PNG)
+
+
+def test_the_seed_reaches_the_draw(monkeypatch):
+    def draw(seed):
+        raise ValueError(f"seed {seed}")
+
+    monkeypatch.setattr(DigitTask, "draw", draw)
+    refused(1, "Error: seed 5", "demo", "--seed", "5")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "x.txt"], "x.txt must end in .png, .pdf, .svg"),
+        (["--out", "no/such/folder/x.png"], "there is no folder no/such/folder"),
+        (["--seed", "-1"], "--seed"),
+        (["--seed", "many"], "--seed"),
+        (["--frames"], "--frames"),
+        (["digits"], "digits"),
+    ],
+)
+def test_demo_refuses_bad_arguments_before_it_works(monkeypatch, arguments, message):
+    monkeypatch.setattr(DigitTask, "draw", lambda *_: pytest.fail("it began to work"))
+    refused(2, message, "demo", *arguments)
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(DigitTask, "draw", broken)
+    assert isinstance(call("demo").exception, ZeroDivisionError)

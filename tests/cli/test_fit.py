@@ -1,0 +1,198 @@
+"""bagwise fit: the model that Python fits, searches, scaling, and bad arguments."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+import bagwise
+from bagwise.crossfit import folds
+from bagwise.io import write
+from bagwise.persistence import describe
+from bagwise.preprocessing import PerInstance
+from command_line import COLUMNS, NAMED, done, read_slides, refused
+
+
+def test_fit_writes_the_model_that_python_fits(folder):
+    model = bagwise.load(folder / "model.bagwise")
+    bags, y = read_slides(folder / "train.csv")
+    expected = bagwise.WitnessSVC(kernel="linear").fit(bags, y)
+    np.testing.assert_array_equal(model.decision_function(bags), expected.decision_function(bags))
+    described = describe(folder / "model.bagwise")
+    assert described["classes"] == ["normal", "tumor"]
+    assert described["notes"]["bag"] == "slide"
+
+
+def test_fit_json(fit):
+    result, _ = fit("--json", "--param", "C=10")
+    record = json.loads(result.stdout)
+    assert record["class"] == "WitnessSVC"
+    assert record["parameters"]["C"] == 10
+    assert (record["n_bags"], record["n_features"]) == (30, 2)
+    assert record["certificate"]["gap"][0] <= 1e-4 * record["certificate"]["objective"][0]
+    assert record["cross_validation"] == []
+
+
+def test_fit_takes_a_class_and_parameters_of_every_kind(fit):
+    params = ["C=1e-1", "gamma=0.5", "class_weight={'tumor': 2.0, 'normal': 1.0}", "loss=hinge"]
+    _, out = fit("-m", "InstanceSVC", *(word for text in params for word in ("--param", text)))
+    model = bagwise.load(out)
+    assert (model.C, model.gamma, model.loss) == (0.1, 0.5, "hinge")
+    assert model.class_weight == {"tumor": 2.0, "normal": 1.0}
+
+
+def test_a_parameter_that_is_a_list_needs_no_search(fit):
+    grids = ["Cs=[1.0]", "C_proportions=[1.0]", "positive_fractions=[0.5]", "cv=3"]
+    params = [word for text in grids for word in ("-p", text)]
+    _, out = fit("-m", "AnnealedProportionSVCCV", *params)
+    assert bagwise.load(out).positive_fraction_ == 0.5
+
+
+# Search -------------------------------------------------------------------------------------------
+
+
+def test_fit_with_cv_chooses_among_the_candidates(fit):
+    more = ["--cv", "--param", "C=[1e-8, 1.0]", "--param", "kernel=linear", "--json"]
+    record = json.loads(fit(*more, "--groups", "patient")[0].stdout)
+    tried = record["cross_validation"]
+    assert [point["C"] for point in tried] == [1e-8, 1.0]
+    best = max(tried, key=lambda point: point["accuracy"])
+    assert record["parameters"]["C"] == best["C"]
+    assert all(0 <= point["accuracy"] <= 1 for point in tried)
+
+
+def test_fit_with_cv_has_candidates_of_its_own(fit):
+    result, _ = fit("--cv", "--param", "kernel=linear")
+    assert result.stdout.count("cross-validated accuracy") == 3
+
+
+def test_a_search_leaves_alone_what_the_user_fixed(fit):
+    result, _ = fit("-m", "ALP-SVM", "--cv", "-p", "C=10", "-p", "kernel=linear", "--json")
+    record = json.loads(result.stdout)
+    assert record["parameters"]["C"] == 10
+    tried = [set(point) for point in record["cross_validation"]]
+    assert tried == [{"positive_fraction", "accuracy"}] * 3
+
+
+def test_a_search_without_candidates_says_how_to_give_them(folder, tmp_path):
+    base = [*COLUMNS, "--cv", "-o", tmp_path / "m.bagwise"]
+    message = "EMDD has no usual candidates"
+    refused(2, message, "fit", folder / "train.csv", "-m", "EM-DD", *base)
+
+
+def test_a_search_with_too_few_groups_says_so(folder, tmp_path):
+    base = [*COLUMNS, "-m", "MI-SVM", "--cv", "-o", tmp_path / "m.bagwise"]
+    few = tmp_path / "few.csv"
+    few.write_text("".join((folder / "train.csv").read_text().splitlines(keepends=True)[:60]))
+    message = "groups, fewer than the 5 folds of --folds. Lower --folds to"
+    refused(1, message, "fit", few, *base, "--groups", "patient")
+    done("fit", few, *base, "--groups", "patient", "--folds", "2")
+
+
+# Scaling ------------------------------------------------------------------------------------------
+
+
+def test_fit_scales_in_the_model(folder, fit):
+    _, out = fit("--scale", "--positive", "normal")
+    model = bagwise.load(out)
+    bags, _ = read_slides(folder / "train.csv")
+    np.testing.assert_allclose(model[:-1].transform(bags).X.std(axis=0), 1.0)
+    assert model[-1].pos_label == "normal"
+
+
+def test_a_search_scales_on_the_training_part_of_each_fold(folder, fit, monkeypatch):
+    fitted_on, fit_transform = [], PerInstance.fit_transform
+
+    def watched(self, bags, *rest, **more):
+        fitted_on.append(bags.ids.tolist())
+        return fit_transform(self, bags, *rest, **more)
+
+    monkeypatch.setattr(PerInstance, "fit_transform", watched)
+    monkeypatch.setattr(PerInstance, "fit", lambda *_, **__: pytest.fail("fitted elsewhere"))
+    more = ["--cv", "--scale", "-p", "C=[0.1, 1.0]", "-p", "kernel=linear", "--json"]
+    record = json.loads(fit(*more)[0].stdout)
+    bags, y = read_slides(folder / "train.csv")
+    splits = folds(bags, y, 5, 0)
+    parts = [bags[train].ids.tolist() for train, _ in splits]
+    assert fitted_on == [*parts, *parts, bags.ids.tolist()]
+    for point in record["cross_validation"]:
+        right = 0
+        for train, test in splits:
+            scaler = StandardScaler().fit(bags[train].X)
+            part, rest = (b.replace(X=scaler.transform(b.X)) for b in (bags[train], bags[test]))
+            model = bagwise.WitnessSVC(kernel="linear", C=point["C"]).fit(part, y[train])
+            right += int(np.sum(model.predict(rest) == y[test]))
+        assert point["accuracy"] == pytest.approx(right / len(bags))
+
+
+# Bad input ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "more"),
+    [
+        (2, "There is no method 'MI-SVN'. Did you mean", ["-m", "MI-SVN"]),
+        (2, "has no parameter 'gama'. Did you mean 'gamma'?", ["-p", "gama=1"]),
+        (2, "write NAME=VALUE", ["-p", "C"]),
+        (2, "the labels are ['normal', 'tumor']", ["--positive", "cancer"]),
+        (2, "there is no folder", ["-o", "no/such/folder/m.bagwise"]),
+        (2, "there is no format 'parket'. Did you mean 'parquet'?", ["--format", "parket"]),
+        (1, "has no column 'slice'. Did you mean 'slide'?", ["--bag", "slice"]),
+        (1, "has no column 'grade'. Known names: diagnosis, slide, patient", ["--label", "grade"]),
+        (2, "The 'C' parameter", ["-p", "C=-1"]),
+        (2, "not a complete list or dict", ["-p", "C=[1,2", "--cv"]),
+        (2, "not a complete list or dict", ["-p", "C=[1,x]", "--cv"]),
+        (2, "not a complete list or dict", ["-p", "class_weight={tumor: 2}"]),
+        (2, "give at least one candidate", ["-p", "C=[]", "--cv"]),
+        (2, "A list of candidates needs `bagwise fit --cv`", ["-p", "C=[1,2]"]),
+        (2, "The 'C' parameter", ["-p", "C=[1,-2]", "--cv"]),
+        (2, "--param C is given twice", ["-p", "C=1", "-p", "C=2"]),
+        (2, "nothing is left to choose beside C", ["-p", "C=10", "--cv"]),
+        (2, "--param calibration_cv: give the number of folds", ["-p", "calibration_cv=[1,2]"]),
+        (2, "--param n_jobs must be at least 1", ["-p", "n_jobs=0"]),
+        (2, "--jobs must be at least 1, or -1", ["--cv", "-j", "0"]),
+        (2, "No such option", ["--kernel", "rbf"]),
+    ],
+)
+def test_fit_refuses_bad_arguments(folder, tmp_path, status, message, more):
+    base = [*COLUMNS, "-m", "MI-SVM", "-o", tmp_path / "m.bagwise"]
+    refused(status, message, "fit", folder / "train.csv", *base, *more)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("power", [150, 200])
+def test_fit_on_numbers_out_of_range_says_what_helps(tmp_path, power):
+    bags = [(bag, k) for bag in range(6) for k in (1, 2)]
+    rows = [f"{bag},{bag % 2},{bag % 2 + 1}e{power},{k}e{power}" for bag, k in bags]
+    (tmp_path / "huge.csv").write_text("\n".join(["bag,label,f,g", *rows]))
+    base = ["fit", tmp_path / "huge.csv", "-m", "MI-SVM", "-p", "kernel=linear"]
+    message = "cale the features with --scale"
+    said = refused(1, message, *base, "-o", tmp_path / "m.bagwise").stderr
+    assert all(line.startswith(("Warning: ", "Error: ")) for line in said.splitlines())
+    if power == 150:  # beyond, even the features' variance is out of range
+        done(*base, "--scale", "-o", tmp_path / "m.bagwise")
+
+
+def test_fit_without_labels_asks_for_their_column(folder, tmp_path):
+    base = ["--bag", "slide", "--features", "f0,f1", "-m", "MI-SVM", "-o", tmp_path / "m"]
+    refused(1, "name their column with --label", "fit", folder / "new.csv", *base)
+
+
+def test_fit_names_a_text_among_the_features(folder, tmp_path):
+    base = [*NAMED, "-m", "MI-SVM", "-o", tmp_path / "m.bagwise"]
+    refused(1, "is not a number", "fit", folder / "train.csv", *base)
+
+
+def test_fit_without_a_model_says_so(folder):
+    refused(2, "--model", "fit", folder / "train.csv")
+
+
+def test_options_that_a_format_lacks_are_named(folder, tmp_path):
+    write(tmp_path / "train.bags", *read_slides(folder / "train.csv"))
+    base = ["-m", "MI-SVM", "-o", tmp_path / "m.bagwise"]
+    message = "--groups does not apply to files of the format bags"
+    refused(2, message, "fit", tmp_path / "train.bags", "--groups", "patient", *base)
+    done("fit", tmp_path / "train.bags", *base)

@@ -1,0 +1,85 @@
+"""The program itself: its entry points, its version and its help."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bagwise
+from bagwise.cli import app
+from command_line import COLUMNS, WIDE, call, done, refused, rows_of
+
+COMMANDS = [info.callback.__name__ for info in app.registered_commands]
+
+
+@pytest.fixture(scope="module")
+def command():
+    """Return the installed command."""
+    command = shutil.which("bagwise", path=str(Path(sys.executable).parent))
+    assert command, "the entry point is not installed beside this Python"
+    return command
+
+
+def run(*words, folder):
+    env = {**os.environ, **WIDE}
+    words = [str(word) for word in words]
+    return subprocess.run(words, capture_output=True, text=True, cwd=folder, env=env, timeout=300)
+
+
+def test_the_installed_command_fits_and_predicts(command, folder, tmp_path):
+    data = folder / "train.csv"
+    model = ["--model", "MI-SVM", "--param", "kernel=linear", "--out", "m.bagwise"]
+    fitted = run(command, "fit", data, *COLUMNS, "--groups", "patient", *model, folder=tmp_path)
+    assert fitted.returncode == 0, fitted.stderr
+    assert "proven gap" in fitted.stdout
+    predicted = run(command, "predict", "m.bagwise", data, "--out", "out.csv", folder=tmp_path)
+    assert predicted.returncode == 0, predicted.stderr
+    assert predicted.stdout == ""
+    assert predicted.stderr == "30 rows written: out.csv\n"
+    assert [row["bag"] for row in rows_of(tmp_path / "out.csv")] == [f"s{i}" for i in range(30)]
+
+
+def test_a_reader_may_close_the_pipe(command, folder):
+    words = "predict model.bagwise new.csv --instances --json"
+    ended = run("sh", "-c", f"{command} {words} | head -1", folder=folder)
+    assert (ended.stdout, ended.stderr) == ("[\n", "")
+
+
+def test_the_package_is_runnable():
+    ended = run(sys.executable, "-m", "bagwise", "--version", folder=".")
+    assert ended.stdout == f"bagwise {bagwise.__version__}\n"
+
+
+def test_version():
+    assert done("--version").stdout == f"bagwise {bagwise.__version__}\n"
+    assert "Show the version and exit." in done("--help").stdout
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_names_every_command(flag):
+    shown = done(flag).stdout
+    for command in COMMANDS:
+        assert re.search(rf"^│ {command} ", shown, re.M)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_shows_an_example(command):
+    shown = done(command, "--help").stdout.replace(f"Usage: bagwise {command}", "")
+    assert f"bagwise {command} " in shown or "In Python: bagwise." in shown or "fetch(" in shown
+    assert "--json" in shown
+
+
+def test_without_a_command_it_teaches():
+    result = call()
+    assert "bagwise demo" in result.output
+    assert result.exit_code == 2
+
+
+def test_an_unknown_command_gets_a_suggestion():
+    refused(2, "No such command 'fitt'. Did you mean 'fit'?", "fitt")

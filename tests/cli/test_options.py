@@ -1,0 +1,98 @@
+"""What commands share: groups of options, reading of data, completion in the shell."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+
+import pytest
+from typer.testing import CliRunner
+
+from bagwise.cli import app
+from bagwise.cli.options import dataset_names, expanded, model_names
+from command_line import WIDE, done, printed, refused
+
+MODEL = ["-m", "MI-SVM", "-p", "kernel=linear"]
+
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+    y: int = 2
+
+
+def test_a_group_of_options_is_expanded():
+    seen = []
+
+    def command(point: Point, name: str = "p") -> None:
+        """Draw a point."""
+        seen.append((point, name))
+
+    flat = expanded(command)
+    parameters = inspect.signature(flat).parameters
+    assert [(p.name, p.annotation, p.default) for p in parameters.values()] == [
+        ("x", int, inspect.Parameter.empty),
+        ("y", int, 2),
+        ("name", str, "p"),
+    ]
+    flat(x=1, y=5, name="q")
+    assert seen == [(Point(1, 5), "q")]
+    assert (flat.__name__, flat.__doc__) == ("command", "Draw a point.")
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "name"),
+    [
+        (2, "there is no file, folder or data set 'muks1'. Did you mean 'musk1'?", "muks1"),
+        (2, "there is no file, folder or data set 'iris'. Known names: musk1, musk2", "iris"),
+        (1, "There is no file or folder none.csv.", "none.csv"),
+        (1, "There is no file or folder no/folder.", "no/folder"),
+    ],
+)
+@pytest.mark.parametrize("command", ["cv", "convert"])
+def test_data_that_is_not_there_is_named(tmp_path, monkeypatch, command, status, message, name):
+    monkeypatch.chdir(tmp_path)
+    more = ["-m", "SIL"] if command == "cv" else ["out.csv"]
+    refused(status, message, command, name, *more)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_by_number_need_no_header(tmp_path):
+    model = tmp_path / "m.bagwise"
+    lines = ["0.5,x,a", "0.1,x,a", "3.0,y,b", "0.2,z,a", "3.5,w,b"]
+    (tmp_path / "bare.csv").write_text("\n".join(lines))
+    done("fit", tmp_path / "bare.csv", "--bag", "1", "--label", "2", "-o", model, *MODEL)
+    assert printed("evaluate", model, tmp_path / "bare.csv")["n_bags"] == 4
+
+
+@pytest.mark.parametrize(
+    ("named", "guess"),
+    [
+        (["--bag", "0", "--label", "1"], None),
+        (["--bag", "0"], "labels are in column 1. Name others with --label, counting"),
+        ([], "bags are in column 0, labels are in column 1. Name others with --bag and --label,"),
+    ],
+)
+def test_columns_that_are_guessed_are_told(tmp_path, named, guess):
+    data, model = tmp_path / "bare.csv", tmp_path / "m.bagwise"
+    data.write_text("\n".join(["x,a,0.5", "x,a,0.1", "y,b,3.0", "z,a,0.2"]))
+    said = done("fit", data, *MODEL, "-o", model, *named).stderr
+    assert ("has no header" in said) == (guess is not None)
+    assert guess is None or guess in said
+    told = done("predict", model, data).stderr
+    assert ("bags are in column 0. Name others with --bag," in told) == ("--bag" not in named)
+
+
+def test_a_header_needs_no_guess(tmp_path):
+    (tmp_path / "named.csv").write_text("bag,label,f\nx,a,0.5\ny,b,3.0\nz,a,0.2\n")
+    said = done("fit", tmp_path / "named.csv", *MODEL, "-o", tmp_path / "m.bagwise").stderr
+    assert "no header" not in said
+
+
+def test_the_shell_completes_models_and_data_sets():
+    assert model_names("MI-S") == ["MI-SVM"]
+    assert "WitnessSVC" in model_names("W")
+    assert dataset_names("musk") == ["musk1", "musk2"]
+    words = {"COMP_WORDS": "bagwise fit --model MI-S", "COMP_CWORD": "3"}
+    env = {**WIDE, "_BAGWISE_COMPLETE": "complete_bash", **words}
+    assert "MI-SVM" in CliRunner().invoke(app, [], prog_name="bagwise", env=env).output

@@ -1,0 +1,145 @@
+"""bagwise predict: one row per bag or instance, as the library says them, in every format."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import bagwise
+from bagwise.io import write
+from command_line import done, printed, read_slides, refused, rows_of
+
+
+@pytest.fixture
+def expected(folder):
+    """Return the bags to predict and the model, as Python reads them."""
+    bags, _ = read_slides(folder / "new.csv", label=None)
+    return bags, bagwise.load(folder / "model.bagwise")
+
+
+def test_predict_gives_one_row_per_bag(folder, tmp_path, expected):
+    done("predict", folder / "model.bagwise", folder / "new.csv", "-o", tmp_path / "out.csv")
+    rows, (bags, model) = rows_of(tmp_path / "out.csv"), expected
+    assert list(rows[0]) == ["bag", "label", "score", "key_instance"]
+    assert [row["bag"] for row in rows] == bags.ids.tolist()
+    assert [row["label"] for row in rows] == model.predict(bags).tolist()
+    assert [float(row["score"]) for row in rows] == model.decision_function(bags).tolist()
+    keys = bags.instance_ids[bags.flat(model.key_instances(bags))]
+    assert [row["key_instance"] for row in rows] == keys.tolist()
+
+
+def test_predict_gives_one_row_per_instance(folder, tmp_path, expected):
+    out = tmp_path / "instances.tsv"
+    done("predict", folder / "model.bagwise", folder / "new.csv", "--instances", "-o", out)
+    rows, (bags, model) = rows_of(out, delimiter="\t"), expected
+    assert [row["instance"] for row in rows] == bags.instance_ids.tolist()
+    scores = model.instance_decision_function(bags)
+    assert [float(row["score"]) for row in rows] == scores.tolist()
+    assert [row["label"] for row in rows] == model.predict_instances(bags).tolist()
+    assert sum(row["key"] == "True" for row in rows) == len(bags)
+
+
+def test_predict_shows_a_table_and_prints_json(folder):
+    shown = done("predict", folder / "model.bagwise", folder / "new.csv").stdout
+    assert "key_instance" in shown
+    records = printed("predict", folder / "model.bagwise", folder / "new.csv")
+    assert [record["bag"] for record in records] == [f"s{i}" for i in range(12)]
+    assert all(f" {record['bag']} " in shown for record in records)
+
+
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+def test_predict_writes_other_formats(folder, tmp_path, expected, suffix):
+    out = tmp_path / f"out.{suffix}"
+    done("predict", folder / "model.bagwise", folder / "new.csv", "-o", out)
+    if suffix == "json":
+        scores = [record["score"] for record in json.loads(out.read_text())]
+    else:
+        parquet = pytest.importorskip("pyarrow.parquet")
+        scores = parquet.read_table(out)["score"].to_pylist()
+    bags, model = expected
+    assert scores == model.decision_function(bags).tolist()
+
+
+def test_scores_and_probabilities_point_toward_the_positive_class(folder, fit, expected):
+    params = ["-p", "probability=sigmoid", "-p", "calibration_cv=3"]
+    _, out = fit(*params, "--positive", "normal")
+    records = printed("predict", out, folder / "new.csv")
+    bags, model = expected[0], bagwise.load(out)
+    chances = model.predict_proba(bags)[:, 0]  # of "normal"
+    assert [record["probability"] for record in records] == chances.tolist()
+    assert [record["score"] for record in records] == (-model.decision_function(bags)).tolist()
+    for record in records:
+        assert (record["score"] > 0) == (record["label"] == "normal")
+
+
+def test_three_classes_have_a_column_each(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = ["bag,label,f,g"]
+    for i in range(18):
+        kind = "abc"[i % 3]
+        center = {"a": (0, 0), "b": (4, 0), "c": (0, 4)}[kind]
+        for _ in range(3):
+            f, g = rng.normal(center, 0.5)
+            lines.append(f"n{i},{kind},{f},{g}")
+    data, model = tmp_path / "three.csv", tmp_path / "m.bagwise"
+    data.write_text("\n".join(lines))
+    probable = ["-p", "probability=sigmoid", "-p", "calibration_cv=3"]
+    done("fit", data, "-m", "MI-SVM", "-p", "kernel=linear", *probable, "-o", model)
+    (record, *_) = printed("predict", model, data)
+    assert {f"{what}_{name}" for what in ("score", "probability") for name in "abc"} < record.keys()
+    assert "score" not in record
+    assert {row["label"] for row in printed("explain", model, data)} == {"a", "b", "c"}
+
+
+def test_columns_that_the_model_does_not_know_are_ignored(folder):
+    with_label = printed("predict", folder / "model.bagwise", folder / "test.csv")
+    assert with_label == printed("predict", folder / "model.bagwise", folder / "new.csv")
+
+
+def test_a_model_without_instance_scores_predicts_bags_only(folder, fit):
+    _, out = fit("-m", "STK")
+    assert "key_instance" not in printed("predict", out, folder / "new.csv")[0]
+    refused(1, "compares whole bags", "predict", out, folder / "new.csv", "--instances")
+    refused(1, "compares whole bags", "explain", out, folder / "new.csv")
+
+
+@pytest.mark.parametrize("name", ["t.bags", "t.svm", "t.arff", "t.mat", "t.parquet"])
+def test_other_formats_predict_the_same(folder, tmp_path, name):
+    bags, y = read_slides(folder / "test.csv")
+    bags = bags.replace(X=bags.X * [1.0, 0.0])  # svmlight does not write the last feature
+    expected = bagwise.load(folder / "model.bagwise").decision_function(bags).tolist()
+    plain = bags.replace(feature_names=None) if name == "t.svm" else bags
+    write(tmp_path / name, plain, y)
+    named = ["--bag", "bag"] if name == "t.parquet" else []
+    records = printed("predict", folder / "model.bagwise", tmp_path / name, *named)
+    assert [record["score"] for record in records] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "more"),
+    [
+        (2, "must end in .csv, .tsv, .json, .parquet", ["-o", "out.xls"]),
+        (2, "there is no folder no/such", ["-o", "no/such/out.csv"]),
+        (1, "has no column 'slice'", ["--bag", "slice"]),
+        (2, "No such option", ["--model", "MI-SVM"]),
+    ],
+)
+def test_predict_refuses_bad_arguments(folder, status, message, more):
+    refused(status, message, "predict", folder / "model.bagwise", folder / "new.csv", *more)
+
+
+def test_predict_names_a_missing_feature(folder, tmp_path):
+    (tmp_path / "narrow.csv").write_text("slide,f0\ns1,0.5\n")
+    message = "has no column 'f1'"
+    refused(1, message, "predict", folder / "model.bagwise", tmp_path / "narrow.csv")
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "explain"])
+def test_a_damaged_model_is_refused(folder, tmp_path, command):
+    whole = (folder / "model.bagwise").read_bytes()
+    (tmp_path / "m.bagwise").write_bytes(whole.replace(b'"n_iter_": ', b'"n_iter_": 1', 1)[:-1])
+    refused(1, "m.bagwise: ", command, tmp_path / "m.bagwise", folder / "test.csv")
+    refused(1, "not a model file", command, folder / "train.csv", folder / "test.csv")
+    refused(1, "There is no file", command, folder / "none.bagwise", folder / "test.csv")

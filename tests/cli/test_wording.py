@@ -1,0 +1,295 @@
+"""What the library says with arguments, the command line says with options."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from bagwise import (
+    AnnealedProportionSVCCV,
+    Bags,
+    LabelSVC,
+    MarkovNetworkClassifier,
+    OptimalMarginSVC,
+    WitnessSVC,
+    check_bags,
+)
+from bagwise.cli.output import worded
+from bagwise.crossfit import folds
+from bagwise.designs.ridge import factor_in_place
+from bagwise.errors import said_by
+from bagwise.io import read, write
+from bagwise.solvers.mirror_prox import mirror_prox
+from command_line import done, refused
+
+FIT = ["fit", "-m", "MI-SVM", "-o", "m.bagwise"]
+ONES = np.ones((2, 1))
+TWO = "bag,label,f\na,1,1\nb,0,2\nc,1,3\nd,0,1\n"
+
+
+def table(text, name="data.csv"):
+    def make(folder):
+        (folder / name).write_text(text)
+        return folder / name
+
+    return make
+
+
+def arrays(**named):
+    """Make a folder with a list of files, one per bag."""
+
+    def make(folder):
+        inside = folder / "bags"
+        inside.mkdir()
+        for name, values in named.items():
+            np.savez(inside / f"{name}.npz", **values)
+        lines = [f"{name}.npz,{i}" for i, name in enumerate(named)]
+        (inside / "list.csv").write_text("\n".join(["path,label", *lines]))
+        return inside
+
+    return make
+
+
+def lists(folder):
+    """Make a Parquet file with two columns of bags."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    bags = [[[1.0], [2.0]], [[3.0]]]
+    parquet.write_table(pa.table({"left": bags, "right": bags}), folder / "lists.parquet")
+    return folder / "lists.parquet"
+
+
+def texts(folder):
+    """Make a Parquet file with a text among the features."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {"bag": ["a", "b"], "label": [0, 1], "f": [1.0, 2.0], "g": ["x", "y"]}
+    parquet.write_table(pa.table(columns), folder / "texts.parquet")
+    return folder / "texts.parquet"
+
+
+# name: how to make the file, options of read, options of `bagwise fit`, both wordings
+READING = {
+    "bag": (
+        table("slide,f\na,1\n"), {}, [],
+        "has no column 'bag'; name yours with bag=..., one of slide, f.",
+        "has no column 'bag'; name yours with --bag COLUMN, one of slide, f.",
+    ),
+    "features of a CSV": (
+        table("bag,label,f,g\na,1,1,x\nb,0,2,y\n"), {}, [],
+        "or name the columns to use with features=[...].",
+        "or name the columns to use with --features NAMES.",
+    ),
+    "features of a Parquet file": (
+        texts, {}, [],
+        "or name the columns to use with features=[...].",
+        "or name the columns to use with --features NAMES.",
+    ),
+    "regroup": (
+        table("bag,label,f\na,1,1\nb,0,2\na,1,3\n"), {}, [],
+        "pass regroup=True to bring them together",
+        "pass --regroup to bring them together",
+    ),
+    "format": (
+        table("a\0b\n", "data"), {}, [],
+        "Pass format=... to name it",
+        "Pass --format FORMAT to name it",
+    ),
+    "key": (
+        arrays(a={"u": ONES, "v": ONES}), {}, [],
+        "holds the arrays ['u', 'v']: name one with key=...",
+        "holds the arrays ['u', 'v']: name one with key=... (in Python)",
+    ),
+    "instances": (
+        lists, {}, [],
+        "hold lists of lists: name one with instances=...",
+        "hold lists of lists: name one with instances=... (in Python)",
+    ),
+    "file": (
+        table("bag,label\na,1\n"), {"format": "folder"}, ["--format", "folder"],
+        "has no column 'path' of files; name it with file=..., one of bag, label.",
+        "has no column 'path' of files; name it with file=... (in Python), one of bag, label.",
+    ),
+    "dtype": (
+        arrays(a={"X": ONES}, b={"X": ONES.astype(np.float32)}), {}, [],
+        "Choose one type with dtype=... for all files.",
+        "Choose one type with dtype=... (in Python) for all files.",
+    ),
+    "zero_based": (
+        table("1 qid:1 0:0.5\n", "data.svm"), {}, [],
+        "Pass zero_based=True where indices count from zero.",
+        "Pass zero_based=True (in Python) where indices count from zero.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", READING)
+def test_errors_of_reading(tmp_path, monkeypatch, case):
+    monkeypatch.chdir(tmp_path)
+    make, options, flags, python, terminal = READING[case]
+    path = make(tmp_path)
+    with pytest.raises(ValueError, match=re.escape(python)):
+        read(path, **options)
+    refused(1, terminal, *FIT, path, *flags)
+
+
+def overflowing(kernel):
+    bags = Bags(np.array([[1e200], [2e200], [3e200], [1e200]]), np.arange(5))
+    WitnessSVC(kernel=kernel).fit(bags, [0, 1, 0, 1])
+
+
+def overflowing_kernel():
+    overflowing("poly")
+
+
+HUGE = "bag,label,f\na,0,1e200\nb,1,2e200\nc,0,3e200\nd,1,1e200\n"
+BAGS = Bags(np.array([[1.0], [2.0], [3.0], [1.0]]), np.arange(5))
+THREE = "bag,label,f\na,1,1\nb,0,2\nc,2,3\n"
+
+# name: what fails in Python, the table and the options of `bagwise fit`, both wordings
+FITTING = {
+    "NaN": (
+        lambda: check_bags([[[1.0]], [[np.nan]]]),
+        TWO.replace("3", "NA"), [],
+        "with PerInstance(SimpleImputer()) in a pipeline.",
+        "with PerInstance(SimpleImputer()) in a pipeline (in Python).",
+    ),
+    "pos_label": (
+        lambda: WitnessSVC(pos_label=2).fit(BAGS[:3], [1, 0, 2]),
+        THREE, ["--positive", "2"],
+        "pos_label is for two classes; there are 3.",
+        "--positive is for two classes; there are 3.",
+    ),
+    "calibration_cv": (
+        lambda: WitnessSVC(threshold="calibrated").fit(BAGS, [1, 0, 1, 0]),
+        TWO, ["-p", "threshold=calibrated"],
+        "fewer than the 5 inner folds of calibration_cv. Lower calibration_cv to 2 or",
+        "the 5 inner folds of --param calibration_cv. Lower --param calibration_cv to 2 or",
+    ),
+    "calibration_cv of one bag": (
+        lambda: WitnessSVC(threshold="calibrated").fit(BAGS[:2], [1, 0]),
+        "bag,label,f\na,1,1\nb,0,2\n", ["-p", "threshold=calibrated"],
+        "even calibration_cv=2 needs 2.",
+        "even --param calibration_cv=2 needs 2.",
+    ),
+    "cv": (
+        lambda: AnnealedProportionSVCCV(cv=5).fit(BAGS, [1, 0, 1, 0]),
+        TWO, ["-m", "AnnealedProportionSVCCV", "-p", "cv=5"],
+        "the 5 inner folds of cv. Lower cv to 2 or",
+        "the 5 inner folds of --param cv. Lower --param cv to 2 or",
+    ),
+    "scale for a kernel": (
+        overflowing_kernel,
+        HUGE, ["-p", "kernel=poly"],
+        "Scale the features with PerInstance(StandardScaler()) in a pipeline, or use float64.",
+        "Scale the features with --scale, or use float64.",
+    ),
+    "scale for a solver": (
+        lambda: overflowing("linear"),
+        HUGE, ["-p", "kernel=linear"],
+        "cale the features with PerInstance(StandardScaler()) in a pipeline",
+        "cale the features with --scale",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FITTING)
+@pytest.mark.filterwarnings("ignore")
+def test_errors_of_fitting(tmp_path, monkeypatch, case):
+    monkeypatch.chdir(tmp_path)
+    fails, text, flags, python, terminal = FITTING[case]
+    with pytest.raises((ValueError, FloatingPointError), match=re.escape(python)):
+        fails()
+    refused(1, terminal, *FIT, table(text)(tmp_path), *flags)
+
+
+def test_memory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("bagwise.kernels.instance._physical_memory", lambda: 8.0)
+    nystroem = "if needed after PerInstance(Nystroem(...)) in a pipeline"
+    with pytest.raises(MemoryError, match=re.escape(f"Use kernel='linear', {nystroem}.")):
+        WitnessSVC().fit(BAGS, [1, 0, 1, 0])
+    message = f"Use --param kernel=linear, {nystroem} (in Python)."
+    refused(1, message, *FIT, table(TWO)(tmp_path))
+
+
+# name: what to patch so that it stops soon, the estimator, its options here, both wordings
+STOPPING = {
+    "rows": (
+        None,
+        LabelSVC(kernel="linear", max_iter=1),
+        ["-m", "mi-SVM", "-p", "kernel=linear", "-p", "max_iter=1"],
+        "raise it, scale the features with PerInstance(StandardScaler()) in a pipeline, lower C.",
+        "raise it, scale the features with --scale, lower C.",
+    ),
+    "saddle": (
+        ("bagwise.estimators.assigned.mirror_prox", partial(mirror_prox, max_iter=1)),
+        OptimalMarginSVC(solver="mirror_prox", threshold=0.0),
+        ["-m", "MI-ODM", "-p", "solver=mirror_prox", "-p", "threshold=0.0"],
+        ". solver='newton' is exact.",
+        ". --param solver=newton is exact.",
+    ),
+    "network": (
+        ("bagwise.procedures.nrbm._BUNDLE_STEPS", 1),
+        MarkovNetworkClassifier(unit_norm=False, tol=1e-6, max_iter=10000),
+        ["-m", "MIMN", "-p", "unit_norm=False", "-p", "tol=1e-6", "-p", "max_iter=10000"],
+        "or scale the features with unit_norm=True; max_iter would not help.",
+        "or scale the features with --param unit_norm=True; max_iter would not help.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STOPPING)
+@pytest.mark.filterwarnings("always")
+def test_warnings(cells, tmp_path, monkeypatch, case):
+    patch, model, flags, python, terminal = STOPPING[case]
+    if patch:
+        monkeypatch.setattr(*patch)
+    with pytest.warns(ConvergenceWarning, match=re.escape(python)):
+        model.fit(*read(cells))
+    said = done("fit", cells, *flags, "-o", tmp_path / "m.bagwise").stderr
+    assert f"Warning: {type(model).__name__} " in said
+    assert terminal in said
+
+
+# Errors that the command line cannot provoke, or refuses before: worded all the same.
+ELSEWHERE = {
+    "a frame": (
+        lambda _: Bags.from_frame(pd.DataFrame({"bag": [1], "f": ["x"]}), bag="bag"),
+        "name the columns to use with features=[...].",
+        "name the columns to use with --features NAMES.",
+    ),
+    "an unknown suffix": (
+        lambda folder: write(folder / "data.xls", BAGS),
+        "Pass format=... or use .csv, .tsv",
+        "Pass --format FORMAT or use .csv, .tsv",
+    ),
+    "a folder that exists": (
+        lambda folder: [write(folder / "data.bags", BAGS) for _ in range(2)],
+        "Pass overwrite=True to replace a .bags folder.",
+        "Pass --force to replace a .bags folder.",
+    ),
+    "a fold without a class": (
+        lambda _: folds(BAGS, np.array([0, 0, 1, 1]), [([0, 1], [2, 3]), ([2, 3], [0, 1])], 0),
+        "Lower cv, or bring more groups",
+        "Lower --param cv, or bring more groups",
+    ),
+    "an indefinite system": (
+        lambda _: factor_in_place(-np.eye(2)),
+        "scale the features with PerInstance(StandardScaler()) in a pipeline, lower C, or use",
+        "scale the features with --scale, lower C, or use float64.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ELSEWHERE)
+def test_errors_of_python_alone(tmp_path, case):
+    fails, python, terminal = ELSEWHERE[case]
+    with pytest.raises((ValueError, OSError), match=re.escape(python)) as caught:
+        fails(tmp_path)
+    assert terminal in worded(said_by(caught.value))

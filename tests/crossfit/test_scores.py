@@ -1,0 +1,118 @@
+"""Thresholds, sigmoids and out-of-fold scores, against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from bagwise import InstanceSVC
+from bagwise.crossfit import (
+    SigmoidScale,
+    bag_scores,
+    best_threshold,
+    fit_weighted,
+    folds,
+    in_order,
+    out_of_fold_scores,
+)
+from bagwise.testing._problems import planted_bags
+
+BAGS, Y = planted_bags(n_bags=30)
+
+votes = st.lists(
+    st.tuples(
+        st.integers(-4, 4).map(lambda k: k / 2), st.booleans(), st.sampled_from([0.5, 1.0, 2.0])
+    ),
+    min_size=2,
+    max_size=12,
+)
+
+
+@given(votes)
+def test_no_midpoint_is_better_than_the_threshold_and_none_as_good_is_nearer_to_zero(voted):
+    scores, positive, weight = (np.array(column) for column in zip(*voted, strict=True))
+    values = np.unique(scores)
+    if len(values) < 2:
+        assert best_threshold(scores, positive, weight) == 0.0
+        return
+    midpoints = (values[1:] + values[:-1]) / 2
+    right = [weight[(scores > t) == positive].sum() for t in midpoints]
+    best = [t for t, r in zip(midpoints, right, strict=True) if r == max(right)]
+    found = best_threshold(scores, positive, weight)
+    assert found in best
+    assert abs(found) == min(abs(t) for t in best)
+
+
+@given(
+    seed=st.integers(0, 1000), shift=st.floats(0.0, 3.0), scale=st.sampled_from([1e-3, 1.0, 1e3])
+)
+def test_the_sigmoid_minimizes_the_cross_entropy_of_platts_targets(seed, shift, scale):
+    rng = np.random.default_rng(seed)
+    positive = np.arange(20) % 2 == 0
+    scores, weight = rng.normal(size=20) + shift * positive, rng.uniform(0.5, 2.0, 20)
+    n_pos, n_neg = weight[positive].sum(), weight[~positive].sum()
+    target = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+
+    def entropy(point):
+        z = point[0] * scores + point[1]
+        return weight @ (np.logaddexp(0, z) - target * z)
+
+    best = minimize(entropy, [1.0, 0.0], method="BFGS", options={"gtol": 1e-10})
+    found = SigmoidScale.fit(scale * scores, positive, weight)
+    assert entropy([found.slope * scale, found.offset]) <= best.fun + 1e-7 * abs(best.fun)
+    np.testing.assert_array_equal(found(scores), expit(found.slope * scores + found.offset))
+
+
+def test_separable_and_constant_scores_give_finite_sigmoids():
+    positive = np.arange(10) > 4
+    for scores in (np.where(positive, 1.0, -1.0), np.zeros(10)):
+        found = SigmoidScale.fit(scores, positive, np.ones(10))
+        assert np.isfinite([found.slope, found.offset]).all()
+
+
+# Out of fold -------------------------------------------------------------------------------------
+
+
+def test_scores_come_from_copies_that_did_not_see_the_bag():
+    splits = folds(BAGS, Y, 3, 0)
+    estimator = InstanceSVC()
+    found = out_of_fold_scores(estimator, BAGS, Y, np.ones(len(Y)), splits)
+    for train, test in splits:
+        expected = InstanceSVC().fit(BAGS[train], Y[train]).decision_function(BAGS[test])
+        np.testing.assert_array_equal(found[test], expected)
+    assert not hasattr(estimator, "classes_")
+
+
+@pytest.mark.parametrize("wrap", [make_pipeline, lambda model: GridSearchCV(model, {}, cv=2)])
+def test_weights_reach_the_estimator_inside(wrap):
+    weight = 1.0 + 4.0 * (np.arange(len(Y)) % 3)
+    expected = InstanceSVC().fit(BAGS, Y, sample_weight=weight).decision_function(BAGS)
+    assert not np.allclose(expected, InstanceSVC().fit(BAGS, Y).decision_function(BAGS))
+    found = fit_weighted(wrap(InstanceSVC()), BAGS, Y, weight)
+    np.testing.assert_array_equal(bag_scores(found, BAGS), expected)
+
+
+def test_a_fit_of_ones_own_knows_both_parts_of_the_fold():
+    splits, seen = folds(BAGS, Y, 3, 0), []
+
+    def fit(model, train, test):
+        seen.append((train, test))
+        model.fit(BAGS[train], Y[train])
+
+    found = out_of_fold_scores(InstanceSVC(), BAGS, Y, None, splits, fit=fit)
+    np.testing.assert_array_equal(
+        found, out_of_fold_scores(InstanceSVC(), BAGS, Y, np.ones(len(Y)), splits)
+    )
+    assert seen == splits
+
+
+def test_values_of_folds_are_put_in_the_order_of_the_bags():
+    splits = [(None, np.array([2, 0])), (None, np.array([1]))]
+    found = in_order([np.array([[3.0, 30.0], [1.0, 10.0]]), np.array([[2.0, 20.0]])], splits)
+    np.testing.assert_array_equal(found, [[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])

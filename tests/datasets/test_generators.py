@@ -1,0 +1,94 @@
+"""Points in the plane and shifted Gaussians keep the rules they state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bagwise.bags.segments import segment_sum
+from bagwise.datasets import (
+    generators,
+    load_digits_bags,
+    make_gaussian_bags,
+    make_graph_bags,
+    make_toy2d,
+)
+
+SETTINGS = settings(max_examples=25, deadline=None)
+SEEDS = st.integers(0, 2**31)
+
+
+def _counts(bags):
+    return segment_sum(bags.instance_labels, bags.offsets)
+
+
+@SETTINGS
+@given(seed=SEEDS, tenths=st.integers(1, 10))
+@pytest.mark.parametrize("region", ["disc", "band", "quadrants"])
+def test_toy2d_fraction_is_rounded_up(region, seed, tenths):
+    bags, y = make_toy2d(n_bags=40, fraction=tenths / 10, region=region, random_state=seed)
+    expected = np.where(y == 1, -(-tenths * bags.sizes // 10), 0)
+    np.testing.assert_array_equal(_counts(bags), expected)
+    assert bags.sizes.max() <= 10
+    assert np.abs(bags.X).max() <= 3
+
+
+def test_toy2d_regions_hold_their_points():
+    bags, _ = make_toy2d(n_bags=200, region=lambda p: p[:, 0] > 2)
+    np.testing.assert_array_equal(bags.instance_labels == 1, bags.X[:, 0] > 2)
+    with pytest.raises(ValueError, match="positive region is"):
+        make_toy2d(region=lambda p: np.zeros(len(p), bool))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_gaussian_bags(dtype):
+    bags, y = make_gaussian_bags(
+        n_bags=2000, n_features=3, shift=4, direction=[0, 1, 0], positive_fraction=0.1, dtype=dtype
+    )
+    assert bags.dtype == dtype
+    assert y.sum() == 200
+    witnesses = np.asarray(bags.X, np.float64)[bags.instance_labels == 1]
+    background = np.asarray(bags.X, np.float64)[bags.instance_labels == 0]
+    np.testing.assert_allclose(witnesses.mean(axis=0), [0, 4, 0], atol=0.2)
+    np.testing.assert_allclose(background.mean(axis=0), 0, atol=0.05)
+    expected = np.maximum(1, np.rint(0.2 * bags.sizes)) * y
+    np.testing.assert_array_equal(_counts(bags), expected)
+
+
+def test_gaussian_blocks_change_nothing(monkeypatch):
+    whole, _ = make_gaussian_bags(n_bags=50, n_features=7)
+    monkeypatch.setattr(generators, "_BLOCK_VALUES", 100)
+    blocked, _ = make_gaussian_bags(n_bags=50, n_features=7)
+    np.testing.assert_array_equal(whole.X, blocked.X)
+
+
+@pytest.mark.parametrize(
+    "make", [load_digits_bags, make_toy2d, make_gaussian_bags, make_graph_bags]
+)
+def test_same_seed_same_bits(make):
+    one, other, third = (make(n_bags=20, random_state=s) for s in (3, 3, 4))
+    values = [
+        b[0].X.data.tobytes() if make is make_graph_bags else b[0].X.tobytes()
+        for b in (one, other, third)
+    ]
+    assert values[0] == values[1] != values[2]
+    np.testing.assert_array_equal(one[1], other[1])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: make_toy2d(region="star"),
+            r"region must be one of \['disc', 'band', 'quadrants'\]",
+        ),
+        (lambda: make_toy2d(fraction=0), r"fraction must be in \(0, 1\]"),
+        (lambda: make_gaussian_bags(direction=[0, 0], n_features=2), "2 numbers, not all zero"),
+        (lambda: make_gaussian_bags(witness_rate=1.5), r"witness_rate must be in \(0, 1\]"),
+    ],
+)
+def test_wrong_options_are_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,83 @@
+"""What the generators share: sizes, labels, counts and places."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bagwise.bags.segments import offsets_of, segment_sum
+from bagwise.datasets._planting import (
+    check_choice,
+    check_fraction,
+    draw_labels,
+    draw_sizes,
+    plant,
+    round_up,
+)
+
+RNG = np.random.default_rng
+
+
+@pytest.mark.parametrize(
+    ("bag_size", "expected"),
+    [
+        (3, [3, 3, 3, 3]),
+        ([1, 2, 3, 4], [1, 2, 3, 4]),
+        (lambda rng, n: np.arange(n) + 1, [1, 2, 3, 4]),
+        ((5, 5), [5, 5, 5, 5]),
+    ],
+)
+def test_sizes_of_every_form(bag_size, expected):
+    sizes = draw_sizes(bag_size, 4, RNG(0))
+    np.testing.assert_array_equal(sizes, expected)
+    assert sizes.dtype == np.int64
+
+
+def test_a_range_of_sizes_includes_both_ends():
+    assert set(draw_sizes((2, 4), 200, RNG(0))) == {2, 3, 4}
+
+
+@pytest.mark.parametrize(
+    ("bag_size", "n_bags", "message"),
+    [
+        ((0, 3), 4, "range of at least 1"),
+        ((3, 2), 4, "range of at least 1"),
+        ([1, 2, 3], 4, "one size per bag"),
+        (1.5, 4, "4 integers of at least 1"),
+        (0, 4, "4 integers of at least 1"),
+        (3, 0, "n_bags must be at least 1"),
+    ],
+)
+def test_bad_sizes_are_refused(bag_size, n_bags, message):
+    with pytest.raises(ValueError, match=message):
+        draw_sizes(bag_size, n_bags, RNG(0))
+
+
+@pytest.mark.parametrize(("fraction", "ones"), [(0, 0), (0.25, 2), (0.5, 4), (1, 8)])
+def test_the_number_of_positive_bags_is_fixed(fraction, ones):
+    assert draw_labels(8, fraction, RNG(1)).sum() == ones
+
+
+@given(tenths=st.integers(0, 10), size=st.integers(1, 100))
+def test_rounding_up_is_exact(tenths, size):
+    assert round_up(tenths / 10, np.array([size]))[0] == -(-tenths * size // 10)
+
+
+@given(sizes=st.lists(st.integers(1, 5), min_size=1, max_size=6), seed=st.integers(0, 99))
+def test_as_many_instances_are_marked_as_asked_for(sizes, seed):
+    counts = np.array([seed % (size + 1) for size in sizes])
+    marked = plant(offsets_of(sizes), counts, RNG(seed))
+    np.testing.assert_array_equal(segment_sum(marked.astype(int), offsets_of(sizes)), counts)
+
+
+def test_choices_and_fractions_are_checked():
+    check_choice("rule", "any", ("any", "ratio"))
+    with pytest.raises(ValueError, match=r"rule must be one of \['any', 'ratio'\], got 'most'"):
+        check_choice("rule", "most", ("any", "ratio"))
+    check_fraction("ratio", 0)
+    with pytest.raises(ValueError, match=r"ratio must be in \(0, 1\], got 0"):
+        check_fraction("ratio", 0, positive=True)
+    with pytest.raises(ValueError, match=r"ratio must be in \[0, 1\], got 2"):
+        check_fraction("ratio", 2)

@@ -1,0 +1,91 @@
+"""Kernel matrices as designs against explicit dense algebra, prepared and not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise.designs import Gram
+from reference.ridge import MIX, N, check_ridge, curvature_and_target, rows
+
+
+@pytest.mark.parametrize(("dtype", "precision"), [(np.float64, 1e-10), (np.float32, 1e-3)])
+def test_gram_products(dtype, precision):
+    X = rows()
+    design = Gram((X @ X.T).astype(dtype))
+    rng = np.random.default_rng(3)
+    for used in (N, 10):  # dense and sparse coefficients take different paths
+        coef = rng.normal(size=N)
+        coef[used:] = 0
+        assert np.allclose(design @ coef, X @ X.T @ coef, atol=precision)
+        assert np.array_equal(design.T @ coef, coef)
+        norm = np.sum((X.T @ coef) ** 2)
+        assert design.squared_norm(coef) == pytest.approx(norm, rel=precision)
+        assert design.squared_norm(coef, design @ coef) == pytest.approx(norm, rel=precision)
+    combined = design.aggregate(MIX)
+    few = rng.normal(size=25)
+    assert np.allclose(combined @ few, MIX @ X @ (MIX @ X).T @ few, atol=precision)
+    assert np.allclose(design @ design.lift(MIX, few), X @ (MIX @ X).T @ few, atol=precision)
+
+
+@pytest.mark.parametrize(("dtype", "precision"), [(np.float64, 1e-9), (np.float32, 1e-2)])
+@pytest.mark.parametrize("seed", range(3))
+def test_gram_ridge(dtype, precision, seed):
+    X = rows()
+    design = Gram((X @ X.T).astype(dtype))
+    s, t = curvature_and_target(N, seed)
+    check_ridge(design, X, s, t, precision)
+    assert not design.weighted_ridge(s, t, design.start(), 0.0).coef[s == 0].any()
+
+
+@pytest.mark.parametrize(("dtype", "precision"), [(np.float64, 1e-9), (np.float32, 1e-2)])
+@pytest.mark.parametrize("unused", [0, 12])
+def test_gram_ridge_after_prepare(dtype, precision, unused):
+    X = rows()
+    design = Gram((X @ X.T).astype(dtype))
+    rng = np.random.default_rng(4)
+    most = rng.uniform(0.5, 3, N)
+    most[rng.permutation(N)[:unused]] = 0  # rows that never carry curvature
+    design.prepare(most)
+    assert design.prepared
+    _, t = curvature_and_target(N, 4)
+    s = most
+    # A path on which rows leave for long, come back, and take every share of their curvature.
+    for k in range(30):
+        s = most * rng.choice([0.0, 0.4, 1.0, 1.0], N) if k % 5 else most
+        s = s * (np.arange(N) % 3 > 0) if 8 < k < 22 else s
+        check_ridge(design, X, s, t, precision)
+    assert not design.fresh().prepared
+
+
+@pytest.mark.parametrize("unused", [0, 12])
+def test_gram_subset_twin_and_precision_carry_what_was_prepared(unused):
+    X = rows()
+    design = Gram(X @ X.T)
+    most = np.full(N, 2.0)
+    most[:unused] = 0
+    design.prepare(most)
+    _, t = curvature_and_target(N, 5)
+    half = np.arange(0, N, 2)
+    part, twin, low = design.subset(half), design.twin(), design.astype(np.float32)
+    assert part.prepared
+    assert twin.prepared
+    assert low.prepared
+    for share in (1.0, np.linspace(0.01, 1, N)):
+        s = share * most
+        check_ridge(part, X[half], s[half], t[half], 1e-9)
+        check_ridge(twin, X, s, t, 1e-9)
+        check_ridge(low, X, s, t, 1e-2)
+        check_ridge(design, X, s, t, 1e-9)
+
+
+@pytest.mark.parametrize("beyond", ["more curvature", "a row that was left out"])
+def test_gram_ridge_beyond_what_was_prepared_is_still_right(beyond):
+    X = rows()
+    design = Gram(X @ X.T)
+    most = np.full(N, 2.0)
+    most[5] = 0
+    design.prepare(most)
+    s, (_, t) = most.copy(), curvature_and_target(N, 6)
+    s[7 if beyond == "more curvature" else 5] = 3.0
+    check_ridge(design, X, s, t, 1e-9)

@@ -1,0 +1,155 @@
+"""Assignments of key instances against all assignments there are, solved by a cone program."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from bagwise import Bags, KeyInstanceSVC, OptimalMarginSVC
+from bagwise.assumptions import AtLeastOne, TopMean
+from bagwise.losses import MarginBand
+from bagwise.solvers.saddle import Saddle
+from reference.saddles import assignments, clarabel_value, with_columns
+
+SIZES = (2, 3, 2)
+
+
+def small(seed, n_negatives=4):
+    """Draw three positive bags and some negative instances, one to a bag."""
+    rng = np.random.default_rng(seed)
+    n_positive = sum(SIZES)
+    X = rng.normal(size=(n_positive + n_negatives, 3))
+    X[:n_positive:2] += 1.0
+    offsets = np.concatenate([[0], np.cumsum([*SIZES, *[1] * n_negatives])])
+    return Bags(X, offsets), np.repeat([1, 0], [3, n_negatives])
+
+
+def exact(bags, y, weight, band, choices):
+    """Return the value of the relaxation over these assignments."""
+    n_positive = sum(SIZES)
+    saddle = Saddle(bags.X @ bags.X.T, np.arange(n_positive, len(bags.X)), weight, band)
+    features = np.column_stack([bags.X, np.ones(len(bags.X))])
+    return clarabel_value(with_columns(saddle, choices), features)
+
+
+def odm(**options):
+    return OptimalMarginSVC(
+        **{"C_pos": 6.0, "C_neg": 4.0, "kernel": "linear", "threshold": 0.0, "tol": 1e-7, **options}
+    )
+
+
+def odm_weight(y):
+    return np.where(y == 1, 6.0 / np.sum(y == 1), 4.0 / np.sum(y == 0))
+
+
+@pytest.mark.parametrize(("theta", "nu"), [(0.4, 0.6), (0.0, 0.5), (0.7, 2.0)])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_pool_grows_to_the_relaxation_over_all_assignments(seed, theta, nu):
+    bags, y = small(seed)
+    model = odm(theta=theta, nu=nu).fit(bags, y)
+    band = MarginBand(theta, nu)
+    expected = exact(bags, y, odm_weight(y), band, assignments(SIZES))
+    assert model.objective_[0] == pytest.approx(expected, rel=1e-6)
+    assert model.n_columns_[0] < len(assignments(SIZES))
+    assert model.heuristic_gap_[0] <= 1e-6 * expected
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_cccp_ends_at_an_assignment_no_better_than_the_best(seed):
+    bags, y = small(seed)
+    model = odm(relax=False).fit(bags, y)
+    band, weight = MarginBand(model.theta, model.nu), odm_weight(y)
+    single = {
+        tuple(chosen): exact(bags, y, weight, band, [chosen]) for chosen in assignments(SIZES)
+    }
+    chosen = tuple(np.flatnonzero(model.instance_weights_ == 1))
+    assert model.objective_[0] == pytest.approx(single[chosen], rel=1e-6)
+    assert model.objective_[0] >= min(single.values()) * (1 - 1e-7)
+    assert all(b["objective"] <= a["objective"] for a, b in pairwise(model.history_))
+
+
+@pytest.mark.parametrize("init", ["mean", "cccp", "random"])
+def test_the_first_assignment_does_not_move_the_relaxation(init):
+    bags, y = small(1)
+    found = odm(init=init, random_state=5).fit(bags, y)
+    assert found.objective_[0] == pytest.approx(odm().fit(bags, y).objective_[0], rel=1e-5)
+
+
+def test_cccp_as_the_first_assignment_starts_the_pool_where_it_ends():
+    bags, y = small(2)
+    ended = odm(relax=False).fit(bags, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        pool_of_one = odm(init="cccp", max_columns=1).fit(bags, y)
+    np.testing.assert_allclose(pool_of_one.objective_, ended.objective_, rtol=1e-8)
+    np.testing.assert_array_equal(pool_of_one.instance_weights_, ended.instance_weights_)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_refinement_rounds_and_goes_down(seed):
+    bags, y = small(seed)
+    relaxed, refined = odm().fit(bags, y), odm(refine=True).fit(bags, y)
+    assert refined.objective_[0] >= relaxed.objective_[0] * (1 - 1e-7)  # a lower bound
+    assert set(np.unique(refined.instance_weights_)) <= {0.0, 1.0}
+    pool = [record for record in refined.history_ if "heuristic_gap" in record]
+    steps = [record for record in refined.history_ if "changed" in record]
+    assert len(pool) + len(steps) == len(refined.history_)
+    assert len(pool) == len(relaxed.history_) == refined.n_columns_[0]
+    assert refined.heuristic_gap_[0] == pool[-1]["heuristic_gap"]
+
+
+def test_how_bags_are_scored_depends_on_the_number_of_witnesses():
+    assert isinstance(odm()._assumption(), AtLeastOne)
+    rule = odm(n_witnesses=2)._assumption()
+    assert isinstance(rule, TopMean)
+    bags, y = small(0)
+    model = odm(n_witnesses=2).fit(bags, y)
+    scores = np.split(model.instance_decision_function(bags), bags.offsets[1:-1])
+    expected = [np.sort(part)[-2:].mean() for part in scores]
+    np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-12)
+
+
+def test_every_instance_as_a_witness_is_the_classifier_of_the_means():
+    bags, y = small(3)
+    many = KeyInstanceSVC(n_witnesses=9, kernel="linear", threshold=0.0, tol=1e-8).fit(bags, y)
+    mix = sp.block_diag([np.full((1, size), 1 / size) for size in bags.sizes], format="csr")
+    means = Bags(mix @ bags.X, np.arange(len(y) + 1))
+    single = KeyInstanceSVC(kernel="linear", threshold=0.0, tol=1e-8).fit(means, y)
+    np.testing.assert_allclose(many.coef_, single.coef_, atol=1e-7)
+    assert many.n_columns_[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"max_columns": 1}, r"max_columns=1 or max_iter=30 .* Raise\s+max_columns or tol"),
+        ({"relax": False, "max_iter": 1, "init": "random"}, "max_iter=1 before CCCP came to rest"),
+        ({"solver": "stochastic_mirror_prox"}, "solver='stochastic_mirror_prox' early: objective"),
+    ],
+)
+def test_what_is_not_certain_is_said(options, told):
+    bags, y = small(0, n_negatives=8)
+    with pytest.warns(ConvergenceWarning, match=told):
+        odm(random_state=1, **options).fit(bags, y)
+
+
+def test_certain_fits_are_silent():
+    bags, y = small(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        odm().fit(bags, y)
+        odm(relax=False).fit(bags, y)
+
+
+@pytest.mark.parametrize("options", [{}, {"relax": False}, {"refine": True}])
+def test_progress_is_told_as_it_is_kept(options):
+    bags, y = small(0)
+    seen = []
+    model = odm(callback=seen.append, **options).fit(bags, y)
+    assert seen == model.history_
+    assert {"margin_mean", "margin_variance", "n_columns"} <= seen[-1].keys()

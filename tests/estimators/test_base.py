@@ -1,0 +1,321 @@
+"""The contract that every estimator keeps: failed fits, refits, labels, thresholds, keys."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import InvalidParameterError
+
+from bagwise import (
+    AnnealedProportionSVC,
+    AnnealedProportionSVCCV,
+    BagKernelSVC,
+    Bags,
+    InstanceSVC,
+    LabelSVC,
+    WitnessSVC,
+)
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.params import param, positive
+from bagwise.testing import estimators
+from bagwise.testing._problems import assert_same_bits, outputs, planted_bags
+
+BAGS, Y = planted_bags()
+OTHER, Y_OTHER = planted_bags(n_bags=30, seed=1)
+
+
+def state(model):
+    """Return everything a model has, in copies."""
+    return copy.deepcopy(vars(model))
+
+
+def assert_same_state(one, other):
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(other[name], value, err_msg=name)
+        else:
+            assert type(other[name]) is type(value), name
+
+
+class Midpoint(BagClassifier):
+    """The smallest estimator: one number per class, halfway between the means of a feature.
+
+    Attributes
+    ----------
+    middle_ : ndarray
+        The numbers.
+    """
+
+    scale: float = param(1.0, positive(), "Factor of the scores.")
+
+    def _fit_classes(self, bags, codes, weight):
+        rows = bags.X[bags.offsets[:-1], 0]
+        truth = self._truth(codes)
+        self.middle_ = np.array(
+            [(rows[column].mean() + rows[~column].mean()) / 2 for column in truth.T]
+        )
+
+    def _instance_scores(self, bags):
+        return self.scale * (bags.X[:, :1] - self.middle_)
+
+
+# A fit that fails --------------------------------------------------------------------------------
+
+DISTINCT = {type(estimator): estimator for estimator in estimators()}.values()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", DISTINCT, ids=lambda e: type(e).__name__)
+def test_a_refit_that_fails_at_the_very_end_leaves_the_model_whole(estimator, monkeypatch):
+    model = clone(estimator).fit(BAGS, Y)
+    before, said = state(model), outputs(model, OTHER)
+
+    def fails(self, *_):
+        raise FloatingPointError("at the last step")
+
+    monkeypatch.setattr(BagClassifier, "_settle_threshold", fails)
+    with pytest.raises(FloatingPointError, match="at the last step"):
+        model.fit(OTHER, Y_OTHER)
+    assert_same_state(before, state(model))
+    assert_same_bits(said, outputs(model, OTHER), "after a refit that failed")
+
+
+def nan_bags():
+    X = BAGS.X.copy()
+    X[3, 1] = np.nan
+    return BAGS.replace(X=X)
+
+
+@pytest.mark.parametrize(
+    ("change", "bags", "y", "error"),
+    [
+        ({}, BAGS, Y[:-1], "23 labels"),
+        ({}, BAGS, np.zeros(len(Y)), "only one class"),
+        ({}, nan_bags(), Y, "contains NaN"),
+        ({"C": -1.0}, BAGS, Y, "'C' parameter"),
+        ({"pos_label": 5}, BAGS, Y, "pos_label=5 is not among the labels"),
+        ({"threshold": "calibrated", "calibration_cv": 20}, BAGS, Y, "20 inner folds"),
+        ({"class_weight": {7: 1.0}}, BAGS, Y, "names class 7"),
+        ({"kernel": "precomputed"}, BAGS, Y, "numbered by"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_a_refit_that_is_refused_leaves_the_model_whole(change, bags, y, error):
+    names = [f"f{j}" for j in range(BAGS.n_features)]
+    model = WitnessSVC(probability="sigmoid").fit(OTHER.replace(feature_names=names), Y_OTHER)
+    before = {k: v for k, v in state(model).items() if k.endswith("_")}
+    said, kept = outputs(model, BAGS), model.get_params()
+    model.set_params(**change)
+    with pytest.raises(ValueError, match=error):
+        model.fit(bags, y)
+    model.set_params(**kept)
+    assert_same_state(before, {k: v for k, v in state(model).items() if k.endswith("_")})
+    assert_same_bits(said, outputs(model, BAGS), "after a refit that was refused")
+    np.testing.assert_array_equal(model.feature_names_in_, names)
+
+
+def test_a_first_fit_that_fails_leaves_nothing():
+    model = WitnessSVC()
+    with pytest.raises(ValueError, match="only one class"):
+        model.fit(BAGS, np.zeros(len(Y)))
+    assert vars(model) == WitnessSVC().get_params()
+    with pytest.raises(NotFittedError):
+        model.predict(BAGS)
+
+
+# A fit that succeeds -----------------------------------------------------------------------------
+
+
+def test_a_refit_leaves_nothing_of_the_fit_before():
+    names = [f"f{j}" for j in range(BAGS.n_features)]
+    model = WitnessSVC(probability="sigmoid").fit(BAGS.replace(feature_names=names), Y)
+    assert {"sigmoids_", "feature_names_in_", "dual_coef_"} <= vars(model).keys()
+    model.set_params(probability=False, kernel="linear").fit(BAGS, Y)
+    fresh = WitnessSVC(kernel="linear").fit(BAGS, Y)
+    assert vars(model).keys() == vars(fresh).keys()
+    assert_same_bits(outputs(fresh, BAGS), outputs(model, BAGS), "after a refit")
+
+
+def test_a_fit_changes_no_parameter_and_copies_none():
+    weights, folds = {0: 1.0, 1: 2.0}, [(np.arange(12, 24), np.arange(12)), (np.arange(12),) * 2]
+    model = WitnessSVC(class_weight=weights, calibration_cv=folds)
+    before = model.get_params()
+    model.fit(BAGS, Y)
+    assert all(model.get_params()[name] is value for name, value in before.items())
+    assert model.class_weight is weights
+
+
+def test_fit_returns_the_estimator_itself():
+    model = InstanceSVC()
+    assert model.fit(BAGS, Y) is model
+
+
+def test_a_models_parts_may_be_put_into_another_kind():
+    wide = AnnealedProportionSVCCV(gamma=0.5, n_jobs=3, tol=0.2)
+    wide.classes_ = np.array([0, 1])
+    narrow = wide._recast(AnnealedProportionSVC, C=7.0, positive_fraction=0.2)
+    assert (narrow.C, narrow.gamma, narrow.tol) == (7.0, 0.5, 0.2)
+    np.testing.assert_array_equal(narrow.classes_, [0, 1])
+    assert not hasattr(narrow, "Cs")
+    narrow.classes_ = np.array([5, 6])
+    np.testing.assert_array_equal(wide.classes_, [0, 1])
+
+
+# The smallest estimator --------------------------------------------------------------------------
+
+
+def test_what_an_estimator_adds_is_all_it_needs():
+    model = Midpoint().fit(BAGS, Y)
+    scores = model.instance_decision_function(BAGS)
+    np.testing.assert_array_equal(scores, BAGS.X[:, 0] - model.middle_[0])
+    top = np.array([part.max() for part in np.split(scores, BAGS.offsets[1:-1])])
+    np.testing.assert_array_equal(model.decision_function(BAGS), top)
+    np.testing.assert_array_equal(model.predict(BAGS), (top > 0).astype(int))
+    np.testing.assert_array_equal(model.predict_instances(BAGS), (scores > 0).astype(int))
+    np.testing.assert_array_equal(scores[BAGS.flat(model.key_instances(BAGS))], top)
+    assert model.score(BAGS, Y) == np.mean((top > 0) == Y)
+
+
+def test_a_score_of_exactly_zero_is_negative():
+    model = Midpoint().fit([[[0.0]], [[2.0]]], ["no", "yes"])
+    np.testing.assert_array_equal(model.decision_function([[[1.0]]]), [0.0])
+    np.testing.assert_array_equal(model.predict([[[1.0]], [[1.0 + 1e-9]]]), ["no", "yes"])
+
+
+@pytest.mark.parametrize("threshold", [0.5, -2.0, np.float32(0.25), 1])
+def test_a_threshold_shifts_bags_and_not_instances(threshold):
+    plain, shifted = Midpoint().fit(BAGS, Y), Midpoint(threshold=threshold).fit(BAGS, Y)
+    np.testing.assert_array_equal(shifted.threshold_, [float(threshold)])
+    np.testing.assert_array_equal(
+        shifted.decision_function(BAGS), plain.decision_function(BAGS) - threshold
+    )
+    np.testing.assert_array_equal(
+        shifted.instance_decision_function(BAGS), plain.instance_decision_function(BAGS)
+    )
+
+
+def test_the_positive_label_may_be_the_first_class():
+    flipped = Midpoint(pos_label=0).fit(BAGS, Y)
+    plain = Midpoint().fit(BAGS, 1 - Y)
+    np.testing.assert_array_equal(flipped.decision_function(BAGS), -plain.decision_function(BAGS))
+    np.testing.assert_array_equal(flipped.key_instances(BAGS), plain.key_instances(BAGS))
+    # At a score of 0 the model says "not mine": classes_[0] is mine here.
+    np.testing.assert_array_equal(flipped.predict(BAGS), 1 - plain.predict(BAGS))
+
+
+def test_more_than_two_classes_have_a_column_each():
+    bags, y = planted_bags(3, n_bags=30)
+    model = Midpoint(threshold=0.1).fit(bags, np.array(["a", "b", "c"])[y])
+    scores = model.decision_function(bags)
+    assert scores.shape == (30, 3)
+    np.testing.assert_array_equal(model.predict(bags), model.classes_[scores.argmax(axis=1)])
+    np.testing.assert_array_equal(model.threshold_, [0.1] * 3)
+    of_instances = model.instance_decision_function(bags)
+    keys = bags.flat(model.key_instances(bags))
+    for bag, key, best in zip(range(30), keys, scores.argmax(axis=1), strict=True):
+        inside = of_instances[bags.offsets[bag] : bags.offsets[bag + 1], best]
+        assert of_instances[key, best] == inside.max()
+
+
+def test_two_classes_against_three_need_no_positive_label():
+    bags, y = planted_bags(3, n_bags=30)
+    with pytest.raises(ValueError, match="pos_label is for two classes; there are 3"):
+        Midpoint(pos_label=1).fit(bags, y)
+
+
+@pytest.mark.parametrize("labels", [["-", "+"], [False, True], [7, 3], [1.0, 2.0]])
+def test_labels_of_any_kind_are_given_back(labels):
+    y = np.array(labels)[Y]
+    model = Midpoint().fit(BAGS, y)
+    assert model.predict(BAGS).dtype == y.dtype
+    assert set(model.predict(BAGS)) <= set(labels)
+    np.testing.assert_array_equal(model.classes_, np.unique(y))
+
+
+# Probabilities -----------------------------------------------------------------------------------
+
+
+def test_probabilities_exist_only_where_asked_for():
+    model = Midpoint().fit(BAGS, Y)
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError) as caught:
+        model.predict_proba(BAGS)
+    assert "probability='sigmoid'" in str(caught.value.__cause__)
+    assert hasattr(Midpoint(probability="sigmoid"), "predict_proba")
+
+
+def test_probabilities_point_towards_the_second_class_whichever_is_positive():
+    plain = Midpoint(probability="sigmoid", calibration_cv=3).fit(BAGS, 1 - Y)
+    flipped = Midpoint(probability="sigmoid", calibration_cv=3, pos_label=0).fit(BAGS, Y)
+    np.testing.assert_allclose(
+        flipped.predict_proba(BAGS), plain.predict_proba(BAGS)[:, ::-1], rtol=1e-12
+    )
+
+
+def test_probabilities_do_not_depend_on_the_threshold():
+    options = {"probability": "sigmoid", "calibration_cv": 3}
+    plain = Midpoint(**options).fit(BAGS, Y).predict_proba(BAGS)
+    shifted = Midpoint(threshold=0.4, **options).fit(BAGS, Y).predict_proba(BAGS)
+    np.testing.assert_allclose(shifted, plain, atol=1e-6)
+
+
+# Input -------------------------------------------------------------------------------------------
+
+
+def test_a_plain_table_is_bags_of_one():
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    y = (rows[:, 0] > 0).astype(int)
+    model = InstanceSVC(kernel="linear").fit(rows, y)
+    as_bags = InstanceSVC(kernel="linear").fit(Bags(rows, np.arange(21)), y)
+    np.testing.assert_array_equal(model.coef_, as_bags.coef_)
+    stored = InstanceSVC(kernel="linear").fit(sp.csr_array(rows), y)
+    np.testing.assert_allclose(stored.coef_, model.coef_, rtol=1e-8)
+    np.testing.assert_array_equal(model.decision_function(rows), as_bags.decision_function(rows))
+
+
+def test_names_of_features_are_compared():
+    named = BAGS.replace(feature_names=["a", "b", "c"])
+    model = Midpoint().fit(named, Y)
+    with pytest.raises(ValueError, match="Feature 0 is called 'b' here and was 'a' in fit"):
+        model.predict(BAGS.replace(feature_names=["b", "a", "c"]))
+    np.testing.assert_array_equal(model.predict(BAGS), model.predict(named))  # no names, no test
+    with pytest.raises(ValueError, match=r"have 2 features, but Midpoint was fitted with 3"):
+        model.predict(BAGS.replace(X=BAGS.X[:, :2]))
+
+
+@pytest.mark.parametrize(
+    ("y", "error"),
+    [
+        (None, "requires y to be passed"),
+        (np.repeat(Y, BAGS.sizes), r"\(that is one per instance\)"),
+        (Y + 0.5 * np.arange(24), "Unknown label type"),
+        (np.column_stack([Y, Y]), "1d array"),
+    ],
+)
+def test_bad_labels_are_refused(y, error):
+    with pytest.raises(ValueError, match=error):
+        Midpoint().fit(BAGS, y)
+
+
+def test_a_class_without_weight_is_named():
+    y = np.where(np.arange(24) < 4, 2, Y)
+    with pytest.raises(ValueError, match="All bags of class 2 have weight zero"):
+        Midpoint().fit(BAGS, y, sample_weight=1.0 * (y < 2))
+
+
+def test_parameters_are_checked_in_fit_not_before():
+    model = LabelSVC(C="much")
+    with pytest.raises(InvalidParameterError, match="'C' parameter of LabelSVC"):
+        model.fit(BAGS, Y)
+
+
+def test_whole_bags_have_no_instance_methods_until_the_kernel_says_so():
+    model = BagKernelSVC(bag_kernel="hausdorff")
+    assert not hasattr(model, "key_instances")
+    assert hasattr(model.set_params(bag_kernel="mean"), "key_instances")

@@ -1,0 +1,92 @@
+"""One vector per bag: scores, weights and what an embedding has to learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+from sklearn.utils._param_validation import InvalidParameterError
+
+from bagwise import Bags
+from bagwise.estimators.embedding import EmbeddingSVC
+from bagwise.testing._problems import planted_bags
+
+
+class Extremes(EmbeddingSVC):
+    """A bag is the least and the greatest value of its features, around a learned center.
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (n_features,)
+        Mean of the training instances.
+    """
+
+    def _fit_embedding(self, bags, codes, weight):
+        self.center_ = bags.X.mean(axis=0)
+
+    def _embed(self, bags):
+        ends = [(bag.min(axis=0), bag.max(axis=0)) for bag in bags]
+        return np.array([np.concatenate(pair) for pair in ends]) - np.tile(self.center_, 2)
+
+
+def by_hand(bags, center):
+    return (
+        np.array([np.r_[bag.min(axis=0), bag.max(axis=0)] for bag in bags]) - np.r_[center, center]
+    )
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_a_bag_is_scored_by_the_svm_over_vectors(kernel):
+    bags, y = planted_bags(n_bags=40)
+    options = {"kernel": kernel, "gamma": 0.2, "coef0": 1.0, "degree": 2}
+    model = Extremes(loss="hinge", **options).fit(bags[:30], y[:30])
+    svc = SVC(tol=1e-8, **options).fit(by_hand(bags[:30], model.center_), y[:30])
+    expected = svc.decision_function(by_hand(bags[30:], model.center_))
+    np.testing.assert_allclose(model.decision_function(bags[30:]), expected, atol=3e-3)
+
+
+def test_an_instance_is_scored_as_a_bag_of_one():
+    bags, y = planted_bags()
+    model = Extremes().fit(bags, y)
+    alone = Bags(bags.X, np.arange(bags.n_instances + 1))
+    np.testing.assert_array_equal(
+        model.instance_decision_function(bags), model.decision_function(alone)
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_of_instances_are_equal_shares_of_their_bags(n_classes):
+    bags, y = planted_bags(n_classes, n_bags=30)
+    model = Extremes().fit(bags, y)
+    weights = np.atleast_2d(model.instance_weights_)
+    truth = [y == 1] if n_classes == 2 else [y == k for k in range(3)]
+    for of_model, positive in zip(weights, truth, strict=True):
+        expected = np.repeat(positive / bags.sizes, bags.sizes)
+        np.testing.assert_allclose(of_model, expected)
+
+
+def test_support_vectors_are_bags():
+    bags, y = planted_bags()
+    model = Extremes(C=10.0).fit(bags, y)
+    assert model.support_.max() < len(bags)
+    np.testing.assert_allclose(
+        model.support_vectors_, by_hand(bags, model.center_)[model.support_], atol=1e-12
+    )
+
+
+def test_kernels_between_instances_make_no_sense_here():
+    with pytest.raises(InvalidParameterError, match="'kernel' parameter of Extremes"):
+        Extremes(kernel="precomputed").fit(*planted_bags())
+
+
+def test_weight_two_is_the_bag_twice():
+    bags, y = planted_bags(n_bags=20)
+    twice = np.r_[np.arange(20), 3, 4]
+    weight = np.ones(20)
+    weight[[3, 4]] = 2.0
+    repeated, weighted = Extremes(gamma=0.2), Extremes(gamma=0.2)
+    repeated.fit(bags[twice], y[twice])
+    weighted.fit(bags, y, sample_weight=weight)
+    shift = weighted.center_ - repeated.center_  # an rbf kernel does not see it
+    assert np.abs(shift).max() > 0
+    np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-9)

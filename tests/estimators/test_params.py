@@ -1,0 +1,353 @@
+"""Parameters written once: signature, constraints, docstring and scikit-learn's tools agree."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pickle
+import re
+
+import numpy as np
+import pytest
+from numpydoc.docscrape import NumpyDocString
+from numpydoc.validate import validate
+from sklearn.base import clone
+from sklearn.utils._param_validation import InvalidParameterError, make_constraint
+
+import bagwise
+from bagwise import BagEnsemble, InstanceSVC, LabelSVC, MILESEmbedding, WitnessSVC
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.params import (
+    Parameters,
+    ProgressParameters,
+    Words,
+    changed,
+    fraction,
+    integer,
+    param,
+    positive,
+)
+from bagwise.testing import estimators
+from bagwise.testing._problems import planted_bags
+
+CLASSES = sorted(
+    {type(estimator) for estimator in estimators()} | {MILESEmbedding}, key=lambda c: c.__name__
+)
+every_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+
+
+def signature_of(cls):
+    return {p.name: p for p in inspect.signature(cls).parameters.values()}
+
+
+# What a reader sees ------------------------------------------------------------------------------
+
+
+def documented(cls):
+    """Return (name, type, default) of the section on parameters, the default as a Python value."""
+    found = {}
+    for entry in NumpyDocString(inspect.getdoc(cls))["Parameters"]:
+        kind, told, shown = entry.type.rpartition(", default=")
+        assert told, f"{entry.name} has no default in the docstring"
+        found[entry.name] = (kind, ast.literal_eval(shown), " ".join(entry.desc))
+    return found
+
+
+@every_class
+def test_the_docstring_names_the_parameters_of_the_signature_in_their_order(cls):
+    assert list(documented(cls)) == list(signature_of(cls)) == list(cls._parameter_constraints)
+
+
+@every_class
+def test_the_docstring_shows_the_defaults_of_the_signature(cls):
+    for name, (kind, default, text) in documented(cls).items():
+        assert default == signature_of(cls)[name].default, name
+        assert kind, f"{name} has no type"
+        assert text.endswith("."), f"{name}: {text}"
+        assert text == cls.__dataclass_fields__[name].metadata["doc"], name
+
+
+@every_class
+def test_the_docstring_is_valid_numpydoc(cls):
+    ignored = {"ES01", "SA01", "PR08", "EX01"}
+    path = f"{cls.__module__}.{cls.__qualname__}"
+    found = [f"{code}: {text}" for code, text in validate(path)["errors"] if code not in ignored]
+    assert not found, "\n".join(found)
+
+
+@every_class
+def test_the_reference_is_that_of_the_module(cls):
+    _, told, reference = inspect.getmodule(cls).__doc__.partition("\nReference: ")
+    shown = " ".join(" ".join(NumpyDocString(inspect.getdoc(cls))["References"]).split())
+    if told and "References" not in cls._own_docstring:
+        assert shown == f".. [1] {' '.join(reference.split())}"  # no word is cut at its hyphen
+
+
+@pytest.mark.filterwarnings("ignore")
+@every_class
+def test_the_docstring_lists_the_attributes_that_a_fit_leaves(cls):
+    if not issubclass(cls, BagClassifier):
+        pytest.skip("a transformer")
+    model = next(clone(e) for e in estimators() if type(e) is cls).fit(*planted_bags(n_bags=12))
+    listed = {
+        name.strip()
+        for entry in NumpyDocString(inspect.getdoc(cls))["Attributes"]
+        for name in entry.name.split(",")
+    }
+    fitted = {name for name in vars(model) if name.endswith("_")}
+    of_every_classifier = {"classes_", "n_features_in_", "feature_names_in_"}
+    for_predicting = {"kernel_", "inputs_"}  # no numbers that a user would read
+    assert fitted - listed <= of_every_classifier | for_predicting, "not documented"
+    of_other_settings = {
+        *("coef_", "dual_coef_", "support_", "support_vectors_"),  # linear or not
+        *("alpha_ranking_", "oob_decision_function_", "oob_score_"),
+    }
+    assert listed - fitted <= of_other_settings, "documented, but not there after a fit"
+
+
+# What a caller may do ----------------------------------------------------------------------------
+
+
+@every_class
+def test_every_parameter_is_keyword_only_and_has_a_constraint(cls):
+    for name, parameter in signature_of(cls).items():
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        constraint = cls._parameter_constraints[name]
+        assert constraint == "no_validation" or all(map(make_constraint, constraint))
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
+        cls(1.0)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'gama'"):
+        cls(gama=1.0)
+
+
+@every_class
+def test_defaults_satisfy_their_own_constraints(cls):
+    cls()._validate_params()
+
+
+@every_class
+def test_the_constructor_stores_what_it_is_given_and_nothing_else(cls):
+    marks = {name: object() for name in signature_of(cls)}
+    assert vars(cls(**marks)) == marks
+
+
+@every_class
+def test_estimators_of_one_class_do_not_share_parameters(cls):
+    one, other = cls(), cls()
+    name = next(iter(signature_of(cls)))
+    one.set_params(**{name: "changed"})
+    assert getattr(other, name) == signature_of(cls)[name].default
+
+
+@every_class
+def test_clone_repr_pickle_and_html(cls):
+    values = {"random_state": 7} if "random_state" in signature_of(cls) else {}
+    model = cls(**values)
+    assert clone(model).get_params().keys() == model.get_params().keys()
+    assert repr(clone(model)) == repr(model) == repr(pickle.loads(pickle.dumps(model)))
+    shown = "random_state=7" if values else ""
+    assert repr(model).replace("\n", "").replace(" ", "") == f"{cls.__name__}({shown})"
+    assert cls.__name__ in model._repr_html_()
+
+
+def test_set_params_reaches_parameters_of_parameters():
+    model = BagEnsemble(estimator=WitnessSVC(C=1.0))
+    assert model.set_params(estimator__C=5.0, n_estimators=3) is model
+    assert (model.estimator.C, model.n_estimators) == (5.0, 3)
+    assert model.get_params()["estimator__C"] == 5.0
+    with pytest.raises(ValueError, match="Invalid parameter 'lam' for estimator WitnessSVC"):
+        WitnessSVC().set_params(lam=1.0)
+
+
+def test_help_and_signature_show_the_same():
+    assert str(inspect.signature(WitnessSVC)).startswith("(*, init: 'str' = 'mean', C: 'float'")
+    own = [cls for cls in CLASSES if "__init__" in vars(cls)]
+    assert own == CLASSES  # made by the class itself, so that help() shows it
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "value"),
+    [
+        (WitnessSVC, "C", 0.0),
+        (WitnessSVC, "C", "1"),
+        (WitnessSVC, "init", "zero"),
+        (WitnessSVC, "max_iter", 0),
+        (WitnessSVC, "max_iter", 2.5),
+        (WitnessSVC, "gamma", -1.0),
+        (WitnessSVC, "probability", True),
+        (WitnessSVC, "threshold", "0"),
+        (WitnessSVC, "calibration_cv", 1.5),
+        (WitnessSVC, "class_weight", "even"),
+        (WitnessSVC, "callback", 3),
+    ],
+)
+def test_values_outside_the_constraint_are_refused_by_name_when_fitted(cls, name, value):
+    model = cls(**{name: value})  # the constructor does not look
+    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of {cls.__name__}"):
+        model.fit(*planted_bags())
+
+
+def test_words_are_told_in_their_order():
+    with pytest.raises(InvalidParameterError, match="'init' parameter"):
+        WitnessSVC(init="first").fit(*planted_bags())
+    assert documented(WitnessSVC)["init"][0] == '{"mean", "instances", "random"}'
+
+
+# Seeds -------------------------------------------------------------------------------------------
+
+
+def first_objective(seed):
+    bags, _ = planted_bags(n_bags=40)
+    y = np.random.default_rng(0).integers(0, 2, len(bags))
+    return WitnessSVC(init="random", random_state=seed).fit(bags, y).history_[0]["objective"]
+
+
+def test_zero_is_the_default_seed_and_gives_the_same_model_in_every_fit():
+    assert WitnessSVC().random_state == 0
+    assert first_objective(0) == first_objective(0)
+
+
+def test_none_draws_afresh():
+    assert len({first_objective(None) for _ in range(4)}) > 1
+
+
+def test_none_draws_from_numpys_global_state_as_in_scikit_learn():
+    np.random.seed(3)  # noqa: NPY002
+    one = first_objective(None)
+    np.random.seed(3)  # noqa: NPY002
+    assert first_objective(None) == one
+
+
+def test_a_random_state_goes_on_from_fit_to_fit():
+    state = np.random.RandomState(0)
+    assert first_objective(state) != first_objective(state)
+    assert first_objective(np.random.RandomState(0)) == first_objective(0)
+
+
+# Classes of one's own ----------------------------------------------------------------------------
+
+
+class Base(Parameters):
+    """A base.
+
+    Attributes
+    ----------
+    size_ : int
+        Size.
+    never_, twin_ : int
+        Two at once.
+    """
+
+    width: float = param(1.0, positive(), "Width.")
+    kind: str = param("a", Words("b", "a"), "Kind.")
+
+
+class Narrow(Base):
+    """A narrow one.
+
+    More about it.
+
+    Attributes
+    ----------
+    size_ : int
+        Size of a narrow one.
+
+    See Also
+    --------
+    Base : Wider.
+    """
+
+    _never_fitted = ("never_", "twin_")
+
+    depth: int | None = param(None, [integer(2), None], "Depth.")
+    width: float = changed(Base, "width", default=0.5, doc="Width, below 1.")
+
+
+def test_a_class_redefines_a_default_and_its_base_keeps_its_own():
+    assert (Narrow().width, Base().width) == (0.5, 1.0)
+    assert list(signature_of(Narrow)) == ["depth", "width", "kind"]  # its own first
+    assert documented(Narrow)["width"] == ("float", 0.5, "Width, below 1.")
+    assert documented(Base)["width"] == ("float", 1.0, "Width.")
+    assert Narrow._parameter_constraints["width"] == Base._parameter_constraints["width"]
+
+
+def test_sections_are_merged_in_the_order_of_numpydoc():
+    text = inspect.getdoc(Narrow)
+    headings = re.findall(r"^(\w[\w ]*)\n-+$", text, re.MULTILINE)
+    assert headings == ["Parameters", "Attributes", "See Also"]
+    assert "size_ : int\n    Size of a narrow one." in text
+    assert "never_" not in text
+    assert "never_, twin_ : int\n    Two at once." in inspect.getdoc(Base)
+    assert text.startswith("A narrow one.\n\nMore about it.\n")
+
+
+def test_types_are_read_from_the_constraints():
+    assert documented(Narrow)["depth"][0] == "int or None"
+    assert documented(Narrow)["kind"][0] == '{"b", "a"}'
+    told = param([1.0], ["array-like"], "Values.", kind="list of float").metadata["kind"]
+    assert told == "list of float"
+
+
+def test_a_subclass_without_fields_of_its_own_has_those_of_its_base():
+    class Plain(LabelSVC):
+        pass
+
+    assert signature_of(Plain).keys() == signature_of(LabelSVC).keys()
+    assert Plain(C=3.0).C == 3.0
+    assert repr(clone(Plain(C=3.0))) == "Plain(C=3.0)"
+    assert Plain(C=3.0).fit(*planted_bags()).C == 3.0
+
+
+@pytest.mark.parametrize(
+    ("constraint", "good", "bad"),
+    [
+        (positive(), [1e-300, 3, np.float32(2)], [0, -1, "1", np.nan, None]),
+        (positive(zero=True), [0, 0.0, 5], [-1e-9, None]),
+        (integer(), [1, np.int64(4)], [0, 1.0, "1"]),
+        (integer(0), [0, 7], [-1]),
+        (fraction(), [0, 0.5, 1], [-0.1, 1.1]),
+        (Words("a", "b"), ["a", "b"], ["c", None, 1]),
+    ],
+)
+def test_constraints_accept_and_refuse(constraint, good, bad):
+    assert all(constraint.is_satisfied_by(value) for value in good)
+    assert not any(constraint.is_satisfied_by(value) for value in bad)
+
+
+# Progress ----------------------------------------------------------------------------------------
+
+
+def test_progress_is_printed_and_told(capsys):
+    class Teller(ProgressParameters):
+        pass
+
+    seen = []
+    Teller(verbose=1, callback=seen.append)._report({"objective": 1.23456789, "gap": 1e-9})
+    assert capsys.readouterr().out == "[Teller] objective 1.23457  gap 1e-09\n"
+    assert seen == [{"objective": 1.23456789, "gap": 1e-9}]
+    Teller()._report({"objective": 1.0})
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.filterwarnings("ignore")
+@every_class
+def test_every_iterative_estimator_tells_its_history(cls, capsys):
+    if "callback" not in signature_of(cls):
+        assert not hasattr(cls, "max_iter"), "iterates and does not tell"
+        return
+    seen = []
+    model = next(clone(e) for e in estimators() if type(e) is cls)
+    model.set_params(callback=seen.append, verbose=1)
+    if "threshold" in signature_of(cls):
+        model.set_params(threshold=0.0)  # calibration would fit copies, which tell as well
+    model.fit(*planted_bags(n_bags=12))
+    assert seen
+    assert all(isinstance(record, dict) and record for record in seen)
+    assert len(capsys.readouterr().out.splitlines()) == len(seen)
+
+
+def test_the_package_exports_no_estimator_without_parameters_of_this_kind():
+    exported = [getattr(bagwise, name) for name in bagwise.__all__]
+    bags = [c for c in exported if inspect.isclass(c) and issubclass(c, BagClassifier)]
+    assert InstanceSVC in bags
+    assert all(issubclass(cls, Parameters) for cls in bags)

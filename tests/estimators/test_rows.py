@@ -1,0 +1,194 @@
+"""What all models of weighted rows share: one design, one problem per class, one report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import bagwise.estimators.rows as rows_module
+from bagwise import (
+    MICA,
+    ODM,
+    AnnealedLabelSVC,
+    AnnealedWitnessSVC,
+    InstanceSVC,
+    KeyInstanceSVC,
+    LabelSVC,
+    MissSVM,
+    OptimalMarginSVC,
+    SparseMIL,
+    WitnessSVC,
+)
+from bagwise.designs import Gram
+from bagwise.solvers import solve
+from bagwise.testing._problems import planted_bags
+
+
+def hard_problem():
+    """Return bags whose labels the first assignment of mi-SVM does not explain."""
+    bags, _ = planted_bags(n_bags=40)
+    return bags, np.random.default_rng(0).integers(0, 2, len(bags))
+
+
+def test_a_fit_that_was_stopped_early_warns_with_its_gap():
+    with pytest.warns(
+        ConvergenceWarning, match=r"LabelSVC was stopped by max_iter=1 .*gap [\d.e+-]+"
+    ):
+        LabelSVC(max_iter=1).fit(*hard_problem())
+
+
+def test_verbose_prints_one_line_per_iteration(capsys):
+    model = LabelSVC(verbose=1).fit(*hard_problem())
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(model.history_) > 1
+    assert all(line.startswith("[LabelSVC] objective ") for line in lines)
+
+
+def test_a_random_start_follows_its_seed():
+    bags, y = hard_problem()
+    fits = [WitnessSVC(init="random", random_state=seed).fit(bags, y) for seed in (0, 0, 1)]
+    first = [model.history_[0]["objective"] for model in fits]
+    assert first[0] == first[1] != first[2]
+
+
+# A design that is shared -------------------------------------------------------------------------
+
+ROW_MODELS = [
+    InstanceSVC(loss="hinge", C=2.0),
+    LabelSVC(C=2.0),
+    WitnessSVC(kernel="linear", class_weight="balanced"),
+    AnnealedLabelSVC(C=2.0, kernel="poly", coef0=1.0, degree=2),
+    AnnealedWitnessSVC(n_witnesses=2),
+    MICA(kernel="linear"),
+    OptimalMarginSVC(threshold=0.0),
+    KeyInstanceSVC(negatives="bags", kernel="linear", threshold=0.0),
+    MissSVM(unlabeled_weight=0.5),
+    SparseMIL(variant="transductive"),
+    ODM(C=5.0),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("model", ROW_MODELS, ids=lambda model: type(model).__name__)
+def test_fit_on_design_gives_the_bits_of_fit(model, n_classes):
+    bags, y = planted_bags(n_classes, n_bags=18)
+    weight = np.where(np.arange(18) % 4 == 0, 2.0, 1.0)
+    whole = clone(model).fit(bags, y, sample_weight=weight)
+    by_hand = clone(model)
+    checked, codes, of_bags, weighted = by_hand._validated(bags, y, weight)
+    row_weight = by_hand._loss_weight() * np.repeat(weighted, bags.sizes)
+    design = by_hand._design(checked, row_weight)
+    for _ in range(2):  # the design stays as it is
+        by_hand.fit_on_design(design, checked, codes, weighted)
+        by_hand._settle_threshold(checked, codes, of_bags, weighted)
+        np.testing.assert_array_equal(
+            by_hand.decision_function(bags), whole.decision_function(bags)
+        )
+        for name in ("objective_", "gap_", "intercept_", "instance_weights_"):
+            np.testing.assert_array_equal(getattr(by_hand, name), getattr(whole, name))
+        assert by_hand.n_iter_ == whole.n_iter_
+
+
+def test_a_design_may_be_wider_than_the_model_asks():
+    """A Gram matrix made for other parameters serves as well: what counts is the design."""
+    bags, y = planted_bags()
+    linear = LabelSVC(kernel="linear").fit(bags, y)
+    model = LabelSVC(kernel="precomputed")
+    kernel = bags.replace(X=bags.X @ bags.X.T, instance_ids=np.arange(bags.n_instances))
+    checked, codes, _, weight = model._validated(kernel, y, None)
+    model.fit_on_design(Gram(bags.X @ bags.X.T), checked, codes, weight)
+    np.testing.assert_allclose(model.objective_, linear.objective_, rtol=1e-9)
+
+
+# One problem per class ---------------------------------------------------------------------------
+
+
+def test_three_classes_are_three_models_against_the_rest():
+    bags, y = planted_bags(3, n_bags=30)
+    model = WitnessSVC(C=2.0, gamma=0.3).fit(bags, y)
+    for k in range(3):
+        alone = WitnessSVC(C=2.0, gamma=0.3).fit(bags, (y == k).astype(int))
+        np.testing.assert_allclose(
+            model.decision_function(bags)[:, k], alone.decision_function(bags), rtol=1e-10
+        )
+        assert model.objective_[k] == alone.objective_[0]
+        np.testing.assert_array_equal(model.instance_weights_[k], alone.instance_weights_)
+        assert len(model.history_[k]) == len(alone.history_)
+    assert model.n_iter_ == max(len(history) for history in model.history_)
+    together = WitnessSVC(C=2.0, gamma=0.3, n_jobs=2).fit(bags, y)
+    np.testing.assert_array_equal(together.dual_coef_, model.dual_coef_)
+
+
+def test_a_bag_without_weight_is_no_positive_bag():
+    bags, y = planted_bags()
+    weight = np.where(np.arange(len(y)) == np.flatnonzero(y == 1)[0], 0.0, 1.0)
+    model = LabelSVC(gamma=0.3).fit(bags, y, sample_weight=weight)
+    idle = np.repeat(weight == 0, bags.sizes)
+    assert not model.instance_weights_[idle].any()
+    without = LabelSVC(gamma=0.3).fit(bags[weight > 0], y[weight > 0])
+    np.testing.assert_allclose(
+        model.decision_function(bags), without.decision_function(bags), atol=1e-7
+    )
+
+
+# Fitted attributes -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "precomputed"])
+def test_support_vectors_carry_all_of_the_score(kernel, monkeypatch):
+    bags, y = planted_bags()
+    if kernel == "precomputed":
+        products = np.exp(-0.3 * ((bags.X[:, None] - bags.X) ** 2).sum(axis=2))
+        bags = bags.replace(X=products, instance_ids=np.arange(bags.n_instances))
+    model = WitnessSVC(kernel=kernel, gamma=0.3, coef0=1.0, C=10.0).fit(bags, y)
+    assert 0 < len(model.support_) < bags.n_instances
+    assert np.all(np.any(model.dual_coef_ != 0, axis=0))
+    if kernel == "precomputed":
+        rows = bags.X[:, model.support_]
+    else:
+        rows = model.kernel_(bags.X, bags.X[model.support_])
+    expected = rows @ model.dual_coef_[0] + model.intercept_[0]
+    scores = model.instance_decision_function(bags)
+    np.testing.assert_allclose(scores, expected, rtol=1e-10, atol=1e-12)
+    monkeypatch.setattr(rows_module, "_BLOCK_VALUES", 1)  # one row at a time
+    np.testing.assert_allclose(model.instance_decision_function(bags), scores, rtol=1e-9)
+
+
+def test_columns_of_a_precomputed_kernel_are_instance_ids():
+    bags, y = planted_bags()
+    shuffled = np.random.default_rng(0).permutation(bags.n_instances)
+    products = (bags.X @ bags.X.T)[:, np.argsort(shuffled)]
+    kernel = bags.replace(X=products, instance_ids=shuffled)
+    model = InstanceSVC(kernel="precomputed").fit(kernel, y)
+    expected = InstanceSVC(kernel="linear").fit(bags, y)
+    np.testing.assert_allclose(
+        model.decision_function(kernel), expected.decision_function(bags), atol=1e-8
+    )
+    np.testing.assert_array_equal(model.support_columns_, shuffled[model.support_])
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_the_objective_is_that_of_the_fitted_model(loss):
+    bags, y = planted_bags()
+    model = InstanceSVC(kernel="linear", loss=loss, C=0.7).fit(bags, y)
+    margin = np.where(np.repeat(y, bags.sizes) == 1, 1, -1) * model.instance_decision_function(bags)
+    slack = np.maximum(0, 1 - margin) ** (2 if loss == "squared_hinge" else 1)
+    expected = 0.5 * np.sum(model.coef_**2) + 0.7 * slack.sum()
+    assert model.objective_[0] == pytest.approx(expected, rel=1e-9)
+    assert model.history_ == [{"objective": model.objective_[0], "gap": model.gap_[0]}]
+    assert model.n_iter_ == 1
+
+
+def test_a_solver_that_gave_up_is_named_with_its_gap(monkeypatch):
+    def early(problem, start=None):
+        return replace(solve(problem, start), converged=False, gap=0.125)
+
+    monkeypatch.setattr(rows_module, "solve", early)
+    with pytest.warns(ConvergenceWarning, match=r"stopped by the solver .*duality gap 0\.12"):
+        model = InstanceSVC().fit(*planted_bags())
+    assert model.gap_[0] == 0.125

@@ -1,0 +1,47 @@
+"""Tags choose the checks and the methods that exist."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bagwise import InstanceSVC
+from bagwise.estimators.tags import bag_tags
+from bagwise.testing import bag_checks, check_bag_estimator
+from bagwise.testing._problems import planted_bags
+
+
+class WholeBags(InstanceSVC):
+    def __bag_tags__(self):
+        tags = super().__bag_tags__()
+        return replace(tags, instance_scores=False, bag_score=None, gap=False, objective=False)
+
+
+def test_tags_choose_the_checks():
+    every = {check.__name__ for check in bag_checks(InstanceSVC())}
+    fewer = {check.__name__ for check in bag_checks(WholeBags())}
+    assert every - fewer == {
+        "check_bag_score_is_made_of_instance_scores",
+        "check_key_instances_score_highest",
+    }
+    assert all(r["status"] == "passed" for r in check_bag_estimator(WholeBags()))
+
+
+def test_an_estimator_without_instance_scores_has_no_such_methods():
+    model = WholeBags().fit(*planted_bags())
+    for name in ("instance_decision_function", "predict_instances", "key_instances"):
+        assert not hasattr(model, name)
+
+
+def test_the_majority_rule_is_the_middle_score():
+    bags, y = planted_bags()
+    model = InstanceSVC(vote="majority").fit(bags, y)
+    aggregate = bag_tags(model).bag_score
+    for size in range(1, 7):
+        scores = np.random.default_rng(size).normal(size=size)
+        assert aggregate(scores) == np.sort(scores)[size // 2]
+    votes = [
+        part > 0 for part in np.split(model.instance_decision_function(bags), bags.offsets[1:-1])
+    ]
+    np.testing.assert_array_equal(model.predict(bags), [int(2 * v.sum() >= len(v)) for v in votes])

@@ -1,0 +1,98 @@
+"""Weights of bags and of classes: what they multiply, and what is refused by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bagwise import Bags, WitnessSVC
+from bagwise.estimators.weights import check_weight, class_weights
+from bagwise.testing._problems import planted_bags
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "told"),
+    [
+        ({"normal": -1.0}, r"class 'normal' is -1\.0: weights must be finite numbers and not neg"),
+        ({"tumor": np.nan}, r"class 'tumor' is nan: weights must be finite"),
+        ({"tumor": np.inf}, r"class 'tumor' is inf: weights must be finite"),
+        ({"tumor": "2"}, r"class 'tumor' is '2': weights must be finite numbers"),
+        ({"normal": 0.0, "tumor": 0.0}, r"class 'normal' is 0, .* give it a small weight"),
+        ({"normal": 1.0, "tumor": 0}, r"class 'tumor' is 0, .* fit without its bags"),
+        ({"Tumor": 2.0}, r"names class 'Tumor', .* labels \['normal', 'tumor'\]: remove it"),
+    ],
+)
+def test_wrong_class_weights_are_named(class_weight, told):
+    bags, y = planted_bags()
+    with pytest.raises(ValueError, match=told):
+        WitnessSVC(class_weight=class_weight).fit(bags, np.array(["normal", "tumor"])[y])
+
+
+def test_a_class_without_a_weight_of_its_own_has_weight_one():
+    bags, y = planted_bags()
+    some, all_ = ({1: 3}, {0: 1.0, 1: np.float32(3.0)})
+    scores = [
+        WitnessSVC(class_weight=weight).fit(bags, y).decision_function(bags)
+        for weight in (some, all_, None)
+    ]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    assert np.any(scores[0] != scores[2])
+
+
+# Functions ---------------------------------------------------------------------------------------
+
+BAGS = Bags(np.zeros((6, 1)), np.array([0, 2, 3, 6]), ids=["a", "b", "c"])
+
+
+def test_no_weights_are_ones_and_a_number_is_for_all():
+    assert check_weight(BAGS, None).tolist() == [1.0, 1.0, 1.0]
+    assert check_weight(BAGS, 2).tolist() == [2.0, 2.0, 2.0]
+    assert check_weight(BAGS, [1, 0, 3]).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("weight", "told"),
+    [
+        ([1.0, np.nan, 1.0], r"bag 1 \(id 'b'\) is nan"),
+        ([1.0, 1.0, np.inf], r"bag 2 \(id 'c'\) is inf"),
+        ([-1.0, 1.0, 1.0], r"bag 0 \(id 'a'\) is -1\.0: weights must be finite and not negative"),
+        ([1.0, 2.0], r"sample_weight.shape == \(2,\), expected \(3,\): one per bag"),
+        (np.ones(6), r"\(6,\) \(that is one per instance\), expected \(3,\)"),
+        (np.ones((3, 1)), "1D array or scalar"),
+        ([0.0, 0.0, 0.0], "at least one non-zero number"),
+    ],
+)
+def test_bad_weights_of_bags_are_refused(weight, told):
+    with pytest.raises(ValueError, match=told):
+        check_weight(BAGS, weight)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.floats(0.1, 5.0)), min_size=6, max_size=15))
+def test_balanced_classes_have_equal_totals(drawn):
+    codes = np.array([0, 1, 2, *(code for code, _ in drawn)])
+    weight = np.array([1.0, 1.0, 1.0, *(value for _, value in drawn)])
+    of_class = class_weights("balanced", np.arange(3), codes, weight)
+    totals = np.bincount(codes, weight * of_class[codes])
+    np.testing.assert_allclose(totals, weight.sum() / 3, rtol=1e-9)
+
+
+def test_class_weights_follow_the_order_of_the_classes():
+    classes = np.array(["no", "unsure", "yes"])
+    found = class_weights({"yes": 3, "no": 0.5}, classes, np.arange(3), np.ones(3))
+    assert found.tolist() == [0.5, 1.0, 3.0]
+    assert class_weights(None, classes, np.arange(3), np.ones(3)).tolist() == [1.0] * 3
+
+
+def test_class_weights_multiply_the_weights_of_bags():
+    bags, y = planted_bags()
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    by_class = WitnessSVC(gamma=0.3, class_weight={0: 0.5, 1: 4.0}).fit(bags, y, weight)
+    by_bag = WitnessSVC(gamma=0.3).fit(bags, y, weight * np.where(y == 1, 4.0, 0.5))
+    np.testing.assert_array_equal(by_class.decision_function(bags), by_bag.decision_function(bags))
+    balanced = WitnessSVC(gamma=0.3, class_weight="balanced").fit(bags, y, weight)
+    totals = np.array([weight[y == k].sum() for k in (0, 1)])
+    same = weight * (weight.sum() / 2 / totals)[y]
+    expected = WitnessSVC(gamma=0.3).fit(bags, y, same).decision_function(bags)
+    np.testing.assert_allclose(balanced.decision_function(bags), expected, rtol=1e-9)

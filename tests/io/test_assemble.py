@@ -1,0 +1,88 @@
+"""From columns to bags: choosing columns, order, and values that must be constant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bagwise.bags.ids import factorize
+from bagwise.io import DuplicateColumnError, FormatError, LabelError, ShuffledBagError
+from bagwise.io._assemble import ROLES, Coded, assemble, by_role, lay_out, position_of, row_place
+
+PATH = Path("a.csv")
+
+
+def coded(values):
+    return Coded(*factorize(values))
+
+
+def test_columns_are_chosen_by_name_or_by_habit():
+    names = ["bag", "y", "group", "bag_feature_1", "f", "g"]
+    layout = lay_out(PATH, names, {"label": "y"}, None)
+    assert layout.roles == {"label": 1, "bag": 0, "groups": 2}
+    assert (layout.features, layout.feature_names) == ([4, 5], ["f", "g"])
+    assert layout.keys == {**layout.roles, "bag_feature_1": 3}
+
+
+def test_chosen_features_win_over_habit():
+    layout = lay_out(PATH, ["bag", "prior", "f"], {}, ["prior", -1])
+    assert (layout.roles, layout.features) == ({"bag": 0}, [1, 2])
+
+
+def test_without_a_header_the_first_two_columns_are_bag_and_label():
+    layout = lay_out(PATH, ["column 0", "column 1", "column 2"], {}, None, has_header=False)
+    assert (layout.roles, layout.features) == ({"bag": 0, "label": 1}, [2])
+    assert layout.feature_names is None
+
+
+@pytest.mark.parametrize(
+    ("names", "named", "error", "message"),
+    [
+        (["slide", "f"], {}, FormatError, "name yours with bag=..., one of slide, f."),
+        (["bag", "f"], {"label": "labl"}, FormatError, "has no column 'labl'. Known names: bag"),
+        (["bag", "f"], {"label": 7}, FormatError, "has no column 7"),
+        (["bag", "f", "f"], {}, DuplicateColumnError, "columns 2 and 3 have the same name"),
+        (["bag", "label"], {}, FormatError, "has no feature columns: there are only bag, label"),
+    ],
+)
+def test_headers_that_do_not_fit_are_refused(names, named, error, message):
+    with pytest.raises(error) as caught:
+        lay_out(PATH, names, named, None)
+    assert message in str(caught.value)
+
+
+def test_columns_have_names_and_positions():
+    assert [position_of(PATH, ["a", "b"], column) for column in ("b", 0, -1)] == [1, 0, 1]
+    assert by_role(*range(6)) == dict(zip(ROLES, range(6), strict=True))
+    assert row_place(0) == "row 1"
+
+
+@given(codes=st.lists(st.integers(0, 3), min_size=1, max_size=12))
+def test_scattered_rows_are_collected_in_the_order_of_first_appearance(codes):
+    X = np.arange(len(codes), dtype=float)[:, None]
+    columns = {"bag": coded(codes), "label": coded(codes), "instance_labels": np.array(codes)}
+    bags, y = assemble(PATH, X, columns, ["f"], regroup=True)
+    assert bags.ids.tolist() == y.tolist() == list(dict.fromkeys(codes))
+    for name, rows in zip(bags.ids, bags, strict=True):
+        np.testing.assert_array_equal(rows.ravel(), np.flatnonzero(np.array(codes) == name))
+    np.testing.assert_array_equal(bags.instance_labels, np.repeat(bags.ids, bags.sizes))
+
+
+def test_rows_in_order_are_not_copied():
+    X = np.ones((3, 1))
+    bags, y = assemble(PATH, X, {"bag": coded([5, 5, 6])}, None)
+    assert np.shares_memory(bags.X, X)
+    assert (bags.sizes.tolist(), y) == ([2, 1], None)
+
+
+def test_scattered_rows_and_two_values_are_named():
+    X = np.ones((3, 1))
+    with pytest.raises(ShuffledBagError, match="row 3: bag 5 appears again after other bags"):
+        assemble(PATH, X, {"bag": coded([5, 6, 5])}, None)
+    columns = {"bag": coded(["a", "b", "a"]), "bag_feature_1": np.array([1.0, 2.0, 3.0])}
+    with pytest.raises(LabelError, match=r"row 3: bag 'a' has the bag_features \[1\.0\] and here"):
+        assemble(PATH, X, columns, None, regroup=True)

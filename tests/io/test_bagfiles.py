@@ -1,0 +1,103 @@
+"""Folders with one file per bag."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bag_helpers import assert_same_bags
+from bagwise import Bags
+from bagwise.io import CorruptFileError, FormatError, read, read_folder, write
+
+h5py = pytest.importorskip("h5py")
+
+
+def test_pathology_h5_with_coordinates(tmp_path):
+    rng = np.random.default_rng(0)
+    features = [rng.normal(size=(n, 4)).astype(np.float32) for n in (3, 2)]
+    for name, block in zip("ab", features, strict=True):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file["features"] = block
+            file["coords"] = np.arange(2 * len(block)).reshape(-1, 2)
+    (tmp_path / "labels.csv").write_text("file,label,patient\na.h5,tumor,p1\nb.h5,normal,p2\n")
+    bags, y = read(tmp_path / "labels.csv", groups="patient", instance_ids="coords")
+    assert bags.dtype == np.float32
+    np.testing.assert_array_equal(bags.X, np.concatenate(features))
+    assert bags.instance_ids[4] == (2, 3)
+    write(tmp_path / "b.bags", bags, y)
+    assert read(tmp_path / "b.bags")[0].instance_ids[4] == (2, 3)
+    assert bags.groups.tolist() == ["p1", "p2"]
+    assert (bags.ids.tolist(), y.tolist()) == (["a", "b"], ["tumor", "normal"])
+
+
+def test_folder_key_and_instance_ids(tmp_path):
+    np.savez(tmp_path / "a.npz", left=np.zeros((2, 1)), right=np.ones((2, 1)))
+    (tmp_path / "l.csv").write_text("path,label\na.npz,1\n")
+    with pytest.raises(FormatError, match=r"name one with key="):
+        read_folder(tmp_path)
+    with pytest.raises(FormatError, match=r"has no array 'rihgt'\. Did you mean 'right'\?"):
+        read_folder(tmp_path, key="rihgt")
+    assert read_folder(tmp_path, key="right")[0].X.tolist() == [[1], [1]]
+
+
+def test_pt_files_round_trip(tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed")
+    bags = Bags.from_list([np.ones((3, 2), np.float32), np.zeros((1, 2), np.float32)])
+    write(tmp_path / "slides", bags, [1, 0], suffix=".pt")
+    assert_same_bags((bags, np.array([1, 0])), read(tmp_path / "slides"))
+
+
+def test_pickles_are_never_loaded(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([{}], dtype=object), allow_pickle=True)
+    (tmp_path / "s.csv").write_text("path,label\na.npy,1\n")
+    with pytest.raises(CorruptFileError, match="allow_pickle"):
+        read(tmp_path)
+
+
+def test_files_of_different_types_need_a_dtype(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((2, 3)))
+    np.save(tmp_path / "b.npy", np.ones((2, 3), np.float32))
+    (tmp_path / "s.csv").write_text("path,label\na.npy,1\nb.npy,0\n")
+    assert read(tmp_path, dtype="float32")[0].dtype == np.float32
+
+
+def test_attributes_must_be_in_all_files_or_in_none(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((2, 3)))
+    np.savez(tmp_path / "c.npz", features=np.ones((2, 3)), instance_label=[0, 1])
+    (tmp_path / "s.csv").write_text("path,label\na.npy,1\nc.npz,0\n")
+    with pytest.raises(FormatError, match=r"c\.npz.*holds \['instance_labels'\], a.npy holds \[\]"):
+        read(tmp_path)
+
+
+def test_a_folder_has_one_listing(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((2, 3)))
+    for name in ("one.csv", "two.csv"):
+        (tmp_path / name).write_text("path,label\na.npy,1\n")
+    with pytest.raises(FormatError, match=r"expected one CSV file .* found one\.csv, two\.csv"):
+        read(tmp_path)
+    (tmp_path / "bags.csv").write_text("path,bag,prior,label\na.npy,x,0.5,1\n")
+    bags, _ = read(tmp_path)  # a listing of the usual name comes first
+    assert (bags.ids.tolist(), bags.priors.tolist()) == (["x"], [0.5])
+
+
+def test_columns_of_the_listing_can_be_named(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((2, 3)))
+    (tmp_path / "s.csv").write_text("slide,stage,who\na.npy,late,p1\n")
+    bags, y = read_folder(tmp_path / "s.csv", file="slide", label="stage", groups="who", bag="who")
+    assert (bags.ids.tolist(), bags.groups.tolist(), y.tolist()) == (["p1"], ["p1"], ["late"])
+    with pytest.raises(FormatError, match=r"has no column 'stag'\. Did you mean 'stage'\?"):
+        read_folder(tmp_path / "s.csv", file="slide", label="stag")
+
+
+def test_only_an_empty_folder_is_written(tmp_path):
+    bags = Bags.from_list([np.ones((1, 2))])
+    write(tmp_path / "slides", bags)
+    with pytest.raises(FileExistsError, match="is not empty"):
+        write(tmp_path / "slides", bags)
+
+
+def test_instance_labels_need_a_format_with_names(tmp_path):
+    bags = Bags.from_list([np.ones((2, 2))], instance_labels=[0, 1])
+    with pytest.warns(UserWarning, match="cannot store instance_labels; left out"):
+        write(tmp_path / "slides", bags)
+    assert read(tmp_path / "slides")[0].instance_labels is None

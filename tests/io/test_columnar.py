@@ -1,0 +1,87 @@
+"""Parquet and Arrow: chosen columns, nested forms, streams, types."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise import Bags
+from bagwise.io import _arrowfiles, read, read_arrow, read_parquet, write
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+TABLE = {"bag": ["a", "a", "b"], "label": [1, 1, 0], "f": [1.0, 2.0, 3.0]}
+
+
+def test_parquet_reads_only_the_needed_columns(tmp_path):
+    table = pa.table({"bag": ["a", "b"], "y": [1, 0], "f": [1.5, 2.5], "text": ["x", "y"]})
+    parquet.write_table(table, tmp_path / "b.parquet")
+    asked = []
+    original = _arrowfiles.ParquetFile._batches
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            _arrowfiles.ParquetFile,
+            "_batches",
+            lambda self, columns: asked.append(list(columns)) or original(self, columns),
+        )
+        bags, y = read(tmp_path / "b.parquet", label="y", features=["f"])
+    assert asked == [[2, 1, 0]] or sorted(asked[0]) == [0, 1, 2]
+    assert (bags.X.ravel().tolist(), y.tolist()) == ([1.5, 2.5], [1, 0])
+
+
+def test_list_of_list_parquet_from_elsewhere(tmp_path):
+    columns = {"slide": ["s", "t"], "dx": ["no", "yes"], "feats": [[[1, 2], [3, 4]], [[5, 6]]]}
+    parquet.write_table(pa.table(columns), tmp_path / "b.parquet")
+    bags, y = read(tmp_path / "b.parquet", bag="slide", label="dx")
+    np.testing.assert_array_equal(bags.X, [[1, 2], [3, 4], [5, 6]])
+    assert (bags.ids.tolist(), y.tolist()) == (["s", "t"], ["no", "yes"])
+
+
+def test_arrow_stream(tmp_path):
+    table = pa.table(TABLE)
+    with pa.ipc.new_stream(str(tmp_path / "b.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    bags, y = read(tmp_path / "b.arrow")
+    assert (bags.X.ravel().tolist(), y.tolist()) == ([1, 2, 3], [1, 0])
+
+
+def test_nested_parquet_keeps_feature_names(tmp_path):
+    bags = Bags.from_list([np.eye(2)], feature_names=["a", "b"])
+    write(tmp_path / "b.parquet", bags, [1], nested=True)
+    assert list(read(tmp_path / "b.parquet")[0].feature_names) == ["a", "b"]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("name", ["b.parquet", "b.arrow"])
+def test_the_type_can_be_chosen(nested, name, tmp_path):
+    write(tmp_path / name, Bags.from_list([np.eye(2)]), [1], nested=nested)
+    assert read(tmp_path / name)[0].dtype == np.float64
+    assert read(tmp_path / name, dtype="float32")[0].dtype == np.float32
+
+
+def test_mixed_widths_become_float64(tmp_path):
+    columns = {"bag": ["a"], "f": np.float32([1]), "g": [2], "h": [True]}
+    parquet.write_table(pa.table(columns), tmp_path / "b.parquet")
+    bags, _ = read(tmp_path / "b.parquet")
+    assert (bags.dtype, bags.X.tolist()) == (np.float64, [[1, 2, 1]])
+
+
+@pytest.mark.parametrize("reader", [read_parquet, read_arrow])
+def test_both_readers_take_the_same_options(reader, tmp_path):
+    path = tmp_path / ("b.parquet" if reader is read_parquet else "b.arrow")
+    bags = Bags.from_list([np.eye(2), np.ones((1, 2))], ids=["x", "y"], groups=["p", "q"])
+    write(path, bags, [1, 0])
+    back, y = reader(path, label="group", groups="label", features=["f2"])
+    assert (back.groups.tolist(), y.tolist()) == ([1, 0], ["p", "q"])
+    assert list(back.feature_names) == ["f2"]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'patient'"):
+        reader(path, patient="group")
+
+
+def test_scattered_rows_are_regrouped(tmp_path):
+    parquet.write_table(
+        pa.table({**TABLE, "bag": ["a", "b", "a"]} | {"label": [1, 0, 1]}), tmp_path / "b.parquet"
+    )
+    bags, y = read(tmp_path / "b.parquet", regroup=True)
+    assert (bags.X.ravel().tolist(), y.tolist()) == ([1, 3, 2], [1, 0])

@@ -1,0 +1,46 @@
+"""The errors of files: their message, their kinds, and pickling."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from bagwise.io import FormatError, LabelError, MixedTypeError, TruncatedFileError, errors
+from bagwise.io.errors import missing_value
+
+
+def test_errors_survive_pickling():
+    error = MixedTypeError("a.csv", "no number.", 3, "f1")
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) == "a.csv, line 3, column 'f1': no number."
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "text"),
+    [
+        (None, None, "a.csv: bad."),
+        (3, None, "a.csv, line 3: bad."),
+        ("row 3", None, "a.csv, row 3: bad."),
+        (None, "f", "a.csv, column 'f': bad."),
+    ],
+)
+def test_the_message_names_the_place(line, column, text):
+    error = TruncatedFileError("a.csv", "bad.", line, column)
+    assert str(error) == str(copy.copy(error)) == text
+    assert isinstance(error, FormatError)
+    assert isinstance(error, ValueError)
+
+
+@pytest.mark.parametrize(("role", "kind"), [("label", LabelError), ("bag", FormatError)])
+def test_a_missing_value_is_named_by_its_role(role, kind):
+    error = missing_value("a.csv", role, 3)
+    assert type(error) is kind
+    assert str(error) == f"a.csv, line 3: the {role} is missing. Expected one on every row."
+
+
+def test_every_error_documents_its_parameters():
+    for name in errors.__dict__:
+        if name.endswith("Error"):
+            assert "    problem : str\n" in getattr(errors, name).__doc__

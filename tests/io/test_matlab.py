@@ -1,0 +1,74 @@
+"""MATLAB files of versions 5 and 7.3, as other programs write them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.io import savemat
+
+from bagwise import Bags
+from bagwise.io import FormatError, read, write
+
+h5py = pytest.importorskip("h5py")
+
+
+def test_andrews_matlab_variables(tmp_path):
+    variables = {
+        "features": sp.csc_array(np.array([[1.0, 0], [0, 2], [3, 0]])),
+        "bag_ids": np.array([[1, 1, 2]]),
+        "labels": sp.csc_array(np.array([[1.0, 1, -1]])),
+    }
+    savemat(tmp_path / "fox.mat", variables)
+    bags, y = read(tmp_path / "fox.mat")
+    np.testing.assert_array_equal(bags.X.toarray(), [[1, 0], [0, 2], [3, 0]])
+    assert (bags.ids.tolist(), y.tolist()) == ([1, 2], [1, -1])
+
+
+def test_matlab_7_3(tmp_path):
+    """The layout that MATLAB documents: HDF5 behind a text header, matrices transposed."""
+    path = tmp_path / "b.mat"
+    X = np.array([[1.0, 0], [0, 2], [3, 0]])
+    for sparse in (False, True):
+        with h5py.File(path, "w", userblock_size=512) as file:
+            if sparse:
+                columns = sp.csc_array(X)
+                group = file.create_group("X")
+                group.attrs["MATLAB_sparse"] = np.uint64(3)
+                group["data"], group["ir"], group["jc"] = (
+                    columns.data,
+                    columns.indices,
+                    columns.indptr,
+                )
+            else:
+                file["X"] = X.T
+            file["bag_ids"], file["labels"] = np.array([[1.0, 1, 2]]), np.array([[1.0, 1, -1]])
+            file["note"] = np.frombuffer("text".encode("utf-16-le"), np.uint16)
+        raw = bytearray(path.read_bytes())
+        raw[:128] = b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM"
+        path.write_bytes(bytes(raw))
+        bags, y = read(path)
+        np.testing.assert_array_equal(bags.X.toarray() if sparse else bags.X, X)
+        assert (bags.ids.tolist(), y.tolist()) == ([1, 2], [1, -1])
+
+
+def test_variables_can_be_named_and_bags_scattered(tmp_path):
+    savemat(tmp_path / "b.mat", {"A": np.eye(3), "which": [5, 6, 5], "truth": [[1], [0], [1]]})
+    bags, y = read(tmp_path / "b.mat", bag="which", label="truth", X="A", regroup=True)
+    np.testing.assert_array_equal(bags.X, np.eye(3)[[0, 2, 1]])
+    assert (bags.ids.tolist(), y.tolist()) == ([5, 6], [1, 0])
+    with pytest.raises(FormatError, match="has no variable missing; it has A, which, truth"):
+        read(tmp_path / "b.mat", bag="which", label="missing", X="A", regroup=True)
+
+
+def test_labels_may_be_per_bag_or_per_instance_and_texts(tmp_path):
+    for y in (["yes", "no"], ["yes", "yes", "no"]):
+        savemat(tmp_path / "b.mat", {"X": np.eye(3), "bag": [1, 1, 2], "y": np.array(y)})
+        assert read(tmp_path / "b.mat")[1].tolist() == ["yes", "no"]
+
+
+def test_float16_is_refused(tmp_path):
+    bags = Bags.from_list([np.ones((1, 1), np.float16)])
+    with pytest.raises(FormatError, match=r"MATLAB has no float16: convert X with \.astype"):
+        write(tmp_path / "b.mat", bags)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,113 @@
+"""Opening files: gzip, progress, named errors, and files that appear only when complete."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+
+import pytest
+
+from bagwise.io import CorruptFileError, FormatError, TruncatedFileError, _source, read_csv
+from bagwise.io._source import LateBar, open_source, replacing, require, write_text
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_gzip_is_recognized_by_its_bytes(compress, tmp_path):
+    (tmp_path / "a").write_bytes(compress("\ufefftext\n".encode()))
+    with open_source(tmp_path / "a") as source:
+        assert source.text().read() == "text\n"
+        assert source.advance() == 1.0
+
+
+def test_what_python_raises_gets_a_name(tmp_path):
+    whole = gzip.compress(b"text" * 1000)
+    for content, error in (
+        (whole[:-9], TruncatedFileError),
+        (whole[:-8] + b"12345678", CorruptFileError),
+        (b"\xff\xfe", CorruptFileError),
+    ):
+        (tmp_path / "a").write_bytes(content)
+        with pytest.raises(error, match="a: "), open_source(tmp_path / "a") as source:
+            source.text().read()
+    with pytest.raises(FormatError, match="is a folder, expected a file"), open_source(tmp_path):
+        pass
+
+
+def test_damage_is_named_before_the_text_that_it_spoils(tmp_path):
+    whole = gzip.compress(b"text" * 1000)
+    (tmp_path / "a").write_bytes(whole[:-8] + b"12345678")
+
+    def parse():
+        with open_source(tmp_path / "a") as source:
+            source.text().readline(4)
+            raise FormatError("a", "makes no sense.")
+
+    with pytest.raises(CorruptFileError, match="damaged"):
+        parse()
+
+
+def test_progress_bar_when_asked(tmp_path, capsys):
+    (tmp_path / "b.csv").write_text("bag,label,f\na,1,2\n")
+    read_csv(tmp_path / "b.csv", progress=True)
+    assert "reading b.csv" in capsys.readouterr().err
+    read_csv(tmp_path / "b.csv")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_waits_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    bar = LateBar("bags.csv", 10, None, of_bytes=False)
+    bar.update(5)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(_source, "_PATIENCE_SECONDS", 0.0)
+    bar.update(6)
+    bar.close()
+    assert "reading bags.csv" in capsys.readouterr().err
+
+
+def test_what_is_missing_is_named_with_its_extra():
+    require("numpy", "io")
+    with pytest.raises(ImportError, match=r"needs no_such_module: pip install 'bagwise\[io\]'"):
+        require("no_such_module", "io")
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_the_old_content_stays_until_the_new_is_complete(kind, tmp_path):
+    def fill(path, text):
+        if kind == "folder":
+            path.mkdir()
+        (path / "inside" if kind == "folder" else path).write_text(text)
+
+    def fail(path):
+        with replacing(path) as partial:
+            fill(partial, "half")
+            raise RuntimeError("full")
+
+    path = tmp_path / "a"
+    fill(path, "old")
+    with pytest.raises(RuntimeError, match="full"):
+        fail(path)
+    content = path / "inside" if kind == "folder" else path
+    assert content.read_text() == "old"
+    with replacing(path) as partial:
+        fill(partial, "new")
+    assert content.read_text() == "new"
+    assert [file.name for file in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_file_never_replaces_a_folder(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "precious").write_text("text")
+    with pytest.raises(OSError, match="a"), write_text(tmp_path / "a") as file:
+        file.write("text")
+    assert (tmp_path / "a" / "precious").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_text_is_compressed_by_name_and_without_a_date(tmp_path):
+    for name in ("a.txt.gz", "b.txt.gz", "c.txt"):
+        with write_text(tmp_path / name) as file:
+            file.write("ü\n")
+    first, second = ((tmp_path / name).read_bytes() for name in ("a.txt.gz", "b.txt.gz"))
+    assert first == second
+    assert gzip.decompress(first) == (tmp_path / "c.txt").read_bytes() == "ü\n".encode()

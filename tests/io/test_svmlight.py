@@ -1,0 +1,48 @@
+"""svmlight files: both forms, indices, the number of features."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise import Bags
+from bagwise.io import FormatError, read, read_svmlight, svmlight, write
+
+
+def test_andrews_triples(tmp_path):
+    (tmp_path / "elephant.svm").write_text(
+        "# instance:bag:label\n1:1:1 1:2.05 3:-0.5\n2:1:1 2:1e-3\n3:2:-1 3:4\n"
+    )
+    bags, y = read(tmp_path / "elephant.svm")
+    np.testing.assert_array_equal(bags.X.toarray(), [[2.05, 0, -0.5], [0, 1e-3, 0], [0, 0, 4]])
+    assert bags.instance_ids.tolist() == [1, 2, 3]
+    assert y.tolist() == [1, -1]
+
+
+def test_indices_from_zero_and_a_given_width(tmp_path):
+    (tmp_path / "b.svm").write_text("1 qid:1 0:5 2:6\n-1 qid:2\n")
+    bags, y = read_svmlight(tmp_path / "b.svm", zero_based=True, n_features=4)
+    np.testing.assert_array_equal(bags.X.toarray(), [[5, 0, 6, 0], [0, 0, 0, 0]])
+    assert y.tolist() == [1, -1]
+    with pytest.raises(FormatError, match="an index is 3, but n_features is 2"):
+        read_svmlight(tmp_path / "b.svm", zero_based=True, n_features=2)
+
+
+def test_the_width_is_written_and_read(tmp_path):
+    write(tmp_path / "b.svm", Bags.from_list([[[1.0, 0.0, 0.0]]]), [1])
+    assert (tmp_path / "b.svm").read_text().startswith("# n_features 3\n")
+    assert read(tmp_path / "b.svm")[0].n_features == 3
+
+
+def test_small_blocks_change_nothing(tmp_path, monkeypatch):
+    bags = Bags(np.eye(30, 4), np.arange(0, 31, 3))
+    write(tmp_path / "b.svm", bags, np.arange(10))
+    monkeypatch.setattr(svmlight, "_BLOCK_LINES", 7)
+    back, y = read(tmp_path / "b.svm")
+    np.testing.assert_array_equal(back.X.toarray(), bags.X)
+    np.testing.assert_array_equal(y, np.arange(10))
+
+
+def test_an_unknown_style_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="style must be 'qid' or 'triple', got 'other'"):
+        write(tmp_path / "b.svm", Bags.from_list([[[1.0]]]), [1], style="other")

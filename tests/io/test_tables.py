@@ -1,0 +1,143 @@
+"""CSV and TSV: header, columns, types, the two engines and their blocks."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+
+import numpy as np
+import pytest
+
+from bagwise import Bags
+from bagwise.io import (
+    FormatError,
+    LabelError,
+    ShuffledBagError,
+    _arrowcsv,
+    _tabletext,
+    read,
+    read_csv,
+    tables,
+    write,
+)
+
+pytest.importorskip("pyarrow")
+
+GOOD = "bag,label,f1,f2\na,1,0.5,1\na,1,0.7,2\nb,0,0.1,3\n"
+
+
+def test_csv_without_header_and_by_position(tmp_path):
+    (tmp_path / "b.csv").write_text("1,m1,0.5,2\n1,m1,0.25,3\n0,m2,4,5\n")
+    bags, y = read(tmp_path / "b.csv", bag=1, label=0)
+    assert bags.ids.tolist() == ["m1", "m2"]
+    np.testing.assert_array_equal(bags.X, [[0.5, 2], [0.25, 3], [4, 5]])
+    assert y.tolist() == [1, 0]
+    assert bags.feature_names is None
+
+
+def test_chosen_columns_only(tmp_path):
+    (tmp_path / "b.csv").write_text("slide;note;y;a;b\ns;hello, you;1;1;2\nt;;0;3;4\n")
+    bags, y = read(tmp_path / "b.csv", bag="slide", label="y", features=["b", "a"])
+    np.testing.assert_array_equal(bags.X, [[2, 1], [4, 3]])
+    assert list(bags.feature_names) == ["b", "a"]
+    assert y.tolist() == [1, 0]
+
+
+def test_ids_that_are_numbers_only_by_sight_stay_texts(tmp_path):
+    (tmp_path / "b.csv").write_text("bag,label,f\n007,+1,1\n7,-1,2\n1e3,+1,3\n")
+    bags, y = read(tmp_path / "b.csv")
+    assert bags.ids.tolist() == ["007", "7", "1e3"]
+    assert y.tolist() == [1, -1, 1]
+
+
+AWKWARD = [
+    "bag,label,f1,f2\na,1,+1.5, 2\na,1,1e400,-1e-400\n",
+    "bag,label,f1,f2\na,1,NA,\nb,1,inf,-Infinity\n\nc,0,?,nan\n",
+    'bag,label,f1,f2\n"a\nb",1,1,2\n"a\nb",1,"3",4\n',
+    "\ufeffbag,label,f1,f2\r\na,1,1,2\r\nb,0,.5,6.\r\n",
+    "bag\tlabel\tf1\tf2\na\t1\t0.1\t4.9406564584124654e-324\n",
+    "bag,label,f1,f2\na,1,0.1234567890123456789,9007199254740993\nb,True,1,2",
+]
+
+
+@pytest.mark.parametrize("text", AWKWARD)
+def test_both_engines_read_the_same(text, tmp_path):
+    (tmp_path / "b.csv").write_text(text, newline="")
+    one, y = read_csv(tmp_path / "b.csv", engine="csv")
+    other, z = read_csv(tmp_path / "b.csv", engine="pyarrow")
+    np.testing.assert_array_equal(one.X, other.X)
+    np.testing.assert_array_equal(one.ids, other.ids)
+    np.testing.assert_array_equal(y, z)
+
+
+def test_small_blocks_change_nothing(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    bags = Bags(rng.normal(size=(300, 3)), np.arange(0, 301, 10))
+    write(tmp_path / "b.csv", bags, np.arange(30) % 2)
+    monkeypatch.setattr(_tabletext, "_BLOCK_FIELDS", 17)
+    monkeypatch.setattr(_arrowcsv, "_BLOCK_BYTES", 500)
+    for engine in ("csv", "pyarrow"):
+        back, y = read_csv(tmp_path / "b.csv", engine=engine)
+        np.testing.assert_array_equal(back.X, bags.X)
+        assert y.tolist() == (np.arange(30) % 2).tolist()
+
+
+def test_without_pyarrow_the_csv_engine_reads(tmp_path, monkeypatch):
+    (tmp_path / "b.csv").write_text("bag,label,f\na,1,2\n")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr(tables.importlib.util, "find_spec", lambda name: None)
+    assert len(read_csv(tmp_path / "b.csv")[0]) == 1
+    with pytest.raises(ImportError, match=r"bagwise\[io\]"):
+        read(tmp_path / "b.parquet", format="parquet")
+
+
+def test_line_numbers_count_blank_lines_and_quoted_breaks(tmp_path):
+    text = 'bag,label,f1\n"a\nx",1,0.5\n\nb,0,1\n"a\nx",1,2\n'
+    (tmp_path / "b.csv").write_text(text)
+    with pytest.raises(ShuffledBagError) as caught:
+        read(tmp_path / "b.csv")
+    assert caught.value.line == 7  # where the row that starts on line 6 ends
+
+
+def test_regroup_brings_scattered_bags_together(tmp_path):
+    (tmp_path / "b.csv").write_text(GOOD + "a,1,9,9\n")
+    bags, y = read(tmp_path / "b.csv", regroup=True)
+    assert bags.sizes.tolist() == [3, 1]
+    assert bags.instance_ids.tolist() == [0, 1, 3, 2]
+    assert y.tolist() == [1, 0]
+    (tmp_path / "c.csv").write_text(GOOD + "a,0,9,9\n")
+    with pytest.raises(LabelError) as caught:
+        read(tmp_path / "c.csv", regroup=True)
+    assert caught.value.line == 5
+
+
+def test_gzip_without_the_suffix_is_recognized(tmp_path):
+    (tmp_path / "b.csv").write_bytes(gzip.compress(GOOD.encode()))
+    assert len(read(tmp_path / "b.csv")[0]) == 2
+
+
+@pytest.mark.parametrize("engine", ["csv", "pyarrow"])
+def test_bag_features_may_be_missing(engine, tmp_path):
+    (tmp_path / "b.csv").write_text("bag,bag_feature_1,f\na,nan,1\na,nan,2\nb,3,4\n")
+    bags, y = read_csv(tmp_path / "b.csv", engine=engine)
+    np.testing.assert_array_equal(bags.bag_features, [[np.nan], [3]])
+    assert y is None
+
+
+def test_an_unknown_engine_and_column_are_refused(tmp_path):
+    (tmp_path / "b.csv").write_text(GOOD)
+    with pytest.raises(ValueError, match="engine must be 'auto', 'pyarrow' or 'csv', got 'fast'"):
+        read_csv(tmp_path / "b.csv", engine="fast")
+    with pytest.raises(FormatError, match=r"has no column 'lable'\. Did you mean 'label'\?"):
+        read_csv(tmp_path / "b.csv", label="lable")
+
+
+def test_the_delimiter_follows_from_the_name_or_is_given(tmp_path):
+    bags = Bags.from_list([np.ones((1, 2))], ids=["a"])
+    for name, options, header in (
+        ("b.csv", {}, "bag,f1,f2"),
+        ("b.tsv", {}, "bag\tf1\tf2"),
+        ("b.txt", {"format": "csv", "delimiter": ";"}, "bag;f1;f2"),
+    ):
+        write(tmp_path / name, bags, **options)
+        assert (tmp_path / name).read_text().splitlines()[0] == header

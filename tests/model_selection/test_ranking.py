@@ -1,0 +1,80 @@
+"""Ranks and their tests against cases computed by hand, and against scipy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import friedmanchisquare
+
+from bagwise.model_selection import rank_methods
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_friedman_is_that_of_scipy(seed):
+    values = np.random.default_rng(seed).integers(0, 6, size=(7, 4)).astype(float)
+    ranking = rank_methods(list("abcd"), values)
+    expected = friedmanchisquare(*values.T)
+    assert ranking.statistic == pytest.approx(expected.statistic)
+    assert ranking.p_value == pytest.approx(expected.pvalue)
+    assert sum(ranking.ranks) == pytest.approx(10)
+
+
+def test_friedman_by_its_formula_without_ties():
+    values = np.random.default_rng(1).random((6, 5))
+    ranking = rank_methods(list("abcde"), values)
+    squares = np.sum(np.square(ranking.ranks))
+    assert ranking.statistic == pytest.approx(12 * 6 / 30 * (squares - 5 * 36 / 4))
+
+
+@pytest.mark.parametrize(
+    ("better", "expected"),
+    [(1, {"a": 3.0, "b": 1.75, "c": 1.25}), (-1, {"a": 1.0, "b": 2.25, "c": 2.75})],
+)
+def test_ties_share_their_ranks_and_lower_can_be_better(better, expected):
+    ranking = rank_methods(list("abc"), [[1.0, 2.0, 2.0], [1.0, 2.0, 3.0]], better=better)
+    assert dict(zip(ranking.names, ranking.ranks, strict=True)) == expected
+    assert list(ranking.ranks) == sorted(ranking.ranks), "the best is not first"
+
+
+@pytest.mark.parametrize(("k", "q"), [(3, 2.343), (5, 2.728), (10, 3.164)])
+def test_the_critical_difference_has_demsars_quantiles(k, q):
+    values = np.random.default_rng(0).random((14, k))
+    ranking = rank_methods([str(i) for i in range(k)], values)
+    expected = q * np.sqrt(k * (k + 1) / (6 * 14))
+    assert ranking.critical_difference == pytest.approx(expected, rel=1e-3)
+
+
+def test_all_tied_is_no_difference():
+    ranking = rank_methods(["a", "b", "c"], np.ones((4, 3)))
+    assert (ranking.statistic, ranking.p_value, ranking.ranks) == (0.0, 1.0, (2.0, 2.0, 2.0))
+    assert ranking.cliques() == [(0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "critical", "cliques"),
+    [
+        ([1.0, 2.0, 3.0], 0.5, []),
+        ([1.0, 2.0, 3.0], 1.0, [(0, 1), (1, 2)]),
+        ([1.0, 2.0, 3.0], 2.0, [(0, 2)]),
+        ([1.0, 1.1, 1.2, 3.0], 1.9, [(0, 2), (1, 3)]),
+    ],
+)
+def test_cliques_are_the_longest_runs(ranks, critical, cliques):
+    ranking = rank_methods(list("abc"), [[3, 2, 1], [3, 2, 1]])
+    ranking = replace(ranking, ranks=tuple(ranks), critical_difference=critical)
+    assert ranking.cliques() == cliques
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([[1, 2, 3]], "two data sets or more"),
+        ([[1, 2], [2, 3]], "one column for each of the 3"),
+        ([[1, 2, np.nan], [1, 2, 3]], "must be finite"),
+    ],
+)
+def test_bad_values_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        rank_methods(["a", "b", "c"], values)

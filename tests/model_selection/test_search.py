@@ -1,0 +1,84 @@
+"""Grid points, and how they are judged on held-out bags."""
+
+from __future__ import annotations
+
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+
+from bagwise import ODM, AnnealedProportionSVC, CitationKNN, InstanceSVC, WitnessSVC
+from bagwise.model_selection import grid_points, search, standardizer
+from bagwise.testing._problems import planted_bags
+
+
+def test_a_grid_of_the_users_own():
+    assert grid_points(WitnessSVC(), {"C": [1], "kernel": ["linear", "rbf"]}) == [
+        {"C": 1, "kernel": "linear"},
+        {"C": 1, "kernel": "rbf"},
+    ]
+
+
+def test_what_is_fixed_leaves_the_grid():
+    assert grid_points(WitnessSVC(C=7), fixed=["C"]) == [{}]
+    assert grid_points(WitnessSVC(), fixed=["kernel"]) == grid_points(WitnessSVC())
+
+
+def test_the_search_calibrates_on_held_out_scores():
+    bags, y = planted_bags(n_bags=40)
+    model, points = InstanceSVC(), [{"C": 0.5}, {"C": 5.0}]
+    plain = search(model, points, bags, y)
+    calibrated = search(model, points, bags, y, calibrate=True)
+    for one, other in zip(plain, calibrated, strict=True):
+        assert one.threshold == 0.0
+        assert other.value >= one.value
+    assert any(choice.threshold != 0.0 for choice in calibrated)
+
+
+def test_usual_candidates_are_those_of_the_catalog():
+    assert grid_points(WitnessSVC()) == [{"C": 0.3}, {"C": 3.0}, {"C": 30.0}]
+    assert grid_points(ODM()) == [{"C": 10.0}, {"C": 100.0}, {"C": 1000.0}]
+    assert len(grid_points(AnnealedProportionSVC())) == 9
+    assert grid_points(CitationKNN()) == [{}]
+
+
+def test_values_are_those_of_out_of_fold_scores():
+    bags, y = planted_bags(n_bags=40)
+    folds = StratifiedKFold(3, shuffle=True, random_state=7)
+    for metric, score in (("accuracy", accuracy_score), ("auc", roc_auc_score)):
+        (choice,) = search(InstanceSVC(), [{"C": 5.0}], bags, y, metric=metric, random_state=7)
+        model = InstanceSVC(C=5.0)
+        scores = cross_val_predict(model, bags, y, cv=folds, method="decision_function")
+        expected = score(y, scores > 0) if metric == "accuracy" else score(y, scores)
+        assert choice.value == expected
+
+
+def test_the_scaler_sees_training_bags_only():
+    bags, y = planted_bags(n_bags=40)
+    stretched = bags.replace(X=bags.X * [1.0, 1000.0, 0.001])
+    scaler = standardizer(stretched)
+    (scaled,) = search(InstanceSVC(), [{}], stretched, y, metric="auc", scaler=scaler)
+    pipeline = make_pipeline(scaler, InstanceSVC())
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    scores = cross_val_predict(pipeline, stretched, y, cv=folds, method="decision_function")
+    assert scaled.value == roc_auc_score(y, scores)
+
+
+def test_a_point_is_announced_when_it_is_done():
+    bags, y = planted_bags(n_bags=40)
+    done = []
+    search(InstanceSVC(), [{}, {"C": 2.0}], bags, y, callback=lambda: done.append(1))
+    assert len(done) == 2
+
+
+def test_sparse_instances_keep_their_zeros():
+    bags, _ = planted_bags()
+    sparse = bags.replace(X=sp.csr_array(bags.X))
+    assert standardizer(sparse).fit_transform(sparse).X.nnz == sparse.X.nnz
+
+
+def test_too_few_bags_are_refused():
+    bags, y = planted_bags(n_bags=40)
+    with pytest.raises(ValueError, match=r"Class 0 has 20 bags, fewer than the 21 folds of cv"):
+        search(InstanceSVC(), [{}], bags, y, cv=21)

@@ -1,0 +1,110 @@
+"""What the graph methods share, against loops; which edges take part, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise.designs import matrix_design
+from bagwise.graphs import Graph
+from bagwise.losses import SquaredHinge
+from bagwise.models.graph.structure import (
+    Structure,
+    homophily,
+    mean_scores,
+    padded,
+    present_edges,
+    true_objective,
+    witnesses_of,
+)
+from bagwise.solvers.cutting_plane import cutting_plane
+from reference.program import reference_solution
+from reference.structured import draw
+
+
+def structure_of(case):
+    return Structure(matrix_design(case.X), case.offsets, case.bag_edges, case.row_edges)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_true_objective_at_a_solution(seed):
+    case = draw(seed)
+    terms = case.terms(10.0, 2.0, 0)
+    found = cutting_plane(matrix_design(case.X), case.offsets, terms, case.witnesses)
+    f = case.X @ found.coef + found.intercept
+    top = np.array([part.max() for part in np.split(f, case.offsets[1:-1])])
+    value = 0.5 * (found.coef @ found.coef + found.intercept**2)
+    slack = np.maximum(0, 1 - np.where(case.positive, 1, -1) * top)
+    value += 10.0 * case.share @ slack
+    edges, s = case.bag_edges, terms[1].scale
+    rough = np.abs(top[edges.source] * s[edges.source] - top[edges.target] * s[edges.target])
+    value += 2.0 * np.mean(edges.weight * rough)
+    assert true_objective(structure_of(case), terms, found) == pytest.approx(value, rel=1e-10)
+    assert found.objective >= value - 1e-9  # the convex problem is an upper bound
+
+
+@pytest.mark.parametrize("negatives", ["bags", "instances", "witnesses"])
+def test_witnesses_are_the_tops_where_a_term_needs_them(negatives):
+    case = draw(3)
+    scores = np.random.default_rng(0).normal(size=len(case.X))
+    top = np.array(
+        [
+            a + int(np.argmax(scores[a:b]))
+            for a, b in zip(case.offsets[:-1], case.offsets[1:], strict=True)
+        ]
+    )
+    loss_only = case.terms(1.0, 0, 0, negatives=negatives)
+    found = witnesses_of(structure_of(case), loss_only, scores)
+    needed = case.positive | (negatives == "witnesses")
+    np.testing.assert_array_equal(found, np.where(needed, top, case.offsets[:-1]))
+    with_edges = witnesses_of(structure_of(case), case.terms(1.0, 1.0, 0), scores)
+    ends = np.union1d(case.bag_edges.source, case.bag_edges.target)
+    np.testing.assert_array_equal(with_edges[ends], top[ends])
+
+
+def test_means_of_labeled_bags_score_all_rows():
+    case = draw(5)
+    scores = mean_scores(structure_of(case), case.share, case.positive)
+    labeled = np.flatnonzero(case.share)
+    means = np.array([case.X[case.offsets[i] : case.offsets[i + 1]].mean(axis=0) for i in labeled])
+    up = case.share[labeled] * case.positive[labeled]
+    down = case.share[labeled] * ~case.positive[labeled]
+    found = reference_solution(means, up, down, SquaredHinge())
+    np.testing.assert_allclose(scores, case.X @ found.coef, atol=1e-5)
+
+
+def test_bags_without_labels_follow_those_with():
+    assert padded(np.array([3, 1]), 4, -1).tolist() == [3, 1, -1, -1]
+    assert padded(np.array([0.5]), 2).tolist() == [0.5, 0.0]
+    assert structure_of(draw(0)).n_bags == 20
+
+
+def test_homophily_counts_edges_between_labels():
+    graph = Graph.from_edges([("a", "b"), ("b", "c"), ("c", "d"), ("d", "x")])
+    edges = present_edges(graph, "bag", np.array(["a", "b", "c", "d", "x"]), np.arange(5))
+    assert homophily(edges, np.array([1, 1, 0, 0, -1])) == pytest.approx(2 / 3)
+    assert np.isnan(homophily(edges, np.full(5, -1)))
+    assert np.isnan(homophily(None, np.array([0, 1])))
+
+
+def test_edges_take_part_only_with_both_ends():
+    graph = Graph.from_edges([("a", "b"), ("b", "z")])
+    edges = present_edges(graph, "bag", np.array(["b", "a"]), np.arange(2))
+    assert (edges.source.tolist(), edges.target.tolist()) in (([1], [0]), ([0], [1]))
+    assert present_edges(graph, "bag", np.array(["b", "y"]), np.arange(2)) is None
+    assert present_edges(Graph.from_edges([]), "bag", np.array(["b"]), np.arange(1)) is None
+    assert present_edges(None, "bag", np.array(["b", "b"]), np.arange(2)) is None
+
+
+@pytest.mark.parametrize(
+    ("ids", "others", "told"),
+    [
+        (["a", "a"], ["r"], "bag id 'a' is there twice"),
+        (["p", "q"], ["a", "b"], "is the id of a bag in this fit, such as 'p'. They are ids of"),
+        (["p", "q"], ["r", "s"], "such as 'p'. Give the graph over bag ids"),
+    ],
+)
+def test_graphs_over_something_else_are_refused(ids, others, told):
+    graph = Graph.from_edges([("a", "b")])
+    with pytest.raises(ValueError, match=told):
+        present_edges(graph, "bag", np.array(ids), np.array(others))

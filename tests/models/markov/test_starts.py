@@ -1,0 +1,112 @@
+"""Starts of a Markov network: each below w = 0, and each what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.svm import LinearSVC
+
+from bagwise.assumptions import AtLeastPotential, BinnedPotential, CountInference
+from bagwise.designs import matrix_design
+from bagwise.models.markov.starts import STARTS, start_point
+from bagwise.oracles.markov import InstanceOperator, MarkovRisk
+from reference.networks import planted
+
+POTENTIALS = [AtLeastPotential(), AtLeastPotential(0.5), BinnedPotential(3)]
+every_potential = pytest.mark.parametrize("potential", POTENTIALS, ids=str)
+
+
+def risk_of(potential, n_classes=2, weight=None, seed=0):
+    bags, y = planted(n_classes, n_bags=18, seed=seed)
+    return MarkovRisk(
+        InstanceOperator(matrix_design(bags.X)),
+        CountInference(potential, bags.offsets),
+        np.empty((len(bags), 0)),
+        y,
+        n_classes,
+        np.ones(len(y)) if weight is None else weight,
+    ), bags
+
+
+def objective(risk, alpha, w):
+    return risk.value(risk.forward(w)) + alpha / 2 * w @ w
+
+
+@every_potential
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", ["instances", "mean", "centroids"])
+@pytest.mark.parametrize("alpha", [0.1, 10.0])
+def test_starts_lie_below_zero(name, n_classes, potential, alpha):
+    risk, _ = risk_of(potential, n_classes)
+    w = start_point(name, risk, alpha, 1e-3, 0)
+    assert w.shape == (risk.n_coef,)
+    assert objective(risk, alpha, w) < objective(risk, alpha, np.zeros(risk.n_coef))
+
+
+@every_potential
+def test_zero_and_random(potential):
+    risk, _ = risk_of(potential, 3)
+    assert not start_point("zero", risk, 1.0, 1e-3, 0).any()
+    one, again, other = (start_point("random", risk, 1.0, 1e-3, seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert np.any(one != other)
+    assert 0.003 < one.std() < 0.03
+
+
+def test_there_is_a_start_for_every_name():
+    assert set(STARTS) == {"instances", "any", "half", "mean", "centroids", "random", "zero"}
+    with pytest.raises(KeyError):
+        start_point("whole", risk_of(POTENTIALS[0])[0], 1.0, 1e-3, 0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_means_point_in_the_direction_of_a_linear_svm(n_classes):
+    risk, bags = risk_of(AtLeastPotential(), n_classes)
+    w = start_point("mean", risk, 0.1, 1e-3, 0)
+    instance, _, _ = risk.split(w)
+    means = np.array([bag.mean(axis=0) for bag in bags])
+    svm = LinearSVC(dual=True, max_iter=20000, random_state=0)
+    svm.fit(means, risk.codes, sample_weight=risk.weight)
+    lengths = instance / svm.coef_
+    np.testing.assert_allclose(lengths, lengths[0, 0], rtol=1e-6)  # a multiple of it
+    assert lengths[0, 0] > 0
+
+
+def test_the_multiple_of_a_direction_is_the_best_tried():
+    risk, alpha = risk_of(AtLeastPotential())[0], 0.5
+    w = start_point("centroids", risk, alpha, 1e-3, 0)
+    here = objective(risk, alpha, w)
+    assert all(objective(risk, alpha, t * w) >= here - 1e-9 for t in (0.1, 10**-0.25, 10**0.25, 10))
+
+
+@pytest.mark.parametrize("alpha", [1e3, 1e5, 1e7])
+def test_a_strong_regularizer_makes_short_steps_not_none(alpha):
+    risk, _ = risk_of(AtLeastPotential(0.5))
+    w = start_point("mean", risk, alpha, 1e-3, 0)
+    zero = objective(risk, alpha, np.zeros(risk.n_coef))
+    assert zero - objective(risk, alpha, w) > 0
+    assert np.abs(w).max() <= 1e3 / alpha
+
+
+def test_centroids_are_weighted():
+    bags, y = planted(2, n_bags=18)
+    means = np.array([bag.mean(axis=0) for bag in bags])
+    weight = np.random.default_rng(0).uniform(0.2, 3.0, 18)
+    risk, _ = risk_of(AtLeastPotential(), weight=weight)
+    instance, _, _ = risk.split(start_point("centroids", risk, 0.1, 1e-3, 0))
+    positive = np.average(means[y == 1], axis=0, weights=weight[y == 1])
+    towards = positive - np.average(means, axis=0, weights=weight)
+    lengths = instance[0] / towards
+    np.testing.assert_allclose(lengths, lengths[0], rtol=1e-9)
+
+
+def test_a_network_of_another_rule_starts_one_with_learned_weights():
+    """From the rule "at least half": fractions that it forbids begin a margin below."""
+    risk, _ = risk_of(BinnedPotential(4))
+    w = start_point("half", risk, 1.0, 1e-4, 0)
+    _, potential, _ = risk.split(w)
+    negative, positive = potential.reshape(2, 4)
+    assert positive[3] - positive[0] == pytest.approx(1.0)  # at most a quarter is forbidden
+    assert negative[0] - negative[3] == pytest.approx(1.0)
+    assert positive[2] == positive[3]
+    assert negative[0] == negative[1]

@@ -1,0 +1,230 @@
+"""ALP-SVM over its grid: shared work gives what separate fits give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import InvalidParameterError
+
+from bagwise import AnnealedProportionSVC, AnnealedProportionSVCCV, Bags, annealed_path
+from bagwise.crossfit import folds
+from bagwise.datasets import make_gaussian_bags
+
+GRID = {"Cs": [0.5, 5.0], "C_proportions": [0.1, 1.0], "positive_fractions": [0.1, 0.2]}
+POINTS = list(product(*GRID.values()))
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_gaussian_bags(n_bags=36, n_features=5, shift=8.0, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def searched(data):
+    return AnnealedProportionSVCCV(**GRID, cv=4, gamma=0.05).fit(*data)
+
+
+def of_point(model, record):
+    return record["C"], record["C_proportion"], record["positive_fraction"]
+
+
+# The path ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_the_path_is_made_of_single_fits(data, kernel):
+    bags, y = data
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    template = AnnealedProportionSVC(kernel=kernel, class_weight="balanced")
+    path = annealed_path(
+        *(bags, y),
+        **GRID,
+        estimator=template,
+        sample_weight=weight,
+    )
+    assert [(model.C, model.C_proportion, model.positive_fraction) for model in path] == POINTS
+    for model in path:
+        single = clone(model).fit(bags, y, sample_weight=weight)
+        np.testing.assert_allclose(model.objective_, single.objective_, rtol=1e-9)
+        np.testing.assert_allclose(
+            model.instance_weights_, single.instance_weights_, rtol=0, atol=1e-6
+        )
+        expected = single.decision_function(bags)
+        np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-7)
+        assert model.gap_[0] <= 1e-9 * model.objective_[0]
+
+
+def test_the_path_takes_three_classes_and_a_threshold(data):
+    bags, y = data
+    y = np.array(["a", "b", "c"])[y + (np.arange(len(y)) % 3 == 0)]
+    template = AnnealedProportionSVC(threshold=0.25, gamma=0.05)
+    (model,) = annealed_path(
+        bags, y, Cs=[1.0], C_proportions=[1.0], positive_fractions=[0.3], estimator=template
+    )
+    single = AnnealedProportionSVC(positive_fraction=0.3, threshold=0.25, gamma=0.05).fit(bags, y)
+    np.testing.assert_array_equal(model.threshold_, [0.25] * 3)
+    np.testing.assert_array_equal(model.predict(bags), single.predict(bags))
+    with pytest.raises(NotFittedError):
+        template.predict(bags)  # the template stays as it was
+
+
+def test_the_path_calibrates_like_a_single_fit(data):
+    template = AnnealedProportionSVC(threshold="calibrated", calibration_cv=3, kernel="linear")
+    (model,) = annealed_path(
+        *data, Cs=[0.1], C_proportions=[1.0], positive_fractions=[0.3], estimator=template
+    )
+    single = clone(model).fit(*data)
+    np.testing.assert_allclose(model.threshold_, single.threshold_, atol=1e-7)
+
+
+def test_bad_grid_points_are_named(data):
+    with pytest.raises(InvalidParameterError, match="'C' parameter"):
+        annealed_path(*data, Cs=[-1.0], C_proportions=[1.0], positive_fractions=[0.3])
+    with pytest.raises(InvalidParameterError, match="'positive_fraction' parameter"):
+        AnnealedProportionSVCCV(positive_fractions=[1.5]).fit(*data)
+    with pytest.raises(ValueError, match="at least one value each"):
+        AnnealedProportionSVCCV(Cs=[]).fit(*data)
+
+
+# The search --------------------------------------------------------------------------------------
+
+
+class EarlyEnd(AnnealedProportionSVC):
+    """Ends where a run of the search does."""
+
+    def _schedule(self):
+        return replace(super()._schedule(), entropy=1e-2)
+
+
+def plain_search(bags, y, C, C_proportion, positive_fraction, cv=4, **options):
+    """Accuracy and p-hat of separate fits in double precision, as quick as the search's."""
+    options = {"newton_steps": 1, "tol": 0.1, **options}
+    hits, p_hats = 0, []
+    for train, test in folds(bags, y, cv, 0):
+        model = EarlyEnd(
+            positive_fraction=positive_fraction, C=C, C_proportion=C_proportion, **options
+        ).fit(bags[train], y[train])
+        hits += np.sum(model.predict(bags[test]) == y[test])
+        p_hats.append(model.history_[-1]["p_hat"])
+    return hits / len(y), np.mean(p_hats)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_accuracies_are_those_of_separate_fits(data, searched, kernel):
+    model = searched
+    if kernel == "linear":
+        model = AnnealedProportionSVCCV(**GRID, cv=4, kernel="linear").fit(*data)
+    options = {"gamma": 0.05} if kernel == "rbf" else {"kernel": "linear"}
+    assert [of_point(model, record) for record in model.cv_results_] == POINTS
+    for record in model.cv_results_:
+        accuracy, p_hat = plain_search(*data, *of_point(model, record), **options)
+        # Single precision and another first point may decide a bag otherwise.
+        assert record["accuracy"] == pytest.approx(accuracy, abs=1.01 / 36)
+        assert record["p_hat"] == pytest.approx(p_hat, abs=0.01)
+
+
+def test_the_best_point_is_fitted_in_full(data, searched):
+    bags, y = data
+    best = max(record["accuracy"] for record in searched.cv_results_)
+    first = next(r for r in searched.cv_results_ if r["accuracy"] == best)
+    assert (searched.C_, searched.C_proportion_, searched.positive_fraction_) == of_point(
+        searched, first
+    )
+    single = AnnealedProportionSVC(
+        positive_fraction=searched.positive_fraction_,
+        C=searched.C_,
+        C_proportion=searched.C_proportion_,
+        gamma=0.05,
+    ).fit(bags, y)
+    np.testing.assert_allclose(searched.objective_, single.objective_, rtol=1e-9)
+    np.testing.assert_allclose(
+        searched.decision_function(bags), single.decision_function(bags), atol=1e-7
+    )
+    assert searched.gap_[0] <= 1e-9 * searched.objective_[0]
+    assert searched.history_[-1]["p_hat"] == pytest.approx(single.history_[-1]["p_hat"])
+    assert best >= 0.8
+
+
+def test_two_workers_give_the_same_bits(data):
+    one = AnnealedProportionSVCCV(
+        Cs=[1.0], C_proportions=[1.0], positive_fractions=[0.1, 0.3], cv=2
+    ).fit(*data)
+    two = clone(one).set_params(n_jobs=2).fit(*data)
+    assert two.cv_results_ == one.cv_results_
+    np.testing.assert_array_equal(two.dual_coef_, one.dual_coef_)
+    np.testing.assert_array_equal(two.intercept_, one.intercept_)
+
+
+def test_folds_may_come_in_any_order(data, searched):
+    bags, y = data
+    rng = np.random.default_rng(0)
+    shuffled = [(rng.permutation(a), rng.permutation(b)) for a, b in folds(bags, y, 4, 0)]
+    other = clone(searched).set_params(cv=shuffled).fit(bags, y)
+    assert other.cv_results_ == searched.cv_results_
+
+
+def test_groups_stay_together(data):
+    bags, y = data
+    groups = np.arange(len(y)) // 2
+    grouped = Bags(bags.X, bags.offsets, groups=groups)
+    options = {"Cs": [1.0], "C_proportions": [1.0], "positive_fractions": [0.1], "gamma": 0.05}
+    model = AnnealedProportionSVCCV(**options, cv=3).fit(grouped, y)
+    expected, _ = plain_search(grouped, y, 1.0, 1.0, 0.1, cv=3, gamma=0.05)
+    assert model.cv_results_[0]["accuracy"] == pytest.approx(expected, abs=1.01 / 36)
+
+
+def test_weights_count_in_the_accuracy(data):
+    bags, y = data
+    options = {
+        "Cs": [0.05],
+        "C_proportions": [1.0],
+        "positive_fractions": [0.9],
+        "gamma": 0.05,
+        "cv": 3,
+    }
+    weight = np.where(y == 1, 3.0, 1.0)
+    model = AnnealedProportionSVCCV(**options).fit(bags, y, sample_weight=weight)
+    accuracy = model.cv_results_[0]["accuracy"]
+    single, right = (
+        AnnealedProportionSVC(positive_fraction=0.9, C=0.05, gamma=0.05, newton_steps=1, tol=0.05),
+        0.0,
+    )
+    for train, test in folds(bags, y, 3, 0):
+        single.fit(bags[train], y[train], sample_weight=weight[train])
+        right += weight[test] @ (single.predict(bags[test]) == y[test])
+    assert accuracy == pytest.approx(right / weight.sum(), abs=3.01 / weight.sum())
+    assert 0.1 < accuracy < 0.95  # weights matter where bags are wrong
+
+
+def test_sparse_and_single_precision_rows(data):
+    bags, y = data
+    options = {"Cs": [0.5], "C_proportions": [1.0], "positive_fractions": [0.1, 0.5], "cv": 3}
+    dense = AnnealedProportionSVCCV(**options, kernel="linear").fit(bags, y)
+    stored = Bags(sp.csr_array(bags.X), bags.offsets)
+    sparse = AnnealedProportionSVCCV(**options, kernel="linear").fit(stored, y)
+    for one, other in zip(sparse.cv_results_, dense.cv_results_, strict=True):
+        assert one == pytest.approx(other, abs=1e-3)
+    single = Bags(bags.X.astype(np.float32), bags.offsets)
+    half = AnnealedProportionSVCCV(**options, gamma=0.05).fit(single, y)
+    assert half.support_vectors_.dtype == np.float32
+    assert half.score(single, y) >= 0.9
+
+
+def test_the_grid_is_told(data, capsys):
+    AnnealedProportionSVCCV(
+        Cs=[1.0],
+        C_proportions=[1.0],
+        positive_fractions=[0.2, 0.4],
+        cv=2,
+        kernel="linear",
+        verbose=1,
+    ).fit(*data)
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("accuracy" in line for line in lines) == 2
+    assert sum("temperature" in line for line in lines) >= 3

@@ -1,0 +1,43 @@
+"""The classes that a model file may contain."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+import bagwise
+from bagwise import PerInstance, WitnessSVC
+from bagwise.estimators.base import BagClassifier
+from bagwise.persistence.allowed import allowed_class, holds_sklearn, name_of_class
+
+
+@pytest.mark.parametrize("kind", [WitnessSVC, PerInstance, StandardScaler, PCA])
+def test_a_class_and_its_name(kind):
+    assert name_of_class(kind) == kind.__name__
+    assert allowed_class(kind.__name__) is kind
+
+
+def test_every_public_estimator_is_allowed():
+    public = [getattr(bagwise, name) for name in bagwise.__all__]
+    kinds = [kind for kind in public if isinstance(kind, type) and issubclass(kind, BagClassifier)]
+    assert len(kinds) > 20
+    assert [kind for kind in kinds if allowed_class(kind.__name__) is not kind] == []
+
+
+def test_other_classes_are_not():
+    class WitnessSVC:  # the name alone does not make it ours
+        pass
+
+    for kind in (subprocess.Popen, LogisticRegression, WitnessSVC, int):
+        assert name_of_class(kind) is None
+    assert allowed_class("Popen") is None
+    assert allowed_class("sklearn.linear_model.LogisticRegression") is None
+
+
+def test_classes_of_scikit_learn_are_seen_in_a_state():
+    assert holds_sklearn('{"$object": "StandardScaler", "state": {}}')
+    assert not holds_sklearn('{"$object": "WitnessSVC", "state": {"kernel": "PCA"}}')

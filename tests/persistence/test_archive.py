@@ -1,0 +1,453 @@
+"""Model files: every estimator comes back to the bit, and what is not ours is not read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import zipfile
+from io import BytesIO
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+
+import bagwise
+from bagwise import (
+    BagEnsemble,
+    BagKernelSVC,
+    BagStatistics,
+    Graph,
+    GraphSVC,
+    InstanceSVC,
+    MarkovNetworkClassifier,
+    PerInstance,
+    WitnessSVC,
+)
+from bagwise.estimators.base import BagClassifier
+from bagwise.io import CorruptFileError, FormatError, TruncatedFileError
+from bagwise.kernels.intersection import IntersectionMap
+from bagwise.persistence import UnsavableError, describe
+from bagwise.testing import estimators
+from bagwise.testing._problems import assert_same_bits, outputs, planted_bags
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.bagwise"
+
+
+@pytest.fixture
+def saved(path):
+    bags, y = planted_bags()
+    bagwise.save(WitnessSVC(kernel="linear").fit(bags, y), path)
+    return path
+
+
+def rewrite(path, change, sums=True):
+    """Change the members of a model file; with ``sums`` as one who knows about checksums would."""
+    with zipfile.ZipFile(path) as archive_:
+        members = {name: archive_.read(name) for name in archive_.namelist()}
+    change(members)
+    if sums:
+        del members["SHA256SUMS"]
+        lines = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items()]
+        members["SHA256SUMS"] = "".join(lines).encode()
+    with zipfile.ZipFile(path, "w") as archive_:
+        for name, data in members.items():
+            archive_.writestr(name, data)
+
+
+def edited(name, **changes):
+    def change(members):
+        members[name] = json.dumps({**json.loads(members[name]), **changes}).encode()
+
+    return change
+
+
+# The round trip -----------------------------------------------------------------------------------
+
+
+def every_estimator():
+    listed = estimators()
+    public = (getattr(bagwise, name) for name in bagwise.__all__)
+    kinds = [kind for kind in public if isinstance(kind, type) and issubclass(kind, BagClassifier)]
+    return listed + [kind() for kind in kinds if kind not in {type(model) for model in listed}]
+
+
+@pytest.mark.parametrize("estimator", every_estimator(), ids=repr)
+def test_every_listed_estimator_comes_back_to_the_bit(estimator, path):
+    n_classes = 3 if estimator.__sklearn_tags__().classifier_tags.multi_class else 2
+    bags, y = planted_bags(n_classes)
+    fresh, _ = planted_bags(n_classes, seed=1)
+    model = clone(estimator).fit(bags, y)
+    bagwise.save(model, path)
+    loaded = bagwise.load(path)
+    assert type(loaded) is type(model)
+    assert repr(loaded) == repr(model)
+    assert vars(loaded).keys() == vars(model).keys()
+    assert_same_bits(outputs(model, fresh), outputs(loaded, fresh), "after loading")
+    assert repr(loaded.get_params()) == repr(model.get_params())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        WitnessSVC(probability="sigmoid", threshold="calibrated", calibration_cv=2),
+        WitnessSVC(pos_label="absent", class_weight={"absent": 2.0, "present": 0.5}),
+        MarkovNetworkClassifier(cardinality="learned", bag_features="kernels", cv=2, max_iter=3),
+        MarkovNetworkClassifier(feature_map=IntersectionMap(), max_iter=3),
+        make_pipeline(PerInstance(StandardScaler()), WitnessSVC()),
+        make_pipeline(
+            PerInstance(make_pipeline(SimpleImputer(), RobustScaler(), PCA(2))), BagKernelSVC()
+        ),
+        make_pipeline(
+            PerInstance(PowerTransformer()), PerInstance(Nystroem(n_components=4)), InstanceSVC()
+        ),
+        make_pipeline(PerInstance(QuantileTransformer(n_quantiles=9)), WitnessSVC()),
+        make_pipeline(BagStatistics(statistics=("min", "max")), InstanceSVC()),
+    ],
+    ids=lambda model: repr(model)[:60],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_labels_names_probabilities_and_pipelines_come_back(model, path):
+    bags, y = planted_bags()
+    named = bags.replace(X=np.abs(bags.X), feature_names=["a", "b", "c"])
+    model = model.fit(named, np.array(["absent", "present"])[y])
+    bagwise.save(model, path)
+    loaded = bagwise.load(path)
+    for name in ("predict", "decision_function", "predict_proba"):
+        if hasattr(model, name):
+            np.testing.assert_array_equal(getattr(loaded, name)(named), getattr(model, name)(named))
+    with pytest.raises(ValueError, match="Feature 0 is called 'c' here and was 'a'"):
+        loaded.predict(named.replace(feature_names=["c", "b", "a"]))
+
+
+def test_sparse_support_vectors_stay_sparse(path):
+    bags, y = planted_bags()
+    sparse = bags.replace(X=sp.csr_array(np.where(bags.X > 0.3, bags.X, 0.0)))
+    model = InstanceSVC().fit(sparse, y)
+    bagwise.save(model, path)
+    loaded = bagwise.load(path)
+    assert type(loaded.support_vectors_) is type(model.support_vectors_)
+    assert_same_bits(outputs(model, sparse), outputs(loaded, sparse), "sparse")
+
+
+def test_a_graph_comes_back(path):
+    bags, y = planted_bags()
+    graph = Graph.from_edges([("b0", "b1"), ("b2", "b3")], weight=[0.5, 2.0], directed=True)
+    bagwise.save(GraphSVC(bag_graph=graph, mu=1.0).fit(bags, y), path)
+    loaded = bagwise.load(path).bag_graph
+    assert repr(loaded) == repr(graph)
+    np.testing.assert_array_equal(loaded.ids, graph.ids)
+    np.testing.assert_array_equal(loaded.weight, graph.weight)
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path):
+    bags, y = planted_bags()
+    for name in ("one", "other"):
+        bagwise.save(InstanceSVC().fit(bags, y), tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
+def test_a_parameter_newer_than_the_file_takes_its_default(saved):
+    def forget(members):
+        state = json.loads(members["state.json"])
+        del state["state"]["max_iter"]
+        members["state.json"] = json.dumps(state).encode()
+
+    rewrite(saved, forget)
+    assert bagwise.load(saved).max_iter == WitnessSVC().max_iter
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda model: model,
+        lambda model: make_pipeline(PerInstance(StandardScaler()), model),
+        lambda model: BagEnsemble(estimator=model, n_estimators=2),
+    ],
+    ids=["alone", "pipeline", "ensemble"],
+)
+def test_a_callback_is_not_written_and_is_none_after_loading(wrap, path):
+    bags, y = planted_bags()
+    seen = []
+    model = wrap(WitnessSVC(kernel="linear", callback=seen.append)).fit(bags, y)
+    bagwise.save(model, path)
+    loaded = bagwise.load(path)
+    found = {k: v for k, v in loaded.get_params().items() if k.split("__")[-1] == "callback"}
+    assert found
+    assert set(found.values()) == {None}
+    np.testing.assert_array_equal(loaded.decision_function(bags), model.decision_function(bags))
+    assert "callback" not in describe(path)["model"]
+    assert describe(path)["parameters"].get("callback") is None
+
+
+def test_a_callback_does_not_change_the_file(tmp_path):
+    bags, y = planted_bags()
+    model = WitnessSVC().fit(bags, y)
+    bagwise.save(model, tmp_path / "one")
+    bagwise.save(model.set_params(callback=print), tmp_path / "other")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+    assert model.callback is print
+
+
+# The description ----------------------------------------------------------------------------------
+
+
+def test_the_description_says_what_the_model_is(path):
+    bags, y = planted_bags()
+    model = WitnessSVC(C=3.0, kernel="linear").fit(bags.replace(feature_names=list("abc")), y)
+    bagwise.save(model, path, notes={"bag": "slide"})
+    description = describe(path)
+    assert description["class"] == "WitnessSVC"
+    assert description["parameters"]["C"] == 3.0
+    assert description["classes"] == [0, 1]
+    assert description["positive_class"] == 1
+    assert description["feature_names"] == ["a", "b", "c"]
+    assert description["bagwise"] == bagwise.__version__
+    assert description["notes"] == {"bag": "slide"}
+    certificate = description["certificate"]
+    assert certificate["objective"] == model.objective_.tolist()
+    assert certificate["gap"] == model.gap_.tolist()
+    assert certificate["n_iter"] == model.n_iter_
+
+
+def test_the_checksums_are_those_of_the_members(saved):
+    with zipfile.ZipFile(saved) as archive_:
+        lines = archive_.read("SHA256SUMS").decode().splitlines()
+        for line in lines:
+            digest, name = line.split("  ")
+            assert hashlib.sha256(archive_.read(name)).hexdigest() == digest
+        assert len(lines) == len(archive_.namelist()) - 1
+
+
+# What is refused at saving ------------------------------------------------------------------------
+
+
+def linear(A, B):
+    return A @ B.T
+
+
+class OwnSVC(WitnessSVC):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (WitnessSVC(kernel=linear), r"WitnessSVC.kernel is the function 'linear'.*data, not code"),
+        (WitnessSVC(random_state=np.random.RandomState(0)), r"random_state is the RandomState"),
+        (OwnSVC(), "OwnSVC"),
+        (
+            make_pipeline(PerInstance(FunctionTransformer(np.log1p)), WitnessSVC()),
+            "FunctionTransformer",
+        ),
+        (
+            make_pipeline(BagStatistics(), LogisticRegression()),
+            "LogisticRegression is not an estimator",
+        ),
+        (GridSearchCV(WitnessSVC(), {"C": [1.0, 2.0]}, cv=2), "save its best_estimator_"),
+        (LogisticRegression(), "LogisticRegression is not an estimator"),
+        ("model", "str is not an estimator"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_is_not_known_is_refused_and_nothing_is_written(model, message, path):
+    bags, y = planted_bags()
+    bags = bags.replace(X=np.abs(bags.X))
+    if hasattr(model, "fit"):
+        model.fit(bags.X[: len(y)] if isinstance(model, LogisticRegression) else bags, y)
+    with pytest.raises(UnsavableError, match=message):
+        bagwise.save(model, path)
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_model_that_is_not_fitted_is_refused(path):
+    with pytest.raises(NotFittedError):
+        bagwise.save(WitnessSVC(), path)
+    assert not path.exists()
+
+
+# What is refused at loading -----------------------------------------------------------------------
+
+
+def test_a_changed_byte_is_found_wherever_it_is(saved):
+    whole = saved.read_bytes()
+    with zipfile.ZipFile(saved) as archive_:
+        entries = archive_.infolist()
+    for entry in entries:
+        if entry.filename == "SHA256SUMS":
+            continue
+        damaged = bytearray(whole)
+        middle = entry.header_offset + 30 + len(entry.filename) + entry.file_size // 2
+        damaged[middle] ^= 1
+        saved.write_bytes(damaged)
+        with pytest.raises(FormatError, match=r"model\.bagwise"):
+            bagwise.load(saved)
+
+
+def test_a_changed_member_is_named(saved):
+    rewrite(saved, edited("model.json", classes=["no", "yes"]), sums=False)
+    with pytest.raises(CorruptFileError, match=r"model\.json was changed after it was written"):
+        bagwise.load(saved)
+    with pytest.raises(CorruptFileError, match=r"model\.json was changed"):
+        describe(saved)
+
+
+def test_a_newer_file_asks_for_a_newer_bagwise(saved):
+    rewrite(saved, edited("model.json", version=3, bagwise="9.1"))
+    with pytest.raises(FormatError, match=r"bagwise 9\.1 in version 3 .* Install a newer bagwise"):
+        bagwise.load(saved)
+
+
+@pytest.mark.parametrize("read", [bagwise.load, describe])
+def test_a_file_of_bagwise_0_1_must_be_fitted_again(saved, read):
+    rewrite(saved, edited("model.json", version=1, bagwise="0.1.0"))
+    with pytest.raises(FormatError, match=r"was written by bagwise 0\.1, .* fit the model again"):
+        read(saved)
+
+
+def test_another_scikit_learn_warns_for_its_transformers(path):
+    bags, y = planted_bags()
+    bagwise.save(make_pipeline(PerInstance(StandardScaler()), WitnessSVC()).fit(bags, y), path)
+    rewrite(path, edited("model.json", **{"scikit-learn": "1.0"}))
+    with pytest.warns(InconsistentVersionWarning, match=r"version 1\.0"):
+        bagwise.load(path)
+
+
+def an_array(members):
+    return next(name for name in members if name.startswith("arrays/"))
+
+
+def pickled(members):
+    array = np.empty(1, dtype=object)
+    array[0] = print
+    buffer = BytesIO()
+    np.save(buffer, array, allow_pickle=True)
+    members[an_array(members)] = buffer.getvalue()
+
+
+def lose_an_array(members):
+    del members[an_array(members)]
+
+
+def cut_an_array(members):
+    members[an_array(members)] = members[an_array(members)][:-1]
+
+
+def state(value):
+    return lambda members: members.update({"state.json": json.dumps(value).encode()})
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (pickled, "is not an array of numbers"),
+        (lose_an_array, "which is missing"),
+        (cut_an_array, "is not an array of numbers"),
+        (state({"$object": "Popen", "state": {}}), "'Popen', which is not among the known classes"),
+        (state({"$object": "os.system", "state": {}}), "not among the known classes"),
+        (state({"$object": ["WitnessSVC"], "state": {}}), "has a malformed"),
+        (
+            state({"$object": "WitnessSVC", "state": {"__class__": 1}}),
+            "a special attribute of Python",
+        ),
+        (
+            state({"$object": "PerInstance", "state": {}}),
+            "lacks the parameter 'transformer' of PerInstance",
+        ),
+        (state({"$object": "StandardScaler", "state": {}}), "StandardScaler, not a model"),
+        (state({"$call": "print"}), "unknown kind '.call'"),
+        (state([1, 2]), "contains a list, not a model"),
+        (state({"$tuple": 3}), "has a malformed"),
+        (edited("model.json", format="other"), "does not describe a model"),
+        (edited("model.json", version=0), "reads version 2"),
+        (edited("model.json", version="new"), "reads version 2"),
+        (lambda members: members.update({"model.json": b"{"}), "is not JSON"),
+        (lambda members: members.update({"state.json": DEEP}), r"state\.json is not JSON"),
+        (lambda members: members.pop("state.json"), r"'state\.json' must be both"),
+    ],
+)
+def test_a_forged_file_is_refused(saved, change, message):
+    rewrite(saved, change)
+    with pytest.raises(FormatError, match=message):
+        bagwise.load(saved)
+
+
+def test_a_stray_member_is_refused(saved):
+    rewrite(saved, lambda members: members.update({"extra.py": b"print()"}), sums=False)
+    with pytest.raises(CorruptFileError, match=r"'extra\.py' must be both"):
+        bagwise.load(saved)
+
+
+def test_a_compressed_file_is_refused(saved):
+    with zipfile.ZipFile(saved) as archive_:
+        members = {name: archive_.read(name) for name in archive_.namelist()}
+    with zipfile.ZipFile(saved, "w", zipfile.ZIP_DEFLATED) as archive_:
+        for name, data in members.items():
+            archive_.writestr(name, data)
+    with pytest.raises(CorruptFileError, match="is compressed"):
+        bagwise.load(saved)
+
+
+@pytest.mark.parametrize("content", [b"", b"text", pickle.dumps({"a": 1})])
+def test_another_kind_of_file_is_refused(path, content):
+    path.write_bytes(content)
+    with pytest.raises(TruncatedFileError, match="is truncated or not a model file"):
+        bagwise.load(path)
+
+
+def test_a_truncated_file_is_refused(saved):
+    saved.write_bytes(saved.read_bytes()[:-100])
+    with pytest.raises(TruncatedFileError, match="is truncated"):
+        bagwise.load(saved)
+
+
+def test_another_zip_is_refused(path):
+    with zipfile.ZipFile(path, "w") as archive_:
+        archive_.writestr("readme.txt", "hello")
+    with pytest.raises(FormatError, match="not a model file of bagwise"):
+        bagwise.load(path)
+
+
+def test_a_missing_file_is_named(path):
+    with pytest.raises(FileNotFoundError, match=r"There is no file .*model\.bagwise"):
+        bagwise.load(path)
+
+
+def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
+    before = saved.read_bytes()
+    monkeypatch.setattr(
+        zipfile.ZipFile, "writestr", lambda *_: (_ for _ in ()).throw(OSError("full"))
+    )
+    bags, y = planted_bags()
+    with pytest.raises(OSError, match="full"):
+        bagwise.save(InstanceSVC().fit(bags, y), saved)
+    assert saved.read_bytes() == before
+    assert [file.name for file in saved.parent.iterdir()] == ["model.bagwise"]
+
+
+def test_a_pipeline_of_one_step_is_a_model(path):
+    bags, y = planted_bags()
+    bagwise.save(Pipeline([("svc", WitnessSVC())]).fit(bags, y), path)
+    assert isinstance(bagwise.load(path), Pipeline)

@@ -1,0 +1,126 @@
+"""Values as JSON and back, to the bit; what is not data is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from bagwise import Graph, WitnessSVC
+from bagwise.persistence import UnsavableError, archive
+from bagwise.persistence.encoding import decode, encode
+
+
+def there_and_back(value):
+    """Encode a value, write and read the JSON and the arrays, and decode it."""
+    kept = {}
+
+    def keep(part):
+        kept[str(len(kept))] = archive._npy(part)
+        return str(len(kept) - 1)
+
+    text = json.dumps(encode(value, "value", keep), allow_nan=False)
+    return decode(json.loads(text), lambda name: archive._array(None, kept, name))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": [1, 2.5, None, True, "x"], "b": {"c": (1, ())}},
+        {1: "one", (2, "b"): "two", "$array": "three", None: 4},
+        [float("inf"), -0.0, 5e-324, 0.1 + 0.2],
+        (np.float32(0.1), np.float64(0.3), np.int8(3), np.bool_(True), np.str_("text")),
+        [np.dtype("<f4"), np.dtype("U3")],
+    ],
+)
+def test_values_of_every_kind_come_back(value):
+    found = there_and_back(value)
+    assert found == value
+    assert repr(found) == repr(value)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6.0).reshape(2, 3).T,
+        np.array(["a", "bcd"]),
+        np.array(["a", ("b", 1), None], dtype=object).reshape(3, 1),
+        np.zeros((0, 4), dtype=np.float32),
+        np.array(7),
+    ],
+    ids=["fortran", "texts", "objects", "empty", "scalar"],
+)
+def test_arrays_keep_values_type_and_order(array):
+    found = there_and_back(array)
+    np.testing.assert_array_equal(found, array)
+    assert (found.dtype, found.shape) == (array.dtype, array.shape)
+    assert found.flags.f_contiguous == array.flags.f_contiguous
+
+
+def test_not_a_number_comes_back():
+    assert np.isnan(there_and_back(float("nan")))
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix])
+def test_sparse_matrices_keep_their_kind(kind):
+    found = there_and_back(kind(np.eye(3, 4)))
+    assert type(found) is kind
+    np.testing.assert_array_equal(found.toarray(), np.eye(3, 4))
+
+
+def test_graphs_come_back():
+    graph = Graph.from_edges([("a", "b"), ("b", 3)], weight=[0.5, 2.0], directed=True)
+    found = there_and_back(graph)
+    assert repr(found) == repr(graph)
+    assert list(found.ids) == list(graph.ids)
+    np.testing.assert_array_equal(found.weight, graph.weight)
+
+
+def test_objects_and_decision_trees_come_back():
+    scaler = there_and_back(StandardScaler().fit(np.eye(3)))
+    np.testing.assert_array_equal(scaler.mean_, np.full(3, 1 / 3))
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(np.eye(6, 3), [0, 1] * 3)
+    found = there_and_back(tree)
+    np.testing.assert_array_equal(found.predict_proba(np.eye(3)), tree.predict_proba(np.eye(3)))
+
+
+def test_a_callback_of_an_estimator_is_dropped():
+    assert there_and_back(WitnessSVC(callback=print)).callback is None
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (print, r"value is the builtin_function_or_method 'print'.* data, not code"),
+        ({"a": [print]}, r"value\['a'\]\[0\] is the"),
+        (WitnessSVC(kernel=print), r"value\.kernel is the"),
+        (np.random.RandomState(0), "Replace it by numbers, texts or arrays"),
+        (np.array([(1, None)], dtype=[("a", int), ("b", object)]), "value is the ndarray"),
+        (np.datetime64("2020"), "value is the datetime64"),
+        ({1, 2}, "value is the set 'set'"),
+    ],
+)
+def test_what_is_no_data_is_named_with_its_place(value, message):
+    with pytest.raises(UnsavableError, match=message):
+        encode(value, "value", lambda array: "name")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"$call": "print"}, r"unknown kind '\$call'"),
+        ({"$tuple": 3}, r"malformed '\$tuple'"),
+        ({"$scalar": 3}, r"malformed '\$scalar'"),
+        ({"$object": "Popen", "state": {}}, "'Popen', which is not among the known classes"),
+        ({"$object": "WitnessSVC", "state": {"__class__": 1}}, "a special attribute of Python"),
+        ({"$object": "PerInstance", "state": {}}, "lacks the parameter 'transformer'"),
+        ({"$sparse": "csr_array", "shape": [1, 1]}, r"malformed '\$sparse'"),
+    ],
+)
+def test_what_encode_does_not_write_is_refused(value, message):
+    with pytest.raises(ValueError, match=message):
+        decode(value, None)

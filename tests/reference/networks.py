@@ -1,0 +1,46 @@
+"""Bags and risks to try Markov networks on."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise.assumptions import CountInference
+from bagwise.bags import Bags
+from bagwise.designs import matrix_design
+from bagwise.oracles.markov import InstanceOperator, MarkovRisk
+
+
+def planted(n_classes=2, n_bags=30, fraction=0.5, seed=0):
+    """Draw bags in which a fraction of the instances points in the direction of the class."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n_bags) % n_classes)
+    sizes = rng.integers(3, 7, n_bags)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    X = rng.normal(scale=0.5, size=(offsets[-1], 5))
+    for bag in range(n_bags):
+        marked = offsets[bag] + np.arange(max(1, round(fraction * sizes[bag])))
+        X[marked, y[bag]] += 2.0
+    return Bags(X, offsets), y
+
+
+def random_risk(potential, n_classes, *, fit_intercept=False, sparse=False, seed=0, n_bags=9):
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 5, n_bags))])
+    X = rng.normal(size=(offsets[-1], 4))
+    operator = InstanceOperator(matrix_design(sp.csr_array(X) if sparse else X), 0.7, fit_intercept)
+    return MarkovRisk(
+        operator,
+        CountInference(potential, offsets),
+        rng.normal(size=(n_bags, 2)),
+        rng.permutation(np.arange(n_bags) % n_classes),
+        n_classes,
+        rng.uniform(0.5, 2.0, n_bags),
+    )
+
+
+def noise(n_bags, n_classes, seed, n_features=4, sizes=(2, 6)):
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(*sizes, n_bags))])
+    y = rng.permutation(np.arange(n_bags) % n_classes)
+    return Bags(rng.normal(size=(offsets[-1], n_features)), offsets), y

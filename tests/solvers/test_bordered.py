@@ -1,0 +1,49 @@
+"""Bordered systems against dense ones, and how rarely they are factored."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bagwise.solvers.bordered import BorderedSystem
+from bagwise.solvers.column_newton import column_newton
+from reference.saddles import assignments, make, row_features, with_columns
+
+
+@given(seed=st.integers(0, 1000))
+def test_bordered_systems_solve_what_they_say(seed):
+    rng = np.random.RandomState(seed)
+    saddle, features = make(seed % 7, n_negatives=100)
+    saddle = with_columns(saddle, assignments((2, 3, 2))[::5])
+    system = BorderedSystem(saddle.K, saddle.negatives)
+    curvature = rng.choice([0.0, 0.5, 2.0], len(saddle.weight))
+    for _ in range(4):
+        v = rng.dirichlet(np.ones(len(saddle.columns)))
+        right = rng.randn(len(curvature), 2)
+        got = system.at(saddle.mix(v), curvature).solve(right)
+        K = sum(
+            share * (F @ F.T)
+            for share, F in zip(
+                v, (row_features(saddle, features, c) for c in saddle.columns), strict=True
+            )
+        )
+        on = np.flatnonzero(curvature)
+        expected = np.zeros_like(right)
+        expected[on] = np.linalg.solve(K[np.ix_(on, on)] + np.diag(1 / curvature[on]), right[on])
+        np.testing.assert_allclose(got, expected, rtol=1e-8, atol=1e-10)
+        few = rng.choice(len(curvature), 15)
+        curvature = curvature.copy()
+        curvature[few] = rng.choice([0.0, 0.5, 2.0], 15)
+    assert system.n_factorizations < system.n_systems
+
+
+def test_few_factorizations_serve_many_systems():
+    saddle, _ = make(0, sizes=(3,) * 10, n_negatives=60, d=8, lam=20.0)
+    rng, system, point = np.random.RandomState(0), BorderedSystem(saddle.K, saddle.negatives), None
+    for _ in range(8):
+        chosen = 3 * np.arange(10) + rng.randint(0, 3, 10)
+        saddle = with_columns(saddle, [chosen])
+        point = column_newton(saddle, point, system=system)
+    assert system.n_factorizations <= 6 * len(saddle.columns)
+    assert system.n_factorizations < 0.5 * system.n_systems

@@ -1,0 +1,23 @@
+"""Small quadratic programs: the master problem's bound is true and tight."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bagwise.solvers.qp import simplex_qp
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12))
+def test_simplex_qp_value_bounds_the_master_problem_tightly(seed, k):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(k, 5)) * rng.exponential(3.0, size=(k, 1))
+    b, lambda_ = rng.normal(size=k), 2.0
+    alpha, value = simplex_qp(A @ A.T / lambda_, b)
+    assert np.all(alpha >= 0)
+    assert alpha.sum() <= 1 + 1e-12
+    w = -A.T @ alpha / lambda_
+    primal = lambda_ / 2 * w @ w + max(0.0, float(np.max(A @ w + b)))
+    assert value <= primal + 1e-12
+    assert primal - value <= 1e-5 * max(1.0, float(np.max(A * A)))

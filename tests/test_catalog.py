@@ -1,0 +1,164 @@
+"""The catalog lists every estimator, and every name in it builds what it says."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from inspect import isclass
+
+import pytest
+from sklearn.base import clone
+
+import bagwise
+from bagwise import ODM, InstanceSVC, LabelSVC, WitnessSVC, by_paper_name
+from bagwise.catalog import (
+    ENTRIES,
+    METHODS,
+    UnknownMethodError,
+    entry_of,
+    make_estimator,
+    usual_grid,
+)
+from bagwise.catalog.papers import PAPERS
+from bagwise.estimators.base import BagClassifier
+
+NAMES = [method.name for method in METHODS]
+
+
+def test_names_are_unique():
+    assert len(set(NAMES)) == len(NAMES)
+    assert len({entry.path for entry in ENTRIES}) == len(ENTRIES)
+
+
+def test_a_paper_name_that_is_also_a_class_means_that_class():
+    classes = {entry.class_name for entry in ENTRIES}
+    for method in METHODS:
+        if method.name in classes:
+            assert method.code == f"{method.name}()"
+
+
+def test_every_public_estimator_is_listed_and_every_listed_one_is_public():
+    public = {getattr(bagwise, name) for name in bagwise.__all__}
+    public = {kind for kind in public if isclass(kind) and issubclass(kind, BagClassifier)}
+    listed = {entry.estimator for entry in ENTRIES}
+    assert listed == public, "a new estimator is exported in bagwise and has an Entry"
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+def test_an_entry_says_what_is_true(entry):
+    kind = entry.estimator
+    assert entry.path == f"{kind.__module__}.{kind.__qualname__}"
+    assert entry.methods or entry.class_name.endswith("CV"), "a method has a paper"
+    assert entry_of(entry.build()) is entry
+    for params in (entry.checked, *entry.variants):
+        assert params.items() <= entry.build(**params).get_params(deep=False).items()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=NAMES)
+def test_a_name_builds_its_method(method):
+    model = by_paper_name(method.name)
+    assert type(model) is method.estimator
+    assert method.options.items() <= model.get_params().items()
+    assert repr(clone(model)) == repr(model)
+    assert repr(eval(method.code, vars(bagwise))) == repr(model)
+    assert method.purpose
+    assert str(method.paper.year) in str(method.paper)
+
+
+def test_every_paper_has_a_method():
+    assert {method.paper for method in METHODS} == set(PAPERS.values())
+    assert all(key.endswith(str(paper.year)) for key, paper in PAPERS.items())
+
+
+def test_abilities_are_those_of_the_estimator():
+    can = {method.name: method.can for method in METHODS}
+    assert not can["STK"]["instance_scores"]
+    assert can["MI-Kernel"]["instance_scores"]
+    assert not can["Citation kNN"]["duality_gap"]
+    assert can["MI-SVM"]["duality_gap"]
+
+
+def test_the_catalog_imports_no_model():
+    code = "import sys, types; sys.modules['bagwise'] = module = types.ModuleType('bagwise'); "
+    code += f"module.__path__ = {bagwise.__path__!r}; import bagwise.catalog; "
+    code += "print([name for name in sys.modules if name.startswith('bagwise.models')])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+# Building -----------------------------------------------------------------------------------------
+
+
+def test_case_tells_two_methods_apart():
+    assert type(by_paper_name("mi-SVM")) is LabelSVC
+    assert type(by_paper_name("MI-SVM")) is WitnessSVC
+
+
+def test_parameters_are_passed_on():
+    model = by_paper_name("SVM-Majority", C=3.0, kernel="linear")
+    assert repr(model) == repr(InstanceSVC(vote="majority", C=3.0, kernel="linear"))
+
+
+def test_classes_are_found_by_their_names_too():
+    assert repr(make_estimator("WitnessSVC", C=3.0)) == repr(make_estimator("MI-SVM", C=3.0))
+    with pytest.raises(ValueError, match=r"WitnessSVC has no parameter 'vote'"):
+        make_estimator("WitnessSVC", vote="any")
+    with pytest.raises(UnknownMethodError, match=r"There is no method 'RowsClassifier'"):
+        make_estimator("RowsClassifier")
+
+
+def test_an_unknown_name_is_answered_with_known_ones():
+    with pytest.raises(UnknownMethodError, match=r"no method 'XYZ'. Known names: SIL, ") as error:
+        by_paper_name("XYZ")
+    assert "Did you mean" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["Mi-SVM", "mi_SVM"])
+def test_a_near_miss_is_answered_with_a_guess(name):
+    with pytest.raises(UnknownMethodError, match=re.escape("Did you mean 'mi-SVM' or 'MI-SVM'")):
+        by_paper_name(name)
+
+
+def test_what_makes_the_method_cannot_be_changed():
+    with pytest.raises(
+        ValueError, match=r'vote cannot be set: SVM-Majority is InstanceSVC\(vote="'
+    ):
+        by_paper_name("SVM-Majority", vote="any")
+
+
+def test_an_unknown_parameter_is_named():
+    with pytest.raises(ValueError, match=r"MI-SVM has no parameter 'c'. Did you mean 'C'"):
+        by_paper_name("MI-SVM", c=1)
+
+
+# Usual candidates ---------------------------------------------------------------------------------
+
+GRIDS = {
+    "ODM": {"C": (10.0, 100.0, 1000.0)},
+    "ALP-SVM": {"C": (0.3, 3.0, 30.0), "positive_fraction": (0.25, 0.5, 1.0)},
+    **{name: {"alpha": (0.1, 1.0, 10.0)} for name in ("MIMN", "RMIMN", "GMIMN")},
+    **{name: {} for name in ("MI-ODM", "DD", "EM-DD", "Citation kNN", "MILBoost", "Bagging")},
+}
+
+
+@pytest.mark.parametrize("method", METHODS, ids=NAMES)
+def test_every_method_has_its_usual_candidates(method):
+    model = method.build()
+    grid = usual_grid(model)
+    assert grid == GRIDS.get(method.name, {"C": (0.3, 3.0, 30.0)})
+    for name, values in grid.items():
+        for value in values:
+            clone(model).set_params(**{name: value})._validate_params()
+
+
+def test_a_model_that_is_not_listed_has_the_candidates_of_its_base():
+    class Mine(ODM):
+        pass
+
+    class New(BagClassifier):
+        pass
+
+    assert usual_grid(Mine()) == GRIDS["ODM"]
+    assert usual_grid(New()) == {}
+    assert entry_of(New()) is None

@@ -1,0 +1,170 @@
+"""Every listed estimator under scikit-learn's checks and ours; broken ones must be found out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bagwise import BagStatistics, InstanceSVC, LabelSVC, PerInstance, WitnessSVC
+from bagwise.testing import bag_checks, check_bag_estimator, estimators, expected_failed_checks
+from bagwise.testing._problems import planted_bags
+
+RETURNS_BAGS = "transform returns Bags, which on purpose have no array form to compare"
+NOT_FOR_BAGS = dict.fromkeys(
+    (
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_pipeline_consistency",
+        "check_estimators_pickle",
+        "check_transformer_data_not_an_array",
+        "check_transformer_general",
+        "check_methods_sample_order_invariance",
+        "check_methods_subset_invariance",
+        "check_fit_idempotent",
+    ),
+    RETURNS_BAGS,
+)
+
+
+def known_failures(estimator):
+    return NOT_FOR_BAGS if isinstance(estimator, PerInstance) else expected_failed_checks(estimator)
+
+
+@parametrize_with_checks(
+    [*estimators(sklearn=True), BagStatistics(), PerInstance(StandardScaler())],
+    expected_failed_checks=known_failures,
+    xfail_strict=True,
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def cases():
+    for estimator in estimators():
+        reasons = expected_failed_checks(estimator)
+        for check in bag_checks(estimator):
+            reason = reasons.get(check.__name__)
+            marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
+            name = f"{estimator}-{check.__name__}"
+            yield pytest.param(estimator, check, id=name, marks=marks)
+
+
+@pytest.mark.parametrize(("estimator", "check"), list(cases()))
+def test_bag_contract(estimator, check):
+    check(clone(estimator))
+
+
+# A check that cannot fail is worth nothing -------------------------------------------------------
+
+
+class FirstBagsCountMore(InstanceSVC):
+    def _fit_classes(self, bags, codes, weight):
+        super()._fit_classes(bags, codes, weight * np.linspace(2, 1, len(weight)))
+
+
+class FirstInstanceOnly(InstanceSVC):
+    def _bag_scores(self, bags):
+        return self._instance_scores(bags)[bags.offsets[:-1]]
+
+
+class ForgetsWeights(InstanceSVC):
+    def _fit_classes(self, bags, codes, weight):
+        super()._fit_classes(bags, codes, np.ones_like(weight))
+
+
+class CountsPredictions(InstanceSVC):
+    def _bag_scores(self, bags):
+        self.n_calls_ = getattr(self, "n_calls_", 0) + 1
+        return super()._bag_scores(bags)
+
+
+class Restless(InstanceSVC):
+    def _fit_classes(self, bags, codes, weight):
+        super()._fit_classes(bags, codes, weight)
+        self.intercept_ += np.random.default_rng().normal(size=1)
+
+
+class PointsAtTheLast(WitnessSVC):
+    def key_instances(self, bags):
+        return self._checked(bags).sizes - 1
+
+
+class TakesAnything(InstanceSVC):
+    def _validate_bags(self, bags, reset):
+        try:
+            return super()._validate_bags(bags, reset)
+        except ValueError:
+            return super()._validate_bags(planted_bags()[0], reset)
+
+
+class NoHistory(LabelSVC):
+    def _keep(self, bags, fits):
+        super()._keep(bags, fits)
+        self.history_ = []
+
+
+class ProvesNothing(InstanceSVC):
+    def _keep(self, bags, fits):
+        super()._keep(bags, fits)
+        self.gap_ = self.objective_
+
+
+class IgnoresGroups(InstanceSVC):
+    def _calibrate(self, bags, *rest):
+        super()._calibrate(bags.replace(groups=None), *rest)
+
+
+@pytest.mark.parametrize(
+    ("broken", "found_by"),
+    [
+        (FirstBagsCountMore, {"check_order_of_bags", "check_weight_two_is_the_bag_twice"}),
+        (
+            FirstInstanceOnly,
+            {"check_order_of_instances", "check_bag_score_is_made_of_instance_scores"},
+        ),
+        (
+            ForgetsWeights,
+            {
+                "check_weight_two_is_the_bag_twice",
+                "check_weight_zero_is_no_bag",
+                "check_class_weight_is_sample_weight",
+            },
+        ),
+        (CountsPredictions, {"check_predicting_changes_nothing"}),
+        (Restless, {"check_two_fits_give_the_same_bits", "check_forms_of_input_agree"}),
+        (PointsAtTheLast, {"check_key_instances_score_highest"}),
+        (TakesAnything, {"check_empty_bag", "check_not_finite", "check_width_at_predict"}),
+        (NoHistory, {"check_attributes"}),
+        (ProvesNothing, {"check_attributes"}),
+        (
+            IgnoresGroups,
+            {"check_inner_folds_keep_groups", "check_too_few_bags_for_the_folds"},
+        ),
+    ],
+)
+def test_broken_estimators_are_found_out(broken, found_by):
+    records = check_bag_estimator(broken(), on_fail=None)
+    assert found_by <= {r["check_name"] for r in records if r["status"] == "failed"}
+
+
+def test_the_first_failure_is_raised_with_the_name_of_the_check():
+    with pytest.raises(AssertionError) as caught:
+        check_bag_estimator(CountsPredictions())
+    assert "check_predicting_changes_nothing of CountsPredictions()" in caught.value.__notes__[0]
+
+
+def test_an_expected_failure_must_fail():
+    reason = {"check_predicting_changes_nothing": "it counts"}
+    records = check_bag_estimator(CountsPredictions(), expected_failed_checks=reason)
+    assert [r["expected_to_fail_reason"] for r in records if r["status"] == "xfail"] == [
+        "it counts"
+    ]
+    with pytest.raises(AssertionError, match="was expected to fail: it counts"):
+        check_bag_estimator(InstanceSVC(), expected_failed_checks=reason)
+
+
+def test_on_fail_is_checked():
+    with pytest.raises(ValueError, match="on_fail"):
+        check_bag_estimator(InstanceSVC(), on_fail="shout")
