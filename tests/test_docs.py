@@ -15,8 +15,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from sklearn import ensemble, feature_selection, inspection, multiclass
-from sklearn import model_selection as selection
+from sklearn import (
+    ensemble,
+    feature_selection,
+    inspection,
+    model_selection as selection,
+    multiclass,
+)
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401 (it adds to selection)

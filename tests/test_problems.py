@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bagwise.designs import Gram, Point, matrix_design
 from bagwise.losses import Hinge, MarginBand, SquaredHinge
@@ -96,10 +95,11 @@ def test_any_dual_bounds_any_point(loss, margins, seed):
 
 
 @every_loss
+@pytest.mark.parametrize("margins", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_at_the_optimum_the_bound_is_the_objective(loss, seed):
-    problem, X = draw(loss, seed)
-    found = reference_solution(X, problem.positive, problem.negative, loss)
+def test_at_the_optimum_the_bound_is_the_objective(loss, seed, margins):
+    problem, X = draw(loss, seed, margins=margins)
+    found = reference_solution(X, problem.positive, problem.negative, loss, problem.margin)
     point = Point(found.coef, found.intercept, X @ found.coef)
     assert problem.objective(point) == pytest.approx(found.primal, rel=1e-8)
     if not isinstance(loss, Hinge):  # its duals are not unique at the margin

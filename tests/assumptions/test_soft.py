@@ -8,8 +8,7 @@ import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.special import expit, logit, xlogy
 
 from bagwise.assumptions import AtLeastOne, ExactlyOne

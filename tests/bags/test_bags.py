@@ -10,8 +10,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bag_helpers import assert_is_selection, dense, full_bags
 from bagwise import Bags, check_bags

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bagwise import Bags, KeyInstanceSVC, OptimalMarginSVC
 from bagwise.assumptions import AtLeastOne, TopMean
+from bagwise.estimators import assigned
 from bagwise.losses import MarginBand
+from bagwise.procedures.columns import Choices
+from bagwise.solvers.bordered import BorderedSystem
 from bagwise.solvers.saddle import Saddle
 from reference.saddles import assignments, clarabel_value, with_columns
 
@@ -71,6 +75,19 @@ def test_cccp_ends_at_an_assignment_no_better_than_the_best(seed):
     assert model.objective_[0] == pytest.approx(single[chosen], rel=1e-6)
     assert model.objective_[0] >= min(single.values()) * (1 - 1e-7)
     assert all(b["objective"] <= a["objective"] for a, b in pairwise(model.history_))
+
+
+def test_a_bag_above_the_band_keeps_its_choice():
+    """Beyond the band a higher score costs more: taking the highest would go up."""
+    bags, y = small(0)
+    saddle = Saddle(bags.X @ bags.X.T, np.arange(7, 11), odm_weight(y), MarginBand(0.2, 1.0))
+    choices = Choices(np.arange(7), np.concatenate([[0], np.cumsum(SIZES)]), 11)
+    steps = assigned._Alternation(saddle, choices, BorderedSystem(saddle.K, saddle.negatives))
+    chosen = np.array([0, 2, 5])
+    steps.solve(chosen, None)
+    scores = np.zeros(11)
+    scores[:7] = [1.0, 5.0, 0.2, 0.9, -1.0, 3.0, 9.0]  # inside the band, below it, above it
+    assert steps.assign(scores).tolist() == [0, 3, 5]
 
 
 @pytest.mark.parametrize("init", ["mean", "cccp", "random"])
@@ -132,7 +149,8 @@ def test_every_instance_as_a_witness_is_the_classifier_of_the_means():
         ({"solver": "stochastic_mirror_prox"}, "solver='stochastic_mirror_prox' early: objective"),
     ],
 )
-def test_what_is_not_certain_is_said(options, told):
+def test_what_is_not_certain_is_said(options, told, monkeypatch):
+    monkeypatch.setattr(assigned, "mirror_prox", partial(assigned.mirror_prox, max_iter=50))
     bags, y = small(0, n_negatives=8)
     with pytest.warns(ConvergenceWarning, match=told):
         odm(random_state=1, **options).fit(bags, y)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bagwise import Bags
-from bagwise.kernels import Kernel
-from bagwise.kernels import bag as bag_module
+from bagwise.kernels import Kernel, bag as bag_module
 from bagwise.kernels.bag import (
     affinity_weights,
     bag_statistics,

@@ -7,8 +7,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bagwise.losses import MarginBand
 from bagwise.procedures.columns import Choices, grow, margin_moments, most_violated

@@ -78,7 +78,7 @@ def test_no_split_into_given_up_and_fitted_rows_is_far_better():
     risk, alpha = Ramps(n=12, d=2, flipped=3, seed=1), 0.5
     best = np.inf
     for pattern in product([False, True], repeat=12):
-        if sum(pattern) > 4:
+        if sum(pattern) > 3:
             continue
         given_up = np.array(pattern)
 
@@ -121,6 +121,19 @@ def test_rounds_are_recorded_as_they_are_told():
     assert all(record["solver_steps"] >= 2 for record in seen)
     assert run.assignment is None
     assert run.solution.history == []
+
+
+def test_the_convex_step_counts_where_nrbm_does_nothing(monkeypatch):
+    def lazy(risk, alpha, start, *, tol, max_iter):
+        return nrbm(risk, alpha, start, tol=tol, max_iter=1)
+
+    monkeypatch.setattr(module, "nrbm", lazy)
+    risk = Ramps(seed=1)
+    run = restarted_nrbm(risk, 0.1, np.zeros(4), tol=1e-5, max_iter=50)
+    first = lazy(risk, 0.1, np.zeros(4), tol=1e-5, max_iter=1)
+    assert run.converged
+    assert run.solution.objective < 0.9 * first.objective
+    assert run.solution.objective == pytest.approx(objective(risk, 0.1, run.solution.coef))
 
 
 def test_max_iter_ends_it_and_is_told():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bagwise.designs import matrix_design
 from bagwise.solvers.block_cd import block_descent

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bagwise.solvers.bordered import BorderedSystem
 from bagwise.solvers.column_newton import column_newton

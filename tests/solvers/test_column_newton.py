@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bagwise.solvers.bordered import BorderedSystem
 from bagwise.solvers.column_newton import column_newton, simplex_step

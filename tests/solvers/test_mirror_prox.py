@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from bagwise.solvers.column_newton import column_newton
 from bagwise.solvers.mirror_prox import _gradient, _sampled, _State, mirror_prox

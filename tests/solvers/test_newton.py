@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.optimize import nnls
 
 from bagwise.designs import Dense, Gram, Point, Sparse, matrix_design

@@ -99,7 +99,7 @@ def test_edges_take_part_only_with_both_ends():
 @pytest.mark.parametrize(
     ("ids", "others", "told"),
     [
-        (["a", "a"], ["r"], "bag id 'a' is there twice"),
+        (["a", "a"], ["r"], "bag id 'a' occurs twice"),
         (["p", "q"], ["a", "b"], "is the id of a bag in this fit, such as 'p'. They are ids of"),
         (["p", "q"], ["r", "s"], "such as 'p'. Give the graph over bag ids"),
     ],

@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 
@@ -257,11 +256,11 @@ ROWS_BY_NAME = Graph.from_edges([("row 0", "row 3")])
         ),
         (
             lambda: GraphSVC(bag_graph=BAG_GRAPH).fit(BAGS.replace(ids=np.arange(30) // 2), Y),
-            "bag id 0 is there twice",
+            "bag id 0 occurs twice",
         ),
         (
             lambda: GraphSVC(bag_graph=BAG_GRAPH).fit(BAGS, Y, unlabeled=BAGS[:3]),
-            "bag id 0 is there twice",
+            "bag id 0 occurs twice",
         ),
         (
             lambda: GraphSVC(bag_graph=BAG_GRAPH).fit(

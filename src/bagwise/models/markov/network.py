@@ -71,7 +71,7 @@ class MarkovNetworkClassifier(NetworkParameters, BagClassifier):
     coef_ : ndarray of shape (1 or n_classes, n_mapped_features)
         Instance weights, in the units of the mapped features.
     intercept_ : ndarray of shape (1 or n_classes,)
-        Weight of the constant feature; 0 without ``bias``.
+        Weight of the constant feature; 0 without ``fit_intercept``.
     cardinality_weights_ : ndarray of shape (1 or n_classes, n_weights)
         Weights of the count potential: negative bags' and then positive bags'.
     bag_coef_ : ndarray of shape (1 or n_classes, n_bag_features)
@@ -79,14 +79,14 @@ class MarkovNetworkClassifier(NetworkParameters, BagClassifier):
     potential_ : CountPotential
         The count potential.
     networks_, shares_ : list of Network, ndarray
-        The networks, one a lambda, and the factor of each one's score.
+        The networks, one per alpha, and the factor of each network's score.
     alpha_ranking_ : list of dict
-        With ``alphas``: out-of-fold accuracy and standard deviation of each lambda.
+        With ``alphas``: out-of-fold accuracy and standard deviation for each alpha.
     objective_, gap_ : ndarray of shape (1 or n_classes,)
         The objective reached, and how much one more convex step could lower it at most. A joint
         problem's are repeated for every class. Of several alphas, those of the last.
     n_iter_ : int
-        Rounds of NRBM and convex step.
+        Number of rounds of NRBM and a convex step (the maximum over classes).
     history_ : list of dict
         One record per round (one such list per class for three classes or more).
     starts_ : list of dict

@@ -1,0 +1,47 @@
+"""Max-margin multiple-instance learning: classify bags, point at the instances responsible."""
+
+from . import (
+    assumptions as assumptions,
+    datasets as datasets,
+    io as io,
+    metrics as metrics,
+    model_selection as model_selection,
+    plot as plot,
+    preprocessing as preprocessing,
+    testing as testing,
+)
+from .bags import Bags as Bags, check_bags as check_bags
+from .catalog import by_paper_name as by_paper_name
+from .graphs import Graph as Graph
+from .models.annealed import (
+    AnnealedLabelSVC as AnnealedLabelSVC,
+    AnnealedProportionSVC as AnnealedProportionSVC,
+    AnnealedWitnessSVC as AnnealedWitnessSVC,
+)
+from .models.annealed_search import (
+    AnnealedProportionSVCCV as AnnealedProportionSVCCV,
+    annealed_path as annealed_path,
+)
+from .models.bagkernel import BagKernelSVC as BagKernelSVC
+from .models.citation import CitationKNN as CitationKNN
+from .models.ddsvm import DDSVM as DDSVM
+from .models.diverse_density import EMDD as EMDD, DiverseDensity as DiverseDensity
+from .models.ensemble import BagEnsemble as BagEnsemble
+from .models.graph import GraphSVC as GraphSVC
+from .models.graph.search import GraphSVCCV as GraphSVCCV
+from .models.instance import InstanceSVC as InstanceSVC
+from .models.keyinstance import KeyInstanceSVC as KeyInstanceSVC
+from .models.markov import MarkovNetworkClassifier as MarkovNetworkClassifier
+from .models.meansvc import MeanSVC as MeanSVC
+from .models.mica import MICA as MICA
+from .models.milboost import MILBoost as MILBoost
+from .models.miles import MILES as MILES, MILESEmbedding as MILESEmbedding
+from .models.missvm import MissSVM as MissSVM
+from .models.odm import ODM as ODM, OptimalMarginSVC as OptimalMarginSVC
+from .models.semiproximal import SemiProximalSVC as SemiProximalSVC
+from .models.sparse_mil import SparseMIL as SparseMIL
+from .models.witness import LabelSVC as LabelSVC, WitnessSVC as WitnessSVC
+from .persistence import load as load, save as save
+from .preprocessing import BagStatistics as BagStatistics, PerInstance as PerInstance
+
+__version__: str
