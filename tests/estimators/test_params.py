@@ -224,6 +224,19 @@ def test_a_random_state_goes_on_from_fit_to_fit():
     assert first_objective(np.random.RandomState(0)) == first_objective(0)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", [None, 5, np.random.RandomState(5)], ids=["None", "int", "state"])
+@every_class
+def test_seeds_of_every_kind_are_taken(cls, seed):
+    if not issubclass(cls, BagClassifier):
+        pytest.skip("a transformer")
+    bags, y = planted_bags(n_bags=12)
+    model = next(clone(e) for e in estimators() if type(e) is cls)
+    model.set_params(random_state=seed, threshold="calibrated", calibration_cv=2)
+    assert np.all(np.isfinite(model.fit(bags, y).decision_function(bags)))
+    assert model.random_state is seed
+
+
 # Classes of one's own ----------------------------------------------------------------------------
 
 

@@ -107,7 +107,7 @@ def present_edges(graph: Graph | None, what: str, ids: Array, other_ids: Array) 
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
-            f"The {what} id {twice!r} occurs twice: with {what}_graph every {what} needs its own id."
+            f"The {what} id {twice!r} occurs twice: with {what}_graph every {what} needs its own."
         )
     if not set(graph.ids.tolist()) & set(names):
         kind = "bags" if what == "instance" else "instances"
