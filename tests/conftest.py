@@ -1,4 +1,4 @@
-"""One thread a process, repeatable property tests, and the data sets that tests ask for."""
+"""One thread per process, repeatable property tests, and the data sets that tests ask for."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_the_multiplier_of_a_penalized_bag_may_be_negative():
 
 
 @given(COSTS, TEMPERATURES, PENALTIES, FRACTIONS)
-def test_labels_have_one_multiplier_a_bag(cost, T, C_proportion, positive_fraction):
+def test_labels_have_one_multiplier_per_bag(cost, T, C_proportion, positive_fraction):
     p = label_step(cost, T, C_proportion, positive_fraction).p
     if len(cost) == 1:
         assert p == [1.0]

@@ -1,4 +1,4 @@
-"""mi-SPSVM: relabelling falls and ends, and the control does not relabel."""
+"""mi-SPSVM: relabeling falls and ends, and the control does not relabel."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def by_hand(bags, y, C):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.1, 1.0, 10.0]))
-def test_is_the_printed_algorithm_and_falls_by_2C_a_move(seed, C):
+def test_is_the_printed_algorithm_and_falls_by_2C_per_move(seed, C):
     bags, y = planted(seed)
     model = SemiProximalSVC(C=C).fit(bags, y)
     solution, kept, objectives = by_hand(bags, y, C)

@@ -34,7 +34,7 @@ def test_histograms_count_every_bag(fitted):
     assert sum(filled) == np.sum(model.predict(bags) == 1)
 
 
-def test_one_column_a_class():
+def test_one_column_per_class():
     bags, y = load_digits_bags(n_bags=24)
     labels = (np.arange(len(y)) % 2) + y  # three classes
     model = MarkovNetworkClassifier(cardinality="learned", n_bins=2, init=["mean"]).fit(

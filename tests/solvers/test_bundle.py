@@ -42,7 +42,7 @@ class Ramps(Hinges):
 
 
 def reference(problem, lambda_):
-    """Solve the hinge problem as a quadratic programme with clarabel."""
+    """Solve the hinge problem as a quadratic program with clarabel."""
     n, d = problem.X.shape
     P = sp.diags_array(np.append(np.full(d, lambda_), np.zeros(n))).tocsc()
     signed = problem.y[:, None] * problem.X
