@@ -234,7 +234,7 @@ RAISES = {
     "BaggingClassifier": ensemble.BaggingClassifier(ONE),
     "AdaBoostClassifier": ensemble.AdaBoostClassifier(ONE),
     "OneVsOneClassifier": multiclass.OneVsOneClassifier(ONE),
-    "OutputCodeClassifier": multiclass.OutputCodeClassifier(ONE),
+    "OutputCodeClassifier": multiclass.OutputCodeClassifier(ONE, random_state=2),
     "SelfTrainingClassifier": SelfTrainingClassifier(ONE),
     "RFE": feature_selection.RFE(ONE),
     "SelectFromModel": feature_selection.SelectFromModel(ONE),

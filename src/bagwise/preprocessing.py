@@ -22,8 +22,9 @@ from sklearn.utils.validation import (
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max, segment_mean
-from bagwise.estimators.base import BagInput, check_weight
+from bagwise.estimators.input import BagInput
 from bagwise.estimators.params import Parameters, param
+from bagwise.estimators.weights import check_weight
 from bagwise.kernels.intersection import IntersectionMap
 
 __all__ = ["BagStatistics", "IntersectionMap", "PerInstance"]

@@ -13,7 +13,7 @@ from bagwise.bench.measures import (
     fit_measures,
     instance_measures,
 )
-from bagwise.crossfit import SigmoidScale, best_threshold
+from bagwise.crossfit import best_threshold, fit_sigmoids, sigmoid_probabilities
 from bagwise.datasets import make_gaussian_bags
 from bagwise.metrics import instance_auc, key_instance_rate
 
@@ -38,12 +38,8 @@ def test_calibration_uses_the_inner_scores_only(n_classes):
     found = calibrated_measures(y, scores, inner_y, inner, classes)
     columns = [1] if n_classes == 2 else classes
     wide, outer = inner.reshape(30, -1), scores.reshape(12, -1)
-    chances = np.column_stack(
-        [
-            SigmoidScale.fit(wide[:, k], inner_y == c, np.ones(30))(outer[:, k])
-            for k, c in enumerate(columns)
-        ]
-    )
+    slope, midpoints = fit_sigmoids(wide, inner_y[:, None] == columns, np.ones(30))
+    chances = sigmoid_probabilities(outer - midpoints, slope)
     if n_classes == 2:
         threshold = best_threshold(inner, inner_y == 1, np.ones(30))
         assert found["calibrated_accuracy"] == np.mean((scores > threshold) == y)

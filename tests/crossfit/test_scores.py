@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.optimize import minimize
-from scipy.special import expit
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from bagwise import InstanceSVC
 from bagwise.crossfit import (
-    SigmoidScale,
     bag_scores,
     best_threshold,
+    fit_sigmoids,
     fit_weighted,
     folds,
     in_order,
     out_of_fold_scores,
+    sigmoid_probabilities,
 )
 from bagwise.testing._problems import planted_bags
 
@@ -63,16 +63,39 @@ def test_the_sigmoid_minimizes_the_cross_entropy_of_platts_targets(seed, shift, 
         return weight @ (np.logaddexp(0, z) - target * z)
 
     best = minimize(entropy, [1.0, 0.0], method="BFGS", options={"gtol": 1e-10})
-    found = SigmoidScale.fit(scale * scores, positive, weight)
-    assert entropy([found.slope * scale, found.offset]) <= best.fun + 1e-7 * abs(best.fun)
-    np.testing.assert_array_equal(found(scores), expit(found.slope * scores + found.offset))
+    given = scale * scores[:, None], positive[:, None], weight
+    slope, (midpoint,) = fit_sigmoids(*given, rising=False)
+    assert entropy([slope * scale, -slope * midpoint]) <= best.fun + 1e-6 * abs(best.fun)
+    fixed, midpoints = fit_sigmoids(*given, np.array([midpoint]), rising=False)
+    assert midpoints == [midpoint]
+    assert fixed == pytest.approx(slope, rel=1e-3)
 
 
-def test_separable_and_constant_scores_give_finite_sigmoids():
-    positive = np.arange(10) > 4
-    for scores in (np.where(positive, 1.0, -1.0), np.zeros(10)):
-        found = SigmoidScale.fit(scores, positive, np.ones(10))
-        assert np.isfinite([found.slope, found.offset]).all()
+def test_separable_scores_give_a_finite_slope_and_useless_ones_an_error():
+    positive = (np.arange(10) > 4)[:, None]
+    slope, midpoints = fit_sigmoids(np.where(positive, 1.0, -1.0), positive, np.ones(10))
+    assert 0 < slope < np.inf
+    np.testing.assert_allclose(midpoints, 0.0, atol=1e-3)
+    for scores in (np.zeros((10, 1)), np.where(positive, -1.0, 1.0)):
+        with pytest.raises(ValueError, match="do not rise with the label"):
+            fit_sigmoids(scores, positive, np.ones(10))
+
+
+def test_classes_share_one_slope():
+    rng = np.random.default_rng(0)
+    codes = np.arange(60) % 3
+    truth = codes[:, None] == np.arange(3)
+    scores = rng.normal(size=(60, 3)) + 2 * truth + np.array([0.0, 5.0, -3.0])
+    slope, midpoints = fit_sigmoids(scores, truth, np.ones(60))
+    np.testing.assert_allclose(np.diff(midpoints), [5.0, -8.0], atol=1.5)
+    chances = sigmoid_probabilities(scores - midpoints, slope)
+    np.testing.assert_array_equal(chances.argmax(axis=1), (scores - midpoints).argmax(axis=1))
+    np.testing.assert_array_equal(chances > 0.5, scores > midpoints)
+
+
+@pytest.mark.parametrize("score", [1e-320, 1e-18, -1e-18, 0.0, 1e300])
+def test_a_probability_is_above_one_half_exactly_where_the_score_is_positive(score):
+    assert (sigmoid_probabilities(np.array([score]), 1.0)[0] > 0.5) == (score > 0)
 
 
 # Out of fold -------------------------------------------------------------------------------------

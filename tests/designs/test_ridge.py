@@ -50,7 +50,7 @@ def test_the_primal_way_from_any_point(seed, shape, elsewhere):
     w = rng.normal(size=shape[1]) if elsewhere else np.zeros(shape[1])
     b = float(rng.normal()) if elsewhere else 0.0
     hessian = X.T @ (s[:, None] * X)
-    step, shift = solve_primal(hessian, *summed(X, s, t, w, b))
+    step, shift = solve_primal(hessian, 1.0, *summed(X, s, t, w, b))
     expected, intercept = ridge_by_hand(X, s, t)
     np.testing.assert_allclose(w + step, expected, atol=1e-8)
     assert b + shift == pytest.approx(intercept, abs=1e-8)
@@ -61,14 +61,14 @@ def test_conjugate_gradients_solve_the_primal_system(seed, shape):
     X, s, t = draw(seed, *shape)
     hessian = X.T @ (s[:, None] * X)
     sums = summed(X, s, t)
-    direct = solve_primal(hessian, *sums)
+    direct = solve_primal(hessian, 1.0, *sums)
     products = []
 
     def product(v):
         products.append(v)
         return X.T @ (s * (X @ v))
 
-    step, shift = solve_cg(product, np.diag(hessian).copy(), *sums, 1e-11)
+    step, shift = solve_cg(product, 1.0, np.diag(hessian).copy(), *sums, 1e-11)
     np.testing.assert_allclose(step, direct[0], atol=1e-8)
     assert shift == pytest.approx(direct[1], abs=1e-8)
     assert len(products) <= 20 * shape[1] + 1
@@ -84,7 +84,7 @@ def test_a_looser_tolerance_needs_fewer_products():
             counts[-1] += 1
             return X.T @ (s * (X @ v))
 
-        solve_cg(product, s @ X**2, *summed(X, s, t), atol)
+        solve_cg(product, 1.0, s @ X**2, *summed(X, s, t), atol)
     assert counts[0] < counts[1]
 
 
@@ -122,3 +122,28 @@ def test_an_indefinite_system_is_refused_with_advice():
     kernel = np.array([[1.0, 5.0], [5.0, 1.0]])  # no kernel: an eigenvalue of -4
     with pytest.raises(np.linalg.LinAlgError, match="positive semi-definite; otherwise scale"):
         solve_dual(kernel, np.array([1.0, 1.0]), np.zeros(2))
+
+
+def test_a_metric_is_the_same_problem_in_other_units():
+    X, s, t = draw(3, 30, 4)
+    unit = np.array([1.0, 8.0, 0.25, 1024.0])
+    scaled = X / unit
+    plain, b = solve_primal(X.T @ (s[:, None] * X), 1.0, *summed(X, s, t))
+    sums = summed(scaled, s, t)
+    hessian = scaled.T @ (s[:, None] * scaled)
+    u, shift = solve_primal(hessian, unit**-2.0, *sums)
+    np.testing.assert_allclose(u / unit, plain, rtol=1e-9)
+    assert shift == pytest.approx(b, rel=1e-9)
+    by_cg, _ = solve_cg(
+        lambda v: scaled.T @ (s * (scaled @ v)), unit**-2.0, np.diag(hessian).copy(), *sums, 1e-12
+    )
+    np.testing.assert_allclose(by_cg / unit, plain, rtol=1e-6)
+
+
+def test_a_system_that_rounding_left_indefinite_is_solved_on_the_rest():
+    # Two equal features of size 1e9: X'SX has an eigenvalue that rounding cannot tell from -1.
+    X, s, t = draw(4, 40, 1)
+    X = 1e9 * np.hstack([X, X])
+    step, _ = solve_primal(X.T @ (s[:, None] * X), 1.0, *summed(X, s, t))
+    expected, _ = ridge_by_hand(X[:, :1] * np.sqrt(2), s, t)
+    np.testing.assert_allclose(X @ step, np.sqrt(2) * X[:, 0] * expected[0], rtol=1e-6)

@@ -135,7 +135,7 @@ def test_a_first_fit_that_fails_leaves_nothing():
 def test_a_refit_leaves_nothing_of_the_fit_before():
     names = [f"f{j}" for j in range(BAGS.n_features)]
     model = WitnessSVC(probability="sigmoid").fit(BAGS.replace(feature_names=names), Y)
-    assert {"sigmoids_", "feature_names_in_", "dual_coef_"} <= vars(model).keys()
+    assert {"slope_", "feature_names_in_", "dual_coef_"} <= vars(model).keys()
     model.set_params(probability=False, kernel="linear").fit(BAGS, Y)
     fresh = WitnessSVC(kernel="linear").fit(BAGS, Y)
     assert vars(model).keys() == vars(fresh).keys()
@@ -189,14 +189,15 @@ def test_a_score_of_exactly_zero_is_negative():
 
 
 @pytest.mark.parametrize("threshold", [0.5, -2.0, np.float32(0.25), 1])
-def test_a_threshold_shifts_bags_and_not_instances(threshold):
+def test_a_threshold_shifts_bags_and_their_instances(threshold):
     plain, shifted = Midpoint().fit(BAGS, Y), Midpoint(threshold=threshold).fit(BAGS, Y)
     np.testing.assert_array_equal(shifted.threshold_, [float(threshold)])
     np.testing.assert_array_equal(
         shifted.decision_function(BAGS), plain.decision_function(BAGS) - threshold
     )
     np.testing.assert_array_equal(
-        shifted.instance_decision_function(BAGS), plain.instance_decision_function(BAGS)
+        shifted.instance_decision_function(BAGS),
+        plain.instance_decision_function(BAGS) - threshold,
     )
 
 
@@ -251,18 +252,55 @@ def test_probabilities_exist_only_where_asked_for():
 
 
 def test_probabilities_point_towards_the_second_class_whichever_is_positive():
-    plain = Midpoint(probability="sigmoid", calibration_cv=3).fit(BAGS, 1 - Y)
-    flipped = Midpoint(probability="sigmoid", calibration_cv=3, pos_label=0).fit(BAGS, Y)
+    bags, y = planted_bags(n_bags=48, shift=4.0)
+    options = {"probability": "sigmoid", "calibration_cv": 3}
+    plain = WitnessSVC(**options).fit(bags, y)
+    flipped = WitnessSVC(pos_label=0, **options).fit(bags, 1 - y)
     np.testing.assert_allclose(
-        flipped.predict_proba(BAGS), plain.predict_proba(BAGS)[:, ::-1], rtol=1e-12
+        flipped.predict_proba(bags), plain.predict_proba(bags)[:, ::-1], rtol=1e-12
     )
 
 
-def test_probabilities_do_not_depend_on_the_threshold():
-    options = {"probability": "sigmoid", "calibration_cv": 3}
-    plain = Midpoint(**options).fit(BAGS, Y).predict_proba(BAGS)
-    shifted = Midpoint(threshold=0.4, **options).fit(BAGS, Y).predict_proba(BAGS)
-    np.testing.assert_allclose(shifted, plain, atol=1e-6)
+@pytest.mark.parametrize("threshold", [None, 0.4, "calibrated"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_label_score_and_probability_agree(threshold, n_classes):
+    bags, y = planted_bags(n_classes, n_bags=90)
+    model = WitnessSVC(threshold=threshold, probability="sigmoid", calibration_cv=3).fit(bags, y)
+    scores, chances = model.decision_function(bags), model.predict_proba(bags)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0, rtol=1e-12)
+    expected = (scores > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
+    np.testing.assert_array_equal(chances.argmax(axis=1), expected)
+    np.testing.assert_array_equal(model.predict(bags), expected)
+    if n_classes == 2:
+        np.testing.assert_array_equal(chances[:, 1] > 0.5, scores > 0)
+    if threshold == 0.4:
+        np.testing.assert_array_equal(model.threshold_, 0.4)
+
+
+def test_scores_that_fall_with_the_label_give_no_probabilities():
+    class Backwards(Midpoint):
+        """Scores out-of-fold bags the wrong way round."""
+
+        def _instance_scores(self, bags):
+            return -super()._instance_scores(bags)
+
+    with pytest.raises(ValueError, match="do not rise with the label"):
+        Backwards(probability="sigmoid", calibration_cv=3).fit(BAGS, Y)
+
+
+def test_a_score_that_is_not_finite_names_its_bag():
+    class Undefined(Midpoint):
+        """Has no score for large features."""
+
+        def _instance_scores(self, bags):
+            scores = super()._instance_scores(bags)
+            return np.where(bags.X[:, :1] > 100, np.nan, scores)
+
+    model = Undefined().fit(BAGS, Y)
+    far = Bags.from_list([BAGS[0], 1e3 + BAGS[1]], ids=["near", "far"])
+    for method in ("decision_function", "predict", "instance_decision_function", "key_instances"):
+        with pytest.raises(ValueError, match=r"score of Bag 1 \(id 'far'\) is nan"):
+            getattr(model, method)(far)
 
 
 # Input -------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_mean
-from bagwise.crossfit import SigmoidScale, best_threshold
+from bagwise.crossfit import best_threshold, fit_sigmoids, sigmoid_probabilities
 from bagwise.metrics import can_judge_instances, instance_report, labels_of
 
 
@@ -77,12 +77,9 @@ def calibrated_measures(
     inner, outer = (part.reshape(len(part), -1) for part in (inner_scores, scores))
     of = classes[1:] if inner.shape[1] == 1 else classes
     weight = np.ones(len(inner_y))
-    chances = np.column_stack(
-        [
-            SigmoidScale.fit(inner[:, k], inner_y == label, weight)(outer[:, k])
-            for k, label in enumerate(of)
-        ]
-    )
+    truth = inner_y[:, None] == of
+    slope, midpoints = fit_sigmoids(inner, truth, weight, rising=False)
+    chances = sigmoid_probabilities(outer - midpoints, slope)
     if len(of) == 1:
         threshold = best_threshold(inner_scores, inner_y == of[0], weight)
         right = float(np.mean(labels_of(scores - threshold, classes) == y))

@@ -7,7 +7,6 @@ score.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,6 +53,9 @@ def fit_folds(
         return judge(model, bags[test], y[test])
 
     return Parallel(**parallel)(delayed(around(fold))(*split) for split in splits)
+
+
+_NO_SLOPE = 1e-6  # on scores of unit spread: the probability would be the same for all bags
 
 
 def out_of_fold_scores(
@@ -141,31 +143,55 @@ def best_threshold(scores: Array, positive: Array, weight: Array) -> float:
     return float(best[np.argmin(np.abs(best))])
 
 
-@dataclass(frozen=True)
-class SigmoidScale:
-    """p(positive) = 1 / (1 + exp(-(slope score + offset))), fitted as Platt proposed.
+def fit_sigmoids(
+    scores: Array,
+    truth: Array,
+    weight: Array,
+    midpoints: Array | None = None,
+    *,
+    rising: bool = True,
+) -> tuple[float, Array]:
+    """Fit P(k) = 1 / (1 + exp(-slope (score_k - midpoint_k))) to out-of-fold scores (Platt).
 
+    All models share one slope, so that the highest probability belongs to the highest score.
     Targets are (n+ + 1) / (n+ + 2) and 1 / (n- + 2) instead of 1 and 0, so that separable scores
     give finite slopes.
+
+    ``scores`` and ``truth`` have one column per model. Returns the slope and the midpoints, which
+    are fitted unless given; with ``rising`` a slope that is not positive is an error.
     """
-
-    slope: float
-    offset: float
-
-    @classmethod
-    def fit(cls, scores: Array, positive: Array, weight: Array) -> SigmoidScale:
-        """Fit to out-of-fold scores."""
-        n_pos, n_neg = weight[positive].sum(), weight[~positive].sum()
-        target = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
-        spread = float(scores.std()) or 1.0
-        model = LogisticRegression(C=1e6, tol=1e-8, max_iter=1000)
-        model.fit(
-            np.tile(scores / spread, 2)[:, None],
-            np.repeat([1, 0], len(scores)),
-            sample_weight=np.concatenate([weight * target, weight * (1 - target)]),
+    n_bags, n_models = scores.shape
+    shifted = scores if midpoints is None else scores - midpoints
+    spread = float(shifted.std()) or 1.0
+    features = (shifted / spread).T.reshape(-1, 1)  # model after model
+    if midpoints is None:
+        features = np.hstack([features, np.kron(np.eye(n_models), np.ones((n_bags, 1)))])
+    n_pos, n_neg = weight @ truth, weight @ ~truth
+    target = np.where(truth, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+    weights = np.stack([weight[:, None] * target, weight[:, None] * (1 - target)])
+    logistic = LogisticRegression(C=1e6, tol=1e-8, max_iter=1000, fit_intercept=False)
+    logistic.fit(
+        np.tile(features, (2, 1)),
+        np.repeat([1, 0], n_bags * n_models),
+        sample_weight=weights.transpose(0, 2, 1).ravel(),
+    )
+    slope, *offsets = logistic.coef_[0]
+    if rising and slope <= _NO_SLOPE:
+        raise ValueError(
+            "The out-of-fold scores of the training bags do not rise with the label (the fitted "
+            f"slope is {slope:.2g}), so that no probability can be read from them. Use "
+            "probability=False, another model, or check which label is the positive one."
         )
-        return cls(float(model.coef_[0, 0]) / spread, float(model.intercept_[0]))
+    if midpoints is None:
+        midpoints = -np.array(offsets) / slope * spread
+    return float(slope / spread), midpoints
 
-    def __call__(self, scores: Array) -> Array:
-        """Return the probability of the positive class."""
-        return expit(self.slope * scores + self.offset)
+
+def sigmoid_probabilities(scores: Array, slope: float) -> Array:
+    """Return the probability of each model's positive class at thresholded scores.
+
+    Above 1/2 exactly where the score is positive: rounding must not part the two.
+    """
+    chances = expit(slope * scores)
+    above = np.nextafter(0.5, 1.0)
+    return np.where(scores > 0, np.maximum(chances, above), np.minimum(chances, 0.5))

@@ -1,9 +1,19 @@
 """Instances as row operators: dense, sparse, or given by their kernel matrix."""
 
 from bagwise.designs.base import Design, Point
+from bagwise.designs.conditioned import conditioned_design
 from bagwise.designs.dense import Dense
 from bagwise.designs.gram import Gram
 from bagwise.designs.linear import LinearDesign, matrix_design
 from bagwise.designs.sparse import Sparse
 
-__all__ = ["Dense", "Design", "Gram", "LinearDesign", "Point", "Sparse", "matrix_design"]
+__all__ = [
+    "Dense",
+    "Design",
+    "Gram",
+    "LinearDesign",
+    "Point",
+    "Sparse",
+    "conditioned_design",
+    "matrix_design",
+]

@@ -31,6 +31,10 @@ class Dense(LinearDesign):
     def _rows(self, key: Any) -> Array:
         return np.asarray(self.X[key], dtype=self.precision)
 
+    def _exact(self, key: Any) -> Array:
+        """Return rows as they are kept, for products with float64."""
+        return self.X[key]
+
     def __matmul__(self, coef: Array) -> Array:
         """Return X w."""
         coef = coef.astype(self.precision)
@@ -57,7 +61,7 @@ class Dense(LinearDesign):
             for block in self._blocks():
                 used = block.start + np.flatnonzero(signed[block])
                 if len(used):
-                    rows = self.X[used] * np.sqrt(signed[used])[:, None]
+                    rows = self._exact(used) * np.sqrt(signed[used])[:, None]
                     total += sign * (rows.T @ rows)
         return total
 

@@ -18,7 +18,14 @@ _DIGITS_KEPT = 1e-4  # of the diagonal's peak: 12 of 16 digits remain
 
 
 class LinearDesign(Design):
-    """Rows with explicit features: the ridge step by Cholesky (d x d or n x n) or CG."""
+    """Rows with explicit features: the ridge step by Cholesky (d x d or n x n) or CG.
+
+    |w|^2 = sum_j metric_j coef_j^2, and matrices (`weighted_gram`, `combine`) are in the
+    coordinates of ``coef``; `matrix` returns rows whose products are those of the problem.
+    """
+
+    metric: Any = 1.0
+    scale: Any = 1.0  # metric^-1/2
 
     def __init__(self, n_rows: int, n_coef: int) -> None:
         self.n_rows, self.n_coef = n_rows, n_coef
@@ -47,7 +54,16 @@ class LinearDesign(Design):
 
     def squared_norm(self, coef: Array, scores: Array | None = None) -> float:
         """Return w.w."""
-        return float(coef @ coef)
+        w = coef / self.scale  # rather than by the metric, which squares the scale
+        return float(w @ w)
+
+    def inner(self, many: Array, coef: Array) -> Array:
+        """Return the inner products of weight vectors ``many`` (one per row) with one."""
+        return (many / self.scale) @ (coef / self.scale)
+
+    def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
+        """Return w and b of the rows as they were given."""
+        return coef, intercept
 
     def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
         """Solve the smaller system for the step from ``current``, which loses fewer digits."""
@@ -65,13 +81,15 @@ class LinearDesign(Design):
         misfit = curvature * (target - current.scores - current.intercept)
         mass = float(curvature.sum())
         mean = self.weighted_sum(curvature) / mass
-        residual, shift = self.adjoint(misfit) - current.coef, float(misfit.sum())
+        residual = self.metric * (self.adjoint(misfit) - current.coef)
+        shift = float(misfit.sum())
         if self.n_coef <= _LARGEST_SYSTEM:
             hessian = self._updated_hessian(curvature)
-            step, rise = solve_primal(hessian, mean, mass, residual, shift)
+            step, rise = solve_primal(hessian, self.metric, mean, mass, residual, shift)
         else:
             step, rise = solve_cg(
-                lambda v: self.adjoint(curvature * (self @ v)),
+                lambda v: self.metric * self.adjoint(curvature * (self @ v)),
+                self.metric,
                 self.weighted_squares(curvature),
                 mean,
                 mass,
@@ -137,9 +155,10 @@ class Aggregated(LinearDesign):
         self.mixed = np.flatnonzero(entries != 1)
         self.single = np.flatnonzero(entries == 1)
         self.source = weights.indices[weights.indptr[:-1][self.single]]
-        self.scale = weights.data[weights.indptr[:-1][self.single]]
+        self.factor = weights.data[weights.indptr[:-1][self.single]]
         self.mixtures = matrix_design(parent.combine(weights[self.mixed]))
         self.rounding = parent.rounding
+        self.metric, self.scale = parent.metric, parent.scale
 
     def __matmul__(self, coef: Array) -> Array:
         """Return the combined scores."""
@@ -150,7 +169,7 @@ class Aggregated(LinearDesign):
         return self.parent.adjoint(self.weights.T @ dual)
 
     def _on_parent(self, weights: Array) -> Array:
-        spread = self.scale**2 * weights[self.single]
+        spread = self.factor**2 * weights[self.single]
         # bincount returns integers for empty input.
         return np.bincount(self.source, spread, minlength=self.parent.n_rows).astype(np.float64)
 
@@ -170,7 +189,7 @@ class Aggregated(LinearDesign):
 
     def matrix(self, rows: Array) -> Any:
         """Return some combined rows."""
-        return self.parent.combine(self.weights[rows])
+        return self.parent.combine(self.weights[rows]) * self.scale
 
     def combine(self, weights: Any) -> Any:
         """Return combinations of the combinations."""

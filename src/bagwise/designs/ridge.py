@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import get_lapack_funcs
@@ -67,21 +68,38 @@ def solve_dual(gram: Array, curvature: Array, target: Array) -> tuple[Array, flo
 
 
 def solve_primal(
-    hessian: Array, mean: Array, mass: float, residual: Array, shift: float
+    hessian: Array, metric: Any, mean: Array, mass: float, residual: Array, shift: float
 ) -> tuple[Array, float]:
     """Return the steps in w and b from X'SX, the mean row and the right-hand side.
 
-    (I + X'SX - mass mean mean') dw = residual - shift mean; db = shift / mass - mean.dw.
+    (M + X'SX - mass mean mean') dw = residual - shift mean; db = shift / mass - mean.dw.
     """
     system = hessian - np.outer(mass * mean, mean)
-    system.flat[:: len(mean) + 1] += 1
-    factor = factor_in_place(system)
-    step = solve_factored(factor, residual - shift * mean)
+    system.flat[:: len(mean) + 1] += metric
+    step = _solve_definite(system, residual - shift * mean)
     return step, float(shift / mass - mean @ step)
+
+
+def _solve_definite(system: Array, right: Array) -> Array:
+    """Solve by Cholesky; where rounding has eaten an eigenvalue, on the others.
+
+    Newton asks for the step from where it stands, so what is left out now can be asked for again.
+    """
+    diagonal = system.diagonal().copy()
+    (potrf,) = get_lapack_funcs(("potrf",), (system,))
+    factor, info = potrf(system, lower=True, clean=False)
+    if info == 0:
+        return solve_factored((factor, True), right)
+    root = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(system / root / root[:, None])
+    kept = values > len(values) * np.finfo(float).eps * values[-1]
+    basis = vectors[:, kept]
+    return basis @ ((basis.T @ (right / root)) / values[kept]) / root
 
 
 def solve_cg(
     product: Callable[[Array], Array],
+    metric: Any,
     diagonal: Array,
     mean: Array,
     mass: float,
@@ -93,10 +111,10 @@ def solve_cg(
     size = len(mean)
 
     def centered(v: Array) -> Array:
-        return v + product(v) - (mass * (mean @ v)) * mean
+        return metric * v + product(v) - (mass * (mean @ v)) * mean
 
     system = LinearOperator((size, size), matvec=centered, dtype=np.float64)
-    jacobi = 1.0 / (1.0 + np.maximum(diagonal - mass * mean**2, 0.0))
+    jacobi = 1.0 / (metric + np.maximum(diagonal - mass * mean**2, 0.0))
     scaling = LinearOperator((size, size), matvec=lambda v: jacobi * v, dtype=np.float64)
     step, _ = cg(system, residual - shift * mean, rtol=0.0, atol=atol, M=scaling, maxiter=20 * size)
     return step, float(shift / mass - mean @ step)

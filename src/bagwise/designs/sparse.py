@@ -12,6 +12,14 @@ from bagwise.designs.base import rounding_of
 from bagwise.designs.linear import LinearDesign
 
 
+def with_short_indices(X: Any) -> Any:
+    """Return sparse rows with 32-bit indices: scikit-learn's compiled code takes no other."""
+    if X.indices.dtype == np.int32:
+        return X
+    parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sp.csr_array(parts, shape=X.shape)
+
+
 class Sparse(LinearDesign):
     """A CSR matrix."""
 

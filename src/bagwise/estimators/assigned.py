@@ -105,6 +105,8 @@ class AssignedClassifier(RowsClassifier):
         ``gap_``, which is over the pool, it is no proof. NaN without relaxation.
     """
 
+    _free_intercept = False
+
     n_witnesses: int = param(
         1,
         integer(),

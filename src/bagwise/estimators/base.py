@@ -15,22 +15,29 @@ default ``classes_[1]``. Scores always point towards ``classes_[1]``, as scikit-
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, TypeVar
+from numbers import Real
+from typing import Any, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastOne
-from bagwise.bags import Bags, check_bags
-from bagwise.bags.forms import is_plain_table
+from bagwise.bags import Bags
+from bagwise.bags.ids import name_of
 from bagwise.bags.segments import segment_argmax
-from bagwise.crossfit import SigmoidScale, best_threshold, folds, out_of_fold_scores
+from bagwise.crossfit import (
+    best_threshold,
+    fit_sigmoids,
+    folds,
+    out_of_fold_scores,
+    sigmoid_probabilities,
+)
 from bagwise.errors import Message, Parameter
+from bagwise.estimators.input import BagInput
 from bagwise.estimators.params import PredictionParameters
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.estimators.weights import check_weight, class_weights
@@ -55,69 +62,17 @@ def _scores_instances(estimator: BagClassifier) -> bool:
     raise AttributeError(f"{estimator} compares whole bags: its instances have no scores.")
 
 
-class BagInput(BaseEstimator):
-    """What classifiers and transformers of bags share: checked bags of the fitted width."""
-
-    _accepts_nan: ClassVar[bool] = False
-
-    def _checked(self, bags: Any) -> Bags:
-        check_is_fitted(self)
-        return self._validate_bags(bags, reset=False)
-
-    def _validate_bags(self, bags: Any, reset: bool) -> Bags:
-        """Return checked bags and compare their width (and names) with those seen in fit."""
-        if not isinstance(bags, Bags) and is_plain_table(bags):
-            X = validate_data(
-                self,
-                bags,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32, np.float16],
-                ensure_all_finite=False,
-            )
-            bags = Bags(X, np.arange(X.shape[0] + 1))
-            return check_bags(bags, finite=not self._accepts_nan)
-        bags = check_bags(bags, finite=not self._accepts_nan)
-        if reset:
-            self.n_features_in_ = bags.n_features
-            if hasattr(self, "feature_names_in_"):  # of an earlier fit
-                delattr(self, "feature_names_in_")
-            if bags.feature_names is not None:
-                self.feature_names_in_ = bags.feature_names
-        elif bags.n_features != self.n_features_in_:
-            raise ValueError(
-                f"The bags have {bags.n_features} features, but {type(self).__name__} was fitted "
-                f"with {self.n_features_in_} features as input."
-            )
-        else:
-            self._check_names(bags)
-        return bags
-
-    def _check_names(self, bags: Bags) -> None:
-        names = getattr(self, "feature_names_in_", None)
-        if names is None or bags.feature_names is None:
-            return
-        wrong = np.flatnonzero(names != bags.feature_names)
-        if len(wrong):
-            i = wrong[0]
-            raise ValueError(
-                f"Feature {i} is called {bags.feature_names[i]!r} here and was {names[i]!r} in "
-                "fit: bring the columns in the same order."
-            )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
 class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
     """Base of all estimators: validation, labels, thresholds, probabilities, key instances.
 
     Attributes
     ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
     threshold_ : ndarray of shape (1 or n_classes,)
         What ``decision_function`` subtracts from the aggregate of a bag's instance scores.
+    slope_ : float
+        Slope of the sigmoid around the threshold, with ``probability="sigmoid"``.
     """
 
     # What an estimator adds ----------------------------------------------------------------------
@@ -197,12 +152,6 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
         of_class = class_weights(given, self.classes_, codes, weight)
         return bags, codes, weight, weight * of_class[codes]
 
-    def _is_number(self) -> bool:
-        return not isinstance(self.threshold, str)
-
-    def _offsets(self, value: float) -> Array:
-        return np.full(1 if len(self.classes_) == 2 else len(self.classes_), value)
-
     def _validate_labels(self, bags: Bags, y: Any, sample_weight: Any) -> tuple[Array, Array]:
         if y is None:
             raise ValueError(
@@ -241,11 +190,14 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
             )
 
     def _settle_threshold(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
-        self.threshold_ = self._offsets(float(self.threshold) if self._is_number() else 0.0)
+        n_models = 1 if len(self.classes_) == 2 else len(self.classes_)
+        number = self.threshold if isinstance(self.threshold, Real) else 0.0
+        self.threshold_ = np.full(n_models, float(number))
         if self.threshold == "calibrated" or self.probability == "sigmoid":
             self._calibrate(bags, codes, weight, weighted)
 
     def _calibrate(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
+        """Settle threshold and slope on out-of-fold scores; a given threshold is the midpoint."""
         used = weight > 0  # a bag without weight is in no fold
         name = Parameter("calibration_cv", "")
         splits = folds(
@@ -253,18 +205,15 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
         )
         bags, codes, weight, weighted = bags[used], codes[used], weight[used], weighted[used]
         plain = clone(self).set_params(threshold=0.0, probability=False)
-        y = self.classes_[codes]
+        y, truth = self.classes_[codes], self._truth(codes)
         scores = out_of_fold_scores(plain, bags, y, weight, splits, self.n_jobs)
         scores = self._towards_positive(scores.reshape(len(bags), -1))
-        truth = self._truth(codes)
-        columns = range(scores.shape[1])
         if self.threshold == "calibrated":
-            self.threshold_ = np.array(
-                [best_threshold(scores[:, k], truth[:, k], weighted) for k in columns]
-            )
+            columns = zip(scores.T, truth.T, strict=True)
+            self.threshold_ = np.array([best_threshold(s, t, weighted) for s, t in columns])
         if self.probability == "sigmoid":
-            shifted = scores - self.threshold_
-            self.sigmoids_ = [SigmoidScale.fit(shifted[:, k], truth[:, k], weight) for k in columns]
+            midpoints = None if self.threshold is None else self.threshold_
+            self.slope_, self.threshold_ = fit_sigmoids(scores, truth, weight, midpoints)
 
     def _truth(self, codes: Array) -> Array:
         """Return one boolean column per model: which bags are positive for it."""
@@ -328,11 +277,15 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
             Rows sum to one.
         """
         scores = self._thresholded(self._checked(bags))
-        positive = np.column_stack([s(scores[:, k]) for k, s in enumerate(self.sigmoids_)])
+        positive = sigmoid_probabilities(scores, self.slope_)
         if positive.shape[1] == 1:
             both = np.column_stack([1 - positive, positive])
             return both if self._positive_code() == 1 else both[:, ::-1]
-        return positive / positive.sum(axis=1, keepdims=True)
+        shares = positive / positive.sum(axis=1, keepdims=True)
+        # Far from the boundary several sigmoids round to 1: the highest score stays ahead.
+        top = (np.arange(len(scores)), scores.argmax(axis=1))
+        shares[top] = np.maximum(shares[top], np.nextafter(shares.max(axis=1), 2.0))
+        return shares
 
     @available_if(_scores_instances)
     def instance_decision_function(self, bags: Any) -> Array:
@@ -346,9 +299,13 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
         Returns
         -------
         ndarray of shape (n_instances,) or (n_instances, n_classes)
-            Aligned with ``bags.X``; the threshold is not subtracted.
+            Aligned with ``bags.X``. Where the bag's score is the maximum or mean of its
+            instances' scores, the threshold is subtracted from both.
         """
-        return self._user_scores(self._instance_scores(self._checked(bags)))
+        bags = self._checked(bags)
+        scores = self._finite(self._instance_scores(bags), bags, bags.offsets)
+        shift = self.threshold_ if bag_tags(self).threshold_shifts_instances else 0.0
+        return self._user_scores(scores - shift)
 
     @available_if(_scores_instances)
     def predict_instances(self, bags: Any) -> Array:
@@ -382,13 +339,28 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
             classes, the instance that speaks most for the predicted class.
         """
         bags = self._checked(bags)
-        keys = segment_argmax(self._instance_scores(bags), bags.offsets)
+        scores = self._finite(self._instance_scores(bags), bags, bags.offsets)
+        keys = segment_argmax(scores, bags.offsets)
         if keys.shape[1] == 1:
             return keys[:, 0]
         return keys[np.arange(len(bags)), self._thresholded(bags).argmax(axis=1)]
 
     def _thresholded(self, bags: Bags) -> Array:
-        return self._bag_scores(bags) - self.threshold_
+        scores = self._finite(self._bag_scores(bags), bags, np.arange(len(bags) + 1))
+        return scores - self.threshold_
+
+    def _finite(self, scores: Array, bags: Bags, offsets: Array) -> Array:
+        """Refuse scores that left the range of numbers, naming the bag."""
+        bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        if len(bad):
+            bag = int(np.searchsorted(offsets, bad[0], side="right") - 1)
+            value = scores[bad[0]][~np.isfinite(scores[bad[0]])][0]
+            raise ValueError(
+                f"The score of {name_of(bags.ids, bag)} is {value}: its features, or those that "
+                f"{type(self).__name__} was fitted to, are too large for {scores.dtype}. Scale the "
+                "features."
+            )
+        return scores
 
     def _user_scores(self, scores: Array) -> Array:
         return self._towards_positive(scores)[:, 0] if scores.shape[1] == 1 else scores

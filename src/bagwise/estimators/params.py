@@ -202,12 +202,13 @@ class PredictionParameters(Parameters):
         "``classes_[1]`` when None. For two classes only.",
         kind="label",
     )
-    threshold: float | str = param(
-        0.0,
-        [Interval(Real, None, None, closed="neither"), Words("calibrated")],
-        'Bag score above which a bag is called positive. "calibrated" chooses it on out-of-fold '
-        "scores of the training bags.",
-        kind='float or "calibrated"',
+    threshold: float | str | None = param(
+        None,
+        [Interval(Real, None, None, closed="neither"), Words("calibrated"), None],
+        "Bag score above which a bag is called positive, which is also where its probability is "
+        "1/2. None is 0 without probabilities and the midpoint of the sigmoid with them. "
+        '"calibrated" takes the most accurate one on out-of-fold scores of the training bags.',
+        kind='float, "calibrated" or None',
     )
     probability: bool | str = param(
         False,

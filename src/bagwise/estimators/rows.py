@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
-from bagwise.designs import Design, Gram, matrix_design
+from bagwise.designs import Design, Gram, conditioned_design, matrix_design
 from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
@@ -73,6 +73,7 @@ class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
         Weight of each training instance as a positive.
     """
 
+    _free_intercept = True  # whether the intercept costs nothing
     _loss_weights = "C"  # the parameters that weigh the losses, for messages
 
     # What a method adds --------------------------------------------------------------------------
@@ -107,7 +108,10 @@ class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
         weight : ndarray of shape (n_bags,)
             Weights of the bags, class weights included.
         """
-        self._keep(bags, self._binary_fits(design, bags, codes, weight))
+        fits = self._binary_fits(design, bags, codes, weight)
+        if self.kernel == "linear":
+            fits = [_in_own_features(fit, design) for fit in fits]
+        self._keep(bags, fits)
 
     def _binary_fits(self, design: Design, bags: Bags, codes: Array, weight: Array) -> list[Run]:
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
@@ -126,7 +130,7 @@ class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
 
     def _design(self, bags: Bags, row_weight: Array) -> Design:
         if self.kernel == "linear":
-            return matrix_design(bags.X)
+            return conditioned_design(bags.X) if self._free_intercept else matrix_design(bags.X)
         if self.kernel == "precomputed":
             return Gram(check_kernel_matrix(_columns(bags.X, _column_numbers(bags))))
         self.kernel_, K = gram_matrix(
@@ -223,6 +227,12 @@ class MarginClassifier(CParameter, LossParameter, RowsClassifier, ClassWeightPar
         record = {"objective": solution.objective, "gap": solution.gap}
         self._report(record)
         return Run(solution, p, [record], True)
+
+
+def _in_own_features(fit: Run, design: Any) -> Run:
+    """Express a solution in the features as they were given."""
+    coef, intercept = design.as_given(fit.solution.coef, fit.solution.intercept)
+    return replace(fit, solution=replace(fit.solution, coef=coef, intercept=intercept))
 
 
 def stacked(of_models: Any) -> Array:

@@ -32,6 +32,8 @@ class BagTags:
     signs_are_labels : bool, default=True
         ``predict_instances`` is the sign of the instance scores (two classes) or the class of the
         highest one; False where labels are inferred otherwise.
+    threshold_on_instances : bool, default=True
+        Instance scores are shifted with the bag's score, where this is made of them.
     weight_is_repetition : bool, default=True
         A bag of weight 2 is the bag twice, and a bag of weight 0 is no bag.
     tolerance : float, default=1e-6
@@ -45,8 +47,14 @@ class BagTags:
     gap: bool = True
     instance_weights: bool = True
     signs_are_labels: bool = True
+    threshold_on_instances: bool = True
     weight_is_repetition: bool = True
     tolerance: float = 1e-6
+
+    @property
+    def threshold_shifts_instances(self) -> bool:
+        """Whether the bag's score is a maximum or mean that moves with its instances' scores."""
+        return self.bag_score is not None and self.threshold_on_instances
 
 
 def bag_tags(estimator: Any) -> BagTags:

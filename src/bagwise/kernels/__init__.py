@@ -3,6 +3,7 @@
 from bagwise.kernels.instance import (
     Kernel,
     check_kernel_matrix,
+    check_kernel_values,
     check_memory,
     gram_matrix,
     median_gamma,
@@ -14,6 +15,7 @@ from bagwise.kernels.instance import (
 __all__ = [
     "Kernel",
     "check_kernel_matrix",
+    "check_kernel_values",
     "check_memory",
     "gram_matrix",
     "median_gamma",

@@ -71,11 +71,11 @@ def gram_matrix(
     if kernel == "rbf" and gamma == "median" and X.shape[0] <= _MEDIAN_SAMPLE:
         distances = squared_distances(X)
         settled = Kernel("rbf", median_gamma(distances, weights))
-        return settled, _check_finite(_exp_in_place(distances, settled.gamma))
+        return settled, check_kernel_values(_exp_in_place(distances, settled.gamma))
     number = 1.0 if callable(kernel) else settle_gamma(gamma, X, weights, random_state)
     settled = Kernel(kernel, number, degree, coef0)
     K = settled.gram(X)
-    return settled, check_kernel_matrix(K) if callable(kernel) else _check_finite(K)
+    return settled, check_kernel_matrix(K) if callable(kernel) else check_kernel_values(K)
 
 
 def settle_gamma(
@@ -177,7 +177,7 @@ def check_kernel_matrix(K: Array) -> Array:
 
     Eigenvalues down to -1e-6 of the largest row sum are attributed to rounding.
     """
-    _check_finite(K)
+    check_kernel_values(K)
     scale = float(np.abs(K).sum(axis=1).max(initial=0.0))
     uneven = np.abs(K - K.T)
     if uneven.max(initial=0.0) > 1e-6 * scale:
@@ -198,7 +198,8 @@ def check_kernel_matrix(K: Array) -> Array:
     return K
 
 
-def _check_finite(K: Array) -> Array:
+def check_kernel_values(K: Array) -> Array:
+    """Return kernel values if all of them are finite."""
     if not (np.isfinite(K.min(initial=0.0)) and np.isfinite(K.max(initial=0.0))):
         what = f"The kernel matrix contains infinite or undefined values (in {K.dtype}). "
         raise ValueError(Message(what, "Scale the features with ", SCALE, ", or use float64."))

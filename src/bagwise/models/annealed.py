@@ -33,7 +33,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from bagwise._typing import Array
-from bagwise.assumptions import ExactlyOne
+from bagwise.assumptions import AtLeastOne, ExactlyOne
 from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness
 from bagwise.designs import Point
 from bagwise.estimators.params import Parameters, Words, fraction, integer, param, positive
@@ -113,20 +113,21 @@ class _AnnealedSVC(MarginClassifier, AnnealingParameters):
             self._report,
         )
         p = _rounded(run.assignment, _UNDERFLOW)
-        p = task.spread(self._final(softening, p, task.positive_offsets))
-        solution = refit(task, softening, p, run.solution)
-        self._warn_of_nothing(task, solution)
-        return Run(solution, p, run.history, run.converged)
+        if isinstance(task.loss, Hinge) and np.ptp(run.solution.scores) < _NOTHING:
+            self._warn_of_nothing()  # and what scores say nothing of stays undecided
+        else:
+            p = self._final(softening, p, task.positive_offsets)
+        p = task.spread(p)
+        return Run(refit(task, softening, p, run.solution), p, run.history, run.converged)
 
-    def _warn_of_nothing(self, task: Task, solution: Solution) -> None:
-        if isinstance(task.loss, Hinge) and np.ptp(solution.scores) < _NOTHING:
-            warnings.warn(
-                f"{type(self).__name__} scores all instances alike: with the hinge a hot start has "
-                "no other solution. Lower T0 (to 1 or less, for labels with init='instances'), "
-                "raise C, or use the squared hinge.",
-                UserWarning,
-                stacklevel=2,
-            )
+    def _warn_of_nothing(self) -> None:
+        warnings.warn(
+            f"{type(self).__name__} scores all instances alike: with the hinge a hot start has no "
+            "other solution. Lower T0 (to 1 or less, for labels with init='instances'), raise C, "
+            "or use the squared hinge.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def anneal_task(
@@ -233,6 +234,10 @@ class AnnealedLabelSVC(_AnnealedSVC):
             return np.ones(len(task.positive_rows))
         return softening.start(task.positive_offsets)
 
+    def _final(self, softening: Any, p: Array, offsets: Array) -> Array:
+        """Decide what is still open, so that the objective is that of `LabelSVC`."""
+        return AtLeastOne().map(p - 0.5, offsets)
+
 
 class AnnealedProportionSVC(AnnealedLabelSVC):
     """Infer labels by annealing, given an expected fraction of positives (ALP-SVM).
@@ -272,6 +277,10 @@ class AnnealedProportionSVC(AnnealedLabelSVC):
 
     def _softening(self, task: Task) -> Softening:
         return SoftLabels(self.C_proportion, self._fraction(task), self.variance)
+
+    def _final(self, softening: Any, p: Array, offsets: Array) -> Array:
+        # Without its variance the penalty may want fractions: they are the solution then.
+        return super()._final(softening, p, offsets) if self.variance else p
 
     def _fraction(self, task: Task) -> Any:
         if self.positive_fraction != "bags":

@@ -33,7 +33,7 @@ from bagwise.designs import Gram
 from bagwise.estimators.params import KernelParameters, Words, changed, param, positive
 from bagwise.estimators.rows import MarginClassifier, stacked
 from bagwise.estimators.tags import BagTags
-from bagwise.kernels import Kernel, check_memory, median_gamma, settle_gamma
+from bagwise.kernels import Kernel, check_kernel_values, check_memory, median_gamma, settle_gamma
 from bagwise.kernels.bag import (
     affinity_weights,
     bag_statistics,
@@ -193,7 +193,7 @@ class BagKernelSVC(MarginClassifier):
 
     def _positive(self, gram: Array, weight: Array) -> tuple[Array, Array | None]:
         """Return a positive semi-definite matrix, and what maps duals back to the given one."""
-        gram = (gram + gram.T) / 2  # rounding
+        gram = check_kernel_values((gram + gram.T) / 2)  # symmetric up to rounding
         self.clipped_ = 0.0
         if self.bag_kernel not in _PAIRWISE:
             return gram, None
@@ -206,7 +206,7 @@ class BagKernelSVC(MarginClassifier):
             coef, self.support_ = coef @ projection.T, np.arange(len(train))
         self.dual_coef_ = coef[:, self.support_]
         support = train[self.support_]
-        self.support_vectors_, self.support_offsets_ = support.X, support.offsets
+        self.support_vectors_, self.support_offsets_ = support.X.copy(), support.offsets
         self.support_weights_ = shares[_rows_of(train, self.support_)]
 
     # Predicting ----------------------------------------------------------------------------------

@@ -87,10 +87,10 @@ class CitationKNN(BagClassifier, ClassWeightParameter):
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         used = np.flatnonzero(weight)
         train = bags[used]
-        self.bags_X_, self.bags_offsets_ = train.X, train.offsets
+        self.bags_X_, self.bags_offsets_ = train.X.copy(), train.offsets
         self.bags_codes_, self.bags_weight_ = codes[used], weight[used]
         distances = hausdorff(train, train, self.metric)
-        self.resolution_ = _SAME * max(float(distances.max()), 1e-300)
+        self.resolution_ = _SAME * (float(distances.max()) or 1.0)
         self.reach_ = self._reach(self._rounded(distances))
 
     def _reach(self, distances: Array) -> Array:

@@ -78,6 +78,8 @@ class MICA(MarginClassifier, MaxIterParameter):
         return ExactlyOne()
 
     def _design(self, bags: Bags, row_weight: Array) -> Design:
+        if self.penalty == "l1" and self.kernel == "linear":
+            return matrix_design(bags.X)  # |w|_1 is that of the features as given
         design = super()._design(bags, row_weight)
         if self.penalty == "l1" and isinstance(design, Gram):
             # Kernel values with the training instances are the features; those without weight

@@ -32,6 +32,7 @@ from sklearn.utils._param_validation import Interval
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_sum
+from bagwise.designs.sparse import with_short_indices
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
     ClassWeightParameter,
@@ -86,7 +87,9 @@ class MILBoost(BagClassifier, ProgressParameters, ClassWeightParameter):
 
     def __bag_tags__(self) -> BagTags:
         """The bag's score is the log odds of the noisy-or of its instances."""
-        return BagTags(bag_score=_noisy_or_of_one, gap=False, tolerance=1e-4)
+        return BagTags(
+            bag_score=_noisy_or_of_one, threshold_on_instances=False, gap=False, tolerance=1e-4
+        )
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         truth = self._truth(codes)
@@ -142,7 +145,9 @@ class MILBoost(BagClassifier, ProgressParameters, ClassWeightParameter):
 
 def _for_trees(X: Any) -> Any:
     # Trees split in float32; equal rows must fall on the same side in training and prediction.
-    return X.astype(np.float32) if sp.issparse(X) else np.asarray(X, dtype=np.float32)
+    if sp.issparse(X):
+        return with_short_indices(X.astype(np.float32))
+    return np.asarray(X, dtype=np.float32)
 
 
 def _votes(tree: DecisionTreeClassifier, X: Any) -> Array:

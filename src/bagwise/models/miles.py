@@ -28,7 +28,8 @@ from sklearn.utils import check_random_state
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max, segment_sum
-from bagwise.estimators.base import BagClassifier, BagInput
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.input import BagInput
 from bagwise.estimators.params import (
     ClassWeightParameter,
     CParameter,
@@ -106,7 +107,7 @@ class MILESEmbedding(TransformerMixin, BagInput, Parameters):
         """
         self._validate_params()
         bags = self._validate_bags(bags, reset=True)
-        self.points_ = bags.X
+        self.points_ = bags.X.copy()
         self.gamma_ = _settle(self, bags, np.ones(bags.n_instances))
         return self
 

@@ -132,6 +132,8 @@ class ODM(BandParameters, CParameter, RowsClassifier, ClassWeightParameter):
     array([1])
     """
 
+    _free_intercept = False
+
     C: float = changed(
         CParameter, "C", default=100.0, doc="Weight (lambda in the paper) of the mean loss."
     )

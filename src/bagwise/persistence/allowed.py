@@ -13,7 +13,6 @@ from typing import Any
 from bagwise import preprocessing
 from bagwise.assumptions import AtLeastPotential, BinnedPotential
 from bagwise.catalog import ENTRIES
-from bagwise.crossfit import SigmoidScale
 from bagwise.kernels import Kernel
 from bagwise.kernels.intersection import IntersectionMap
 from bagwise.models.markov.inputs import NetworkInputs
@@ -32,7 +31,6 @@ _PARTS: tuple[type, ...] = (
     Network,
     NetworkInputs,
     Run,
-    SigmoidScale,
     Solution,
 )
 _SKLEARN = {

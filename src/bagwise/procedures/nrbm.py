@@ -17,6 +17,7 @@ from bagwise.solvers.bundle import ScoreOracle, bmrm, nrbm
 
 _LEAST_GAIN = 0.1  # of the solvers' tolerance: a smaller gain may be due to the solvers
 _BUNDLE_STEPS = 500  # maximum number of steps of a bundle method; dozens are usual
+_TOTAL_STEPS = 3000  # of all rounds: a network that needs more is not worth its time
 
 
 class MajorizedRisk(ScoreOracle, Protocol):
@@ -60,8 +61,8 @@ def restarted_nrbm(
         whether the last round gained nothing and solved its convex problem.
     """
     coef, kept, best, journal = start, None, float("inf"), Journal(callback)
-    gained, solved, gap = True, False, float("inf")
-    while gained and len(journal.records) < max_iter:
+    gained, solved, gap, steps = True, False, float("inf"), 0
+    while gained and len(journal.records) < max_iter and steps < _TOTAL_STEPS:
         # 1) NRBM with an empty bundle.
         rough = nrbm(risk, alpha, coef, tol=tol, max_iter=_BUNDLE_STEPS)
         # 2) One convex step from its result, which proves a bound.
@@ -74,8 +75,9 @@ def restarted_nrbm(
         gained = better.objective < best - _LEAST_GAIN * tol * better.objective
         if better.objective < best:
             best, coef, kept = better.objective, better.coef, better
-        steps = float(rough.n_iter + step.n_iter)
-        journal.add(objective=best, gap=gap, solver_steps=steps)
+        taken = rough.n_iter + step.n_iter
+        steps += taken
+        journal.add(objective=best, gap=gap, solver_steps=float(taken))
     assert kept is not None  # max_iter >= 1
     solution = replace(kept, gap=max(gap, 0.0), history=[])
     return Run(solution, None, journal.records, solved and not gained)

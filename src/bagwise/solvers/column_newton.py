@@ -29,6 +29,9 @@ _LEAST_DAMPING, _MOST_DAMPING = 1e-9, 1e-1  # relative: rounding of H; beyond, s
 _INNER_STEPS = 200  # Newton steps at fixed v; about ten are usual
 _BISECTIONS = 40  # halve [0, 1] to 1e-12
 _ROUNDING = 1e-14  # relative: a smaller change of P_v is rounding
+_REFINEMENTS = 10  # of a ridge solution; none is needed where the features are scaled
+_REFINED = 1e-9  # residual of the scores, in units of the margin, that needs no refinement
+_FAR_OFF = 1e-3  # relative gap that only rounding can explain
 _STALLED = 1e-7  # relative gap below which a step without descent is due to rounding
 
 
@@ -104,8 +107,18 @@ def _extended(saddle: Saddle, start: SaddlePoint | None) -> tuple[Array, Array]:
 
 
 def _measured(saddle: Saddle, inner: _Inner) -> SaddlePoint:
-    # The duals computed from the scores are feasible, whatever rounding did to beta.
-    return saddle.point(inner.mixture, saddle.dual(inner.scores))
+    # The duals that belong to the scores are feasible whatever rounding did to beta.
+    point = saddle.point(inner.mixture, saddle.dual(inner.scores))
+    if point.gap <= _FAR_OFF * point.upper:
+        return point
+    # Rounding ate the digits: the best of what there is, w = 0 included, and the best bound.
+    others = [
+        saddle.point(inner.mixture, beta)
+        for beta in (inner.beta, np.zeros_like(inner.beta))
+        if np.isfinite(saddle.conjugate(beta))
+    ]
+    best = min([point, *others], key=lambda candidate: candidate.upper)
+    return replace(best, lower=max(candidate.lower for candidate in [point, *others]))
 
 
 # Fixed column weights ----------------------------------------------------------------------------
@@ -120,8 +133,8 @@ def _maximize(saddle: Saddle, system: BorderedSystem, mixture: Mixture, beta: Ar
         return inner
     for _ in range(_INNER_STEPS):
         curvature, target = pieces
-        full = system.at(mixture, curvature).solve(target[:, None])[:, 0]
-        step, inner = _line_search(saddle, inner, full)
+        full, scores = _ridge(saddle, system, mixture, curvature, target)
+        step, inner = _line_search(saddle, inner, full, scores)
         last, pieces = pieces, saddle.pieces(inner.scores)
         if step == 1 and all(np.array_equal(a, b) for a, b in zip(last, pieces, strict=True)):
             break
@@ -130,9 +143,30 @@ def _maximize(saddle: Saddle, system: BorderedSystem, mixture: Mixture, beta: Ar
     return inner
 
 
-def _line_search(saddle: Saddle, inner: _Inner, full: Array) -> tuple[float, _Inner]:
+def _ridge(
+    saddle: Saddle, system: BorderedSystem, mixture: Mixture, curvature: Array, target: Array
+) -> tuple[Array, Array]:
+    """Return beta with K_v beta + beta / s = target where s > 0, and K_v beta.
+
+    Kernel values that are large beside their differences (a linear kernel on features with an
+    offset) cost the border's Schur complement its digits: the residual tells, and is solved for.
+    """
+    made, used = system.at(mixture, curvature), curvature > 0
+    beta = made.solve(target[:, None])[:, 0]
+    scores, missed = saddle.scores(mixture, beta), np.inf
+    for _ in range(_REFINEMENTS):
+        residual = np.zeros_like(target)
+        residual[used] = (target - scores)[used] - beta[used] / curvature[used]
+        last, missed = missed, float(np.abs(residual).max())
+        if missed <= _REFINED or missed > 0.5 * last:
+            break
+        better = beta + made.solve(residual[:, None])[:, 0]
+        beta, scores = better, saddle.scores(mixture, better)
+    return beta, scores
+
+
+def _line_search(saddle: Saddle, inner: _Inner, full: Array, scores: Array) -> tuple[float, _Inner]:
     """Minimize P_v between a point and a full Newton step, exactly; the slope is monotone."""
-    scores = saddle.scores(inner.mixture, full)
     rise, move = full - inner.beta, scores - inner.scores
 
     def slope(step: float) -> float:

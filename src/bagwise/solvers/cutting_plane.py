@@ -33,6 +33,7 @@ from bagwise.solvers.solution import Solution
 
 _PATIENCE = 30  # iterations a cut may be inactive: cuts dropped earlier tend to come back
 _DROPPED_AT_ONCE = 10  # dropping copies the slopes of all cuts: not worth it for a single one
+_PROVEN = 1e-9  # relative gap that counts as converged
 _IDLE = 1e-9  # share of its term's weight: less is the interior point's rounding
 
 
@@ -172,7 +173,8 @@ def cutting_plane(
         named = {t.name: float(v) for t, v in zip(terms, violation, strict=True)}
         history.append({"dual": value, "objective": objective, "cuts": len(master.planes), **named})
     assert best is not None
-    return _solution(master, best, witnesses, lower, settled, history)
+    promised = 2 * float(weights @ precisions)  # the master leaves as much open again
+    return _solution(master, best, witnesses, lower, promised, history)
 
 
 def _solution(
@@ -180,10 +182,11 @@ def _solution(
     best: Any,
     witnesses: Array,
     lower: float,
-    settled: bool,
+    promised: float,
     history: list[dict[str, float]],
 ) -> CutSolution:
     objective, w, rows, alpha, planes = best
+    gap = max(objective - lower, 0.0)
     dual = np.zeros(master.design.n_rows)
     for j in np.flatnonzero(alpha):
         dual -= alpha[j] * planes[j].on_rows(witnesses)
@@ -195,10 +198,10 @@ def _solution(
         scores=rows,
         dual=dual,
         objective=objective,
-        gap=max(objective - lower, 0.0),
+        gap=gap,
         residual=float(np.sqrt(max(away, 0.0))),
         n_iter=len(history),
-        converged=settled,
+        converged=gap <= promised + _PROVEN * objective,
         history=history,
         cuts=[
             (int(number), plane)

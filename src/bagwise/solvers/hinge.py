@@ -30,6 +30,7 @@ from sklearn.svm import SVC, SVR
 
 from bagwise._typing import Array
 from bagwise.designs import Gram, Point
+from bagwise.designs.sparse import with_short_indices
 from bagwise.problems import Problem
 from bagwise.solvers.dual_cd import best_intercept, coordinate_descent
 from bagwise.solvers.interior import Sides, interior_point
@@ -107,9 +108,7 @@ def _decomposed(problem: Problem, sides: Sides, tol: float, max_iter: int) -> So
 
 def _libsvm(svm: Any, X: Any, targets: Array, weights: Array) -> tuple[Array, int]:
     """Return the dual variables, whose signs are known from the labels, and the iterations."""
-    if sp.issparse(X) and X.indices.dtype != np.int32:  # scikit-learn's libsvm takes no other
-        parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
-        X = sp.csr_array(parts, shape=X.shape)
+    X = with_short_indices(X) if sp.issparse(X) else X
     svm.fit(X, targets, sample_weight=weights)
     alpha = np.zeros(len(targets))
     dual = svm.dual_coef_.toarray() if sp.issparse(svm.dual_coef_) else svm.dual_coef_

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from bagwise._typing import Array
+from bagwise.errors import SCALE, Message
 from bagwise.solvers.qp import quadratic_program
 from bagwise.solvers.solution import Solution
 
@@ -62,7 +63,7 @@ def solve_l1_hinge(
     while not converged and len(history) < max_iter:
         taken = _dense(signed, columns)
         values, intercept, alpha = program(taken, labels, weights)
-        excess = np.abs(alpha @ signed) - 1
+        excess = np.abs(np.atleast_1d(alpha @ signed)) - 1  # SciPy: a number for one column
         excess[columns] = -np.inf  # satisfied up to the tolerance of the program
         objective = _objective(taken @ values + intercept * labels, weights, values, squared)
         history.append({"objective": objective, "violation": max(float(excess.max()), 0.0)})
@@ -101,7 +102,8 @@ def _hinge_program(signed: Array, labels: Array, weights: Array) -> tuple[Array,
     free = [(0, None)] * (2 * k) + [(None, None)] + [(0, None)] * n
     result = linprog(cost, A_ub=-margins, b_ub=-np.ones(n), bounds=free, method="highs-ds")
     if result.status != 0:
-        raise RuntimeError(f"The linear program failed: {result.message}")
+        what = f"The linear program over {k} columns failed ({result.message}): scale the features "
+        raise FloatingPointError(Message(what, "with ", SCALE, ", or lower C."))
     coef = result.x[:k] - result.x[k : 2 * k]
     return coef, float(result.x[2 * k]), -result.ineqlin.marginals
 
@@ -119,7 +121,8 @@ def _square_program(signed: Array, labels: Array, weights: Array) -> tuple[Array
         **dict.fromkeys(("eps_rel", "eps_duality_gap_rel"), 1e-12),
     )
     if not np.all(np.isfinite(result.x)):
-        raise FloatingPointError(f"The quadratic program over {k} columns failed ({status}).")
+        what = f"The quadratic program over {k} columns failed ({status}): scale the features "
+        raise FloatingPointError(Message(what, "with ", SCALE, ", or lower C."))
     alpha, coef = np.asarray(result.x), np.zeros(k)
     if k:  # an interior point leaves small values where the constraint is slack
         tight = np.abs(alpha @ signed) > 1 - _TIGHT

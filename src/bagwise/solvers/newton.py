@@ -32,6 +32,7 @@ _PATIENCE = 30  # steps before the stages: well-scaled problems take about 10
 _MANY_ROWS = 3000  # below, one factor of all rows (n^3 / 3 operations) takes well under a second
 _THINNING = 5  # a factor of a fifth of the rows costs 1/125
 _FAR_OFF = 1e-3  # relative gap: rounding explains smaller gaps, stages only help with larger ones
+_PROVEN = 1e-9  # relative gap that counts as converged
 _STAGES = 10.0 ** np.arange(-8, 0)  # a tenth of the final weights comes last
 
 
@@ -76,7 +77,7 @@ def _certified(problem: Problem, point: Point, settled: bool) -> Solution:
     solution = certify(problem, point, up, down, n_iter=0, converged=settled)
     rounding = problem.design.rounding
     worst = problem.risk(np.zeros_like(solution.scores))
-    digits = min(1e3 * rounding, 1e-4)
+    digits = min(max(1e3 * rounding, _PROVEN), 1e-4)
     proven = solution.gap <= digits * (solution.objective + rounding * worst)
     return replace(solution, converged=proven or (settled and not problem.design.exact))
 

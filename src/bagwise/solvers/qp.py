@@ -16,6 +16,7 @@ from bagwise._typing import Array
 from bagwise.errors import SCALE, Message
 
 TOLERANCES = ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel")  # of piqp
+_DWARFED = 1e3  # ratio beyond which one unit for both would leave the heights too few digits
 
 
 def quadratic_program(
@@ -43,13 +44,18 @@ def plane_shares(
 
     The sums exceed 1 by no more than piqp's tolerance. ``remedy`` ends the message of a failure.
     """
-    # As shares of the limits and scaled to order one: piqp's tolerances are absolute.
+    # As shares of the limits and scaled to order one: piqp's tolerances are absolute. Where the
+    # quadratic dwarfs the heights, alpha is a small part of its limit and measured by that part.
     share = limits[group]
+    pull = max(float(np.max(np.abs(heights * share))), 1e-300)
+    bend = float(np.max(np.diag(products) * share**2))
+    part = pull / bend if bend > _DWARFED * pull else 1.0
+    share = part * share
     quadratic, linear = products * share * share[:, None], heights * share
-    unit = max(float(np.max(np.abs(linear))), float(np.max(np.diag(quadratic))), 1e-300)
+    unit = max(part * pull, float(np.max(np.diag(quadratic))))
     sums = np.zeros((len(limits), len(group)))
     sums[group, np.arange(len(group))] = 1.0
-    between = (sums, np.full(len(limits), -np.inf), np.ones(len(limits)))
+    between = (sums, np.full(len(limits), -np.inf), np.full(len(limits), 1 / part))
     nothing = np.zeros(len(group))
     result, status = quadratic_program(
         quadratic / unit, -linear / unit, nothing, between=between, max_iter=100, **settings
@@ -58,7 +64,7 @@ def plane_shares(
     if not np.all(np.isfinite(found)):
         what = f"The master problem over {len(group)} planes failed ({status}): scale the features "
         raise FloatingPointError(Message(what, "with ", SCALE, remedy))
-    return np.maximum(found, 0.0), sums
+    return part * np.maximum(found, 0.0), sums
 
 
 def simplex_qp(gram: Array, heights: Array) -> tuple[Array, float]:

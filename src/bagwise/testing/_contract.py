@@ -56,14 +56,16 @@ def _check_instance_shapes(model: Any, bags: Bags, columns: tuple[int, ...]) -> 
 
 @needs("instance_scores", "bag_score")
 def check_bag_score_is_made_of_instance_scores(estimator: Any) -> None:
-    """The decision value is the aggregate of the instance scores minus the threshold."""
-    aggregate: Any = bag_tags(estimator).bag_score
+    """The decision value is the aggregate of the instance scores, the threshold taken off once."""
+    tags = bag_tags(estimator)
+    aggregate: Any = tags.bag_score
+    rest = 0.0 if tags.threshold_shifts_instances else 0.25
     for n_classes in _numbers_of_classes(estimator):
         bags, y = planted_bags(n_classes)
         model = clone(estimator).set_params(threshold=0.25).fit(bags, y)
         scores = _wide(model.instance_decision_function(bags))
         expected = [
-            [aggregate(column) - 0.25 for column in part.T] for part in _parts(scores, bags)
+            [aggregate(column) - rest for column in part.T] for part in _parts(scores, bags)
         ]
         found = _wide(model.decision_function(bags))
         assert_close(np.array(expected), found, 1e-12, f"{n_classes} classes")
@@ -89,8 +91,8 @@ def check_key_instances_score_highest(estimator: Any) -> None:
 
 
 @needs("parameter threshold")
-def check_threshold_shifts_bag_scores_only(estimator: Any) -> None:
-    """A number as threshold is subtracted from bag scores, not from instance scores."""
+def check_threshold_shifts_scores(estimator: Any) -> None:
+    """A number as threshold is subtracted from bag scores, and from the scores they are made of."""
     bags, y = planted_bags()
     plain = clone(estimator).set_params(threshold=0.0).fit(bags, y)
     shifted = clone(estimator).set_params(threshold=0.5).fit(bags, y)
@@ -99,7 +101,8 @@ def check_threshold_shifts_bag_scores_only(estimator: Any) -> None:
         shifted.decision_function(bags), plain.decision_function(bags) - 0.5
     )
     if bag_tags(estimator).instance_scores:
-        expected = plain.instance_decision_function(bags)
+        shift = 0.5 if bag_tags(estimator).threshold_shifts_instances else 0.0
+        expected = plain.instance_decision_function(bags) - shift
         np.testing.assert_array_equal(shifted.instance_decision_function(bags), expected)
 
 

@@ -18,7 +18,9 @@ Check = Callable[[Any], None]
 _FEATURES = 3  # one direction per further class, and one more
 
 
-def planted_bags(n_classes: int = 2, n_bags: int = 24, seed: int = 0) -> tuple[Bags, Array]:
+def planted_bags(
+    n_classes: int = 2, n_bags: int = 24, seed: int = 0, shift: float = 2.0
+) -> tuple[Bags, Array]:
     """Draw bags in which class k > 0 plants a witness in direction k; the classes overlap."""
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.arange(n_bags) % n_classes)
@@ -26,7 +28,7 @@ def planted_bags(n_classes: int = 2, n_bags: int = 24, seed: int = 0) -> tuple[B
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     X = rng.normal(size=(offsets[-1], _FEATURES)).astype(np.float32).astype(np.float64)
     witness = offsets[:-1] + rng.integers(sizes)
-    X[witness[y > 0], y[y > 0] - 1] += 2.0
+    X[witness[y > 0], y[y > 0] - 1] += shift
     return Bags(X, offsets, ids=[f"b{i}" for i in range(n_bags)]), y
 
 

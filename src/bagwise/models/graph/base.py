@@ -37,6 +37,8 @@ class GraphClassifier(RowsClassifier, MaxIterParameter, ClassWeightParameter):
         Number of edges of the two graphs that took part.
     """
 
+    _free_intercept = False
+
     bag_graph: Graph | None = param(None, [Graph, None], "Edges between bag ids (B-MILSD).")
     instance_graph: Graph | None = param(
         None,

@@ -1,0 +1,143 @@
+"""Data on which models once answered wrongly without a word; each case failed before its fix."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from bagwise import (
+    MICA,
+    ODM,
+    AnnealedLabelSVC,
+    BagKernelSVC,
+    Bags,
+    CitationKNN,
+    GraphSVC,
+    KeyInstanceSVC,
+    MILBoost,
+    MILESEmbedding,
+    OptimalMarginSVC,
+    SemiProximalSVC,
+    WitnessSVC,
+)
+
+Y = np.arange(40) % 2
+
+
+def overlapping(offset=0.0, size=1.0, shift=1.5, seed=0):
+    rng = np.random.default_rng(seed)
+    return [size * (rng.normal(size=(4, 3)) + offset + shift * (i % 2)) for i in range(40)]
+
+
+def test_cutting_planes_close_their_gap_on_large_features():
+    raw = GraphSVC(C=1e4).fit(overlapping(size=1000.0, shift=3.0), Y)
+    small = GraphSVC(C=1e4).fit(overlapping(shift=3.0), Y)
+    assert raw.gap_ <= 1e-6 * raw.objective_
+    assert raw.objective_ <= small.objective_  # the same scores for a shorter w
+
+
+def test_cutting_planes_that_did_not_converge_say_so():
+    with pytest.warns(ConvergenceWarning, match="duality gap"):
+        GraphSVC(C=1e4).fit(overlapping(offset=1e6), Y)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])
+@pytest.mark.parametrize(
+    "model",
+    [
+        ODM(kernel="linear"),
+        KeyInstanceSVC(kernel="linear", threshold=0.0, relax=False),
+        OptimalMarginSVC(kernel="linear", threshold=0.0, relax=False),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_no_margin_distribution_is_worse_than_no_classifier(model, offset):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(overlapping(offset), Y)
+    losses = {"ODM": 100.0, "KeyInstanceSVC": 5.0 * (20 + 80), "OptimalMarginSVC": 100.0 + 400.0}
+    assert model.objective_[0] <= losses[type(model).__name__] * (1 + 1e-9)
+
+
+def test_the_margin_distribution_survives_an_offset_of_ten_thousand():
+    model = ODM(kernel="linear").fit(overlapping(1e4), Y)
+    assert model.gap_[0] <= 1e-6 * model.objective_[0]
+
+
+@pytest.mark.parametrize("C", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_order_of_instances_does_not_decide_ties(seed, C):
+    rng = np.random.default_rng(seed)
+    for n_positive in (1, 2, 3):
+        y = np.r_[np.ones(n_positive), np.zeros(12 - n_positive)].astype(int)
+        sizes = rng.integers(1, 6, 12)
+        bags = [rng.normal(size=(m, 3)) + 0.5 * k for m, k in zip(sizes, y, strict=True)]
+        one = SemiProximalSVC(C=C).fit(bags, y)
+        other = SemiProximalSVC(C=C).fit([bag[::-1] for bag in bags], y)
+        assert other.objective_ == pytest.approx(one.objective_, rel=1e-6)
+
+
+def test_annealing_ends_with_labels_that_are_decided():
+    bags = overlapping(shift=0.7, seed=3)
+    model = AnnealedLabelSVC(T0=1.0, cooling=20.0).fit(bags, Y)
+    assert set(np.unique(model.instance_weights_)) <= {0.0, 1.0}
+    positive = np.add.reduceat(model.instance_weights_, np.arange(0, 160, 4))
+    assert np.all(positive[Y == 1] >= 1)
+
+
+def test_scores_out_of_range_are_refused():
+    model = WitnessSVC(kernel="poly").fit(overlapping(), Y)
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="score of Bag 0"):
+        model.predict([np.full((1, 3), 1e200)])
+
+
+def test_bags_that_all_coincide_have_scores():
+    bags = [np.ones((3, 1))] * 4 + [
+        np.array([[1.0], [0.0], [1.0]]),
+        np.array([[1.0], [0.0], [0.0]]),
+    ]
+    model = CitationKNN().fit(bags, [1, 1, 1, 1, 0, 0])
+    assert np.isfinite(model.instance_decision_function(bags)).all()
+
+
+def test_one_sparse_feature_is_enough():
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.normal(size=(80, 1)) * (rng.random((80, 1)) < 0.5))
+    model = MICA(penalty="l1", kernel="linear").fit(Bags(X, np.arange(0, 81, 2)), Y)
+    assert np.isfinite(model.objective_).all()
+
+
+def test_long_indices_of_sparse_rows_are_accepted():
+    X = sp.random_array((80, 5), density=0.4, format="csr", rng=np.random.default_rng(0))
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    long = MILBoost(n_estimators=3).fit(Bags(X, np.arange(0, 81, 2)), Y)
+    short = MILBoost(n_estimators=3).fit(Bags(X.toarray(), np.arange(0, 81, 2)), Y)
+    np.testing.assert_array_equal(long.objective_, short.objective_)
+
+
+@pytest.mark.parametrize("bag_kernel", ["max", "hausdorff", "mean"])
+def test_kernel_values_out_of_range_are_named(bag_kernel):
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"infinite|overflow|too large"):
+        BagKernelSVC(bag_kernel=bag_kernel, kernel="linear").fit(overlapping(size=1e300), Y)
+
+
+@pytest.mark.parametrize("kind", [BagKernelSVC, CitationKNN, WitnessSVC])
+def test_a_model_keeps_no_hold_of_the_callers_array(kind):
+    X = np.concatenate(overlapping())
+    bags, seen = Bags(X, np.arange(0, 161, 4)), overlapping()
+    model = kind().fit(bags, Y)
+    before = model.decision_function(seen)
+    X[:] = 7.0
+    np.testing.assert_array_equal(model.decision_function(seen), before)
+
+
+def test_an_embedding_keeps_no_hold_of_the_callers_array():
+    X = np.concatenate(overlapping())
+    embedding = MILESEmbedding(gamma=1.0).fit(Bags(X, np.arange(0, 161, 4)))
+    before = embedding.transform(overlapping())
+    X[:] = 7.0
+    np.testing.assert_array_equal(embedding.transform(overlapping()), before)
