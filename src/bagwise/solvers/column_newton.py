@@ -30,8 +30,9 @@ _INNER_STEPS = 200  # Newton steps at fixed v; about ten are usual
 _BISECTIONS = 40  # halve [0, 1] to 1e-12
 _ROUNDING = 1e-14  # relative: a smaller change of P_v is rounding
 _REFINEMENTS = 10  # of a ridge solution; none is needed where the features are scaled
-_REFINED = 1e-9  # residual of the scores, in units of the margin, that needs no refinement
-_FAR_OFF = 1e-3  # relative gap that only rounding can explain
+_TRUSTED = 1e-6  # residual of the scores, in units of the margin, that needs no refinement
+_REFINED = 1e-9  # residual at which refinement ends
+_FAR_OFF = 1e-3  # relative rise of P_v from beta to its own duals that only rounding explains
 _STALLED = 1e-7  # relative gap below which a step without descent is due to rounding
 
 
@@ -109,7 +110,7 @@ def _extended(saddle: Saddle, start: SaddlePoint | None) -> tuple[Array, Array]:
 def _measured(saddle: Saddle, inner: _Inner) -> SaddlePoint:
     # The duals that belong to the scores are feasible whatever rounding did to beta.
     point = saddle.point(inner.mixture, saddle.dual(inner.scores))
-    if point.gap <= _FAR_OFF * point.upper:
+    if point.upper <= (1 + _FAR_OFF) * inner.value:
         return point
     # Rounding ate the digits: the best of what there is, w = 0 included, and the best bound.
     others = [
@@ -158,7 +159,7 @@ def _ridge(
         residual = np.zeros_like(target)
         residual[used] = (target - scores)[used] - beta[used] / curvature[used]
         last, missed = missed, float(np.abs(residual).max())
-        if missed <= _REFINED or missed > 0.5 * last:
+        if missed <= (_REFINED if np.isfinite(last) else _TRUSTED) or missed > 0.5 * last:
             break
         better = beta + made.solve(residual[:, None])[:, 0]
         beta, scores = better, saddle.scores(mixture, better)
