@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import clarabel
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, strategies as st
 
 from bagwise import MICA, InstanceSVC, LabelSVC, MeanSVC, MissSVM, SparseMIL, WitnessSVC
@@ -77,3 +79,46 @@ def test_estimators_do_not_see_an_offset(kind, recwarn):
         plain.decision_function(bags),
         atol=1e-6,
     )
+
+
+def optimum_by_clarabel(X, labels, C):
+    """Return the optimal objective of the squared hinge, solved on centered and scaled rows."""
+    n, d = X.shape
+    spread = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
+    rows = labels[:, None] * (X - X.mean(axis=0)) / spread
+    cost = np.concatenate([spread**-2.0, [0.0], np.full(n, 2 * C)])
+    constraints = sp.csc_array(np.hstack([-rows, -labels[:, None], -np.eye(n)]))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    quadratic = sp.csc_array(sp.diags_array(cost / cost.max()))
+    cones = [clarabel.NonnegativeConeT(n)]
+    solver = clarabel.DefaultSolver(
+        quadratic, np.zeros(d + 1 + n), constraints, -np.ones(n), cones, settings
+    )
+    solution = solver.solve()
+    solved = solution.status == clarabel.SolverStatus.Solved
+    return solution.obj_val * cost.max() if solved else -np.inf
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_gap_is_honest_at_any_scale_offset_and_weight(seed, recwarn):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(10, 60)), int(rng.integers(1, 8))
+    size, C = 10 ** rng.uniform(-8, 6), 10 ** rng.uniform(-8, 8)
+    offset = rng.choice([0.0, 1.0]) * 10 ** rng.uniform(-2, 8)
+    rows = size * (rng.normal(size=(n, d)) + offset)
+    y = rng.permutation(np.arange(n) % 2)
+    model = InstanceSVC(kernel="linear", C=C).fit(rows, y)
+    assert not [w for w in recwarn if "converge" in str(w.message)]
+    best = optimum_by_clarabel(rows, 2.0 * y - 1, C)
+    assert model.objective_[0] - best <= model.gap_[0] + 1e-6 * model.objective_[0]
+
+
+@pytest.mark.parametrize("power", [-150, -60, 60, 150])
+def test_extreme_features_are_certified_or_warned_about(power, recwarn):
+    rng = np.random.default_rng(power % 7)
+    rows, y = 10.0**power * rng.normal(size=(40, 3)), np.arange(40) % 2
+    model = InstanceSVC(kernel="linear").fit(rows, y)
+    certified = model.gap_[0] <= 1e-6 * model.objective_[0]
+    assert certified or [w for w in recwarn if "converge" in str(w.message)]
