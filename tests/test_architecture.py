@@ -16,7 +16,7 @@ ROOT = Path(bagwise.__file__).parent
 
 # From the ground up. A module imports its own layer and the ones above it in this list.
 LAYERS = [
-    {"bags", "errors", "_typing"},
+    {"bags", "errors", "_jit", "_threads", "_typing"},
     {"losses", "kernels", "graphs", "assumptions"},
     {"designs", "problems", "oracles"},
     {"solvers"},
@@ -44,8 +44,10 @@ NOT_OF_A_MODULE = {
     "cli/test_page.py": "docs/cli.md",
     "cli/test_wording.py": "errors of the library, as the command line words them",
     "examples/test_toy2d.py": "examples/toy2d.py",
+    "fuzz/test_fuzz.py": "the fuzzers, and a short run of both",
     "io/test_malformed.py": "one table of broken files, over all formats",
     "io/test_roundtrip.py": "writing and reading again, over all formats",
+    "models/test_hard_cases.py": "data on which models once answered wrongly in silence",
     "models/test_limits.py": "limits in which models are those of scikit-learn",
     "test_architecture.py": "the package as a whole",
     "test_conftest.py": "conftest.py",

@@ -58,7 +58,7 @@ def test_cross_val_score_and_predict(estimator, problem):
 
 def test_other_methods_out_of_fold(problem):
     bags, y = problem
-    model = WitnessSVC(probability="sigmoid", calibration_cv=3)
+    model = WitnessSVC(probability="sigmoid", calibration_cv=3, threshold=0.0)
     scores = cross_val_predict(model, bags, y, cv=FOLDS, method="decision_function")
     np.testing.assert_array_equal(scores > 0, by_hand(WitnessSVC(), bags, y)[0])
     chances = cross_val_predict(model, bags, y, cv=FOLDS, method="predict_proba")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags, check_bags
+from bagwise.bags import arrays
 from bagwise.bags.arrays import as_indices, as_rows, csr_view, small_csr
 
 X = np.arange(12.0).reshape(6, 2)
@@ -203,3 +205,67 @@ def test_small_csr_has_sorted_indices_of_32_bits():
     assert (rows.indices.dtype, rows.indptr.dtype, rows.dtype) == (np.int32, np.int32, np.float64)
     np.testing.assert_array_equal(rows.indices, [0, 2, 1])
     assert small_csr([1], [0], [0, 1], (1, 2**31)).indices.dtype == np.int64
+
+
+def damaged(form, part, value):
+    X = sp.coo_array(np.eye(4, 3)).asformat(form)
+    target = X.coords[part] if form == "coo" else getattr(X, part)
+    target[-1 if part == "indptr" else 0] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("form", "part", "value"),
+    [
+        *((form, "indices", value) for form in ("csr", "csc", "bsr") for value in (10**9, -1)),
+        *((form, "indptr", value) for form in ("csr", "csc", "bsr") for value in (10**9, -1, 0)),
+        ("coo", 0, 10**9),
+        ("coo", 1, -1),
+    ],
+)
+def test_sparse_indices_outside_of_the_matrix_are_refused_at_every_door(form, part, value):
+    X = damaged(form, part, value)
+    for door in (
+        lambda: Bags(X, [0, 4]),
+        lambda: Bags.from_list([X, X]),
+        lambda: check_bags(X),
+        lambda: Bags.from_groups(X, [0, 0, 1, 1]),
+        lambda: Bags(np.eye(4, 3), [0, 4]).replace(X=X),
+    ):
+        with pytest.raises(ValueError, match=r"The sparse matrix is damaged: .+\. Build it again"):
+            door()
+
+
+def test_pointers_whose_differences_overflow_are_refused():
+    X = sp.csr_array((4, 3))
+    X.indptr = np.array([0, 2**31 - 1, -(2**31), 0, 0], dtype=np.int32)
+    with pytest.raises(ValueError, match="must not decrease"):
+        Bags(X, [0, 4])
+    X.indptr = np.array([0.0, 0, 0, 0, 0])
+    with pytest.raises(ValueError, match="not an integer"):
+        Bags(X, [0, 4])
+
+
+def test_stale_flags_do_not_hide_duplicates():
+    X = sp.csr_array(np.ones((1, 3)))
+    assert X.has_canonical_format
+    X.indices[1] = 0
+    np.testing.assert_array_equal(Bags(X, [0, 1]).X.toarray(), [[2.0, 0.0, 1.0]])
+
+
+def test_rows_are_checked_once(monkeypatch):
+    bags = Bags(sp.csr_array(np.eye(4, 3)), [0, 2, 4])
+    monkeypatch.setattr(arrays, "in_range", lambda X: pytest.fail("checked again"))
+    assert bags[1:].replace(priors=[0.5]).X.shape == (2, 3)
+    monkeypatch.undo()
+    changed = copy(bags.X)
+    changed.indices = changed.indices + 2
+    with pytest.raises(ValueError, match="damaged"):
+        bags.replace(X=changed)
+
+
+def test_feature_names_do_not_repeat():
+    with pytest.raises(ValueError, match=r"feature_names has 'a' at positions 0 and 2: give every"):
+        Bags(np.eye(3), [0, 3], feature_names=["a", "b", "a"])
+    with pytest.raises(ValueError, match="cannot be hashed"):
+        Bags(np.eye(2), [0, 2], feature_names=np.array([{}, {}], dtype=object))

@@ -407,3 +407,17 @@ def test_a_misspelled_column_is_suggested():
 )
 def test_a_plain_table_is_told_from_bags(data, is_table):
     assert is_plain_table(data) is is_table
+
+
+@pytest.mark.parametrize("frame", [[1, 2], np.eye(2), {"b": [1]}, "b"])
+def test_only_frames_are_frames(frame):
+    with pytest.raises(TypeError, match="from_frame takes a pandas or polars data frame, got a"):
+        Bags.from_frame(frame, "b")
+
+
+def test_columns_of_a_frame_have_one_role():
+    frame = pd.DataFrame({"b": [1, 1], "f": [0.5, 1.5]})
+    with pytest.raises(ValueError, match=r"'b' holds the bags and the labels: name another one"):
+        Bags.from_frame(frame, "b", "b")
+    with pytest.raises(ValueError, match="'f' is named twice among the features"):
+        Bags.from_frame(frame, "b", features=["f", "f"])

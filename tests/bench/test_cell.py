@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
@@ -33,15 +34,17 @@ def test_a_cell_says_what_the_model_says(whole):
 def test_calibration_is_what_the_estimator_does_itself(tmp_path):
     models = [{"name": "KI", "method": "Ins-KI-SVM", "params": {"calibration_cv": 3}}]
     protocol = {"kind": "half", "repeats": 1, "inner": 3}
-    plan, _ = run(small(models=models, protocol=protocol), tmp_path)
+    data = [{"name": "d", "source": "gaussian", "options": {"n_bags": 30, "shift": 4.0}}]
+    plan, _ = run(small(data=data, models=models, protocol=protocol), tmp_path)
     cell = plan.cells[0]
     metrics = plan.records()[cell.id]["metrics"]
-    bags, y = make_gaussian_bags(n_bags=30, shift=1.5)
+    bags, y = make_gaussian_bags(n_bags=30, shift=4.0)
     train, test = cell.split.train(30), list(cell.split.test)
     model = KeyInstanceSVC(calibration_cv=3, probability="sigmoid").fit(bags[train], y[train])
     assert metrics["accuracy"] == metrics["calibrated_accuracy"]
     assert metrics["accuracy"] == pytest.approx(model.score(bags[test], y[test]))
-    chance = model.predict_proba(bags[test])[:, 1]
+    free = clone(model).set_params(threshold=None)  # the midpoint is fitted too
+    chance = free.fit(bags[train], y[train]).predict_proba(bags[test])[:, 1]
     assert metrics["brier"] == pytest.approx(np.mean((chance - y[test]) ** 2), abs=1e-6)
 
 

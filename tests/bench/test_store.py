@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 
 import pytest
 
 from bagwise.bench.store import ResultsError, ResultsFile, read_records
+from faults import after_every_fault
 
 
 def test_a_broken_line_in_the_middle_is_named(tmp_path):
@@ -31,3 +33,28 @@ def test_a_torn_last_line_is_cut_off_before_the_next_record(tmp_path):
 def test_what_is_on_the_disk_is_json(whole):
     for line in (whole[0].folder / "results.jsonl").read_text().splitlines():
         assert json.loads(line)
+
+
+def test_a_fault_leaves_whole_records(tmp_path):
+    folder, results = tmp_path / "folder", tmp_path / "folder" / "results.jsonl"
+    folder.mkdir()
+
+    def write_old():
+        results.write_text('{"cell": 1}\n')
+
+    def write_new():
+        with ResultsFile(results) as file:
+            file.append({"cell": 2})
+            file.append({"cell": 3})
+
+    seen = set()
+    for at, fault, error in after_every_fault(
+        folder, write_old, write_new, ("kill", errno.ENOSPC, errno.EIO)
+    ):
+        cells = [record["cell"] for record in read_records(results)]
+        assert cells in ([1], [1, 2], [1, 2, 3]), (at, fault)
+        if fault != "kill":
+            assert str(folder) in str(error), (at, fault)
+            assert results.read_bytes().endswith(b"}\n")  # no torn line for other readers
+        seen.add(len(cells))
+    assert seen >= {1, 2}

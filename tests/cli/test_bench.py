@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 import yaml
 
+import bagwise.bench.run as running
+from bagwise.bench.lock import locked
 from command_line import call, done, printed, refused
 
 TINY = {
@@ -89,3 +93,25 @@ def test_dask_that_does_not_answer_is_named(tmp_path):
     path = write(tmp_path / "x.yaml", TINY)
     address = "tcp://127.0.0.1:9"
     refused(1, "127.0.0.1:9", "bench", path, "--out", tmp_path / "out", "--dask", address)
+
+
+def test_ctrl_c_says_how_to_resume_and_the_same_command_does(tmp_path, monkeypatch):
+    real, calls = running.run_cell, []
+
+    def second_is_interrupted(cell, data):
+        calls.append(cell)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(cell, data)
+
+    monkeypatch.setattr(running, "run_cell", second_is_interrupted)
+    words = ["bench", write(tmp_path / "tiny.yaml", TINY), "--out", tmp_path / "out"]
+    said = f"The finished cells are in {tmp_path / 'out'}: give the same command again to resume."
+    refused(130, said, *words)
+    assert "1 of 2 cells ran now, 0 have failed" in done(*words).stderr
+
+
+def test_a_folder_in_use_is_an_error_that_names_the_process(tmp_path):
+    with locked(tmp_path):
+        said = f"is in use by another benchmark (process {os.getpid()} on"
+        refused(1, said, "bench", write(tmp_path / "tiny.yaml", TINY), "--out", tmp_path)

@@ -96,3 +96,24 @@ def test_the_shell_completes_models_and_data_sets():
     words = {"COMP_WORDS": "bagwise fit --model MI-S", "COMP_CWORD": "3"}
     env = {**WIDE, "_BAGWISE_COMPLETE": "complete_bash", **words}
     assert "MI-SVM" in CliRunner().invoke(app, [], prog_name="bagwise", env=env).output
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("--param C: a number of 300 digits is too large", ["-p", "C=1" + "0" * 400]),
+        ("--param gamma: a number of 300 digits", ["-p", "gamma=[1, 1" + "0" * 400 + "]"]),
+        ("--param class_weight={[]:1} is not a complete", ["-p", "class_weight={[]:1}"]),
+        ("--param n_jobs 100000000000 is too many", ["-p", "n_jobs=100000000000"]),
+        ("--jobs 100000000000 is too many: this computer", ["--jobs", "100000000000"]),
+        ("'--folds': Input should be less than or equal to", ["--folds", "1000000000000"]),
+    ],
+)
+def test_what_is_too_large_or_not_a_value_is_named(tmp_path, message, words):
+    (tmp_path / "named.csv").write_text("bag,label,f\nx,a,0.5\ny,b,3.0\nz,a,0.2\n")
+    refused(2, message, "cv", tmp_path / "named.csv", *MODEL, *words)
+
+
+def test_no_models_are_refused(tmp_path):
+    (tmp_path / "named.csv").write_text("bag,label,f\nx,a,0.5\ny,b,3.0\n")
+    refused(2, "give at least one name", "compare", tmp_path / "named.csv", "--models", ",")

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import bagwise
 from bagwise.bench.demo import DigitTask
-from command_line import call, done, refused
+from bagwise.cli import demo
+from bench_cases import make_plan, write_results
+from command_line import COLUMNS, call, done, refused
+from faults import after_every_fault, snapshot
 
 
 def stopped(monkeypatch, error):
@@ -86,3 +93,110 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     (tmp_path / "taken.csv").mkdir()
     monkeypatch.setattr("bagwise.load", lambda *_: pytest.fail("it began to work"))
     refused(2, message, "predict", folder / "model.bagwise", folder / "new.csv", "-o", out)
+
+
+# Faults ------------------------------------------------------------------------------------------
+
+
+def commands_that_write(folder, slides):
+    """Return the arguments of every command that writes, and what it writes, by name."""
+    model, new = slides / "model.bagwise", slides / "new.csv"
+    train = [slides / "train.csv", *COLUMNS]
+    fit = ["fit", *train, "-m", "MI-SVM", "-p", "kernel=linear", "--json"]
+    records = {
+        f"{verb} {out}": ([verb, model, new, "-o", folder / out], out)
+        for verb in ("predict", "explain")
+        for out in ("o.csv", "o.tsv", "o.json", "o.parquet")
+    }
+    converted = {
+        f"convert {out}": (["convert", *train, folder / out, "--force"], out)
+        for out in ("o.csv", "o.bags", "o.mat", "o.arff")
+    }
+    others = {
+        "fit": ([*fit, "-o", folder / "o.bagwise"], "o.bagwise"),
+        "demo": (["demo", "--out", folder / "o.png"], "o.png"),
+        "table": (["table", folder / "results"], "results"),
+    }
+    return records | converted | others
+
+
+NAMES = list(commands_that_write(Path(), Path()))
+
+
+@pytest.fixture
+def small_demo(monkeypatch):
+    """Let the demo draw a line and train nothing."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(1, 1))
+    figure.subplots().plot([0, 1])
+    monkeypatch.setattr(demo, "demo_models", lambda: [None])
+    monkeypatch.setattr(demo, "evaluate", lambda *_: [])
+    monkeypatch.setattr(demo, "demo_figure", lambda *_: figure)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("small_demo")
+def test_a_fault_leaves_the_old_output_or_the_new_one(name, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("bagwise.bench.run.read_plan", make_plan)
+    place = tmp_path / "place"
+    place.mkdir()
+    words, out = commands_that_write(place, folder)[name]
+
+    def write_old():
+        path = place / out
+        (path.mkdir() if out in ("results", "o.bags") else path.write_text("old"))
+        if out == "o.bags":
+            (path / "bags.json").write_text("old")
+        if out == "results":
+            write_results(make_plan(path))
+
+    write_old()
+    old = snapshot(place / out)
+    done(*words)
+    new = snapshot(place / out)
+    shutil.rmtree(place)
+    place.mkdir()
+    for at, fault, result in after_every_fault(
+        place, write_old, lambda: call(*words), ("kill", errno.ENOSPC)
+    ):
+        found = snapshot(place / out)
+        if out == "results":  # several files, each of them whole
+            assert all(new[name] == content for name, content in found.items()), (at, fault)
+        elif name == "fit":  # the seconds that the fit took are in the file
+            assert found == old or bagwise.load(place / out), (at, fault)
+        else:
+            assert found in (old, new), (at, fault)
+        if fault != "kill":
+            assert result.exit_code == 1, (at, result.output)
+            assert "Error: [Errno 28] No space left on device" in result.stderr
+            assert str(place) in result.stderr
+
+
+# Ctrl-C ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "where", "message"),
+    [
+        (["fit", "-m", "MI-SVM"], "bagwise.WitnessSVC.fit", "Interrupted. model.bagwise was not"),
+        (["cv", "-m", "MI-SVM"], "bagwise.model_selection.cross_validate_bags", "No results are"),
+        (["compare"], "bagwise.model_selection.compare_models", "No results are kept: --models"),
+        (["predict"], "bagwise.load", "Interrupted."),
+    ],
+)
+def test_ctrl_c_says_what_is_left_and_ends_with_130(
+    words, where, message, folder, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, stop)
+    verb, *rest = words
+    data = [folder / "train.csv", *COLUMNS]
+    if verb == "predict":
+        data = [folder / "model.bagwise", folder / "new.csv"]
+    refused(130, message, verb, *data, *rest)
+    assert list(tmp_path.iterdir()) == []

@@ -63,7 +63,7 @@ def test_predict_writes_other_formats(folder, tmp_path, expected, suffix):
 
 
 def test_scores_and_probabilities_point_toward_the_positive_class(folder, fit, expected):
-    params = ["-p", "probability=sigmoid", "-p", "calibration_cv=3"]
+    params = ["-m", "SimpleMI", "-p", "probability=sigmoid", "-p", "calibration_cv=3"]
     _, out = fit(*params, "--positive", "normal")
     records = printed("predict", out, folder / "new.csv")
     bags, model = expected[0], bagwise.load(out)

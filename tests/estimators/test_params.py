@@ -358,3 +358,12 @@ def test_the_package_exports_no_estimator_without_parameters_of_this_kind():
     bags = [c for c in exported if inspect.isclass(c) and issubclass(c, BagClassifier)]
     assert InstanceSVC in bags
     assert all(issubclass(cls, Parameters) for cls in bags)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("C", 10**400), ("max_iter", 10**30), ("n_jobs", 10**9), ("n_jobs", -(10**9))],
+)
+def test_integers_beyond_reason_are_named(name, value):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of WitnessSVC is an integer of"):
+        WitnessSVC(**{name: value}).fit([[[0.0]], [[1.0]]], [0, 1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagwise.io import FormatError
+from bagwise.io import CorruptFileError, FormatError
 from bagwise.io._arrowfiles import IpcFile, ParquetFile, as_array, to_arrow
 
 pa = pytest.importorskip("pyarrow")
@@ -57,3 +57,25 @@ def test_columns_come_back_with_their_type(values, tmp_path):
 def test_mixed_types_are_refused(tmp_path):
     with pytest.raises(FormatError, match="column 'x': cannot store x"):
         to_arrow(tmp_path, "x", np.array(["a", 1], dtype=object))
+
+
+def test_a_flipped_bit_in_a_parquet_page_is_found(tmp_path):
+    path = tmp_path / "a.parquet"
+    values = np.random.default_rng(0).random(1000)
+    ParquetFile.write(path, iter([pa.record_batch({"f": values})]))
+    with ParquetFile(path) as file:
+        assert sum(batch.num_rows for batch in file.batches([0])) == 1000
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(bytes(content))
+    with ParquetFile(path) as file, pytest.raises(CorruptFileError, match="page"):
+        list(file.batches([0]))
+
+
+def test_a_name_that_changed_in_the_footer_is_found(tmp_path):
+    path = tmp_path / "a.parquet"
+    ParquetFile.write(path, iter([pa.record_batch({"feature_one": np.ones(3)})]))
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"feature_one", b"feature_two"))
+    with pytest.raises(CorruptFileError, match="the checksum of the names is wrong"):
+        ParquetFile(path)

@@ -28,7 +28,7 @@ def test_columns_are_chosen_by_name_or_by_habit():
 
 
 def test_chosen_features_win_over_habit():
-    layout = lay_out(PATH, ["bag", "prior", "f"], {}, ["prior", -1])
+    layout = lay_out(PATH, ["bag", "prior", "f"], {}, ["prior", 2])
     assert (layout.roles, layout.features) == ({"bag": 0}, [1, 2])
 
 
@@ -43,7 +43,10 @@ def test_without_a_header_the_first_two_columns_are_bag_and_label():
     [
         (["slide", "f"], {}, FormatError, "name yours with bag=..., one of slide, f."),
         (["bag", "f"], {"label": "labl"}, FormatError, "has no column 'labl'. Known names: bag"),
-        (["bag", "f"], {"label": 7}, FormatError, "has no column 7"),
+        (["bag", "f"], {"label": 7}, FormatError, "has no column 7: numbers go from 0 to 1"),
+        (["bag", "f"], {"label": -1}, FormatError, "has no column -1: numbers go from 0 to 1"),
+        (["id", "f"], {"bag": "id", "label": 0}, FormatError, "Name another one with bag=... or"),
+        (["label", "f"], {"bag": "label"}, FormatError, "is the column of the bags and of the"),
         (["bag", "f", "f"], {}, DuplicateColumnError, "columns 2 and 3 have the same name"),
         (["bag", "label"], {}, FormatError, "has no feature columns: there are only bag, label"),
     ],
@@ -55,7 +58,7 @@ def test_headers_that_do_not_fit_are_refused(names, named, error, message):
 
 
 def test_columns_have_names_and_positions():
-    assert [position_of(PATH, ["a", "b"], column) for column in ("b", 0, -1)] == [1, 0, 1]
+    assert [position_of(PATH, ["a", "b"], column) for column in ("b", 0)] == [1, 0]
     assert by_role(*range(6)) == dict(zip(ROLES, range(6), strict=True))
     assert row_place(0) == "row 1"
 
@@ -85,3 +88,10 @@ def test_scattered_rows_and_two_values_are_named():
     columns = {"bag": coded(["a", "b", "a"]), "bag_feature_1": np.array([1.0, 2.0, 3.0])}
     with pytest.raises(LabelError, match=r"row 3: bag 'a' has the bag_features \[1\.0\] and here"):
         assemble(PATH, X, columns, None, regroup=True)
+
+
+def test_a_feature_is_chosen_once():
+    with pytest.raises(
+        DuplicateColumnError, match=r"column 'f': is named twice in features=\[...\]"
+    ):
+        lay_out(PATH, ["bag", "f", "g"], {}, ["f", "g", 1])

@@ -70,7 +70,7 @@ def test_labels_are_one_per_bag():
 def test_feature_names_must_differ_from_all_columns():
     assert written_feature_names(PATH, BAGS, ["bag"]) == ["f", "g"]
     assert written_feature_names(PATH, BAGS.replace(feature_names=None), []) == ["f1", "f2"]
-    for names, keys in ((["f", "f"], []), (["bag", "f"], ["bag"])):
+    for names, keys in (([1, "1"], []), (["bag", "f"], ["bag"])):
         with pytest.raises(DuplicateColumnError, match="two columns would be named"):
             written_feature_names(PATH, BAGS.replace(feature_names=names), keys)
 

@@ -109,6 +109,17 @@ def damage(path):
     path.write_bytes(bytes(content))
 
 
+def flip(inside):
+    """Flip the lowest bit of the last number of an array."""
+
+    def edit(path):
+        content = bytearray((path / inside).read_bytes())
+        content[-8] ^= 1
+        (path / inside).write_bytes(bytes(content))
+
+    return edit
+
+
 def remove(inside):
     """Remove a file of the folder."""
     return lambda path: (path / inside).unlink()
@@ -250,10 +261,24 @@ CASES = [
     ("b.mat", variables(X=["a", "b"], bag=[1, 2]), FormatError, "column 'X': holds <U1"),
     ("b.mat", variables(Z=EYE, bag=[1]), FormatError, "no variable any of X, features, data", "Z"),
     ("b.bags", cut(-8, "X.npy"), TruncatedFileError, "X.npy: has", "bags.json says"),
-    ("b.bags", only(b"y" * 208, "X.npy"), CorruptFileError, "X.npy: is not a .npy array"),
+    (
+        "b.bags",
+        only(b"y" * 208, "X.npy"),
+        CorruptFileError,
+        "X.npy: is truncated or not a .npy array",
+    ),
     ("b.bags", remove("X.npy"), FormatError, "X.npy is missing"),
-    ("b.bags", swap('"version": 1', '"version": 9', "bags.json"), FormatError, "has version 9"),
-    ("b.bags", swap('"n_features": 2', '"n_features": 3', "bags.json"), CorruptFileError, "shape"),
+    ("b.bags", swap('"version": 2', '"version": 9', "bags.json"), FormatError, "has version 9"),
+    (
+        "b.bags",
+        swap('"n_features": 2', '"n_features": 3', "bags.json"),
+        CorruptFileError,
+        "changed",
+    ),
+    ("b.bags", swap('"version": 2', '"version": 1', "bags.json"), CorruptFileError, "changed"),
+    ("b.bags", swap('"version": 2', '"verzion": 2', "bags.json"), CorruptFileError, "changed"),
+    ("b.bags", flip("y.npy"), CorruptFileError, "y.npy: was changed", "block 0"),
+    ("b.bags", flip("offsets.npy"), CorruptFileError, "offsets.npy: was changed"),
     ("b.bags", only("{", "bags.json"), CorruptFileError, "bags.json: is not JSON"),
     ("b.bags", only("[]", "bags.json"), CorruptFileError, "'format' is not 'bagwise'"),
     ("b.bags", remove("bags.json"), FormatError, "holds no bags.json"),

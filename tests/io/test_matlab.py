@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.io import savemat
 
 from bagwise import Bags
-from bagwise.io import FormatError, read, write
+from bagwise.io import CorruptFileError, FormatError, read, write
 
 h5py = pytest.importorskip("h5py")
 
@@ -72,3 +72,53 @@ def test_float16_is_refused(tmp_path):
     with pytest.raises(FormatError, match=r"MATLAB has no float16: convert X with \.astype"):
         write(tmp_path / "b.mat", bags)
     assert list(tmp_path.iterdir()) == []
+
+
+def sparse_5(path, X):
+    good = sp.csc_array(np.eye(4, 3))
+    savemat(path, {"X": good, "bag": np.array([[1, 1, 2, 2]])}, do_compression=False)
+    content, old = path.read_bytes(), np.arange(3, dtype="<i4").tobytes()
+    at = content.index(old)  # the rows come first in the file, then the pointers
+    new = X.indices.astype("<i4").tobytes()
+    content = content[:at] + new + content[at + len(new) :]
+    old, new = (m.indptr.astype("<i4").tobytes() for m in (good, X))
+    path.write_bytes(content.replace(old, new))
+
+
+def sparse_73(path, X):
+    with h5py.File(path, "w", userblock_size=512) as file:
+        group = file.create_group("X")
+        group.attrs["MATLAB_sparse"] = np.uint64(X.shape[0])
+        group["data"], group["ir"], group["jc"] = X.data, X.indices, X.indptr
+        file["bag"] = np.array([[1.0], [1.0], [2.0], [2.0]])
+    with path.open("r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
+
+
+@pytest.mark.parametrize("write_sparse", [sparse_5, sparse_73])
+@pytest.mark.parametrize(
+    ("part", "value"), [("indices", 10**8), ("indices", -1), ("indptr", 10**8)]
+)
+def test_sparse_indices_outside_of_the_matrix_are_refused(write_sparse, part, value, tmp_path):
+    X = sp.csc_array(np.eye(4, 3))
+    write_sparse(tmp_path / "a.mat", X)
+    np.testing.assert_array_equal(read(tmp_path / "a.mat")[0].X.toarray(), np.eye(4, 3))
+    getattr(X, part)[1] = value
+    write_sparse(tmp_path / "a.mat", X)
+    with pytest.raises(CorruptFileError, match=r"a\.mat, column 'X': The sparse matrix is damaged"):
+        read(tmp_path / "a.mat")
+
+
+@pytest.mark.parametrize("value", [1e300, np.inf, -np.inf, np.nan, 2.0**53 + 2])
+@pytest.mark.parametrize("role", ["bag", "y", "groups"])
+def test_numbers_that_cannot_be_told_apart_are_no_names(role, value, tmp_path):
+    variables = {"X": np.eye(2), "bag": np.array([[1.0, 2.0]])}
+    savemat(tmp_path / "a.mat", variables | {role: np.array([[3.0, value]])})
+    with pytest.raises(FormatError, match=r"entry 2 of the .*expected finite numbers up to 2.53"):
+        read(tmp_path / "a.mat")
+
+
+def test_bags_and_labels_are_two_variables(tmp_path):
+    savemat(tmp_path / "a.mat", {"X": np.eye(2), "id": np.array([[1.0, 2.0]])})
+    with pytest.raises(FormatError, match="is used as bag and as label"):
+        read(tmp_path / "a.mat", bag="id", label="id")

@@ -56,3 +56,9 @@ def test_the_column_of_instances_is_found_or_named(tmp_path):
     write(tmp_path / "long.parquet", Bags.from_list([np.eye(2)]))
     with ParquetFile(tmp_path / "long.parquet") as file:
         assert find_instances(file, None) is None
+
+
+def test_bags_and_labels_are_two_columns(tmp_path):
+    write(tmp_path / "a.parquet", Bags.from_list([np.eye(2)], ids=["a"]), [1], nested=True)
+    with pytest.raises(FormatError, match="is the column of the bags and of the labels"):
+        read(tmp_path / "a.parquet", bag="bag", label="bag")

@@ -1,4 +1,4 @@
-"""Opening files: gzip, progress, named errors, and files that appear only when complete."""
+"""Opening files: gzip, progress, and named errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bagwise.io import CorruptFileError, FormatError, TruncatedFileError, _source, read_csv
-from bagwise.io._source import LateBar, open_source, replacing, require, write_text
+from bagwise.io._source import LateBar, open_source, require, write_text
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
@@ -69,39 +69,6 @@ def test_what_is_missing_is_named_with_its_extra():
     require("numpy", "io")
     with pytest.raises(ImportError, match=r"needs no_such_module: pip install 'bagwise\[io\]'"):
         require("no_such_module", "io")
-
-
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_the_old_content_stays_until_the_new_is_complete(kind, tmp_path):
-    def fill(path, text):
-        if kind == "folder":
-            path.mkdir()
-        (path / "inside" if kind == "folder" else path).write_text(text)
-
-    def fail(path):
-        with replacing(path) as partial:
-            fill(partial, "half")
-            raise RuntimeError("full")
-
-    path = tmp_path / "a"
-    fill(path, "old")
-    with pytest.raises(RuntimeError, match="full"):
-        fail(path)
-    content = path / "inside" if kind == "folder" else path
-    assert content.read_text() == "old"
-    with replacing(path) as partial:
-        fill(partial, "new")
-    assert content.read_text() == "new"
-    assert [file.name for file in tmp_path.iterdir()] == ["a"]
-
-
-def test_a_file_never_replaces_a_folder(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "precious").write_text("text")
-    with pytest.raises(OSError, match="a"), write_text(tmp_path / "a") as file:
-        file.write("text")
-    assert (tmp_path / "a" / "precious").exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_text_is_compressed_by_name_and_without_a_date(tmp_path):

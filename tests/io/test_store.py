@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bagwise import Bags, InstanceSVC, WitnessSVC
+from bagwise import Bags, InstanceSVC, WitnessSVC, check_bags
 from bagwise.datasets import make_gaussian_bags
-from bagwise.io import FormatError, read, store, write
+from bagwise.io import CorruptFileError, FormatError, read, store, verify_store, write
 
 BAGS = Bags.from_list([np.arange(6.0).reshape(3, 2), np.ones((2, 2))], ids=["a", "b"])
 
@@ -79,3 +81,122 @@ def test_small_blocks_change_nothing(order, tmp_path, monkeypatch):
     back, _ = read(tmp_path / "b.bags")
     np.testing.assert_array_equal(back.X, bags.X)
     assert back.X.flags.f_contiguous == bags.X.flags.f_contiguous
+
+
+# Damage and forgery -------------------------------------------------------------------------------
+
+
+def forge(path, **changes):
+    """Change the manifest as one who knows about its checksum would; ... removes an entry."""
+    file = path / "bags.json"
+    manifest = {**json.loads(file.read_text()), **changes}
+    manifest = {k: v for k, v in manifest.items() if v is not ... and k != "checksum"}
+    file.write_text(json.dumps({**manifest, "checksum": store._checksum(manifest)}))
+
+
+def flip(file, position, mask=1):
+    content = bytearray(file.read_bytes())
+    content[position] ^= mask
+    file.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_bags": 3}, r"offsets is of size \(2,\), bags.json says \(3,\)"),
+        ({"n_instances": 6}, r"X is of size \(5, 2\), bags.json says \(6, 2\)"),
+        ({"n_features": 10**12}, "X is of size"),
+        ({"n_features": -2}, "the entry 'n_features' is missing or malformed"),
+        ({"n_bags": "2"}, "the entry 'n_bags' is missing or malformed"),
+        ({"layout": "rows"}, "the entry 'layout' is missing or malformed"),
+        ({"layout": []}, "the entry 'layout' is missing or malformed"),
+        ({"arrays": {"X": {"bytes": 1}}}, "the entry 'arrays' is missing or malformed"),
+        ({"arrays": ...}, "the entry 'arrays' is missing or malformed"),
+        ({"lists": [1]}, "the entry 'lists' is missing or malformed"),
+        ({"lists": {"y": [1, 0, 1]}}, r"y is of size \(3,\), bags.json says \(2,\)"),
+        ({"lists": {"ids": ["a"]}}, "contradicts itself: ids has 1 entries"),
+        ({"feature_names": ["a"]}, "contradicts itself: feature_names has shape"),
+        ({"version": "2"}, "the entry 'version' is missing or malformed"),
+    ],
+)
+def test_a_forged_manifest_is_a_named_error(changes, message, tmp_path):
+    path = tmp_path / "b.bags"
+    write(path, BAGS.replace(feature_names=["u", "v"]), [1, 0])
+    forge(path, **changes)
+    with pytest.raises(CorruptFileError, match=message):
+        read(path)
+
+
+def test_every_flipped_bit_of_a_store_is_found(tmp_path):
+    path = tmp_path / "b.bags"
+    write(path, BAGS.replace(X=sp.csr_array(BAGS.X), groups=["p", "q"]), [1, 0])
+    verify_store(path)
+    rng = np.random.default_rng(0)
+    for file in sorted(path.iterdir()):
+        good = file.read_bytes()
+        json_space = {i for i, byte in enumerate(good) if chr(byte).isspace()}
+        for position in rng.permutation(len(good))[:60].tolist():
+            if file.suffix == ".json" and position in json_space:
+                continue  # a space that becomes a tab changes nothing
+            flip(file, position, 1 << int(rng.integers(8)))
+            with pytest.raises(FormatError):
+                verify_store(path)
+            file.write_bytes(good)
+    verify_store(path)
+
+
+@pytest.mark.parametrize("part", ["X_indices", "X_indptr", "X_data"])
+def test_damaged_sparse_rows_are_found_when_they_are_used_not_when_opened(part, tmp_path):
+    path = tmp_path / "b.bags"
+    write(path, Bags(sp.csr_array(np.eye(9, 4)), [0, 9]), [1])
+    flip(path / f"{part}.npy", -1, 64)
+    bags, _ = read(path)
+    assert bags.shape == (1, 4)
+    for use in (lambda: bags[0], lambda: check_bags(bags), lambda: write(tmp_path / "c.csv", bags)):
+        with pytest.raises(CorruptFileError, match=f"{part}.npy: was changed"):
+            use()
+    assert not (tmp_path / "c.csv").exists()
+    with pytest.raises(CorruptFileError, match=f"{part}.npy: was changed"):
+        read(path, mmap=False)
+
+
+@pytest.mark.parametrize(("part", "value"), [("X_indices", 10**8), ("X_indptr", 10**8)])
+def test_forged_sparse_rows_are_refused(part, value, tmp_path):
+    path = tmp_path / "b.bags"
+    write(path, Bags(sp.csr_array(np.eye(9, 4)), [0, 9]), [1])
+    values = np.load(path / f"{part}.npy")
+    values[1] = value
+    entry = store._save(path / f"{part}.npy", values)
+    forge(path, arrays={**json.loads((path / "bags.json").read_text())["arrays"], part: entry})
+    bags, _ = read(path)
+    for use in (lambda: bags.X @ np.ones(4), lambda: bags.X[:3].toarray(), lambda: bags[0]):
+        with pytest.raises(CorruptFileError, match="The sparse matrix is damaged"):
+            use()
+
+
+def test_a_header_that_contradicts_the_manifest_is_refused(tmp_path):
+    path = tmp_path / "b.bags"
+    write(path, BAGS, [1, 0])
+    content = (path / "X.npy").read_bytes()
+    for old, new in ((b"(5, 2)", b"(2, 5)"), (b"<f8", b"<i8"), (b"False", b"True ")):
+        (path / "X.npy").write_bytes(content.replace(old, new))
+        with pytest.raises(CorruptFileError, match=r"X.npy: its (shape|dtype|by_columns) is"):
+            read(path)
+
+
+def test_stores_of_version_1_are_read(tmp_path):
+    path = tmp_path / "b.bags"
+    write(path, BAGS, [1, 0])
+    arrays = json.loads((path / "bags.json").read_text())["arrays"]
+    forge(path, version=1, arrays={name: entry["bytes"] for name, entry in arrays.items()})
+    manifest = json.loads((path / "bags.json").read_text())
+    del manifest["checksum"]
+    (path / "bags.json").write_text(json.dumps(manifest))
+    np.testing.assert_array_equal(read(path)[0].X, BAGS.X)
+    verify_store(path)
+
+
+def test_sparse_rows_without_entries_are_stored(tmp_path):
+    write(tmp_path / "b.bags", Bags(sp.csr_array((3, 2)), [0, 3]), [1])
+    assert read(tmp_path / "b.bags")[0].X.nnz == 0
+    verify_store(tmp_path / "b.bags")

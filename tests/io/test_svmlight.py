@@ -46,3 +46,19 @@ def test_small_blocks_change_nothing(tmp_path, monkeypatch):
 def test_an_unknown_style_is_refused(tmp_path):
     with pytest.raises(ValueError, match="style must be 'qid' or 'triple', got 'other'"):
         write(tmp_path / "b.svm", Bags.from_list([[[1.0]]]), [1], style="other")
+
+
+@pytest.mark.parametrize("index", [str(10**30), "9007199254740993", "9007199254740992", "inf"])
+def test_indices_that_floats_round_are_refused(index, tmp_path):
+    (tmp_path / "a.svm").write_text(f"1 qid:1 1:1\n1 qid:1 {index}:2\n")
+    with pytest.raises(FormatError, match=r"line 2: an index is not below 2\^53"):
+        read(tmp_path / "a.svm")
+    (tmp_path / "a.svm").write_text("1 qid:1 1:1\n1 qid:1 9007199254740990:2\n")
+    assert read(tmp_path / "a.svm")[0].n_features == 9007199254740990
+
+
+@pytest.mark.parametrize("digits", [30, 5000])
+def test_a_declared_width_that_no_index_reaches_is_refused(digits, tmp_path):
+    (tmp_path / "a.svm").write_text(f"# n_features {'9' * digits}\n1 qid:1 1:1\n")
+    with pytest.raises(FormatError, match=r"line 1: n_features is above 2\^53"):
+        read(tmp_path / "a.svm")

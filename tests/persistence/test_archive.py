@@ -396,7 +396,7 @@ def test_a_forged_file_is_refused(saved, change, message):
 
 def test_a_stray_member_is_refused(saved):
     rewrite(saved, lambda members: members.update({"extra.py": b"print()"}), sums=False)
-    with pytest.raises(CorruptFileError, match=r"'extra\.py' must be both"):
+    with pytest.raises(CorruptFileError, match=r"contains 'extra\.py', so it is not a model"):
         bagwise.load(saved)
 
 
@@ -451,3 +451,51 @@ def test_a_pipeline_of_one_step_is_a_model(path):
     bags, y = planted_bags()
     bagwise.save(Pipeline([("svc", WitnessSVC())]).fit(bags, y), path)
     assert isinstance(bagwise.load(path), Pipeline)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("class", "InstanceSVC"),
+        ("parameters", {"C": 2.0}),
+        ("classes", [0, 2]),
+        ("positive_class", 0),
+        ("n_features", 4),
+        ("feature_names", ["a", "b", "c"]),
+        ("certificate", {"objective": [0.0], "gap": [0.0], "n_iter": 1}),
+        ("model", "InstanceSVC()"),
+    ],
+)
+def test_a_description_of_another_model_is_refused(saved, key, value):
+    rewrite(saved, edited("model.json", **{key: value}))
+    with pytest.raises(CorruptFileError, match=f"model.json says {key} = "):
+        bagwise.load(saved)
+
+
+def test_an_array_that_nothing_refers_to_is_refused(saved):
+    def add(members):
+        members["arrays/99.npy"] = members["arrays/0.npy"]
+
+    rewrite(saved, add)
+    with pytest.raises(CorruptFileError, match=r"arrays/99\.npy belongs to nothing"):
+        bagwise.load(saved)
+
+
+def test_an_array_that_claims_more_than_the_file_holds_is_refused(saved):
+    def claim(members):
+        name = next(n for n in members if n.endswith(".npy") and b"(1, 3)" in members[n])
+        header = members[name].replace(b"(1, 3), }" + b" " * 12, b"(1, 3000000000000), }")
+        assert header != members[name]
+        members[name] = header
+
+    rewrite(saved, claim)
+    with pytest.raises(CorruptFileError, match="24000000000000 bytes claimed, 24 there"):
+        bagwise.load(saved)
+
+
+def test_an_encrypted_model_file_is_a_named_error(saved):
+    content = bytearray(saved.read_bytes())
+    content[content.rfind(b"PK\x01\x02") + 8] |= 1  # the flag of the last member
+    saved.write_bytes(bytes(content))
+    with pytest.raises(FormatError, match="is encrypted"):
+        bagwise.load(saved)

@@ -48,3 +48,8 @@ def test_a_tree_of_another_shape_is_not_built():
     }.items():
         with pytest.raises(ValueError, match="contains a tree"):
             build_tree({**parts, name: value})
+
+
+def test_a_tree_that_is_deeper_than_it_states_is_not_built():
+    with pytest.raises(ValueError, match="depth is not the one it states"):
+        build_tree({**tree_parts(a_tree().tree_), "max_depth": 0})

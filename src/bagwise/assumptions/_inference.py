@@ -10,7 +10,8 @@ sorted here, in place.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bagwise._jit import njit
 
 INSERTION = 24  # instances: NumPy's vectorized sort is faster for larger bags
 LARGE = 200  # instances per bag: below, blocks cost more than they save (benchmarks/inference.py)

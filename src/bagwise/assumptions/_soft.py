@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from bagwise._jit import njit
 
 _SATURATED = 800.0  # exp(-800) is zero in float64
 _FINE = 1e3  # range of logits beyond which the multiplier has lost 3 of 16 digits

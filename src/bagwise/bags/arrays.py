@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -9,22 +11,26 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags.ids import as_names, check_hashable, first_missing, name_of
+from bagwise.bags.stored import UncheckedRows
 
 FLOATS = (np.float64, np.float32, np.float16)
 NUMERIC_KINDS = "fiub"
 _NAMES = ("ids", "instance_ids", "groups")
+_REBUILD = "Build it again from its entries, for example with scipy.sparse.coo_array."
 _EMPTY = "is empty. Drop it: every bag needs at least one instance."
 
 
 def as_rows(X: Any) -> Any:
     """Return the instances as a read-only float matrix, dense or CSR, without copying floats."""
+    if isinstance(X, UncheckedRows):
+        return X
     X = X if sp.issparse(X) else as_array(X, "The array of instances")
     if X.ndim != 2:
         raise ValueError(
             f"The instances must be a single 2-D array (instances x features), got {X.ndim} "
             "dimension(s). Use Bags.from_list for a list with one array per bag."
         )
-    return _canonical_csr(_as_floats(X.tocsr())) if sp.issparse(X) else _read_only(_as_floats(X))
+    return canonical_csr(X) if sp.issparse(X) else _read_only(_as_floats(X))
 
 
 def as_array(values: Any, what: str) -> Array:
@@ -51,11 +57,65 @@ def _as_floats(X: Any) -> Any:
     return X if X.dtype == native else X.astype(native)
 
 
-def _canonical_csr(X: Any) -> Any:
+def canonical_csr(X: Any) -> Any:
+    """Return sparse rows as read-only, canonical CSR rows of floats, with all indices in range."""
+    if _is_checked(X):
+        return X
+    X = _as_floats(in_range(X).tocsr())
     if not X.has_canonical_format:  # duplicate entries would make every norm wrong
         X = X.copy()
         X.sum_duplicates()
     return csr_view(X.data, X.indices, X.indptr, X.shape[1])
+
+
+def _is_checked(X: Any) -> bool:
+    """Return whether rows are still those that `csr_view` made."""
+    marked = getattr(X, "_checked", None)
+    if marked is None or X.indices.flags.writeable:  # as after unpickling
+        return False
+    return all(map(operator.is_, marked, _parts(X)))
+
+
+def _parts(X: Any) -> tuple[Any, ...]:
+    return X._shape, X.data, X.indices, X.indptr
+
+
+def in_range(X: Any) -> Any:
+    """Return a sparse matrix whose indices all lie inside it; compiled loops never look."""
+    X = copy(X) if X.format in ("csr", "csc", "bsr") else X.tocoo()
+    for flag in ("_has_canonical_format", "_has_sorted_indices"):  # as they were, not as they are
+        vars(X).pop(flag, None)
+    try:
+        if X.format == "coo":
+            is_inside = all(map(_is_inside, X.coords, X.shape))
+        else:
+            is_inside = _is_compressed(X)
+    except ValueError as error:
+        raise ValueError(f"The sparse matrix is damaged: {error}. {_REBUILD}") from error
+    if not is_inside:
+        problem = f"an index is not an integer, or outside of its shape {X.shape}"
+        raise ValueError(f"The sparse matrix is damaged: {problem}. {_REBUILD}")
+    return X
+
+
+def _is_inside(indices: Array, n: int) -> bool:
+    is_integer = indices.dtype.kind == "i"
+    return is_integer and (len(indices) == 0 or bool(indices.min() >= 0 and indices.max() < n))
+
+
+def _is_compressed(X: Any) -> bool:
+    pointers, indices = X.indptr, X.indices
+    if pointers.dtype.kind != "i" or indices.dtype.kind != "i":
+        return False
+    X.check_format(full_check=False)
+    if np.any(pointers[1:] < pointers[:-1]):  # SciPy compares differences, which overflow
+        raise ValueError("index pointer must not decrease")
+    if X.format == "csr" and X.has_canonical_format:  # sorted: the ends of the rows bound the rest
+        filled = pointers[1:] > pointers[:-1]
+        ends = np.append(pointers[:-1][filled], pointers[1:][filled] - 1)
+        return _is_inside(indices[ends], X.shape[1])
+    X.check_format(full_check=True)
+    return True
 
 
 def csr_view(data: Array, indices: Array, indptr: Array, n_features: int) -> Any:
@@ -67,6 +127,7 @@ def csr_view(data: Array, indices: Array, indptr: Array, n_features: int) -> Any
     rows.data, rows.indices = _read_only(data[: indptr[-1]]), _read_only(indices[: indptr[-1]])
     rows.indptr = _read_only(indptr)
     rows.has_canonical_format = True
+    rows._checked = _parts(rows)
     return rows
 
 
@@ -172,6 +233,12 @@ def as_feature_names(names: Any, n_features: int) -> Any:
     names = np.asarray(names, dtype=object)
     if names.shape != (n_features,):
         raise ValueError(f"feature_names has shape {names.shape}, there are {n_features} features.")
+    check_hashable(names)
+    if len(set(names)) < len(names):
+        first = {name: j for j, name in reversed(list(enumerate(names)))}
+        j = next(j for j, name in enumerate(names) if first[name] != j)
+        both = f"feature_names has {names[j]!r} at positions {first[names[j]]} and {j}"
+        raise ValueError(f"{both}: give every feature its own name.")
     return _read_only(names)
 
 

@@ -23,6 +23,7 @@ from bagwise.bags.forms import (
 )
 from bagwise.bags.ids import as_names, name_of
 from bagwise.bags.selection import resolve, select, take_rows
+from bagwise.bags.stored import verify
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -321,7 +322,9 @@ class Bags:
     def __getitem__(self, key: Any) -> Any:
         key = resolve(key, len(self))
         if isinstance(key, int):
-            return take_rows(self.X, slice(self.offsets[key], self.offsets[key + 1]))
+            rows = take_rows(self.X, slice(self.offsets[key], self.offsets[key + 1]))
+            verify(rows.data if sp.issparse(rows) else rows)
+            return rows
         return replace(self, **select(self, key))
 
     def replace(self, **changes: Any) -> Bags:

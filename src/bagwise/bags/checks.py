@@ -9,11 +9,12 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from bagwise._typing import Array
-from bagwise.bags.arrays import FLOATS, as_array
+from bagwise.bags.arrays import FLOATS, as_array, in_range
 from bagwise.bags.bags import Bags
 from bagwise.bags.forms import is_plain_table
 from bagwise.bags.ids import name_of
 from bagwise.bags.segments import bag_of_row
+from bagwise.bags.stored import verify, verify_bags
 from bagwise.errors import Message, Step
 
 _BLOCK_VALUES = 1 << 22  # 32 MiB of float64 per block: bounds the temporary copies
@@ -47,14 +48,14 @@ def check_bags(bags: Any, *, finite: bool = True) -> Bags:
         raise ValueError("There are no bags: 0 sample(s) were given, at least 1 is required.")
     if bags.n_features == 0:
         raise ValueError("The instances have 0 feature(s), a minimum of 1 is required.")
-    if finite:
-        check_finite(bags)
+    check_finite(bags) if finite else verify_bags(bags)
     return bags
 
 
 def _as_bags(data: Any) -> Bags:
     if is_plain_table(data):
         data = as_array(data, "The table") if isinstance(data, list | tuple) else data
+        data = in_range(data) if sp.issparse(data) else data
         X = check_array(data, accept_sparse="csr", dtype=list(FLOATS), ensure_all_finite=False)
         return Bags(X, np.arange(X.shape[0] + 1))
     if getattr(data, "ndim", 1) == 3:
@@ -69,6 +70,7 @@ def check_finite(bags: Bags) -> None:
     step = max(1, _BLOCK_VALUES // width)
     for start in range(0, len(values), step):
         block = np.asarray(values[start : start + step])
+        verify(block)
         # A finite sum proves that all entries are finite, in one pass.
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(block.sum(dtype=np.float64)):

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.arrays import NUMERIC_KINDS, as_array, as_rows, check_members
+from bagwise.bags.arrays import NUMERIC_KINDS, as_array, as_rows, check_members, in_range
 from bagwise.bags.ids import as_names, constant_within, factorize, is_missing, name_of
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import Argument, Message, listed, suggestion
@@ -35,7 +35,9 @@ def stack_list(arrays: Sequence[Any], ids: Any) -> dict[str, Any]:
 
 
 def _stack(rows: list[Any]) -> Any:
-    return sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
+    if sp.issparse(rows[0]):
+        return sp.vstack([in_range(row) for row in rows], format="csr")
+    return np.concatenate(rows)
 
 
 def is_plain_table(data: Any) -> bool:
@@ -99,9 +101,15 @@ def read_frame(
     frame: Any, bag: str, label: str | None, features: Any, columns: dict[str, Any]
 ) -> tuple[Array, Array, Array | None, dict[str, Any]]:
     """Return X, bag ids, labels and other attributes from a pandas or polars data frame."""
+    if not (hasattr(frame, "columns") and hasattr(frame, "shape")):
+        kind = type(frame).__name__
+        raise TypeError(f"from_frame takes a pandas or polars data frame, got a {kind}.")
     if isinstance(columns.get("bag_features"), str):
         columns = columns | {"bag_features": [columns["bag_features"]]}
     features = _feature_columns(frame, [bag, label, *columns.values()], features)
+    if bag == label:
+        start = f"Column {bag!r} holds the bags and the labels: name another one with "
+        raise ValueError(Message(start, Argument("bag"), " or ", Argument("label"), "."))
     attributes = {
         name: _numbers(frame, column) if name == "bag_features" else _column(frame, column)
         for name, column in columns.items()
@@ -117,11 +125,17 @@ def _feature_columns(frame: Any, others: list[Any], features: Any) -> list[Any]:
         twice = next(c for i, c in enumerate(known) if c in known[:i])
         raise ValueError(f"The data frame has two columns named {twice!r}: rename one.")
     named = [c for o in others if o is not None for c in (o if isinstance(o, list) else [o])]
+    features = (
+        None if features is None else [features] if isinstance(features, str) else [*features]
+    )
     missing = [c for c in [*named, *(features or [])] if c not in known]
     if missing:
         hint = suggestion(str(missing[0]), known)
         raise ValueError(f"The data frame has no column {missing[0]!r}. {hint}")
-    features = [c for c in known if c not in named] if features is None else list(features)
+    twice = next((c for i, c in enumerate(features or []) if c in features[:i]), None)
+    if twice is not None:
+        raise ValueError(f"Column {twice!r} is named twice among the features: name it once.")
+    features = [c for c in known if c not in named] if features is None else features
     if not features:
         raise ValueError(f"No feature columns are left among {listed(map(str, known))}.")
     return features

@@ -9,7 +9,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from bagwise.bench.escape import for_latex, for_markdown, for_spreadsheet, one_line
 from bagwise.bench.tables import KIND_LABELS, Entry, Line, MetricTable, Report, long_form
+from bagwise.io._atomic import writing
 from bagwise.model_selection import Ranking
 
 
@@ -24,7 +26,8 @@ def write_report(report: Report, folder: Path) -> list[Path]:
         "tables.html": as_html(report, [path.name for path in drawn]),
     }
     for name, text in forms.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        with writing(folder / name) as file:
+            file.write(text.encode())
     return [*(folder / name for name in forms), *drawn]
 
 
@@ -41,7 +44,8 @@ def _draw(report: Report, folder: Path) -> list[Path]:
                 f"Average ranks by {table.title}, {KIND_LABELS[kind]}, {ranking.n_data} data sets"
             )
             paths.append(folder / f"ranks-{table.metric}-{kind}.png")
-            critical_difference(ranking, title=title).savefig(paths[-1], dpi=120)
+            with writing(paths[-1]) as file:
+                critical_difference(ranking, title=title).savefig(file, dpi=120, format="png")
     return paths
 
 
@@ -98,20 +102,16 @@ def _of_table(figures: list[str] | None, table: MetricTable) -> list[str]:
 
 def as_markdown(report: Report, figures: list[str] | None = None) -> str:
     """Return the tables as Markdown."""
-    parts = [f"# {report.title}", *report.notes]
+    parts = [f"# {for_markdown(report.title)}", *map(for_markdown, report.notes)]
     for table in report.tables:
         heads = _heads(table)
-        rows = [heads, ["---", "---", *["---:"] * (len(heads) - 2)]]
-        rows += [[_piped(name), *texts] for name, texts in _texts(table, "**{}**")]
+        rows = [[*map(for_markdown, heads)], ["---", "---", *["---:"] * (len(heads) - 2)]]
+        rows += [[for_markdown(name), *texts] for name, texts in _texts(table, "**{}**")]
         lines = ["| " + " | ".join(row) + " |" for row in rows]
         lines[1] = lines[1].replace(" ", "")
-        parts += [f"## {table.title}", "\n".join(lines), *_tests(table)]
+        parts += [f"## {for_markdown(table.title)}", "\n".join(lines), *_tests(table)]
         parts += [f"![{name}]({name})" for name in _of_table(figures, table)]
     return "\n\n".join(parts) + "\n"
-
-
-def _piped(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*")
 
 
 def as_csv(report: Report) -> str:
@@ -122,30 +122,25 @@ def as_csv(report: Report) -> str:
     writer.writeheader()
     for record in long_form(report):
         points = record["points"]
-        writer.writerow({**record, "points": "" if points is None else json.dumps(points)})
+        cells = {**record, "points": "" if points is None else json.dumps(points)}
+        writer.writerow({name: for_spreadsheet(cell) for name, cell in cells.items()})
     return out.getvalue()
-
-
-_TEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
-_TEX |= {"±": r"$\pm$", "^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
-
-
-def _tex(text: str) -> str:
-    return "".join(_TEX.get(letter, letter) for letter in text)
 
 
 def as_latex(report: Report) -> str:
     """Return the tables as LaTeX, for the package booktabs."""
-    parts = [f"% {note}" for note in (report.title, *report.notes)]
+    parts = [f"% {one_line(note)}" for note in (report.title, *report.notes)]
     for table in report.tables:
         heads = _heads(table)
-        rows = [[_tex(name), *texts] for name, texts in _texts(table, r"\textbf{{{}}}", r" $\pm$ ")]
+        rows = [
+            [for_latex(name), *texts] for name, texts in _texts(table, r"\textbf{{{}}}", r" $\pm$ ")
+        ]
         parts += [
             r"\begin{table}",
-            rf"\caption{{{_tex(report.title)}: {_tex(table.title)}}}",
+            rf"\caption{{{for_latex(report.title)}: {for_latex(table.title)}}}",
             rf"\begin{{tabular}}{{ll{'r' * (len(heads) - 2)}}}",
             r"\toprule",
-            " & ".join(_tex(head) for head in heads) + r" \\",
+            " & ".join(for_latex(head) for head in heads) + r" \\",
             r"\midrule",
             *(" & ".join(row) + r" \\" for row in rows),
             *(r"\bottomrule", r"\end{tabular}", r"\end{table}", ""),

@@ -16,9 +16,11 @@ from typing import Any
 
 from bagwise.bench.cell import Cell, run_cell
 from bagwise.bench.data import BenchData, load_data
+from bagwise.bench.lock import locked
 from bagwise.bench.spec import DataEntry, Spec, load_spec
 from bagwise.bench.splits import FoldsError, read_splits, stored_splits
 from bagwise.bench.store import ResultsError, ResultsFile, read_records
+from bagwise.io._atomic import writing
 
 RESULTS, FOLDS, SPEC = "results.jsonl", "folds", "spec.yaml"
 
@@ -103,6 +105,13 @@ def run(
     Plan, Outcome
         What was run, and how it ended.
     """
+    with locked(folder):
+        return _run(spec, folder, jobs, dask, started, finished)
+
+
+def _run(
+    spec: Spec, folder: Path, jobs: int, dask: str | None, started: Any, finished: Any
+) -> tuple[Plan, Outcome]:
     shelf = _DataShelf(spec)
     files = {entry.name: _splits_of(spec, entry, shelf, folder) for entry in spec.data}
     plan = _plan(spec, folder, files)
@@ -152,8 +161,8 @@ def _write_spec(spec: Spec, folder: Path) -> None:
     for name in ("data", "models", "metrics"):
         content[name] = list(content[name])
     content["protocol"]["ratios"] = list(content["protocol"]["ratios"])
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / SPEC).write_text(yaml.safe_dump(content, sort_keys=False, width=100))
+    with writing(folder / SPEC) as file:
+        file.write(yaml.safe_dump(content, sort_keys=False, width=100).encode())
 
 
 def _versions() -> dict[str, str]:

@@ -24,6 +24,7 @@ from bagwise.bags import Bags
 from bagwise.bags.ids import factorize
 from bagwise.crossfit import folds
 from bagwise.errors import Argument
+from bagwise.io._atomic import writing
 
 
 class FoldsError(ValueError):
@@ -215,9 +216,8 @@ def _write(path: Path, made_from: dict[str, Any], splits: list[Split]) -> None:
     text = f'{{"sha256": "{sha256}",\n "made_from": {json.dumps(made_from)},\n'
     text += f' "splits": [\n  {lines}\n ]\n}}\n'
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".part")  # a killed run leaves no half file under the name
-    partial.write_text(text)
-    partial.replace(path)
+    with writing(path) as file:
+        file.write(text.encode())
 
 
 def _content(path: Path) -> dict[str, Any]:

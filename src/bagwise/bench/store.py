@@ -11,6 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from bagwise.io._atomic import sync
+
 
 class ResultsError(ValueError):
     """A file of results is damaged, or there is none."""
@@ -39,15 +41,24 @@ class ResultsFile:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = open(path, "a+b")  # noqa: SIM115 (closed by __exit__)
+        self._path = path
+        self._file = open(path, "a+b", buffering=0)  # noqa: SIM115 (closed by __exit__)
         self._file.seek(0)
         self._file.truncate(self._file.read().rfind(b"\n") + 1)  # without a torn line
+        sync(path.parent)
 
     def append(self, record: dict[str, Any]) -> None:
-        """Write a record; it is on the disk when this returns."""
-        self._file.write(json.dumps(record, allow_nan=False).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Write a record; it is on the disk when this returns, or not at all."""
+        line = memoryview(json.dumps(record, allow_nan=False).encode() + b"\n")
+        start = self._file.seek(0, os.SEEK_END)
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            self._file.truncate(start)
+            problem = f"{error.strerror}; all earlier results are kept"
+            raise OSError(error.errno, problem, str(self._path)) from error
 
     def __enter__(self) -> ResultsFile:
         return self

@@ -24,7 +24,8 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 success, 1 the work could not be done, 2 the command was wrong.",
+    epilog="Exit status: 0 success, 1 the work could not be done, 2 the command was wrong, "
+    "130 interrupted.",
 )
 
 

@@ -11,14 +11,26 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli.options import Jobs, one_of
-from bagwise.cli.output import Json, plain_table, progress, say, say_written, show, show_json
+from bagwise.cli.output import (
+    Json,
+    interruptible,
+    plain_table,
+    progress,
+    say,
+    say_written,
+    show,
+    show_json,
+)
 
 
 def bench(
     benchmark: Annotated[
         str, typer.Argument(help="YAML file, or the name of a preset.", metavar="BENCHMARK")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the results; a started run is resumed.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for the results; a started run is resumed.", file_okay=False),
+    ],
     quick: Annotated[
         bool, typer.Option("--quick", help="Few bags, two splits, one grid point: does it run?")
     ] = False,
@@ -39,8 +51,10 @@ def bench(
 
     `bagwise bench gehler2007-table1 --out results/table1 --jobs 2`
     """
-    plan, outcome = _run(_spec(benchmark, quick), out, jobs, dask)
-    _report(plan, None, out, as_json)
+    left = f"The finished cells are in {out}: give the same command again to resume."
+    with interruptible(left):
+        plan, outcome = _run(_spec(benchmark, quick), out, jobs, dask)
+        _report(plan, None, out, as_json)
     say(f"{outcome.ran} of {outcome.total} cells ran now, {outcome.failed} have failed.")
     if outcome.failed:
         raise typer.Exit(1)
@@ -51,7 +65,8 @@ def table(
         Path, typer.Argument(help="Folder with results of `bagwise bench`.", metavar="RESULTS")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the tables. Default: RESULTS.")
+        Path | None,
+        typer.Option(help="Folder for the tables. Default: RESULTS.", file_okay=False),
     ] = None,
     metric: Annotated[
         list[str] | None, typer.Option(help="Another metric than the benchmark's; repeatable.")

@@ -23,7 +23,16 @@ from bagwise.cli.options import (
     positive_label,
     split_names,
 )
-from bagwise.cli.output import Json, plain_table, progress, say, show, show_json, worded
+from bagwise.cli.output import (
+    Json,
+    interruptible,
+    plain_table,
+    progress,
+    say,
+    show,
+    show_json,
+    worded,
+)
 
 
 def compare(
@@ -58,12 +67,15 @@ def compare(
 
     one_of(metric, METRICS, "metric")
     named = split_names(models)
+    if named == []:
+        raise typer.BadParameter("--models: give at least one name.")
     for name in named or []:
         build_model(name, {})  # a wrong name is refused before the data are read
     bags, y = source.read_labeled()
     chosen, left_out = _chosen(named, bags, y, positive)
     options = {"cv": folds, "metric": metric, "random_state": seed}
-    results = _compare(chosen, bags, y, scale=scale, n_jobs=jobs, **options)
+    with interruptible("No results are kept: --models, with fewer names, takes less time."):
+        results = _compare(chosen, bags, y, scale=scale, n_jobs=jobs, **options)
     if as_json:
         record = {"metric": metric, "folds": folds, "seed": seed}
         record |= {"most_frequent_class": _most_frequent(y), "left_out": left_out}

@@ -19,7 +19,16 @@ from bagwise.cli.options import (
     scaler_for,
     with_scaler,
 )
-from bagwise.cli.output import Json, plain_table, progress, say, show, show_json, worded
+from bagwise.cli.output import (
+    Json,
+    interruptible,
+    plain_table,
+    progress,
+    say,
+    show,
+    show_json,
+    worded,
+)
 
 
 def cv(
@@ -28,7 +37,7 @@ def cv(
     scale: Scale = False,
     folds: Folds = 10,
     repeats: Annotated[
-        int, typer.Option(min=1, help="Number of repetitions, each with other folds.")
+        int, typer.Option(min=1, max=10_000, help="Number of repetitions, each with other folds.")
     ] = 1,
     seed: Seed = 0,
     jobs: Jobs = -1,
@@ -49,7 +58,8 @@ def cv(
     estimator = choice.build(settings, y)
     whole = with_scaler(estimator, scaler_for(bags, scale))
     options = {"cv": folds, "n_repeats": repeats, "random_state": seed, "n_jobs": jobs}
-    result = _cross_validate(whole, bags, y, **options)
+    with interruptible("No results are kept: fewer --folds take less time."):
+        result = _cross_validate(whole, bags, y, **options)
     record: dict[str, Any] = {
         "model": repr(estimator), "folds": folds, "repeats": repeats, "seed": seed,
         "metrics": result.summary(), "warnings": list(map(worded, result.warned)),

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from bagwise.bench.demo import DigitTask, ModelResult, demo_figure, demo_models, evaluate
 from bagwise.cli.output import Json, plain_table, progress, say_written, show, show_json, writable
+from bagwise.io._atomic import writing
 
 
 def demo(
@@ -52,7 +53,8 @@ def _results(task: DigitTask, out: Path) -> list[ModelResult]:
             results.append(result)
             bar.advance(steps)
         bar.update(steps, description="drawing")
-        demo_figure(task, models[-1]).savefig(out, dpi=150)
+        with writing(out) as file:
+            demo_figure(task, models[-1]).savefig(file, dpi=150, format=out.suffix[1:].lower())
     return results
 
 

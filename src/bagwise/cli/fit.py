@@ -19,7 +19,15 @@ from bagwise.cli.options import (
     scaler_for,
     with_scaler,
 )
-from bagwise.cli.output import Json, progress, say_written, show, show_json, writable
+from bagwise.cli.output import (
+    Json,
+    interruptible,
+    progress,
+    say_written,
+    show,
+    show_json,
+    writable,
+)
 
 
 def fit(
@@ -58,10 +66,11 @@ def fit(
     estimator = choice.build(plain, y)
     scaler = scaler_for(bags, scale)
     options = {"cv": folds, "scaler": scaler, "random_state": seed, "n_jobs": jobs}
-    choices = _search(estimator, points, bags, y, **options) if cv else []
-    if choices:
-        estimator.set_params(**max(choices, key=lambda choice: choice.value).point)
-    fitted = with_scaler(estimator, scaler).fit(bags, y)
+    with interruptible(f"{out} was not written."):
+        choices = _search(estimator, points, bags, y, **options) if cv else []
+        if choices:
+            estimator.set_params(**max(choices, key=lambda choice: choice.value).point)
+        fitted = with_scaler(estimator, scaler).fit(bags, y)
     bagwise.save(fitted, out, notes={"data": source.data.name, **source.columns})
     _report(out, bags, choices, as_json)
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
@@ -69,13 +71,25 @@ def split_names(text: str | None) -> list[str] | None:
 # Options of their own -----------------------------------------------------------------------------
 
 
+_MANY = 100_000  # folds: no one waits for more
+_MANY_JOBS = 16  # processes per core: more only fill the memory
+_MANY_DIGITS = 300  # of a number: more are beyond the range of float64
+
+
 def _check_jobs(jobs: int) -> int:
     if jobs < -1 or jobs == 0:
         raise typer.BadParameter("--jobs must be at least 1, or -1 for one per core.")
+    return _checked_jobs("--jobs", jobs)
+
+
+def _checked_jobs(name: str, jobs: int) -> int:
+    cores = os.cpu_count() or 1
+    if jobs > _MANY_JOBS * cores:
+        raise typer.BadParameter(f"{name} {jobs} is too many: this computer has {cores} cores.")
     return jobs
 
 
-Folds = Annotated[int, typer.Option(min=2, help="Number of folds.")]
+Folds = Annotated[int, typer.Option(min=2, max=_MANY, help="Number of folds.")]
 Jobs = Annotated[
     int,
     typer.Option("-j", "--jobs", callback=_check_jobs, help="Worker processes; -1: one per core."),
@@ -330,6 +344,8 @@ def _check_values(estimator: Any, settings: dict[str, Any]) -> None:
         raise typer.BadParameter(f"--param: {error}{hint}") from error
     if settings.get("n_jobs") == 0:
         raise typer.BadParameter("--param n_jobs must be at least 1, or -1 for one per core.")
+    if isinstance(settings.get("n_jobs"), int):
+        _checked_jobs("--param n_jobs", settings["n_jobs"])
     for name in ("cv", "calibration_cv"):
         if isinstance(settings.get(name), list | tuple):
             raise typer.BadParameter(f"--param {name}: give the number of folds, such as {name}=5.")
@@ -344,9 +360,11 @@ def _list_hint(message: str, settings: dict[str, Any]) -> str:
 
 def _value(name: str, text: str) -> Any:
     """Read a number, None, True, a list or a dict; everything else is a text."""
+    if re.search(rf"\d{{{_MANY_DIGITS}}}", text):
+        raise typer.BadParameter(f"--param {name}: a number of {_MANY_DIGITS} digits is too large.")
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError) as error:
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         if text.lstrip().startswith(("[", "(", "{")):
             raise typer.BadParameter(
                 f"--param {name}={text} is not a complete list or dict. Write it as in "

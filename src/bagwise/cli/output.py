@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +19,9 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
+from bagwise.bench.escape import for_spreadsheet
 from bagwise.errors import SCALE, Argument, Message, Parameter, said_by
+from bagwise.io._atomic import writing
 
 RECORD_SUFFIXES = (".csv", ".tsv", ".json", ".parquet")
 _SHOWN = 200  # rows of a table on the screen: more scroll away, --out writes all
@@ -57,12 +62,24 @@ class Commands(TyperGroup):
                 return super().invoke(ctx)
             except BrokenPipeError:
                 raise
+            except KeyboardInterrupt as stop:
+                say(escape(f"Interrupted. {stop}".rstrip()))
+                raise typer.Exit(130) from stop  # 128 + SIGINT, as shells count
             except (ValueError, OSError, OverflowError, FloatingPointError, MemoryError,
                     ImportError) as error:  # fmt: skip
                 if ctx.params.get("debug") or _is_bug(error):
                     raise
                 say(f"[bold red]Error:[/bold red] {escape(worded(_sentence(error)))}")
                 raise typer.Exit(1) from error
+
+
+@contextmanager
+def interruptible(left: str) -> Iterator[None]:
+    """Say what is left of the work if Ctrl-C ends it."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(left) from stop
 
 
 def _is_bug(error: BaseException) -> bool:
@@ -173,6 +190,8 @@ def writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
             raise typer.BadParameter(f"there is no folder {path.parent}: create it first.")
         if path.is_dir():
             raise typer.BadParameter(f"{path} is a folder.")
+        if not os.access(path.parent, os.W_OK):
+            raise typer.BadParameter(f"the folder {path.parent} is read-only.")
         return path
 
     return check
@@ -198,19 +217,20 @@ def _records(lists: dict[str, list[Any]], rows: list[Any]) -> list[dict[str, Any
 def _write(path: Path, lists: dict[str, list[Any]], rows: list[Any]) -> None:
     """Write columns; numbers so that reading gives the same bits."""
     suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    with writing(path) as file:
+        if suffix == ".parquet":
+            import pyarrow as pa
+            import pyarrow.parquet as pq
 
-        pq.write_table(pa.table(lists), path)
-    elif suffix == ".json":
-        path.write_text(json.dumps(_records(lists, rows), indent=2), encoding="utf-8")
-    else:
-        with open(path, "w", newline="", encoding="utf-8") as file:
+            pq.write_table(pa.table(lists), file, write_page_checksum=True)
+        elif suffix == ".json":
+            file.write(json.dumps(_records(lists, rows), indent=2).encode())
+        else:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
             delimiter = "\t" if suffix == ".tsv" else ","
-            writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-            writer.writerow(lists)
-            writer.writerows(rows)
+            writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+            writer.writerows(map(for_spreadsheet, row) for row in ([*lists], *rows))
+            text.detach()  # flushes, and leaves the file open
 
 
 def _record_table(lists: dict[str, list[Any]], rows: list[Any]) -> Table:

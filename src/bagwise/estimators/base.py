@@ -24,6 +24,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastOne
 from bagwise.bags import Bags
@@ -122,8 +123,9 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
         """Learn on a fresh copy, and become it; ``extra`` goes to ``_fit_classes``."""
         fresh = self._unfitted()
         bags, codes, weight, weighted = fresh._validated(bags, y, sample_weight)
-        fresh._fit_classes(bags, codes, weighted, **extra)
-        fresh._settle_threshold(bags, codes, weight, weighted)
+        with one_blas_thread():
+            fresh._fit_classes(bags, codes, weighted, **extra)
+            fresh._settle_threshold(bags, codes, weight, weighted)
         return self._become(fresh)
 
     def _unfitted(self) -> Self:
@@ -303,7 +305,7 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
             instances' scores, the threshold is subtracted from both.
         """
         bags = self._checked(bags)
-        scores = self._finite(self._instance_scores(bags), bags, bags.offsets)
+        scores = self._raw_instance_scores(bags)
         shift = self.threshold_ if bag_tags(self).threshold_shifts_instances else 0.0
         return self._user_scores(scores - shift)
 
@@ -339,15 +341,20 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
             classes, the instance that speaks most for the predicted class.
         """
         bags = self._checked(bags)
-        scores = self._finite(self._instance_scores(bags), bags, bags.offsets)
-        keys = segment_argmax(scores, bags.offsets)
+        keys = segment_argmax(self._raw_instance_scores(bags), bags.offsets)
         if keys.shape[1] == 1:
             return keys[:, 0]
         return keys[np.arange(len(bags)), self._thresholded(bags).argmax(axis=1)]
 
     def _thresholded(self, bags: Bags) -> Array:
-        scores = self._finite(self._bag_scores(bags), bags, np.arange(len(bags) + 1))
-        return scores - self.threshold_
+        with one_blas_thread():
+            scores = self._bag_scores(bags)
+        return self._finite(scores, bags, np.arange(len(bags) + 1)) - self.threshold_
+
+    def _raw_instance_scores(self, bags: Bags) -> Array:
+        with one_blas_thread():
+            scores = self._instance_scores(bags)
+        return self._finite(scores, bags, bags.offsets)
 
     def _finite(self, scores: Array, bags: Bags, offsets: Array) -> Array:
         """Refuse scores that left the range of numbers, naming the bag."""

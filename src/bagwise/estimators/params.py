@@ -28,6 +28,8 @@ from typing import Any, dataclass_transform
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
+_MAX_INTEGER = 2**53  # beyond it float64 cannot hold an integer
+_MAX_JOBS = 4096  # more workers than any machine has cores: a typing error
 _WIDTH = 96  # of a line of a generated docstring, indent included
 _RULE = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)  # a numpydoc section's heading
 
@@ -99,6 +101,16 @@ class Parameters(BaseEstimator):
         cls.__init__.__signature__ = signature.replace(parameters=ordered)  # type: ignore[attr-defined]
         cls._own_docstring = cls.__dict__.get("__doc__") or ""
         cls.__doc__ = _documented(cls, list(declared.values()))
+
+    def _validate_params(self) -> None:
+        for name, value in self.get_params(deep=False).items():
+            limit = _MAX_JOBS if name == "n_jobs" else _MAX_INTEGER
+            if isinstance(value, Integral) and abs(int(value)) > limit:
+                raise ValueError(
+                    f"The {name!r} parameter of {type(self).__name__} is an integer of "
+                    f"{len(str(abs(int(value))))} digits: use at most {limit}."
+                )
+        super()._validate_params()
 
 
 def _in_order(cls: type) -> Iterator[dataclasses.Field[Any]]:

@@ -15,7 +15,7 @@ from bagwise.io.errors import (
     TruncatedFileError,
 )
 from bagwise.io.matlab import read_mat, write_mat
-from bagwise.io.store import read_bags, write_bags
+from bagwise.io.store import read_bags, verify_store, write_bags
 from bagwise.io.svmlight import read_svmlight, write_svmlight
 from bagwise.io.tables import read_csv, write_csv
 
@@ -37,6 +37,7 @@ __all__ = [
     "read_mat",
     "read_parquet",
     "read_svmlight",
+    "verify_store",
     "write",
     "write_arff",
     "write_arrow",

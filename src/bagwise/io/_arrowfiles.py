@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
-from bagwise.io._source import replacing, require
+from bagwise.io._atomic import writing
+from bagwise.io._source import require
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
+FEATURES = b"bagwise.feature_names"  # key of the metadata, in nested files
+_CHECKSUM = b"bagwise.checksum"
+_SEAL = b"bagwise:"  # before the CRC-32 of a Parquet footer, which stands between data and footer
 _BATCH_ROWS = 1 << 14  # of a Parquet file, read at a time
 
 
@@ -20,6 +28,7 @@ class ArrowFile:
 
     magic: bytes
     writer: tuple[str, str]  # module and name
+    writer_options: ClassVar[dict[str, Any]] = {}
     schema: Any
     n_rows: int
     _file: Any
@@ -31,17 +40,36 @@ class ArrowFile:
         self.path = path
         if path.is_dir():
             raise FormatError(path, "is a folder, expected a file.")
-        try:
+        with self.damage_named():
             self._open()
+            stated = (self.schema.metadata or {}).get(_CHECKSUM)
+            if stated is not None and not (stated == _checksum(self.schema) and self._is_sealed()):
+                raise pa.ArrowInvalid("the checksum of its description is wrong")
+
+    @contextmanager
+    def damage_named(self) -> Iterator[None]:
+        """Turn what pyarrow raises for damaged files into errors that name the file."""
+        import pyarrow as pa
+
+        try:
+            yield
         except FileNotFoundError:
             raise
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
-            if _magic_at(path, 0, self.magic) and not _magic_at(path, -len(self.magic), self.magic):
-                raise TruncatedFileError(path, "ends too early: no closing bytes.") from error
-            raise CorruptFileError(path, f"is damaged or of another format ({error}).") from error
+        except (pa.ArrowException, UnicodeDecodeError, SystemError, OSError) as error:
+            starts, ends = (_magic_at(self.path, i, self.magic) for i in (0, -len(self.magic)))
+            if starts and not ends:
+                raise TruncatedFileError(self.path, "ends too early: no closing bytes.") from error
+            raise CorruptFileError(self.path, f"is damaged or not readable ({error}).") from error
 
     def _open(self) -> None:
         raise NotImplementedError
+
+    def _is_sealed(self) -> bool:
+        return True
+
+    @classmethod
+    def _seal(cls, file: IO[bytes]) -> None:
+        """Add a checksum to a file that is complete."""
 
     def _batches(self, columns: Sequence[int]) -> Iterator[Any]:
         raise NotImplementedError
@@ -65,13 +93,22 @@ class ArrowFile:
         return types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)
 
     def batches(self, columns: Sequence[int]) -> Iterator[Any]:
-        """Yield record batches of some columns."""
-        import pyarrow as pa
+        """Yield record batches of some columns; their offsets, indices and texts are checked."""
+        for batch in self._batches(columns):
+            batch.validate(full=True)
+            yield batch
 
+    def stored_names(self, n_features: int) -> Any:
+        """Return the names of the features that the metadata of a nested file gives, or None."""
+        text = (self.schema.metadata or {}).get(FEATURES, b"null")
         try:
-            yield from self._batches(columns)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise CorruptFileError(self.path, f"cannot be read to its end ({error}).") from error
+            names = json.loads(text)
+        except ValueError as error:
+            raise CorruptFileError(self.path, f"feature names: not JSON ({error}).") from error
+        is_list = isinstance(names, list) and {*map(type, names)} <= {str}
+        if names is not None and not (is_list and len(names) == n_features):
+            raise CorruptFileError(self.path, f"feature names: {text!r} for {n_features} features.")
+        return names
 
     @classmethod
     def write(cls, path: Path, batches: Iterator[Any]) -> None:
@@ -79,10 +116,14 @@ class ArrowFile:
         require("pyarrow", "io")
         module, name = cls.writer
         open_writer, first = getattr(import_module(module), name), next(batches)
-        with replacing(path) as partial, open_writer(str(partial), first.schema) as writer:
-            writer.write_batch(first)
-            for batch in batches:
-                writer.write_batch(batch)
+        metadata = (first.schema.metadata or {}) | {_CHECKSUM: _checksum(first.schema)}
+        schema = first.schema.with_metadata(metadata)
+        with writing(path) as file:
+            with open_writer(file, schema, **cls.writer_options) as writer:
+                writer.write_batch(first)
+                for batch in batches:
+                    writer.write_batch(batch)
+            cls._seal(file)
 
 
 class ParquetFile(ArrowFile):
@@ -90,12 +131,28 @@ class ParquetFile(ArrowFile):
 
     magic = b"PAR1"
     writer = ("pyarrow.parquet", "ParquetWriter")
+    writer_options: ClassVar = {"write_page_checksum": True}
 
     def _open(self) -> None:
         from pyarrow import parquet
 
-        self._file = parquet.ParquetFile(self.path)
+        self._file = parquet.ParquetFile(self.path, page_checksum_verification=True)
         self.schema, self.n_rows = self._file.schema_arrow, self._file.metadata.num_rows
+
+    def _is_sealed(self) -> bool:
+        with self.path.open("rb") as file:
+            footer = _footer(file)
+            file.seek(-len(footer) - len(_sealed(footer)), os.SEEK_END)
+            return file.read(len(_sealed(footer))) == _sealed(footer)
+
+    @classmethod
+    def _seal(cls, file: IO[bytes]) -> None:
+        """Put a CRC-32 of the footer before it, where readers do not look: pages have their own."""
+        file.flush()
+        with open(file.name, "rb") as written:
+            footer = _footer(written)
+        file.seek(-len(footer), os.SEEK_END)
+        file.write(_sealed(footer) + footer)
 
     def _batches(self, columns: Sequence[int]) -> Iterator[Any]:
         names = [self.names[j] for j in columns]
@@ -130,6 +187,23 @@ class IpcFile(ArrowFile):
         if not self._is_file:
             return iter(reader)
         return (reader.get_batch(i) for i in range(reader.num_record_batches))
+
+
+def _footer(file: IO[bytes]) -> bytes:
+    """Return the description at the end of a Parquet file, with its length and magic bytes."""
+    file.seek(-8, os.SEEK_END)  # 4 bytes for the length, 4 for "PAR1"
+    file.seek(-8 - int.from_bytes(file.read(4), "little"), os.SEEK_END)
+    return file.read()
+
+
+def _sealed(footer: bytes) -> bytes:
+    return _SEAL + zlib.crc32(footer).to_bytes(8, "little")  # 8 bytes keep the alignment
+
+
+def _checksum(schema: Any) -> bytes:
+    """Return the CRC-32 of the names of columns and features."""
+    texts = [name.encode() for name in schema.names]
+    return b"%d" % zlib.crc32(b"\n".join([*texts, (schema.metadata or {}).get(FEATURES, b"")]))
 
 
 def _magic_at(path: Path, position: int, magic: bytes) -> bool:

@@ -86,6 +86,7 @@ def lay_out(
             roles[role] = names.index(name)
     if not has_header:
         roles = {"bag": 0, "label": 1, **roles}
+    refuse_shared(path, names, roles)
     if "bag" not in roles:
         one_of = f", one of {listed(names)}."
         problem = Message("has no column 'bag'; name yours with ", Argument("bag"), one_of)
@@ -96,6 +97,12 @@ def lay_out(
         chosen = [j for j in range(len(names)) if j not in taken and j not in of_bags]
     else:
         chosen = [position_of(path, names, c) for c in features]
+        twice = next((j for k, j in enumerate(chosen) if j in chosen[:k]), None)
+        if twice is not None:
+            problem = Message(
+                "is named twice in ", Argument("features", "[...]"), ". Name it once."
+            )
+            raise DuplicateColumnError(path, problem, 1, names[twice])
         of_bags = [j for j in of_bags if j not in chosen]
     if not chosen:
         raise FormatError(path, f"has no feature columns: there are only {listed(names)}.", 1)
@@ -111,10 +118,21 @@ def refuse_duplicates(path: Path, names: list[str]) -> None:
             raise DuplicateColumnError(path, problem, 1, name)
 
 
+def refuse_shared(path: Path, names: Sequence[str], roles: dict[str, int]) -> None:
+    """Refuse one column for the bags and for their labels."""
+    if "label" in roles and roles.get("bag") == roles["label"]:
+        start = "is the column of the bags and of the labels. Name another one with "
+        problem = Message(start, Argument("bag"), " or ", Argument("label"), ".")
+        raise FormatError(path, problem, 1, names[roles["label"]])
+
+
 def position_of(path: Path, names: list[str], column: Column) -> int:
     """Return the position of a column, given by name or position."""
-    if isinstance(column, int) and -len(names) <= column < len(names):
-        return column % len(names)
+    if isinstance(column, int) and 0 <= column < len(names):
+        return column
+    if isinstance(column, int):
+        problem = f"has no column {column}: numbers go from 0 to {len(names) - 1}."
+        raise FormatError(path, problem, 1)
     if column not in names:
         problem = f"has no column {column!r}. {suggestion(str(column), names)}"
         raise FormatError(path, problem, 1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +16,7 @@ from bagwise._typing import Array
 from bagwise.bags.arrays import NUMERIC_KINDS
 from bagwise.errors import Argument, Message, suggestion
 from bagwise.io._assemble import Layout
+from bagwise.io._claims import ZIP_ERRORS, map_npy, read_npy, refuse_claim, size_of, unzipped
 from bagwise.io._flatten import rows_as_names
 from bagwise.io._source import open_source, require
 from bagwise.io._tabletext import parse_numbers, sniff
@@ -62,18 +64,18 @@ def _choose(file: Path, arrays: dict[str, Any], key: str | None) -> str:
 
 
 def _read_npy(file: Path) -> dict[str, Any]:
-    try:
-        return {"": np.load(file, allow_pickle=False)}
-    except (ValueError, EOFError) as error:
-        raise _corrupt(file, "a .npy array", error) from error
+    return {"": np.array(map_npy(file))}
 
 
 def _read_npz(file: Path) -> dict[str, Any]:
     try:
-        with np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        with zipfile.ZipFile(file) as archive:
+            members = {e.filename: unzipped(file, archive, e) for e in archive.infolist()}
+    except FormatError:
+        raise
+    except ZIP_ERRORS as error:
         raise _corrupt(file, "a .npz archive", error) from error
+    return {n.removesuffix(".npy"): read_npy(file, n, content) for n, content in members.items()}
 
 
 def _read_h5(file: Path) -> dict[str, Any]:
@@ -83,8 +85,10 @@ def _read_h5(file: Path) -> dict[str, Any]:
     try:
         with h5py.File(file, "r") as archive:
             sets = {n: d for n, d in archive.items() if isinstance(d, h5py.Dataset)}
+            for name, each in sets.items():
+                refuse_claim(file, name, size_of(each.shape, each.dtype.itemsize))
             return {n: d.asstr()[()] if d.dtype.kind == "O" else d[()] for n, d in sets.items()}
-    except OSError as error:
+    except (OSError, RuntimeError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise _corrupt(file, "an HDF5 file", error) from error
 
 
@@ -126,25 +130,26 @@ def save_bag(file: Path, rows: Any, extra: dict[str, Array]) -> None:
     """Write the instances of a bag, and their attributes if the format can store them."""
     values = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
     arrays: dict[str, Any] = {"features": values, **extra}
+    content = io.BytesIO()  # libraries that write files themselves do not say why they fail
     if file.suffix == ".npy":
-        np.save(file, values)
+        np.save(content, values)
     elif file.suffix == ".npz":
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(content, **arrays)
     elif file.suffix == ".h5":
-        _save_h5(file, arrays)
+        _save_h5(content, arrays)
     elif file.suffix == ".csv":
-        lines = (",".join(map(repr, row)) + "\n" for row in values.tolist())
-        file.write_text("".join(lines), encoding="utf-8")
+        content.writelines((",".join(map(repr, row)) + "\n").encode() for row in values.tolist())
     elif file.suffix == ".pt":
         require("torch", "torch")
         import torch
 
-        torch.save(torch.from_numpy(values.copy()), file)
+        torch.save(torch.from_numpy(values.copy()), content)
     else:
         raise ValueError(f"suffix {file.suffix!r}, expected .npy, .npz, .h5, .csv or .pt.")
+    file.write_bytes(content.getvalue())
 
 
-def _save_h5(file: Path, arrays: dict[str, Array]) -> None:
+def _save_h5(file: IO[bytes], arrays: dict[str, Array]) -> None:
     require("h5py", "io")
     import h5py
 

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
+from bagwise.bags.stored import verify_bags
 from bagwise.io._assemble import BAG_FEATURE, ROLES
 from bagwise.io.errors import DuplicateColumnError, FormatError
 
@@ -40,7 +41,8 @@ def names_as_rows(names: Array) -> Array:
 
 
 def checked_labels(bags: Bags, y: Any) -> Any:
-    """Return the labels as an array with one entry per bag, or None."""
+    """Verify bags to be written; return one label per bag as an array, or None."""
+    verify_bags(bags)
     if y is None:
         return None
     y = np.asarray(y)

@@ -14,14 +14,21 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import bag_of_row, offsets_of
 from bagwise.errors import Argument, Message, listed
-from bagwise.io._arrowfiles import ArrowFile, as_array, to_arrow
-from bagwise.io._assemble import BAG_FEATURE, ROLES, Column, LabeledBags, position_of, row_place
+from bagwise.io._arrowfiles import FEATURES, ArrowFile, as_array, to_arrow
+from bagwise.io._assemble import (
+    BAG_FEATURE,
+    ROLES,
+    Column,
+    LabeledBags,
+    position_of,
+    refuse_shared,
+    row_place,
+)
 from bagwise.io._flatten import bag_columns, instance_columns
 from bagwise.io.errors import FormatError, ShuffledBagError, missing_value
 
 INSTANCES = "instances"
 _BLOCK_VALUES = 1 << 22  # 32 MiB of float64 per record batch
-_NAMES_KEY = b"bagwise.feature_names"
 
 
 def find_instances(file: ArrowFile, named: str | None) -> str | None:
@@ -53,6 +60,7 @@ def read_nested(
     names = file.names
     roles = {r: position_of(file.path, names, c) for r, c in named.items() if c is not None}
     roles = {r: names.index(n) for r, n in ROLES.items() if n in names} | roles
+    refuse_shared(file.path, names, roles)
     covariates = [j for j, n in enumerate(names) if n.startswith(BAG_FEATURE)]
     batches = list(file.batches([names.index(instances), *roles.values(), *covariates]))
     if not batches:
@@ -67,9 +75,9 @@ def read_nested(
         columns["bag_features"] = np.stack(values, axis=1)
     ids, y = columns.pop("bag", None), columns.pop("label", None)
     _refuse_repeats(file.path, ids)
-    stored = json.loads((file.schema.metadata or {}).get(_NAMES_KEY, b"null"))
     X = X if dtype is None else X.astype(dtype)
-    return Bags(X, offsets_of(sizes), ids=ids, feature_names=stored, **columns), y
+    names = file.stored_names(X.shape[1])
+    return Bags(X, offsets_of(sizes), ids=ids, feature_names=names, **columns), y
 
 
 def _whole(column: Any) -> Any:
@@ -135,7 +143,7 @@ def nested_batches(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
     of_bags = {n: to_arrow(path, n, v) for n, v in bag_columns(bags, y).items()}
     of_rows = {n: to_arrow(path, n, v) for n, v in instance_columns(bags).items()}
     names = None if bags.feature_names is None else [str(n) for n in bags.feature_names]
-    metadata = {_NAMES_KEY: json.dumps(names)}
+    metadata = {FEATURES: json.dumps(names)}
     for start, stop in _bag_ranges(bags):
         part = bags[start:stop]
         first = int(bags.offsets[start])

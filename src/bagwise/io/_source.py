@@ -6,8 +6,6 @@ import csv
 import gzip
 import importlib.util
 import io
-import os
-import shutil
 import sys
 import time
 import zlib
@@ -16,6 +14,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from bagwise.io._atomic import writing
+from bagwise.io._claims import refuse_bomb
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -33,7 +33,7 @@ class Source:
         self._raw = open(path, "rb")  # noqa: SIM115 - closed by close()
         self.size = path.stat().st_size
         is_gzip = self._raw.peek(2)[:2] == _GZIP_MAGIC
-        self.stream: IO[bytes] = gzip.GzipFile(fileobj=self._raw) if is_gzip else self._raw  # type: ignore[assignment]
+        self.stream: Any = _Gunzip(self._raw, path) if is_gzip else self._raw
         self._bar = LateBar(path.name, self.size, progress)
 
     def advance(self) -> float:
@@ -57,6 +57,28 @@ class Source:
         """Close the file and remove the progress bar."""
         self._bar.close()
         self._raw.close()
+
+
+class _Gunzip(gzip.GzipFile):
+    """A gzip stream that refuses to become much longer than a table would."""
+
+    def __init__(self, raw: IO[bytes], path: Path) -> None:
+        super().__init__(fileobj=raw)
+        self._path, self._size = path, path.stat().st_size
+
+    def read1(self, size: int = -1) -> bytes:
+        """Read what is there; text and Arrow streams read through this method or `read`."""
+        return self._counted(super().read1(size))
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read ``size`` bytes, or all in pieces."""
+        if size is not None and size >= 0:
+            return self._counted(super().read(size))
+        return b"".join(iter(lambda: self.read(_CHECK_BYTES), b""))
+
+    def _counted(self, block: bytes) -> bytes:
+        refuse_bomb(self._path, self.tell(), self._size)
+        return block
 
 
 class LateBar:
@@ -133,22 +155,9 @@ def _named_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path for a file or folder, which replaces ``path`` only when complete."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield partial
-        if partial.is_dir() and path.is_dir():
-            shutil.rmtree(path)
-        partial.replace(path)
-    finally:
-        shutil.rmtree(partial) if partial.is_dir() else partial.unlink(missing_ok=True)
-
-
-@contextmanager
 def write_text(path: Path) -> Iterator[IO[str]]:
     """Write UTF-8 text, compressed if the name ends in ``.gz``."""
-    with replacing(path) as partial, partial.open("wb") as raw:
+    with writing(path) as raw:
         # Without a time stamp the same bags give the same bytes.
         stream: Any = raw if path.suffix != ".gz" else gzip.GzipFile("", "wb", fileobj=raw, mtime=0)
         with io.TextIOWrapper(stream, encoding="utf-8", newline="") as file:

@@ -17,7 +17,14 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import Argument, Message, listed
-from bagwise.io._assemble import LabeledBags, position_of, refuse_duplicates, returns_bags
+from bagwise.io._assemble import (
+    LabeledBags,
+    position_of,
+    refuse_duplicates,
+    refuse_shared,
+    returns_bags,
+)
+from bagwise.io._atomic import replacing
 from bagwise.io._bagarrays import load_bag, save_bag
 from bagwise.io._flatten import bag_columns, instance_columns, warn_left_out
 from bagwise.io._grow import GrowingRows, typed_column
@@ -123,6 +130,7 @@ def _read_listing(
     for role, column in named.items():
         if column is not None or _USUAL[role] in text.names:
             roles[role] = position_of(path, text.names, column or _USUAL[role])
+    refuse_shared(path, text.names, roles)
     with open_source(path) as source:
         table = list(text.rows(path, source.text()))
     if not table:
@@ -211,8 +219,7 @@ def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = "
     ['000000.npy', '000001.npy', 'bags.csv']
     """
     path = Path(path)
-    path.mkdir(parents=True, exist_ok=True)
-    if any(path.iterdir()):
+    if path.exists() and any(path.iterdir()):
         raise FileExistsError(f"The folder {path} is not empty: write into a new one.")
     warn_left_out(path, bags, ("bag_features",))
     columns = {n: v for n, v in bag_columns(bags, y).items() if n in _USUAL.values()}
@@ -220,11 +227,19 @@ def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = "
     if of_rows and suffix not in (".npz", ".h5"):
         warn_left_out(path, bags, ("instance_labels",))
         of_rows = {}
-    with write_text(path / "bags.csv") as file:
+    with replacing(path) as partial:
+        partial.mkdir(parents=True)
+        _write_into(partial, bags, columns, of_rows, suffix)
+
+
+def _write_into(
+    folder: Path, bags: Bags, columns: dict[str, Any], of_rows: dict[str, Any], suffix: str
+) -> None:
+    with write_text(folder / "bags.csv") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["path", *columns])
         for i in range(len(bags)):
             name = f"{i:06d}{suffix}"
             rows = slice(bags.offsets[i], bags.offsets[i + 1])
-            save_bag(path / name, bags[i], {n: v[rows] for n, v in of_rows.items()})
+            save_bag(folder / name, bags[i], {n: v[rows] for n, v in of_rows.items()})
             writer.writerow([name, *(values[i] for values in columns.values())])

@@ -17,6 +17,7 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.io._assemble import Column, LabeledBags, assemble, lay_out, returns_bags
+from bagwise.io._atomic import replacing
 from bagwise.io._flatten import (
     checked_labels,
     dense_blocks,
@@ -31,7 +32,6 @@ from bagwise.io._tabletext import Row, check_width, parse_rows
 from bagwise.io.errors import FormatError
 
 _SPECIAL = re.compile(r"[,|:\n\r]|^\s|\s$|\.$|^$")
-_DEFAULTS: dict[str, Column | None] = {"bag": 0, "label": -1, "instance_ids": 1}
 
 
 @returns_bags
@@ -71,7 +71,8 @@ def read_c45(
     if not first:
         raise FormatError(path, "is empty. Expected one line per instance.")
     given = {"bag": bag, "label": label, "instance_ids": instance_ids}
-    named = given | {role: c for role, c in _DEFAULTS.items() if given[role] is None}
+    usual = {"bag": 0, "label": len(first) - 1, "instance_ids": 1}
+    named = given | {role: c for role, c in usual.items() if given[role] is None}
     layout = lay_out(path, _column_names(_names_file(path), len(first)), named, None)
     with open_source(path, progress) as source:
         rows = _rows(path, source.text(), len(first))
@@ -142,12 +143,17 @@ def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
     written = {name: keys[name] for name in ("bag", "instance", "label")}
     refuse_special(path, written, _SPECIAL, "in C4.5 files")
     names = written_feature_names(path, bags, ["bag", "instance", "class"])
-    with write_text(_names_file(path)) as file:
+    with replacing(_names_file(path)) as partial:
+        _write_names(partial, y, names)
+        with write_text(path) as file:  # both are complete before the first one is renamed
+            for start, block in dense_blocks(bags):
+                triples = [v[start : start + len(block)].tolist() for v in written.values()]
+                for *ids, label, numbers in zip(*triples, block.tolist(), strict=True):
+                    file.write(",".join(map(str, [*ids, *numbers, label])) + ".\n")
+
+
+def _write_names(path: Path, y: Any, names: list[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(dict.fromkeys(map(str, np.asarray(y).tolist()))) + ".\n\n")
         file.write("bag: discrete.\ninstance: discrete.\n")
         file.writelines(f"{name}: continuous.\n" for name in names)
-    with write_text(path) as file:
-        for start, block in dense_blocks(bags):
-            triples = [values[start : start + len(block)].tolist() for values in written.values()]
-            for *ids, label, numbers in zip(*triples, block.tolist(), strict=True):
-                file.write(",".join(map(str, [*ids, *numbers, label])) + ".\n")

@@ -114,7 +114,7 @@ def _read(
     regroup: bool = False,
     dtype: DTypeLike | None = None,
 ) -> LabeledBags:
-    with kind(Path(path)) as file:
+    with kind(Path(path)) as file, file.damage_named():
         nested = find_instances(file, instances)
         if nested is not None:
             return read_nested(file, nested, named, dtype)

@@ -8,6 +8,7 @@ Tsochantaridis & Hofmann (2002). The instances are dense or sparse.
 
 from __future__ import annotations
 
+import struct
 import warnings
 import zlib
 from pathlib import Path
@@ -18,12 +19,14 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.arrays import NUMERIC_KINDS
+from bagwise.bags.arrays import NUMERIC_KINDS, in_range
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
 from bagwise.errors import Argument, Message, listed
 from bagwise.io._assemble import Coded, LabeledBags, assemble, returns_bags
+from bagwise.io._atomic import writing
+from bagwise.io._claims import NPY_ERRORS, refuse_claim, size_of
 from bagwise.io._flatten import checked_labels
 from bagwise.io._source import require
 from bagwise.io.errors import CorruptFileError, FormatError, LabelError
@@ -33,6 +36,7 @@ _USUAL = {
     "bag": ("bag", "bag_ids", "bag_id", "bags"),
     "label": ("y", "labels", "label"),
 }
+_LARGEST_EXACT = 2.0**53  # the integers up to here are all float64 numbers
 _ATTRIBUTES = (*PER_BAG, *PER_INSTANCE, "feature_names")
 
 
@@ -66,33 +70,39 @@ def read_mat(
     (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))
     """
     path = Path(path)
-    variables = _load(path)
+    variables = {name: _checked(path, name, value) for name, value in _load(path).items()}
     instances = _find(path, variables, "X", X)
     if not sp.issparse(instances) and instances.dtype.kind not in NUMERIC_KINDS:
         raise FormatError(path, f"holds {instances.dtype}, expected numbers.", column=X or "X")
-    bag_of_row = _vector(_find(path, variables, "bag", bag))
+    bag_of_row = _names(path, "bag", _find(path, variables, "bag", bag))
     if len(bag_of_row) != instances.shape[0]:
         n_rows = instances.shape[0]
         raise FormatError(path, f"{len(bag_of_row)} bag ids for {n_rows} instances (rows).")
     labels = _find(path, variables, "label", label, required=label is not None)
+    if bag is not None and bag == label:
+        problem = Message("is used as bag and as label; name another with ", Argument("label"))
+        raise FormatError(path, problem, column=bag)
     made, y = _assembled(path, instances, bag_of_row, labels, regroup)
-    attributes = {n: _attribute(variables[n], n) for n in _ATTRIBUTES if n in variables}
+    attributes = {n: _attribute(path, variables[n], n) for n in _ATTRIBUTES if n in variables}
     return made.replace(**attributes), y
 
 
 def _load(path: Path) -> dict[str, Any]:
-    from scipy.io import loadmat
+    from scipy.io import loadmat, whosmat
     from scipy.io.matlab import MatReadError
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # duplicate names: the last one counts
+            for name, shape, kind in whosmat(path):
+                if kind != "sparse":
+                    refuse_claim(path, name, size_of(shape, 1))  # a byte per entry at least
             return loadmat(path)
     except NotImplementedError:  # version 7.3 is HDF5
         return _load_hdf5(path)
-    except (MatReadError, ValueError, TypeError, zlib.error, EOFError, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
+    except (FileNotFoundError, FormatError):
+        raise
+    except (MatReadError, zlib.error, OSError, struct.error, *NPY_ERRORS) as error:
         raise CorruptFileError(path, f"is truncated or not a MATLAB file ({error}).") from error
 
 
@@ -103,12 +113,18 @@ def _load_hdf5(path: Path) -> dict[str, Any]:
 
     try:
         with h5py.File(path, "r") as file:
-            return {n: v for n, item in file.items() if (v := _hdf5_variable(item)) is not None}
-    except OSError as error:
+            found = {n: _hdf5_variable(path, item) for n, item in file.items()}
+    except (OSError, RuntimeError, *NPY_ERRORS) as error:
+        if isinstance(error, FormatError):
+            raise
         raise CorruptFileError(path, f"is truncated or not a MATLAB 7.3 file ({error}).") from error
+    return {name: value for name, value in found.items() if value is not None}
 
 
-def _hdf5_variable(item: Any) -> Any:
+def _hdf5_variable(path: Path, item: Any) -> Any:
+    for each in item.values() if "MATLAB_sparse" in item.attrs else (item,):
+        if hasattr(each, "dtype"):
+            refuse_claim(path, each.name, size_of(each.shape, each.dtype.itemsize))
     if "MATLAB_sparse" in item.attrs:
         parts = [item[name][()] if name in item else [] for name in ("data", "ir", "jc")]
         shape = (int(item.attrs["MATLAB_sparse"]), len(parts[2]) - 1)
@@ -131,8 +147,31 @@ def _find(
     raise FormatError(path, Message(problem, Argument(role)))
 
 
+def _checked(path: Path, name: str, value: Any) -> Any:
+    if not sp.issparse(value):
+        return value
+    try:
+        return in_range(value)
+    except ValueError as error:
+        raise CorruptFileError(path, f"{error}", column=name) from error
+
+
+def _names(path: Path, role: str, values: Any) -> Array:
+    """Return ids or labels; numbers that may stand for several ones are refused."""
+    if sp.issparse(values):
+        refuse_claim(path, role, size_of(values.shape, 8))
+        values = values.toarray()
+    flat = np.asarray(values).ravel()
+    wrong = ~(np.abs(flat) <= _LARGEST_EXACT) if flat.dtype.kind == "f" else np.zeros(1, dtype=bool)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        problem = f"entry {i + 1} of the {role} is {flat[i]}, expected finite numbers up to 2^53."
+        raise FormatError(path, f"{problem} Larger numbers are rounded: write texts or int64.")
+    return _vector(flat)
+
+
 def _vector(values: Any) -> Array:
-    flat = np.asarray(values.todense() if sp.issparse(values) else values).ravel()
+    flat = np.asarray(values).ravel()
     if flat.dtype.kind == "U":  # MATLAB pads the rows of a char matrix
         return np.char.rstrip(flat)
     if flat.dtype.kind == "O":  # a cell array; an empty text is an empty matrix
@@ -141,7 +180,10 @@ def _vector(values: Any) -> Array:
     return flat.astype(np.int64) if whole else flat
 
 
-def _attribute(values: Any, name: str) -> Array:
+def _attribute(path: Path, values: Any, name: str) -> Array:
+    if name in ("ids", "groups", "instance_ids"):
+        return _names(path, name, values)
+    values = values.toarray() if sp.issparse(values) else values
     if name == "bag_features":
         return np.asarray(values, dtype=np.float64)
     return np.asarray(values).ravel() if name == "priors" else _vector(values)
@@ -149,7 +191,7 @@ def _attribute(values: Any, name: str) -> Array:
 
 def _assembled(path: Path, X: Any, bag: Array, labels: Any, regroup: bool) -> LabeledBags:
     columns: dict[str, Any] = {"bag": Coded(*factorize(bag))}
-    y = None if labels is None else _vector(labels)
+    y = None if labels is None else _names(path, "label", labels)
     per_row = y is not None and len(y) == len(bag)
     if per_row:
         columns["label"] = Coded(*factorize(y))
@@ -199,7 +241,8 @@ def write_mat(path: str | Path, bags: Bags, y: Any = None) -> None:
         values = getattr(bags, name)
         if values is not None:
             variables[name] = values if name == "bag_features" else _column(np.asarray(values))
-    savemat(path, variables, do_compression=True)
+    with writing(path) as file:
+        savemat(file, variables, do_compression=True)
 
 
 def _column(values: Array) -> Array:

@@ -3,11 +3,17 @@
 The instances are memory-mapped: opening reads none of them, and several processes share one copy.
 They are dense (float16, float32, float64) or CSR. Data types, ids and all attributes are kept. It
 is a folder rather than a single .npz file because NumPy ignores ``mmap_mode`` for .npz.
+
+``bags.json`` has a checksum of itself and of every block of every array. Opening compares the
+headers of the arrays with it; a block is verified when it is first read through `Bags`.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +22,18 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.arrays import canonical_csr
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
+from bagwise.bags.stored import UncheckedRows, checksums, guard, verify, verify_bags
 from bagwise.errors import Argument, Message
 from bagwise.io._assemble import LabeledBags, returns_bags
+from bagwise.io._atomic import replacing
+from bagwise.io._claims import map_npy
 from bagwise.io._flatten import checked_labels, names_as_rows, rows_as_names
-from bagwise.io._source import replacing
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
 MANIFEST = "bags.json"
-_VERSION = 1  # of the format; goes up when older versions of bagwise cannot read it
+_VERSION = 2  # of the format; version 1 had no checksums, and is still read
 _BLOCK_BYTES = 1 << 24  # 16 MiB are copied at a time
 _NAMES = ("ids", "instance_ids", "groups")
 _INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
@@ -55,16 +64,59 @@ def read_bags(path: str | Path, *, mmap: bool = True) -> LabeledBags:
     mode = "r" if mmap else None
     parts = [_load(path, manifest, name, mode) for name in _INSTANCES[manifest["layout"]]]
     shape = (manifest["n_instances"], manifest["n_features"])
-    X = parts[0] if len(parts) == 1 else sp.csr_array(tuple(parts), shape=shape, copy=False)
-    if X.shape != shape:
-        raise CorruptFileError(path / "X.npy", f"has shape {X.shape}, {MANIFEST} says {shape}.")
+    X = parts[0] if len(parts) == 1 else _sparse(path, parts, shape)
     others = {
         name: _load(path, manifest, name, mode if name in PER_INSTANCE else None)
         for name in ("offsets", *PER_BAG, *PER_INSTANCE, "y")
         if name in manifest["arrays"] or name in manifest["lists"]
     }
     y = others.pop("y", None)
-    return Bags(X, feature_names=manifest["feature_names"], **others), y
+    try:
+        bags = Bags(X, feature_names=manifest["feature_names"], **others)
+    except (ValueError, TypeError) as error:
+        raise CorruptFileError(path, f"contradicts itself: {error}") from error
+    n_bags = manifest["n_bags"]
+    found = {"X": X.shape, "offsets": (len(bags),), "y": (n_bags,) if y is None else y.shape}
+    for name, said in {"X": shape, "offsets": (n_bags,), "y": (n_bags,)}.items():
+        if found[name] != said:
+            problem = f"{name} is of size {found[name]}, {MANIFEST} says {said}."
+            raise CorruptFileError(path, problem)
+    return bags, y
+
+
+def verify_store(path: str | Path) -> None:
+    """Verify a whole ``.bags`` folder: every checksum, every index, every count.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder. An error names the file that is damaged.
+
+    Examples
+    --------
+    >>> from bagwise import Bags, io
+    >>> path = getfixture("tmp_path") / "slides.bags"
+    >>> io.write_bags(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]))
+    >>> io.verify_store(path)
+    """
+    verify_bags(read_bags(path)[0])
+
+
+def _sparse(path: Path, parts: list[Any], shape: tuple[int, int]) -> UncheckedRows:
+    def check() -> Any:
+        for part in parts[1:]:  # the values are verified when they are read
+            verify(part)
+        rows = sp.csr_array(shape, dtype=parts[0].dtype)
+        rows.data, rows.indices, rows.indptr = parts
+        try:
+            return canonical_csr(rows)
+        except ValueError as error:
+            raise CorruptFileError(path, f"X_indices or X_indptr: {error}") from error
+
+    if any(part.ndim != 1 for part in parts) or len(parts[2]) != shape[0] + 1:
+        problem = f"X_indptr has shape {parts[2].shape}, {MANIFEST} says {shape[0]} instances."
+        raise CorruptFileError(path, problem)
+    return UncheckedRows.waiting(shape, parts[0].dtype, check)
 
 
 def _manifest(path: Path) -> dict[str, Any]:
@@ -75,14 +127,49 @@ def _manifest(path: Path) -> dict[str, Any]:
         raise FormatError(path, f"holds no {MANIFEST}. Expected a folder written by write_bags.")
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptFileError(file, f"is not JSON ({error}).") from error
     if not isinstance(manifest, dict) or manifest.get("format") != "bagwise":
         raise CorruptFileError(file, "does not describe bags: 'format' is not 'bagwise'.")
-    if manifest["version"] > _VERSION:
-        problem = f"has version {manifest['version']}, this bagwise reads up to {_VERSION}."
+    version = manifest.get("version")
+    if isinstance(version, int) and version > _VERSION:
+        problem = f"has version {version}, this bagwise reads up to {_VERSION}."
         raise FormatError(file, f"{problem} Install a newer bagwise.")
+    stated = manifest.pop("checksum", None)
+    if stated != (None if version == 1 and stated is None else _checksum(manifest)):
+        problem = "was changed after it was written: its checksum is wrong."
+        raise CorruptFileError(file, f"{problem} Restore it, or write the folder again.")
+    for key, is_right in _ENTRIES.items():
+        if key not in manifest or not is_right(manifest[key]):
+            problem = f"the entry {key!r} is missing or malformed."
+            raise CorruptFileError(file, f"{problem} Restore it, or write the folder again.")
     return manifest
+
+
+def _checksum(manifest: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(manifest, sort_keys=True).encode())
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_array_entry(entry: Any) -> bool:
+    """Return whether an entry is a size (version 1), or a size, a type and checksums."""
+    if not isinstance(entry, dict):
+        return _is_count(entry)
+    sums = entry.get("checksums")
+    return _is_count(entry.get("bytes")) and isinstance(sums, list) and all(map(_is_count, sums))
+
+
+_ENTRIES: dict[str, Callable[[Any], bool]] = {
+    "version": lambda v: type(v) is int and v > 0,
+    "layout": lambda v: isinstance(v, str) and v in _INSTANCES,
+    **dict.fromkeys(("n_bags", "n_instances", "n_features"), _is_count),
+    "feature_names": lambda v: v is None or isinstance(v, list),
+    "arrays": lambda v: isinstance(v, dict) and all(map(_is_array_entry, v.values())),
+    "lists": lambda v: isinstance(v, dict) and all(isinstance(each, list) for each in v.values()),
+}
 
 
 def _load(path: Path, manifest: dict[str, Any], name: str, mode: Any) -> Any:
@@ -93,15 +180,28 @@ def _load(path: Path, manifest: dict[str, Any], name: str, mode: Any) -> Any:
     file = path / f"{name}.npy"
     if name not in manifest["arrays"] or not file.is_file():
         raise FormatError(path, f"{file.name} is missing.")
-    actual, expected = file.stat().st_size, manifest["arrays"][name]
-    if actual != expected:
-        kind = TruncatedFileError if actual < expected else CorruptFileError
-        raise kind(file, f"has {actual} bytes, {MANIFEST} says {expected}.")
-    try:
-        values = np.load(file, mmap_mode=mode, allow_pickle=False)
-        return rows_as_names(values) if name in _NAMES else values
-    except (ValueError, EOFError) as error:
-        raise CorruptFileError(file, f"is not a .npy array ({error}).") from error
+    entry = manifest["arrays"][name]
+    expected: dict[str, Any] = entry if isinstance(entry, dict) else {"bytes": entry}
+    actual = file.stat().st_size
+    if actual != expected["bytes"]:
+        kind = TruncatedFileError if actual < expected["bytes"] else CorruptFileError
+        raise kind(file, f"has {actual} bytes, {MANIFEST} says {expected['bytes']}.")
+    values = map_npy(file)
+    for what, found in _header(values).items():
+        if expected.get(what, found) != found:
+            problem = f"its {what} is {found}, {MANIFEST} says {expected[what]}."
+            raise CorruptFileError(file, problem)
+    if "checksums" in expected:
+        guard(values, expected["checksums"], partial(CorruptFileError, file))
+    if mode is None:
+        verify(values)
+        values = np.array(values, order="K")
+    return rows_as_names(values) if name in _NAMES else values
+
+
+def _header(values: Array) -> dict[str, Any]:
+    by_columns = values.flags.f_contiguous and not values.flags.c_contiguous
+    return {"dtype": values.dtype.str, "shape": list(values.shape), "by_columns": by_columns}
 
 
 def write_bags(path: str | Path, bags: Bags, y: Any = None, *, overwrite: bool = False) -> None:
@@ -148,7 +248,7 @@ def _write_into(folder: Path, bags: Bags, y: Any) -> None:
     if y is not None:
         arrays["y"] = y
     lists = {n: _as_list(folder, n, v) for n, v in arrays.items() if v.dtype.kind == "O"}
-    sizes = {n: _save(folder / f"{n}.npy", v) for n, v in arrays.items() if n not in lists}
+    saved = {n: _save(folder / f"{n}.npy", v) for n, v in arrays.items() if n not in lists}
     names = bags.feature_names
     manifest = {
         "format": "bagwise",
@@ -158,9 +258,10 @@ def _write_into(folder: Path, bags: Bags, y: Any) -> None:
         "n_instances": bags.n_instances,
         "n_features": bags.n_features,
         "feature_names": None if names is None else [str(name) for name in names],
-        "arrays": sizes,
+        "arrays": saved,
         "lists": lists,
     }
+    manifest["checksum"] = _checksum(manifest)
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
 
@@ -172,14 +273,14 @@ def _as_list(folder: Path, name: str, values: Array) -> list[Any]:
     return values.tolist()
 
 
-def _save(file: Path, values: Array) -> int:
-    """Write an array block by block; return the size of the file."""
-    order = values.flags.f_contiguous and not values.flags.c_contiguous
-    target = np.lib.format.open_memmap(
-        file, mode="w+", dtype=values.dtype, shape=values.shape, fortran_order=order
-    )
-    step = max(1, _BLOCK_BYTES // max(1, values[:1].nbytes))
-    for start in range(0, len(values), step):
-        target[start : start + step] = values[start : start + step]
-    target.flush()
-    return file.stat().st_size
+def _save(file: Path, values: Array) -> dict[str, Any]:
+    """Write an array block by block; return its size, type and checksums."""
+    header = np.lib.format.header_data_from_array_1_0(values)
+    rows = values.T if header["fortran_order"] else values  # as they lie in the file
+    step = max(1, _BLOCK_BYTES // max(1, rows[:1].nbytes))
+    # Not into a memory map: on a full disk that ends the process without a word.
+    with file.open("wb") as target:
+        np.lib.format.write_array_header_1_0(target, header)
+        for start in range(0, len(rows), step):
+            target.write(rows[start : start + step].tobytes())
+    return {"bytes": file.stat().st_size, **_header(values), "checksums": checksums(file)}

@@ -30,6 +30,7 @@ from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError
 
 _BLOCK_LINES = 2000  # parsed at a time: bounds the memory for their texts
 _WIDTH = re.compile(r"#\s*n_features[ =](\d+)")
+_LARGEST_INDEX = 2**53 - 1  # numbers are parsed as float64, which rounds larger integers
 _SPECIAL = re.compile(r"[\s:#]|^$")
 
 
@@ -103,6 +104,10 @@ def _lines(path: Path, file: Any, declared: list[int]) -> Iterator[_Line]:
         if body.strip():
             yield _head(path, body.strip(), number)
         elif mark and (match := _WIDTH.match(text.strip())):
+            if len(match[1]) > len(str(_LARGEST_INDEX)):
+                raise FormatError(
+                    path, "n_features is above 2^53, the limit of this format.", number
+                )
             declared.append(int(match[1]))
 
 
@@ -131,6 +136,12 @@ def _parse_pairs(path: Path, block: list[_Line], zero_based: bool) -> tuple[Arra
     if len(numbers) != 2 * counts.sum() or any("_" in token for token in tokens):
         _find_wrong_pair(path, block)
     columns = numbers[0::2] - (not zero_based)
+    huge = ~(columns < _LARGEST_INDEX)
+    if huge.any():
+        line = block[bag_of_row(int(np.argmax(huge)), offsets_of(counts))]
+        raise FormatError(
+            path, "an index is not below 2^53, the limit of this format.", line.number
+        )
     wrong = (columns < 0) | (columns != np.floor(columns))
     if wrong.any():
         problem = f"an index is not an integer of at least {0 if zero_based else 1}."

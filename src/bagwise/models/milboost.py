@@ -33,6 +33,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_sum
 from bagwise.designs.sparse import with_short_indices
+from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
     ClassWeightParameter,
@@ -145,6 +146,10 @@ class MILBoost(BagClassifier, ProgressParameters, ClassWeightParameter):
 
 def _for_trees(X: Any) -> Any:
     # Trees split in float32; equal rows must fall on the same side in training and prediction.
+    values = X.data if sp.issparse(X) else np.asarray(X)
+    if np.abs(values).max(initial=0.0) > np.finfo(np.float32).max:
+        what = "The trees split features in float32, and some are too large: scale them with "
+        raise ValueError(Message(what, SCALE, "."))
     if sp.issparse(X):
         return with_short_indices(X.astype(np.float32))
     return np.asarray(X, dtype=np.float32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import warnings
 import zipfile
 from importlib.metadata import version
@@ -20,14 +21,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise._typing import Array
 from bagwise.estimators.base import BagClassifier
-from bagwise.io._source import replacing
+from bagwise.io._atomic import writing
+from bagwise.io._claims import ZIP_ERRORS, read_npy, unzipped
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 from bagwise.persistence.allowed import holds_sklearn
 from bagwise.persistence.encoding import UnsavableError, decode, encode
+from bagwise.persistence.validity import check_model
 
 _FORMAT = "bagwise model"
 _VERSION = 2  # of the format; version 1 was that of bagwise 0.1, whose parameters had other names
 _DESCRIPTION, _STATE, _SUMS = "model.json", "state.json", "SHA256SUMS"
+_ARRAYS = "arrays/"
+_OF_VERSIONS = {"model", "parameters"}
+_MEMBER = re.compile(rf"{_DESCRIPTION}|{_STATE}|{_SUMS}|{_ARRAYS}\d+\.npy")
 _DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same model gives the same bytes
 
 
@@ -66,7 +72,7 @@ def save(model: Any, path: str | Path, *, notes: dict[str, Any] | None = None) -
     members: dict[str, bytes] = {}
 
     def keep(array: Array) -> str:
-        name = f"arrays/{len(members)}.npy"
+        name = f"{_ARRAYS}{len(members)}.npy"
         members[name] = _npy(array)
         return name
 
@@ -109,14 +115,23 @@ def load(path: str | Path) -> Any:
     path = Path(path)
     members = _read(path)
     description = _checked_description(path, members)
+    unread = {name for name in members if name.startswith(_ARRAYS)}
+
+    def array(name: str) -> Array:
+        unread.discard(name)
+        return _array(path, members, name)
+
     try:
-        model = decode(_parsed(path, members, _STATE), lambda name: _array(path, members, name))
+        model = decode(_parsed(path, members, _STATE), array)
+        _check_kind(path, model)
+        if unread:
+            raise CorruptFileError(path, f"{min(unread)} belongs to nothing in {_STATE}.")
+        check_model(model)
     except (ValueError, RecursionError) as error:
         if isinstance(error, FormatError):
             raise
-        raise CorruptFileError(path, f"{_STATE} {error}.") from error
-    if not isinstance(model, BagClassifier | Pipeline):
-        raise CorruptFileError(path, f"{_STATE} contains a {type(model).__name__}, not a model.")
+        raise CorruptFileError(path, f"{_STATE}: {error}.") from error
+    _compare(path, description, model)
     if holds_sklearn(members[_STATE].decode()):
         _compare_versions(description)
     return model
@@ -149,6 +164,23 @@ def describe(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     return _checked_description(path, _read(path))
+
+
+def _check_kind(path: Path, model: Any) -> None:
+    steps = model.steps if type(model) is Pipeline and hasattr(model, "steps") else [("", model)]
+    last = steps[-1][-1] if isinstance(steps, list) and steps else model
+    if not isinstance(last, BagClassifier):
+        raise CorruptFileError(path, f"{_STATE} contains a {type(last).__name__}, not a model.")
+
+
+def _compare(path: Path, stated: dict[str, Any], model: Any) -> None:
+    """Refuse a description of another model; texts that depend on versions are not compared."""
+    found = json.loads(_json(_description(model, _classifier_of(model))))
+    same = all(stated.get(package) == found[package] for package in ("bagwise", "scikit-learn"))
+    for key in found.keys() - ({"bagwise", "scikit-learn"} | (set() if same else _OF_VERSIONS)):
+        if stated.get(key) != found[key]:
+            problem = f"{_DESCRIPTION} says {key} = {stated.get(key)!r}, the model {found[key]!r}."
+            raise CorruptFileError(path, problem)
 
 
 # Writing -----------------------------------------------------------------------------------------
@@ -213,7 +245,7 @@ def _npy(array: Array) -> bytes:
 
 def _write(path: Path, members: dict[str, bytes]) -> None:
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {n}\n" for n, data in members.items())
-    with replacing(path) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_STORED) as archive:
+    with writing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, data in (members | {_SUMS: sums.encode()}).items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), data)
 
@@ -228,7 +260,9 @@ def _read(path: Path) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(path) as archive:
             members = _members(path, archive)
-    except (zipfile.BadZipFile, EOFError) as error:
+    except FormatError:
+        raise
+    except ZIP_ERRORS as error:
         problem = f"is truncated or not a model file of bagwise ({error})."
         raise TruncatedFileError(path, problem) from error
     for name, expected in _sums(path, members).items():
@@ -244,7 +278,11 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
         raise CorruptFileError(path, "contains two members of the same name.")
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         raise CorruptFileError(path, "is compressed. Expected the file as bagwise.save wrote it.")
-    return {entry.filename: archive.read(entry) for entry in entries}
+    for entry in entries:
+        if not _MEMBER.fullmatch(entry.filename):
+            problem = f"contains {entry.filename!r}, so it is not a model file of bagwise."
+            raise CorruptFileError(path, problem)
+    return {entry.filename: unzipped(path, archive, entry) for entry in entries}
 
 
 def _sums(path: Path, members: dict[str, bytes]) -> dict[str, str]:
@@ -284,10 +322,7 @@ def _checked_description(path: Path, members: dict[str, bytes]) -> dict[str, Any
 def _array(path: Path, members: dict[str, bytes], name: str) -> Array:
     if name not in members:
         raise CorruptFileError(path, f"{_STATE} refers to the array {name!r}, which is missing.")
-    try:
-        return np.lib.format.read_array(io.BytesIO(members[name]), allow_pickle=False)
-    except (ValueError, EOFError, MemoryError) as error:
-        raise CorruptFileError(path, f"{name} is not an array of numbers ({error}).") from error
+    return read_npy(path, name, members[name])
 
 
 def _compare_versions(description: dict[str, Any]) -> None:

@@ -45,6 +45,8 @@ def build_tree(parts: dict[str, Any]) -> Any:
     if values.shape != (len(nodes), len(classes), classes.max()) or values.dtype != np.float64:
         raise ValueError("contains a tree whose values have a wrong shape")
     _check_links(nodes, int(parts["n_features"]))
+    if int(parts["max_depth"]) != _depth(nodes):  # scikit-learn reserves memory by it
+        raise ValueError("contains a tree whose depth is not the one it states")
     tree = Tree(int(parts["n_features"]), classes.astype(np.intp), len(classes))
     tree.__setstate__(
         {
@@ -65,3 +67,11 @@ def _check_links(nodes: Array, n_features: int) -> None:
     known = (feature >= 0) & (feature < n_features)
     if not np.all(leaf | (inside & known)):
         raise ValueError("contains a tree with a node that leads nowhere")
+
+
+def _depth(nodes: Array) -> int:
+    depth = np.zeros(len(nodes), dtype=np.int64)
+    for i in np.flatnonzero(nodes["left_child"] >= 0):  # every child comes after its parent
+        for child in (nodes["left_child"][i], nodes["right_child"][i]):
+            depth[child] = max(depth[child], depth[i] + 1)
+    return int(depth.max())

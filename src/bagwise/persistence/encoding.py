@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from bagwise._typing import Array
+from bagwise.bags.arrays import in_range
 from bagwise.graphs import Graph
 from bagwise.persistence.allowed import allowed_class, name_of_class
 from bagwise.persistence.decision_trees import build_tree, is_tree, tree_parts
@@ -123,7 +124,7 @@ def decode(value: Any, arrays: Callable[[str], Array]) -> Any:
         return {key: decode(item, arrays) for key, item in value.items()}
     try:
         return _decode_tagged(tag, value, arrays)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
         raise ValueError(f"has a malformed {tag!r} ({error!r})") from error
 
 
@@ -148,9 +149,7 @@ def _decode_tagged(tag: str, value: dict[str, Any], arrays: Callable[[str], Arra
             return array.reshape(value["shape"])
         case "$sparse":
             parts = tuple(decode(value[part], arrays) for part in _PARTS)
-            matrix = _SPARSE[content](parts, shape=tuple(value["shape"]))
-            matrix.check_format(full_check=True)
-            return matrix
+            return in_range(_SPARSE[content](parts, shape=tuple(value["shape"])))
         case "$graph":
             source, target, weight = decode(content, arrays)
             return Graph(source, target, weight, directed=value["directed"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
+from bagwise._jit import njit
 
 _RISE = 1e-12  # relative: a smaller rise is rounding
 

@@ -17,7 +17,7 @@ from bagwise.solvers.bundle import ScoreOracle, bmrm, nrbm
 
 _LEAST_GAIN = 0.1  # of the solvers' tolerance: a smaller gain may be due to the solvers
 _BUNDLE_STEPS = 500  # maximum number of steps of a bundle method; dozens are usual
-_TOTAL_STEPS = 3000  # of all rounds: a network that needs more is not worth its time
+_TOTAL_STEPS = 1500  # of all rounds: a network that needs more is not worth its time
 
 
 class MajorizedRisk(ScoreOracle, Protocol):

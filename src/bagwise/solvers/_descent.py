@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from bagwise._jit import njit
 
 _FULL = 1e-12  # share of a block's bound: less room than this is rounding
 _TINY = 1e-300  # in place of the norm of a row of zeros

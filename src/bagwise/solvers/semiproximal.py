@@ -29,6 +29,7 @@ from scipy.linalg import cho_solve, solve_triangular
 from bagwise._typing import Array
 from bagwise.designs import Design, Gram, Point
 from bagwise.designs.ridge import factor_in_place
+from bagwise.errors import SCALE, Message
 from bagwise.kernels import check_memory
 from bagwise.solvers.dual_cd import descend_gram, descend_rows
 from bagwise.solvers.solution import Solution
@@ -98,6 +99,9 @@ def _by_features(
     system[:-1, :-1] = design.weighted_gram(on_positives)
     system[-1], system[:, -1] = total, total
     system.flat[:: len(system) + 1] += 1
+    if not np.isfinite(system).all():
+        what = f"The products of the features overflow {system.dtype}: scale the features with "
+        raise FloatingPointError(Message(what, SCALE, ", or lower C."))
     factor, _ = factor_in_place(system)
     rows = _with_constant(design.matrix(split.negative))
     whitened = solve_triangular(factor, rows.T, lower=True, check_finite=False).T

@@ -20,6 +20,7 @@ from bagwise.procedures.nrbm import restarted_nrbm
 _SMALL_GAIN = 10.0  # times the tolerance: a smaller gain is sought again, more finely
 _FINER = 0.01  # factor from one tolerance to the next
 _FINEST = 1e-10  # tolerance below which rounding decides
+_MOST_STEPS = 4000  # of bundle methods, after which nothing is sought more finely
 _NOTHING = 1e-12  # relative gain over w = 0 that is rounding
 _DESCENDING = "mean"  # the start to add where those given find nothing
 
@@ -55,11 +56,20 @@ def run_starts(
     if best.solution.objective >= zero and _DESCENDING not in names:
         fits.append((_DESCENDING, run(_DESCENDING, tol)))
         best = _lowest(fits)
-    while zero - best.solution.objective < _SMALL_GAIN * tolerance * zero and tolerance > _FINEST:
+    steps = _steps_of(fits)
+    while (
+        zero - best.solution.objective < _SMALL_GAIN * tolerance * zero
+        and tolerance > _FINEST
+        and steps < _MOST_STEPS
+    ):
         share = (zero - best.solution.objective) / zero
         tolerance = max(min(_FINER * tolerance, tol * share), _FINEST)
         # What the asked tolerance found converged stays so: the finer one was not asked for.
-        fits = [(name, _kept(fit, run(name, tolerance))) for name, fit in fits]
+        finer = [(name, run(name, tolerance)) for name, _ in fits]
+        steps += _steps_of(finer)
+        fits = [
+            (name, _kept(fit, fine)) for (name, fit), (_, fine) in zip(fits, finer, strict=True)
+        ]
         best = _lowest(fits)
     return best, [_record(name, fit, zero) for name, fit in fits]
 
@@ -73,6 +83,10 @@ def learned_nothing(records: Records) -> list[Any]:
 def _gains(record: dict[str, Any]) -> bool:
     zero = record["objective_of_zero"]
     return zero == 0 or zero - record["objective"] > _NOTHING * zero
+
+
+def _steps_of(fits: list[tuple[str, Run]]) -> float:
+    return sum(record["solver_steps"] for _, fit in fits for record in fit.history)
 
 
 def _lowest(fits: list[tuple[str, Run]]) -> Run:

@@ -1,0 +1,41 @@
+"""One BLAS thread while a model works: the number of threads must not change a bit of the answer.
+
+BLAS splits long sums by the number of its threads, and rounding follows the split. Parallel work in
+the project runs over classes, folds and searches instead (``n_jobs``).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import Any
+
+_lock = threading.Lock()
+_users = 0
+_limit = ExitStack()
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread until the last user, in whichever thread, has left."""
+    global _users
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _limit.enter_context(_controller().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _limit.close()

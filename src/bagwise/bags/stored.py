@@ -1,0 +1,117 @@
+"""Bags that lie in files: what a memory map holds is checked when it is first read.
+
+A file is cut into blocks, and the store keeps the CRC-32 of each. The indices of sparse rows are
+checked as a whole at their first use, because compiled loops follow them without looking.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from mmap import mmap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._typing import Array
+
+if TYPE_CHECKING:
+    from bagwise.bags.bags import Bags
+
+BLOCK_BYTES = 1 << 22  # 4 MiB: a millisecond to verify, and 250 checksums per gigabyte
+_PARTS = ("data", "indices", "indptr")
+
+
+@dataclass
+class _Guard:
+    sums: list[int]
+    error: Callable[[str], Exception]
+    verified: set[int] = field(default_factory=set)
+
+
+_GUARDS: WeakKeyDictionary[mmap, _Guard] = WeakKeyDictionary()
+
+
+def checksums(file: Path) -> list[int]:
+    """Return the CRC-32 of every block of a file."""
+    with file.open("rb") as stream:
+        return [zlib.crc32(block) for block in iter(lambda: stream.read(BLOCK_BYTES), b"")]
+
+
+def guard(array: np.memmap, sums: list[int], error: Callable[[str], Exception]) -> None:
+    """Let `verify` compare a mapped file with its checksums; ``error`` makes its error."""
+    _GUARDS[array._mmap] = _Guard(sums, error)  # type: ignore[attr-defined]
+
+
+def verify(rows: Array) -> None:
+    """Verify the blocks of a file that an array lies in, each once; other arrays pass."""
+    base: Any = rows
+    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+        base = base.base
+    mapped: Any = getattr(base, "_mmap", None)
+    found = None if mapped is None else _GUARDS.get(mapped)
+    if found is None or not rows.size:
+        return
+    content = np.frombuffer(mapped, np.uint8)
+    first, stop = (a - content.ctypes.data for a in np.lib.array_utils.byte_bounds(rows))
+    for i in range(first // BLOCK_BYTES, -(-stop // BLOCK_BYTES)):
+        if i not in found.verified:
+            check_block(found.sums, i, content[i * BLOCK_BYTES :][:BLOCK_BYTES], found.error)
+            found.verified.add(i)
+
+
+def check_block(sums: list[int], i: int, block: Any, error: Callable[[str], Exception]) -> None:
+    """Raise the error if block ``i`` is not the one that was written."""
+    if i >= len(sums) or zlib.crc32(block) != sums[i]:
+        what = f"was changed after it was written: the checksum of its block {i} is wrong."
+        raise error(f"{what} Write it again, or restore it from a copy.")
+
+
+def verify_bags(bags: Bags) -> None:
+    """Verify all files that bags lie in."""
+    X = bags.X
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    for array in (*parts, bags.instance_ids, bags.instance_labels):
+        if array is not None:
+            verify(array)
+
+
+class UncheckedRows(sp.csr_array):
+    """CSR rows that are checked when a part of them is first used; they are a csr_array then.
+
+    ``check`` returns the rows, checked.
+    """
+
+    @classmethod
+    def waiting(
+        cls, shape: tuple[int, int], dtype: Any, check: Callable[[], sp.csr_array]
+    ) -> UncheckedRows:
+        """Return rows of which only shape and data type are known yet."""
+        rows = cls((0, shape[1]))
+        for part in _PARTS:
+            delattr(rows, part)
+        rows.__dict__.update(_shape=shape, _kind=np.dtype(dtype), _check=check)
+        return rows
+
+    @property
+    def dtype(self) -> Any:
+        """Data type of the values."""
+        return vars(self).get("_kind") or self.data.dtype
+
+    def __getattr__(self, name: str) -> Any:
+        check = vars(self).get("_check") if name in _PARTS else None
+        if check is None:
+            raise AttributeError(name)
+        checked = check()
+        self.__dict__.clear()
+        self.__dict__.update(vars(checked))
+        self.__class__ = sp.csr_array
+        return getattr(self, name)
+
+    def __reduce__(self) -> Any:
+        assert self.data is not None  # it is a csr_array from here on
+        return self.__reduce_ex__(2)

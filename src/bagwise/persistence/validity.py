@@ -1,0 +1,133 @@
+"""Whether what a model file holds is a fitted model: sizes that agree, trees that fit, and a trial.
+
+Checksums tell damage, not forgery. Numbers that compiled loops follow (offsets, codes, trees) are
+compared with the sizes they must fit. Then the model scores one bag: an attribute that is missing,
+or of a wrong type or shape, shows there.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from bagwise.bags import Bags
+from bagwise.bags.arrays import as_offsets
+from bagwise.estimators.base import BagClassifier, BagInput
+
+_MOST_DENSE = 1 << 22  # features of the trial in 32 MiB; models of more were fitted to sparse rows
+_NOT_NUMBERS = ("classes_", "feature_names_in_")
+_ONE_PER_MODEL = ("threshold_", "intercept_", "objective_", "gap_", "coef_", "dual_coef_")
+# Offsets, and the rows that they cut: compiled loops follow them unchecked.
+_OFFSETS = {"support_offsets_": "support_vectors_", "bags_offsets_": "bags_X_"}
+_ROWS_OF_FIT = ("support_vectors_", "bags_X_")
+_FAILURES = (
+    *(AttributeError, TypeError, ValueError, LookupError, ArithmeticError),
+    *(RuntimeError, AssertionError, MemoryError),
+)
+
+
+def check_model(model: Any) -> None:
+    """Raise ValueError if an object read from a file is not a fitted model."""
+    for part, width in _estimators(model, None):
+        if isinstance(part, BagClassifier):
+            _check_classifier(part)
+        if hasattr(part, "tree_"):
+            _check_tree(part, width)
+    _try(model)
+
+
+def _estimators(value: Any, width: int | None) -> Iterator[tuple[Any, int | None]]:
+    """Yield all estimators in a value, with the number of features of their owner."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _estimators(item, width)
+    elif isinstance(value, dict):
+        yield from _estimators(list(value.values()), width)
+    elif isinstance(value, BaseEstimator):
+        yield value, width
+        own = getattr(value, "n_features_in_", None) if isinstance(value, BagInput) else width
+        yield from _estimators([v for k, v in vars(value).items() if k.endswith("_")], own)
+        if isinstance(value, Pipeline):
+            yield from _estimators(value.steps, None)
+
+
+def _check_classifier(model: BagClassifier) -> None:
+    name = type(model).__name__
+    learned = {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_")}
+    if not learned:
+        return  # a part that is fitted later, or never
+    check_is_fitted(model)
+    n_features, classes = learned.get("n_features_in_"), learned.get("classes_")
+    if type(n_features) is not int or n_features < 1:
+        raise ValueError(f"{name}.n_features_in_ is not a positive integer")
+    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+        raise ValueError(f"{name}.classes_ is not an array of two labels or more")
+    if len(set(classes.tolist())) < len(classes):
+        raise ValueError(f"{name}.classes_ has the same label twice")
+    n_models = 1 if len(classes) == 2 else len(classes)
+    # Bag kernels of statistics keep the least and the largest value of each feature.
+    width = n_features * (2 if getattr(model, "bag_kernel", None) == "statistics" else 1)
+    for key, value in learned.items():
+        kind = getattr(getattr(value, "dtype", None), "kind", "f")
+        if key not in _NOT_NUMBERS and kind not in "fiub":
+            raise ValueError(f"{name}.{key} is not an array of numbers")
+        if key in _ONE_PER_MODEL and np.shape(value)[:1] != (n_models,):
+            raise ValueError(f"{name}.{key} has shape {np.shape(value)} for {len(classes)} classes")
+        if key in _ROWS_OF_FIT and np.shape(value)[1:] != (width,):
+            raise ValueError(f"{name}.{key} has shape {np.shape(value)}, not {width} columns")
+    for offsets, rows in _OFFSETS.items():
+        if offsets in learned and rows in learned:
+            as_offsets(learned[offsets], learned[rows].shape[0], None)
+    codes = learned.get("bags_codes_")
+    if codes is not None and (np.min(codes) < 0 or np.max(codes) >= len(classes)):
+        raise ValueError(f"{name}.bags_codes_ contains classes that do not exist")
+
+
+def _check_tree(owner: Any, width: int | None) -> None:
+    tree, own = owner.tree_, getattr(owner, "n_features_in_", None)
+    if getattr(tree, "n_features", None) != own or own != (own if width is None else width):
+        where = f"is in a model of {own if width is None else width}"
+        raise ValueError(f"a tree of {getattr(tree, 'n_features', None)} features {where}")
+    n_classes = getattr(owner, "n_classes_", 1)
+    if tree.n_outputs != 1 or int(tree.n_classes[0]) != n_classes:
+        raise ValueError(f"a tree of {tree.n_classes.tolist()} classes is in one of {n_classes}")
+
+
+def _try(model: Any) -> None:
+    """Score one bag of ones, or of zeros where a model has no score for ones."""
+    problem: Exception | None = None
+    for value in (1.0, 0.0):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                bag = _bag(model, value)
+                scores = np.asarray(model.decision_function(bag))
+                labels = np.asarray(model.predict(bag))
+            classes = model.classes_
+        except _FAILURES as error:
+            problem = error
+            continue
+        expected = (1,) if len(classes) == 2 else (1, len(classes))
+        if scores.shape == expected and scores.dtype.kind == "f" and labels.shape == (1,):
+            return
+        problem = ValueError(f"the score of one bag has shape {scores.shape}")
+    raise ValueError(f"is no working model: {problem}") from problem
+
+
+def _bag(model: Any, value: float) -> Bags:
+    """Return a bag of two equal instances that the model accepts."""
+    first = model.steps[0][1] if isinstance(model, Pipeline) else model
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    width = int(first.n_features_in_)
+    dense = width <= _MOST_DENSE
+    X = np.full((2, width), value) if dense else sp.csr_array((2, width))
+    given = getattr(getattr(last, "inputs_", None), "n_given", None) or 0
+    features = np.full((1, given), value) if given else None
+    return Bags(X, np.array([0, 2]), ids=["?"], instance_ids=["?", "??"], bag_features=features)

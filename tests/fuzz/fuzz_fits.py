@@ -1,0 +1,248 @@
+"""Fit every listed estimator to small odd data sets, and predict.
+
+``python tests/fuzz/fuzz_fits.py --count 100000 --progress fits.json`` runs, and resumes, the long
+run; ``--report docs/results/robustness.md`` writes its counts to the page; ``--case N`` runs one
+case again in this process, and prints the data, the estimator and what happened.
+
+The data: 2 to 4 classes, scales 1e-150 to 1e150, offsets up to 1e8 times the spread, constant,
+repeated and binary features, float16 to float64, dense and CSR, C from 1e-8 to 1e8. A fit must
+converge, warn, or raise an error of bagwise that names a parameter, a bag or a remedy. A score may
+not be NaN, no objective may be above that of w = 0, and a second fit must give the same bits.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the harness, also where pytest imports this
+
+import harness
+import numpy as np
+import scipy.sparse as sp
+from harness import NAMED, OK, SILENT, UNCLEAR, Result
+from sklearn.base import clone
+
+from bagwise import Bags
+from bagwise.estimators.tags import bag_tags
+from bagwise.testing import estimators
+
+Array = np.ndarray
+_LIST = estimators()
+_FOREIGN = (
+    *(
+        "highs",
+        "lapack",
+        "svd ",
+        "eigenvalues did not",
+        "infs or nans",
+        "matmul:",
+        "singular matrix",
+    ),
+    *("array must not contain", "division by zero", "reshape", "broadcast"),
+    *(
+        "need at least one array",
+        "zero-size array",
+        "out of bounds",
+        "input x contains",
+        "argmax of",
+    ),
+)
+_ABOVE_ZERO = 1e-6  # of the objective at w = 0: rounding of a sum of losses
+
+
+# Data --------------------------------------------------------------------------------------------
+
+
+def odd_bags(rng: random.Random) -> tuple[Bags, Array, list[str]]:
+    """Draw a small data set with a few oddities; return it with their names."""
+    draw = np.random.default_rng(rng.getrandbits(64))
+    n_classes = rng.choice((2, 2, 2, 3, 4))
+    y = draw.permutation(np.arange(rng.randint(2 * n_classes, 14)) % n_classes)
+    sizes = draw.integers(1, 5, len(y))
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    X = draw.normal(size=(offsets[-1], rng.randint(1, 4)))
+    X[offsets[:-1], y % X.shape[1]] += 2.0 * y
+    told = [name for name in _ODDITIES if rng.random() < _ODDITIES[name][0]]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        for name in told:
+            X = _ODDITIES[name][1](X, draw)
+    ids = [f"b{i}" for i in range(len(y))]
+    return Bags(X, offsets, ids=ids), y, told
+
+
+def _constant(X: Array, draw: Any) -> Array:
+    X[:, 0] = draw.choice([0.0, 1.0, 1e300, -7.0])
+    return X
+
+
+def _repeated(X: Array, draw: Any) -> Array:
+    return X[draw.integers(0, max(1, len(X) // 3), len(X))]
+
+
+def _binary(X: Array, draw: Any) -> Array:
+    return (X > 0).astype(float)
+
+
+def _scaled(X: Array, draw: Any) -> Array:
+    return X * 10 ** draw.uniform(-150, 150)
+
+
+def _units(X: Array, draw: Any) -> Array:
+    return X * 10 ** draw.uniform(-6, 6, X.shape[1])
+
+
+def _offset(X: Array, draw: Any) -> Array:
+    return X + 10 ** draw.uniform(0, 8) * np.std(X, axis=0)
+
+
+def _sparse(X: Array, draw: Any) -> Any:
+    rows = sp.csr_array(np.where(draw.random(X.shape) < 0.5, X, 0))
+    if draw.random() < 0.5:
+        rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    return rows
+
+
+# Probability and change, in the order in which they are applied.
+_ODDITIES: dict[str, tuple[float, Callable[[Array, Any], Any]]] = {
+    "binary": (0.1, _binary),
+    "repeated": (0.15, _repeated),
+    "constant": (0.15, _constant),
+    "units": (0.2, _units),
+    "offset": (0.25, _offset),
+    "scaled": (0.3, _scaled),
+    "zero": (0.02, lambda X, draw: 0 * X),
+    "float32": (0.1, lambda X, draw: X.astype(np.float32)),
+    "float16": (0.05, lambda X, draw: X.astype(np.float16)),
+    "sparse": (0.2, lambda X, draw: _sparse(X.astype(np.promote_types(X.dtype, "f4")), draw)),
+}
+
+
+def odd_estimator(rng: random.Random, number: int) -> Any:
+    """Take the listed estimators in turn, often with an extreme C or alpha."""
+    model = clone(_LIST[number % len(_LIST)])
+    known = model.get_params()
+    if rng.random() < 0.4 and "C" in known:
+        model.set_params(C=10 ** rng.uniform(-8, 8))
+    if rng.random() < 0.4 and "alpha" in known:
+        model.set_params(alpha=10 ** rng.uniform(-6, 3))
+    if rng.random() < 0.05 and "probability" in known:
+        model.set_params(probability="sigmoid", calibration_cv=2)
+    return model
+
+
+# Judging -----------------------------------------------------------------------------------------
+
+
+def is_clear(error: BaseException, model: Any) -> bool:
+    """Return whether an error is bagwise's and names a parameter, a bag, a feature or a remedy."""
+    text = str(error)
+    if not isinstance(error, ValueError | FloatingPointError):
+        return False
+    if any(word in text.lower() for word in _FOREIGN):
+        return False
+    place = traceback.extract_tb(error.__traceback__)[-1].filename
+    ours = "/bagwise/" in place or place.endswith(("_param_validation.py", "utils/validation.py"))
+    names = [*model.get_params(), "[Bb]ags?", "features?", "class(es)?", "[Ss]cale", "instances?"]
+    return ours and re.search(rf"\b({'|'.join(names)})\b", text) is not None
+
+
+def at_zero(model: Any, bags: Bags, is_positive: Array) -> float | None:
+    """Return the objective of w = 0, b = 0 for one class against the rest; None where unknown."""
+    C, name = getattr(model, "C", None), type(model).__name__
+    n_pos, n_bags = int(is_positive.sum()), len(bags)
+    in_pos = int(bags.sizes[is_positive].sum())
+    in_neg = bags.n_instances - in_pos
+    if name == "MissSVM":
+        return C * (n_pos + in_neg + model.unlabeled_weight * in_pos)
+    if name == "KeyInstanceSVC":
+        return C / 2 * (n_pos + (in_neg if model.negatives == "instances" else n_bags - n_pos))
+    counts = {
+        **dict.fromkeys(("InstanceSVC", "LabelSVC"), bags.n_instances),
+        **dict.fromkeys(("AnnealedLabelSVC", "AnnealedWitnessSVC"), bags.n_instances),
+        **dict.fromkeys(("WitnessSVC", "MICA"), n_pos + in_neg),
+        **dict.fromkeys(("MeanSVC", "BagKernelSVC"), n_bags),
+        "SemiProximalSVC": in_pos / 2 + in_neg,
+        "ODM": 1,
+    }
+    return C * counts[name] if name in counts else None
+
+
+def wrong(model: Any, bags: Bags, y: Array, far: float = 1.0) -> str:
+    """Return what is wrong with a fitted model without a word, or an empty text.
+
+    It is asked about its own bags, ``far`` times as large.
+    """
+    asked = bags if far == 1.0 else bags.replace(X=bags.X * far)
+    scores = {"bag": model.decision_function(asked)}
+    model.predict(asked)
+    if bag_tags(model).instance_scores:
+        scores["instance"] = model.instance_decision_function(asked)
+        model.key_instances(asked)
+    for name, values in scores.items():
+        if not np.isfinite(values).all():
+            return f"{name} scores are not finite"
+    objectives = np.atleast_1d(getattr(model, "objective_", ()))
+    classes = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
+    for label, objective in zip(classes, objectives, strict=False):
+        zero = at_zero(model, bags, y == label)
+        if zero is not None and not objective <= zero * (1 + _ABOVE_ZERO):
+            return f"the objective is above that of w = 0: {objective:.6g} > {zero:.6g}"
+    again = clone(model).fit(bags, y).decision_function(asked)
+    return "" if again.tobytes() == scores["bag"].tobytes() else "a second fit differs"
+
+
+class Case:
+    """Run case ``number``: estimator ``number`` modulo their count, data by ``rng``."""
+
+    def __init__(self, talk: bool = False) -> None:
+        self.talk = talk
+
+    def kind(self, number: int) -> str:
+        """Return the name of the class."""
+        return type(_LIST[number % len(_LIST)]).__name__
+
+    def __call__(self, rng: random.Random, number: int, folder: Path) -> Result:
+        """Fit, predict and judge."""
+        model, (bags, y, told) = odd_estimator(rng, number), odd_bags(rng)
+        if self.talk:
+            print(model, told, bags, bags.X if not sp.issparse(bags.X) else bags.X.toarray(), y)
+        far = 10 ** rng.uniform(0, 200) if rng.random() < 0.1 else 1.0
+        return self.judged(model, bags, y, told, far)
+
+    def judged(self, model: Any, bags: Bags, y: Array, told: list[str], far: float = 1.0) -> Result:
+        """Say how a fit ended."""
+        kind, seen = (
+            type(model).__name__,
+            f" ({', '.join(told)}; {' '.join(repr(model).split())}, far={far:.0e})",
+        )
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("always" if self.talk else "ignore")
+                found = wrong(model.fit(bags, y), bags, y, far)
+        except Exception as error:  # noqa: BLE001 - whatever comes is judged
+            if self.talk:
+                traceback.print_exc()
+            if is_clear(error, model):
+                return Result(kind, NAMED)
+            return Result(kind, UNCLEAR, harness.last_place(error) + seen)
+        return Result(kind, SILENT, found + seen) if found else Result(kind, OK)
+
+
+def main() -> None:
+    """Run from the command line."""
+    options = harness.parser(__doc__ or "", count=2_000, batch=500).parse_args()
+    if options.case is not None:
+        print(harness.run_one(Case(talk=True), options, Path("/tmp/fuzz_case")))
+        return
+    harness.finish(Case(), options, "fits", "Odd data")
+
+
+if __name__ == "__main__":
+    main()

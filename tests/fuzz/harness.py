@@ -1,0 +1,319 @@
+"""What both fuzzers share: batches in child processes, outcomes, progress on disk, the report.
+
+Case ``i`` of seed ``s`` is always the same case. A batch of cases runs in a child process with a
+limit of memory and a timer per case, so that a segmentation fault, a hang or a memory bomb ends the
+child only; the parent reads in shared memory which case it was, and goes on after it.
+
+Outcomes: OK, NAMED (a clear error), and what may not happen: UNCLEAR (an error without file and
+place, or parameter and remedy), SILENT (content that changed without a word, or is no valid
+result), CRASH (the process died) and HANG (more than `SECONDS`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import multiprocessing
+import os
+import random
+import re
+import resource
+import signal
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+OK, NAMED, UNCLEAR, SILENT, CRASH, HANG = "ok", "named error", "UNCLEAR", "SILENT", "CRASH", "HANG"
+OUTCOMES = (OK, NAMED, UNCLEAR, SILENT, CRASH, HANG)
+BAD = OUTCOMES[2:]
+SECONDS = 20  # per case, as the issue asks
+_MEMORY = 6 << 30  # bytes of address space that a batch may add: more is a bomb, not a small file
+_KEPT = 5  # cases that are named per finding: enough to see a pattern
+
+_SENT = 100  # results at a time: pipes cost time
+_FAST = Path("/dev/shm")  # a folder in memory, where there is one
+
+
+class Case(Protocol):
+    """One case, by its random numbers, its number and a folder for its files."""
+
+    def __call__(self, rng: random.Random, number: int, folder: Path) -> Result:
+        """Run it."""
+
+    def kind(self, number: int) -> str:
+        """Return the name under which a case is counted."""
+
+
+@dataclass
+class Result:
+    """How one case ended: of which kind it was, and a line about it."""
+
+    kind: str
+    outcome: str
+    detail: str = ""
+
+
+@dataclass
+class Progress:
+    """Counts by kind and outcome, the findings, and the next case: what is resumed.
+
+    Findings with the same kind, outcome and place are one, with their number and the first cases.
+    """
+
+    seed: int
+    next: int = 0
+    seconds: float = 0.0
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    findings: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def add(self, case: int, result: Result) -> None:
+        """Count one result."""
+        kind = self.counts.setdefault(result.kind, dict.fromkeys(OUTCOMES, 0))
+        kind[result.outcome] += 1
+        self.next = case + 1
+        if result.outcome in BAD:
+            key = f"{result.outcome} {result.kind}: {result.detail.split(': ')[0].split(' (')[0]}"
+            found = self.findings.setdefault(key, {"n": 0, "cases": [], "detail": result.detail})
+            found["n"] += 1
+            found["cases"] = [*found["cases"], case][:_KEPT]
+
+    @property
+    def bad(self) -> int:
+        return sum(kind[outcome] for kind in self.counts.values() for outcome in BAD)
+
+    @classmethod
+    def load(cls, path: Path | None, seed: int) -> Progress:
+        if path is None or not path.exists():
+            return cls(seed)
+        kept = cls(**json.loads(path.read_text()))
+        if kept.seed != seed:
+            raise SystemExit(f"{path} has seed {kept.seed}, not {seed}: use another --progress.")
+        return kept
+
+    def save(self, path: Path | None) -> None:
+        if path is not None:
+            partial = path.with_name(f"{path.name}.part")
+            partial.write_text(json.dumps(asdict(self), indent=1))
+            partial.replace(path)
+
+
+def last_place(error: BaseException) -> str:
+    """Return the type of an error, where it was raised and the first line of its message."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "/bagwise/" in frame.filename]
+    place = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "?"
+    return f"{type(error).__name__} at {place}: {' '.join(str(error).split())[:300]}"
+
+
+# Running -----------------------------------------------------------------------------------------
+
+
+def run_batch(case: Case, progress: Progress, stop: int, limit: int = SECONDS) -> None:
+    """Run the cases from ``progress.next`` to ``stop``, a child after the other."""
+    while progress.next < stop:
+        first = progress.next
+        died, code, place = _run_child(case, progress, stop, limit)
+        while died is not None and progress.next < died:  # what the child had not sent yet, again
+            run_batch(case, progress, died, limit)
+        if died is not None:
+            for result in _verdict(case, progress.seed, first, died, limit, code, place):
+                progress.add(died, result)
+
+
+def _run_child(
+    case: Case, progress: Progress, stop: int, limit: int
+) -> tuple[int | None, int | None, str]:
+    """Run cases in a child; return the case at which it died, its exit code and the place."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    current = context.Value("q", progress.next, lock=False)
+    with tempfile.TemporaryDirectory(dir=_FAST if _FAST.is_dir() else None) as folder:
+        places = (Path(folder) / "stack", Path(folder) / "files")
+        todo = (progress.seed, progress.next, stop, limit)
+        child = context.Process(target=_batch, args=(case, todo, current, theirs, places))
+        child.start()
+        theirs.close()
+        for number, result in _received(ours):
+            progress.add(number, result)
+        child.join()
+        stack = places[0].read_text() if places[0].exists() else ""
+    died = None if progress.next >= stop else current.value
+    return died, child.exitcode, _place_in(stack)
+
+
+def _verdict(
+    case: Case, seed: int, first: int, died: int, limit: int, code: int | None, place: str
+) -> list[Result]:
+    """Run the case at which a child died alone; it may be the victim of an earlier one."""
+    outcome = HANG if code == -signal.SIGALRM else CRASH
+    if first != died:
+        alone = Progress(seed, next=died)
+        _, again, place_alone = _run_child(case, alone, died + 1, limit)
+        if alone.next > died:  # alive: a busy machine, or damaged memory
+            (kind, counts), *_ = alone.counts.items()
+            detail = next((each["detail"] for each in alone.findings.values()), "")
+            survived = Result(kind, next(each for each in counts if counts[each]), detail)
+            since = f"not alone, in a child with the cases from {first} on"
+            victim = Result("?", CRASH, f"{place} in {kind}: {since}")
+            return [survived] if outcome == HANG else [survived, victim]
+        code, place = again, place_alone
+    return [Result(case.kind(died), outcome, f"{place}: the process ended with {code}")]
+
+
+def _place_in(stack: str) -> str:
+    """Return the innermost line of bagwise in a stack that faulthandler wrote."""
+    lines = re.findall(r'File "(.*)", line (\d+) in (.*)', stack)
+    ours = [f"{Path(file).name}:{line}" for file, line, _ in lines if "/bagwise/" in file]
+    return f"{lines[0][2]} from {ours[0]}" if ours else "?"
+
+
+def _received(pipe: Any) -> Any:
+    while True:
+        try:
+            yield from pipe.recv()
+        except EOFError:
+            return
+
+
+def _batch(
+    case: Case, todo: tuple[int, ...], current: Any, pipe: Any, places: tuple[Path, Path]
+) -> None:
+    seed, start, stop, limit = todo
+    _confine(places[0])
+    done: list[tuple[int, Result]] = []
+    for number in range(start, stop):
+        current.value = number
+        signal.alarm(limit)  # its default action ends the child, in C code too
+        done.append((number, case(random.Random(f"{seed}:{number}"), number, places[1])))
+        signal.alarm(0)
+        if len(done) == _SENT:
+            pipe.send(done)
+            done = []
+    pipe.send(done)
+    pipe.close()
+    os._exit(0)  # no destructors of libraries that a damaged file confused
+
+
+def _confine(stack: Path) -> None:
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + _MEMORY, size + _MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # C libraries print there before they die
+    file = open(stack, "w")  # noqa: SIM115 - open as long as the process lives
+    faulthandler.enable(file, all_threads=False)
+    faulthandler.register(signal.SIGALRM, file, all_threads=False, chain=True)
+    warnings.simplefilter("ignore")
+
+
+# The command -------------------------------------------------------------------------------------
+
+
+def parser(text: str, count: int, batch: int) -> argparse.ArgumentParser:
+    """Return the arguments that both commands take."""
+    arguments = argparse.ArgumentParser(
+        description=text, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.add_argument(
+        "--count", type=int, default=count, help="cases in all, those done included"
+    )
+    arguments.add_argument("--seed", type=int, default=0)
+    arguments.add_argument("--batch", type=int, default=batch, help="cases per child process")
+    arguments.add_argument("--progress", type=Path, help="JSON file from which a run is resumed")
+    arguments.add_argument("--case", type=int, help="run this case only, in this process")
+    arguments.add_argument(
+        "--report", type=Path, help="write the counts of --progress to this page"
+    )
+    return arguments
+
+
+def finish(case: Case, options: argparse.Namespace, name: str, title: str) -> None:
+    """Run, or resume, all cases; print the counts, write the page, and exit with 1 for findings."""
+    progress = Progress.load(options.progress, options.seed)
+    while progress.next < options.count:
+        began = time.monotonic()
+        run_batch(case, progress, min(options.count, progress.next + options.batch))
+        progress.seconds += time.monotonic() - began
+        progress.save(options.progress)
+    print(summary(progress))
+    for key, found in sorted(progress.findings.items()):
+        print(f"{key} | {found['n']} cases: {found['cases']} | {found['detail']}")
+    if options.report is not None:
+        command = f"python tests/fuzz/fuzz_{name}.py --count {progress.next}"
+        write_report(options.report, name, title, command, progress)
+    raise SystemExit(bool(progress.bad))
+
+
+def run_one(case: Case, options: argparse.Namespace, folder: Path) -> Result:
+    """Run one case here, so that its files and its traceback can be looked at."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return case(random.Random(f"{options.seed}:{options.case}"), options.case, folder)
+
+
+def summary(progress: Progress) -> str:
+    """Return the counts as a Markdown table."""
+    head = ["kind", "cases", *OUTCOMES]
+    rows = [
+        [k, sum(c.values()), *(c[o] for o in OUTCOMES)] for k, c in sorted(progress.counts.items())
+    ]
+    total = ["**all**", *(sum(row[i] for row in rows) for i in range(1, len(head)))]
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows, total]
+    cells = [[f"{c:,}" if isinstance(c, int) else c for c in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+
+
+_INTRODUCTION = """# Robustness
+
+What damaged files and odd data do, counted by the fuzzers in `tests/fuzz/`, which write this page.
+The numbers are those of the runs below, not of a plan. Case `N` of a seed is always the same as
+long as the writers write the same bytes: `--case N` runs it again.
+
+- **ok**: read (or fitted), with valid content; model files, `.bags` and Parquet with exactly the
+  content before the damage.
+- **named error**: an error of bagwise that names the file, or the parameter, bag or remedy.
+- **UNCLEAR**: any other error.
+- **SILENT**: content that changed without a word, or a result that is not valid.
+- **CRASH**: the process ended.
+- **HANG**: more than 20 seconds.
+"""
+
+
+def write_report(page: Path, name: str, title: str, command: str, progress: Progress) -> None:
+    """Put a section about a run between its marks on the page; other sections stay."""
+    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+    done = sum(sum(kind.values()) for kind in progress.counts.values())
+    head = (
+        f"`{command}` (seed {progress.seed}): {done:,} cases in {progress.seconds / 60:.0f} minutes"
+    )
+    found = "\n".join(
+        f"- {key}: {each['n']:,} cases, such as {each['cases']}. {_as_code(each['detail'])}"
+        for key, each in sorted(progress.findings.items())
+    )
+    told = f"What may not happen, by place:\n\n{found}" if found else "Nothing that may not happen."
+    section = f"{start}\n## {title}\n\n{head}.\n\n{summary(progress)}\n\n{told}\n{end}"
+    old = page.read_text() if page.exists() else _INTRODUCTION
+    before, is_there, rest = old.partition(start)
+    after = rest.partition(end)[2]
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(f"{before}{section}{after}" if is_there else f"{old}\n{section}\n")
+
+
+def _as_code(text: str) -> str:
+    return f"`{text.replace('`', '')}`"
+
+
+def apart(function: Callable[[], Any]) -> Any:
+    """Return what a function gives in a child: threads that it starts must not be forked."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=lambda: theirs.send(function()))
+    child.start()
+    theirs.close()
+    found = ours.recv()
+    child.join()
+    return found

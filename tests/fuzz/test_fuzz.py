@@ -1,0 +1,199 @@
+"""A short run of both fuzzers with a fixed seed, and proof that they find what is planted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("h5py")
+
+sys.path.insert(0, str(Path(__file__).parent))
+import fuzz_files
+import fuzz_fits
+import harness
+from harness import CRASH, HANG, NAMED, OK, SILENT, UNCLEAR, Progress, Result
+
+from bagwise import Bags, InstanceSVC, io
+
+SEED = 14
+# About 10 seconds each on one core; a fit of each listed estimator is 53 cases.
+SHORT = {"files": 3_000, "fits": 159}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_run(name, tmp_path):
+    """In a process of its own: threads that other tests started must not be forked."""
+    script, progress = Path(__file__).with_name(f"fuzz_{name}.py"), tmp_path / "progress.json"
+    given = ["--count", SHORT[name], "--seed", SEED, "--progress", progress]
+    words = [sys.executable, script, *given, "--report", tmp_path / "page.md"]
+    run = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    counts = Progress.load(progress, SEED).counts.values()
+    assert sum(sum(kind.values()) for kind in counts) == SHORT[name]
+    assert f"{SHORT[name]:,} cases" in (tmp_path / "page.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def originals():
+    return fuzz_files.originals()
+
+
+# What is planted must be found -------------------------------------------------------------------
+
+
+class Planted:
+    """A case that does something bad at numbers 3 and 7."""
+
+    def __init__(self, deed):
+        self.deed = deed
+
+    def kind(self, number):
+        return "planted"
+
+    def __call__(self, rng, number, folder):
+        if number in (3, 7):
+            self.deed()
+        return Result("planted", OK)
+
+
+@pytest.mark.parametrize(
+    ("deed", "outcome"),
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGSEGV), CRASH),
+        (lambda: os._exit(3), CRASH),
+        (lambda: time.sleep(5), HANG),
+    ],
+)
+def test_a_crash_or_a_hang_costs_one_case(deed, outcome):
+    progress = Progress(0)
+    harness.run_batch(Planted(deed), progress, 12, limit=1)
+    assert progress.counts["planted"][outcome] == 2
+    assert progress.counts["planted"][OK] == 10
+    (found,) = progress.findings.values()
+    assert found["cases"] == [3, 7]
+
+
+def test_a_victim_is_told_from_the_case_that_damaged_the_memory(tmp_path):
+    def die_once():
+        if not (tmp_path / "died").exists():
+            (tmp_path / "died").touch()
+            os.kill(os.getpid(), signal.SIGSEGV)
+
+    progress = Progress(0)
+    harness.run_batch(Planted(die_once), progress, 12)
+    assert progress.counts["planted"][OK] == 12
+    assert progress.counts["?"][CRASH] == 1
+
+
+def test_progress_is_resumed(tmp_path):
+    case, path = Planted(lambda: None), tmp_path / "progress.json"
+    progress = Progress(5)
+    harness.run_batch(case, progress, 4)
+    progress.save(path)
+    again = Progress.load(path, 5)
+    assert again == progress
+    harness.run_batch(case, again, 9)
+    assert again.counts["planted"][OK] == 9
+    with pytest.raises(SystemExit, match="has seed 5, not 6"):
+        Progress.load(path, 6)
+
+
+def test_the_page_keeps_the_other_section(tmp_path):
+    page, progress = tmp_path / "page.md", Progress(0)
+    progress.add(0, Result("csv", OK))
+    progress.add(1, Result("csv", SILENT, "X changed"))
+    harness.write_report(page, "files", "Damaged files", "fuzz", progress)
+    harness.write_report(page, "fits", "Odd data", "fuzz", Progress(0))
+    harness.write_report(page, "files", "Damaged files", "fuzz", progress)
+    text = page.read_text()
+    assert text.count("## Damaged files") == text.count("## Odd data") == 1
+    assert "| csv | 2 | 1 | 0 | 0 | 1 | 0 | 0 |" in text
+    assert "SILENT csv: X changed" in text
+
+
+def test_same_case_same_damage(originals):
+    files = originals.files[0]
+    one, other = (fuzz_files.damaged(files, fuzz_files.random.Random("0:1"), [b"x"]) for _ in "ab")
+    assert one == other != files
+
+
+def test_undamaged_files_are_ok_and_changed_ones_are_not(originals, tmp_path):
+    for number, (kind, name, _, _) in enumerate(fuzz_files.FORMS):
+        place = tmp_path / str(number)
+        for inner, data in originals.files[number].items():
+            (place / inner).parent.mkdir(parents=True, exist_ok=True)
+            (place / inner).write_bytes(data)
+        content = originals.contents[number]
+        assert fuzz_files.judge(kind, place / name, content).outcome == OK
+        if kind in fuzz_files.EXACT:
+            other = [*content[:-1], "other"]
+            assert fuzz_files.judge(kind, place / name, other).outcome == SILENT
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (lambda path: io.FormatError(path, "is odd."), UNCLEAR),  # not raised by bagwise
+        (lambda path: KeyError("feature_names"), UNCLEAR),
+        (lambda path: ValueError(str(path)), UNCLEAR),
+    ],
+)
+def test_foreign_errors_are_unclear(error, outcome, tmp_path, monkeypatch):
+    def fail(kind, path):
+        raise error(path)
+
+    monkeypatch.setattr(fuzz_files, "content", fail)
+    assert fuzz_files.judge("csv", tmp_path / "b.csv", None).outcome == outcome
+
+
+def test_an_error_of_bagwise_is_named(tmp_path):
+    (tmp_path / "b.csv").write_text("bag,f\na,x\n")
+    assert fuzz_files.judge("csv", tmp_path / "b.csv", None).outcome == NAMED
+
+
+class Nan(InstanceSVC):
+    def decision_function(self, bags):
+        return np.nan * super().decision_function(bags)
+
+
+class AboveZero(InstanceSVC):
+    def _keep(self, bags, fits):
+        super()._keep(bags, fits)
+        self.objective_ = self.C * bags.n_instances * np.array([1.01])
+
+
+class Divides(InstanceSVC):
+    def _fit_classes(self, bags, codes, weight):
+        raise ZeroDivisionError("division by zero")
+
+
+class Restless(InstanceSVC):
+    def _bag_scores(self, bags):
+        return super()._bag_scores(bags) + np.random.default_rng().normal()
+
+
+AboveZero.__name__ = "InstanceSVC"  # whose objective at zero is known
+BAGS = Bags(np.arange(6.0)[:, None], [0, 1, 2, 4, 6])
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "outcome"),
+    [
+        (InstanceSVC(), [0, 1, 0, 1], OK),
+        (InstanceSVC(), [1, 1, 1, 1], NAMED),
+        (Nan(), [0, 1, 0, 1], SILENT),
+        (AboveZero(), [0, 1, 0, 1], SILENT),
+        (Restless(), [0, 1, 0, 1], SILENT),
+        (Divides(), [0, 1, 0, 1], UNCLEAR),
+    ],
+)
+def test_fits_are_judged(model, y, outcome):
+    assert fuzz_fits.Case().judged(model, BAGS, np.array(y), []).outcome == outcome

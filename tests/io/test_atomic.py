@@ -1,0 +1,195 @@
+"""Writing: after any fault there is the old output or the new one, never a third thing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import bagwise
+from bagwise import Bags, io
+from bagwise.io import _atomic
+from bagwise.io._atomic import replacing, writing
+from bagwise.io._source import write_text
+from faults import after_every_fault, faulty, snapshot, strays
+
+FAULTS = ("kill", errno.ENOSPC, errno.EIO)
+
+
+def bags_of(scale, sparse=False):
+    rows = np.arange(1.0, 7.0).reshape(3, 2) * scale
+    bags = Bags.from_list([rows[:2], rows[2:]], ids=["a", "b"])
+    return bags.replace(X=sp.csr_array(bags.X)) if sparse else bags
+
+
+@cache
+def fitted(scale):
+    return bagwise.WitnessSVC(kernel="linear", C=scale).fit(bags_of(1.0), [1, 0])
+
+
+WRITERS = {
+    name: lambda path, scale: io.write(path, bags_of(scale), [1, 0])
+    for name in ("b.csv", "b.csv.gz", "b.tsv", "b.arff", "b.parquet", "b.arrow", "b.svm", "b.mat")
+} | {
+    "b.bags": lambda path, scale: io.write_bags(path, bags_of(scale), [1, 0], overwrite=True),
+    "sparse.bags": lambda path, scale: io.write_bags(path, bags_of(scale, True), overwrite=True),
+    "b.data": lambda path, scale: io.write_c45(path, bags_of(scale), [1, 0]),
+    "b.bagwise": lambda path, scale: bagwise.save(fitted(scale), path),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_old_output_or_the_new_one(name, tmp_path):
+    write, folder = WRITERS[name], tmp_path / "folder"
+    folder.mkdir()
+    expected = []
+    for scale in (1.0, 2.0):
+        write(folder / name, scale)
+        expected.append(snapshot(folder))
+    assert expected[0] != expected[1]
+    path, seen = folder / name, set()
+    rounds = after_every_fault(folder, lambda: write(path, 1.0), lambda: write(path, 2.0), FAULTS)
+    for at, fault, outcome in rounds:
+        found = snapshot(folder)
+        if name == "b.data":  # two files, each of them the old one or the new one
+            pairs = zip(expected[0].items(), expected[1].items(), strict=True)
+            assert all(found[key] in (old, new) for (key, old), (_, new) in pairs), (at, fault)
+        else:
+            assert found in expected, (at, fault)
+        seen.add((fault, found == expected[1]))
+        if fault != "kill":
+            assert isinstance(outcome, OSError), (at, fault)
+            assert outcome.errno == fault
+    assert {(fault, False) for fault in FAULTS} < seen  # and one fault, at least, came too late
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".h5", ".csv"])
+def test_one_file_per_bag(suffix, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    def write():
+        io.write_folder(folder / "b", bags_of(1.0), [1, 0], suffix=suffix)
+
+    for at, fault, _ in after_every_fault(folder, lambda: None, write, FAULTS):
+        if (folder / "b").exists():
+            back, _ = io.read(folder / "b")
+            np.testing.assert_array_equal(back.X, bags_of(1.0).X, err_msg=f"{at} {fault}")
+        assert strays(folder, "b") == []
+    assert (folder / "b").is_dir()  # the last fault comes after the rename
+
+
+def test_a_full_disk_names_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    path = tmp_path / "b.bags"
+    io.write_bags(path, bags_of(1.0))
+
+    def full(number):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device; .* nothing was changed.*b\.bags"):
+        io.write_bags(path, bags_of(2.0), overwrite=True)
+    assert os.listdir(tmp_path) == ["b.bags"]
+    np.testing.assert_array_equal(io.read_bags(path)[0].X, bags_of(1.0).X)
+
+
+def test_errors_of_other_files_keep_their_name(tmp_path):
+    with pytest.raises(FileNotFoundError, match="elsewhere"), replacing(tmp_path / "a"):
+        (tmp_path / "elsewhere").read_bytes()
+    with pytest.raises(OSError, match="no number"), replacing(tmp_path / "a"):
+        raise OSError("no number")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_read_only_folder_is_an_error_that_names_the_output(name, tmp_path):
+    said = r"Read-only file system.*" + name.split(".")[0]
+    with pytest.raises(OSError, match=said), faulty(tmp_path, 1, errno.EROFS):
+        WRITERS[name](tmp_path / name, 1.0)
+    assert os.listdir(tmp_path) == []
+
+
+def test_everything_reaches_the_disk_before_it_is_renamed(tmp_path, monkeypatch):
+    calls = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+
+        def called(*arguments, name=name, real=real):
+            of = os.readlink(f"/proc/self/fd/{arguments[0]}") if name == "fsync" else arguments[1]
+            calls.append((name, os.path.basename(of)))
+            return real(*arguments)
+
+        monkeypatch.setattr(os, name, called)
+    with writing(tmp_path / "a") as file:
+        file.write(b"new")
+    (first, part), second, third = calls
+    assert (first, part[:9]) == ("fsync", ".bagwise-")
+    assert [second, third] == [("replace", "a"), ("fsync", tmp_path.name)]
+
+
+def test_a_link_stays_a_link_and_a_file_keeps_its_permissions(tmp_path):
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "real").chmod(0o640)
+    (tmp_path / "link").symlink_to("real")
+    with writing(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+    assert stat.S_IMODE((tmp_path / "real").stat().st_mode) == 0o640
+
+
+def test_folders_are_swapped_where_the_system_has_no_call_for_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(_atomic, "_swapped", lambda new, old: False)
+    io.write_bags(tmp_path / "b.bags", bags_of(1.0))
+    io.write_bags(tmp_path / "b.bags", bags_of(2.0), overwrite=True)
+    np.testing.assert_array_equal(io.read_bags(tmp_path / "b.bags")[0].X, bags_of(2.0).X)
+    assert os.listdir(tmp_path) == ["b.bags"]
+    real = os.rename
+
+    def rename(source, target):
+        if str(target).endswith("b.bags") and ".old" not in str(source):
+            raise OSError(errno.EIO, "Input/output error", str(source))
+        real(source, target)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with pytest.raises(OSError, match="Input/output error"):
+        io.write_bags(tmp_path / "b.bags", bags_of(3.0), overwrite=True)
+    np.testing.assert_array_equal(io.read_bags(tmp_path / "b.bags")[0].X, bags_of(2.0).X)
+    assert os.listdir(tmp_path) == ["b.bags"]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_the_old_content_stays_until_the_new_is_complete(kind, tmp_path):
+    def fill(path, text):
+        if kind == "folder":
+            path.mkdir()
+        (path / "inside" if kind == "folder" else path).write_text(text)
+
+    def fail(path):
+        with replacing(path) as partial:
+            fill(partial, "half")
+            raise RuntimeError("full")
+
+    path = tmp_path / "a"
+    fill(path, "old")
+    with pytest.raises(RuntimeError, match="full"):
+        fail(path)
+    content = path / "inside" if kind == "folder" else path
+    assert content.read_text() == "old"
+    with replacing(path) as partial:
+        fill(partial, "new")
+    assert content.read_text() == "new"
+    assert [file.name for file in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_file_never_replaces_a_folder(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "precious").write_text("text")
+    with pytest.raises(OSError, match="a"), write_text(tmp_path / "a") as file:
+        file.write("text")
+    assert (tmp_path / "a" / "precious").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

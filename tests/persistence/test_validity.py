@@ -1,0 +1,140 @@
+"""What a model file holds must be a fitted model, before anything is predicted with it."""
+
+from __future__ import annotations
+
+import copy
+import re
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PowerTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from bagwise import (
+    BagKernelSVC,
+    CitationKNN,
+    InstanceSVC,
+    MarkovNetworkClassifier,
+    MILBoost,
+    PerInstance,
+    WitnessSVC,
+)
+from bagwise.persistence.decision_trees import build_tree, tree_parts
+from bagwise.persistence.validity import check_model
+from bagwise.testing._problems import planted_bags
+
+BAGS, Y = planted_bags()
+MODELS = {
+    "linear": WitnessSVC(kernel="linear"),
+    "rbf": InstanceSVC(),
+    "bags": BagKernelSVC(),
+    "statistics": BagKernelSVC(bag_kernel="statistics"),
+    "neighbors": CitationKNN(),
+    "trees": MILBoost(n_estimators=2),
+    "scaled": make_pipeline(PerInstance(StandardScaler()), WitnessSVC(kernel="linear")),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    models = {name: model.fit(BAGS, Y) for name, model in MODELS.items()}
+    return lambda name: copy.deepcopy(models[name])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_fitted_models_pass(name, fitted):
+    check_model(fitted(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "attribute", "value", "message"),
+    [
+        ("linear", "coef_", None, "coef_ has shape"),
+        ("linear", "coef_", np.zeros((2, 3)), "coef_ has shape (2, 3) for 2 classes"),
+        ("linear", "coef_", np.zeros((1, 2)), "no working model"),
+        ("linear", "coef_", np.array([["a", "b", "c"]]), "coef_ is not an array of numbers"),
+        ("linear", "intercept_", np.zeros(2), "intercept_ has shape (2,)"),
+        ("linear", "threshold_", np.zeros(0), "threshold_ has shape (0,)"),
+        ("linear", "n_features_in_", 2, "no working model"),
+        ("linear", "n_features_in_", 2**31, "no working model"),
+        ("linear", "n_features_in_", "3", "n_features_in_ is not a positive integer"),
+        ("linear", "classes_", np.array([1, 1]), "has the same label twice"),
+        ("linear", "classes_", np.array([1]), "not an array of two labels"),
+        ("linear", "classes_", [0, 1], "not an array of two labels"),
+        ("rbf", "support_vectors_", np.zeros((4, 2)), "support_vectors_ has shape (4, 2)"),
+        ("rbf", "dual_coef_", np.zeros((1, 2)), "no working model"),
+        ("rbf", "kernel_", "rbf", "no working model"),
+        ("bags", "support_offsets_", np.array([0, 10**9]), "end at the number of instances"),
+        ("statistics", "support_vectors_", np.zeros((4, 3)), "not 6 columns"),
+        ("neighbors", "bags_codes_", np.full(24, 7), "classes that do not exist"),
+        ("neighbors", "bags_offsets_", np.arange(4), "end at the number of instances"),
+        ("trees", "n_features_in_", 2, "a tree of 3 features is in a model of 2"),
+        ("trees", "factors_", [], "no working model"),
+    ],
+)
+def test_a_wrong_attribute_is_found(name, attribute, value, message, fitted):
+    model = fitted(name)
+    setattr(model, attribute, value)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_model(model)
+
+
+@pytest.mark.parametrize("name", ["linear", "rbf", "bags", "neighbors", "trees"])
+def test_every_attribute_that_scores_need_is_asked_for(name, fitted):
+    told = {
+        "objective_",
+        "gap_",
+        "n_iter_",
+        "history_",
+        "instance_weights_",
+        "support_",
+        "clipped_",
+    }
+    learned = [key for key in vars(fitted(name)) if key.endswith("_") and key not in told]
+    for attribute in learned:
+        model = fitted(name)
+        delattr(model, attribute)
+        with pytest.raises(ValueError, match=r"no working model|is not|not fitted"):
+            check_model(model)
+
+
+def test_steps_before_the_model_are_tried_too(fitted):
+    model = fitted("scaled")
+    model.steps[0][1].transformer_.scale_ = np.ones(2)
+    with pytest.raises(ValueError, match="no working model"):
+        check_model(model)
+
+
+def test_a_tree_of_other_features_or_classes_is_refused(fitted):
+    rows = np.eye(6, 3)
+    wide = DecisionTreeClassifier(max_depth=1).fit(np.eye(6, 9), [0, 1] * 3)
+    many = DecisionTreeClassifier(max_depth=1).fit(rows, [0, 1, 2] * 2)
+    model = fitted("trees")
+    model.estimators_[0][1] = wide
+    with pytest.raises(ValueError, match="a tree of 9 features is in a model of 3"):
+        check_model(model)
+    wide.n_features_in_ = 3
+    with pytest.raises(ValueError, match="a tree of 9 features is in a model of 3"):
+        check_model(model)
+    model.estimators_[0][1] = many
+    many.n_classes_ = np.int64(2)
+    with pytest.raises(ValueError, match=r"a tree of \[3\] classes is in one of 2"):
+        check_model(model)
+
+
+def test_a_forged_tree_of_many_features_is_refused(fitted):
+    model = fitted("trees")
+    tree = model.estimators_[0][0]
+    parts = tree_parts(tree.tree_) | {"n_features": 2**31}
+    tree.tree_ = build_tree(parts)
+    with pytest.raises(ValueError, match="a tree of 2147483648 features is in a model of 3"):
+        check_model(model)
+
+
+def test_models_that_need_more_than_features_pass():
+    given = BAGS.replace(bag_features=np.ones((len(BAGS), 2)))
+    check_model(MarkovNetworkClassifier(bag_features="bags", max_iter=2).fit(given, Y))
+    positive = BAGS.replace(X=np.abs(BAGS.X) + 0.1)
+    boxed = make_pipeline(PerInstance(PowerTransformer("box-cox")), WitnessSVC())
+    check_model(boxed.fit(positive, Y))

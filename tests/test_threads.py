@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from bagwise import MILES, AnnealedLabelSVC, InstanceSVC, MarkovNetworkClassifier, OptimalMarginSVC
+from bagwise._threads import one_blas_thread
+from bagwise.datasets import make_gaussian_bags
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_the_limit_ends_with_its_last_user():
+    before = blas_threads()
+
+    def use(seconds):
+        with one_blas_thread():
+            sleep(seconds)
+            return blas_threads()
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(use, [0.05, 0.15])) == [{1}, {1}]
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        InstanceSVC(kernel="linear"),
+        AnnealedLabelSVC(),
+        OptimalMarginSVC(threshold=0.0, max_columns=5),
+        MarkovNetworkClassifier(),
+        MILES(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_the_number_of_threads_changes_no_bit(model):
+    bags, y = make_gaussian_bags(n_bags=120, n_features=40, random_state=0)
+    scores = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            scores.append(clone(model).fit(bags, y).decision_function(bags))
+    np.testing.assert_array_equal(*scores)

@@ -1,0 +1,86 @@
+"""The battery of bad inputs: every door refuses them as the table says, and the table can fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bagwise import InstanceSVC
+from bagwise.io.dispatch import READERS, recognize
+from bagwise.testing import bad_inputs, bag_checks, check_bad_input, estimators
+from bagwise.testing._bad_files import FORMS
+from command_line import call
+
+pytest.importorskip("pyarrow")
+pytest.importorskip("h5py")
+
+APART = [case for door in ("data", "file", "command") for case in bad_inputs(door)]
+
+
+def command(arguments):
+    result = call(*arguments)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.stderr
+
+
+# Those of estimators run over all listed ones in test_runner.py.
+@pytest.mark.parametrize("case", APART, ids=lambda case: f"{case.door}-{case.name}")
+def test_bad_input_is_refused(case):
+    check_bad_input(case, command=command)
+
+
+def test_there_are_enough_of_them():
+    assert len(list(bad_inputs())) >= 120
+    doors = {door: sum(1 for _ in bad_inputs(door)) for door in ("estimator", "data", "file")}
+    assert min(doors.values()) >= 40
+
+
+def test_every_format_and_model_files_are_damaged(tmp_path):
+    for name, (write, _) in FORMS.items():
+        write(tmp_path / name)
+    formats = {recognize(tmp_path / name) for name in FORMS if name != "m.bagwise"}
+    assert formats == READERS.keys()
+    assert all(any(name in case.name for case in bad_inputs("file")) for name in FORMS)
+
+
+def test_every_listed_estimator_runs_through_the_cases_that_apply():
+    names = {f"check_{case.name}" for case in bad_inputs("estimator") if not case.parameter}
+    for estimator in estimators():
+        assert names <= {check.__name__ for check in bag_checks(estimator)}
+
+
+def test_cases_that_need_a_parameter_are_left_out_without_it():
+    def checks(estimator):
+        return {check.__name__ for check in bag_checks(estimator)}
+
+    with_C = next(e for e in estimators() if "C" in e.get_params())
+    without = next(e for e in estimators() if "C" not in e.get_params())
+    assert "check_parameter_C" in checks(with_C) - checks(without)
+
+
+# A check that cannot fail is worth nothing -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"words": ("bag 77",)}, "bag 77"),
+        ({"error": TypeError}, "TypeError"),
+        ({"run": lambda estimator: estimator}, "no error was raised"),
+    ],
+)
+def test_a_wrong_refusal_is_found_out(change, said):
+    case = next(bad_inputs("estimator"))
+    check_bad_input(case, InstanceSVC())
+    with pytest.raises(AssertionError, match=said):
+        check_bad_input(replace(case, **change), InstanceSVC())
+
+
+def test_a_wrong_exit_status_or_a_traceback_is_found_out():
+    case = next(bad_inputs("command"))
+    check_bad_input(case)  # in a process of its own
+    said = " ".join(case.words)
+    for status, printed in ((0, said), (case.error, f"Traceback {said}"), (case.error, "no")):
+        with pytest.raises(AssertionError, match="ended with"):
+            check_bad_input(case, command=lambda arguments, s=status, p=printed: (s, p))
