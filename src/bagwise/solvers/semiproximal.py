@@ -34,6 +34,8 @@ from bagwise.kernels import check_memory
 from bagwise.solvers.dual_cd import descend_gram, descend_rows
 from bagwise.solvers.solution import Solution
 
+_PROVEN = 1e-6  # relative gap that counts as converged
+
 
 @dataclass(frozen=True)
 class _Split:
@@ -85,13 +87,18 @@ def semiproximal(
     multipliers[split.positive] = 0.0
     through_features = not isinstance(design, Gram) and design.n_coef < design.n_rows
     descend = _by_features if through_features else _by_products
-    point, n_passes, converged = descend(design, split, multipliers, tol, max_passes)
-    return _certify(design, split, point, multipliers, n_passes, converged)
+    point, n_passes = descend(design, split, multipliers, tol, max_passes)
+    found = _certify(design, split, point, multipliers, n_passes)
+    if found.converged:
+        return found
+    # Rounding may have eaten the solution: never a point worse than z = 0.
+    zero = _certify(design, split, design.start(), multipliers, n_passes)
+    return zero if zero.objective < found.objective else found
 
 
 def _by_features(
     design: Any, split: _Split, multipliers: Array, tol: float, max_passes: int
-) -> tuple[Point, int, bool]:
+) -> tuple[Point, int]:
     on_positives = np.zeros(design.n_rows)
     on_positives[split.positive] = split.weight[split.positive]
     total = np.append(design.adjoint(on_positives), on_positives.sum())  # A'W 1
@@ -108,7 +115,7 @@ def _by_features(
     inner = np.zeros(len(total) + 1)  # `descend_rows` has a last entry for a constant feature
     lambdas = multipliers[split.negative]
     inner[:-1] = solve_triangular(factor, total, lower=True) - lambdas @ whitened
-    n_passes, converged = descend_rows(
+    n_passes, _ = descend_rows(
         sp.csr_array(whitened),
         np.full(len(lambdas), -1.0),
         split.weight[split.negative],
@@ -121,12 +128,12 @@ def _by_features(
     multipliers[split.negative] = lambdas
     inner[:-1] = solve_triangular(factor, total, lower=True) - lambdas @ whitened
     z = solve_triangular(factor, inner[:-1], lower=True, trans="T")
-    return Point(z[:-1], float(z[-1]), design @ z[:-1]), n_passes, converged
+    return Point(z[:-1], float(z[-1]), design @ z[:-1]), n_passes
 
 
 def _by_products(
     design: Design, split: _Split, multipliers: Array, tol: float, max_passes: int
-) -> tuple[Point, int, bool]:
+) -> tuple[Point, int]:
     K = _products(design)
     up, down = split.positive, split.negative
     root = np.sqrt(split.weight[up])
@@ -140,7 +147,7 @@ def _by_products(
     lambdas = multipliers[down]
     gradient = Q @ lambdas - 1.0 - pull
     upper = split.weight[down]
-    n_passes, converged = descend_gram(
+    n_passes, _ = descend_gram(
         np.ascontiguousarray(Q), lambdas, gradient, upper, tol=tol, max_passes=max_passes
     )
     multipliers[down] = lambdas
@@ -148,7 +155,7 @@ def _by_products(
     beta[up] = root * cho_solve(factor, root * (1 + across @ lambdas), check_finite=False)
     beta[down] = -lambdas
     coef = design.T @ beta
-    return Point(coef, float(beta.sum()), design @ coef), n_passes, converged
+    return Point(coef, float(beta.sum()), design @ coef), n_passes
 
 
 def _products(design: Any) -> Array:
@@ -166,7 +173,7 @@ def _with_constant(rows: Any) -> Array:
 
 
 def _certify(
-    design: Design, split: _Split, point: Point, multipliers: Array, n_passes: int, converged: bool
+    design: Design, split: _Split, point: Point, multipliers: Array, n_passes: int
 ) -> Solution:
     up, down = split.positive, split.negative
     scores = point.scores + point.intercept
@@ -181,6 +188,7 @@ def _certify(
     coef = design.T @ beta
     bound = beta[up].sum() - 0.5 * (beta[up] ** 2 / weight).sum() + lambdas.sum()
     bound -= 0.5 * _norm(design, coef, beta.sum())
+    gap = float(max(objective - bound, 0.0))
     away = _norm(design, point.coef - coef, point.intercept - beta.sum())
     return Solution(
         coef=point.coef,
@@ -188,10 +196,10 @@ def _certify(
         scores=scores,
         dual=beta,
         objective=float(objective),
-        gap=float(max(objective - bound, 0.0)),
+        gap=gap,
         residual=float(np.sqrt(max(away, 0.0))),
         n_iter=n_passes,
-        converged=converged,
+        converged=bool(gap <= max(_PROVEN, 1e3 * design.rounding) * objective),
     )
 
 
