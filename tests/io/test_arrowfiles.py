@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 
 from bagwise.io import CorruptFileError, FormatError
-from bagwise.io._arrowfiles import IpcFile, ParquetFile, as_array, to_arrow
+from bagwise.io._arrowfiles import FEATURES, IpcFile, ParquetFile, as_array, to_arrow
 
 pa = pytest.importorskip("pyarrow")
+pytest.importorskip("pyarrow.parquet")
 
 TABLE = pa.table({"t": ["x", "y"], "i": [1, 2], "f": [0.5, 1.5], "b": [True, False]})
 
@@ -68,7 +71,11 @@ def test_a_flipped_bit_in_a_parquet_page_is_found(tmp_path):
     content = bytearray(path.read_bytes())
     content[len(content) // 3] ^= 1
     path.write_bytes(bytes(content))
-    with ParquetFile(path) as file, pytest.raises(CorruptFileError, match="page"):
+    with (
+        ParquetFile(path) as file,
+        pytest.raises(CorruptFileError, match="page"),
+        file.damage_named(),
+    ):
         list(file.batches([0]))
 
 
@@ -77,5 +84,55 @@ def test_a_name_that_changed_in_the_footer_is_found(tmp_path):
     ParquetFile.write(path, iter([pa.record_batch({"feature_one": np.ones(3)})]))
     content = path.read_bytes()
     path.write_bytes(content.replace(b"feature_one", b"feature_two"))
-    with pytest.raises(CorruptFileError, match="the checksum of the names is wrong"):
+    with pytest.raises(CorruptFileError, match="the checksum of its description is wrong"):
         ParquetFile(path)
+
+
+def _all_read(kind, path):
+    with kind(path) as file, file.damage_named():
+        return pa.Table.from_batches(file.batches([0, 1, 2, 3]))
+
+
+def test_every_damaged_byte_of_a_parquet_footer_is_found(tmp_path):
+    ParquetFile.write(tmp_path / "a", iter(TABLE.to_batches()))
+    sound = (tmp_path / "a").read_bytes()
+    assert pa.parquet.read_table(tmp_path / "a").equals(TABLE)  # others read it as well
+    length = int.from_bytes(sound[-8:-4], "little") + 8  # length and magic bytes belong to it
+    for at in range(len(sound) - length, len(sound)):
+        for changed in (0, sound[at] ^ 1):
+            if changed != sound[at]:
+                (tmp_path / "b").write_bytes(sound[:at] + bytes([changed]) + sound[at + 1 :])
+                with pytest.raises(FormatError, match="b: "):
+                    _all_read(ParquetFile, tmp_path / "b")
+
+
+def test_a_parquet_file_of_others_needs_no_checksum_but_ours_does(tmp_path):
+    pa.parquet.write_table(TABLE, tmp_path / "a")
+    assert _all_read(ParquetFile, tmp_path / "a").equals(TABLE)
+    ParquetFile.write(tmp_path / "b", iter(TABLE.to_batches()))
+    sound = (tmp_path / "b").read_bytes()
+    (tmp_path / "b").write_bytes(sound.replace(b"bagwise:", b"bagwisf:"))
+    with pytest.raises(CorruptFileError, match="checksum of its description is wrong"):
+        ParquetFile(tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(struct.pack("<3i", 0, 1, 2), struct.pack("<3i", 0, 1, 1 << 28)), (b"xy\0\0", b"x\xff\0\0")],
+)
+def test_buffers_are_checked_before_they_are_used(old, new, tmp_path):
+    IpcFile.write(tmp_path / "a", iter(TABLE.to_batches()))
+    content = (tmp_path / "a").read_bytes()
+    assert content.count(old) == 1
+    (tmp_path / "a").write_bytes(content.replace(old, new))
+    with pytest.raises(CorruptFileError, match="a: is damaged or of another format"):
+        _all_read(IpcFile, tmp_path / "a")
+
+
+@pytest.mark.parametrize("text", [b"[", b'"ab"', b'["a"]', b"[1, 2]"])
+def test_stored_names_must_be_one_text_per_feature(text, tmp_path):
+    table = TABLE.replace_schema_metadata({FEATURES: text})
+    with pa.ipc.new_file(str(tmp_path / "a"), table.schema) as writer:
+        writer.write_table(table)
+    with IpcFile(tmp_path / "a") as file, pytest.raises(CorruptFileError, match="feature names: "):
+        file.stored_names(2)

@@ -101,3 +101,10 @@ def test_instance_labels_need_a_format_with_names(tmp_path):
     with pytest.warns(UserWarning, match="cannot store instance_labels; left out"):
         write(tmp_path / "slides", bags)
     assert read(tmp_path / "slides")[0].instance_labels is None
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "a\x01" * 200])
+def test_names_that_no_file_can_have_are_named(name, tmp_path):
+    (tmp_path / "bags.csv").write_text(f"path,label\n{name},1\n")
+    with pytest.raises(FormatError, match=r"bags\.csv, line 2: there is no file"):
+        read_folder(tmp_path)

@@ -122,3 +122,40 @@ def test_bags_and_labels_are_two_variables(tmp_path):
     savemat(tmp_path / "a.mat", {"X": np.eye(2), "id": np.array([[1.0, 2.0]])})
     with pytest.raises(FormatError, match="is used as bag and as label"):
         read(tmp_path / "a.mat", bag="id", label="id")
+
+
+def _hdf5(path, **variables):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w", userblock_size=512) as file:
+        for name, value in ({"X": np.ones((1, 2)), "bag": [[1.0, 2.0]]} | variables).items():
+            file[name] = h5py.SoftLink("/nowhere") if value is None else value
+    with open(path, "r+b") as raw:
+        raw.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("X", None, "column 'X': cannot be opened"),
+        ("X", np.dtype("f8"), "has no variable any of X"),
+        ("X", np.ones((1, 2), np.longdouble), "column 'X': holds float128"),
+        ("X", np.ones((0, 2)), r"column 'X': has shape \(2, 0\)"),
+        ("X", np.ones(2), r"column 'X': has shape \(2,\)"),
+        ("priors", np.ones((1, 3)), "not a MATLAB file .*priors"),
+    ],
+)
+def test_odd_variables_of_7_3_are_named(name, value, message, tmp_path):
+    _hdf5(tmp_path / "a.mat", **{name: value})
+    with pytest.raises(FormatError, match=rf"a\.mat.*{message}"):
+        read(tmp_path / "a.mat")
+
+
+@pytest.mark.parametrize("error", [UnboundLocalError, ZeroDivisionError, IndexError])
+def test_what_scipy_raises_is_named(error, tmp_path, monkeypatch):
+    def fail(source):
+        raise error("odd")
+
+    savemat(tmp_path / "a.mat", {"X": np.eye(2), "bag": [[1], [2]]})
+    monkeypatch.setattr("scipy.io.loadmat", fail)
+    with pytest.raises(CorruptFileError, match=r"a\.mat: is truncated .*odd"):
+        read(tmp_path / "a.mat")

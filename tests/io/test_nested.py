@@ -62,3 +62,11 @@ def test_bags_and_labels_are_two_columns(tmp_path):
     write(tmp_path / "a.parquet", Bags.from_list([np.eye(2)], ids=["a"]), [1], nested=True)
     with pytest.raises(FormatError, match="is the column of the bags and of the labels"):
         read(tmp_path / "a.parquet", bag="bag", label="bag")
+
+
+def test_a_file_with_an_empty_batch_holds_no_rows(tmp_path):
+    batch = pa.record_batch({"instances": pa.array([], pa.list_(pa.list_(pa.float64())))})
+    with pa.ipc.new_file(str(tmp_path / "a.arrow"), batch.schema) as writer:
+        writer.write_batch(batch)
+    with pytest.raises(FormatError, match=r"a\.arrow: holds no rows"):
+        read(tmp_path / "a.arrow")

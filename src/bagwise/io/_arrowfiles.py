@@ -42,8 +42,7 @@ class ArrowFile:
             raise FormatError(path, "is a folder, expected a file.")
         with self.damage_named():
             self._open()
-            stated = (self.schema.metadata or {}).get(_CHECKSUM)
-            if stated is not None and not (stated == _checksum(self.schema) and self._is_sealed()):
+            if not self._is_intact((self.schema.metadata or {}).get(_CHECKSUM)):
                 raise pa.ArrowInvalid("the checksum of its description is wrong")
 
     @contextmanager
@@ -59,13 +58,15 @@ class ArrowFile:
             starts, ends = (_magic_at(self.path, i, self.magic) for i in (0, -len(self.magic)))
             if starts and not ends:
                 raise TruncatedFileError(self.path, "ends too early: no closing bytes.") from error
-            raise CorruptFileError(self.path, f"is damaged or not readable ({error}).") from error
+            raise CorruptFileError(
+                self.path, f"is damaged or of another format ({error})."
+            ) from error
 
     def _open(self) -> None:
         raise NotImplementedError
 
-    def _is_sealed(self) -> bool:
-        return True
+    def _is_intact(self, stated: bytes | None) -> bool:
+        return stated in (None, _checksum(self.schema))
 
     @classmethod
     def _seal(cls, file: IO[bytes]) -> None:
@@ -139,11 +140,12 @@ class ParquetFile(ArrowFile):
         self._file = parquet.ParquetFile(self.path, page_checksum_verification=True)
         self.schema, self.n_rows = self._file.schema_arrow, self._file.metadata.num_rows
 
-    def _is_sealed(self) -> bool:
+    def _is_intact(self, stated: bytes | None) -> bool:
         with self.path.open("rb") as file:
-            footer = _footer(file)
-            file.seek(-len(footer) - len(_sealed(footer)), os.SEEK_END)
-            return file.read(len(_sealed(footer))) == _sealed(footer)
+            footer, length = _footer(file), len(_sealed(b""))
+            file.seek(max(0, file.tell() - len(footer) - length))
+            seal = file.read(length)
+        return seal == _sealed(footer) if seal.startswith(_SEAL) else stated is None
 
     @classmethod
     def _seal(cls, file: IO[bytes]) -> None:

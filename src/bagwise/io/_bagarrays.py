@@ -16,7 +16,15 @@ from bagwise._typing import Array
 from bagwise.bags.arrays import NUMERIC_KINDS
 from bagwise.errors import Argument, Message, suggestion
 from bagwise.io._assemble import Layout
-from bagwise.io._claims import ZIP_ERRORS, map_npy, read_npy, refuse_claim, size_of, unzipped
+from bagwise.io._claims import (
+    NPY_ERRORS,
+    ZIP_ERRORS,
+    map_npy,
+    read_npy,
+    refuse_claim,
+    size_of,
+    unzipped,
+)
 from bagwise.io._flatten import rows_as_names
 from bagwise.io._source import open_source, require
 from bagwise.io._tabletext import parse_numbers, sniff
@@ -88,7 +96,9 @@ def _read_h5(file: Path) -> dict[str, Any]:
             for name, each in sets.items():
                 refuse_claim(file, name, size_of(each.shape, each.dtype.itemsize))
             return {n: d.asstr()[()] if d.dtype.kind == "O" else d[()] for n, d in sets.items()}
-    except (OSError, RuntimeError, KeyError, TypeError, UnicodeDecodeError) as error:
+    except FormatError:
+        raise
+    except (OSError, RuntimeError, *NPY_ERRORS) as error:
         raise _corrupt(file, "an HDF5 file", error) from error
 
 

@@ -63,7 +63,7 @@ def read_nested(
     refuse_shared(file.path, names, roles)
     covariates = [j for j, n in enumerate(names) if n.startswith(BAG_FEATURE)]
     batches = list(file.batches([names.index(instances), *roles.values(), *covariates]))
-    if not batches:
+    if not sum(batch.num_rows for batch in batches):
         raise FormatError(file.path, "holds no rows. Expected one row per bag.")
     table = pa.Table.from_batches(batches).combine_chunks()
     X, sizes = _instances(file.path, _whole(table[instances]))

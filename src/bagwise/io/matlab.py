@@ -11,6 +11,8 @@ from __future__ import annotations
 import struct
 import warnings
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from bagwise.io._assemble import Coded, LabeledBags, assemble, returns_bags
 from bagwise.io._atomic import writing
 from bagwise.io._claims import NPY_ERRORS, refuse_claim, size_of
 from bagwise.io._flatten import checked_labels
+from bagwise.io._mattags import checked_mat
 from bagwise.io._source import require
 from bagwise.io.errors import CorruptFileError, FormatError, LabelError
 
@@ -37,6 +40,7 @@ _USUAL = {
     "label": ("y", "labels", "label"),
 }
 _LARGEST_EXACT = 2.0**53  # the integers up to here are all float64 numbers
+_OTHERS = (OSError, RuntimeError, UnboundLocalError, ZeroDivisionError)  # of SciPy and h5py
 _ATTRIBUTES = (*PER_BAG, *PER_INSTANCE, "feature_names")
 
 
@@ -70,40 +74,60 @@ def read_mat(
     (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))
     """
     path = Path(path)
-    variables = {name: _checked(path, name, value) for name, value in _load(path).items()}
-    instances = _find(path, variables, "X", X)
-    if not sp.issparse(instances) and instances.dtype.kind not in NUMERIC_KINDS:
-        raise FormatError(path, f"holds {instances.dtype}, expected numbers.", column=X or "X")
-    bag_of_row = _names(path, "bag", _find(path, variables, "bag", bag))
-    if len(bag_of_row) != instances.shape[0]:
-        n_rows = instances.shape[0]
-        raise FormatError(path, f"{len(bag_of_row)} bag ids for {n_rows} instances (rows).")
-    labels = _find(path, variables, "label", label, required=label is not None)
     if bag is not None and bag == label:
         problem = Message("is used as bag and as label; name another with ", Argument("label"))
         raise FormatError(path, problem, column=bag)
+    with _damage_named(path):
+        return _made(path, _load(path), {"bag": bag, "label": label, "X": X}, regroup)
+
+
+def _made(
+    path: Path, stored: dict[str, Any], named: dict[str, str | None], regroup: bool
+) -> LabeledBags:
+    variables = {name: _checked(path, name, value) for name, value in stored.items()}
+    instances, column = _find(path, variables, "X", named["X"]), named["X"] or "X"
+    if not sp.issparse(instances) and instances.dtype.kind not in NUMERIC_KINDS:
+        raise FormatError(path, f"holds {instances.dtype}, expected numbers.", column=column)
+    if instances.ndim != 2 or 0 in instances.shape:
+        problem = f"has shape {instances.shape}, expected (instances, features)."
+        raise FormatError(path, problem, column=column)
+    bag_of_row = _names(path, "bag", _find(path, variables, "bag", named["bag"]))
+    if len(bag_of_row) != instances.shape[0]:
+        n_rows = instances.shape[0]
+        raise FormatError(path, f"{len(bag_of_row)} bag ids for {n_rows} instances (rows).")
+    label = named["label"]
+    labels = _find(path, variables, "label", label, required=label is not None)
     made, y = _assembled(path, instances, bag_of_row, labels, regroup)
     attributes = {n: _attribute(path, variables[n], n) for n in _ATTRIBUTES if n in variables}
     return made.replace(**attributes), y
 
 
+@contextmanager
+def _damage_named(path: Path, kind: str = "MATLAB") -> Iterator[None]:
+    """Turn what SciPy, h5py and NumPy raise for damaged files into errors that name the file."""
+    from scipy.io.matlab import MatReadError
+
+    try:
+        yield
+    except (FileNotFoundError, FormatError):
+        raise
+    except (MatReadError, zlib.error, struct.error, *_OTHERS, *NPY_ERRORS) as error:
+        raise CorruptFileError(path, f"is truncated or not a {kind} file ({error}).") from error
+
+
 def _load(path: Path) -> dict[str, Any]:
     from scipy.io import loadmat, whosmat
-    from scipy.io.matlab import MatReadError
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # duplicate names: the last one counts
-            for name, shape, kind in whosmat(path):
+            source = checked_mat(path) or path
+            for name, shape, kind in whosmat(source):
                 if kind != "sparse":
                     refuse_claim(path, name, size_of(shape, 1))  # a byte per entry at least
-            return loadmat(path)
+            return loadmat(source)
     except NotImplementedError:  # version 7.3 is HDF5
         return _load_hdf5(path)
-    except (FileNotFoundError, FormatError):
-        raise
-    except (MatReadError, zlib.error, OSError, struct.error, *NPY_ERRORS) as error:
-        raise CorruptFileError(path, f"is truncated or not a MATLAB file ({error}).") from error
 
 
 def _load_hdf5(path: Path) -> dict[str, Any]:
@@ -111,25 +135,28 @@ def _load_hdf5(path: Path) -> dict[str, Any]:
     require("h5py", "io")
     import h5py
 
-    try:
-        with h5py.File(path, "r") as file:
-            found = {n: _hdf5_variable(path, item) for n, item in file.items()}
-    except (OSError, RuntimeError, *NPY_ERRORS) as error:
-        if isinstance(error, FormatError):
-            raise
-        raise CorruptFileError(path, f"is truncated or not a MATLAB 7.3 file ({error}).") from error
+    with _damage_named(path, "MATLAB 7.3"), h5py.File(path, "r") as file:
+        found = {n: _hdf5_variable(path, n, item) for n, item in file.items()}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _hdf5_variable(path: Path, item: Any) -> Any:
-    for each in item.values() if "MATLAB_sparse" in item.attrs else (item,):
-        if hasattr(each, "dtype"):
-            refuse_claim(path, each.name, size_of(each.shape, each.dtype.itemsize))
-    if "MATLAB_sparse" in item.attrs:
-        parts = [item[name][()] if name in item else [] for name in ("data", "ir", "jc")]
+def _hdf5_variable(path: Path, name: str, item: Any) -> Any:
+    from h5py import Dataset, Group
+
+    if item is None:
+        raise CorruptFileError(path, "cannot be opened.", column=name)
+    sparse = isinstance(item, Group) and "MATLAB_sparse" in item.attrs
+    for each in item.values() if sparse else (item,):
+        if isinstance(each, Dataset):
+            refuse_claim(path, name, size_of(each.shape, each.dtype.itemsize))
+            if each.dtype.kind == "f" and each.dtype.itemsize > 8:  # bytes of a double
+                problem = f"holds {each.dtype}, which MATLAB does not have."
+                raise CorruptFileError(path, problem, column=name)
+    if sparse:
+        parts = [item[part][()] if part in item else [] for part in ("data", "ir", "jc")]
         shape = (int(item.attrs["MATLAB_sparse"]), len(parts[2]) - 1)
         return sp.csc_array(tuple(parts), shape=shape)
-    is_numeric = getattr(item, "dtype", None) is not None and item.dtype.kind in "fiu"
+    is_numeric = isinstance(item, Dataset) and item.dtype.kind in "fiu"
     return item[()].T if is_numeric and item.dtype != "uint16" else None  # uint16 is text
 
 
