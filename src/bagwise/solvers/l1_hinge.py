@@ -73,7 +73,7 @@ def solve_l1_hinge(
             worst = np.argsort(-excess, kind="stable")[:_COLUMNS_PER_ROUND]
             columns = np.concatenate([columns, worst[excess[worst] > tol]])
     least, constant = _constant(labels, weights, squared)
-    if objective > least:  # the program ran out of digits: w = 0 is better
+    if objective > least * (1 + 1e-9):  # the program ran out of digits: w = 0 is better
         values, intercept, objective = 0 * values, constant, least
     coef = np.zeros(X.shape[1])
     coef[columns[: len(values)]] = values
