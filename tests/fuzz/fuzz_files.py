@@ -2,7 +2,8 @@
 
 ``python tests/fuzz/fuzz_files.py --count 1000000 --progress files.json`` runs, and resumes, the
 long run; ``--report docs/results/robustness.md`` writes its counts to the page; ``--case N`` runs
-one case again in this process, keeps its files in ``/tmp/fuzz_case`` and prints what happened.
+one case again in this process, keeps its files in a temporary folder ``bagwise_fuzz_case`` and
+prints what happened.
 
 Every case takes a small valid file (or folder), damages one of its files by one to four of: flip
 bits, overwrite bytes, truncate, splice another file, duplicate a range, insert bytes, zero a range,
@@ -349,7 +350,7 @@ def main() -> None:
     if options.case is not None:
         told = case.told(random.Random(f"{options.seed}:{options.case}"), options.case)
         print(FORMS[options.case % len(FORMS)][1], *told, sep="\n", flush=True)
-        print(harness.run_one(case, options, Path("/tmp/fuzz_case")))
+        print(harness.run_one(case, options, Path(tempfile.gettempdir(), "bagwise_fuzz_case")))
         return
     harness.finish(case, options, "files", "Damaged files")
 

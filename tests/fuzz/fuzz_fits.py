@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 import re
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable
@@ -239,7 +240,11 @@ def main() -> None:
     """Run from the command line."""
     options = harness.parser(__doc__ or "", count=2_000, batch=500).parse_args()
     if options.case is not None:
-        print(harness.run_one(Case(talk=True), options, Path("/tmp/fuzz_case")))
+        print(
+            harness.run_one(
+                Case(talk=True), options, Path(tempfile.gettempdir(), "bagwise_fuzz_case")
+            )
+        )
         return
     harness.finish(Case(), options, "fits", "Odd data")
 
