@@ -20,6 +20,7 @@ from bagwise.io.errors import CorruptFileError, FormatError
 NPY_ERRORS = (
     *(ValueError, EOFError, SyntaxError, tokenize.TokenError, TypeError, KeyError, IndexError),
     *(OverflowError, MemoryError, RecursionError),
+    zipfile.BadZipFile,  # the first bytes are those of an archive
 )
 _MOST_DEFLATED = 1100  # bytes from one: deflate reaches 1032 on zeros, other methods less
 _UNSUSPECTED_BYTES = 1 << 28  # 256 MiB of text fit everywhere, however well they compress

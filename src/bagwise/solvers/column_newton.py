@@ -118,8 +118,9 @@ def _measured(saddle: Saddle, inner: _Inner) -> SaddlePoint:
         for beta in (inner.beta, np.zeros_like(inner.beta))
         if np.isfinite(saddle.conjugate(beta))
     ]
-    best = min([point, *others], key=lambda candidate: candidate.upper)
-    return replace(best, lower=max(candidate.lower for candidate in [point, *others]))
+    known = [c for c in (point, *others) if np.isfinite(c.upper) and not np.isnan(c.lower)]
+    best = min(known, key=lambda candidate: candidate.upper)
+    return replace(best, lower=max(candidate.lower for candidate in known))
 
 
 # Fixed column weights ----------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def plane_shares(
     share = limits[group]
     pull = max(float(np.max(np.abs(heights * share))), 1e-300)
     bend = float(np.max(np.diag(products) * share**2))
-    part = pull / bend if bend > _DWARFED * pull else 1.0
+    part = max(pull / bend, 1e-200) if bend > _DWARFED * pull else 1.0
     share = part * share
     quadratic, linear = products * share * share[:, None], heights * share
     unit = max(part * pull, float(np.max(np.diag(quadratic))))
