@@ -90,7 +90,7 @@ def scaled(bags: Bags, train: Any, test: Any) -> tuple[Bags, Bags]:
 
 def feature_map(kind: str, train: Bags) -> Any:
     if kind == "intersection":
-        return IntersectionMap(3 if train.n_features < 50 else 1)
+        return IntersectionMap(n=3 if train.n_features < 50 else 1)
     gamma = 2 * settle_gamma(
         "median", train.X, np.ones(train.n_instances), np.random.RandomState(0)
     )

@@ -30,7 +30,7 @@ COLUMNS = ["data", "cardinality", "alpha", "ours", "gap", "rounds", "cccp", "lbf
 
 def mapped(name: str) -> tuple[Bags, Any]:
     bags, y = fetch(name)
-    X = IntersectionMap(1).fit_transform(MinMaxScaler().fit_transform(bags.X))
+    X = IntersectionMap(n=1).fit_transform(MinMaxScaler().fit_transform(bags.X))
     return bags.replace(X=X), np.unique(y, return_inverse=True)[1]
 
 

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from bagwise.kernels.intersection import IntersectionMap
 
 
-@parametrize_with_checks([IntersectionMap(), IntersectionMap(1, window="uniform")])
+@parametrize_with_checks([IntersectionMap(), IntersectionMap(n=1, window="uniform")])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -27,29 +27,29 @@ def test_scikit_learn_contract(estimator, check):
 )
 def test_error_against_the_kernel(n, window, error):
     grid = np.linspace(0, 1, 101)[:, None]
-    mapped = IntersectionMap(n, window=window).fit_transform(grid)
+    mapped = IntersectionMap(n=n, window=window).fit_transform(grid)
     missed = np.sqrt(np.mean((mapped @ mapped.T - np.minimum(grid, grid.T)) ** 2))
     assert 0.8 * error < missed < error
 
 
 def test_series_converges_to_the_periodic_kernel():
     x = np.random.default_rng(0).uniform(0.2, 1.0, size=(30, 1))
-    mapped = IntersectionMap(4000, period=40.0).fit_transform(x)
+    mapped = IntersectionMap(n=4000, period=40.0).fit_transform(x)
     np.testing.assert_allclose(mapped @ mapped.T, np.minimum(x, x.T), atol=1e-3)
 
 
 def test_zero_maps_to_zero_and_sparse_stays_sparse():
     dense = np.array([[0.0, 0.5, 0.0], [0.2, 0.0, 1.0]])
-    mapped = IntersectionMap(2).fit_transform(dense)
+    mapped = IntersectionMap(n=2).fit_transform(dense)
     np.testing.assert_array_equal(mapped[0, 0::3], 0.0)
-    sparse = IntersectionMap(2).fit_transform(sp.csr_array(dense))
+    sparse = IntersectionMap(n=2).fit_transform(sp.csr_array(dense))
     assert sp.issparse(sparse)
     assert sparse.nnz == 3 * 5
     np.testing.assert_allclose(sparse.toarray(), mapped)
 
 
 def test_names_follow_the_columns():
-    names = IntersectionMap(1).fit(np.ones((2, 2))).get_feature_names_out(["a", "b"])
+    names = IntersectionMap(n=1).fit(np.ones((2, 2))).get_feature_names_out(["a", "b"])
     assert names.tolist() == ["a_0", "b_0", "a_cos1", "b_cos1", "a_sin1", "b_sin1"]
 
 

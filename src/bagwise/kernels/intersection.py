@@ -77,7 +77,7 @@ class IntersectionMap(TransformerMixin, BaseEstimator):
         "period": [Interval(Real, 0, None, closed="neither"), None],
     }
 
-    def __init__(self, n=3, *, window="rectangular", period=None):
+    def __init__(self, *, n=3, window="rectangular", period=None):
         self.n = n
         self.window = window
         self.period = period

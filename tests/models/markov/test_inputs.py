@@ -105,7 +105,7 @@ def test_an_estimator_without_weights_is_named_where_bags_have_some():
 @pytest.mark.parametrize(
     "feature_map",
     [
-        make_pipeline(MinMaxScaler(clip=True), IntersectionMap(2)),
+        make_pipeline(MinMaxScaler(clip=True), IntersectionMap(n=2)),
         Nystroem(n_components=20, random_state=0),
     ],
     ids=["intersection", "nystroem"],

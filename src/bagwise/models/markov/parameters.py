@@ -69,7 +69,7 @@ class NetworkParameters(MaxIterParameter, ProgressParameters, ClassWeightParamet
         None,
         [HasMethods(["fit_transform", "transform"]), None],
         "Fitted to the training instances and applied to all, such as "
-        "``make_pipeline(MinMaxScaler(clip=True), IntersectionMap(3))`` or a ``Nystroem``.",
+        "``make_pipeline(MinMaxScaler(clip=True), IntersectionMap(n=3))`` or a ``Nystroem``.",
         kind="transformer",
     )
     unit_norm: bool = param(
