@@ -24,10 +24,10 @@ LAYERS = [
     {"crossfit"},
     {"estimators"},
     {"preprocessing", "models"},
-    {"metrics", "datasets", "io", "catalog"},
+    {"metrics", "datasets", "io", "catalog", "plot"},
     {"model_selection"},
     {"persistence"},
-    {"plot", "bench", "testing"},
+    {"bench", "testing"},
     {"__init__"},
     {"cli", "__main__"},
 ]

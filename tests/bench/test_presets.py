@@ -8,8 +8,8 @@ import os
 import pytest
 
 from bagwise.bench.spec import load_spec, presets
-from bagwise.bench.store import read_records
 from bagwise.datasets import catalog
+from bagwise.io._records import read_records
 from command_line import call
 
 

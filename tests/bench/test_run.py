@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -16,8 +17,8 @@ from bagwise.bench.export import as_csv, as_markdown
 from bagwise.bench.run import _write_spec, read_plan, run
 from bagwise.bench.spec import load_spec, presets
 from bagwise.bench.splits import FoldsError
-from bagwise.bench.store import ResultsError, read_records
 from bagwise.bench.tables import make_report
+from bagwise.io._records import ResultsError, read_records
 from bench_cases import SMALL, small
 
 
@@ -140,3 +141,8 @@ def test_impossible_splits_are_named_with_their_data_set(tmp_path):
     message = "near: Class 0 has 15 bags, fewer than the 16 folds of protocol.folds. Lower"
     with pytest.raises(FoldsError, match=message):
         run(small(protocol={"kind": "kfold", "folds": 16}), tmp_path)
+
+
+def test_what_is_on_the_disk_is_json(whole):
+    for line in (whole[0].folder / "results.jsonl").read_text().splitlines():
+        assert json.loads(line)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import bagwise.bench.run as running
-from bagwise.bench.lock import locked
+from bagwise.io._lock import locked
 from command_line import call, done, printed, refused
 
 TINY = {
@@ -113,5 +113,5 @@ def test_ctrl_c_says_how_to_resume_and_the_same_command_does(tmp_path, monkeypat
 
 def test_a_folder_in_use_is_an_error_that_names_the_process(tmp_path):
     with locked(tmp_path):
-        said = f"is in use by another benchmark (process {os.getpid()} on"
+        said = f"is in use by another run (process {os.getpid()} on"
         refused(1, said, "bench", write(tmp_path / "tiny.yaml", TINY), "--out", tmp_path)

@@ -16,11 +16,11 @@ from typing import Any
 
 from bagwise.bench.cell import Cell, run_cell
 from bagwise.bench.data import BenchData, load_data
-from bagwise.bench.lock import locked
 from bagwise.bench.spec import DataEntry, Spec, load_spec
 from bagwise.bench.splits import FoldsError, read_splits, stored_splits
-from bagwise.bench.store import ResultsError, ResultsFile, read_records
 from bagwise.io._atomic import writing
+from bagwise.io._lock import locked
+from bagwise.io._records import ResultsError, ResultsFile, read_records
 
 RESULTS, FOLDS, SPEC = "results.jsonl", "folds", "spec.yaml"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bagwise.model_selection import Ranking
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from bagwise.model_selection import Ranking
 
 _WIDTH = 8.0  # inches
 _ROW = 0.26  # inches per line of text

@@ -1,7 +1,7 @@
-"""Results on disk: one JSON line per finished cell, appended and synced at once.
+"""Results on disk: one JSON line per finished piece of work, appended and synced at once.
 
 A run that is killed leaves whole lines and at most one torn line at the end; the torn one is cut
-off when the file is opened again. Of several records of a cell the last one counts.
+off when the file is opened again. Of several records of the same piece of work the last one counts.
 """
 
 from __future__ import annotations

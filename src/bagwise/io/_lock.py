@@ -1,4 +1,4 @@
-"""One benchmark at a time in a folder of results."""
+"""One run at a time in a folder of results."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from bagwise.bench.store import ResultsError
+from bagwise.io._records import ResultsError
 
-LOCK = "bench.lock"
+LOCK = "run.lock"
 _FAR = 1 << 30  # Windows locks bytes against reading: one beyond the text
 
 
@@ -28,7 +28,7 @@ def locked(folder: Path) -> Iterator[None]:
         except (BlockingIOError, PermissionError) as error:
             file.seek(0)
             holder = file.read().strip() or "another process"
-            problem = f"{folder} is in use by another benchmark ({holder})."
+            problem = f"{folder} is in use by another run ({holder})."
             remedy = "Wait until it has ended, or name another folder."
             raise ResultsError(f"{problem} {remedy}") from error
         file.truncate(0)

@@ -1,4 +1,4 @@
-"""One benchmark at a time: the second one is told who holds the folder."""
+"""One run at a time: the second one is told who holds the folder."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import sys
 
 import pytest
 
-from bagwise.bench.lock import LOCK, locked
 from bagwise.bench.run import run
-from bagwise.bench.store import ResultsError
+from bagwise.io._lock import LOCK, locked
+from bagwise.io._records import ResultsError
 from bench_cases import small
 
 
 def test_a_second_run_is_refused_and_told_which_process_is_at_work(tmp_path):
-    code = "import sys; from pathlib import Path; from bagwise.bench.lock import locked\n"
+    code = "import sys; from pathlib import Path; from bagwise.io._lock import locked\n"
     code += "with locked(Path(sys.argv[1])): print('held', flush=True); input()"
     command = [sys.executable, "-c", code, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
