@@ -31,6 +31,7 @@ def full_bags(sizes: Any, store: Any = np.asarray, dtype: Any = np.float64) -> B
         priors=np.linspace(0, 1, n_bags),
         instance_ids=np.arange(n) * 10,
         instance_labels=np.arange(n) % 2,
+        coords=np.arange(2.0 * n).reshape(n, 2),
         feature_names=["f", "g"],
     )
 

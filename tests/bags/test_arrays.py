@@ -159,6 +159,8 @@ BAD_ATTRIBUTES = {
     "priors 2-D": ({"priors": np.ones((3, 1))}, "priors must be 1-D, one value per bag"),
     "bag_features 1-D": ({"bag_features": [1, 2, 3]}, "bag_features must be 2-D, one row per bag"),
     "bag_features short": ({"bag_features": [[1]]}, "bag_features has 1 entries, there are 3 bags"),
+    "coords 1-D": ({"coords": [1, 2, 3]}, "coords must be 2-D, one position (x, y) per instance"),
+    "coords 3 wide": ({"coords": [[1, 2, 3]] * 6}, "coords must be 2-D, one position (x, y)"),
     "bag_features str": ({"bag_features": [["a"]] * 3}, "bag_features must be numbers"),
     "feature_names short": ({"feature_names": ["f"]}, "feature_names has shape (1,), there are 2"),
     "feature_names str": ({"feature_names": "fg"}, "feature_names has shape (), there are 2"),

@@ -148,7 +148,10 @@ def test_a_frame_gives_bags_labels_and_attributes(frame_of):
         instance_ids="patch",
         priors="fraction",
         bag_features="age",
+        coords=["f", "g"],
+        features=["f", "g"],
     )
+    np.testing.assert_array_equal(bags.coords, bags.X)
     assert list(bags.feature_names) == ["f", "g"]
     np.testing.assert_array_equal(bags.X, [[0.1, 1], [0.3, 3], [0.2, 2]])
     assert (list(bags.ids), list(y)) == (["s", "t"], ["bad", "good"])

@@ -59,6 +59,8 @@ def test_folders_and_listings_are_recognized(tmp_path):
 def test_what_a_format_cannot_store_is_said(name, tmp_path):
     with pytest.warns(UserWarning, match="cannot store bag_features; left out"):
         write(tmp_path / name, BAGS.replace(bag_features=np.ones((2, 1))), [1, 0])
+    with pytest.warns(UserWarning, match="cannot store coords; left out"):
+        write(tmp_path / f"2{name}", BAGS.replace(coords=np.ones((BAGS.n_instances, 2))), [1, 0])
 
 
 @pytest.mark.parametrize("name", ["b.csv", "b.parquet", "b.svm", "b.data"])

@@ -49,7 +49,7 @@ def test_columns_have_the_names_that_readers_look_for():
     assert list(bag_columns(BAGS, [0, 1])) == [
         *("bag", "label", "group", "prior", "bag_feature_1", "bag_feature_2", "bag_feature_3")
     ]
-    assert list(instance_columns(BAGS)) == ["instance_label", "instance"]
+    assert list(instance_columns(BAGS)) == ["instance_label", "instance", "coord_x", "coord_y"]
     columns = long_columns(BAGS, ["x", "y"])
     assert columns["label"].tolist() == ["x", "y", "y"]
     assert columns["bag_feature_3"].tolist() == [2, 5, 5]

@@ -16,6 +16,7 @@ from bagwise.bags.stored import UncheckedRows
 FLOATS = (np.float64, np.float32, np.float16)
 NUMERIC_KINDS = "fiub"
 _NAMES = ("ids", "instance_ids", "groups")
+_FORMS = {"bag_features": "2-D, one row", "coords": "2-D, one position (x, y)"}
 _REBUILD = "Build it again from its entries, for example with scipy.sparse.coo_array."
 _EMPTY = "is empty. Drop it: every bag needs at least one instance."
 
@@ -195,8 +196,8 @@ def as_attribute(name: str, values: Any, count: int, owner: str) -> Any:
     if values is None:
         return _read_only(np.arange(count)) if name in ("ids", "instance_ids") else None
     values = _as_values(name, values)
-    if values.ndim != (2 if name == "bag_features" else 1):
-        form = "2-D, one row" if name == "bag_features" else "1-D, one value"
+    form = _FORMS.get(name, "1-D, one value")
+    if values.ndim != int(form[0]) or (name == "coords" and values.shape[1] != 2):
         raise ValueError(f"{name} must be {form} per {owner}, got shape {values.shape}.")
     if len(values) != count:
         raise ValueError(f"{name} has {len(values)} entries, there are {count} {owner}s.")
@@ -213,7 +214,7 @@ def _as_values(name: str, values: Any) -> Array:
             check_hashable(values.flat)
         return values
     values = np.asarray(values)
-    if name in ("priors", "bag_features") and values.dtype.kind not in NUMERIC_KINDS:
+    if name in ("priors", *_FORMS) and values.dtype.kind not in NUMERIC_KINDS:
         raise ValueError(f"{name} must be numbers, got dtype {values.dtype}.")
     return values
 

@@ -54,6 +54,8 @@ class Bags:
         Expected fraction of positive instances in the bag, in [0, 1].
     instance_labels : array-like of shape (n_instances,), default=None
         True instance labels, for evaluation; never used in fitting.
+    coords : array-like of shape (n_instances, 2), default=None
+        Position (x, y) of each instance in its bag, such as that of a patch on a slide.
     feature_names : sequence of str of length n_features, default=None
         Names of the columns of ``X``.
     has_ids, has_instance_ids : bool, default=None
@@ -85,6 +87,7 @@ class Bags:
     bag_features: Any = None
     priors: Any = None
     instance_labels: Any = None
+    coords: Any = None
     feature_names: Any = None
     has_ids: bool | None = None
     has_instance_ids: bool | None = None
@@ -200,7 +203,7 @@ class Bags:
         **columns : str or list of str
             Columns for other attributes of `Bags`: ``groups="patient"``,
             ``instance_labels="truth"``, ``instance_ids="patch"``, ``priors="fraction"``,
-            ``bag_features=["age", "sex"]``.
+            ``bag_features=["age", "sex"]``, ``coords=["x", "y"]``.
 
         Returns
         -------

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from bagwise.bags.bags import Bags
 
 PER_BAG = ("ids", "groups", "bag_features", "priors")
-PER_INSTANCE = ("instance_ids", "instance_labels")
+PER_INSTANCE = ("instance_ids", "instance_labels", "coords")
+WIDE = ("bag_features", "coords")  # numbers in several columns; all others are one column
 
 
 # A list of arrays --------------------------------------------------------------------------------
@@ -104,14 +105,13 @@ def read_frame(
     if not (hasattr(frame, "columns") and hasattr(frame, "shape")):
         kind = type(frame).__name__
         raise TypeError(f"from_frame takes a pandas or polars data frame, got a {kind}.")
-    if isinstance(columns.get("bag_features"), str):
-        columns = columns | {"bag_features": [columns["bag_features"]]}
+    columns = {n: [c] if n in WIDE and isinstance(c, str) else c for n, c in columns.items()}
     features = _feature_columns(frame, [bag, label, *columns.values()], features)
     if bag == label:
         start = f"Column {bag!r} holds the bags and the labels: name another one with "
         raise ValueError(Message(start, Argument("bag"), " or ", Argument("label"), "."))
     attributes = {
-        name: _numbers(frame, column) if name == "bag_features" else _column(frame, column)
+        name: _numbers(frame, column) if name in WIDE else _column(frame, column)
         for name, column in columns.items()
     }
     attributes["feature_names"] = features
@@ -216,7 +216,7 @@ def _join_attribute(parts: list[Bags], name: str) -> Any:
     widths = [v.shape[1:] for v in values]
     if len(set(widths)) > 1:
         raise ValueError(f"The parts have {name} of different widths: {[w for (w,) in widths]}.")
-    if len({v.dtype.kind for v in values}) > 1 and name not in ("priors", "bag_features"):
+    if len({v.dtype.kind for v in values}) > 1 and name not in ("priors", *WIDE):
         values = [v.astype(object) for v in values]  # NumPy would turn 1 into '1' beside 'b'
     return np.concatenate(values)
 

@@ -5,6 +5,7 @@ from bagwise.datasets.fetch import CatalogEntry, catalog, fetch
 from bagwise.datasets.generators import make_gaussian_bags, make_toy2d
 from bagwise.datasets.graphs import GraphBags, make_graph_bags
 from bagwise.datasets.locate import DatasetNotFoundError
+from bagwise.datasets.slides import make_slide_bags
 from bagwise.datasets.webkb import WebKB, load_webkb
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "load_webkb",
     "make_gaussian_bags",
     "make_graph_bags",
+    "make_slide_bags",
     "make_toy2d",
 ]

@@ -12,11 +12,12 @@ from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import listed
 from bagwise.io._arfftext import Attribute, split_fields
-from bagwise.io._assemble import ROLES
+from bagwise.io._assemble import COORDS, ROLES, stacked
 from bagwise.io._grow import is_number, typed_column
 from bagwise.io.errors import FormatError, MixedTypeError
 
 _ATTRIBUTES = {ROLES[role]: role for role in ("instance_labels", "instance_ids")}
+_ATTRIBUTES |= {name: name for name in COORDS}  # if both are there
 
 
 class InnerRows:
@@ -24,8 +25,10 @@ class InnerRows:
 
     def __init__(self, path: Path, attributes: list[Attribute]) -> None:
         self.path, self._declared = path, attributes
+        features = set() if {*COORDS} <= {a.name for a in attributes} else {*COORDS}
+        known = _ATTRIBUTES.keys() - features
         self._texts: dict[int, list[str]] = {
-            j: [] for j, a in enumerate(attributes) if a.name in _ATTRIBUTES
+            j: [] for j, a in enumerate(attributes) if a.name in known
         }
         self._starts: list[int] = []  # first column of each attribute
         self.names: list[str] = []
@@ -137,6 +140,7 @@ class InnerRows:
         for j, texts in self._texts.items():
             role = _ATTRIBUTES[self._declared[j].name]
             attributes[role] = typed_column(texts, exact_text=role == "instance_ids")
+        attributes = stacked(attributes)
         if any(sp.issparse(block) for block in self._blocks):
             blocks = [sp.csr_array(block) for block in self._blocks]
             return sp.vstack(blocks, format="csr"), attributes

@@ -39,8 +39,9 @@ ROLES = {
     "instance_ids": "instance",
 }
 BAG_FEATURE = "bag_feature_"
+COORDS = ("coord_x", "coord_y")
 _PER_BAG = ("groups", "priors", "bag_features")
-_PER_ROW = ("instance_labels", "instance_ids")
+_PER_ROW = ("instance_labels", "instance_ids", "coords")
 
 
 def returns_bags(reader: Reader) -> Reader:
@@ -60,12 +61,13 @@ class Layout:
     feature_names: list[str] | None
     bag_features: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    coords: list[int] = field(default_factory=list)
 
     @property
     def keys(self) -> dict[str, int]:
         """All columns that are not features of instances, by role."""
         extra = {f"{BAG_FEATURE}{k + 1}": j for k, j in enumerate(self.bag_features)}
-        return {**self.roles, **extra}
+        return {**self.roles, **extra, **dict(zip(COORDS, self.coords, strict=False))}
 
 
 def lay_out(
@@ -93,8 +95,11 @@ def lay_out(
         raise FormatError(path, problem, 1)
     taken = set(roles.values())
     of_bags = [j for j, n in enumerate(names) if n.startswith(BAG_FEATURE) and j not in taken]
+    coords = [names.index(c) for c in COORDS] if {*COORDS} <= {*names} else []
+    coords = coords if taken.isdisjoint(coords) else []
     if features is None:
-        chosen = [j for j in range(len(names)) if j not in taken and j not in of_bags]
+        aside = taken.union(of_bags, coords)
+        chosen = [j for j in range(len(names)) if j not in aside]
     else:
         chosen = [position_of(path, names, c) for c in features]
         twice = next((j for k, j in enumerate(chosen) if j in chosen[:k]), None)
@@ -104,9 +109,11 @@ def lay_out(
             )
             raise DuplicateColumnError(path, problem, 1, names[twice])
         of_bags = [j for j in of_bags if j not in chosen]
+        coords = coords if set(chosen).isdisjoint(coords) else []
     if not chosen:
         raise FormatError(path, f"has no feature columns: there are only {listed(names)}.", 1)
-    return Layout(roles, chosen, [names[j] for j in chosen] if has_header else None, of_bags, names)
+    feature_names = [names[j] for j in chosen] if has_header else None
+    return Layout(roles, chosen, feature_names, of_bags, names, coords)
 
 
 def refuse_duplicates(path: Path, names: list[str]) -> None:
@@ -174,7 +181,7 @@ def assemble(
     ``columns`` are given by role: "bag", "label" and "groups" as `Coded`, others as arrays with one
     entry per row. ``place`` maps a row number to its line in the file, for errors.
     """
-    columns = _with_bag_features(columns)
+    columns = stacked(columns)
     bag = columns["bag"]
     order = _order(path, bag, place, regroup)
     rows = slice(None) if order is None else order
@@ -194,10 +201,15 @@ def assemble(
     return Bags(X, offsets, ids=ids, feature_names=feature_names, **per_bag, **per_row), y
 
 
-def _with_bag_features(columns: dict[str, Any]) -> dict[str, Any]:
-    covariates = [values for key, values in columns.items() if key.startswith(BAG_FEATURE)]
-    kept = {key: values for key, values in columns.items() if not key.startswith(BAG_FEATURE)}
-    return {**kept, "bag_features": np.stack(covariates, axis=1)} if covariates else kept
+def stacked(columns: dict[str, Any]) -> dict[str, Any]:
+    """Join the columns of bag features, and those of coordinates."""
+    wide = {
+        "bag_features": [key for key in columns if key.startswith(BAG_FEATURE)],
+        "coords": [key for key in COORDS if key in columns],
+    }
+    kept = {k: v for k, v in columns.items() if not any(k in keys for keys in wide.values())}
+    joined = {n: np.stack([columns[k] for k in ks], axis=1) for n, ks in wide.items() if ks}
+    return {**kept, **joined}
 
 
 def _order(path: Path, bag: Coded, place: Callable, regroup: bool) -> Array | None:

@@ -45,6 +45,9 @@ def load_bag(file: Path, key: str | None, ids_key: str | None) -> tuple[Array, d
     if values.dtype.kind not in NUMERIC_KINDS:
         raise MixedTypeError(file, f"holds {values.dtype}, expected numbers.")
     extra = {role: np.asarray(arrays[n]) for n, role in _STORED.items() if n in arrays}
+    coords = np.asarray(arrays.get("coords", 0))
+    if coords.ndim == 2 and coords.shape[1] == 2:  # other programs also store extents there
+        extra["coords"] = coords
     if ids_key is not None:
         extra["instance_ids"] = rows_as_names(np.asarray(arrays[_known(file, arrays, ids_key)]))
     for role, column in extra.items():

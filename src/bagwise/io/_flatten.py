@@ -15,7 +15,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.bags.stored import verify_bags
-from bagwise.io._assemble import BAG_FEATURE, ROLES
+from bagwise.io._assemble import BAG_FEATURE, COORDS, ROLES
 from bagwise.io.errors import DuplicateColumnError, FormatError
 
 _BLOCK_VALUES = 1 << 18  # 2 MiB of float64: what is written at a time needs little memory
@@ -86,6 +86,8 @@ def instance_columns(bags: Bags) -> dict[str, Array]:
         columns[ROLES["instance_labels"]] = bags.instance_labels
     if not np.array_equal(bags.instance_ids, np.arange(bags.n_instances)):
         columns[ROLES["instance_ids"]] = bags.instance_ids
+    if bags.coords is not None:
+        columns |= dict(zip(COORDS, bags.coords.T, strict=True))
     return columns
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.io._assemble import BAG_FEATURE, Coded
+from bagwise.io._assemble import BAG_FEATURE, COORDS, Coded
 from bagwise.io.errors import MixedTypeError, missing_value
 
 _CODED = ("bag", "label", "groups")
 _EXACT = ("bag", "groups", "instance_ids")
-_NUMERIC = ("priors", BAG_FEATURE)
+_NUMERIC = ("priors", BAG_FEATURE, *COORDS)
 
 
 class GrowingRows:

@@ -17,12 +17,14 @@ from bagwise.errors import Argument, Message, listed
 from bagwise.io._arrowfiles import FEATURES, ArrowFile, as_array, to_arrow
 from bagwise.io._assemble import (
     BAG_FEATURE,
+    COORDS,
     ROLES,
     Column,
     LabeledBags,
     position_of,
     refuse_shared,
     row_place,
+    stacked,
 )
 from bagwise.io._flatten import bag_columns, instance_columns
 from bagwise.io.errors import FormatError, ShuffledBagError, missing_value
@@ -60,6 +62,8 @@ def read_nested(
     names = file.names
     roles = {r: position_of(file.path, names, c) for r, c in named.items() if c is not None}
     roles = {r: names.index(n) for r, n in ROLES.items() if n in names} | roles
+    if {*COORDS} <= {*names}:
+        roles |= {name: names.index(name) for name in COORDS}
     refuse_shared(file.path, names, roles)
     covariates = [j for j, n in enumerate(names) if n.startswith(BAG_FEATURE)]
     batches = list(file.batches([names.index(instances), *roles.values(), *covariates]))
@@ -73,6 +77,7 @@ def read_nested(
     if covariates:
         values = [table[names[j]].to_numpy() for j in covariates]
         columns["bag_features"] = np.stack(values, axis=1)
+    columns = stacked(columns)
     ids, y = columns.pop("bag", None), columns.pop("label", None)
     _refuse_repeats(file.path, ids)
     X = X if dtype is None else X.astype(dtype)

@@ -209,7 +209,7 @@ def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = "
     y : array-like of shape (n_bags,), default=None
         Their labels.
     suffix : {".npy", ".npz", ".h5", ".csv", ".pt"}, default=".npy"
-        Format of the files; .npz and .h5 also store instance labels and ids.
+        Format of the files; .npz and .h5 also store instance labels, ids and coordinates.
 
     Examples
     --------
@@ -224,10 +224,12 @@ def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = "
         raise FileExistsError(f"The folder {path} is not empty: write into a new one.")
     warn_left_out(path, bags, ("bag_features",))
     columns = {n: v for n, v in bag_columns(bags, y).items() if n in _USUAL.values()}
-    of_rows = instance_columns(bags)
-    if of_rows and suffix not in (".npz", ".h5"):
-        warn_left_out(path, bags, ("instance_labels",))
+    of_rows = instance_columns(bags.replace(coords=None))
+    if suffix not in (".npz", ".h5"):
+        warn_left_out(path, bags, ("instance_labels", "coords"))
         of_rows = {}
+    elif bags.coords is not None:
+        of_rows["coords"] = bags.coords
     with replacing(path) as partial:
         partial.mkdir(parents=True)
         _write_into(partial, bags, columns, of_rows, suffix)

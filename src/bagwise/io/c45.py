@@ -137,7 +137,7 @@ def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
     <BLANKLINE>
     """
     path = Path(path)
-    warn_left_out(path, bags, ("groups", "priors", "bag_features", "instance_labels"))
+    warn_left_out(path, bags, ("groups", "priors", "bag_features", "instance_labels", "coords"))
     keys = long_columns(bags, checked_labels(bags, np.asarray(y)))
     keys["instance"] = np.asarray(bags.instance_ids)
     written = {name: keys[name] for name in ("bag", "instance", "label")}

@@ -18,6 +18,7 @@ from bagwise.errors import Message
 from bagwise.io._arrowfiles import ArrowFile, IpcFile, ParquetFile, as_array, to_arrow
 from bagwise.io._assemble import (
     BAG_FEATURE,
+    COORDS,
     ROLES,
     Coded,
     Column,
@@ -165,7 +166,8 @@ def _column(path: Path, key: str, parts: list[Any]) -> Any:
         encoded = column.combine_chunks().dictionary_encode()
         return Coded(encoded.indices.to_numpy(), as_array(encoded.dictionary))
     values = as_array(column)
-    return values.astype(np.float64) if key == "priors" or key.startswith(BAG_FEATURE) else values
+    is_number = key == "priors" or key.startswith(BAG_FEATURE) or key in COORDS
+    return values.astype(np.float64) if is_number else values
 
 
 def write_parquet(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:

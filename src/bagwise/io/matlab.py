@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.arrays import NUMERIC_KINDS, in_range
-from bagwise.bags.forms import PER_BAG, PER_INSTANCE
+from bagwise.bags.forms import PER_BAG, PER_INSTANCE, WIDE
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
 from bagwise.errors import Argument, Message, listed
@@ -211,7 +211,7 @@ def _attribute(path: Path, values: Any, name: str) -> Array:
     if name in ("ids", "groups", "instance_ids"):
         return _names(path, name, values)
     values = values.toarray() if sp.issparse(values) else values
-    if name == "bag_features":
+    if name in WIDE:
         return np.asarray(values, dtype=np.float64)
     return np.asarray(values).ravel() if name == "priors" else _vector(values)
 
@@ -267,7 +267,7 @@ def write_mat(path: str | Path, bags: Bags, y: Any = None) -> None:
     for name in _ATTRIBUTES:
         values = getattr(bags, name)
         if values is not None:
-            variables[name] = values if name == "bag_features" else _column(np.asarray(values))
+            variables[name] = values if name in WIDE else _column(np.asarray(values))
     with writing(path) as file:
         savemat(file, variables, do_compression=True)
 

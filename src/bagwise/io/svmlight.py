@@ -200,7 +200,7 @@ def write_svmlight(path: str | Path, bags: Bags, y: Any, *, style: str = "qid") 
         raise ValueError(f"style must be 'qid' or 'triple', got {style!r}.")
     path = Path(path)
     y = checked_labels(bags, np.asarray(y))
-    warn_left_out(path, bags, ("groups", "priors", "bag_features", "instance_labels"))
+    warn_left_out(path, bags, ("groups", "priors", "bag_features", "instance_labels", "coords"))
     heads = _heads(path, bags, y, style)
     with write_text(path) as file:
         file.write(f"# n_features {bags.n_features}\n")
