@@ -138,7 +138,10 @@ GRIDS = {
     "ODM": {"C": (10.0, 100.0, 1000.0)},
     "ALP-SVM": {"C": (0.3, 3.0, 30.0), "positive_fraction": (0.25, 0.5, 1.0)},
     **{name: {"alpha": (0.1, 1.0, 10.0)} for name in ("MIMN", "RMIMN", "GMIMN")},
-    **{name: {} for name in ("MI-ODM", "DD", "EM-DD", "Citation kNN", "MILBoost", "Bagging")},
+    **{
+        name: {}
+        for name in ("MI-ODM", "DD", "EM-DD", "Citation kNN", "MILBoost", "Bagging", "auto")
+    },
 }
 
 

@@ -13,6 +13,7 @@ from . import (
 from .bags import Bags as Bags, check_bags as check_bags
 from .catalog import by_paper_name as by_paper_name
 from .graphs import Graph as Graph
+from .model_selection.auto import AutoBagClassifier as AutoBagClassifier
 from .models.annealed import (
     AnnealedLabelSVC as AnnealedLabelSVC,
     AnnealedProportionSVC as AnnealedProportionSVC,

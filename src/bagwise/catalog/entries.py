@@ -151,5 +151,10 @@ ENTRIES = (
         name("Bagging", "breiman1996", "bootstrap ensemble of any bag estimator"),
         checked={"n_estimators": 3},
         fails=_RANDOM_DRAWS),
+    entry("bagwise.model_selection.auto.classifier.AutoBagClassifier",
+        name("auto", "caruana2004", "many models tried, the best of them calibrated and combined"),
+        needs="inner folds of its own for every model it tries",
+        checked={"models": ["MI-SVM", "SimpleMI"], "cv": 2, "probability": False},
+        fails=_FOLDS_FOLLOW_ORDER),
 )
 # fmt: on

@@ -38,6 +38,8 @@ PAPERS = {
         "Multi-instance kernels"),
     "chen2004": Paper("Chen & Wang", 2004, "Journal of Machine Learning Research",
         "Image categorization by learning and reasoning with regions"),
+    "caruana2004": Paper("Caruana, Niculescu-Mizil, Crew & Ksikes", 2004, "ICML",
+        "Ensemble selection from libraries of models"),
     "ray2005": Paper("Ray & Craven", 2005, "ICML",
         "Supervised versus multiple instance learning: an empirical comparison"),
     "viola2005": Paper("Viola, Platt & Zhang", 2005, "NIPS",

@@ -1,5 +1,6 @@
 """Choosing between models and parameters: search, comparison, transductive cross-validation."""
 
+from bagwise.model_selection.auto import AutoBagClassifier
 from bagwise.model_selection.compare import METRICS, Compared, candidates, compare_models
 from bagwise.model_selection.crossvalidate import CrossValidation, cross_validate_bags
 from bagwise.model_selection.ranking import Ranking, rank_methods
@@ -8,6 +9,7 @@ from bagwise.model_selection.transductive import transductive_cv
 
 __all__ = [
     "METRICS",
+    "AutoBagClassifier",
     "Choice",
     "Compared",
     "CrossValidation",

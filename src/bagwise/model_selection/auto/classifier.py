@@ -1,0 +1,358 @@
+"""`AutoBagClassifier`: many models raced on shared folds, calibrated and combined.
+
+1. Candidates of three families (`portfolio`) are fitted on the training part of the first inner
+   fold; the better half goes on to the other folds (`race`). All see the same folds.
+2. Out-of-fold scores become log-odds, and log-odds an ensemble (`blend`).
+3. Members with weight are fitted to all bags.
+
+References: D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992). R. Caruana,
+A. Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of models", ICML 2004.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.ids import factorize
+from bagwise.crossfit import best_threshold, fit_sigmoids, folds
+from bagwise.errors import Parameter
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.params import (
+    ClassWeightParameter,
+    PredictionParameters,
+    ProgressParameters,
+    changed,
+    param,
+    positive,
+)
+from bagwise.estimators.tags import BagTags, bag_tags
+from bagwise.model_selection.auto.blend import (
+    Sigmoid,
+    area,
+    calibrate,
+    ensemble_weights,
+    is_flat,
+    nearly_flat,
+)
+from bagwise.model_selection.auto.portfolio import PORTFOLIO, Candidate, configure, named
+from bagwise.model_selection.auto.race import Deadline, OutOfTimeError, Track, Trial
+
+_FOLDS = 5  # inner folds, where the classes have as many bags
+_KEPT = 0.5  # of the candidates go on after the first fold
+
+
+class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter):
+    """Try many models, and combine those that predict held-out bags best.
+
+    Attributes
+    ----------
+    members_ : list of bag estimators
+        The models with weight, fitted to all bags.
+    names_ : list of str
+        Their names.
+    weights_ : ndarray of shape (n_members,)
+        Their weights, which sum to one.
+    slopes_, midpoints_ : ndarray of shape (n_members,) and (n_members, 1 or n_classes)
+        Sigmoids that turn the members' scores into log-odds: ``slope * (score - midpoint)``.
+    results_ : list of dict
+        What ``leaderboard_`` shows.
+
+    See Also
+    --------
+    BagEnsemble : Many copies of one model.
+
+    References
+    ----------
+    .. [1] D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992).
+    .. [2] R. Caruana, A. Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of
+       models", ICML 2004.
+
+    Examples
+    --------
+    >>> from bagwise import AutoBagClassifier
+    >>> from bagwise.datasets import make_gaussian_bags
+    >>> bags, y = make_gaussian_bags(n_bags=60, shift=4.0, random_state=0)
+    >>> model = AutoBagClassifier().fit(bags[:40], y[:40])
+    >>> model.score(bags[40:], y[40:]) > 0.8
+    True
+    """
+
+    models: Any = param(
+        None,
+        ["array-like", None],
+        "What is tried: names of methods or bag estimators, also pipelines that end in one. None "
+        "is a portfolio of methods that did well elsewhere, on raw and on standardized features.",
+        kind="sequence of str or estimators",
+    )
+    time_limit: float | None = param(
+        60.0,
+        [positive(), None],
+        "Seconds after which no further model is tried. The result does not depend on the time "
+        "unless the limit is reached, which ``leaderboard_`` shows.",
+    )
+    memory_limit: float | None = param(
+        None,
+        [positive(), None],
+        "GiB that one model may need; half of the computer's memory when None.",
+    )
+    cv: Any = param(
+        None,
+        ["cv_object", None],
+        "Inner folds, on which the models are compared: 5 when None, fewer where a class has fewer "
+        "bags. A number of folds is stratified and keeps ``bags.groups`` together.",
+        kind="int, splitter or iterable of folds",
+    )
+    store: Any = param(
+        None,
+        [str, os.PathLike, None],
+        "Folder for finished parts of the comparison. A fit to the same bags continues from it.",
+        kind="path",
+    )
+    probability: bool | str = changed(PredictionParameters, "probability", default="sigmoid")
+    calibration_cv: Any = changed(
+        PredictionParameters,
+        "calibration_cv",
+        default=None,
+        doc="Folds of the out-of-fold scores behind ``threshold`` and ``probability``. None takes "
+        "the scores of the comparison; anything else repeats the whole comparison in every fold.",
+    )
+
+    def __bag_tags__(self) -> BagTags:
+        """Instance scores are those of the members, which need not add up to the bag's."""
+        return BagTags(
+            bag_score=None,
+            objective=False,
+            gap=False,
+            instance_weights=False,
+            weight_is_repetition=False,
+        )
+
+    def _report(self, record: dict[str, Any]) -> None:
+        if self.verbose:
+            print("[AutoBagClassifier] {model}, fold {fold}: {seconds:.2f} s".format(**record))
+        if self.callback is not None:
+            self.callback(record)
+
+    # Fitting -------------------------------------------------------------------------------------
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        deadline = Deadline.after(self.time_limit)
+        used = weight > 0  # a bag without weight is in no fold
+        seed = _seed(self.random_state)
+        cv = self._n_folds(bags[used], codes[used])
+        splits = folds(bags, self.classes_[codes], cv, seed, used, Parameter("cv", ""))
+        bags, codes, weight = bags[used], codes[used], weight[used]
+        y, truth = self.classes_[codes], self._truth(codes)
+        trials = self._trials(bags, seed)
+        track = Track(bags, y, weight, splits, deadline, self.n_jobs, self._folder(), self._report)
+        try:
+            self._race(track, trials, truth)
+        except KeyboardInterrupt:
+            if not any(trial.cells for trial in trials):
+                raise
+            warnings.warn(
+                "The comparison was interrupted: the model combines what had finished.",
+                UserWarning,
+                stacklevel=2,
+            )
+        self._combine(track, trials, truth)
+
+    def _n_folds(self, bags: Bags, codes: Array) -> Any:
+        if self.cv is not None:
+            return self.cv
+        unit = np.arange(len(bags)) if bags.groups is None else factorize(bags.groups)[0]
+        rarest = min(len(np.unique(unit[codes == k])) for k in range(len(self.classes_)))
+        return max(2, min(_FOLDS, rarest))
+
+    def _folder(self) -> Path | None:
+        return None if self.store is None else Path(self.store)
+
+    def _trials(self, bags: Bags, seed: int) -> list[Trial]:
+        settings = {"pos_label": self.pos_label, "random_state": seed}
+        given = {c.name: c for c in PORTFOLIO} if self.models is None else named(self.models)
+        memory = _memory() / 2 if self.memory_limit is None else self.memory_limit * 2**30
+        trials = []
+        for name, model in given.items():
+            if not isinstance(model, Candidate):
+                trials.append(Trial(name, configure(clone(model), **settings)))
+            elif not model.refused(bags, len(self.classes_), memory):
+                trials.append(Trial(name, model.build(bags, **settings)))
+        if not trials:
+            raise ValueError("models is empty: name at least one model to try.")
+        return trials
+
+    def _race(self, track: Track, trials: list[Trial], truth: Array) -> None:
+        """Run all on the first fold and the better half on the others."""
+        track.run(trials, [0])
+        first = track.splits[0][1]
+        running = [trial for trial in trials if trial.cells]
+        if not running:
+            self._refuse(trials)
+        areas = [
+            area(self._towards_positive(t.cells[0]), truth[first], track.weight[first])
+            for t in running
+        ]
+        order = np.argsort(-np.array(areas), kind="stable")
+        kept = order[: max(1, int(np.ceil(_KEPT * len(running))))]
+        track.run([running[i] for i in kept], range(1, len(track.splits)))
+
+    def _refuse(self, trials: list[Trial]) -> None:
+        failed = [trial for trial in trials if trial.failure]
+        if failed:
+            raise ValueError(f"{failed[0].name} could not be fitted: {failed[0].failure}")
+        raise ValueError(
+            f"No model finished within time_limit={self.time_limit:g} seconds: raise it."
+        )
+
+    def _combine(self, track: Track, trials: list[Trial], truth: Array) -> None:
+        """Weigh the candidates that went furthest, and fit those with weight to all bags."""
+        furthest = max(len(trial.cells) for trial in trials)
+        final = [trial for trial in trials if len(trial.cells) == furthest]
+        scores = [self._towards_positive(t.held_out(track.splits, len(track.bags))) for t in final]
+        seen = np.flatnonzero(np.isfinite(scores[0]).all(axis=1))
+        truth, weight = truth[seen], track.weight[seen]
+        sigmoids = [calibrate(s[seen], truth, weight) for s in scores]
+        rising = [i for i, sigmoid in enumerate(sigmoids) if sigmoid is not None]
+        if not rising:
+            rising = [int(np.argmax([area(s[seen], truth, weight) for s in scores]))]
+            sigmoids[rising[0]] = Sigmoid(1.0, np.zeros(truth.shape[1]))
+            self._warn_of_chance(scores[rising[0]][seen], truth, weight)
+        kept: list[Sigmoid] = [sigmoids[i] for i in rising]  # type: ignore[misc]
+        logs = np.stack([s(scores[i][seen]) for s, i in zip(kept, rising, strict=True)])
+        weights = ensemble_weights(logs, truth, weight)
+        members = self._refitted(track, [final[i] for i in rising], weights)
+        chosen = np.array(sorted(members))
+        self.weights_ = weights[chosen] / weights[chosen].sum()
+        self.members_ = [members[i] for i in chosen]
+        self.names_ = [final[rising[i]].name for i in chosen]
+        self.slopes_ = np.array([kept[i].slope for i in chosen])
+        self.midpoints_ = np.stack([kept[i].midpoints for i in chosen])
+        self._held_out = np.tensordot(self.weights_, logs[chosen], 1), truth, weight
+        self._keep_results(trials, truth, track, seen)
+
+    def _refitted(self, track: Track, trials: Sequence[Trial], weights: Array) -> dict[int, Any]:
+        """Fit members to all bags, the heaviest first; once the time is up, no more of them."""
+        members: dict[int, Any] = {}
+        for i in np.argsort(-weights, kind="stable"):
+            if weights[i] == 0:
+                break
+            try:
+                if members:
+                    track.deadline()
+                else:  # there must be one, however late it is
+                    track.deadline = Deadline.after(None)
+                members[int(i)] = track.refit(trials[i])
+            except (OutOfTimeError, KeyboardInterrupt):
+                if not members:
+                    raise
+                break
+        return members
+
+    def _warn_of_chance(self, scores: Array, truth: Array, weight: Array) -> None:
+        warnings.warn(
+            "No model predicts held-out bags better than chance (the best has an area under the "
+            f"ROC curve of {area(scores, truth, weight):.2f}). The probabilities are the classes' "
+            "frequencies. Check the labels, and which label is the positive one.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+    def _keep_results(self, trials: list[Trial], truth: Array, track: Track, seen: Array) -> None:
+        weights = dict(zip(self.names_, self.weights_.tolist(), strict=True))
+        self.results_ = []
+        for trial in trials:
+            auc = float("nan")
+            if trial.cells:
+                scores = self._towards_positive(trial.held_out(track.splits, len(track.bags)))[seen]
+                known = np.isfinite(scores).all(axis=1)
+                auc = area(scores[known], truth[known], track.weight[seen][known])
+            self.results_.append(
+                {
+                    "model": trial.name,
+                    "auc": auc,
+                    "folds": len(trial.cells),
+                    "weight": weights.get(trial.name, 0.0),
+                    "seconds": trial.seconds,
+                    "failure": trial.failure,
+                }
+            )
+
+    @property
+    def leaderboard_(self) -> Any:
+        """The models that were tried, the best first: a data frame."""
+        import pandas as pd
+
+        frame = pd.DataFrame(self.results_)
+        return frame.sort_values(["folds", "auc"], ascending=False, ignore_index=True)
+
+    def _calibrate(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
+        """Settle threshold and slope on the ensemble's out-of-fold scores."""
+        if self.calibration_cv is not None:
+            super()._calibrate(bags, codes, weight, weighted)
+            return
+        scores, truth, weight = self._held_out
+        if self.threshold == "calibrated":
+            columns = zip(scores.T, truth.T, strict=True)
+            self.threshold_ = np.array([best_threshold(s, t, weight) for s, t in columns])
+        if self.probability == "sigmoid":
+            midpoints = None if self.threshold is None else self.threshold_
+            slope, found = fit_sigmoids(scores, truth, weight, midpoints, rising=False)
+            if is_flat(slope, scores):
+                slope, frequencies = nearly_flat(scores, truth, weight)
+                found = frequencies if midpoints is None else midpoints
+            self.slope_, self.threshold_ = slope, found
+
+    # Predicting ----------------------------------------------------------------------------------
+
+    def _bag_scores(self, bags: Bags) -> Array:
+        return sum(
+            weight * slope * (self._opinion(member, bags) - midpoints)
+            for member, weight, slope, midpoints in zip(
+                self.members_, self.weights_, self.slopes_, self.midpoints_, strict=True
+            )
+        )
+
+    def _opinion(self, member: Any, bags: Bags) -> Array:
+        return self._towards_positive(member.decision_function(bags).reshape(len(bags), -1))
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        total = np.zeros((bags.n_instances, self.midpoints_.shape[1]))
+        for member, weight, slope in zip(self.members_, self.weights_, self.slopes_, strict=True):
+            model, seen = opened(member, bags)
+            if bag_tags(model).instance_scores:
+                scores = model.instance_decision_function(seen).reshape(bags.n_instances, -1)
+                total += weight * slope * self._towards_positive(scores)
+        return total
+
+
+def opened(model: Any, bags: Bags) -> tuple[Any, Bags]:
+    """Return the classifier at the end of a pipeline, and the bags as it sees them."""
+    if not isinstance(model, Pipeline):
+        return model, bags
+    for _, step in model.steps[:-1]:
+        bags = step.transform(bags)
+    return model.steps[-1][1], bags
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _memory() -> float:
+    from bagwise.kernels.instance import _physical_memory
+
+    return _physical_memory()

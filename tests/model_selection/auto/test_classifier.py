@@ -1,0 +1,160 @@
+"""The automatic model: what it combines, what it keeps, and how it stops."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import bagwise
+from bagwise import AutoBagClassifier, MeanSVC, MILBoost, PerInstance, WitnessSVC
+from bagwise.datasets import load_digits_bags, make_gaussian_bags
+from bagwise.model_selection.auto import race
+from bagwise.testing._problems import planted_bags
+
+FAST = ["MI-SVM", "SimpleMI", "STK"]
+
+
+def gaussian_bags(n_bags=60, **options):
+    bags, y = make_gaussian_bags(n_bags=n_bags, shift=4.0, random_state=0, **options)
+    return bags, y
+
+
+def test_witness_models_decide_where_one_instance_in_many_does():
+    bags, y = load_digits_bags(9, n_bags=80, subset="train")
+    new, truth = load_digits_bags(9, n_bags=100, subset="test")
+    model = AutoBagClassifier(models=FAST).fit(bags, y)
+    assert model.names_[model.weights_.argmax()] == "MI-SVM"
+    assert roc_auc_score(truth, model.decision_function(new)) > 0.95
+
+
+def test_scores_are_the_weighted_log_odds_of_the_members():
+    bags, y = gaussian_bags()
+    model = AutoBagClassifier(models=FAST, threshold=0.0).fit(bags, y)
+    facts = zip(model.members_, model.weights_, model.slopes_, model.midpoints_, strict=True)
+    expected = sum(w * a * (member.decision_function(bags) - m) for member, w, a, m in facts)
+    np.testing.assert_allclose(model.decision_function(bags), expected, rtol=1e-12)
+    assert model.weights_.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_two_fits_give_the_same_bits_also_in_parallel(n_classes):
+    bags, y = planted_bags(n_classes, n_bags=45, shift=4.0)
+    one = AutoBagClassifier(models=FAST).fit(bags, y)
+    other = AutoBagClassifier(models=FAST, n_jobs=2).fit(bags, y)
+    np.testing.assert_array_equal(one.predict_proba(bags), other.predict_proba(bags))
+
+
+def test_estimators_and_pipelines_are_candidates_too():
+    bags, y = gaussian_bags()
+    scaled = make_pipeline(PerInstance(StandardScaler()), MeanSVC())
+    model = AutoBagClassifier(models=[WitnessSVC(C=10), scaled, MeanSVC()]).fit(bags, y)
+    assert {r["model"] for r in model.results_} == {"WitnessSVC", "MeanSVC", "MeanSVC #2"}
+    assert model.key_instances(bags).shape == (len(bags),)
+
+
+def test_an_unknown_name_gets_a_suggestion():
+    with pytest.raises(ValueError, match="Did you mean 'mi-SVM' or 'MI-SVM'"):
+        AutoBagClassifier(models=["MI-SWM"]).fit(*gaussian_bags())
+
+
+def test_a_model_that_fails_is_on_the_leaderboard_with_its_reason():
+    bags, y = gaussian_bags()
+    bad = WitnessSVC(kernel="precomputed")  # instance ids are not the columns
+    model = AutoBagClassifier(models=[bad, "SimpleMI"]).fit(bags, y)
+    frame = model.leaderboard_.set_index("model")
+    assert "instance_ids" in frame.loc["WitnessSVC", "failure"]
+    assert frame.loc["SimpleMI", "weight"] == 1.0
+    with pytest.raises(ValueError, match="WitnessSVC could not be fitted"):
+        AutoBagClassifier(models=[bad]).fit(bags, y)
+
+
+def test_labels_without_a_signal_give_a_warning_and_frequencies():
+    bags, _ = gaussian_bags(n_bags=40)
+    bags, y = bags.replace(X=np.ones_like(bags.X)), np.arange(40) % 4 == 0
+    model = AutoBagClassifier(models=["SimpleMI"])
+    with pytest.warns(UserWarning, match="better than chance"):
+        model.fit(bags, y)
+    np.testing.assert_allclose(model.predict_proba(bags)[:, 1], 0.25, atol=0.01)
+
+
+def test_a_model_file_keeps_everything(tmp_path):
+    bags, y = gaussian_bags()
+    model = AutoBagClassifier(models=[*FAST, MILBoost(n_estimators=3)]).fit(bags, y)
+    bagwise.save(model, tmp_path / "auto.bagwise")
+    loaded = bagwise.load(tmp_path / "auto.bagwise")
+    np.testing.assert_array_equal(loaded.predict_proba(bags), model.predict_proba(bags))
+    assert loaded.leaderboard_.equals(model.leaderboard_)
+
+
+def test_it_works_in_pipelines_and_searches():
+    bags, y = gaussian_bags()
+    pipeline = make_pipeline(PerInstance(StandardScaler()), AutoBagClassifier(models=FAST))
+    grid = {"autobagclassifier__models": [["SimpleMI"], ["MI-SVM"]]}
+    search = GridSearchCV(pipeline, grid, cv=2, scoring="roc_auc").fit(bags, y)
+    assert search.best_params_ == {"autobagclassifier__models": ["MI-SVM"]}
+
+
+# Budgets -----------------------------------------------------------------------------------------
+
+
+def test_out_of_time_there_is_still_a_model(monkeypatch):
+    bags, y = gaussian_bags()
+    moments = iter(np.arange(0.0, 1e4, 10.0))  # every look at the clock takes ten seconds
+    monkeypatch.setattr(race.time, "monotonic", lambda: next(moments))
+    model = AutoBagClassifier(models=FAST, time_limit=60.0).fit(bags, y)
+    assert 0 < sum(r["folds"] for r in model.results_) < 2 * 5
+    assert model.predict(bags).shape == y.shape
+
+
+def test_no_time_at_all_is_an_error_that_names_the_limit():
+    with pytest.raises(ValueError, match="time_limit=1e-09"):
+        AutoBagClassifier(models=FAST, time_limit=1e-9).fit(*gaussian_bags())
+
+
+class Interrupting(MeanSVC):
+    """Raises KeyboardInterrupt, as Ctrl-C does."""
+
+    def _fit_classes(self, bags, codes, weight):
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_keeps_the_best_so_far():
+    bags, y = gaussian_bags()
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = AutoBagClassifier(models=["MI-SVM", Interrupting(), "SimpleMI"]).fit(bags, y)
+    assert model.names_ == ["MI-SVM"]
+    with pytest.raises(KeyboardInterrupt):
+        AutoBagClassifier(models=[Interrupting(), "MI-SVM"]).fit(bags, y)
+
+
+def test_a_stored_comparison_is_continued_not_repeated(tmp_path, monkeypatch):
+    bags, y = gaussian_bags()
+    model = AutoBagClassifier(models=FAST, store=tmp_path / "cells")
+    first = clone(model).fit(bags, y).predict_proba(bags)
+    monkeypatch.setattr(race, "_cell", lambda *args: pytest.fail("repeated"))
+    np.testing.assert_array_equal(clone(model).fit(bags, y).predict_proba(bags), first)
+    with pytest.raises(pytest.fail.Exception):
+        clone(model).fit(bags, 1 - y)  # other labels are another comparison
+
+
+def test_progress_is_reported_cell_by_cell(capsys):
+    bags, y = gaussian_bags()
+    records = []
+    model = AutoBagClassifier(models=FAST, cv=3, callback=records.append, verbose=1).fit(bags, y)
+    assert len(records) == sum(r["folds"] for r in model.results_)
+    assert "MI-SVM" in capsys.readouterr().out
+
+
+def test_time_is_not_part_of_the_result():
+    bags, y = gaussian_bags()
+    began = time.monotonic()
+    one = AutoBagClassifier(models=FAST, time_limit=None).fit(bags, y)
+    other = AutoBagClassifier(models=FAST, time_limit=100 + time.monotonic() - began).fit(bags, y)
+    np.testing.assert_array_equal(one.decision_function(bags), other.decision_function(bags))
