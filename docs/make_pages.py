@@ -24,6 +24,7 @@ SECTIONS = {
     "bagwise.metrics": "Metrics",
     "bagwise.datasets": "Data sets",
     "bagwise.io": "Files",
+    "bagwise.inspection": "What a model depends on",
     "bagwise.plot": "Figures",
     "bagwise.testing": "Checks for new estimators",
 }

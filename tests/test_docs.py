@@ -188,7 +188,7 @@ def test_public_modules_are_there_after_import_bagwise_and_loaded_when_asked_for
     code = f"""
 import sys
 import bagwise
-late = {{"datasets", "metrics", "model_selection", "plot", "testing"}}
+late = {{"datasets", "inspection", "metrics", "model_selection", "plot", "testing"}}
 assert not {{f"bagwise.{{name}}" for name in late}} & set(sys.modules)
 for name in {names}:
     assert name in dir(bagwise)

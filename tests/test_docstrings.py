@@ -14,6 +14,7 @@ from numpydoc.validate import ERROR_MSGS, validate
 PUBLIC_MODULES = [
     "bagwise",
     "bagwise.datasets",
+    "bagwise.inspection",
     "bagwise.io",
     "bagwise.metrics",
     "bagwise.model_selection",

@@ -3,6 +3,7 @@
 from . import (
     assumptions as assumptions,
     datasets as datasets,
+    inspection as inspection,
     io as io,
     metrics as metrics,
     model_selection as model_selection,

@@ -51,8 +51,8 @@ def key_instance_rate(
     >>> key_instance_rate(model, bags, [1, 0, 1])
     1.0
     """
-    model, bags = _opened(model, bags)
-    positive, _ = _positive_class(model)
+    model, bags = opened(model, bags)
+    positive, _ = positive_class(model)
     truth = _instance_truth(bags, positive, instance_pos_label)
     counted = np.asarray(y) == positive
     if len(counted) != len(bags):
@@ -92,8 +92,8 @@ def instance_auc(
     >>> instance_auc(WitnessSVC(kernel="linear").fit(bags, [1, 0, 1]), bags)
     1.0
     """
-    model, bags = _opened(model, bags)
-    positive, sign = _positive_class(model)
+    model, bags = opened(model, bags)
+    positive, sign = positive_class(model)
     truth = _instance_truth(bags, positive, instance_pos_label)
     if truth.all() or not truth.any():
         kind = "positive" if truth.all() else "negative"
@@ -128,7 +128,7 @@ def bag_report(model: Any, bags: Any, y: ArrayLike) -> dict[str, float]:
     >>> bag_report(WitnessSVC(kernel="linear").fit(bags, [1, 0, 1]), bags, [1, 0, 1])
     {'accuracy': 1.0, 'balanced_accuracy': 1.0, 'auc': 1.0}
     """
-    model, bags = _opened(model, check_bags(bags))
+    model, bags = opened(model, check_bags(bags))
     y, only = np.asarray(y), ("accuracy", "balanced_accuracy", "auc")
     values = bag_measures(y, model.decision_function(bags), model.classes_, only)
     report = {name: float("nan") if value is None else value for name, value in values.items()}
@@ -146,7 +146,7 @@ def instance_report(model: Any, bags: Bags, y: Array) -> dict[str, float]:
     report: dict[str, float] = {}
     if not can_judge_instances(model, bags):
         return report
-    positive, _ = _positive_class(model)
+    positive, _ = positive_class(model)
     if np.any(y == positive):
         report["key_instance_rate"] = key_instance_rate(model, bags, y)
     if len(np.unique(_instance_truth(bags, positive, None))) == 2:
@@ -154,17 +154,17 @@ def instance_report(model: Any, bags: Bags, y: Array) -> dict[str, float]:
     return report
 
 
-def _opened(model: Any, bags: Any) -> tuple[Any, Bags]:
+def opened(model: Any, bags: Any) -> tuple[Any, Bags]:
     """Return the classifier inside a search or a pipeline, and the bags as it sees them."""
     if hasattr(model, "best_estimator_"):
-        return _opened(model.best_estimator_, bags)
+        return opened(model.best_estimator_, bags)
     if isinstance(model, Pipeline):
         before, last = model[:-1], model.steps[-1][1]
-        return _opened(last, before.transform(bags) if len(before.steps) else bags)
+        return opened(last, before.transform(bags) if len(before.steps) else bags)
     return model, bags
 
 
-def _positive_class(model: Any) -> tuple[Any, int]:
+def positive_class(model: Any) -> tuple[Any, int]:
     """Return the positive class and the sign that turns scores towards it."""
     classes = model.classes_.tolist()
     if len(classes) != 2:

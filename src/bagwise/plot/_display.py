@@ -1,0 +1,80 @@
+"""What all displays share: colors, axes, and the scores of the positive class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_consistent_length
+
+from bagwise._typing import Array
+from bagwise.bags import Bags, check_bags
+from bagwise.crossfit import bag_scores
+from bagwise.metrics import opened, positive_class
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Orange for positive, blue for negative: distinct for color-blind readers.
+POSITIVE, NEGATIVE, NEUTRAL = "#d1480f", "#3b7dad", "#6b6b6b"
+_SIZE = (4.8, 3.8)  # inches: two fit side by side on a page
+
+
+class Display:
+    """A figure that can be drawn on axes of the user's; holds what it draws."""
+
+    figure_: Figure
+    ax_: Axes
+
+    def _on(self, ax: Axes | None, size: tuple[float, float] = _SIZE) -> Axes:
+        if ax is None:
+            from matplotlib.figure import Figure
+
+            ax = Figure(figsize=size, layout="constrained").subplots()
+        self.ax_, self.figure_ = ax, ax.get_figure()  # type: ignore[assignment]
+        return ax
+
+    def _repr_png_(self) -> bytes:
+        """Return the picture, which notebooks show."""
+        from io import BytesIO
+
+        buffer = BytesIO()
+        self.figure_.savefig(buffer, format="png", dpi=100)
+        return buffer.getvalue()
+
+
+class Judged(NamedTuple):
+    """Bags as a model sees them: which are positive, and the score of each towards that class."""
+
+    model: Any
+    bags: Bags
+    truth: Array
+    scores: Array
+    positive: Any
+
+
+def judged(model: Any, bags: Any, y: ArrayLike) -> Judged:
+    """Score labeled bags by a fitted model of two classes."""
+    bags, y = check_bags(bags), np.asarray(y)
+    check_consistent_length(bags, y)
+    inner, seen = opened(model, bags)
+    positive, sign = positive_class(inner)
+    return Judged(inner, seen, y == positive, sign * bag_scores(inner, seen), positive)
+
+
+def resampled(truth: Array, groups: Array | None, n_draws: int, seed: int) -> list[Array]:
+    """Draw bags with replacement (whole groups where there are any); both classes in each draw."""
+    rng = np.random.default_rng(seed)
+    parts = np.arange(len(truth)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    members = np.split(np.argsort(parts, kind="stable"), np.cumsum(np.bincount(parts))[:-1])
+    draws: list[Array] = []
+    for _ in range(20 * n_draws):  # draws of one class alone are drawn again
+        taken = rng.integers(len(members), size=len(members))
+        rows = np.concatenate([members[i] for i in taken])
+        if 0 < truth[rows].sum() < len(rows):
+            draws.append(rows)
+        if len(draws) == n_draws:
+            break
+    return draws

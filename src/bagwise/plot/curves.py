@@ -1,0 +1,394 @@
+"""How well scores part the classes, and whether probabilities are true: ROC, PR, calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn import metrics
+from sklearn.calibration import calibration_curve
+
+from bagwise._typing import Array
+from bagwise.plot._display import NEGATIVE, NEUTRAL, POSITIVE, Display, judged, resampled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_GRID = np.linspace(0, 1, 201)  # steps of half a percent
+_DRAWS = 500  # the 2.5 % quantile then rests on 12 draws
+_LEVELS = (0.025, 0.975)  # of the 95 % bands
+
+
+@dataclass
+class _Curve(Display):
+    """A curve over [0, 1] with a 95 % band, by drawing bags (or groups) with replacement.
+
+    Parameters
+    ----------
+    x, y : ndarray
+        The curve.
+    band : ndarray of shape (2, 201)
+        Lower and upper end of the band at 0, .005, ..., 1.
+    value : float
+        The area under the curve, or the average precision.
+    interval : tuple of float
+        Its 95 % interval.
+    chance : float
+        The value of scores that know nothing.
+    positive : object
+        The positive class.
+    """
+
+    x: Array
+    y: Array
+    band: Array
+    value: float
+    interval: tuple[float, float]
+    chance: float
+    positive: Any = None
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, bags: Any, y: ArrayLike, *, ax: Axes | None = None, name: str | None = None
+    ) -> Self:
+        """Draw the curve of a fitted model on labeled bags.
+
+        Parameters
+        ----------
+        model : BagClassifier, Pipeline or search
+            Fitted; two classes.
+        bags : Bags, or anything check_bags takes
+            Bags that the model has not seen.
+        y : array-like of shape (n_bags,)
+            Their labels.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+        name : str, default=None
+            Name of the curve in the legend; the class of the model when None.
+
+        Returns
+        -------
+        Display
+            With ``figure_`` and ``ax_``.
+        """
+        seen = judged(model, bags, y)
+        name = type(seen.model).__name__ if name is None else name
+        groups = seen.bags.groups
+        return cls.from_scores(
+            seen.truth, seen.scores, groups=groups, positive=seen.positive, ax=ax, name=name
+        )
+
+    @classmethod
+    def from_scores(
+        cls,
+        truth: ArrayLike,
+        scores: ArrayLike,
+        *,
+        groups: Array | None = None,
+        positive: Any = "positive",
+        ax: Axes | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Draw the curve of given scores, for example out-of-fold scores.
+
+        Parameters
+        ----------
+        truth : array-like of bool of shape (n_bags,)
+            Which bags are positive.
+        scores : array-like of shape (n_bags,)
+            Scores that are high for positive bags.
+        groups : array-like of shape (n_bags,), default=None
+            Groups of bags that are drawn together for the band.
+        positive : object, default="positive"
+            What the positive class is called.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+        name : str, default=None
+            Name of the curve in the legend.
+
+        Returns
+        -------
+        Display
+            With ``figure_`` and ``ax_``.
+        """
+        truth, scores = np.asarray(truth, dtype=bool), np.asarray(scores, dtype=np.float64)
+        if not 0 < truth.sum() < len(truth):
+            raise ValueError("The bags are all of one class: a curve needs both.")
+        draws = resampled(truth, groups, _DRAWS, 0)
+        lines = [np.interp(_GRID, *cls._line(truth[rows], scores[rows])) for rows in draws]
+        values = [cls._area(truth[rows], scores[rows]) for rows in draws]
+        low, high = np.quantile(values, _LEVELS)
+        x, y = cls._line(truth, scores)
+        return cls(
+            x,
+            y,
+            band=np.quantile(lines, _LEVELS, axis=0),
+            value=cls._area(truth, scores),
+            interval=(float(low), float(high)),
+            chance=cls._chance(truth),
+            positive=positive,
+        ).plot(ax, name=name)
+
+    _axis_names = ("", "")
+    _value_name = ""
+
+    @staticmethod
+    def _line(truth: Array, scores: Array) -> tuple[Array, Array]:
+        raise NotImplementedError
+
+    @staticmethod
+    def _area(truth: Array, scores: Array) -> float:
+        raise NotImplementedError
+
+    @staticmethod
+    def _chance(truth: Array) -> float:
+        return 0.5
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+        name : str, default=None
+            Name of the curve in the legend.
+
+        Returns
+        -------
+        Display
+            Itself.
+        """
+        ax = self._on(ax)
+        low, high = self.interval
+        head = "" if name is None else f"{name}: "
+        label = f"{head}{self._value_name} {self.value:.3f} ({low:.3f} to {high:.3f})"
+        (line,) = ax.plot(self.x, self.y, label=label)
+        ax.fill_between(_GRID, *self.band, alpha=0.18, linewidth=0, color=line.get_color())
+        self._draw_chance(ax)
+        ax.set(xlabel=self._axis_names[0], ylabel=self._axis_names[1])
+        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+        ax.legend(
+            loc="lower right" if self._value_name == "AUC" else "lower left", fontsize="small"
+        )
+        return self
+
+    def _draw_chance(self, ax: Axes) -> None:
+        raise NotImplementedError
+
+
+@dataclass
+class RocDisplay(_Curve):
+    """Receiver operating characteristic of bag scores, with a 95 % band.
+
+    The band comes from drawing bags with replacement, whole groups where ``bags.groups`` has them.
+
+    Parameters
+    ----------
+    x, y : ndarray
+        False and true positive rates.
+    band : ndarray of shape (2, 201)
+        Lower and upper end of the band at 0, .005, ..., 1.
+    value : float
+        The area under the curve.
+    interval : tuple of float
+        Its 95 % interval.
+    chance : float
+        The area of scores that know nothing.
+    positive : object, default=None
+        The positive class.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.datasets import load_digits_bags
+    >>> from bagwise.plot import RocDisplay
+    >>> bags, y = load_digits_bags(n_bags=40)
+    >>> model = WitnessSVC(kernel="linear").fit(bags[:20], y[:20])
+    >>> round(RocDisplay.from_estimator(model, bags[20:], y[20:]).value, 2)
+    0.98
+    """
+
+    _axis_names = ("1 - specificity", "sensitivity")
+    _value_name = "AUC"
+
+    @staticmethod
+    def _line(truth: Array, scores: Array) -> tuple[Array, Array]:
+        return metrics.roc_curve(truth, scores)[:2]
+
+    @staticmethod
+    def _area(truth: Array, scores: Array) -> float:
+        return float(metrics.roc_auc_score(truth, scores))
+
+    def _draw_chance(self, ax: Axes) -> None:
+        ax.plot([0, 1], [0, 1], color=NEUTRAL, linewidth=0.8, linestyle="--")
+
+
+@dataclass
+class PrecisionRecallDisplay(_Curve):
+    """Precision against recall of bag scores, with a 95 % band.
+
+    The band comes from drawing bags with replacement, whole groups where ``bags.groups`` has them.
+
+    Parameters
+    ----------
+    x, y : ndarray
+        Recall and precision.
+    band : ndarray of shape (2, 201)
+        Lower and upper end of the band at 0, .005, ..., 1.
+    value : float
+        The average precision.
+    interval : tuple of float
+        Its 95 % interval.
+    chance : float
+        The fraction of positive bags.
+    positive : object, default=None
+        The positive class.
+
+    Examples
+    --------
+    >>> from bagwise.plot import PrecisionRecallDisplay
+    >>> shown = PrecisionRecallDisplay.from_scores([1, 1, 0, 0], [0.9, 0.2, 0.4, 0.1])
+    >>> round(shown.value, 2), shown.chance
+    (0.83, 0.5)
+    """
+
+    _axis_names = ("recall (sensitivity)", "precision (PPV)")
+    _value_name = "average precision"
+
+    @staticmethod
+    def _line(truth: Array, scores: Array) -> tuple[Array, Array]:
+        precision, recall, _ = metrics.precision_recall_curve(truth, scores)
+        return recall[::-1], precision[::-1]
+
+    @staticmethod
+    def _area(truth: Array, scores: Array) -> float:
+        return float(metrics.average_precision_score(truth, scores))
+
+    @staticmethod
+    def _chance(truth: Array) -> float:
+        return float(truth.mean())
+
+    def _draw_chance(self, ax: Axes) -> None:
+        ax.axhline(self.chance, color=NEUTRAL, linewidth=0.8, linestyle="--")
+
+
+@dataclass
+class CalibrationDisplay(Display):
+    """How often bags of a predicted probability are positive.
+
+    Parameters
+    ----------
+    predicted, observed : ndarray
+        Mean probability and fraction of positives of each bin.
+    probabilities : ndarray
+        The probabilities of all bags, drawn as a histogram below.
+    truth : ndarray of bool
+        Which bags are positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.plot import CalibrationDisplay
+    >>> chance = np.linspace(0.05, 0.95, 40)
+    >>> truth = np.random.default_rng(0).random(40) < chance
+    >>> len(CalibrationDisplay.from_probabilities(truth, chance, n_bins=4).observed)
+    4
+    """
+
+    predicted: Array
+    observed: Array
+    probabilities: Array
+    truth: Array
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, bags: Any, y: ArrayLike, *, n_bins: int = 8, ax: Axes | None = None
+    ) -> Self:
+        """Draw the calibration of a model with ``predict_proba``.
+
+        Parameters
+        ----------
+        model : BagClassifier
+            Fitted with ``probability="sigmoid"``; two classes.
+        bags : Bags, or anything check_bags takes
+            Bags that the model has not seen.
+        y : array-like of shape (n_bags,)
+            Their labels.
+        n_bins : int, default=8
+            Number of bins with equally many bags.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        CalibrationDisplay
+            With ``figure_`` and ``ax_``.
+        """
+        seen = judged(model, bags, y)
+        column = seen.model.classes_.tolist().index(seen.positive)
+        chances = seen.model.predict_proba(seen.bags)[:, column]
+        return cls.from_probabilities(seen.truth, chances, n_bins=n_bins, ax=ax)
+
+    @classmethod
+    def from_probabilities(
+        cls, truth: ArrayLike, probabilities: ArrayLike, *, n_bins: int = 8, ax: Axes | None = None
+    ) -> Self:
+        """Draw the calibration of given probabilities.
+
+        Parameters
+        ----------
+        truth : array-like of bool of shape (n_bags,)
+            Which bags are positive.
+        probabilities : array-like of shape (n_bags,)
+            Their probabilities.
+        n_bins : int, default=8
+            Number of bins with equally many bags.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        CalibrationDisplay
+            With ``figure_`` and ``ax_``.
+        """
+        truth, chances = np.asarray(truth, dtype=bool), np.asarray(probabilities)
+        curve = calibration_curve(truth, chances, n_bins=n_bins, strategy="quantile")
+        return cls(curve[1], curve[0], chances, truth).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the curve over the histograms of both classes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        CalibrationDisplay
+            Itself.
+        """
+        ax = self._on(ax)
+        ax.plot([0, 1], [0, 1], color=NEUTRAL, linewidth=0.8, linestyle="--", label="ideal")
+        ax.plot(self.predicted, self.observed, "o-", color="black", label="observed")
+        for part, color, name in (
+            (self.truth, POSITIVE, "positive"),
+            (~self.truth, NEGATIVE, "negative"),
+        ):
+            weights = np.full(part.sum(), 0.5 / max(1, len(part)))  # the bars take half the height
+            bins = np.linspace(0, 1, 11).tolist()
+            ax.hist(
+                self.probabilities[part],
+                bins,
+                weights=weights,
+                color=color,
+                alpha=0.3,
+                label=f"{name} bags",
+            )
+        ax.set(xlabel="predicted probability", ylabel="fraction of positive bags")
+        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+        ax.legend(loc="upper left", fontsize="small")
+        return self

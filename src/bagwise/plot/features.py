@@ -1,0 +1,237 @@
+"""Which features matter: contributions to the scores of a linear model, permutation importance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.bags import check_bags
+from bagwise.metrics import opened
+from bagwise.plot._display import NEGATIVE, POSITIVE, Display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROW_INCHES = 0.26  # of a feature's bar: names stay readable
+_LONGEST_NAME = 30  # letters of a name that are shown
+
+
+def feature_names(model: Any, n_features: int) -> Array:
+    """Return the names a model was fitted with, or "feature 0", ..."""
+    names = getattr(model, "feature_names_in_", None)
+    return np.array([f"feature {i}" for i in range(n_features)] if names is None else names)
+
+
+@dataclass
+class ContributionDisplay(Display):
+    """Contributions of features to the score of an instance, for linear models.
+
+    The contribution of a feature is its weight times the difference between the instance and the
+    mean of all instances given, so that the contributions sum to the difference of the scores.
+
+    Parameters
+    ----------
+    names : ndarray of str
+        Names of the features, the largest contribution first.
+    values : ndarray
+        The contributions.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.datasets import load_digits_bags
+    >>> from bagwise.plot import ContributionDisplay
+    >>> bags, y = load_digits_bags(n_bags=20)
+    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
+    >>> len(ContributionDisplay.from_estimator(model, bags, bag=0, top=5).names)
+    5
+    """
+
+    names: Array
+    values: Array
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        bags: Any,
+        *,
+        bag: int = 0,
+        instance: int | None = None,
+        top: int = 12,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the largest contributions to the score of one instance.
+
+        Parameters
+        ----------
+        model : BagClassifier, Pipeline or search
+            Fitted with ``kernel="linear"``; two classes.
+        bags : Bags, or anything check_bags takes
+            The bags; the mean of their instances is the reference.
+        bag : int, default=0
+            Number of the bag.
+        instance : int, default=None
+            Position within the bag; the key instance when None.
+        top : int, default=12
+            Maximum number of features.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        ContributionDisplay
+            With ``figure_`` and ``ax_``.
+        """
+        inner, seen = opened(model, check_bags(bags))
+        coef = linear_weights(inner)
+        if coef is None:
+            raise ValueError(
+                f"{type(inner).__name__} is not linear in the features: contributions exist with "
+                "kernel='linear' only."
+            )
+        if instance is None:
+            instance = int(inner.key_instances(seen[bag : bag + 1])[0])
+        mean = np.asarray(seen.X.mean(axis=0), dtype=np.float64).ravel()
+        row = seen.X[seen.offsets[bag] + instance]
+        values = coef * (
+            np.asarray(row.todense() if hasattr(row, "todense") else row).ravel() - mean
+        )
+        order = np.argsort(-np.abs(values), kind="stable")[:top]
+        return cls(feature_names(inner, len(coef))[order], values[order]).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the bars, the largest on top.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        ContributionDisplay
+            Itself.
+        """
+        ax = self._on(ax, (5.4, 1.0 + _ROW_INCHES * len(self.names)))
+        _bars(ax, self.names, self.values)
+        ax.set(xlabel="contribution to the instance's score")
+        return self
+
+
+def linear_weights(model: Any) -> Array | None:
+    """Return the weights towards the positive class of a linear model of two classes, or None."""
+    coef = getattr(model, "coef_", None)
+    if coef is None or len(coef) != 1 or coef.shape[1] != model.n_features_in_:
+        return None
+    return coef[0]
+
+
+@dataclass
+class ImportanceDisplay(Display):
+    """Permutation importance of features: how much a metric falls when a feature is shuffled.
+
+    Parameters
+    ----------
+    names : ndarray of str
+        Names of the features, the most important first.
+    values : ndarray of shape (n_shown, n_repeats)
+        The fall of the metric in each repeat.
+    metric : str, default="auc"
+        Name of the metric.
+
+    See Also
+    --------
+    bagwise.inspection.permutation_importance : Computes it.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.datasets import load_digits_bags
+    >>> from bagwise.plot import ImportanceDisplay
+    >>> bags, y = load_digits_bags(n_bags=20)
+    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
+    >>> ImportanceDisplay.from_estimator(model, bags, y, n_repeats=2, top=3).values.shape
+    (3, 2)
+    """
+
+    names: Array
+    values: Array
+    metric: str = "auc"
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        bags: Any,
+        y: Any,
+        *,
+        metric: str = "auc",
+        n_repeats: int = 5,
+        top: int = 15,
+        random_state: Any = 0,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Compute and draw the importance of features for a fitted model.
+
+        Parameters
+        ----------
+        model : BagClassifier, Pipeline or search
+            Fitted.
+        bags : Bags, or anything check_bags takes
+            Bags that the model has not seen.
+        y : array-like of shape (n_bags,)
+            Their labels.
+        metric : str, default="auc"
+            As in `bagwise.inspection.permutation_importance`.
+        n_repeats : int, default=5
+            Number of shuffles per feature.
+        top : int, default=15
+            Maximum number of features drawn.
+        random_state : int, RandomState or None, default=0
+            Seed of the shuffles.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        ImportanceDisplay
+            With ``figure_`` and ``ax_``.
+        """
+        from bagwise.inspection import permutation_importance
+
+        found = permutation_importance(
+            model, bags, y, metric=metric, n_repeats=n_repeats, random_state=random_state
+        )
+        order = np.argsort(-found.importances_mean, kind="stable")[:top]
+        names = feature_names(opened(model, check_bags(bags))[0], len(found.importances_mean))
+        return cls(names[order], found.importances[order], metric).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw one bar per feature with the spread over repeats.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        ImportanceDisplay
+            Itself.
+        """
+        ax = self._on(ax, (5.4, 1.0 + _ROW_INCHES * len(self.names)))
+        _bars(ax, self.names, self.values.mean(axis=1), xerr=self.values.std(axis=1))
+        ax.set(xlabel=f"fall of {self.metric} when the feature is shuffled")
+        return self
+
+
+def _bars(ax: Axes, names: Array, values: Array, **more: Any) -> None:
+    rows = np.arange(len(names))
+    ax.barh(rows, values, color=np.where(values > 0, POSITIVE, NEGATIVE).tolist(), **more)
+    ax.set_yticks(rows, [str(name)[:_LONGEST_NAME] for name in names], fontsize="small")
+    ax.invert_yaxis()
+    ax.axvline(0, color="black", linewidth=0.8)

@@ -1,0 +1,284 @@
+"""Scores of instances and bags: per bag, by label, against the size of the bag."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bagwise._typing import Array
+from bagwise.bags import Bags, check_bags
+from bagwise.bags.segments import expand, segment_max
+from bagwise.metrics import opened, positive_class
+from bagwise.plot._display import NEGATIVE, NEUTRAL, POSITIVE, Display, judged
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROW_INCHES = 0.22  # of a bag's line: names stay readable
+_MOST_BAGS = 60  # that fit on a page
+
+
+def instance_scores(model: Any, bags: Any) -> tuple[Any, Bags, Array]:
+    """Return the classifier, the bags as it sees them, and scores towards the positive class."""
+    inner, seen = opened(model, check_bags(bags))
+    if not hasattr(inner, "instance_decision_function"):
+        raise ValueError(f"{type(inner).__name__} does not score instances: choose another model.")
+    _, sign = positive_class(inner)
+    return inner, seen, sign * inner.instance_decision_function(seen)
+
+
+@dataclass
+class ScoreStripDisplay(Display):
+    """The instances of each bag on a line by their scores, bags sorted by their highest instance.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_instances,)
+        Scores of the instances.
+    offsets : ndarray of shape (n_bags + 1,)
+        Where each bag starts.
+    names : list of str
+        Names of the bags.
+    truth : ndarray of bool or None
+        Which bags are positive, if known.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.datasets import load_digits_bags
+    >>> from bagwise.plot import ScoreStripDisplay
+    >>> bags, y = load_digits_bags(n_bags=20)
+    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
+    >>> len(ScoreStripDisplay.from_estimator(model, bags, y).names)
+    20
+    """
+
+    scores: Array
+    offsets: Array
+    names: list[str]
+    truth: Array | None = None
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, bags: Any, y: ArrayLike | None = None, *, ax: Axes | None = None
+    ) -> Self:
+        """Draw the instance scores of each bag.
+
+        Parameters
+        ----------
+        model : BagClassifier, Pipeline or search
+            Fitted; two classes, with instance scores.
+        bags : Bags, or anything check_bags takes
+            The bags; of more than 60, those with the highest and the lowest scores.
+        y : array-like of shape (n_bags,), default=None
+            Their labels, for the colors.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        ScoreStripDisplay
+            With ``figure_`` and ``ax_``.
+        """
+        inner, seen, scores = instance_scores(model, bags)
+        truth = None if y is None else np.asarray(y) == positive_class(inner)[0]
+        return cls(scores, seen.offsets, [str(i) for i in seen.ids.tolist()], truth).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the strips.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        ScoreStripDisplay
+            Itself.
+        """
+        shown = _both_ends(np.argsort(segment_max(self.scores, self.offsets), kind="stable"))
+        ax = self._on(ax, (6.4, 1.0 + _ROW_INCHES * len(shown)))
+        ax.axvline(0, color="black", linewidth=0.8)
+        for line, bag in enumerate(shown):
+            of_bag = self.scores[self.offsets[bag] : self.offsets[bag + 1]]
+            color = NEUTRAL if self.truth is None else POSITIVE if self.truth[bag] else NEGATIVE
+            ax.plot([of_bag.min(), of_bag.max()], [line, line], color=color, alpha=0.3, lw=1)
+            ax.plot(of_bag, np.full(len(of_bag), line), "|", color=color, alpha=0.6)
+            ax.plot(of_bag.max(), line, "o", color=color, markersize=4)
+        ax.set_yticks(range(len(shown)), [self.names[bag][:30] for bag in shown], fontsize="small")
+        ax.set(xlabel="instance score (dot: highest of the bag)", ylim=(-1, len(shown)))
+        if self.truth is not None:
+            _legend(ax, "o")
+        return self
+
+
+def _both_ends(order: Array) -> Array:
+    half = _MOST_BAGS // 2
+    return order if len(order) <= _MOST_BAGS else np.concatenate([order[:half], order[-half:]])
+
+
+def _legend(ax: Axes, marker: str) -> None:
+    for color, name in ((POSITIVE, "positive bags"), (NEGATIVE, "negative bags")):
+        ax.plot([], [], marker, color=color, label=name)
+    ax.legend(fontsize="small", loc="best")
+
+
+@dataclass
+class InstanceScoreDisplay(Display):
+    """Histogram of instance scores, by the label of the bag.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_instances,)
+        Scores of the instances.
+    in_positive : ndarray of bool of shape (n_instances,)
+        Which instances lie in positive bags.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.datasets import load_digits_bags
+    >>> from bagwise.plot import InstanceScoreDisplay
+    >>> bags, y = load_digits_bags(n_bags=20)
+    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
+    >>> shown = InstanceScoreDisplay.from_estimator(model, bags, y)
+    >>> len(shown.scores) == bags.n_instances
+    True
+    """
+
+    scores: Array
+    in_positive: Array
+
+    @classmethod
+    def from_estimator(cls, model: Any, bags: Any, y: ArrayLike, *, ax: Axes | None = None) -> Self:
+        """Draw the histogram of a fitted model's instance scores.
+
+        Parameters
+        ----------
+        model : BagClassifier, Pipeline or search
+            Fitted; two classes, with instance scores.
+        bags : Bags, or anything check_bags takes
+            The bags.
+        y : array-like of shape (n_bags,)
+            Their labels.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        InstanceScoreDisplay
+            With ``figure_`` and ``ax_``.
+        """
+        inner, seen, scores = instance_scores(model, bags)
+        truth = np.asarray(y) == positive_class(inner)[0]
+        return cls(scores, expand(truth, seen.offsets)).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the histograms, each with area 1.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        InstanceScoreDisplay
+            Itself.
+        """
+        ax = self._on(ax)
+        bins = np.histogram_bin_edges(self.scores, 40).tolist()
+        for part, color, name in (
+            (~self.in_positive, NEGATIVE, "instances of negative bags"),
+            (self.in_positive, POSITIVE, "instances of positive bags"),
+        ):
+            label = f"{name} ({part.sum():,})"
+            ax.hist(self.scores[part], bins, density=True, color=color, alpha=0.5, label=label)
+        ax.axvline(0, color="black", linewidth=0.8)
+        ax.set(xlabel="instance score", ylabel="density")
+        ax.legend(fontsize="small")
+        return self
+
+
+@dataclass
+class BagSizeDisplay(Display):
+    """Score of each bag against its number of instances: a maximum over more instances is higher.
+
+    Parameters
+    ----------
+    sizes, scores : ndarray of shape (n_bags,)
+        Number of instances and score of each bag.
+    truth : ndarray of bool of shape (n_bags,)
+        Which bags are positive.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.datasets import load_digits_bags
+    >>> from bagwise.plot import BagSizeDisplay
+    >>> bags, y = load_digits_bags(n_bags=20)
+    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
+    >>> -1 <= BagSizeDisplay.from_estimator(model, bags, y).correlation <= 1
+    True
+    """
+
+    sizes: Array
+    scores: Array
+    truth: Array
+
+    @property
+    def correlation(self) -> float:
+        """Spearman's rank correlation of size and score among the negative bags."""
+        from scipy.stats import spearmanr
+
+        return float(spearmanr(self.sizes[~self.truth], self.scores[~self.truth]).statistic)
+
+    @classmethod
+    def from_estimator(cls, model: Any, bags: Any, y: ArrayLike, *, ax: Axes | None = None) -> Self:
+        """Draw a fitted model's bag scores against the sizes of the bags.
+
+        Parameters
+        ----------
+        model : BagClassifier, Pipeline or search
+            Fitted; two classes.
+        bags : Bags, or anything check_bags takes
+            The bags.
+        y : array-like of shape (n_bags,)
+            Their labels.
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        BagSizeDisplay
+            With ``figure_`` and ``ax_``.
+        """
+        seen = judged(model, bags, y)
+        return cls(seen.bags.sizes, seen.scores, seen.truth).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw the bags.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        BagSizeDisplay
+            Itself.
+        """
+        ax = self._on(ax)
+        for part, color in ((~self.truth, NEGATIVE), (self.truth, POSITIVE)):
+            ax.plot(self.sizes[part], self.scores[part], "o", color=color, alpha=0.6, markersize=4)
+        ax.axhline(0, color="black", linewidth=0.8)
+        ax.set(xlabel="instances in the bag", ylabel="bag score")
+        if self.sizes.max() > 20 * self.sizes.min():
+            ax.set_xscale("log")
+        _legend(ax, "o")
+        return self

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from bagwise import Bags, WitnessSVC
+from bagwise.datasets import load_digits_bags
+from bagwise.plot import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
+
+
+@pytest.fixture(scope="module")
+def scored():
+    rng = np.random.default_rng(0)
+    truth = rng.random(120) < 0.4
+    return truth, truth + rng.normal(size=120)
+
+
+def test_the_area_is_scikit_learns_and_lies_in_its_interval(scored):
+    shown = RocDisplay.from_scores(*scored)
+    assert shown.value == roc_auc_score(*scored)
+    assert shown.interval[0] < shown.value < shown.interval[1]
+    assert np.all(shown.band[0] <= shown.band[1])
+
+
+def test_the_interval_covers_the_true_area_about_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    expected, hits = 0.7602, 0  # P(N(1, 1) > N(0, 1)) = Phi(1 / sqrt 2)
+    for _ in range(60):
+        truth = np.repeat([False, True], 30)
+        low, high = RocDisplay.from_scores(truth, truth + rng.normal(size=60)).interval
+        hits += low <= expected <= high
+    assert hits >= 51  # of a binomial with p = .95 this fails once in ten thousand
+
+
+def test_groups_widen_the_interval(scored):
+    truth, scores = np.repeat(scored[0], 5), np.repeat(scored[1], 5)
+    alone = RocDisplay.from_scores(truth, scores).interval
+    together = RocDisplay.from_scores(truth, scores, groups=np.repeat(np.arange(120), 5)).interval
+    assert together[1] - together[0] > 1.5 * (alone[1] - alone[0])
+
+
+def test_average_precision_of_scores_without_knowledge_is_the_share_of_positives(scored):
+    shown = PrecisionRecallDisplay.from_scores(scored[0], np.zeros(120))
+    assert shown.value == pytest.approx(shown.chance) == pytest.approx(scored[0].mean())
+
+
+def test_one_class_alone_is_refused():
+    with pytest.raises(ValueError, match="all of one class"):
+        RocDisplay.from_scores([True, True], [0.1, 0.2])
+
+
+def test_a_curve_is_drawn_on_given_axes(scored):
+    first = RocDisplay.from_scores(*scored, name="one")
+    second = RocDisplay.from_scores(*scored, ax=first.ax_, name="two")
+    assert second.figure_ is first.figure_
+    labels = first.ax_.get_legend_handles_labels()[1]
+    assert [label.split(":")[0] for label in labels] == ["one", "two"]
+    assert first._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("pos_label", ["a", "b"])
+def test_scores_point_towards_the_positive_class(pos_label):
+    bags, y = load_digits_bags(n_bags=40)
+    labels = np.where(y == 1, pos_label, "ab".replace(pos_label, ""))
+    model = WitnessSVC(kernel="linear", pos_label=pos_label, probability="sigmoid")
+    model.fit(bags, labels)
+    assert RocDisplay.from_estimator(model, bags, labels).value > 0.9
+    shown = CalibrationDisplay.from_estimator(model, bags, labels, n_bins=4)
+    assert shown.observed[-1] > shown.observed[0]
+    assert shown.truth.sum() == y.sum()
+
+
+def test_calibration_needs_probabilities():
+    bags = Bags.from_list([[[0.0]], [[1.0]], [[0.1]], [[0.9]]])
+    model = WitnessSVC(kernel="linear").fit(bags, [0, 1, 0, 1])
+    with pytest.raises(AttributeError, match="predict_proba"):
+        CalibrationDisplay.from_estimator(model, bags, [0, 1, 0, 1])
