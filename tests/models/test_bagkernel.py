@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.svm import SVC
 
-from bagwise import BagKernelSVC, Bags
+from bagwise import BagKernelSVC, Bags, MeanSVC
 from bagwise.bags.segments import segment_sum
 from bagwise.datasets import load_digits_bags
 from bagwise.kernels.bag import hausdorff
@@ -59,6 +60,22 @@ def test_bag_scores_are_weighted_sums_of_instance_scores(
     parts = model.instance_decision_function(test) - model.intercept_
     expected = segment_sum(model._shares(test) * parts, test.offsets) + model.intercept_
     np.testing.assert_allclose(model.decision_function(test), expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize(("loss", "atol"), [("squared_hinge", 1e-8), ("hinge", 1e-3)])
+def test_the_linear_mean_kernel_is_mean_svc(loss, atol, digits, monkeypatch):
+    bags, y = digits
+    monkeypatch.setattr("bagwise.models.bagkernel.Gram", None)  # no matrix between bags is formed
+    labels = y + (np.arange(len(y)) % 3 == 0)  # three classes
+    for X in (bags.X, sp.csr_array(bags.X), bags.X + 1e4):  # an offset costs six of the digits
+        given, atol = bags.replace(X=X), max(atol, 1e-5 * (X.min() > 0))
+        kernel = BagKernelSVC(kernel="linear", loss=loss).fit(given, labels)
+        mean = MeanSVC(kernel="linear", loss=loss).fit(given, labels)
+        np.testing.assert_allclose(kernel.objective_, mean.objective_, rtol=1e-9)
+        expected = mean.decision_function(given)
+        np.testing.assert_allclose(kernel.decision_function(given), expected, atol=atol)
+        expected = mean.instance_decision_function(given)
+        np.testing.assert_allclose(kernel.instance_decision_function(given), expected, atol=atol)
 
 
 @pytest.mark.parametrize("kernel", ["max", "statistics", "hausdorff"])

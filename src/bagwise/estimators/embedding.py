@@ -34,17 +34,18 @@ class EmbeddingSVC(MarginClassifier):
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         self._fit_embedding(bags, codes, weight)
-        super()._fit_classes(_one_row_per_bag(self._embed(bags)), codes, weight)
+        super()._fit_classes(one_row_per_bag(self._embed(bags)), codes, weight)
         of_bags = np.atleast_2d(self.instance_weights_)
         spread = expand(of_bags.T / bags.sizes[:, None], bags.offsets).T
         self.instance_weights_ = stacked(spread)
 
     def _bag_scores(self, bags: Bags) -> Array:
-        return super()._instance_scores(_one_row_per_bag(self._embed(bags)))
+        return super()._instance_scores(one_row_per_bag(self._embed(bags)))
 
     def _instance_scores(self, bags: Bags) -> Array:
-        return self._bag_scores(_one_row_per_bag(bags.X))
+        return self._bag_scores(one_row_per_bag(bags.X))
 
 
-def _one_row_per_bag(X: Any) -> Bags:
+def one_row_per_bag(X: Any) -> Bags:
+    """Return every row as a bag of one."""
     return Bags(X, np.arange(X.shape[0] + 1))

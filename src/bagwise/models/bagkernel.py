@@ -12,7 +12,8 @@
   (``clipped_`` is its share), so that the problem solved is convex and certified.
 
 "mean", "sum" and "migraph" are weighted sums over instances: an instance has a score of its own,
-and the bag's score is the weighted sum of its instances' scores.
+and the bag's score is the weighted sum of its instances' scores. With a linear instance kernel the
+sums are vectors, and no matrix between bags is formed.
 
 References: T. Gaertner, P. Flach, A. Kowalczyk, A. Smola, "Multi-instance kernels", ICML 2002.
 Z.-H. Zhou, Y.-Y. Sun, Y.-F. Li, "Multi-instance learning by treating instances as non-i.i.d.
@@ -21,6 +22,7 @@ samples", ICML 2009.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,11 +31,19 @@ from sklearn.utils import check_random_state
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_sum
-from bagwise.designs import Gram
+from bagwise.designs import Gram, conditioned_design
+from bagwise.estimators.embedding import one_row_per_bag
 from bagwise.estimators.params import KernelParameters, Words, changed, param, positive
 from bagwise.estimators.rows import MarginClassifier, stacked
 from bagwise.estimators.tags import BagTags
-from bagwise.kernels import Kernel, check_kernel_values, check_memory, median_gamma, settle_gamma
+from bagwise.kernels import (
+    Kernel,
+    check_kernel_values,
+    check_memory,
+    median_gamma,
+    settle_gamma,
+    squared_norms,
+)
 from bagwise.kernels.bag import (
     affinity_weights,
     bag_statistics,
@@ -42,7 +52,9 @@ from bagwise.kernels.bag import (
     max_kernel,
     set_kernel,
     set_norms,
+    weighted_sums,
 )
+from bagwise.procedures import Run
 
 _OF_INSTANCES = ("mean", "sum", "migraph")
 _PAIRWISE = ("max", "hausdorff")
@@ -60,8 +72,8 @@ class BagKernelSVC(MarginClassifier):
     dual_coef_ : ndarray of shape (1 or n_classes, n_support)
         Their coefficients.
     support_vectors_, support_offsets_, support_weights_ : ndarray
-        Instances of those bags (or their statistics), where each bag starts, and the weight of each
-        instance in its bag's sum.
+        Instances of those bags (or their statistics, or with a linear kernel their sums), where
+        each bag starts, and the weight of each instance in its bag's sum.
     clipped_ : float
         Fraction of the spectrum cut off as negative; 0 for the positive semi-definite kernels.
     instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
@@ -143,29 +155,43 @@ class BagKernelSVC(MarginClassifier):
             raise ValueError(f"normalize=True is for sums over instances, not {self.bag_kernel!r}.")
         used = np.flatnonzero(weight)
         train, weight = self._represent(bags[used]), weight[used]
-        check_memory(len(train), 8)
-        self.kernel_ = self._settled_kernel(train, weight)
+        self.kernel_, self.clipped_ = self._settled_kernel(train, weight), 0.0
         shares = self._shares(train)
-        gram, projection = self._positive(self._between(train, shares, train, shares), weight)
-        one_row_per_bag = Bags(gram, np.arange(len(train) + 1))
-        fits = self._binary_fits(Gram(gram), one_row_per_bag, codes[used], weight)
-        self._keep_bags(train, shares, self._keep_solutions(fits), projection)
+        if self._sums_vectors():
+            self._fit_sums(weighted_sums(train, shares), codes[used], weight)
+        else:
+            self._fit_gram(train, shares, codes[used], weight)
         if self.bag_kernel in _OF_INSTANCES:
-            positive = np.stack([fit.assignment for fit in fits])
-            self.instance_weights_ = _spread(positive, bags, used, shares)
+            positive = self._truth(codes[used]).T
+            self.instance_weights_ = _spread(1.0 * positive, bags, used, shares)
         self.support_ = used[self.support_]
+
+    def _fit_gram(self, train: Bags, shares: Array, codes: Array, weight: Array) -> None:
+        check_memory(len(train), 8)
+        gram, projection = self._positive(self._between(train, shares, train, shares), weight)
+        fits = self._binary_fits(Gram(gram), one_row_per_bag(gram), codes, weight)
+        self._keep_bags(train, shares, self._keep_solutions(fits), projection)
+
+    def _fit_sums(self, vectors: Any, codes: Array, weight: Array) -> None:
+        rows = one_row_per_bag(vectors)
+        fits = self._binary_fits(conditioned_design(vectors), rows, codes, weight)
+        fits = [_over_bags(fit, vectors) for fit in fits]
+        self._keep_bags(rows, np.ones(len(rows)), self._keep_solutions(fits), None)
+
+    def _sums_vectors(self) -> bool:
+        return self.kernel == "linear" and self.bag_kernel not in _PAIRWISE
 
     def _represent(self, bags: Bags) -> Bags:
         """Return the bags whose weighted sums are compared: for statistics, bags of one vector."""
         if self.bag_kernel != "statistics":
             return bags
-        return Bags(bag_statistics(bags), np.arange(len(bags) + 1))
+        return one_row_per_bag(bag_statistics(bags))
 
     def _settled_kernel(self, bags: Bags, weight: Array) -> Kernel:
         if self.bag_kernel == "hausdorff" and isinstance(self.gamma, str):
             squared = hausdorff(bags, bags, self.metric) ** 2
             return Kernel("rbf", median_gamma(squared, weight))
-        if callable(self.kernel):
+        if callable(self.kernel) or self.kernel == "linear":
             return Kernel(self.kernel)
         seed = check_random_state(self.random_state)
         gamma = settle_gamma(self.gamma, bags.X, expand(weight, bags.offsets), seed)
@@ -181,7 +207,10 @@ class BagKernelSVC(MarginClassifier):
             shares = expand(1.0 / bags.sizes, bags.offsets)
         if not self.normalize:
             return shares
-        norms = set_norms(self.kernel_, bags, shares)
+        if self._sums_vectors():
+            norms = np.sqrt(squared_norms(weighted_sums(bags, shares)))
+        else:
+            norms = set_norms(self.kernel_, bags, shares)
         return shares / expand(np.where(norms > 0, norms, 1.0), bags.offsets)
 
     def _between(self, A: Bags, shares: Array, B: Bags, other: Array) -> Array:
@@ -194,7 +223,6 @@ class BagKernelSVC(MarginClassifier):
     def _positive(self, gram: Array, weight: Array) -> tuple[Array, Array | None]:
         """Return a positive semi-definite matrix, and what maps duals back to the given one."""
         gram = check_kernel_values((gram + gram.T) / 2)  # symmetric up to rounding
-        self.clipped_ = 0.0
         if self.bag_kernel not in _PAIRWISE:
             return gram, None
         gram, projection, self.clipped_ = _clip_spectrum(gram, weight)
@@ -228,6 +256,16 @@ class BagKernelSVC(MarginClassifier):
         scores = self._instance_scores(bags) - self.intercept_
         shares = self._shares(bags)
         return segment_sum(shares[:, None] * scores, bags.offsets) + self.intercept_
+
+
+def _over_bags(fit: Run, vectors: Any) -> Run:
+    """Express a solution over vectors as one over bags: w is the sum of the duals' bags.
+
+    The intercept makes up for the rounding of that sum, which a large offset would magnify.
+    """
+    dual = fit.solution.dual
+    missed = fit.solution.scores - vectors @ (vectors.T @ dual)
+    return replace(fit, solution=replace(fit.solution, coef=dual, intercept=float(missed.mean())))
 
 
 def _spread(positive: Array, bags: Bags, used: Array, shares: Array) -> Array:

@@ -6,7 +6,8 @@ sum_i w_i [Y_i log P_i + (1 - Y_i) log(1 - P_i)]. Every round,
 
 1. the weights of instances are the derivatives in F(x_k): w_i p_k (1 - P_i) / P_i in positive bags,
    -w_i p_k in negative ones;
-2. a decision tree h with values -1 and 1 is fitted to their signs, weighted by their sizes;
+2. a decision tree h with values -1 and 1 is fitted to their signs, weighted by their sizes, on
+   features that are binned once (`bagwise.models.trees`);
 3. a line search finds its factor a: the first one at which the likelihood stops growing, at most
    10.
 
@@ -26,7 +27,6 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 from scipy.optimize import brentq
 from scipy.special import expit
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils._param_validation import Interval
 
 from bagwise._typing import Array
@@ -43,6 +43,7 @@ from bagwise.estimators.params import (
 )
 from bagwise.estimators.rows import stacked
 from bagwise.estimators.tags import BagTags
+from bagwise.models.trees import BinnedFeatures, Forest
 
 _LONGEST = 10.0  # factor of one tree: p is within 5e-5 of 0 or 1 there
 
@@ -52,8 +53,8 @@ class MILBoost(BagClassifier, ProgressParameters, ClassWeightParameter):
 
     Attributes
     ----------
-    estimators_ : list of list of DecisionTreeClassifier
-        The trees of each model.
+    forests_ : list of Forest
+        The trees of each model, as arrays of nodes.
     factors_ : list of ndarray
         Their factors.
     objective_ : ndarray of shape (1 or n_classes,)
@@ -93,10 +94,10 @@ class MILBoost(BagClassifier, ProgressParameters, ClassWeightParameter):
         )
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
-        truth = self._truth(codes)
+        truth, features = self._truth(codes), BinnedFeatures(_for_trees(bags.X))
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        runs = jobs(delayed(self._boost)(bags, column, weight) for column in truth.T)
-        self.estimators_ = [run[0] for run in runs]
+        runs = jobs(delayed(self._boost)(features, bags, column, weight) for column in truth.T)
+        self.forests_ = [run[0] for run in runs]
         self.factors_ = [run[1] for run in runs]
         histories = [run[2] for run in runs]
         self.history_ = histories if len(runs) > 1 else histories[0]
@@ -106,37 +107,28 @@ class MILBoost(BagClassifier, ProgressParameters, ClassWeightParameter):
         self.instance_weights_ = stacked(p)
 
     def _boost(
-        self, bags: Bags, positive: Array, weight: Array
-    ) -> tuple[list[Any], Array, list[dict[str, Any]]]:
-        X, F = _for_trees(bags.X), np.zeros(bags.n_instances)
+        self, features: BinnedFeatures, bags: Bags, positive: Array, weight: Array
+    ) -> tuple[Forest, Array, list[dict[str, Any]]]:
+        F = np.zeros(bags.n_instances)
         trees, factors, history = list[Any](), list[float](), list[dict[str, Any]]()
         for _ in range(self.n_estimators):
             slope = noisy_or_slope(F, bags.offsets, positive, weight)
-            tree = self._tree(X, slope)
-            h = _votes(tree, X)
+            trees.append(features.tree(slope, self.max_depth, self.min_weight_fraction_leaf))
+            h = Forest.of(trees[-1:]).votes(0, features.X)
             factor, value = _line_search(F, h, bags.offsets, positive, weight)
             history.append({"objective": value, "factor": factor})
             self._report(history[-1])
-            trees.append(tree)
             factors.append(factor)
             F = F + factor * h
             if factor < 1e-6:
                 break
-        return trees, np.array(factors), history
-
-    def _tree(self, X: Any, slope: Array) -> DecisionTreeClassifier:
-        tree = DecisionTreeClassifier(
-            max_depth=self.max_depth,
-            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
-            random_state=self.random_state,
-        )
-        return tree.fit(X, slope > 0, sample_weight=np.abs(slope))
+        return Forest.of(trees), np.array(factors), history
 
     def _instance_scores(self, bags: Bags) -> Array:
         X = _for_trees(bags.X)
         columns = [
-            sum(a * _votes(tree, X) for tree, a in zip(trees, factors, strict=True))
-            for trees, factors in zip(self.estimators_, self.factors_, strict=True)
+            sum(a * forest.votes(i, X) for i, a in enumerate(factors))
+            for forest, factors in zip(self.forests_, self.factors_, strict=True)
         ]
         return np.stack(columns, axis=1)
 
@@ -151,12 +143,8 @@ def _for_trees(X: Any) -> Any:
         what = "The trees split features in float32, and some are too large: scale them with "
         raise ValueError(Message(what, SCALE, "."))
     if sp.issparse(X):
-        return with_short_indices(X.astype(np.float32))
+        return with_short_indices(sp.csc_array(X.astype(np.float32)))
     return np.asarray(X, dtype=np.float32)
-
-
-def _votes(tree: DecisionTreeClassifier, X: Any) -> Array:
-    return np.where(tree.predict(X), 1.0, -1.0)
 
 
 def noisy_or_log_odds(F: Array, offsets: Array) -> Array:

@@ -18,6 +18,7 @@ from bagwise.kernels.intersection import IntersectionMap
 from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.models.markov.trained import Network
 from bagwise.models.miles import MILESEmbedding
+from bagwise.models.trees import Forest
 from bagwise.procedures import Run
 from bagwise.solvers import Solution
 
@@ -25,6 +26,7 @@ from bagwise.solvers import Solution
 _PARTS: tuple[type, ...] = (
     AtLeastPotential,
     BinnedPotential,
+    Forest,
     IntersectionMap,
     Kernel,
     MILESEmbedding,
@@ -50,7 +52,6 @@ _SKLEARN = {
         "RobustScaler",
         "StandardScaler",
     ),
-    "sklearn.tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
 }
 _MODULES = {name: module for module, names in _SKLEARN.items() for name in names}
 

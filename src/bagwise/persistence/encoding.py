@@ -20,7 +20,6 @@ from bagwise._typing import Array
 from bagwise.bags.arrays import in_range
 from bagwise.graphs import Graph
 from bagwise.persistence.allowed import allowed_class, name_of_class
-from bagwise.persistence.decision_trees import build_tree, is_tree, tree_parts
 
 _SPARSE = {
     kind.__name__: kind for kind in (sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix)
@@ -83,8 +82,6 @@ def _encode_object(value: Any, place: str, keep: Callable[[Array], str]) -> Any:
         ends = value.ids[value.source], value.ids[value.target]
         edges = [encode(part, place, keep) for part in (*ends, value.weight)]
         return {"$graph": edges, "directed": value.directed}
-    if is_tree(value):
-        return {"$tree": encode(tree_parts(value), place, keep)}
     name = name_of_class(type(value))
     if name is None:
         raise _refused(value, place)
@@ -153,8 +150,6 @@ def _decode_tagged(tag: str, value: dict[str, Any], arrays: Callable[[str], Arra
         case "$graph":
             source, target, weight = decode(content, arrays)
             return Graph(source, target, weight, directed=value["directed"])
-        case "$tree":
-            return build_tree(decode(content, arrays))
         case "$object":
             return _decode_object(content, value["state"], arrays)
     raise ValueError(f"contains something of the unknown kind {tag!r}")
