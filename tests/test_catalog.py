@@ -142,6 +142,7 @@ GRIDS = {
         name: {}
         for name in ("MI-ODM", "DD", "EM-DD", "Citation kNN", "MILBoost", "Bagging", "auto")
     },
+    "StatisticsForest": {},
 }
 
 

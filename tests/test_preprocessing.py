@@ -283,6 +283,9 @@ def test_what_is_no_transformer_is_refused(bags):
 # Statistics of bags ------------------------------------------------------------------------------
 
 
+STATISTICS = ["min", "max", "mean", "std", "size", "q10", "q50", "q97.5"]
+
+
 def statistics_by_hand(bag, name):
     return {
         "min": lambda: bag.min(axis=0),
@@ -290,12 +293,15 @@ def statistics_by_hand(bag, name):
         "mean": lambda: bag.mean(axis=0),
         "std": lambda: bag.std(axis=0),
         "size": lambda: [len(bag)],
+        "q10": lambda: np.quantile(bag, 0.1, axis=0),
+        "q50": lambda: np.median(bag, axis=0),
+        "q97.5": lambda: np.quantile(bag, 0.975, axis=0),
     }[name]()
 
 
 @given(
     sizes=st.lists(st.integers(1, 5), min_size=1, max_size=5),
-    names=st.lists(st.sampled_from(["min", "max", "mean", "std", "size"]), min_size=1, unique=True),
+    names=st.lists(st.sampled_from(STATISTICS), min_size=1, unique=True),
     sparse=st.booleans(),
     dtype=st.sampled_from([np.float16, np.float32, np.float64]),
     seed=st.integers(0, 100),
@@ -332,10 +338,25 @@ def test_names_of_statistics(bags):
     assert model.transform(bags).shape == (4, len(expected))
 
 
-@pytest.mark.parametrize("wrong", [[], ["mean", "mode"]])
+@pytest.mark.parametrize("wrong", [[], ["mean", "mode"], ["q"], ["q101"], ["q-1"], [3]])
 def test_unknown_statistics_are_refused(wrong, bags):
     with pytest.raises(ValueError, match=r"must name at least one of \['min', 'max', 'mean'"):
         BagStatistics(statistics=wrong).fit(bags)
+
+
+def test_statistics_have_short_names(bags):
+    four = BagStatistics(statistics="four").fit_transform(bags)
+    by_name = BagStatistics(statistics=["mean", "std", "min", "max"]).fit_transform(bags)
+    np.testing.assert_array_equal(four, by_name)
+    quantiles = BagStatistics(statistics="quantiles").fit(bags)
+    assert quantiles.transform(bags).shape == (4, 7 * 3 + 1)
+    assert list(quantiles.get_feature_names_out()[[0, 3, -1]]) == [
+        "min_length",
+        "q10_length",
+        "size",
+    ]
+    with pytest.raises(ValueError, match="'statistics' parameter of BagStatistics"):
+        BagStatistics(statistics="five").fit(bags)
 
 
 def test_statistics_refuse_nan_and_other_widths(bags):

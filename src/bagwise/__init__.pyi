@@ -42,6 +42,11 @@ from .models.missvm import MissSVM as MissSVM
 from .models.odm import ODM as ODM, OptimalMarginSVC as OptimalMarginSVC
 from .models.semiproximal import SemiProximalSVC as SemiProximalSVC
 from .models.sparse_mil import SparseMIL as SparseMIL
+from .models.statistics import (
+    StatisticsForest as StatisticsForest,
+    StatisticsLogistic as StatisticsLogistic,
+    StatisticsSVC as StatisticsSVC,
+)
 from .models.witness import LabelSVC as LabelSVC, WitnessSVC as WitnessSVC
 from .persistence import load as load, save as save
 from .preprocessing import BagStatistics as BagStatistics, PerInstance as PerInstance

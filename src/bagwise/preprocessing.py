@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from sklearn.utils.validation import (
     _check_feature_names_in,
     check_is_fitted,
@@ -21,9 +19,10 @@ from sklearn.utils.validation import (
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.segments import expand, segment_max, segment_mean
+from bagwise.bags.segments import expand
+from bagwise.bags.statistics import PRESETS, check_statistics, column_names, statistics
 from bagwise.estimators.input import BagInput
-from bagwise.estimators.params import Parameters, param
+from bagwise.estimators.params import Parameters, Words, param
 from bagwise.estimators.weights import check_weight
 from bagwise.kernels.intersection import IntersectionMap
 
@@ -258,10 +257,11 @@ class BagStatistics(TransformerMixin, BagInput, Parameters):
 
     statistics: Sequence[str] = param(
         ("min", "max", "mean"),
-        "array-like",
-        'What to compute of every feature, in this order; "size" is one column, the number of '
-        "instances.",
-        kind='sequence of {"min", "max", "mean", "std", "size"}',
+        [Words(*PRESETS), "array-like"],
+        'What to compute of every feature, in this order: "min", "max", "mean", "std", quantiles '
+        'such as "q25"; "size" is one column, the number of instances. "four" is mean, std, min '
+        'and max; "quantiles" is min, q10, q25, q50, q75, q90, max and size.',
+        kind='{"four", "quantiles"} or sequence of str',
     )
 
     def fit(self, bags: Any, y: Any = None) -> BagStatistics:
@@ -280,7 +280,7 @@ class BagStatistics(TransformerMixin, BagInput, Parameters):
             The estimator.
         """
         self._validate_params()
-        self._names()
+        check_statistics(self.statistics)
         self._validate_bags(bags, reset=True)
         return self
 
@@ -299,8 +299,7 @@ class BagStatistics(TransformerMixin, BagInput, Parameters):
             instances are sparse.
         """
         bags = self._checked(bags)
-        columns = [_statistic(name, bags) for name in self._names()]
-        return sp.hstack(columns, format="csr") if sp.issparse(bags.X) else np.hstack(columns)
+        return statistics(bags, check_statistics(self.statistics))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the columns: "mean_f0" is the mean of feature "f0".
@@ -317,46 +316,4 @@ class BagStatistics(TransformerMixin, BagInput, Parameters):
         """
         check_is_fitted(self)
         features = _check_feature_names_in(self, input_features)
-        parts = [[n] if n == "size" else [f"{n}_{f}" for f in features] for n in self._names()]
-        return np.array([name for part in parts for name in part], dtype=object)
-
-    def _names(self) -> Sequence[str]:
-        names = list(self.statistics)
-        unknown = [name for name in names if name not in (*_DENSE, "size")]
-        if unknown or not names:
-            raise ValueError(
-                f"statistics={self.statistics!r} must name at least one of "
-                f"{[*_DENSE, 'size']}" + (f", not {unknown[0]!r}." if unknown else ".")
-            )
-        return names
-
-
-def _standard_deviation(X: Array, offsets: Array) -> Array:
-    centered = X - expand(segment_mean(X, offsets), offsets)
-    return np.sqrt(segment_mean(centered**2, offsets))
-
-
-_DENSE: dict[str, Callable[[Array, Array], Array]] = {
-    "min": lambda X, offsets: np.minimum.reduceat(X, offsets[:-1], axis=0),
-    "max": segment_max,
-    "mean": segment_mean,
-    "std": _standard_deviation,
-}
-
-
-_SPARSE: dict[str, Callable[[Any], Array]] = {
-    "min": lambda X: min_max_axis(X, axis=0)[0],
-    "max": lambda X: min_max_axis(X, axis=0)[1],
-    "mean": lambda X: mean_variance_axis(X, axis=0)[0],
-    "std": lambda X: np.sqrt(mean_variance_axis(X, axis=0)[1]),
-}
-
-
-def _statistic(name: str, bags: Bags) -> Any:
-    if name == "size":
-        sizes = bags.sizes[:, None].astype(np.float64)
-        return sp.csr_array(sizes) if sp.issparse(bags.X) else sizes
-    if not sp.issparse(bags.X):
-        return _DENSE[name](np.asarray(bags.X, dtype=np.float64), bags.offsets)
-    rows = [sp.csr_array(_SPARSE[name](bag.astype(np.float64))[None]) for bag in bags]
-    return sp.vstack(rows, format="csr")
+        return column_names(check_statistics(self.statistics), features)

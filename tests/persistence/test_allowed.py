@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import bagwise
@@ -32,10 +32,10 @@ def test_other_classes_are_not():
     class WitnessSVC:  # the name alone does not make it ours
         pass
 
-    for kind in (subprocess.Popen, LogisticRegression, WitnessSVC, int):
+    for kind in (subprocess.Popen, KNeighborsClassifier, WitnessSVC, int):
         assert name_of_class(kind) is None
     assert allowed_class("Popen") is None
-    assert allowed_class("sklearn.linear_model.LogisticRegression") is None
+    assert allowed_class("sklearn.neighbors.KNeighborsClassifier") is None
 
 
 def test_classes_of_scikit_learn_are_seen_in_a_state():

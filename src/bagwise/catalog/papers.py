@@ -48,6 +48,8 @@ PAPERS = {
         "MILES: multiple-instance learning via embedded instance selection"),
     "dong2006": Paper("Dong", 2006, "master's thesis, University of Waikato",
         "A comparison of multi-instance learning algorithms"),
+    "geurts2006": Paper("Geurts, Ernst & Wehenkel", 2006, "Machine Learning",
+        "Extremely randomized trees"),
     "bunescu2007": Paper("Bunescu & Mooney", 2007, "ICML",
         "Multiple instance learning for sparse positive bags"),
     "gehler2007": Paper("Gehler & Chapelle", 2007, "AISTATS",

@@ -37,9 +37,12 @@ _PARTS: tuple[type, ...] = (
 )
 _SKLEARN = {
     "sklearn.decomposition": ("IncrementalPCA", "PCA", "TruncatedSVD"),
+    "sklearn.dummy": ("DummyClassifier",),
+    "sklearn.ensemble": ("ExtraTreesClassifier", "GradientBoostingClassifier"),
     "sklearn.feature_selection": ("VarianceThreshold",),
     "sklearn.impute": ("SimpleImputer",),
     "sklearn.kernel_approximation": ("Nystroem", "PolynomialCountSketch", "RBFSampler"),
+    "sklearn.linear_model": ("LogisticRegression",),
     "sklearn.pipeline": ("Pipeline",),
     "sklearn.preprocessing": (
         "Binarizer",
@@ -52,6 +55,8 @@ _SKLEARN = {
         "RobustScaler",
         "StandardScaler",
     ),
+    "sklearn.svm": ("SVC",),
+    "sklearn.tree": ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier"),
 }
 _MODULES = {name: module for module, names in _SKLEARN.items() for name in names}
 

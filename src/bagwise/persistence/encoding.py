@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 
 from bagwise._typing import Array
 from bagwise.bags.arrays import in_range
 from bagwise.graphs import Graph
 from bagwise.persistence.allowed import allowed_class, name_of_class
+from bagwise.persistence.classifiers import attributes_to_write, complete
+from bagwise.persistence.decision_trees import build_tree, is_tree, tree_parts
 
 _SPARSE = {
     kind.__name__: kind for kind in (sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix)
@@ -82,13 +84,13 @@ def _encode_object(value: Any, place: str, keep: Callable[[Array], str]) -> Any:
         ends = value.ids[value.source], value.ids[value.target]
         edges = [encode(part, place, keep) for part in (*ends, value.weight)]
         return {"$graph": edges, "directed": value.directed}
+    if is_tree(value):
+        return {"$tree": encode(tree_parts(value), place, keep)}
     name = name_of_class(type(value))
     if name is None:
         raise _refused(value, place)
-    attributes = dict(vars(value))
-    if "callback" in attributes and isinstance(value, BaseEstimator):
-        attributes["callback"] = None  # it only reports the progress of `fit`
-    state = {key: encode(item, f"{place}.{key}", keep) for key, item in attributes.items()}
+    attributes = attributes_to_write(value).items()
+    state = {key: encode(item, f"{place}.{key}", keep) for key, item in attributes}
     return {"$object": name, "state": state}
 
 
@@ -97,6 +99,11 @@ def _refused(value: Any, place: str) -> UnsavableError:
     what = f"the {kind.__name__} {getattr(value, '__qualname__', kind.__name__)!r}"
     if hasattr(value, "best_estimator_"):
         remedy = "Save its best_estimator_."
+    elif isinstance(value, BaseEstimator) and is_classifier(value):
+        remedy = (
+            "Of scikit-learn's classifiers, model files contain ExtraTreesClassifier, "
+            "GradientBoostingClassifier, LogisticRegression, SVC and DecisionTreeClassifier."
+        )
     elif callable(value):
         remedy = "A model file stores data, not code: use a kernel with a name, or set it to None."
     else:
@@ -150,6 +157,8 @@ def _decode_tagged(tag: str, value: dict[str, Any], arrays: Callable[[str], Arra
         case "$graph":
             source, target, weight = decode(content, arrays)
             return Graph(source, target, weight, directed=value["directed"])
+        case "$tree":
+            return build_tree(decode(content, arrays))
         case "$object":
             return _decode_object(content, value["state"], arrays)
     raise ValueError(f"contains something of the unknown kind {tag!r}")
@@ -164,7 +173,7 @@ def _decode_object(name: str, attributes: dict[str, Any], arrays: Callable[[str]
         raise ValueError(f"gives {name!r} a special attribute of Python")
     made = object.__new__(kind)
     vars(made).update(_with_parameters(kind, state) if issubclass(kind, BaseEstimator) else state)
-    return made
+    return complete(made)
 
 
 def _with_parameters(kind: Any, state: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Whether what a model file holds is a fitted model: sizes that agree, and a trial.
+"""Whether what a model file holds is a fitted model: sizes that agree, trees that fit, and a trial.
 
-Checksums tell damage, not forgery. Numbers that compiled loops follow (offsets, codes) are compared
-with the sizes they must fit. Then the model scores one bag: an attribute that is missing, or of a
-wrong type or shape, shows there.
+Checksums tell damage, not forgery. Numbers that compiled loops follow (offsets, codes, trees) are
+compared with the sizes they must fit. Then the model scores one bag: an attribute that is missing,
+or of a wrong type or shape, shows there.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise.bags import Bags
 from bagwise.bags.arrays import as_offsets
-from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.base import BagClassifier, BagInput
+from bagwise.persistence.classifiers import check_boosting, check_svm
 
 _MOST_DENSE = 1 << 22  # features of the trial in 32 MiB; models of more were fitted to sparse rows
 _NOT_NUMBERS = ("classes_", "feature_names_in_")
@@ -35,24 +38,36 @@ _FAILURES = (
 
 def check_model(model: Any) -> None:
     """Raise ValueError if an object read from a file is not a fitted model."""
-    for part in _estimators(model):
+    for part, width in _estimators(model, None):
         if isinstance(part, BagClassifier):
             _check_classifier(part)
+        if hasattr(part, "tree_"):
+            _check_tree(part, width)
+        if isinstance(part, SVC) and hasattr(part, "support_vectors_"):
+            check_svm(part, width)
+    for part, _ in _estimators(model, None):
+        if isinstance(part, GradientBoostingClassifier) and hasattr(part, "estimators_"):
+            check_boosting(part)
     _try(model)
 
 
-def _estimators(value: Any) -> Iterator[Any]:
-    """Yield all estimators in a value."""
+def _estimators(value: Any, width: int | None) -> Iterator[tuple[Any, int | None]]:
+    """Yield all estimators in a value, with the number of features of their owner."""
     if isinstance(value, list | tuple):
         for item in value:
-            yield from _estimators(item)
+            yield from _estimators(item, width)
     elif isinstance(value, dict):
-        yield from _estimators(list(value.values()))
+        yield from _estimators(list(value.values()), width)
+    elif isinstance(value, np.ndarray) and value.dtype == object:
+        yield from _estimators(value.ravel().tolist(), width)
     elif isinstance(value, BaseEstimator):
-        yield value
-        yield from _estimators([v for k, v in vars(value).items() if k.endswith("_")])
+        yield value, width
+        own = width
+        if isinstance(value, BagInput) or width is None:
+            own = getattr(value, "n_columns_", getattr(value, "n_features_in_", None))
+        yield from _estimators([v for k, v in vars(value).items() if k.endswith("_")], own)
         if isinstance(value, Pipeline):
-            yield from _estimators(value.steps)
+            yield from _estimators(value.steps, None)
 
 
 def _check_classifier(model: BagClassifier) -> None:
@@ -85,6 +100,16 @@ def _check_classifier(model: BagClassifier) -> None:
     codes = learned.get("bags_codes_")
     if codes is not None and (np.min(codes) < 0 or np.max(codes) >= len(classes)):
         raise ValueError(f"{name}.bags_codes_ contains classes that do not exist")
+
+
+def _check_tree(owner: Any, width: int | None) -> None:
+    tree, own = owner.tree_, getattr(owner, "n_features_in_", None)
+    if getattr(tree, "n_features", None) != own or own != (own if width is None else width):
+        where = f"is in a model of {own if width is None else width}"
+        raise ValueError(f"a tree of {getattr(tree, 'n_features', None)} features {where}")
+    n_classes = getattr(owner, "n_classes_", 1)
+    if tree.n_outputs != 1 or int(tree.n_classes[0]) != n_classes:
+        raise ValueError(f"a tree of {tree.n_classes.tolist()} classes is in one of {n_classes}")
 
 
 def _try(model: Any) -> None:

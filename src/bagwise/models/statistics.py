@@ -1,0 +1,275 @@
+"""A bag is a row of statistics, and any scikit-learn classifier learns from the rows.
+
+Statistics of a bag are, feature by feature, the mean, standard deviation, minimum and maximum of
+its instances ("four"), or quantiles and the size of the bag ("quantiles"). Where many instances
+make the difference this is a strong baseline; where one instance in many decides, it is not.
+
+`StatisticsForest` grows extremely randomized trees on the rows, `StatisticsSVC` and
+`StatisticsLogistic` fit a SVM and a logistic regression to standardized rows.
+
+Reference: L. Dong, "A comparison of multi-instance learning algorithms", MSc thesis, University of
+Waikato 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.validation import has_fit_parameter
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.statistics import PRESETS, check_statistics, statistics
+from bagwise.designs.sparse import with_short_indices
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.params import (
+    ClassWeightParameter,
+    CParameter,
+    KernelParameters,
+    Words,
+    changed,
+    integer,
+    param,
+)
+from bagwise.estimators.tags import BagTags
+from bagwise.kernels import settle_gamma
+
+_SOLVED = 1e-8  # tolerance of libsvm: scores of equal problems then agree to four digits
+
+
+class StatisticsClassifier(BagClassifier, ClassWeightParameter):
+    """Base of the classifiers on statistics of bags.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier of rows. With two classes, its label 1 is the positive class.
+    scaler_ : StandardScaler
+        What standardizes the rows, with ``scale=True``.
+    n_columns_ : int
+        Number of statistics per bag.
+    sparse_ : bool
+        Whether the classifier was fitted to sparse rows.
+    """
+
+    statistics: str | Sequence[str] = param(
+        "four",
+        [Words(*PRESETS), "array-like"],
+        'What describes a bag: "four" is mean, std, min and max of every feature; "quantiles" is '
+        "min, q10, q25, q50, q75, q90 and max of every feature, and the size of the bag; or a list "
+        "of such names, as in `BagStatistics`.",
+        kind='{"four", "quantiles"} or sequence of str',
+    )
+    scale: bool = param(
+        True,
+        ["boolean"],
+        "Standardize the statistics on the training bags; sparse ones are divided only.",
+    )
+    estimator: Any = param(
+        None,
+        [HasMethods(["fit", "predict"]), None],
+        "The classifier of rows, in place of the default one; any classifier of scikit-learn.",
+        kind="classifier",
+    )
+
+    def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
+        """Return the classifier that is used if none is given."""
+        raise NotImplementedError
+
+    def __bag_tags__(self) -> BagTags:
+        """Nothing is said about what the classifier minimizes, and of how it takes weights."""
+        return BagTags(
+            instance_scores=False,
+            bag_score=None,
+            objective=False,
+            gap=False,
+            instance_weights=False,
+            weight_is_repetition=self.estimator is None,
+            tolerance=1e-4,  # libsvm stops earlier than Newton
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Take over whether the classifier accepts sparse rows and several classes."""
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None:
+            of_rows = get_tags(self.estimator)
+            tags.input_tags.sparse = of_rows.input_tags.sparse
+            tags.classifier_tags.multi_class = of_rows.classifier_tags.multi_class
+        return tags
+
+    # Fitting -------------------------------------------------------------------------------------
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        used = np.flatnonzero(weight)
+        weight, rows = weight[used], statistics(bags[used], check_statistics(self.statistics))
+        self.n_columns_, self.sparse_ = rows.shape[1], sp.issparse(rows)
+        if self.scale:
+            self.scaler_ = StandardScaler(with_mean=not self.sparse_)
+            self.scaler_.fit(rows, sample_weight=weight)
+        rows = self._for_classifier(rows)
+        truth = self._truth(codes[used])
+        labels = truth[:, 0].astype(int) if truth.shape[1] == 1 else codes[used]
+        self.estimator_ = self._configured(rows, weight).fit(rows, labels, **self._weights(weight))
+        if "n_jobs" in self.estimator_.get_params(deep=False):
+            self.estimator_.n_jobs = None  # threads would add up votes in any order
+
+    def _configured(self, rows: Any, weight: Array) -> Any:
+        """Return the classifier with seeds for everything it draws."""
+        seed = check_random_state(self.random_state)
+        if self.estimator is None:
+            return self._default(rows, weight, seed.randint(np.iinfo(np.int32).max))
+        chosen = clone(self.estimator)
+        open_seeds = [
+            name
+            for name, value in sorted(chosen.get_params().items())
+            if value is None and name.split("__")[-1] == "random_state"
+        ]
+        seeds = seed.randint(np.iinfo(np.int32).max, size=len(open_seeds))
+        return chosen.set_params(**{n: int(s) for n, s in zip(open_seeds, seeds, strict=True)})
+
+    def _weights(self, weight: Array) -> dict[str, Array]:
+        if self.estimator is None or has_fit_parameter(self.estimator, "sample_weight"):
+            return {"sample_weight": weight}
+        if np.ptp(weight) == 0:
+            return {}
+        raise ValueError(
+            f"{type(self.estimator).__name__} takes no sample_weight: leave out sample_weight and "
+            "class_weight, or choose another estimator."
+        )
+
+    # Predicting ----------------------------------------------------------------------------------
+
+    def _for_classifier(self, rows: Any) -> Any:
+        if sp.issparse(rows) and not self.sparse_:
+            rows = rows.toarray()
+        if self.scale:
+            rows = self.scaler_.transform(rows)
+        return with_short_indices(rows) if sp.issparse(rows) else rows
+
+    def _bag_scores(self, bags: Bags) -> Array:
+        return self._row_scores(statistics(bags, check_statistics(self.statistics)))
+
+    def _row_scores(self, rows: Any) -> Array:
+        """Score rows of statistics, one column per model.
+
+        Decision values where the classifier has them. Otherwise, probabilities: minus 1/2 for two
+        classes.
+        """
+        rows, n_classes = self._for_classifier(rows), len(self.classes_)
+        if hasattr(self.estimator_, "decision_function"):
+            return self.estimator_.decision_function(rows).reshape(rows.shape[0], -1)
+        if hasattr(self.estimator_, "predict_proba"):
+            shares = self.estimator_.predict_proba(rows)
+        else:
+            shares = np.eye(n_classes)[self.estimator_.predict(rows)]
+        return shares if n_classes > 2 else shares[:, 1:] - 0.5
+
+
+class StatisticsForest(StatisticsClassifier):
+    """Extremely randomized trees on statistics of the bags.
+
+    A bag's score is the share of trees for the positive class, minus 1/2.
+
+    See Also
+    --------
+    StatisticsSVC : A SVM on the same rows.
+    BagStatistics : The rows, for a pipeline.
+
+    Examples
+    --------
+    >>> from bagwise import StatisticsForest
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> StatisticsForest(n_estimators=20).fit(bags, [1, 0, 1, 0]).predict(bags)
+    array([1, 0, 1, 0])
+    """
+
+    statistics: str | Sequence[str] = changed(
+        StatisticsClassifier, "statistics", default="quantiles"
+    )
+    scale: bool = changed(StatisticsClassifier, "scale", default=False)
+    estimator: Any = changed(
+        StatisticsClassifier,
+        "estimator",
+        doc="The classifier of rows; any of scikit-learn's. ``ExtraTreesClassifier`` when None.",
+    )
+    n_estimators: int = param(300, integer(), "Number of trees.")
+    max_depth: int | None = param(
+        None, [integer(), None], "Maximum depth of the trees; None grows them to pure leaves."
+    )
+
+    def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
+        return ExtraTreesClassifier(
+            self.n_estimators, max_depth=self.max_depth, n_jobs=self.n_jobs, random_state=seed
+        )
+
+
+class StatisticsSVC(CParameter, StatisticsClassifier):
+    """SVM on statistics of the bags.
+
+    See Also
+    --------
+    MeanSVC : The mean alone, with a certificate.
+    BagKernelSVC : ``bag_kernel="statistics"`` compares minima and maxima.
+
+    Examples
+    --------
+    >>> from bagwise import StatisticsSVC
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> StatisticsSVC(C=10).fit(bags, [1, 0, 1, 0]).predict(bags)
+    array([1, 0, 1, 0])
+    """
+
+    C: float = changed(CParameter, "C", doc="Weight of the hinge losses.")
+    kernel: str = changed(
+        KernelParameters,
+        "kernel",
+        constraint=Words("linear", "rbf", "poly"),
+        doc="Kernel between rows of statistics.",
+    )
+    gamma: float | str = changed(KernelParameters, "gamma")
+    estimator: Any = changed(
+        StatisticsClassifier,
+        "estimator",
+        doc="The classifier of rows; any of scikit-learn's. ``SVC`` with the parameters above when "
+        "None.",
+    )
+
+    def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
+        gamma = settle_gamma(self.gamma, rows, weight, check_random_state(seed))
+        return SVC(C=self.C, kernel=self.kernel, gamma=gamma, tol=_SOLVED)
+
+
+class StatisticsLogistic(CParameter, StatisticsClassifier):
+    """Logistic regression on statistics of the bags.
+
+    See Also
+    --------
+    StatisticsSVC : A SVM on the same rows.
+
+    Examples
+    --------
+    >>> from bagwise import StatisticsLogistic
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> StatisticsLogistic().fit(bags, [1, 0, 1, 0]).predict(bags)
+    array([1, 0, 1, 0])
+    """
+
+    C: float = changed(CParameter, "C", doc="Weight of the logistic losses.")
+    estimator: Any = changed(
+        StatisticsClassifier,
+        "estimator",
+        doc="The classifier of rows; any of scikit-learn's. ``LogisticRegression`` when None.",
+    )
+
+    def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
+        return LogisticRegression(C=self.C, solver="newton-cg", tol=1e-2 * _SOLVED, max_iter=1000)

@@ -1,0 +1,127 @@
+"""Classifiers on statistics of bags are the scikit-learn pipelines that they stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from bagwise import BagStatistics, StatisticsForest, StatisticsLogistic, StatisticsSVC
+from bagwise.testing._problems import planted_bags
+
+BAGS, Y = planted_bags()
+THREE, Y3 = planted_bags(3)
+
+
+@pytest.mark.parametrize(
+    ("model", "steps"),
+    [
+        (
+            StatisticsSVC(C=3.0, gamma=0.2),
+            [
+                BagStatistics(statistics="four"),
+                StandardScaler(),
+                SVC(C=3.0, gamma=0.2, break_ties=True),
+            ],
+        ),
+        (
+            StatisticsLogistic(C=0.5, statistics=["mean", "q30"], scale=False),
+            [BagStatistics(statistics=["mean", "q30"]), LogisticRegression(C=0.5, tol=1e-10)],
+        ),
+        (
+            StatisticsForest(estimator=ExtraTreesClassifier(20, random_state=5)),
+            [BagStatistics(statistics="quantiles"), ExtraTreesClassifier(20, random_state=5)],
+        ),
+        (
+            StatisticsLogistic(
+                estimator=GradientBoostingClassifier(n_estimators=9, random_state=1)
+            ),
+            [
+                BagStatistics(statistics="four"),
+                StandardScaler(),
+                GradientBoostingClassifier(n_estimators=9, random_state=1),
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize(("bags", "y"), [(BAGS, Y), (THREE, Y3)], ids=["two", "three"])
+def test_it_is_the_pipeline_of_scikit_learn(model, steps, bags, y):
+    pipeline = make_pipeline(*steps).fit(bags, y)
+    model.fit(bags, y)
+    fresh, _ = planted_bags(seed=1)
+    np.testing.assert_array_equal(model.predict(fresh), pipeline.predict(fresh))
+    if hasattr(pipeline, "decision_function"):
+        expected = pipeline.decision_function(fresh)
+        np.testing.assert_allclose(model.decision_function(fresh), expected, rtol=2e-3, atol=1e-4)
+    else:
+        shares = pipeline.predict_proba(fresh)
+        expected = shares if len(shares[0]) > 2 else shares[:, 1] - 0.5
+        np.testing.assert_array_equal(model.decision_function(fresh), expected)
+
+
+def test_the_forest_grows_with_its_parameters():
+    model = StatisticsForest(n_estimators=7, max_depth=2, random_state=3).fit(BAGS, Y)
+    assert len(model.estimator_.estimators_) == 7
+    assert max(tree.get_depth() for tree in model.estimator_.estimators_) == 2
+    assert model.n_columns_ == 7 * BAGS.n_features + 1
+    other = StatisticsForest(n_estimators=7, max_depth=2, random_state=4).fit(BAGS, Y)
+    assert np.any(other.decision_function(BAGS) != model.decision_function(BAGS))
+    threads = StatisticsForest(n_estimators=7, max_depth=2, random_state=3, n_jobs=2).fit(BAGS, Y)
+    np.testing.assert_array_equal(threads.decision_function(BAGS), model.decision_function(BAGS))
+
+
+@pytest.mark.parametrize("kind", [StatisticsForest, StatisticsSVC, StatisticsLogistic])
+@pytest.mark.parametrize(
+    "estimator", [KNeighborsClassifier(3), RidgeClassifier(), NearestCentroid()]
+)
+def test_any_classifier_will_do(kind, estimator):
+    for bags, y in ((BAGS, Y), (THREE, Y3)):
+        model = kind(estimator=estimator).fit(bags, y)
+        assert model.score(bags, y) > 0.5
+        twice = kind(estimator=estimator).fit(bags, y)
+        np.testing.assert_array_equal(twice.decision_function(bags), model.decision_function(bags))
+
+
+def test_a_classifier_without_weights_refuses_them():
+    model = StatisticsSVC(estimator=KNeighborsClassifier(3))
+    model.fit(BAGS, Y, sample_weight=np.full(len(BAGS), 2.0))
+    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample_weight"):
+        model.fit(BAGS, Y, sample_weight=np.arange(len(BAGS)))
+    with pytest.raises(ValueError, match="leave out sample_weight and class_weight"):
+        model.set_params(class_weight={0: 1.0, 1: 5.0}).fit(BAGS, Y)
+
+
+def test_tags_are_those_of_the_classifier():
+    accepts = [
+        StatisticsSVC(estimator=estimator).__sklearn_tags__().input_tags.sparse
+        for estimator in (LogisticRegression(), GaussianNB())
+    ]
+    assert accepts == [True, False]
+
+
+@pytest.mark.parametrize("model", [StatisticsForest(n_estimators=9), StatisticsSVC(scale=False)])
+def test_sparse_bags_after_dense_ones_and_the_other_way_round(model):
+    sparse = BAGS.replace(X=sp.csr_array(BAGS.X))
+    expected = model.fit(BAGS, Y).decision_function(BAGS)
+    np.testing.assert_allclose(model.decision_function(sparse), expected, atol=1e-6)
+    by_sparse = model.fit(sparse, Y).decision_function(BAGS)
+    np.testing.assert_allclose(by_sparse, expected, atol=1e-4)
+
+
+def test_probabilities_and_the_positive_class():
+    bags, y = planted_bags(n_bags=60)
+    labels = np.where(y == 1, "a", "b")  # the positive class comes first in the alphabet
+    model = StatisticsForest(n_estimators=30, probability="sigmoid", pos_label="a")
+    model.fit(bags, labels)
+    shares = model.predict_proba(bags)
+    np.testing.assert_array_equal(model.classes_[shares.argmax(axis=1)], model.predict(bags))
+    plain = StatisticsForest(n_estimators=30).fit(bags, y)
+    flipped = StatisticsForest(n_estimators=30, pos_label="a").fit(bags, labels)
+    np.testing.assert_array_equal(flipped.decision_function(bags), -plain.decision_function(bags))
