@@ -96,12 +96,18 @@ MORE = [
 
 # (estimator, output) -> the defect that was fixed; None stands for every output.
 _DECIDED = "labels are decided at the end of annealing"
+_SUMMED = "bags of a linear kernel are summed before their products, which rounds differently"
 _SHIFTED = "instance scores are shifted by the threshold, which is the midpoint of the sigmoid"
 EXPECTED: dict[tuple[str, str | None], str] = {
     ("AnnealedLabelSVC", None): _DECIDED,
     ("AnnealedProportionSVC", None): _DECIDED,
     ("AnnealedProportionSVCCV", None): _DECIDED,
     ("GraphSVC", None): "the cutting-plane master is scaled",
+    **{
+        ("BagKernelSVC", output): _SUMMED
+        for output in ("decision_function", "gap_", "instance_decision_function", "objective_")
+    },
+    ("BagKernelSVC", "instance_weights_"): _SUMMED,
     **{
         (kind, output): _SHIFTED
         for kind in ("WitnessSVC", "OptimalMarginSVC")

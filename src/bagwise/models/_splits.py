@@ -6,17 +6,20 @@ import numpy as np
 
 from bagwise._jit import njit
 
+_RISE = 1e-10  # relative: a smaller one is the rounding of sums, and must not choose a feature
+
 
 @njit(cache=True)
 def best_split(codes, n_bins, rows, pull, least):
     """Return feature, bin and next bin of the split with the least Gini impurity; -1 without one.
 
     Row k has the code codes[j, k] of feature j, the class pull_k > 0 and the weight |pull_k|. A
-    side of a split weighs at least ``least``. The first of equal splits is taken.
+    side of a split weighs at least ``least``. Of splits that are equal up to rounding, the first
+    one is taken.
     """
     sums = np.zeros((n_bins.max(), 2))
     total = _total(rows, pull)
-    best = (-1, -1, -1, -1.0)
+    best = (-1, -1, -1, 0.0)
     for j in range(len(n_bins)):
         sums[: n_bins[j]] = 0.0
         for k in rows:
@@ -31,7 +34,7 @@ def best_sparse_split(codes, indices, indptr, zero_bin, n_bins, rows, pull, leas
     sums, inside = np.zeros((n_bins.max(), 2)), np.zeros(len(pull), dtype=np.bool_)
     inside[rows] = True
     total = _total(rows, pull)
-    best = (-1, -1, -1, -1.0)
+    best = (-1, -1, -1, 0.0)
     for j in range(len(n_bins)):
         sums[: n_bins[j]] = 0.0
         left, seen = total.copy(), 0
@@ -69,7 +72,7 @@ def _best_cut(sums, n_bins, total, least, feature, best):
         if last >= 0 and left >= least and right >= least and right > 0:
             other_low, other_high = max(total[0] - low, 0.0), max(total[1] - high, 0.0)
             purity = (low**2 + high**2) / left + (other_low**2 + other_high**2) / right
-            if purity > best[3]:
+            if purity > best[3] * (1 + _RISE):
                 best = (feature, last, c, purity)
         low += sums[c, 0]
         high += sums[c, 1]

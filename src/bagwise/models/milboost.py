@@ -32,7 +32,6 @@ from sklearn.utils._param_validation import Interval
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_sum
-from bagwise.designs.sparse import with_short_indices
 from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
@@ -143,7 +142,7 @@ def _for_trees(X: Any) -> Any:
         what = "The trees split features in float32, and some are too large: scale them with "
         raise ValueError(Message(what, SCALE, "."))
     if sp.issparse(X):
-        return with_short_indices(sp.csc_array(X.astype(np.float32)))
+        return sp.csc_array(X.astype(np.float32))
     return np.asarray(X, dtype=np.float32)
 
 
