@@ -32,6 +32,7 @@ def full_bags(sizes: Any, store: Any = np.asarray, dtype: Any = np.float64) -> B
         instance_ids=np.arange(n) * 10,
         instance_labels=np.arange(n) % 2,
         coords=np.arange(2.0 * n).reshape(n, 2),
+        patch_size=np.full(len(sizes), 256.0),
         feature_names=["f", "g"],
     )
 

@@ -41,7 +41,7 @@ def test_unknown_and_missing_files(tmp_path):
 
 
 def test_every_suffix_belongs_to_a_format():
-    assert set(SUFFIXES.values()) == set(READERS) - {"folder"}
+    assert set(SUFFIXES.values()) == set(READERS) - {"folder", "slides"}
     assert suffix_of(Path("a.b/Data.CSV.gz")) == ".csv"
 
 

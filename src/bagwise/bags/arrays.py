@@ -214,7 +214,7 @@ def _as_values(name: str, values: Any) -> Array:
             check_hashable(values.flat)
         return values
     values = np.asarray(values)
-    if name in ("priors", *_FORMS) and values.dtype.kind not in NUMERIC_KINDS:
+    if name in ("priors", "patch_size", *_FORMS) and values.dtype.kind not in NUMERIC_KINDS:
         raise ValueError(f"{name} must be numbers, got dtype {values.dtype}.")
     return values
 

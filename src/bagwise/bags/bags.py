@@ -56,6 +56,8 @@ class Bags:
         True instance labels, for evaluation; never used in fitting.
     coords : array-like of shape (n_instances, 2), default=None
         Position (x, y) of each instance in its bag, such as that of a patch on a slide.
+    patch_size : array-like of shape (n_bags,), default=None
+        Side of a patch in the units of ``coords``.
     feature_names : sequence of str of length n_features, default=None
         Names of the columns of ``X``.
     has_ids, has_instance_ids : bool, default=None
@@ -88,6 +90,7 @@ class Bags:
     priors: Any = None
     instance_labels: Any = None
     coords: Any = None
+    patch_size: Any = None
     feature_names: Any = None
     has_ids: bool | None = None
     has_instance_ids: bool | None = None

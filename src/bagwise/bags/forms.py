@@ -17,7 +17,7 @@ from bagwise.errors import Argument, Message, listed, suggestion
 if TYPE_CHECKING:
     from bagwise.bags.bags import Bags
 
-PER_BAG = ("ids", "groups", "bag_features", "priors")
+PER_BAG = ("ids", "groups", "bag_features", "priors", "patch_size")
 PER_INSTANCE = ("instance_ids", "instance_labels", "coords")
 WIDE = ("bag_features", "coords")  # numbers in several columns; all others are one column
 
@@ -216,7 +216,7 @@ def _join_attribute(parts: list[Bags], name: str) -> Any:
     widths = [v.shape[1:] for v in values]
     if len(set(widths)) > 1:
         raise ValueError(f"The parts have {name} of different widths: {[w for (w,) in widths]}.")
-    if len({v.dtype.kind for v in values}) > 1 and name not in ("priors", *WIDE):
+    if len({v.dtype.kind for v in values}) > 1 and name not in ("priors", "patch_size", *WIDE):
         values = [v.astype(object) for v in values]  # NumPy would turn 1 into '1' beside 'b'
     return np.concatenate(values)
 

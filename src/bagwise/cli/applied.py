@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bagwise.cli.options import Bag, Data, Format, Regroup, read_bags
+from bagwise.cli.options import Bag, Data, Format, Labels, Regroup, read_bags
 from bagwise.cli.output import RECORD_SUFFIXES, writable
 
 Out = Annotated[
@@ -35,6 +35,7 @@ class ApplyOptions:
     bag: Bag = None
     format: Format = None
     regroup: Regroup = False
+    labels: Labels = None
 
     def load(self, **columns: str | None) -> Applied:
         """Read the model and the bags; ``columns`` are further roles, such as the label's."""
@@ -52,9 +53,12 @@ class ApplyOptions:
         from bagwise.io.dispatch import recognize
 
         format = self.format or recognize(self.data)
+        notes, columns["labels"] = description["notes"], self.labels
+        if format == "slides" and self.labels is not None:
+            for role in {"bag", "label"} & columns.keys():
+                columns[role] = columns[role] or notes.get(role)
         if format in ("csv", "parquet", "arrow"):
-            notes = description["notes"]
-            for role in columns:
+            for role in columns.keys() - {"labels"}:
                 columns[role] = columns[role] or self._noted(format, notes.get(role))
             columns["features"] = description["feature_names"]
         if format == "svmlight":  # the last features may be zero everywhere

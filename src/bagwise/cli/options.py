@@ -121,6 +121,13 @@ Bag = Annotated[
     typer.Option(help="Column with the bag of each row, by name or number.", metavar="COLUMN"),
 ]
 Label = Annotated[str | None, typer.Option(help="Column with the labels.", metavar="COLUMN")]
+Labels = Annotated[
+    Path | None,
+    typer.Option(
+        help="CSV with a row per slide (--bag, --label, --groups), for a folder of features.",
+        metavar="CSV",
+    ),
+]
 Groups = Annotated[
     str | None,
     typer.Option(help="Column with groups that share a fold, such as patients.", metavar="COLUMN"),
@@ -132,7 +139,8 @@ Features = Annotated[
 Format = Annotated[
     str | None,
     typer.Option(
-        help="csv, parquet, arrow, arff, c45, svmlight, mat, bags or folder. Default: detected.",
+        help="csv, parquet, arrow, arff, c45, svmlight, mat, bags, folder or slides. Default: "
+        "detected.",
         metavar="FORMAT",
     ),
 ]
@@ -152,6 +160,7 @@ class Source:
     features: Features = None
     format: Format = None
     regroup: Regroup = False
+    labels: Labels = None
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -161,7 +170,7 @@ class Source:
     def read(self) -> tuple[Bags, Any]:
         """Return bags and labels; labels are None where there are none."""
         columns = {**self.columns, "features": split_names(self.features)}
-        return read_bags(self.data, self.format, self.regroup, **columns)
+        return read_bags(self.data, self.format, self.regroup, labels=self.labels, **columns)
 
     def read_labeled(self) -> tuple[Bags, Any]:
         """Return bags and labels; both must be complete."""
@@ -170,6 +179,7 @@ class Source:
     def words(self) -> list[str]:
         """Return the words of a command line that reads the same."""
         given = {**self.columns, "features": self.features, "format": self.format}
+        given["labels"] = None if self.labels is None else str(self.labels)
         words = [str(self.data), *(["--regroup"] if self.regroup else [])]
         for name, value in given.items():
             words += [] if value is None else [f"--{name}", value]
@@ -220,7 +230,7 @@ def _column(value: Any) -> Any:
     """Turn "3" into a position; a list of columns one by one."""
     if isinstance(value, list):
         return [_column(one) for one in value]
-    return int(value) if value.isdecimal() else value
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 def _refuse_unknown(format: str, reader: Any, options: dict[str, Any]) -> None:

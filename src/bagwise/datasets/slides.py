@@ -99,7 +99,9 @@ def make_slide_bags(
     width = max(3, len(str(n_bags - 1)))
     ids = [f"slide-{i:0{width}d}" for i in range(n_bags)]
     labels = is_tumor.astype(np.int64)
-    return Bags(X, offsets, ids=ids, instance_labels=labels, coords=coords), y
+    side = np.full(n_bags, float(patch_size))
+    bags = Bags(X, offsets, ids=ids, instance_labels=labels, coords=coords, patch_size=side)
+    return bags, y
 
 
 def _slide(n_patches: int, n_tumor: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:

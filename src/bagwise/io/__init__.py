@@ -15,6 +15,7 @@ from bagwise.io.errors import (
     TruncatedFileError,
 )
 from bagwise.io.matlab import read_mat, write_mat
+from bagwise.io.slides import read_slides, write_slides
 from bagwise.io.store import read_bags, verify_store, write_bags
 from bagwise.io.svmlight import read_svmlight, write_svmlight
 from bagwise.io.tables import read_csv, write_csv
@@ -36,6 +37,7 @@ __all__ = [
     "read_folder",
     "read_mat",
     "read_parquet",
+    "read_slides",
     "read_svmlight",
     "verify_store",
     "write",
@@ -47,5 +49,6 @@ __all__ = [
     "write_folder",
     "write_mat",
     "write_parquet",
+    "write_slides",
     "write_svmlight",
 ]

@@ -37,10 +37,11 @@ ROLES = {
     "groups": "group",
     "priors": "prior",
     "instance_ids": "instance",
+    "patch_size": "patch_size",
 }
 BAG_FEATURE = "bag_feature_"
 COORDS = ("coord_x", "coord_y")
-_PER_BAG = ("groups", "priors", "bag_features")
+_PER_BAG = ("groups", "priors", "bag_features", "patch_size")
 _PER_ROW = ("instance_labels", "instance_ids", "coords")
 
 
@@ -147,8 +148,8 @@ def position_of(path: Path, names: list[str], column: Column) -> int:
 
 
 def by_role(*columns: Column | None) -> dict[str, Column | None]:
-    """Return the columns that the user named, given in the order of `ROLES`."""
-    return dict(zip(ROLES, columns, strict=True))
+    """Return the columns that the user named, given in the order of `ROLES`; the last may miss."""
+    return dict(zip(ROLES, columns, strict=False))
 
 
 class Coded(NamedTuple):

@@ -39,13 +39,13 @@ def load_bag(file: Path, key: str | None, ids_key: str | None) -> tuple[Array, d
     if file.suffix not in _READERS:
         raise FormatError(file, f"suffix {file.suffix!r}, expected one of {', '.join(_READERS)}.")
     arrays = _READERS[file.suffix](file)
-    values = np.asarray(arrays[_choose(file, arrays, key)])
+    values = _unwrapped(arrays[_choose(file, arrays, key)])
     if values.ndim != 2 or not len(values):
         raise FormatError(file, f"has shape {values.shape}, expected (instances, features).")
     if values.dtype.kind not in NUMERIC_KINDS:
         raise MixedTypeError(file, f"holds {values.dtype}, expected numbers.")
     extra = {role: np.asarray(arrays[n]) for n, role in _STORED.items() if n in arrays}
-    coords = np.asarray(arrays.get("coords", 0))
+    coords = _unwrapped(arrays.get("coords", 0))
     if coords.ndim == 2 and coords.shape[1] == 2:  # other programs also store extents there
         extra["coords"] = coords
     if ids_key is not None:
@@ -54,6 +54,28 @@ def load_bag(file: Path, key: str | None, ids_key: str | None) -> tuple[Array, d
         if len(column) != len(values):
             raise FormatError(file, f"{len(column)} {role} for {len(values)} instances.")
     return values, extra
+
+
+def _unwrapped(array: Any) -> Array:
+    """Return an array without the batch of one that encoders leave around it."""
+    array = np.asarray(array)
+    return array[0] if array.ndim == 3 and len(array) == 1 else array
+
+
+def read_patch_size(file: Path) -> float | None:
+    """Return the side of a patch at full resolution, as pipelines store it beside coordinates."""
+    if file.suffix not in (".h5", ".hdf5"):
+        return None
+    import h5py
+
+    with h5py.File(file, "r") as archive:
+        attributes = dict(archive["coords"].attrs) if "coords" in archive else {}
+    if "patch_size_level0" in attributes:
+        return float(attributes["patch_size_level0"])
+    if "patch_size" not in attributes:
+        return None
+    downsample = np.max(attributes.get("downsample", 1.0))  # of the level the patches are cut from
+    return float(attributes["patch_size"] * downsample)
 
 
 def _known(file: Path, arrays: dict[str, Any], key: str) -> str:
@@ -114,7 +136,9 @@ def _read_pt(file: Path) -> dict[str, Any]:
     except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise _corrupt(file, "a file of tensors", error) from error
     tensors = loaded if isinstance(loaded, dict) else {"": loaded}
-    return {str(n): t.numpy() for n, t in tensors.items() if isinstance(t, torch.Tensor)}
+    known = {str(n): t for n, t in tensors.items() if isinstance(t, torch.Tensor)}
+    # NumPy has no bfloat16; float32 holds its values exactly.
+    return {n: (t.float() if t.dtype == torch.bfloat16 else t).numpy() for n, t in known.items()}
 
 
 def _read_csv(file: Path) -> dict[str, Any]:
@@ -139,7 +163,9 @@ _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
 }
 
 
-def save_bag(file: Path, rows: Any, extra: dict[str, Array]) -> None:
+def save_bag(
+    file: Path, rows: Any, extra: dict[str, Array], patch_size: float | None = None
+) -> None:
     """Write the instances of a bag, and their attributes if the format can store them."""
     values = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
     arrays: dict[str, Any] = {"features": values, **extra}
@@ -149,7 +175,7 @@ def save_bag(file: Path, rows: Any, extra: dict[str, Array]) -> None:
     elif file.suffix == ".npz":
         np.savez_compressed(content, **arrays)
     elif file.suffix == ".h5":
-        _save_h5(content, arrays)
+        _save_h5(content, arrays, patch_size)
     elif file.suffix == ".csv":
         content.writelines((",".join(map(repr, row)) + "\n").encode() for row in values.tolist())
     elif file.suffix == ".pt":
@@ -162,7 +188,7 @@ def save_bag(file: Path, rows: Any, extra: dict[str, Array]) -> None:
     file.write_bytes(content.getvalue())
 
 
-def _save_h5(file: IO[bytes], arrays: dict[str, Array]) -> None:
+def _save_h5(file: IO[bytes], arrays: dict[str, Array], patch_size: float | None) -> None:
     require("h5py", "io")
     import h5py
 
@@ -170,3 +196,5 @@ def _save_h5(file: IO[bytes], arrays: dict[str, Array]) -> None:
         for name, values in arrays.items():
             is_text = values.dtype.kind == "U"
             archive[name] = values.astype(h5py.string_dtype()) if is_text else values
+        if "coords" in archive and patch_size is not None:
+            archive["coords"].attrs["patch_size_level0"] = patch_size

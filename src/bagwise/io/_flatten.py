@@ -18,6 +18,8 @@ from bagwise.bags.stored import verify_bags
 from bagwise.io._assemble import BAG_FEATURE, COORDS, ROLES
 from bagwise.io.errors import DuplicateColumnError, FormatError
 
+# What formats with one line per instance, and nothing else, cannot store.
+NOT_IN_LINES = ("groups", "priors", "bag_features", "instance_labels", "coords", "patch_size")
 _BLOCK_VALUES = 1 << 18  # 2 MiB of float64: what is written at a time needs little memory
 
 
@@ -73,7 +75,7 @@ def refuse_special(
 def bag_columns(bags: Bags, y: Any) -> dict[str, Array]:
     """Return the attributes of the bags by column name."""
     columns = {"bag": bags.ids, "label": checked_labels(bags, y)}
-    columns["group"], columns["prior"] = bags.groups, bags.priors
+    columns |= {"group": bags.groups, "prior": bags.priors, "patch_size": bags.patch_size}
     if bags.bag_features is not None:
         columns |= {f"{BAG_FEATURE}{k + 1}": c for k, c in enumerate(bags.bag_features.T)}
     return {name: values for name, values in columns.items() if values is not None}

@@ -14,7 +14,7 @@ from bagwise.io.errors import MixedTypeError, missing_value
 
 _CODED = ("bag", "label", "groups")
 _EXACT = ("bag", "groups", "instance_ids")
-_NUMERIC = ("priors", BAG_FEATURE, *COORDS)
+_NUMERIC = ("priors", "patch_size", BAG_FEATURE, *COORDS)
 
 
 class GrowingRows:

@@ -39,7 +39,7 @@ from bagwise.io.errors import (
     missing_value,
 )
 
-_OF_BAGS = {"group": "groups", "prior": "priors"}
+_OF_BAGS = {"group": "groups", "prior": "priors", "patch_size": "patch_size"}
 
 
 @returns_bags

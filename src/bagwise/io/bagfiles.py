@@ -34,7 +34,10 @@ from bagwise.io._tabletext import Row, sniff
 from bagwise.io.errors import FormatError, MixedTypeError, ShuffledBagError, missing_value
 
 PATH_COLUMNS = ("path", "file", "filename")
-_USUAL = {"bag": "bag", "label": "label", "groups": "group", "priors": "prior"}
+_USUAL = {
+    **{"bag": "bag", "label": "label", "groups": "group", "priors": "prior"},
+    "patch_size": "patch_size",
+}
 
 
 @returns_bags
@@ -89,8 +92,9 @@ def read_folder(
     """
     listing = find_listing(Path(path))
     named = {"bag": bag, "label": label, "groups": groups, "priors": priors}
+    named["patch_size"] = None
     table, roles = _read_listing(listing, named, file)
-    stack = _Stack(dtype)
+    stack = BagStack(dtype)
     with closing(LateBar(listing.name, len(table), progress, of_bytes=False)) as bar:
         for done, (_, row) in enumerate(table, start=1):
             stored = listing.parent / row[roles["file"]]
@@ -105,8 +109,8 @@ def read_folder(
     y, ids = columns.pop("label", None), columns.pop("bag", None)
     if ids is None:
         ids = np.array([str(Path(row[roles["file"]]).with_suffix("")) for _, row in table])
-    if "priors" in columns:
-        columns["priors"] = columns["priors"].astype(np.float64)
+    for role in {"priors", "patch_size"} & columns.keys():
+        columns[role] = columns[role].astype(np.float64)
     return Bags(rows, offsets_of(stack.sizes), ids=ids, **columns, **extra), y
 
 
@@ -162,7 +166,7 @@ def _check_listing(path: Path, table: list[Row], roles: dict[str, int]) -> None:
             raise FormatError(path, f"there is no file {found}.", line)
 
 
-class _Stack:
+class BagStack:
     """The rows of all files, which must have the same features and data type."""
 
     def __init__(self, dtype: Any) -> None:

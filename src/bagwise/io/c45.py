@@ -19,6 +19,7 @@ from bagwise.bags import Bags
 from bagwise.io._assemble import Column, LabeledBags, assemble, lay_out, returns_bags
 from bagwise.io._atomic import replacing
 from bagwise.io._flatten import (
+    NOT_IN_LINES,
     checked_labels,
     dense_blocks,
     long_columns,
@@ -137,7 +138,7 @@ def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
     <BLANKLINE>
     """
     path = Path(path)
-    warn_left_out(path, bags, ("groups", "priors", "bag_features", "instance_labels", "coords"))
+    warn_left_out(path, bags, NOT_IN_LINES)
     keys = long_columns(bags, checked_labels(bags, np.asarray(y)))
     keys["instance"] = np.asarray(bags.instance_ids)
     written = {name: keys[name] for name in ("bag", "instance", "label")}

@@ -166,7 +166,7 @@ def _column(path: Path, key: str, parts: list[Any]) -> Any:
         encoded = column.combine_chunks().dictionary_encode()
         return Coded(encoded.indices.to_numpy(), as_array(encoded.dictionary))
     values = as_array(column)
-    is_number = key == "priors" or key.startswith(BAG_FEATURE) or key in COORDS
+    is_number = key in ("priors", "patch_size") or key.startswith(BAG_FEATURE) or key in COORDS
     return values.astype(np.float64) if is_number else values
 
 

@@ -18,6 +18,7 @@ from bagwise.io.c45 import read_c45, write_c45
 from bagwise.io.columnar import read_arrow, read_parquet, write_arrow, write_parquet
 from bagwise.io.errors import FormatError
 from bagwise.io.matlab import read_mat, write_mat
+from bagwise.io.slides import SLIDE_SUFFIXES, is_slide_folder, read_slides, write_slides
 from bagwise.io.store import MANIFEST, read_bags, write_bags
 from bagwise.io.svmlight import read_svmlight, write_svmlight
 from bagwise.io.tables import read_csv, write_csv
@@ -33,6 +34,7 @@ _FORMATS: dict[str, tuple[Callable[..., LabeledBags], Callable[..., None], tuple
     "mat": (read_mat, write_mat, (".mat",)),
     "bags": (read_bags, write_bags, (".bags",)),
     "folder": (read_folder, write_folder, ()),
+    "slides": (read_slides, write_slides, ()),
 }
 READERS = {name: reader for name, (reader, _, _) in _FORMATS.items()}
 SUFFIXES = {suffix: name for name, (_, _, suffixes) in _FORMATS.items() for suffix in suffixes}
@@ -59,8 +61,8 @@ def read(
     bag, label : str or int, default=None
         Columns of the bag ids and the labels; the reader of the format says what None means.
     format : str, default=None
-        csv, parquet, arrow, arff, c45, svmlight, mat, bags or folder; None: from the suffix, else
-        from the first bytes. A CSV with a column of paths is a "folder".
+        csv, parquet, arrow, arff, c45, svmlight, mat, bags, folder or slides; None: from the
+        suffix, else from the first bytes. A CSV with a column of paths is a "folder".
     **options : object
         Options of the reader of the format, such as ``groups="patient"``.
 
@@ -131,7 +133,12 @@ def recognize(path: Path) -> str:
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {path}.")
     if path.is_dir():
-        return "bags" if (path / MANIFEST).is_file() or path.suffix == ".bags" else "folder"
+        if (path / MANIFEST).is_file() or path.suffix == ".bags":
+            return "bags"
+        lists_paths = any({*PATH_COLUMNS} & {*sniff(file).names} for file in path.glob("*.csv"))
+        return "slides" if is_slide_folder(path) and not lists_paths else "folder"
+    if path.suffix.lower() in SLIDE_SUFFIXES:
+        return "slides"
     format = SUFFIXES.get(suffix_of(path)) or _by_content(path)
     if format == "csv" and _is_listing(path):
         return "folder"

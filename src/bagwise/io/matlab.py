@@ -213,7 +213,7 @@ def _attribute(path: Path, values: Any, name: str) -> Array:
     values = values.toarray() if sp.issparse(values) else values
     if name in WIDE:
         return np.asarray(values, dtype=np.float64)
-    return np.asarray(values).ravel() if name == "priors" else _vector(values)
+    return np.asarray(values).ravel() if name in ("priors", "patch_size") else _vector(values)
 
 
 def _assembled(path: Path, X: Any, bag: Array, labels: Any, regroup: bool) -> LabeledBags:

@@ -22,7 +22,7 @@ from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import bag_of_row, expand, offsets_of
 from bagwise.errors import Argument, Message
 from bagwise.io._assemble import LabeledBags, assemble, returns_bags
-from bagwise.io._flatten import checked_labels, refuse_special, warn_left_out
+from bagwise.io._flatten import NOT_IN_LINES, checked_labels, refuse_special, warn_left_out
 from bagwise.io._grow import TextColumn, is_number, typed_columns
 from bagwise.io._source import open_source, write_text
 from bagwise.io._tabletext import blocks
@@ -200,7 +200,7 @@ def write_svmlight(path: str | Path, bags: Bags, y: Any, *, style: str = "qid") 
         raise ValueError(f"style must be 'qid' or 'triple', got {style!r}.")
     path = Path(path)
     y = checked_labels(bags, np.asarray(y))
-    warn_left_out(path, bags, ("groups", "priors", "bag_features", "instance_labels", "coords"))
+    warn_left_out(path, bags, NOT_IN_LINES)
     heads = _heads(path, bags, y, style)
     with write_text(path) as file:
         file.write(f"# n_features {bags.n_features}\n")

@@ -1,0 +1,334 @@
+"""Folders of slide features as pathology pipelines write them: one file per slide.
+
+CLAM writes ``h5_files/{slide_id}.h5`` (features and coordinates) and ``pt_files/{slide_id}.pt``,
+TRIDENT writes ``features_<encoder>/{slide}.h5``. Labels are in a CSV of their own.
+
+slide_id,case_id,label
+TCGA-XX-XXXX-01Z-00-DX1,TCGA-XX-XXXX,tumor
+"""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.segments import offsets_of
+from bagwise.errors import Argument, Message, listed
+from bagwise.io._assemble import (
+    Column,
+    LabeledBags,
+    position_of,
+    refuse_duplicates,
+    refuse_shared,
+    returns_bags,
+)
+from bagwise.io._atomic import replacing
+from bagwise.io._bagarrays import load_bag, read_patch_size, save_bag
+from bagwise.io._flatten import bag_columns, instance_columns
+from bagwise.io._grow import typed_column
+from bagwise.io._source import LateBar, open_source, write_text
+from bagwise.io._tabletext import sniff
+from bagwise.io.bagfiles import BagStack
+from bagwise.io.errors import FormatError, ShuffledBagError
+
+SLIDE_SUFFIXES = (".h5", ".hdf5", ".npz", ".npy", ".pt", ".pth")  # those with coordinates first
+_USUAL = {
+    "bag": ("slide_id", "slide", "bag"),
+    "label": ("label",),
+    "groups": ("case_id", "patient"),
+}
+_MOST_PROBLEMS = 12  # that a message lists
+
+
+@returns_bags
+def read_slides(
+    path: str | Path,
+    bag: Column | None = None,
+    label: Column | None = None,
+    *,
+    labels: str | Path | None = None,
+    groups: Column | None = None,
+    key: str | None = None,
+    dtype: Any = None,
+    progress: bool | None = None,
+) -> LabeledBags:
+    """Read a folder with one file of patch features per slide, and a CSV of labels.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder of .h5, .npz, .npy or .pt files; a folder with ``h5_files`` or ``pt_files`` (CLAM)
+        or with one ``features_...`` (TRIDENT) in it; or a single file. Arrays of shape (1, patches,
+        features) are accepted; coordinates and patch sizes are read from HDF5 files.
+    bag, label, groups : str or int, default=None
+        Columns of the slide ids, the labels and the patients. None: "slide_id", "slide" or "bag";
+        "label"; "case_id" or "patient", if there are such columns.
+    labels : str or Path, default=None
+        The CSV. None: the only CSV in the folder, if it has slide ids. Without a CSV, every file is
+        a bag without a label.
+    key : str, default=None
+        The array of a file; None: "features", or the only one.
+    dtype : dtype, default=None
+        Data type of the features; None: as in the files, which must agree.
+    progress : bool, default=None
+        As in `read_csv`.
+
+    Notes
+    -----
+    The file of a slide is named by its id, or begins with it before a dot, dash or underscore.
+    Slides without a file, files without a row and rows without a label are left out with a warning
+    that names them. If files cannot be read, one error lists all problems of the folder.
+
+    Examples
+    --------
+    >>> from bagwise import io
+    >>> from bagwise.datasets import make_slide_bags
+    >>> bags, y = make_slide_bags(n_bags=4, bag_size=20, n_features=8)
+    >>> folder = getfixture("tmp_path") / "clam"
+    >>> io.write_slides(folder, bags, y)
+    >>> again, y = io.read_slides(folder)
+    >>> again.patch_size, bool((again.coords == bags.coords).all())
+    (array([256., 256., 256., 256.]), True)
+    """
+    path = Path(path)
+    found = _feature_files(path)
+    listing = _find_csv(path) if labels is None else Path(labels)
+    if listing is None:
+        slides = [_Slide(name, file) for name, file in found.items()]
+        problems: list[str] = []
+    else:
+        named = {"bag": bag, "label": label, "groups": groups}
+        slides, problems = _listed_slides(listing, named, found)
+    if not slides:
+        what = "no slide has a file, a row and a label."
+        raise FormatError(listing or path, " ".join([what, *problems]))
+    return _loaded(path, slides, problems, key, dtype, progress)
+
+
+class _Slide(NamedTuple):
+    name: str
+    file: Path
+    label: str | None = None
+    group: str | None = None
+
+
+# Which files --------------------------------------------------------------------------------------
+
+
+def is_slide_folder(path: Path) -> bool:
+    """Whether a folder holds files of features, itself or in the subfolders of pipelines."""
+    return any(_with_features(folder) for folder in (path, *_subfolders(path)))
+
+
+def _subfolders(path: Path) -> list[Path]:
+    clam = [path / name for name in ("h5_files", "pt_files") if (path / name).is_dir()]
+    return clam[:1] or sorted(folder for folder in path.glob("features_*") if folder.is_dir())
+
+
+def _with_features(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.suffix.lower() in SLIDE_SUFFIXES)
+
+
+def _feature_files(path: Path) -> dict[str, Path]:
+    """Return the files by name without suffix; of one name, the suffix that comes first."""
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {path}.")
+    if path.is_file():
+        return {path.stem: path}
+    files = _with_features(path)
+    if not files:
+        folders = _subfolders(path)
+        if len(folders) > 1:
+            names = listed([folder.name for folder in folders])
+            raise FormatError(path, f"contains features of several encoders: name one, of {names}.")
+        files = _with_features(folders[0]) if folders else []
+    if not files:
+        raise FormatError(path, f"contains no files of features ({', '.join(SLIDE_SUFFIXES)}).")
+    files.sort(key=lambda file: SLIDE_SUFFIXES.index(file.suffix.lower()), reverse=True)
+    return dict(sorted({file.stem: file for file in files}.items()))
+
+
+def _find_csv(path: Path) -> Path | None:
+    """Return the only CSV of a folder, if it has a column of slides."""
+    listings = sorted(path.glob("*.csv")) if path.is_dir() else []
+    if len(listings) != 1 or not set(sniff(listings[0], header=True).names) & {*_USUAL["bag"]}:
+        return None
+    return listings[0]
+
+
+def _file_of(name: str, found: dict[str, Path], listing: Path, line: int) -> Path | None:
+    """Return the file of a slide: its name, or the only one that begins with it."""
+    if name in found:
+        return found[name]
+    starts = [stem for stem in found if stem.startswith(name) and stem[len(name)] in "._-"]
+    if len(starts) > 1:
+        raise FormatError(listing, f"the slide {name!r} has several files: {listed(starts)}.", line)
+    return found[starts[0]] if starts else None
+
+
+# Which slides -------------------------------------------------------------------------------------
+
+
+def _listed_slides(
+    listing: Path, named: dict[str, Any], found: dict[str, Path]
+) -> tuple[list[_Slide], list[str]]:
+    """Return the slides with a file and a label, and sentences about the others."""
+    text = sniff(listing, header=True)
+    refuse_duplicates(listing, text.names)
+    roles = _roles(listing, text.names, named)
+    slides: list[_Slide] = []
+    lines: dict[str, int] = {}
+    used: set[Path | None] = set()
+    without: dict[str, list[str]] = {"file": [], "label": []}
+    with open_source(listing) as source:
+        for line, row in text.rows(listing, source.text()):
+            name = row[roles["bag"]].strip()
+            if lines.setdefault(name, line) != line:
+                raise ShuffledBagError(listing, f"{name!r} is on line {lines[name]} already.", line)
+            label, group = (row[roles[r]] if r in roles else None for r in ("label", "groups"))
+            file = _file_of(name, found, listing, line)
+            used.add(file)
+            if file is None or label == "":
+                without["file" if file is None else "label"].append(name)
+            else:
+                slides.append(_Slide(name, file, label, group))
+    strays = [stem for stem, file in found.items() if file not in used]
+    problems = [
+        *_counted(without["file"], f"of {listing.name} without a file"),
+        *_counted(without["label"], f"of {listing.name} without a label"),
+        *_counted(strays, f"without a row in {listing.name}", "file"),
+    ]
+    return slides, problems
+
+
+def _roles(listing: Path, names: list[str], named: dict[str, Any]) -> dict[str, int]:
+    roles = {}
+    for role, usual in _USUAL.items():
+        column = named[role]
+        if column is None:
+            column = next((name for name in usual if name in names), None)
+        if column is not None:
+            roles[role] = position_of(listing, names, column)
+    if "bag" not in roles:
+        one_of = f", one of {listed(names)}."
+        problem = Message("has no column 'slide_id'; name yours with ", Argument("bag"), one_of)
+        raise FormatError(listing, problem, 1)
+    refuse_shared(listing, names, roles)
+    return roles
+
+
+def _counted(names: list[str], what: str, unit: str = "slide") -> list[str]:
+    if not names:
+        return []
+    return [f"{len(names)} {unit}{'s' * (len(names) > 1)} {what}: {listed(names)}."]
+
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+def _loaded(
+    path: Path,
+    slides: list[_Slide],
+    problems: list[str],
+    key: str | None,
+    dtype: Any,
+    progress: bool | None,
+) -> LabeledBags:
+    stack, broken, missing = BagStack(dtype), [], []
+    sizes: list[float | None] = []
+    with closing(LateBar(path.name, len(slides), progress, of_bytes=False)) as bar:
+        for done, slide in enumerate(slides, start=1):
+            try:
+                values, extra = load_bag(slide.file, key, None)
+                stack.add(slide.file, values, extra, done / len(slides))
+                sizes.append(read_patch_size(slide.file))
+                missing += _missing(slide, values)
+            except FormatError as error:
+                broken.append(str(error))
+            bar.update(done)
+    if broken:
+        every = [*broken, *missing, *problems]
+        more = [f"... and {len(every) - _MOST_PROBLEMS} more."] * (len(every) > _MOST_PROBLEMS)
+        lines = "\n  ".join(["", *every[:_MOST_PROBLEMS], *more])
+        raise FormatError(path, f"{len(every)} problems:{lines}")
+    if problems:
+        warnings.warn(f"{path}: {' '.join(problems)}", stacklevel=4)
+    return _bags(slides, stack, sizes)
+
+
+def _missing(slide: _Slide, values: Array) -> list[str]:
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+    if not len(bad):
+        return []
+    return [f"{slide.file.name}: patch {bad[0]} has a missing or infinite value ({len(bad)} such)."]
+
+
+def _bags(slides: list[_Slide], stack: BagStack, sizes: list[float | None]) -> LabeledBags:
+    rows, attributes = stack.finish()
+    y = _typed([slide.label for slide in slides])
+    groups = _typed([slide.group for slide in slides])
+    if all(size is not None for size in sizes):
+        attributes["patch_size"] = np.array(sizes, dtype=np.float64)
+    ids = np.array([slide.name for slide in slides])
+    return Bags(rows, offsets_of(stack.sizes), ids=ids, groups=groups, **attributes), y
+
+
+def _typed(texts: Iterable[str | None]) -> Array | None:
+    known = [text for text in texts if text is not None]
+    return typed_column(known, exact_text=False) if known else None
+
+
+# Writing ------------------------------------------------------------------------------------------
+
+
+def write_slides(path: str | Path, bags: Bags, y: Any = None) -> None:
+    """Write a folder as CLAM does: ``slides.csv`` and one HDF5 file per slide in ``h5_files``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder; it must be new or empty.
+    bags : Bags
+        The slides; their ids name the files.
+    y : array-like of shape (n_bags,), default=None
+        Their labels.
+
+    Examples
+    --------
+    >>> from bagwise import Bags, io
+    >>> folder = getfixture("tmp_path") / "clam"
+    >>> io.write_slides(folder, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]), [1, 0])
+    >>> sorted(file.name for file in (folder / "h5_files").iterdir())
+    ['a.h5', 'b.h5']
+    """
+    path = Path(path)
+    if path.exists() and any(path.iterdir()):
+        raise FileExistsError(f"The folder {path} is not empty: write into a new one.")
+    names = [str(name) for name in bags.ids.tolist()]
+    bad = next((name for name in names if not name or {*name} & {*'/\\:*?"<>|'}), None)
+    if bad is not None or len(set(names)) < len(names):
+        raise ValueError(f"Slide ids name files: they must differ, and {bad!r} cannot be a name.")
+    named = {"bag": "slide_id", "group": "case_id", "label": "label"}
+    columns = {named[n]: v for n, v in bag_columns(bags, y).items() if n in named}
+    of_rows = instance_columns(bags.replace(coords=None))
+    if bags.coords is not None:
+        of_rows["coords"] = bags.coords
+    with replacing(path) as partial:
+        (partial / "h5_files").mkdir(parents=True)
+        with write_text(partial / "slides.csv") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
+        for i, name in enumerate(names):
+            rows = slice(bags.offsets[i], bags.offsets[i + 1])
+            size = None if bags.patch_size is None else float(bags.patch_size[i])
+            of_bag = {n: v[rows] for n, v in of_rows.items()}
+            save_bag(partial / "h5_files" / f"{name}.h5", bags[i], of_bag, patch_size=size)

@@ -1,0 +1,155 @@
+import warnings
+
+import h5py
+import numpy as np
+import pytest
+
+from bagwise.datasets import make_slide_bags
+from bagwise.io import FormatError, ShuffledBagError, read, read_slides, write_slides
+
+IDS = ("TCGA-AA-0001-01Z-00-DX1", "TCGA-AA-0002-01Z-00-DX1", "TCGA-AA-0003-01Z-00-DX1")
+
+
+def write_h5(file, n=5, d=3, wrap=False, coords=True, value=1.0, **attributes):
+    file.parent.mkdir(parents=True, exist_ok=True)
+    features = np.full((n, d), value, dtype=np.float16)
+    with h5py.File(file, "w") as archive:
+        archive["features"] = features[None] if wrap else features
+        if coords:
+            archive["coords"] = 256 * np.arange(2 * n).reshape(n, 2)
+            archive["coords"].attrs.update(attributes)
+
+
+@pytest.fixture
+def trident(tmp_path):
+    for name in IDS:
+        file = tmp_path / "features_uni_v1" / f"{name}.0f3a-uuid.h5"
+        write_h5(file, wrap=True, patch_size_level0=512)
+    lines = [f"{name},{name[:12]},{label}" for name, label in zip(IDS, "aba", strict=True)]
+    (tmp_path / "slides.csv").write_text("slide_id,case_id,label\n" + "\n".join(lines) + "\n")
+    return tmp_path
+
+
+def test_a_trident_folder(trident):
+    bags, y = read_slides(trident / "features_uni_v1", labels=trident / "slides.csv")
+    assert bags.ids.tolist() == list(IDS)
+    assert bags.groups.tolist() == [name[:12] for name in IDS]
+    assert y.tolist() == ["a", "b", "a"]
+    assert (bags.X.dtype, bags.X.shape, bags.coords.shape) == (np.float16, (15, 3), (15, 2))
+    assert bags.patch_size.tolist() == [512.0] * 3
+
+
+def test_the_folder_above_it_and_its_only_csv_are_found(trident):
+    bags, y = read(trident)
+    assert len(bags) == len(y) == 3
+
+
+def test_a_clam_folder_round_trip(tmp_path):
+    bags, y = make_slide_bags(n_bags=4, bag_size=(5, 9), n_features=4)
+    bags = bags.replace(groups=[1, 1, 2, 3])
+    write_slides(tmp_path / "clam", bags, y)
+    again, labels = read(tmp_path / "clam")
+    assert np.array_equal(labels, y)
+    for name in ("X", "ids", "groups", "coords", "patch_size", "instance_labels"):
+        assert np.array_equal(getattr(again, name), getattr(bags, name)), name
+
+
+def test_the_size_of_clam_patches_is_that_at_full_resolution(tmp_path):
+    write_h5(tmp_path / "a.h5", patch_size=256, patch_level=1, downsample=np.array([4.0, 4.0]))
+    assert read(tmp_path / "a.h5")[0].patch_size.tolist() == [1024.0]
+
+
+def test_a_single_file_and_a_folder_without_labels_are_bags_to_predict(tmp_path):
+    for name in "ab":
+        write_h5(tmp_path / f"{name}.h5", coords=False)
+    bags, y = read(tmp_path / "a.h5")
+    assert (bags.ids.tolist(), y, bags.coords) == (["a"], None, None)
+    bags, y = read(tmp_path)
+    assert (bags.ids.tolist(), y) == (["a", "b"], None)
+
+
+def test_what_has_no_file_row_or_label_is_counted_and_named(trident):
+    write_h5(trident / "features_uni_v1" / "stray.h5")
+    with (trident / "slides.csv").open("a") as file:
+        file.write("gone,p,a\n")
+    text = (trident / "slides.csv").read_text().replace("0002,b", "0002,")
+    (trident / "slides.csv").write_text(text)
+    with pytest.warns(UserWarning, match="without") as caught:
+        bags, _ = read(trident)
+    assert len(bags) == 2
+    message = str(caught[0].message)
+    assert "1 slide of slides.csv without a file: gone." in message
+    assert f"1 slide of slides.csv without a label: {IDS[1]}." in message
+    assert "1 file without a row in slides.csv: stray." in message
+
+
+def test_a_prefix_must_be_unique_and_end_at_a_boundary(trident):
+    folder = trident / "features_uni_v1"
+    write_h5(folder / f"{IDS[0]}0.h5")  # DX10 is not DX1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert len(read(trident)[0]) == 3
+    write_h5(folder / f"{IDS[0]}.other.h5")
+    with pytest.raises(FormatError, match=r"several files: .*0f3a-uuid.*other"):
+        read(trident)
+
+
+def test_an_exact_name_wins_over_a_prefix(trident):
+    write_h5(trident / "features_uni_v1" / f"{IDS[0]}.h5", value=7.0)
+    with pytest.warns(UserWarning, match="1 file without a row"):
+        bags, _ = read(trident)
+    assert bags[0][0, 0] == 7.0
+
+
+def test_one_message_lists_everything_that_is_wrong(trident):
+    folder = trident / "features_uni_v1"
+    file = folder / f"{IDS[0]}.0f3a-uuid.h5"
+    file.write_bytes(file.read_bytes()[:300])
+    write_h5(folder / f"{IDS[2]}.0f3a-uuid.h5", d=4)
+    for name, value in (("nan", np.nan), ("fine", 1.0)):
+        write_h5(folder / f"{name}.h5", value=value)
+    with (trident / "slides.csv").open("a") as listing:
+        listing.write("nan,p,a\nfine,p,b\ngone,p,b\n")
+    with pytest.raises(FormatError) as caught:
+        read(trident)
+    message = str(caught.value)
+    assert "4 problems" in message
+    assert f"{IDS[0]}.0f3a-uuid.h5 is truncated" in message.replace(": ", " ")
+    assert f"has 4 features, {IDS[1]}" in message
+    assert "nan.h5: patch 0 has a missing or infinite value (5 such)" in message
+    assert "1 slide of slides.csv without a file: gone." in message
+
+
+def test_missing_values_alone_are_left_to_an_imputer(tmp_path):
+    write_h5(tmp_path / "a.h5", value=np.nan)
+    assert np.isnan(read(tmp_path)[0].X).all()
+
+
+@pytest.mark.parametrize(
+    ("csv", "error", "match"),
+    [
+        ("slide_id,label\nx,1\nx,0\n", ShuffledBagError, "'x' is on line 2 already"),
+        ("id,label\nx,1\n", FormatError, "has no column 'slide_id'; name yours with bag"),
+        ("slide_id,label\ny,1\n", FormatError, "no slide has a file, a row and a label"),
+    ],
+)
+def test_bad_listings(tmp_path, csv, error, match):
+    write_h5(tmp_path / "h5" / "x.h5")
+    (tmp_path / "slides.csv").write_text(csv)
+    with pytest.raises(error, match=match):
+        read_slides(tmp_path / "h5", labels=tmp_path / "slides.csv")
+
+
+def test_features_of_several_encoders_are_a_choice(tmp_path):
+    for encoder in ("uni", "gigapath"):
+        write_h5(tmp_path / f"features_{encoder}" / "a.h5")
+    with pytest.raises(FormatError, match="several encoders"):
+        read(tmp_path)
+
+
+def test_bfloat16_tensors_become_float32(tmp_path):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    folder = tmp_path / "pt_files"
+    folder.mkdir()
+    torch.save(torch.ones(4, 3, dtype=torch.bfloat16), folder / "a.pt")
+    assert read(tmp_path)[0].X.dtype == np.float32
