@@ -37,24 +37,11 @@ from bagwise.testing import estimators
 Array = np.ndarray
 _LIST = estimators()
 _FOREIGN = (
-    *(
-        "highs",
-        "lapack",
-        "svd ",
-        "eigenvalues did not",
-        "infs or nans",
-        "matmul:",
-        "singular matrix",
-    ),
-    *("array must not contain", "division by zero", "reshape", "broadcast"),
-    *(
-        "need at least one array",
-        "zero-size array",
-        "out of bounds",
-        "input x contains",
-        "argmax of",
-    ),
+    *("highs", "lapack", "svd ", "eigenvalues did not", "infs or nans", "matmul:", "reshape"),
+    *("singular matrix", "array must not contain", "division by zero", "broadcast", "argmax of"),
+    *("need at least one array", "zero-size array", "out of bounds", "input x contains"),
 )
+_MOST_BAGS = 10  # oddities show in the smallest problems, and more of them fit into an hour
 _ABOVE_ZERO = 1e-6  # of the objective at w = 0: rounding of a sum of losses
 
 
@@ -64,9 +51,9 @@ _ABOVE_ZERO = 1e-6  # of the objective at w = 0: rounding of a sum of losses
 def odd_bags(rng: random.Random) -> tuple[Bags, Array, list[str]]:
     """Draw a small data set with a few oddities; return it with their names."""
     draw = np.random.default_rng(rng.getrandbits(64))
-    n_classes = rng.choice((2, 2, 2, 3, 4))
-    y = draw.permutation(np.arange(rng.randint(2 * n_classes, 14)) % n_classes)
-    sizes = draw.integers(1, 5, len(y))
+    n_classes = rng.choice((*[2] * 8, 3, 4))  # each more class is one more problem to solve
+    y = draw.permutation(np.arange(rng.randint(2 * n_classes, _MOST_BAGS)) % n_classes)
+    sizes = draw.integers(1, 4, len(y))
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     X = draw.normal(size=(offsets[-1], rng.randint(1, 4)))
     X[offsets[:-1], y % X.shape[1]] += 2.0 * y
@@ -238,13 +225,10 @@ class Case:
 
 def main() -> None:
     """Run from the command line."""
-    options = harness.parser(__doc__ or "", count=2_000, batch=500).parse_args()
+    options = harness.parser(__doc__ or "", count=2_000, batch=1_000).parse_args()
     if options.case is not None:
-        print(
-            harness.run_one(
-                Case(talk=True), options, Path(tempfile.gettempdir(), "bagwise_fuzz_case")
-            )
-        )
+        folder = Path(tempfile.gettempdir(), "bagwise_fuzz_case")
+        print(harness.run_one(Case(talk=True), options, folder))
         return
     harness.finish(Case(), options, "fits", "Odd data")
 

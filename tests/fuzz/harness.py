@@ -6,7 +6,8 @@ child only; the parent reads in shared memory which case it was, and goes on aft
 
 Outcomes: OK, NAMED (a clear error), and what may not happen: UNCLEAR (an error without file and
 place, or parameter and remedy), SILENT (content that changed without a word, or is no valid
-result), CRASH (the process died) and HANG (more than `SECONDS`).
+result), CRASH (the process died) and HANG (more than `SECONDS` of computing, or of waiting for
+`_PATIENCE` times as long: on a busy machine a case may wait without being at fault).
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from typing import Any, Protocol
 OK, NAMED, UNCLEAR, SILENT, CRASH, HANG = "ok", "named error", "UNCLEAR", "SILENT", "CRASH", "HANG"
 OUTCOMES = (OK, NAMED, UNCLEAR, SILENT, CRASH, HANG)
 BAD = OUTCOMES[2:]
-SECONDS = 20  # per case, as the issue asks
+SECONDS = 20  # of CPU time per case: nothing so small may take longer
+_PATIENCE = 30  # times as many seconds on the clock: a deadlock computes nothing
 _MEMORY = 6 << 30  # bytes of address space that a batch may add: more is a bomb, not a small file
 _KEPT = 5  # cases that are named per finding: enough to see a pattern
 
@@ -114,7 +116,7 @@ def last_place(error: BaseException) -> str:
 # Running -----------------------------------------------------------------------------------------
 
 
-def run_batch(case: Case, progress: Progress, stop: int, limit: int = SECONDS) -> None:
+def run_batch(case: Case, progress: Progress, stop: int, limit: float = SECONDS) -> None:
     """Run the cases from ``progress.next`` to ``stop``, a child after the other."""
     while progress.next < stop:
         first = progress.next
@@ -127,7 +129,7 @@ def run_batch(case: Case, progress: Progress, stop: int, limit: int = SECONDS) -
 
 
 def _run_child(
-    case: Case, progress: Progress, stop: int, limit: int
+    case: Case, progress: Progress, stop: int, limit: float
 ) -> tuple[int | None, int | None, str]:
     """Run cases in a child; return the case at which it died, its exit code and the place."""
     context = multiprocessing.get_context("fork")
@@ -148,10 +150,10 @@ def _run_child(
 
 
 def _verdict(
-    case: Case, seed: int, first: int, died: int, limit: int, code: int | None, place: str
+    case: Case, seed: int, first: int, died: int, limit: float, code: int | None, place: str
 ) -> list[Result]:
     """Run the case at which a child died alone; it may be the victim of an earlier one."""
-    outcome = HANG if code == -signal.SIGALRM else CRASH
+    outcome = HANG if code in (-signal.SIGPROF, -signal.SIGALRM) else CRASH
     if first != died:
         alone = Progress(seed, next=died)
         _, again, place_alone = _run_child(case, alone, died + 1, limit)
@@ -182,22 +184,32 @@ def _received(pipe: Any) -> Any:
 
 
 def _batch(
-    case: Case, todo: tuple[int, ...], current: Any, pipe: Any, places: tuple[Path, Path]
+    case: Case,
+    todo: tuple[int, int, int, float],
+    current: Any,
+    pipe: Any,
+    places: tuple[Path, Path],
 ) -> None:
     seed, start, stop, limit = todo
     _confine(places[0])
     done: list[tuple[int, Result]] = []
     for number in range(start, stop):
         current.value = number
-        signal.alarm(limit)  # its default action ends the child, in C code too
+        _set_timers(limit)
         done.append((number, case(random.Random(f"{seed}:{number}"), number, places[1])))
-        signal.alarm(0)
+        _set_timers(0)
         if len(done) == _SENT:
             pipe.send(done)
             done = []
     pipe.send(done)
     pipe.close()
     os._exit(0)  # no destructors of libraries that a damaged file confused
+
+
+def _set_timers(limit: float) -> None:
+    """Start the timers of a case: their default action ends the child, in C code too."""
+    signal.setitimer(signal.ITIMER_PROF, limit)
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE * limit)
 
 
 def _confine(stack: Path) -> None:
@@ -207,7 +219,8 @@ def _confine(stack: Path) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # C libraries print there before they die
     file = open(stack, "w")  # noqa: SIM115 - open as long as the process lives
     faulthandler.enable(file, all_threads=False)
-    faulthandler.register(signal.SIGALRM, file, all_threads=False, chain=True)
+    for timer in (signal.SIGPROF, signal.SIGALRM):
+        faulthandler.register(timer, file, all_threads=False, chain=True)
     warnings.simplefilter("ignore")
 
 
@@ -279,7 +292,7 @@ long as the writers write the same bytes: `--case N` runs it again.
 - **UNCLEAR**: any other error.
 - **SILENT**: content that changed without a word, or a result that is not valid.
 - **CRASH**: the process ended.
-- **HANG**: more than 20 seconds.
+- **HANG**: more than 20 seconds of CPU time, or 10 minutes on the clock.
 """
 
 

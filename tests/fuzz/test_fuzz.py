@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -69,12 +70,13 @@ class Planted:
     [
         (lambda: os.kill(os.getpid(), signal.SIGSEGV), CRASH),
         (lambda: os._exit(3), CRASH),
-        (lambda: time.sleep(5), HANG),
+        (lambda: time.sleep(60), HANG),
+        (lambda: next(i for i in itertools.count() if i < 0), HANG),
     ],
 )
 def test_a_crash_or_a_hang_costs_one_case(deed, outcome):
     progress = Progress(0)
-    harness.run_batch(Planted(deed), progress, 12, limit=1)
+    harness.run_batch(Planted(deed), progress, 12, limit=0.1)
     assert progress.counts["planted"][outcome] == 2
     assert progress.counts["planted"][OK] == 10
     (found,) = progress.findings.values()

@@ -100,8 +100,10 @@ def in_range(X: Any) -> Any:
 
 
 def _is_inside(indices: Array, n: int) -> bool:
-    is_integer = indices.dtype.kind == "i"
-    return is_integer and (len(indices) == 0 or bool(indices.min() >= 0 and indices.max() < n))
+    if indices.dtype.kind != "i" or len(indices) == 0:
+        return indices.dtype.kind == "i"
+    # Negative numbers are the largest ones without a sign: one pass over memory instead of two.
+    return bool(indices.view(indices.dtype.str.replace("i", "u")).max() < n)
 
 
 def _is_compressed(X: Any) -> bool:
@@ -111,10 +113,8 @@ def _is_compressed(X: Any) -> bool:
     X.check_format(full_check=False)
     if np.any(pointers[1:] < pointers[:-1]):  # SciPy compares differences, which overflow
         raise ValueError("index pointer must not decrease")
-    if X.format == "csr" and X.has_canonical_format:  # sorted: the ends of the rows bound the rest
-        filled = pointers[1:] > pointers[:-1]
-        ends = np.append(pointers[:-1][filled], pointers[1:][filled] - 1)
-        return _is_inside(indices[ends], X.shape[1])
+    if X.format == "csr" and X.has_canonical_format:
+        return _is_inside(indices[: pointers[-1]], X.shape[1])
     X.check_format(full_check=True)
     return True
 

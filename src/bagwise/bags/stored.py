@@ -6,7 +6,6 @@ checked as a whole at their first use, because compiled loops follow them withou
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from mmap import mmap
@@ -16,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
+from zlib_ng import zlib_ng as zlib
 
 from bagwise._typing import Array
 
