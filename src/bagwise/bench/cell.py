@@ -17,7 +17,6 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bench.build import build
-from bagwise.bench.cache import can_share, grams_here
 from bagwise.bench.data import BenchData
 from bagwise.bench.measures import (
     SELECTABLE,
@@ -29,6 +28,7 @@ from bagwise.bench.spec import DataEntry, ModelEntry
 from bagwise.bench.splits import Split, digest
 from bagwise.crossfit import best_threshold, folds, out_of_fold_scores
 from bagwise.metrics import bag_measures
+from bagwise.model_selection.grams import can_share, grams_here
 
 
 @dataclass(frozen=True)

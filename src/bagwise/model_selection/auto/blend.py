@@ -109,6 +109,42 @@ def _selected(logs: Array, truth: Array, weight: Array) -> Array:
     return best
 
 
+@dataclass(frozen=True)
+class Ensemble:
+    """Candidates with a sigmoid each, and their weights."""
+
+    chosen: list[int]  # numbers of the candidates whose scores rise with the label
+    sigmoids: list[Sigmoid]
+    weights: Array
+
+    @classmethod
+    def fitted(cls, scores: Array, truth: Array, weight: Array) -> Ensemble | None:
+        """Fit to scores of shape (n_candidates, n_bags, columns); None where none rises."""
+        found = [calibrate(of_one, truth, weight) for of_one in scores]
+        rising = [i for i, sigmoid in enumerate(found) if sigmoid is not None]
+        if not rising:
+            return None
+        sigmoids = [sigmoid for sigmoid in found if sigmoid is not None]
+        logs = np.stack([s(scores[i]) for s, i in zip(sigmoids, rising, strict=True)])
+        return cls(rising, sigmoids, ensemble_weights(logs, truth, weight))
+
+    def __call__(self, scores: Array) -> Array:
+        """Return the weighted log-odds of scores of all candidates."""
+        parts = zip(self.weights, self.sigmoids, self.chosen, strict=True)
+        return sum((w * sigmoid(scores[i]) for w, sigmoid, i in parts), np.zeros(scores.shape[1:]))
+
+
+def cross_fitted(scores: Array, truth: Array, weight: Array, fold: Array) -> Array:
+    """Score the bags of each fold by the ensemble that was fitted to the scores of the others."""
+    combined = np.zeros(truth.shape)
+    for k in np.unique(fold):
+        rest = fold != k
+        ensemble = Ensemble.fitted(scores[:, rest], truth[rest], weight[rest])
+        if ensemble is not None:
+            combined[~rest] = ensemble(scores[:, ~rest])
+    return combined
+
+
 def nearly_flat(logs: Array, truth: Array, weight: Array) -> tuple[float, Array]:
     """Return a slope and thresholds that say the classes' frequencies of every bag.
 

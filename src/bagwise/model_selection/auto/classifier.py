@@ -38,19 +38,25 @@ from bagwise.estimators.params import (
     positive,
 )
 from bagwise.estimators.tags import BagTags, bag_tags
+from bagwise.model_selection.auto import policy
 from bagwise.model_selection.auto.blend import (
+    Ensemble,
     Sigmoid,
     area,
-    calibrate,
-    ensemble_weights,
+    cross_fitted,
     is_flat,
     nearly_flat,
 )
 from bagwise.model_selection.auto.portfolio import PORTFOLIO, Candidate, configure, named
-from bagwise.model_selection.auto.race import Deadline, OutOfTimeError, Track, Trial
+from bagwise.model_selection.auto.race import (
+    Deadline,
+    OutOfTimeError,
+    Track,
+    Trial,
+    forget_shared,
+)
 
 _FOLDS = 5  # inner folds, where the classes have as many bags
-_KEPT = 0.5  # of the candidates go on after the first fold
 
 
 class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter):
@@ -158,7 +164,7 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
         trials = self._trials(bags, seed)
         track = Track(bags, y, weight, splits, deadline, self.n_jobs, self._folder(), self._report)
         try:
-            self._race(track, trials, truth)
+            policy.run(track, trials, policy.first_area(track, truth, self._towards_positive))
         except KeyboardInterrupt:
             if not any(trial.cells for trial in trials):
                 raise
@@ -167,7 +173,10 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
                 UserWarning,
                 stacklevel=2,
             )
+        if not any(trial.cells for trial in trials):
+            self._refuse(trials)
         self._combine(track, trials, truth)
+        forget_shared()
 
     def _n_folds(self, bags: Bags, codes: Array) -> Any:
         if self.cv is not None:
@@ -188,25 +197,10 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
             if not isinstance(model, Candidate):
                 trials.append(Trial(name, configure(clone(model), **settings)))
             elif not model.refused(bags, len(self.classes_), memory):
-                trials.append(Trial(name, model.build(bags, **settings)))
+                trials.append(Trial(name, model.build(bags, **settings), model.family))
         if not trials:
             raise ValueError("models is empty: name at least one model to try.")
         return trials
-
-    def _race(self, track: Track, trials: list[Trial], truth: Array) -> None:
-        """Run all on the first fold and the better half on the others."""
-        track.run(trials, [0])
-        first = track.splits[0][1]
-        running = [trial for trial in trials if trial.cells]
-        if not running:
-            self._refuse(trials)
-        areas = [
-            area(self._towards_positive(t.cells[0]), truth[first], track.weight[first])
-            for t in running
-        ]
-        order = np.argsort(-np.array(areas), kind="stable")
-        kept = order[: max(1, int(np.ceil(_KEPT * len(running))))]
-        track.run([running[i] for i in kept], range(1, len(track.splits)))
 
     def _refuse(self, trials: list[Trial]) -> None:
         failed = [trial for trial in trials if trial.failure]
@@ -220,27 +214,21 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
         """Weigh the candidates that went furthest, and fit those with weight to all bags."""
         furthest = max(len(trial.cells) for trial in trials)
         final = [trial for trial in trials if len(trial.cells) == furthest]
-        scores = [self._towards_positive(t.held_out(track.splits, len(track.bags))) for t in final]
-        seen = np.flatnonzero(np.isfinite(scores[0]).all(axis=1))
-        truth, weight = truth[seen], track.weight[seen]
-        sigmoids = [calibrate(s[seen], truth, weight) for s in scores]
-        rising = [i for i, sigmoid in enumerate(sigmoids) if sigmoid is not None]
-        if not rising:
-            rising = [int(np.argmax([area(s[seen], truth, weight) for s in scores]))]
-            sigmoids[rising[0]] = Sigmoid(1.0, np.zeros(truth.shape[1]))
-            self._warn_of_chance(scores[rising[0]][seen], truth, weight)
-        kept: list[Sigmoid] = [sigmoids[i] for i in rising]  # type: ignore[misc]
-        logs = np.stack([s(scores[i][seen]) for s, i in zip(kept, rising, strict=True)])
-        weights = ensemble_weights(logs, truth, weight)
-        members = self._refitted(track, [final[i] for i in rising], weights)
-        chosen = np.array(sorted(members))
-        self.weights_ = weights[chosen] / weights[chosen].sum()
-        self.members_ = [members[i] for i in chosen]
-        self.names_ = [final[rising[i]].name for i in chosen]
-        self.slopes_ = np.array([kept[i].slope for i in chosen])
-        self.midpoints_ = np.stack([kept[i].midpoints for i in chosen])
-        self._held_out = np.tensordot(self.weights_, logs[chosen], 1), truth, weight
-        self._keep_results(trials, truth, track, seen)
+        every = [self._towards_positive(t.held_out(track.splits, len(track.bags))) for t in final]
+        seen = np.flatnonzero(np.isfinite(every).all(axis=(0, 2)))
+        scores, truth, weight = np.stack(every)[:, seen], truth[seen], track.weight[seen]
+        ensemble = Ensemble.fitted(scores, truth, weight) or self._chance(scores, truth, weight)
+        members = self._refitted(track, [final[i] for i in ensemble.chosen], ensemble.weights)
+        kept = np.array(sorted(members))
+        self.members_ = [members[i] for i in kept]
+        self.names_ = [final[ensemble.chosen[i]].name for i in kept]
+        self.weights_ = ensemble.weights[kept] / ensemble.weights[kept].sum()
+        self.slopes_ = np.array([ensemble.sigmoids[i].slope for i in kept])
+        self.midpoints_ = np.stack([ensemble.sigmoids[i].midpoints for i in kept])
+        self._held_out = self._weighted([scores[ensemble.chosen[i]] for i in kept]), truth, weight
+        fold = _fold_numbers(track)[seen]
+        nested = cross_fitted(scores, truth, weight, fold) if furthest > 1 else self._held_out[0]
+        self.results_ = self._results(track, trials, (nested, seen))
 
     def _refitted(self, track: Track, trials: Sequence[Trial], weights: Array) -> dict[int, Any]:
         """Fit members to all bags, the heaviest first; once the time is up, no more of them."""
@@ -249,53 +237,72 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
             if weights[i] == 0:
                 break
             try:
-                if members:
-                    track.deadline()
-                else:  # there must be one, however late it is
-                    track.deadline = Deadline.after(None)
-                members[int(i)] = track.refit(trials[i])
+                until = track.deadline if members else Deadline.after(None)  # there must be one
+                until()
+                members[int(i)] = track.refit(trials[i], until)
             except (OutOfTimeError, KeyboardInterrupt):
                 if not members:
                     raise
                 break
         return members
 
-    def _warn_of_chance(self, scores: Array, truth: Array, weight: Array) -> None:
+    def _chance(self, scores: Array, truth: Array, weight: Array) -> Ensemble:
+        """Return the best candidate where none predicts held-out bags, and say so."""
+        areas = [area(of_one, truth, weight) for of_one in scores]
         warnings.warn(
             "No model predicts held-out bags better than chance (the best has an area under the "
-            f"ROC curve of {area(scores, truth, weight):.2f}). The probabilities are the classes' "
-            "frequencies. Check the labels, and which label is the positive one.",
+            f"ROC curve of {max(areas):.2f}). The probabilities are the classes' frequencies. "
+            "Check the labels, and which label is the positive one.",
             UserWarning,
             stacklevel=2,
         )
+        flat = Sigmoid(1.0, np.zeros(truth.shape[1]))
+        return Ensemble([int(np.argmax(areas))], [flat], np.ones(1))
 
-    def _keep_results(self, trials: list[Trial], truth: Array, track: Track, seen: Array) -> None:
-        weights = dict(zip(self.names_, self.weights_.tolist(), strict=True))
-        self.results_ = []
+    def _results(
+        self, track: Track, trials: list[Trial], ensemble: tuple[Array, Array]
+    ) -> list[dict[str, Any]]:
+        """Return the rows of the leaderboard; the ensemble's own score is cross-fitted."""
+        truth, weights = (
+            self._truth(np.searchsorted(self.classes_, track.y)),
+            dict(zip(self.names_, self.weights_.tolist(), strict=True)),
+        )
+        rows = [
+            {
+                "model": "ensemble",
+                "auc": area(ensemble[0], truth[ensemble[1]], track.weight[ensemble[1]]),
+                "weight": 1.0,
+                "seconds": sum(trial.seconds for trial in trials),
+                "folds": max(len(trial.cells) for trial in trials),
+                "failure": "",
+            }
+        ]
         for trial in trials:
             auc = float("nan")
             if trial.cells:
-                scores = self._towards_positive(trial.held_out(track.splits, len(track.bags)))[seen]
-                known = np.isfinite(scores).all(axis=1)
-                auc = area(scores[known], truth[known], track.weight[seen][known])
-            self.results_.append(
+                tests = np.concatenate([track.splits[fold][1] for fold in trial.cells])
+                scores = np.concatenate(list(trial.cells.values()))
+                auc = area(self._towards_positive(scores), truth[tests], track.weight[tests])
+            rows.append(
                 {
                     "model": trial.name,
                     "auc": auc,
-                    "folds": len(trial.cells),
                     "weight": weights.get(trial.name, 0.0),
                     "seconds": trial.seconds,
+                    "folds": len(trial.cells),
                     "failure": trial.failure,
                 }
             )
+        return rows
 
     @property
     def leaderboard_(self) -> Any:
         """The models that were tried, the best first: a data frame."""
         import pandas as pd
 
-        frame = pd.DataFrame(self.results_)
-        return frame.sort_values(["folds", "auc"], ascending=False, ignore_index=True)
+        rows = [row for row in self.results_ if row["folds"] or row["failure"]]
+        order = ["folds", "weight", "auc"]
+        return pd.DataFrame(rows).sort_values(order, ascending=False, ignore_index=True)
 
     def _calibrate(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
         """Settle threshold and slope on the ensemble's out-of-fold scores."""
@@ -317,12 +324,17 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
     # Predicting ----------------------------------------------------------------------------------
 
     def _bag_scores(self, bags: Bags) -> Array:
-        return sum(
-            weight * slope * (self._opinion(member, bags) - midpoints)
-            for member, weight, slope, midpoints in zip(
-                self.members_, self.weights_, self.slopes_, self.midpoints_, strict=True
+        return self._weighted([self._opinion(member, bags) for member in self.members_])
+
+    def _weighted(self, scores: list[Array]) -> Array:
+        """Return the weighted mean of the log-odds that the members' scores stand for."""
+        logs = [
+            weight * slope * (of_one - midpoints)
+            for weight, slope, midpoints, of_one in zip(
+                self.weights_, self.slopes_, self.midpoints_, scores, strict=True
             )
-        )
+        ]
+        return np.sum(logs, axis=0)
 
     def _opinion(self, member: Any, bags: Bags) -> Array:
         return self._towards_positive(member.decision_function(bags).reshape(len(bags), -1))
@@ -344,6 +356,13 @@ def opened(model: Any, bags: Bags) -> tuple[Any, Bags]:
     for _, step in model.steps[:-1]:
         bags = step.transform(bags)
     return model.steps[-1][1], bags
+
+
+def _fold_numbers(track: Track) -> Array:
+    number = np.empty(len(track.bags), dtype=int)
+    for fold, (_, test) in enumerate(track.splits):
+        number[test] = fold
+    return number
 
 
 def _seed(random_state: Any) -> int:

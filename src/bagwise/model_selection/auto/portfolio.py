@@ -17,6 +17,7 @@ from bagwise.catalog import ENTRIES, make_estimator
 from bagwise.errors import suggestion
 from bagwise.model_selection.search import standardizer
 
+_SHOWN = ("C", "statistics", "bag_features")  # what tells candidates of a method apart
 _MANY_INSTANCES = 5000  # a matrix of all pairs of instances then takes 200 MB
 
 
@@ -34,7 +35,7 @@ class Candidate:
     @property
     def name(self) -> str:
         """The name on the leaderboard."""
-        details = [f"{key}={value:g}" for key, value in self.options.items() if key == "C"]
+        details = [f"{key}={self.options[key]}" for key in _SHOWN if key in self.options]
         details += ["standardized"] if self.scaled else []
         return ", ".join([self.method, *details])
 
@@ -65,12 +66,33 @@ def both(method: str, **facts: Any) -> list[Candidate]:
     return [Candidate(method, scaled, **facts) for scaled in (False, True)]
 
 
-_LINEAR = {"kernel": "linear", "C": 0.3}
+_LINEAR: dict[str, Any] = {"kernel": "linear", "C": 0.3}
+_ROWS: dict[str, Any] = {"family": "statistics", "pairwise": False}
+_BAGS: dict[str, Any] = {"family": "bags", "pairwise": False}
+_PAIRS: dict[str, Any] = {"family": "bags"}
 PORTFOLIO: tuple[Candidate, ...] = (
-    *both("STK", options={"C": 3.0}, family="kernel", pairwise=False),
-    *both("SimpleMI", options={"C": 10.0}, family="kernel", pairwise=False),
-    *both("MI-SVM", options={"C": 3.0}, linear=_LINEAR),
-    Candidate("MILBoost", options={"n_estimators": 50, "max_depth": 3}, pairwise=False),
+    Candidate("StatisticsForest", options={"n_estimators": 150}, **_ROWS),
+    Candidate("StatisticsForest", options={"n_estimators": 150, "statistics": "four"}, **_ROWS),
+    Candidate("StatisticsSVC", options={"C": 3.0, "gamma": "scale"}, **_ROWS),
+    Candidate(
+        "StatisticsSVC",
+        options={"C": 3.0, "gamma": "scale", "statistics": "quantiles"},
+        **_ROWS,
+    ),
+    Candidate("StatisticsLogistic", options={"C": 0.01}, **_ROWS),
+    *both("STK", options={"C": 3.0}, **_BAGS),
+    *both("SimpleMI", options={"C": 10.0}, **_BAGS),
+    *both("MI-Kernel", options={"C": 30.0}, **_PAIRS),
+    Candidate("miGraph", options={"C": 30.0}, **_PAIRS),
+    *both("Citation kNN", options={"metric": "average"}, **_PAIRS),
+    Candidate("MIMN", options={"alpha": 1.0}, family="network", pairwise=False),
+    Candidate("MIMN", options={"alpha": 1.0, "bag_features": "kernels"}, family="network"),
+    Candidate("MI-SVM", options={"C": 30.0}, linear=_LINEAR),
+    Candidate("MI-SVM", True, options={"C": 3.0}, linear=_LINEAR),
+    Candidate("mi-SVM", options={"C": 3.0}, linear=_LINEAR),
+    Candidate("AW-SVM", options={"C": 3.0}, linear=_LINEAR),
+    Candidate("MILES", options={"C": 3.0}),
+    Candidate("MILBoost", options={"n_estimators": 30, "max_depth": 3}, pairwise=False),
 )
 
 

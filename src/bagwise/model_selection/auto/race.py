@@ -1,7 +1,8 @@
 """The race: candidates on shared folds, the better half after the first one, within a budget.
 
 A *cell* is one candidate on one fold: the scores of the held-out bags and the seconds it took.
-Cells are stored as they finish, so that a fit on the same bags can continue where one stopped.
+Cells of the same fold share scaled bags and Gram matrices. Finished cells are stored, so that a
+fit to the same bags can continue where one stopped.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,10 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.errors import said_by
+from bagwise.io._atomic import writing
+from bagwise.model_selection.grams import can_share, grams_here
 
-FAILURES = (ValueError, MemoryError, FloatingPointError)  # of a candidate; recorded as its result
+_FAILURES = (ValueError, MemoryError, FloatingPointError)  # of a candidate: recorded as its result
 
 
 class OutOfTimeError(Exception):
@@ -60,8 +63,10 @@ class Trial:
 
     name: str
     estimator: Any
+    family: str = ""
     cells: dict[int, Array] = field(default_factory=dict)  # held-out scores (n_test, columns)
-    seconds: float = 0.0
+    seconds: float = 0.0  # of CPU time
+    elapsed: float = 0.0  # of wall time in the last cell
     failure: str = ""
     warned: list[str] = field(default_factory=list)
 
@@ -76,7 +81,7 @@ class Trial:
 
 @dataclass
 class Track:
-    """The data that all candidates see, and the folds."""
+    """The data that all candidates see, the folds, and what the race may cost."""
 
     bags: Bags
     y: Array
@@ -86,42 +91,60 @@ class Track:
     n_jobs: int | None = None
     store: Path | None = None
     report: Callable[[dict[str, Any]], None] = lambda record: None
+    token: str = ""  # names the data
 
-    def run(self, trials: Iterable[Trial], folds: Iterable[int]) -> None:
+    def __post_init__(self) -> None:
+        self.token = _digest(self.bags, self.y, self.weight)
+
+    def run(self, trials: Sequence[Trial], folds: Iterable[int], until: Deadline) -> None:
         """Fill in missing cells, fold by fold, in the order of the trials."""
-        every = [(trial, fold) for fold in folds for trial in trials]
         todo = []
-        for trial, fold in every:
-            stored = self._stored(trial, fold)
-            if stored is not None:
-                self._keep(trial, fold, stored)
-            elif not trial.failure and fold not in trial.cells:
-                todo.append((trial, fold))
-        for (trial, fold), cell in zip(todo, self._cells(todo), strict=True):
-            if cell is None:  # out of time
-                continue
-            self._write(trial, fold, cell)
-            self._keep(trial, fold, cell)
+        for fold in folds:
+            for trial in trials:
+                stored = self._stored(trial, fold)
+                if stored is not None:
+                    self._keep(trial, fold, stored)
+                elif not trial.failure and fold not in trial.cells:
+                    todo.append((trial, fold))
+        for (trial, fold), cell in zip(todo, self._cells(todo, until), strict=True):
+            if cell is not None:  # it had the time
+                self._write(trial, fold, cell)
+                self._keep(trial, fold, cell)
 
-    def refit(self, trial: Trial) -> Any:
+    def refit(self, trial: Trial, until: Deadline) -> Any:
         """Fit a candidate to all bags."""
-        model = watched(trial.estimator, self.deadline)
+        model = watched(trial.estimator, until)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fit_weighted(model, self.bags, self.y, self.weight)
-        trial.warned += [said_by(warning.message) for warning in caught]
-        return watched(model, None)
+        trial.warned += [str(said_by(warning.message)) for warning in caught]
+        return unwatched(model)
 
-    def _cells(self, todo: list[tuple[Trial, int]]) -> Iterator[dict[str, Any] | None]:
+    def affordable(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Return those that can be finished in time, in order, given their time on one fold."""
+        workers = max(1, self.n_jobs or 1)
+        cost, kept = 0.0, list[Trial]()
+        for trial in trials:
+            # The other folds in parallel, then a fit to all bags with a margin.
+            more = trial.elapsed * ((len(self.splits) - 1) / workers + _REFIT)
+            if not kept or cost + more <= self.deadline.left:
+                cost += more
+                kept.append(trial)
+        return kept
+
+    def _cells(
+        self, todo: list[tuple[Trial, int]], until: Deadline
+    ) -> Iterator[dict[str, Any] | None]:
         jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
         data = self.bags, self.y, self.weight
         yield from jobs(
-            delayed(_cell)(trial.estimator, *data, *self.splits[fold], self.deadline)
+            delayed(_cell)(trial.estimator, data, self.splits[fold], (self.token, fold), until)
             for trial, fold in todo
         )
 
     def _keep(self, trial: Trial, fold: int, cell: dict[str, Any]) -> None:
         trial.seconds += cell["seconds"]
+        trial.elapsed = cell["elapsed"]
         trial.failure = trial.failure or cell["failure"]
         trial.warned += cell["warned"]
         if not cell["failure"]:
@@ -134,20 +157,9 @@ class Track:
         """Return the file of a cell, whose name is a digest of all that the cell depends on."""
         if self.store is None:
             return None
-        digest = hashlib.sha256(self._fingerprint())
-        digest.update(f"{trial.estimator!r}".encode())
-        for part in self.splits[fold]:
-            digest.update(np.ascontiguousarray(part).tobytes())
-        return self.store / f"{digest.hexdigest()[:32]}.json"
-
-    def _fingerprint(self) -> bytes:
-        digest = hashlib.sha256()
-        X = self.bags.X
-        parts = (X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (np.asarray(X),)
-        for part in (*parts, self.bags.offsets, self.weight):
-            digest.update(np.ascontiguousarray(part).data)
-        digest.update(repr(self.y.tolist()).encode())
-        return digest.digest()
+        parts = [np.ascontiguousarray(part).tobytes() for part in self.splits[fold]]
+        named = [self.token.encode(), repr(trial.estimator).encode(), *parts]
+        return self.store / f"{hashlib.sha256(b'/'.join(named)).hexdigest()[:32]}.json"
 
     def _stored(self, trial: Trial, fold: int) -> dict[str, Any] | None:
         path = self._path(trial, fold)
@@ -155,45 +167,115 @@ class Track:
 
     def _write(self, trial: Trial, fold: int, cell: dict[str, Any]) -> None:
         path = self._path(trial, fold)
-        if path is None:
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")  # a killed process leaves no half-written cell
-        partial.write_text(json.dumps({"model": trial.name, "fold": fold, **cell}))
-        partial.replace(path)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with writing(path) as file:
+                file.write(json.dumps({"model": trial.name, "fold": fold, **cell}).encode())
 
 
-def watched(model: Any, deadline: Deadline | None) -> Any:
-    """Return an unfitted copy whose iterations look at the clock; with None, the model itself."""
-    model = clone(model) if deadline is not None else model
+_REFIT = 1.5  # fits to all bags cost this much of a fold: 5/4 of the bags, and some more
+
+
+def watched(model: Any, deadline: Deadline) -> Any:
+    """Return an unfitted copy whose iterations look at the clock."""
+    return _with_callback(clone(model), deadline)
+
+
+def unwatched(model: Any) -> Any:
+    """Return the model itself, without a callback."""
+    return _with_callback(model, None)
+
+
+def _with_callback(model: Any, callback: Any) -> Any:
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     if "callback" in last.get_params(deep=False):
-        last.set_params(callback=deadline)
+        last.set_params(callback=callback)
     return model
+
+
+def _digest(bags: Bags, y: Array, weight: Array) -> str:
+    digest, X = hashlib.sha256(repr(y.tolist()).encode()), bags.X
+    values = (X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (np.asarray(X),)
+    for part in (*values, bags.offsets, weight):
+        digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()
+
+
+# One cell, perhaps in another process ------------------------------------------------------------
 
 
 def _cell(
     estimator: Any,
-    bags: Bags,
-    y: Array,
-    weight: Array,
-    train: Array,
-    test: Array,
-    deadline: Deadline,
+    data: tuple[Bags, Array, Array],
+    split: tuple[Array, Array],
+    key: tuple[str, int],
+    until: Deadline,
 ) -> dict[str, Any] | None:
     """Return scores and seconds of a candidate on one fold, None if the time was up."""
-    began = time.process_time()
+    began, clock = time.process_time(), time.perf_counter()
     cell: dict[str, Any] = {"scores": [], "failure": ""}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            deadline()
-            model = watched(estimator, deadline)
-            fit_weighted(model, bags[train], y[train], weight[train])
-            cell["scores"] = bag_scores(model, bags[test]).reshape(len(test), -1).tolist()
+            until()
+            scores = _held_out_scores(watched(estimator, until), data, split, key)
+            cell["scores"] = scores.reshape(len(split[1]), -1).tolist()
         except OutOfTimeError:
             return None
-        except FAILURES as error:
-            cell["failure"] = f"{said_by(error)}"
-    warned = sorted({str(said_by(warning.message)) for warning in caught})
-    return cell | {"warned": warned, "seconds": time.process_time() - began}
+        except _FAILURES as error:
+            cell["failure"] = str(said_by(error))
+    cell["warned"] = sorted({str(said_by(warning.message)) for warning in caught})
+    cell |= {"seconds": time.process_time() - began, "elapsed": time.perf_counter() - clock}
+    return cell
+
+
+def _held_out_scores(
+    model: Any, data: tuple[Bags, Array, Array], split: tuple[Array, Array], key: tuple[str, int]
+) -> Array:
+    bags, y, weight = data
+    train = split[0]
+    steps = model.steps[:-1] if isinstance(model, Pipeline) else []
+    last = model.steps[-1][1] if steps else model
+    view = (*key, repr(steps))
+    seen, held_out = _views.of(view, bags, y, split, [step for _, step in steps])
+    if can_share(last):
+        grams_here().fit(last, seen, y[train], view, weight[train])
+    else:
+        fit_weighted(last, seen, y[train], weight[train])
+    return bag_scores(last, held_out)
+
+
+class _Views:
+    """The two parts of the current fold as candidates see them: raw, scaled."""
+
+    def __init__(self) -> None:
+        self.fold: tuple[Any, ...] = ()
+        self.parts: dict[str, tuple[Bags, Bags]] = {}
+
+    def of(
+        self,
+        view: tuple[str, int, str],
+        bags: Bags,
+        y: Array,
+        split: tuple[Array, Array],
+        steps: list[Any],
+    ) -> tuple[Bags, Bags]:
+        """Return training and held-out bags behind the steps, which see the training bags."""
+        *fold, name = view
+        if self.fold != tuple(fold):
+            self.fold, self.parts = tuple(fold), {}
+        if name not in self.parts:
+            train, test = bags[split[0]], bags[split[1]]
+            for step in steps:
+                train, test = step.fit_transform(train, y[split[0]]), step.transform(test)
+            self.parts[name] = train, test
+        return self.parts[name]
+
+
+_views = _Views()
+
+
+def forget_shared() -> None:
+    """Forget scaled bags and Gram matrices of this process."""
+    _views.fold, _views.parts = (), {}
+    grams_here().kept.clear()

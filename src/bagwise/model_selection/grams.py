@@ -2,7 +2,7 @@
 
 Each worker keeps the most recent ones. The inverse that annealing starts from is shared too, by
 the points of one C. Nothing that a fit learns is shared, so that its bits do not depend on what
-ran before: a resumed benchmark gives the same numbers. A fit is charged with the time that its
+ran before: a resumed comparison gives the same numbers. A fit is charged with the time that its
 Gram matrix took, whichever fit computed it.
 """
 
@@ -60,11 +60,18 @@ class GramCache:
         self.max_bytes = max_bytes
         self.kept: OrderedDict[tuple[Any, ...], _Kept] = OrderedDict()
 
-    def fit(self, model: Any, bags: Bags, y: Array, key: tuple[Any, ...]) -> float:
-        """Fit a model that `can_share`; ``key`` names the training bags. Return CPU seconds."""
+    def fit(
+        self,
+        model: Any,
+        bags: Bags,
+        y: Array,
+        key: tuple[Any, ...],
+        sample_weight: Array | None = None,
+    ) -> float:
+        """Fit a model that `can_share`; ``key`` names bags and weights. Return CPU seconds."""
         start = process_time()
         fresh = model._unfitted()
-        bags, codes, weight, weighted = fresh._validated(bags, y, None)
+        bags, codes, weight, weighted = fresh._validated(bags, y, sample_weight)
         row_weight = expand(weighted, bags.offsets)
         own = process_time() - start
         settings = (repr(getattr(model, name, None)) for name in _SETTINGS)

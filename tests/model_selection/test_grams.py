@@ -16,9 +16,9 @@ from bagwise import (
     OptimalMarginSVC,
     WitnessSVC,
 )
-from bagwise.bench.cache import GramCache, can_share
 from bagwise.bench.run import run
 from bagwise.datasets import make_gaussian_bags
+from bagwise.model_selection.grams import GramCache, can_share
 from bench_cases import SMALL, small
 
 
