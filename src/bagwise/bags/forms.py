@@ -105,8 +105,17 @@ def read_frame(
     if not (hasattr(frame, "columns") and hasattr(frame, "shape")):
         kind = type(frame).__name__
         raise TypeError(f"from_frame takes a pandas or polars data frame, got a {kind}.")
-    columns = {n: [c] if n in WIDE and isinstance(c, str) else c for n, c in columns.items()}
     features = _feature_columns(frame, [bag, label, *columns.values()], features)
+    bag_ids, y, attributes = read_columns(frame, bag, label, columns)
+    return _numbers(frame, features), bag_ids, y, attributes | {"feature_names": features}
+
+
+def read_columns(
+    frame: Any, bag: str, label: str | None, columns: dict[str, Any]
+) -> tuple[Array, Array | None, dict[str, Any]]:
+    """Return the bag ids, the labels and the other attributes that columns of a frame hold."""
+    columns = {n: [c] if n in WIDE and isinstance(c, str) else c for n, c in columns.items()}
+    _check_columns(frame, [bag, label, *columns.values()])
     if bag == label:
         start = f"Column {bag!r} holds the bags and the labels: name another one with "
         raise ValueError(Message(start, Argument("bag"), " or ", Argument("label"), "."))
@@ -114,9 +123,16 @@ def read_frame(
         name: _numbers(frame, column) if name in WIDE else _column(frame, column)
         for name, column in columns.items()
     }
-    attributes["feature_names"] = features
-    y = None if label is None else _column(frame, label)
-    return _numbers(frame, features), _column(frame, bag), y, attributes
+    return _column(frame, bag), None if label is None else _column(frame, label), attributes
+
+
+def _check_columns(frame: Any, others: list[Any]) -> None:
+    """Refuse names that are not columns of the frame."""
+    named = [c for o in others if o is not None for c in (o if isinstance(o, list) else [o])]
+    missing = next((c for c in named if c not in frame.columns), None)
+    if missing is not None:
+        hint = suggestion(str(missing), list(frame.columns))
+        raise ValueError(f"The data frame has no column {missing!r}. {hint}")
 
 
 def _feature_columns(frame: Any, others: list[Any], features: Any) -> list[Any]:
@@ -128,10 +144,7 @@ def _feature_columns(frame: Any, others: list[Any], features: Any) -> list[Any]:
     features = (
         None if features is None else [features] if isinstance(features, str) else [*features]
     )
-    missing = [c for c in [*named, *(features or [])] if c not in known]
-    if missing:
-        hint = suggestion(str(missing[0]), known)
-        raise ValueError(f"The data frame has no column {missing[0]!r}. {hint}")
+    _check_columns(frame, [*named, *(features or [])])
     twice = next((c for i, c in enumerate(features or []) if c in features[:i]), None)
     if twice is not None:
         raise ValueError(f"Column {twice!r} is named twice among the features: name it once.")
@@ -186,7 +199,7 @@ def unpad(array: Any, mask: Any) -> dict[str, Any]:
 # Several Bags ------------------------------------------------------------------------------------
 
 
-def join(parts: list[Bags]) -> dict[str, Any]:
+def join(parts: list[Any]) -> dict[str, Any]:
     """Stack several `Bags`; either all parts have an attribute or none has it."""
     if not parts:
         raise ValueError("There is nothing to concatenate: the list of parts is empty.")

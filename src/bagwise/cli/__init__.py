@@ -11,7 +11,19 @@ from typing import Annotated
 import typer
 
 import bagwise
-from bagwise.cli import bench, compare, cv, data, demo, evaluate, explain, fit, models, predict
+from bagwise.cli import (
+    bench,
+    compare,
+    cv,
+    data,
+    demo,
+    evaluate,
+    explain,
+    fit,
+    heatmap,
+    models,
+    predict,
+)
 from bagwise.cli.options import expanded
 from bagwise.cli.output import Commands
 
@@ -58,6 +70,7 @@ for command in (
     predict.predict,
     evaluate.evaluate,
     explain.explain,
+    heatmap.heatmap,
     cv.cv,
     compare.compare,
     data.convert,

@@ -24,13 +24,16 @@ Out = Annotated[
 ]
 
 
+ModelFile = Annotated[
+    Path, typer.Argument(help="Model file written by `bagwise fit`.", metavar="MODEL")
+]
+
+
 @dataclass(frozen=True)
 class ApplyOptions:
     """A model file, and bags to apply it to."""
 
-    model: Annotated[
-        Path, typer.Argument(help="Model file written by `bagwise fit`.", metavar="MODEL")
-    ]
+    model: ModelFile
     data: Data
     bag: Bag = None
     format: Format = None
@@ -138,3 +141,9 @@ class Applied:
         if self.bags.has_instance_ids:
             return self.bags.instance_ids[rows]
         return rows - np.repeat(self.bags.offsets[:-1], self.bags.sizes)[rows]
+
+    def positions(self, rows: Any) -> dict[str, Any]:
+        """Return the columns of coordinates; none where the bags have none."""
+        if self.bags.coords is None:
+            return {}
+        return {"x": self.bags.coords[rows, 0], "y": self.bags.coords[rows, 1]}

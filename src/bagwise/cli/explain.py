@@ -70,6 +70,7 @@ def _explanation(applied: Applied, wanted: Any, top: int) -> dict[str, Any]:
         "label": predicted[of],
         "rank": np.concatenate([np.empty(0, np.int64), *ranks]),
         "instance": applied.instance_names(chosen),
+        **applied.positions(chosen),
         "score": scores[chosen],
     }
     because = _contributions(applied, chosen)

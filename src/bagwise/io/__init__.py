@@ -14,6 +14,7 @@ from bagwise.io.errors import (
     ShuffledBagError,
     TruncatedFileError,
 )
+from bagwise.io.geojson import write_geojson
 from bagwise.io.matlab import read_mat, write_mat
 from bagwise.io.slides import read_slides, write_slides
 from bagwise.io.store import read_bags, verify_store, write_bags
@@ -47,6 +48,7 @@ __all__ = [
     "write_c45",
     "write_csv",
     "write_folder",
+    "write_geojson",
     "write_mat",
     "write_parquet",
     "write_slides",

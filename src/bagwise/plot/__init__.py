@@ -9,6 +9,7 @@ from bagwise.plot.cardinality import cardinality_weights
 from bagwise.plot.critical_difference import critical_difference
 from bagwise.plot.curves import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
 from bagwise.plot.features import ContributionDisplay, ImportanceDisplay
+from bagwise.plot.heatmap import heatmap
 from bagwise.plot.images import image_bags
 from bagwise.plot.instances import TopInstancesDisplay
 from bagwise.plot.learning import LearningCurveDisplay
@@ -29,6 +30,7 @@ __all__ = [
     "annealing_path",
     "cardinality_weights",
     "critical_difference",
+    "heatmap",
     "image_bags",
     "margin_distribution",
 ]

@@ -1,0 +1,185 @@
+"""``bagwise heatmap``: where on a slide the evidence lies, as pictures and for QuPath."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from bagwise.cli.applied import Applied, ApplyOptions, ModelFile
+from bagwise.cli.options import Data, Format
+from bagwise.cli.output import progress, say_written
+from bagwise.errors import suggestion
+
+_PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg")
+_THUMBNAILS = (".png", ".jpg", ".jpeg")
+_SLIDES = (".svs", ".tif", ".tiff", ".ndpi", ".scn", ".bif")  # what tiffslide reads
+_THUMBNAIL_PIXELS = 1500  # longer side of a thumbnail of a whole slide: sharp at page width
+
+
+def heatmap(
+    model: ModelFile,
+    data: Data,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", help="A .png, .pdf or .svg file for one bag; else a folder for all."
+        ),
+    ],
+    bag: Annotated[
+        list[str] | None, typer.Option(help="Only this bag; repeatable.", metavar="ID")
+    ] = None,
+    bag_column: Annotated[
+        str | None, typer.Option(help="Column with the bag of each row.", metavar="COLUMN")
+    ] = None,
+    image: Annotated[
+        Path | None,
+        typer.Option(
+            help="Thumbnail to draw on, or the slide itself (needs tiffslide), or a folder of "
+            "files named by slide."
+        ),
+    ] = None,
+    downsample: Annotated[
+        float | None, typer.Option(min=0, help="Pixels of the slide per pixel of the thumbnail.")
+    ] = None,
+    mpp: Annotated[
+        float | None, typer.Option(min=0, help="Microns per pixel, for the scale bar.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=0, help="Number of patches outlined.")] = 5,
+    geojson: Annotated[
+        Path | None,
+        typer.Option(help="Also write tiles for QuPath: a .geojson file, or a folder for all."),
+    ] = None,
+    format: Format = None,
+) -> None:
+    """Draw the scores of patches at their coordinates, over a thumbnail if there is one.
+
+    Red patches speak for the positive class, blue ones against it; the colors of all slides of a
+    call are comparable. GeoJSON files have a score per tile and the top patches as annotations.
+
+    `bagwise heatmap model.bagwise features/ --bag slide-017 --out map.png`
+
+    `bagwise heatmap model.bagwise features/ --out maps --geojson tiles --image thumbnails`
+    """
+    applied = ApplyOptions(model, data, bag=bag_column, format=format).load()
+    applied.need_instances()
+    chosen = _chosen(applied, bag)
+    maps, tiles = _targets(applied, chosen, out, _PICTURES), None
+    if geojson is not None:
+        tiles = _targets(applied, chosen, geojson, (".geojson", ".json"))
+    scores = _scores(applied)
+    with progress() as bar:
+        for number in bar.track(chosen, description="Drawing"):
+            picture, factor = _picture(image, str(applied.bags.ids[number]))
+            _draw(applied, scores, number, maps[number], picture, downsample or factor, mpp, top)
+            if tiles is not None:
+                _write_tiles(applied, scores, number, tiles[number], top)
+    say_written("Written", out, *([] if geojson is None else [geojson]))
+
+
+def _chosen(applied: Applied, wanted: list[str] | None) -> list[int]:
+    names = [str(name) for name in applied.bags.ids.tolist()]
+    unknown = next((name for name in wanted or [] if name not in names), None)
+    if unknown is not None:
+        raise ValueError(f"There is no bag {unknown!r}. {suggestion(unknown, names)}")
+    return [i for i, name in enumerate(names) if not wanted or name in wanted]
+
+
+def _targets(
+    applied: Applied, chosen: list[int], out: Path, suffixes: tuple[str, ...]
+) -> dict[int, Path]:
+    """Return the file of each bag; several bags need a folder, which is made."""
+    if out.suffix.lower() in suffixes and not out.is_dir():
+        if len(chosen) > 1:
+            raise typer.BadParameter(
+                f"there are {len(chosen)} bags: choose one with --bag, or give a folder instead of "
+                f"{out.name}."
+            )
+        return {chosen[0]: out}
+    if out.suffix and not out.is_dir():
+        raise typer.BadParameter(f"{out.name}: expected a folder or one of {', '.join(suffixes)}.")
+    out.mkdir(parents=True, exist_ok=True)
+    names = [str(applied.bags.ids[number]).replace("/", "_") for number in chosen]
+    return {
+        number: out / f"{name}{suffixes[0]}" for number, name in zip(chosen, names, strict=True)
+    }
+
+
+def _scores(applied: Applied) -> Any:
+    scores = applied.classifier.instance_decision_function(applied.seen)
+    if scores.ndim > 1:
+        raise ValueError(f"The model has {len(applied.classes)} classes: heat maps need two.")
+    return applied.sign * scores
+
+
+def _picture(image: Path | None, name: str) -> tuple[Any, float | None]:
+    """Return the thumbnail of a slide and its reduction, where that is known."""
+    if image is not None and image.is_dir():
+        files = [f for f in sorted(image.glob(f"{name}*")) if f.stem.split(".")[0] == name]
+        files = [f for f in files if f.suffix.lower() in (*_THUMBNAILS, *_SLIDES)]
+        image = files[0] if files else None
+    if image is None:
+        return None, None
+    if image.suffix.lower() in _SLIDES:
+        return _slide_thumbnail(image)
+    if image.suffix.lower() not in _THUMBNAILS or not image.is_file():
+        known = ", ".join((*_THUMBNAILS, *_SLIDES))
+        raise typer.BadParameter(f"--image {image}: expected a file of the kinds {known}.")
+    return image, None
+
+
+def _slide_thumbnail(file: Path) -> tuple[Any, float]:
+    from bagwise.io._source import require
+
+    require("tiffslide", "slides")
+    from tiffslide import TiffSlide
+
+    with TiffSlide(file) as slide:
+        width = slide.dimensions[0]
+        small = np.asarray(slide.get_thumbnail((_THUMBNAIL_PIXELS, _THUMBNAIL_PIXELS)))
+    return small, width / small.shape[1]
+
+
+def _draw(
+    applied: Applied,
+    scores: Any,
+    number: int,
+    file: Path,
+    picture: Any,
+    downsample: float | None,
+    mpp: float | None,
+    top: int,
+) -> None:
+    from bagwise.io._atomic import writing
+    from bagwise.plot import heatmap as draw
+
+    figure = draw(
+        applied.bags,
+        scores,
+        applied.bags.ids[number],
+        top=top,
+        image=picture,
+        downsample=downsample,
+        microns_per_pixel=mpp,
+        title=_title(applied, scores, number),
+    )
+    with writing(file) as partial:
+        figure.savefig(partial, format=file.suffix[1:].lower(), dpi=150)
+
+
+def _title(applied: Applied, scores: Any, number: int) -> str:
+    label = applied.classifier.predict(applied.seen[number : number + 1])[0]
+    return f"{applied.bags.ids[number]}: predicted {label}"
+
+
+def _write_tiles(applied: Applied, scores: Any, number: int, file: Path, top: int) -> None:
+    from bagwise.io import write_geojson
+    from bagwise.plot.heatmap import color_limits, colors_of, patch_side
+
+    bags = applied.bags
+    rows = slice(bags.offsets[number], bags.offsets[number + 1])
+    colors = 255 * colors_of(scores[rows], color_limits(scores))
+    side = patch_side(bags, number)
+    write_geojson(file, bags.coords[rows], side, scores[rows], top=top, colors=colors)

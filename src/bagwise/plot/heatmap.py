@@ -1,0 +1,242 @@
+"""Instance scores at their coordinates: where on a slide the evidence lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bagwise._typing import Array
+from bagwise.bags import Bags, check_bags
+from bagwise.bags.ids import name_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_INCHES = 6.4  # of the longer side
+_SCALES = (1, 2, 5)  # what a scale bar may begin with
+_OPACITY = 0.55  # of the colors over a picture
+
+
+def heatmap(
+    bags: Any,
+    scores: ArrayLike,
+    bag: Any = 0,
+    *,
+    top: int = 5,
+    image: Any = None,
+    downsample: float | None = None,
+    microns_per_pixel: float | None = None,
+    limits: tuple[float, float] | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw the scores of a bag's instances where they lie, with the key instances outlined.
+
+    Parameters
+    ----------
+    bags : Bags
+        With ``coords``; ``patch_size`` is the side of a square, else the distance of neighbors.
+    scores : array-like of shape (n_instances,)
+        Scores of all instances of ``bags``, as from ``instance_decision_function``: above 0 they
+        speak for the positive class.
+    bag : object, default=0
+        Id of the bag, or its number.
+    top : int, default=5
+        Number of instances outlined, those with the highest scores.
+    image : array of shape (h, w, 3), str or Path, default=None
+        A thumbnail of the slide, drawn below.
+    downsample : float, default=None
+        Units of ``coords`` per pixel of the image. None: the smallest at which all patches lie
+        inside the image, which is right if tissue reaches an edge.
+    microns_per_pixel : float, default=None
+        Length of a unit of ``coords``; the scale bar is in units when None.
+    limits : (float, float), default=None
+        Scores at the ends of the colors; those of all ``scores`` when None, so that maps of several
+        bags share their colors.
+    title : str, default=None
+        Title; the id of the bag when None.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; a new figure when None.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure; save it with ``savefig``.
+
+    Examples
+    --------
+    >>> from bagwise import AnnealedWitnessSVC
+    >>> from bagwise.datasets import make_slide_bags
+    >>> from bagwise.plot import heatmap
+    >>> bags, y = make_slide_bags(n_bags=20, bag_size=60)
+    >>> model = AnnealedWitnessSVC(kernel="linear").fit(bags, y)
+    >>> heatmap(bags, model.instance_decision_function(bags), bag="slide-000")
+    <Figure size ... with 2 Axes>
+    """
+    bags, scores = _checked(bags, scores)
+    number = find_bag(bags, bag)
+    rows = slice(bags.offsets[number], bags.offsets[number + 1])
+    corners, side = bags.coords[rows], patch_side(bags, number)
+    low, high = color_limits(scores) if limits is None else limits
+    if ax is None:
+        ax = _new_axes(corners, side)
+    if image is not None:
+        _draw_image(ax, _as_image(image), corners, side, downsample)
+    drawn = _draw_squares(ax, corners, side, scores[rows], (low, high), image is not None)
+    _outline(ax, corners, side, scores[rows], top)
+    _dress(ax, corners, side, microns_per_pixel)
+    ax.set_title(str(bags.ids[number]) if title is None else title, fontsize="medium")
+    figure: Any = ax.get_figure()
+    bar = figure.colorbar(drawn, ax=ax, shrink=0.7)
+    bar.set_ticks([low, low / 2, 0.0, high / 2, high])
+    bar.ax.yaxis.set_major_formatter("{x:.2g}")
+    bar.set_label("instance score (above 0: positive)")
+    return figure
+
+
+def _checked(bags: Any, scores: ArrayLike) -> tuple[Bags, Array]:
+    bags, scores = check_bags(bags, finite=False), np.asarray(scores, dtype=np.float64)
+    if bags.coords is None:
+        raise ValueError(
+            "The bags have no coordinates: read them from HDF5 files with 'coords', or give them "
+            "with bags.replace(coords=...), one (x, y) per instance."
+        )
+    if scores.shape != (bags.n_instances,):
+        raise ValueError(f"scores has shape {scores.shape}, expected ({bags.n_instances},).")
+    return bags, scores
+
+
+def find_bag(bags: Bags, bag: Any) -> int:
+    """Return the number of a bag given by its id (which comes first) or number."""
+    ids = bags.ids.tolist()
+    if bag in ids:
+        return int(ids.index(bag))
+    if isinstance(bag, int) and 0 <= bag < len(bags):
+        return bag
+    from bagwise.errors import suggestion
+
+    raise ValueError(f"There is no bag {bag!r}. {suggestion(str(bag), [str(i) for i in ids])}")
+
+
+def patch_side(bags: Bags, number: int) -> float:
+    """Return the side of a bag's patches: as stored, or the distance between neighbors."""
+    if bags.patch_size is not None:
+        return float(bags.patch_size[number])
+    corners = bags.coords[bags.offsets[number] : bags.offsets[number + 1]]
+    steps = [np.diff(np.unique(axis)) for axis in corners.T]
+    every = np.concatenate(steps)
+    if not len(every):
+        problem = "has a single position: give the side of a patch with bags.replace(patch_size=)"
+        raise ValueError(f"{name_of(bags.ids, number)} {problem}.")
+    return float(np.median(every))
+
+
+def color_limits(scores: Array) -> tuple[float, float]:
+    """Return scores at the ends of the colors: 1 % and the highest, with 0 strictly between.
+
+    Evidence is rare, so that a high quantile would cut it off.
+    """
+    low, high = np.quantile(scores, [0.01, 1.0])
+    reach = max(abs(low), abs(high)) or 1.0
+    return min(float(low), -0.05 * reach), max(float(high), 0.05 * reach)
+
+
+def colors_of(scores: Array, limits: tuple[float, float]) -> Any:
+    """Return a color per score: blue below 0, white at 0, orange to red above."""
+    from matplotlib import colormaps
+    from matplotlib.colors import TwoSlopeNorm
+
+    return colormaps["RdBu_r"](TwoSlopeNorm(0.0, *limits)(scores))
+
+
+def _new_axes(corners: Array, side: float) -> Axes:
+    from matplotlib.figure import Figure
+
+    width, height = np.ptp(corners, axis=0) + side
+    longest = max(width, height)
+    size = (_INCHES * width / longest + 1.6, _INCHES * height / longest + 0.8)
+    return Figure(figsize=size, layout="constrained").subplots()
+
+
+def _as_image(image: Any) -> Array:
+    if isinstance(image, str | Path):
+        from matplotlib.image import imread
+
+        return np.asarray(imread(image))
+    return np.asarray(image)
+
+
+def _draw_image(
+    ax: Axes, image: Array, corners: Array, side: float, downsample: float | None
+) -> None:
+    height, width = image.shape[:2]
+    if downsample is None:
+        right, bottom = corners.max(axis=0) + side
+        downsample = max(right / width, bottom / height)
+    ax.imshow(image, extent=(0, width * downsample, height * downsample, 0), cmap="gray")
+
+
+def _draw_squares(
+    ax: Axes,
+    corners: Array,
+    side: float,
+    scores: Array,
+    limits: tuple[float, float],
+    over_image: bool,
+) -> Any:
+    from matplotlib.collections import PolyCollection
+    from matplotlib.colors import TwoSlopeNorm
+
+    drawn = PolyCollection(
+        _squares(corners, side).tolist(),
+        array=scores,
+        cmap="RdBu_r",
+        norm=TwoSlopeNorm(0.0, *limits),
+        alpha=_OPACITY if over_image else None,
+        linewidths=0,
+    )
+    ax.add_collection(drawn)
+    return drawn
+
+
+def _squares(corners: Array, side: float) -> Array:
+    steps = side * np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+    return corners[:, None, :] + steps  # (n, 4, 2)
+
+
+def _outline(ax: Axes, corners: Array, side: float, scores: Array, top: int) -> None:
+    from matplotlib.collections import PolyCollection
+
+    rows = np.argsort(-scores, kind="stable")[:top]
+    squares = _squares(corners[rows], side).tolist()
+    ax.add_collection(
+        PolyCollection(squares, facecolors="none", edgecolors="black", linewidths=1.6)
+    )
+    ax.plot([], [], "s", markerfacecolor="none", markeredgecolor="black", label=f"top {len(rows)}")
+    ax.legend(loc="upper right", fontsize="small", framealpha=0.8)
+
+
+def _dress(ax: Axes, corners: Array, side: float, microns: float | None) -> None:
+    low, high = corners.min(axis=0) - side, corners.max(axis=0) + 2 * side
+    ax.set(xlim=(low[0], high[0]), ylim=(high[1] + 2 * side, low[1]), aspect="equal")
+    ax.set(xticks=[], yticks=[])
+    wide = high[0] - low[0]
+    length, text = _scale_bar(wide, microns)
+    bar_at = high[1] + side
+    ax.plot([low[0] + side, low[0] + side + length], [bar_at, bar_at], color="black", linewidth=3)
+    ax.text(low[0] + side + length, bar_at, f"  {text}", va="center", fontsize="small")
+
+
+def _scale_bar(wide: float, microns: float | None) -> tuple[float, str]:
+    """Return a round length of about a fifth of the width, and its text."""
+    unit = 1.0 if microns is None else microns
+    target = wide * unit / 5
+    power = 10.0 ** np.floor(np.log10(target))
+    length = power * max(s for s in _SCALES if s * power <= target)
+    if microns is None:
+        return length, f"{length:,.0f} pixels"
+    return length / unit, f"{length / 1000:g} mm" if length >= 1000 else f"{length:g} µm"

@@ -1,0 +1,86 @@
+import json
+
+import numpy as np
+import pytest
+from matplotlib.image import imsave
+
+from bagwise import AnnealedWitnessSVC, io, save
+from bagwise.datasets import make_slide_bags
+from command_line import call, done, refused
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("heatmap")
+    bags, y = make_slide_bags(n_bags=12, bag_size=(20, 40), n_features=8, witness_rate=0.2)
+    io.write_slides(folder / "features", bags, np.where(y == 1, "tumor", "normal"))
+    model = AnnealedWitnessSVC(kernel="linear", pos_label="tumor")
+    save(model.fit(bags, np.where(y == 1, "tumor", "normal")), folder / "model.bagwise")
+    return folder
+
+
+def run(folder, *arguments):
+    return done("heatmap", folder / "model.bagwise", folder / "features" / "h5_files", *arguments)
+
+
+def test_one_map_and_its_tiles(folder, tmp_path):
+    target, tiles = tmp_path / "map.png", tmp_path / "map.geojson"
+    said = run(folder, "--bag", "slide-000", "--out", target, "--geojson", tiles, "--top", 3)
+    assert target.read_bytes().startswith(b"\x89PNG")
+    kinds = [f["properties"]["objectType"] for f in json.loads(tiles.read_text())["features"]]
+    assert kinds.count("annotation") == 3
+    assert "map.geojson" in said.output.replace("\n", "")
+
+
+def test_a_whole_folder_over_thumbnails(folder, tmp_path):
+    (tmp_path / "thumbs").mkdir()
+    imsave(tmp_path / "thumbs" / "slide-003.png", np.ones((30, 30, 3)))
+    run(folder, "--out", tmp_path / "maps", "--image", tmp_path / "thumbs", "--mpp", 0.5)
+    assert len(list((tmp_path / "maps").iterdir())) == 12
+    plain, over = ((tmp_path / "maps" / f"slide-00{i}.png").stat().st_size for i in (2, 3))
+    assert plain != over
+
+
+def test_the_top_patches_lie_in_the_tumor(folder, tmp_path):
+    tiles = tmp_path / "tiles"
+    run(folder, "--out", tmp_path / "maps", "--geojson", tiles, "--top", 1)
+    bags, y = io.read(folder / "features")
+    for i in np.flatnonzero(y == "tumor"):
+        content = json.loads((tiles / f"{bags.ids[i]}.geojson").read_text())
+        corner = content["features"][-1]["geometry"]["coordinates"][0][0]
+        rows = np.arange(bags.offsets[i], bags.offsets[i + 1])
+        tumor = bags.coords[rows[bags.instance_labels[rows] == 1]].tolist()
+        assert corner in tumor
+
+
+def test_a_slide_itself_may_be_the_picture(folder, tmp_path):
+    tifffile = pytest.importorskip("tifffile")
+    slide = tmp_path / "slide.tif"
+    tifffile.imwrite(
+        slide, np.full((512, 512, 3), 200, np.uint8), tile=(256, 256), photometric="rgb"
+    )
+    run(folder, "--bag", "slide-000", "--out", tmp_path / "map.png", "--image", slide)
+    assert (tmp_path / "map.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--out", "map.png"], 2, "there are 12 bags: choose one with --bag"),
+        (["--out", "map.txt", "--bag", "slide-000"], 2, "expected a folder or one of .png"),
+        (["--out", "map.png", "--bag", "slide-00"], 1, "There is no bag 'slide-00'"),
+        (["--out", "m.png", "--bag", "slide-000", "--image", "no.png"], 2, "expected a file"),
+    ],
+)
+def test_mistakes_are_named(folder, arguments, status, message):
+    start = ["heatmap", folder / "model.bagwise", folder / "features" / "h5_files"]
+    refused(status, message, *start, *arguments)
+
+
+def test_instances_and_explanations_have_positions(folder):
+    features = folder / "features" / "h5_files"
+    said = call("predict", folder / "model.bagwise", features, "--instances", "--json")
+    first = json.loads(said.stdout)[0]
+    assert {"x", "y"} <= first.keys()
+    said = call("explain", folder / "model.bagwise", features, "--json")
+    assert {"x", "y"} <= json.loads(said.stdout)[0].keys()

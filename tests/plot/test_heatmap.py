@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+
+from bagwise.bags import Bags
+from bagwise.datasets import make_slide_bags
+from bagwise.plot import heatmap
+from bagwise.plot.heatmap import color_limits, patch_side
+
+
+@pytest.fixture(scope="module")
+def slides():
+    bags, _ = make_slide_bags(n_bags=3, bag_size=(20, 30), n_features=2)
+    return bags, np.linspace(-2, 1, bags.n_instances)
+
+
+def squares_of(figure):
+    return [c for c in figure.axes[0].collections if isinstance(c, PolyCollection)]
+
+
+def test_every_patch_is_a_square_at_its_place(slides):
+    bags, scores = slides
+    rows = slice(bags.offsets[1], bags.offsets[2])
+    drawn, outlined = squares_of(heatmap(bags, scores, "slide-001", top=4))
+    corners = np.array([path.vertices[0] for path in drawn.get_paths()])
+    assert np.array_equal(corners, bags.coords[rows])
+    assert np.ptp(drawn.get_paths()[0].vertices[:, 0]) == 256
+    assert np.array_equal(drawn.get_array(), scores[rows])
+    best = bags.coords[rows][np.argsort(-scores[rows])[:4]]
+    assert np.array_equal([path.vertices[0] for path in outlined.get_paths()], best)
+
+
+def test_white_is_zero_and_bags_share_their_colors(slides):
+    bags, scores = slides
+    one, other = (squares_of(heatmap(bags, scores, i))[0] for i in (0, 2))
+    assert one.norm(0.0) == 0.5
+    assert (one.norm.vmin, one.norm.vmax) == (other.norm.vmin, other.norm.vmax)
+
+
+@pytest.mark.parametrize("scores", [[-3.0, -1.0], [1.0, 2.0], [0.0, 0.0]])
+def test_zero_lies_between_the_limits_of_any_scores(scores):
+    low, high = color_limits(np.array(scores))
+    assert low < 0 < high
+
+
+def test_the_picture_lies_below_at_its_size(slides):
+    bags, scores = slides
+    figure = heatmap(bags, scores, 0, image=np.zeros((50, 40, 3)), downsample=100.0)
+    assert figure.axes[0].images[0].get_extent() == [0, 4000, 5000, 0]
+    figure = heatmap(bags, scores, 0, image=np.zeros((50, 40, 3)))
+    right, bottom = bags.coords[: bags.offsets[1]].max(axis=0) + 256
+    _, wide, tall, _ = figure.axes[0].images[0].get_extent()
+    assert (wide == pytest.approx(right)) or (tall == pytest.approx(bottom))
+    assert wide >= right - 1e-6
+    assert tall >= bottom - 1e-6
+
+
+def test_the_scale_bar_is_round(slides):
+    bags, scores = slides
+    axes = heatmap(bags, scores, 0, microns_per_pixel=0.5).axes[0]
+    length, unit = axes.texts[0].get_text().split()
+    assert unit in ("µm", "mm")
+    assert length.replace("0", "").replace(".", "") in ("1", "2", "5")
+    (bar,) = [line for line in axes.lines if len(line.get_xdata()) == 2]
+    assert np.ptp(bar.get_xdata()) * 0.5 == float(length) * (1000 if unit == "mm" else 1)
+
+
+def test_without_a_patch_size_neighbors_tell_it():
+    bags = Bags.from_list([np.zeros((4, 1))], coords=[[0, 0], [64, 0], [0, 64], [64, 64]])
+    assert patch_side(bags, 0) == 64
+    alone = Bags.from_list([np.zeros((1, 1))], coords=[[0, 0]])
+    with pytest.raises(ValueError, match="give the side of a patch"):
+        patch_side(alone, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "bag", "match"),
+    [
+        ({"coords": None}, 0, "have no coordinates"),
+        ({}, "slide-0001", "no bag 'slide-0001'.*Did you mean"),
+        ({}, 7, "no bag 7"),
+    ],
+)
+def test_mistakes_are_named(slides, change, bag, match):
+    bags, scores = slides
+    with pytest.raises(ValueError, match=match):
+        heatmap(bags.replace(**change), scores, bag)
+
+
+def test_one_score_per_instance(slides):
+    with pytest.raises(ValueError, match="scores has shape"):
+        heatmap(slides[0], [1.0])
