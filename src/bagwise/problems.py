@@ -76,20 +76,50 @@ class Problem:
             -self.negative * self.loss.gradient(self._at(-z)),
         )
 
+    def own_duals(self, point: Point) -> tuple[Array, Array]:
+        """Return beta+ and beta- whose difference is the coefficients of a point, if feasible.
+
+        For kernel designs, where the coefficients are dual. They are closer to the optimum than
+        the duals at the scores, which feel every error of a score. The two sides of a row share
+        the difference in proportion to their curvatures.
+        """
+        z = point.scores + point.intercept
+        up, down = self.duals(z)
+        missing = point.coef - (up - down)
+        rise = self.positive * self.loss.pieces(self._at(z))[0]
+        fall = self.negative * self.loss.pieces(self._at(-z))[0]
+        idle = rise + fall == 0
+        rise = np.where(idle, self.positive * (missing > 0), rise)
+        fall = np.where(idle, self.negative * (missing < 0), fall)
+        per_unit = np.divide(missing, rise + fall, out=np.zeros_like(z), where=rise + fall > 0)
+        up, down = up + rise * per_unit, down - fall * per_unit
+        if np.isinf(self.loss.conjugate(np.ones(1))[0]):
+            return np.maximum(up, 0), np.maximum(down, 0)
+        return up, down
+
     def residual(self, point: Point, dual: Array) -> float:
-        """Return the KKT residual max(|w - Phi'beta|, |sum beta|)."""
-        norm = self.design.squared_norm(point.coef - self.design.T @ dual)
-        return max(float(np.sqrt(max(norm, 0.0))), abs(float(dual.sum())))
+        """Return the KKT residual max(|w - Phi'beta|, |sum beta|), or an upper bound."""
+        norm = self.design.norm_bound(point.coef - self.design.T @ dual)
+        return max(norm, abs(float(dual.sum())))
 
     def residual_at(self, point: Point) -> float:
         """Return the KKT residual of a point with the duals at its scores."""
         up, down = self.duals(point.scores + point.intercept)
         return self.residual(point, up - down)
 
-    def dual_objective(self, up: Array, down: Array) -> float:
-        """Return D at beta+ = up, beta- = down, after making them feasible."""
+    def dual_objective(self, up: Array, down: Array, near: Point | None = None) -> float:
+        """Return D at beta+ = up, beta- = down, after making them feasible.
+
+        With a point of a kernel design near which beta lies, return a lower bound on D that needs
+        no product.
+        """
         up, down = _balanced(up, down)
-        norm = self.design.squared_norm(self.design.T @ (up - down))
+        dual = self.design.T @ (up - down)
+        if near is None:
+            norm = self.design.squared_norm(dual)
+        else:
+            step = dual - near.coef
+            norm = float((near.coef + 2 * step) @ near.scores) + self.design.norm_bound(step) ** 2
         conjugates = _conjugate(self.loss, up, self.positive)
         conjugates += _conjugate(self.loss, down, self.negative)
         if self.margin is not None:

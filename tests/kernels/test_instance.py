@@ -208,3 +208,32 @@ def test_a_gram_matrix_beyond_memory_is_refused_before_it_is_made():
 def test_a_system_that_does_not_tell_its_memory_is_trusted(X, monkeypatch):
     monkeypatch.delattr(instance.os, "sysconf")
     gram(X)
+
+
+# Many rows ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "kernel", [Kernel("rbf", 0.3), Kernel("linear"), Kernel("poly", 0.5, 3, 1.0)]
+)
+def test_panels_are_the_matrix_as_a_whole(kernel, sparse, monkeypatch):
+    monkeypatch.setattr(instance, "_PANEL", 16)
+    X = np.random.default_rng(0).normal(size=(50, 4)) + 30  # far from zero
+    rows = sp.csr_array(X) if sparse else X
+    whole = kernel.gram(rows)
+    double, single = kernel.gram(rows, np.float64), kernel.gram(rows, np.float32)
+    assert np.allclose(double, whole, rtol=1e-9, atol=1e-9)
+    assert np.array_equal(double, double.T)
+    assert single.dtype == np.float32
+    assert np.array_equal(single, double.astype(np.float32))
+    if kernel.name == "rbf":
+        assert np.all(double.diagonal() == 1)
+
+
+def test_the_precision_of_many_rows_follows_their_weights(monkeypatch):
+    monkeypatch.setattr(instance, "MANY_ROWS", 30)
+    X = np.random.default_rng(0).normal(size=(40, 4))
+    assert gram(X, gamma=0.3)[1].dtype == np.float32
+    assert gram(X, gamma=0.3, weights=np.full(40, 1e5))[1].dtype == np.float64
+    assert gram(X[:30], gamma=0.3)[1].dtype == np.float64

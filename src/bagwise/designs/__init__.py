@@ -4,6 +4,7 @@ from bagwise.designs.base import Design, Point
 from bagwise.designs.conditioned import conditioned_design
 from bagwise.designs.dense import Dense
 from bagwise.designs.gram import Gram
+from bagwise.designs.iterative import Iterative, kernel_design
 from bagwise.designs.linear import LinearDesign, matrix_design
 from bagwise.designs.sparse import Sparse
 
@@ -11,9 +12,11 @@ __all__ = [
     "Dense",
     "Design",
     "Gram",
+    "Iterative",
     "LinearDesign",
     "Point",
     "Sparse",
     "conditioned_design",
+    "kernel_design",
     "matrix_design",
 ]

@@ -42,6 +42,7 @@ class Design(ABC):
     n_rows: int
     n_coef: int
     exact: bool = True  # False if `weighted_ridge` is iterative
+    proves_itself: bool = False  # whether ``coef`` is dual and certifies itself: products are dear
     cost_is_cubic: bool = False  # whether a ridge problem costs the cube of its number of rows
     prepared: bool = False  # whether `prepare` stored something that trades digits for speed
     rounding: float = 1e-14  # relative change of an objective that is below rounding
@@ -57,6 +58,10 @@ class Design(ABC):
     @abstractmethod
     def squared_norm(self, coef: Array, scores: Array | None = None) -> float:
         """Return |w|^2; pass the scores of w if they are known, to save work."""
+
+    def norm_bound(self, coef: Array) -> float:
+        """Return |w|, or an upper bound if that is much cheaper."""
+        return float(np.sqrt(max(self.squared_norm(coef), 0.0)))
 
     def inner(self, many: Array, coef: Array) -> Array:
         """Return the inner products of the weight vectors ``many`` (one per row) with ``coef``."""

@@ -13,6 +13,7 @@ gives every row the label of its bag.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +26,7 @@ from sklearn.utils import check_random_state
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
-from bagwise.designs import Design, Gram, conditioned_design, matrix_design
+from bagwise.designs import Design, conditioned_design, kernel_design, matrix_design
 from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
@@ -118,21 +119,20 @@ class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
         tasks = self._tasks(design, bags, codes, weight)
         return jobs(delayed(self._fit_binary)(task) for task in tasks)
 
-    def _tasks(self, design: Design, bags: Bags, codes: Array, weight: Array) -> list[Task]:
+    def _tasks(self, design: Design, bags: Bags, codes: Array, weight: Array) -> Iterator[Task]:
+        """Yield one task per class; what a design caches goes with its task."""
         # A bag without weight is no positive bag: its instances must not steer the assignments.
         truth = self._truth(codes) & (weight > 0)[:, None]
         factor, loss = self._loss_weight(), self._loss()
         row_weight = factor * expand(weight, bags.offsets)
-        return [
-            Task(design.twin(), bags.offsets, column, row_weight, loss, factor, bags.priors)
-            for column in truth.T
-        ]
+        for column in truth.T:
+            yield Task(design.twin(), bags.offsets, column, row_weight, loss, factor, bags.priors)
 
     def _design(self, bags: Bags, row_weight: Array) -> Design:
         if self.kernel == "linear":
             return conditioned_design(bags.X) if self._free_intercept else matrix_design(bags.X)
         if self.kernel == "precomputed":
-            return Gram(check_kernel_matrix(_columns(bags.X, _column_numbers(bags))))
+            return kernel_design(check_kernel_matrix(_columns(bags.X, _column_numbers(bags))))
         self.kernel_, K = gram_matrix(
             bags.X,
             self.kernel,
@@ -142,7 +142,7 @@ class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
             weights=row_weight,
             random_state=check_random_state(self.random_state),
         )
-        return Gram(K)
+        return kernel_design(K)
 
     # After the fit -------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """Kernels between instances and between bags."""
 
 from bagwise.kernels.instance import (
+    MANY_ROWS,
     Kernel,
     check_kernel_matrix,
     check_kernel_values,
@@ -13,6 +14,7 @@ from bagwise.kernels.instance import (
 )
 
 __all__ = [
+    "MANY_ROWS",
     "Kernel",
     "check_kernel_matrix",
     "check_kernel_values",

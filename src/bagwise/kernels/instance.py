@@ -20,6 +20,9 @@ from scipy.linalg import cholesky
 from bagwise._typing import Array
 from bagwise.errors import SCALE, Message, Parameter, Step
 
+MANY_ROWS = 3000  # above, kernel problems are solved iteratively (`bagwise.designs.Iterative`)
+_SINGLE_WEIGHT = 1000.0  # of a loss: below, it times the rounding of K is small against |w|^2
+_PANEL = 256  # rows of a matrix computed at a time: its temporaries stay small
 _MEDIAN_SAMPLE = 2000  # instances: the median of two million distances takes 0.1 s
 
 
@@ -46,11 +49,50 @@ class Kernel:
             return products
         return (self.gamma * products + self.coef0) ** self.degree
 
-    def gram(self, X: Any) -> Array:
-        """Return the symmetric matrix of kernel values between the rows of X."""
+    def gram(self, X: Any, dtype: Any = None) -> Array:
+        """Return the symmetric matrix of kernel values between the rows of X.
+
+        With a dtype, values are computed in float64 and kept in it, a panel at a time.
+        """
+        if dtype is not None and not callable(self.name):
+            return self._in_panels(X, dtype)
         if self.name == "rbf":
             return _exp_in_place(squared_distances(X), self.gamma)
         return self(X, X)
+
+    def _in_panels(self, X: Any, dtype: Any) -> Array:
+        rows, columns, halves = self._factors(X)
+        n = X.shape[0]
+        K = np.empty((n, n), dtype)
+        for i in range(0, n, _PANEL):
+            j = min(i + _PANEL, n)
+            panel = _products(rows[i:j], columns[:j])
+            if self.name == "rbf":
+                panel -= halves[i:j, None]
+                panel -= halves[:j]
+                np.exp(np.minimum(panel, 0, out=panel), out=panel)
+                np.fill_diagonal(panel[:, i:], 1.0)
+            elif self.name == "poly":
+                panel += self.coef0
+                panel **= self.degree
+            K[i:j, :j] = panel
+            K[i:j, i:j] = np.tril(K[i:j, i:j]) + np.tril(K[i:j, i:j], -1).T
+        for i in range(0, n, _PANEL):
+            for j in range(i + _PANEL, n, _PANEL):
+                K[i : i + _PANEL, j : j + _PANEL] = K[j : j + _PANEL, i : i + _PANEL].T
+        return K
+
+    def _factors(self, X: Any) -> tuple[Any, Any, Array]:
+        """Return what the kernel is a function of: factors of the products, half squared norms.
+
+        gamma |x - y|^2 = gamma |x|^2 + gamma |y|^2 - x.(2 gamma y), all of them centered.
+        """
+        X = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+        X = X.astype(np.float64, copy=False)
+        if self.name != "rbf":
+            return X, (X if self.name == "linear" else self.gamma * X), np.empty(0)
+        X = X if sp.issparse(X) else X - X.mean(axis=0)
+        return X, (2 * self.gamma) * X, self.gamma * squared_norms(X)
 
 
 def gram_matrix(
@@ -65,16 +107,20 @@ def gram_matrix(
 ) -> tuple[Kernel, Array]:
     """Determine the kernel's parameters on X; return the kernel and the Gram matrix of X.
 
-    Distances computed for the median are reused for the matrix.
+    Distances computed for the median are reused for the matrix. With more than `MANY_ROWS` rows the
+    matrix is in float32, unless some row weighs so much that it needs more digits.
     """
-    check_memory(X.shape[0], X.dtype.itemsize)
+    dtype = None
+    if X.shape[0] > MANY_ROWS:
+        dtype = np.float32 if weights.max() <= _SINGLE_WEIGHT else np.float64
+    check_memory(X.shape[0], np.dtype(dtype or X.dtype).itemsize)
     if kernel == "rbf" and gamma == "median" and X.shape[0] <= _MEDIAN_SAMPLE:
         distances = squared_distances(X)
         settled = Kernel("rbf", median_gamma(distances, weights))
         return settled, check_kernel_values(_exp_in_place(distances, settled.gamma))
     number = 1.0 if callable(kernel) else settle_gamma(gamma, X, weights, random_state)
     settled = Kernel(kernel, number, degree, coef0)
-    K = settled.gram(X)
+    K = settled.gram(X, dtype)
     return settled, check_kernel_matrix(K) if callable(kernel) else check_kernel_values(K)
 
 

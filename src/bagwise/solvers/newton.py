@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.designs import Design, Point
+from bagwise.designs import Design, Iterative, Point
 from bagwise.problems import Problem
 from bagwise.solvers.solution import Solution, certify
 
@@ -33,6 +33,9 @@ _MANY_ROWS = 3000  # below, one factor of all rows (n^3 / 3 operations) takes we
 _THINNING = 5  # a factor of a fifth of the rows costs 1/125
 _FAR_OFF = 1e-3  # relative gap: rounding explains smaller gaps, stages only help with larger ones
 _PROVEN = 1e-9  # relative gap that counts as converged
+_GAP = 1e-7  # relative gap at which CG's Newton steps end: float32 entries carry seven digits
+_SHARE_OF_STEP = 0.1  # of the tolerance that a step may miss: the last one must meet it
+_ROUGH = 1e-4  # relative decrease at which a problem that only starts another one is solved
 _STAGES = 10.0 ** np.arange(-8, 0)  # a tenth of the final weights comes last
 
 
@@ -73,22 +76,26 @@ def newton(
 
 def _certified(problem: Problem, point: Point, settled: bool) -> Solution:
     """Certify a point; where ridge steps are exact, only a gap at rounding level converged."""
-    up, down = problem.duals(point.scores + point.intercept)
-    solution = certify(problem, point, up, down, n_iter=0, converged=settled)
+    itself = problem.design.proves_itself
+    duals = problem.own_duals(point) if itself else problem.duals(point.scores + point.intercept)
+    solution = certify(problem, point, *duals, n_iter=0, converged=settled)
     rounding = problem.design.rounding
     worst = problem.risk(np.zeros_like(solution.scores))
-    digits = min(max(1e3 * rounding, _PROVEN), 1e-4)
+    digits = 10 * _GAP if itself else min(max(1e3 * rounding, _PROVEN), 1e-4)
     proven = solution.gap <= digits * (solution.objective + rounding * worst)
     return replace(solution, converged=proven or (settled and not problem.design.exact))
 
 
 def cold_start(problem: Problem) -> Point:
-    """Return a starting point: zero, or a solution on a fifth of the rows.
+    """Return a starting point: zero, or the solution of a smaller problem.
 
-    The latter is for designs that factor a matrix of the rows' size and have many rows. It avoids
-    factoring rows that turn out to be inactive.
+    A fifth of the rows, for designs that factor a matrix of the rows' size and have many rows: it
+    avoids factoring rows that turn out to be inactive. All rows of a low-rank approximation, for
+    iterative kernel designs: they precondition with it anyway.
     """
     design = problem.design
+    if isinstance(design, Iterative):
+        return _from_sketch(problem, design)
     if not design.cost_is_cubic or design.n_rows <= _MANY_ROWS:
         return design.start()
     rows = np.arange(0, design.n_rows, _THINNING)
@@ -102,6 +109,18 @@ def cold_start(problem: Problem) -> Point:
     point, _ = newton_steps(thin, thin.design.start(), 1e-8, _PATIENCE, [])
     ones = np.ones(len(rows)), rows, np.arange(len(rows) + 1)
     coef = design.lift(sp.csr_array(ones, shape=(len(rows), design.n_rows)), point.coef)
+    return Point(coef, point.intercept, design @ coef)
+
+
+def _from_sketch(problem: Problem, design: Iterative) -> Point:
+    """Solve the problem of a low-rank kernel roughly; the same w exists in the span of its rows."""
+    curvature, _ = problem.quadratic(np.zeros(design.n_rows))  # both sides of a row are active
+    if not curvature.any():
+        return design.start()
+    design.prepare(curvature)
+    low = problem.on(design.sketch())
+    point, _ = newton_steps(low, low.design.start(), 1e-8, _PATIENCE, [], slack=_ROUGH)
+    coef = design.sketch().dual(point.coef)
     return Point(coef, point.intercept, design @ coef)
 
 
@@ -135,18 +154,22 @@ def newton_steps(
     stops if a step changes the objective by less, or by what the quadratic promised within it.
     """
     design = problem.design
-    goal = tol * max(float(np.max(problem.positive + problem.negative)), 1e-300)
     values, pieces = [problem.objective(point)], problem.quadratic(point.scores + point.intercept)
-    residual = 0.0 if design.exact else problem.residual_at(point)
+    residual, goal = _missing(problem, point, values[-1], tol, slack)
     for _ in range(max_iter):
         # 1) Minimize the quadratic that holds here, only as exactly as the residual justifies.
-        full = design.weighted_ridge(*pieces, point, max(0.1 * goal, 1e-2 * residual))
+        atol = max(0.1 * goal, 1e-2 * residual)
+        if design.proves_itself:  # it knows by itself how much a step is worth
+            atol = np.sqrt(2 * _SHARE_OF_STEP * max(slack, _GAP) * abs(values[-1]))
+        full = design.weighted_ridge(*pieces, point, atol)
         # 2) Go there, or part of the way.
         drop = _promised(design, pieces, point, full)
         point, value, step = _line_search(problem, point, full, values[-_MEMORY:], drop)
         values.append(value)
         history.append({"objective": value, "step": step})
-        last_residual, residual = residual, 0.0 if design.exact else problem.residual_at(point)
+        last_residual, (residual, goal) = residual, _missing(problem, point, value, tol, slack)
+        if design.proves_itself and slack == 0 and residual <= goal:
+            return point, True
         # 3) Stop if nothing is left to gain. The next step gains about as much as this one missed
         #    its promise by: that is the effect of the pieces that changed.
         fall = values[-2] - value
@@ -163,6 +186,19 @@ def newton_steps(
         if stalled and residual > 0.5 * last_residual:
             return point, False
     return point, False
+
+
+def _missing(
+    problem: Problem, point: Point, value: float, tol: float, slack: float
+) -> tuple[float, float]:
+    """Return the KKT residual and its goal, or the duality gap of a design that proves itself."""
+    design = problem.design
+    if design.proves_itself and slack == 0:
+        gap = value - problem.dual_objective(*problem.own_duals(point), point)
+        return gap, _GAP * abs(value)
+    goal = tol * max(float(np.max(problem.positive + problem.negative)), 1e-300)
+    roughly = design.exact or design.proves_itself
+    return (0.0 if roughly else problem.residual_at(point)), goal
 
 
 def _promised(design: Design, pieces: tuple[Array, Array], point: Point, full: Point) -> float:

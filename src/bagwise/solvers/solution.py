@@ -64,7 +64,8 @@ def certify(
 ) -> Solution:
     """Measure a point and its duals, and return them as a `Solution`."""
     objective = problem.objective(point)
-    gap = objective - problem.dual_objective(up, down)
+    near = point if problem.design.proves_itself else None
+    gap = objective - problem.dual_objective(up, down, near)
     if not (np.isfinite(objective) and np.isfinite(gap)):
         what = f"The solver overflowed: objective {objective}, duality gap {gap}. "
         remedies = ("Scale the features with ", SCALE, ", lower C, or use float64.")

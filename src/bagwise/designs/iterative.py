@@ -1,0 +1,233 @@
+"""A large kernel matrix: ridge problems by conjugate gradients instead of factors.
+
+A Newton step on n active rows by a factor costs n^3 / 3 operations. Here it costs a few products
+with K, because three things are kept from one problem to the next: a low-rank approximation L L' of
+K that preconditions all of them, the lower triangle of K on the rows that were active lately, and
+the solution. K may be in float32, all sums are in float64, and the solution is that of the matrix
+as it is held. Few active rows are factored, as in `Gram`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._typing import Array
+from bagwise.designs.base import Design, Point, rounding_of
+from bagwise.designs.gram import Gram
+from bagwise.designs.inverse import block_of
+from bagwise.designs.lowrank import LowRank, Sketch
+from bagwise.designs.projected import Woodbury, solve_projected
+from bagwise.designs.ridge import solve_dual
+from bagwise.kernels import MANY_ROWS
+
+_FACTORED = 1200  # active rows: a factor takes 30 ms, about as long as the products it saves
+_LARGEST_FACTOR = 12_000  # active rows where CG fails (at huge C): 2.3 GB, 30 s a Newton step
+_TRACE_LEFT = 0.03  # trace of S (K - L L') per row: CG then takes 2 to 6 iterations a Newton step
+_DOUBLE = 5e5  # curvature x trace of K: above, rounding L'SL to float32 spoils the preconditioner
+_GATHERED = 0.5  # of all rows: the triangle of more rows costs memory and saves little
+_SHRUNK = 0.35  # of the gathered entries still used: below, products gain from a new triangle
+_SPARE = 1.1  # rows that a triangle has room for, per row: few rows become active again
+_UNRESOLVED = 1e-7  # relative change of an objective below the rounding of K in float32
+_PANEL = 256  # rows at a time when combining rows: tens of megabytes
+
+
+class Iterative(Gram):
+    """A kernel matrix with many rows.
+
+    Twins share K and its low-rank approximation. Nothing else is shared, so that no run depends on
+    earlier ones.
+    """
+
+    exact = False
+    proves_itself = True
+
+    def __init__(self, K: Array, low_ranks: dict[Any, LowRank] | None = None) -> None:
+        super().__init__(K)
+        self.rounding = _UNRESOLVED if K.dtype == np.float32 else rounding_of(np.float64)
+        self.root_diagonal = np.sqrt(np.maximum(K.diagonal(), 0).astype(np.float64))
+        self._low_ranks = {} if low_ranks is None else low_ranks
+        self._trace, self._peak = float(self.root_diagonal @ self.root_diagonal), 0.0
+        self._sketch: Sketch | None = None
+        self._active, self._factored = ActiveRows(K), _FACTORED
+
+    def __matmul__(self, coef: Array) -> Array:
+        """Return K coef, summed in float64."""
+        return self._plus(np.zeros(self.n_rows), coef)
+
+    def _plus(self, scores: Array, coef: Array) -> Array:
+        """Add K coef to scores, in place."""
+        used = np.flatnonzero(coef)
+        return self._plus_rows(scores, used, coef[used])
+
+    def _plus_rows(self, scores: Array, rows: Array, factors: Array) -> Array:
+        from bagwise.designs._products import add_rows
+
+        add_rows(self.K, rows, factors, scores)
+        return scores
+
+    def norm_bound(self, coef: Array) -> float:
+        """Return sum_k |coef_k| |phi_k| >= |w|, without a product."""
+        return float(np.abs(coef) @ self.root_diagonal)
+
+    def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
+        """Factor few active rows; with more of them, run CG from ``current``."""
+        active, coef = np.flatnonzero(curvature), np.zeros(self.n_coef)
+        if len(active) == 0:
+            return Point(coef, current.intercept, np.zeros(self.n_rows))
+        if len(active) <= self._factored:
+            return self._direct(curvature, target, active)
+        root = np.sqrt(curvature[active])
+        right = root * (target[active] - current.intercept)
+        self.prepare(curvature)
+        sketch = self.sketch()
+        near = Woodbury(sketch.X[active], root, sketch.hessian(curvature))
+        start, scores = self._warm(curvature, target, current)
+        u, close = solve_projected(
+            self._active.product(active),
+            near,
+            right,
+            (start[active] / root, scores[active]),
+            _quadratic(curvature, target, current),
+            atol,
+        )
+        if not close and len(active) <= _LARGEST_FACTOR:
+            self._factored = len(active)  # the next problems will be as hard
+            return self._direct(curvature, target, active)
+        coef[active] = root * u
+        scores = self @ coef
+        rise = near.intercept(right - root * scores[active] - u)
+        return Point(coef, current.intercept + rise, scores)
+
+    def _direct(self, curvature: Array, target: Array, active: Array) -> Point:
+        """Factor the active rows."""
+        coef, block = np.zeros(self.n_coef), block_of(self.K, active, active)
+        coef[active], intercept = solve_dual(
+            block.astype(np.float64, copy=False), curvature[active], target[active]
+        )
+        return Point(coef, intercept, self @ coef)
+
+    def _warm(self, curvature: Array, target: Array, current: Point) -> tuple[Array, Array]:
+        """Return the coefficients that CG starts from, and their scores.
+
+        At the optimum they equal what the rows ask for. Rows may have changed sides since.
+        """
+        asked = 2 * curvature * (target - current.scores - current.intercept)
+        coef = np.clip(current.coef, np.minimum(asked, 0), np.maximum(asked, 0))
+        return coef, self._plus(current.scores.copy(), coef - current.coef)
+
+    # The low-rank approximation ------------------------------------------------------------------
+
+    def prepare(self, curvature: Array) -> None:
+        """Note the largest curvature to come: the preconditioner is made for it."""
+        self._peak = max(self._peak, float(curvature.max(initial=0.0)))
+
+    def sketch(self) -> Sketch:
+        """Return the design of L, K ~ L L', close enough for the largest curvature so far."""
+        double = self.K.dtype == np.float64 or self._peak * self._trace > _DOUBLE
+        dtype = np.float64 if double else np.float32
+        low = self._low_ranks.setdefault(dtype, LowRank(self.K, dtype))
+        rank = low.rank_for(_TRACE_LEFT * self.n_rows / self._peak)
+        if self._sketch is None or self._sketch.low is not low or self._sketch.n_coef != rank:
+            self._sketch = Sketch(low, rank)
+        return self._sketch
+
+    # The same matrix, or parts of it -------------------------------------------------------------
+
+    def fresh(self) -> Iterative:
+        """Return the same matrix and its low-rank approximation."""
+        return Iterative(self.K, self._low_ranks)
+
+    def twin(self) -> Iterative:
+        """Return the same matrix and its low-rank approximation."""
+        twin = self.fresh()
+        twin._peak = self._peak
+        return twin
+
+    def astype(self, dtype: Any) -> Gram:
+        """Return the same matrix in another precision."""
+        return self.twin() if self.K.dtype == dtype else Iterative(self.K.astype(dtype))
+
+    def subset(self, rows: Array) -> Gram:
+        """Return the design of some rows (sorted)."""
+        return _as_exact(kernel_design(block_of(self.K, rows, rows)))
+
+    def aggregate(self, weights: Any) -> Design:
+        """Return the kernel between combinations of rows; most of them are single rows."""
+        weights = sp.csr_array(weights)
+        entries, first = np.diff(weights.indptr), weights.indptr[:-1]
+        single, mixed = np.flatnonzero(entries == 1), np.flatnonzero(entries != 1)
+        combined = np.empty((len(entries), len(entries)), self.K.dtype)
+        row, factor = weights.indices[first[single]], weights.data[first[single]]
+        for k in (slice(i, i + _PANEL) for i in range(0, len(single), _PANEL)):
+            panel = block_of(self.K, row[k], row) * np.outer(factor[k], factor)
+            combined[np.ix_(single[k], single)] = panel
+        coef = weights[mixed]
+        mixtures = np.zeros((len(mixed), self.n_rows))
+        for i, scores in enumerate(mixtures):
+            part = slice(coef.indptr[i], coef.indptr[i + 1])
+            self._plus_rows(scores, coef.indices[part], coef.data[part])
+        combined[mixed] = (weights @ mixtures.T).T
+        combined[:, mixed] = combined[mixed].T
+        return _as_exact(kernel_design(combined))
+
+
+class ActiveRows:
+    """Products with K on some rows, by its lower triangle on the rows that were active lately."""
+
+    def __init__(self, K: Array) -> None:
+        self.K = K
+        self.rows = np.empty(0, dtype=np.intp)  # gathered, in the order in which they came
+        self.place = np.full(len(K), -1)  # of a row among them
+        self.lower = np.empty((0, 0), K.dtype)
+
+    def product(self, active: Array) -> Callable[[Array], Array]:
+        """Return the function v -> K v on the active rows."""
+        from bagwise.designs._products import multiply_symmetric
+
+        place, lower = active, self.K
+        if len(active) <= _GATHERED * len(self.K):
+            self._gather(active)
+            place, lower = self.place[active], self.lower
+        wide = np.zeros(len(self.rows) if lower is self.lower else len(lower))
+
+        def product(v: Array) -> Array:
+            wide[place] = v
+            out = np.empty_like(wide)
+            multiply_symmetric(lower, wide, out)
+            return out[place]
+
+        return product
+
+    def _gather(self, active: Array) -> None:
+        from bagwise.designs._products import gather_rows
+
+        added = active[self.place[active] < 0]
+        size = len(self.rows) + len(added)
+        if size > len(self.lower) or len(active) ** 2 < _SHRUNK * size**2:
+            self.rows, added, size = self.rows[:0], active, len(active)
+            self.place[:] = -1
+            self.lower = np.empty((room := int(_SPARE * size), room), self.K.dtype)
+        first = len(self.rows)
+        self.rows = np.concatenate([self.rows, added])
+        self.place[added] = np.arange(first, size)
+        gather_rows(self.K, self.rows, first, self.lower)
+
+
+def kernel_design(K: Array) -> Gram:
+    """Return the design of a kernel matrix: by factors up to `MANY_ROWS`, iterative above."""
+    return Iterative(K) if len(K) > MANY_ROWS else Gram(K)
+
+
+def _as_exact(design: Gram) -> Gram:
+    """Return a part of a matrix in float64 where it is factored: float32 is for memory only."""
+    return design if isinstance(design, Iterative) else Gram(design.K.astype(np.float64))
+
+
+def _quadratic(curvature: Array, target: Array, at: Point) -> float:
+    """Return the objective of a ridge problem at a point."""
+    misfit = at.scores + at.intercept - target
+    return 0.5 * float(at.coef @ at.scores + curvature @ misfit**2)

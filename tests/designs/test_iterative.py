@@ -1,0 +1,241 @@
+"""Iterative kernel designs against factors and an independent solver; certificates; bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+from bagwise import AnnealedLabelSVC, InstanceSVC
+from bagwise.datasets import make_gaussian_bags
+from bagwise.designs import Gram, Iterative, Point, iterative, kernel_design
+from bagwise.kernels import MANY_ROWS, Kernel
+from bagwise.losses import MarginBand, SquaredHinge
+from bagwise.problems import Problem
+from bagwise.solvers import cold_start, newton, newton_steps
+from reference.program import kernel_features, reference_solution
+from reference.ridge import ridge_by_hand
+
+LOSSES = [SquaredHinge(), MarginBand(0.3, 0.2), MarginBand(0.3, 0.0)]
+
+
+@pytest.fixture(autouse=True)
+def few_rows_are_many(monkeypatch):
+    """Let small problems take the route of large ones."""
+    monkeypatch.setattr(iterative, "_FACTORED", 20)
+
+
+def data(n=400, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=n) > 0.2
+
+
+def rbf(X, gamma=0.2, dtype=np.float32):
+    return Kernel("rbf", gamma).gram(X, dtype)
+
+
+def problem(K, y, C=1.0, loss=None, design=Iterative):
+    return Problem(design(K), C * y, C * (1.0 - y), loss or SquaredHinge())
+
+
+def two_sided(K, C=1.0, loss=None, design=Iterative, seed=0):
+    p = np.random.default_rng(seed).random(len(K))
+    return Problem(design(K), C * p, C * (1 - p), loss or SquaredHinge())
+
+
+def exact(ours):
+    """Solve the same problem by factors, in float64."""
+    return newton(ours.on(Gram(ours.design.K.astype(np.float64))))
+
+
+# The convex problem -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
+def test_the_objective_is_that_of_factors_and_the_gap_proves_it(dtype, loss, C):
+    X, y = data()
+    K = rbf(X, dtype=dtype)
+    for ours in (problem(K, y, C, loss), two_sided(K, C, loss)):
+        solution, theirs = newton(ours), exact(ours)
+        assert solution.converged
+        assert solution.gap <= 1e-7 * solution.objective
+        assert solution.objective == pytest.approx(theirs.objective, rel=1.1e-7)
+        assert solution.objective - solution.gap <= theirs.objective * (1 + 1e-12)
+        assert np.allclose(solution.scores, theirs.scores, atol=2e-3)
+        assert np.allclose(solution.scores, K @ solution.coef + solution.intercept, atol=1e-4)
+        assert abs(solution.dual.sum()) <= 1e-9 * np.abs(solution.dual).sum()
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_the_objective_is_that_of_a_quadratic_program(C):
+    X, _ = data(150)
+    ours = two_sided(rbf(X, dtype=np.float64), C)
+    theirs = reference_solution(
+        kernel_features(ours.design.K), ours.positive, ours.negative, SquaredHinge()
+    )
+    solution = newton(ours)
+    assert solution.objective <= theirs.primal * (1 + 1e-7)
+    assert solution.objective - solution.gap <= theirs.primal
+    assert solution.objective >= theirs.dual * (1 - 1e-9)
+
+
+def test_the_gap_without_a_product_bounds_the_distance_from_the_optimum_at_any_point():
+    X, y = data(120)
+    rng = np.random.default_rng(0)
+    for ours in (problem(rbf(X), y), two_sided(rbf(X), loss=MarginBand(0.3, 0.2))):
+        best = newton(ours)
+        for size in (1e-6, 1e-3, 1.0):
+            coef = best.coef + size * rng.normal(size=120)
+            point = Point(coef, best.intercept + size * rng.normal(), ours.design @ coef)
+            duals = ours.own_duals(point)
+            free = ours.objective(point) - ours.dual_objective(*duals, point)
+            paid = ours.objective(point) - ours.dual_objective(*duals)
+            assert free >= paid - 1e-9 * best.objective
+            assert paid >= ours.objective(point) - best.objective - 1e-7 * best.objective
+
+
+@pytest.mark.parametrize("C", [1e3, 1e5])
+def test_large_C_in_double_precision(C):
+    X, y = data(300)
+    ours = problem(rbf(X, dtype=np.float64), y, C)
+    solution, theirs = newton(ours), exact(ours)
+    assert solution.gap <= 1e-6 * solution.objective
+    assert solution.objective == pytest.approx(theirs.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        lambda X: np.repeat(X[:60], 5, axis=0),
+        lambda X: np.ones((300, 5)),
+        lambda X: X * [1, 0, 0, 0, 0],
+    ],
+    ids=["copies", "identical", "one feature"],
+)
+@pytest.mark.parametrize("kernel", [Kernel("rbf", 0.2), Kernel("linear"), Kernel("poly", 1.0, 2)])
+def test_copies_of_rows_and_kernels_without_full_rank(rows, kernel):
+    X, y = data(300)
+    ours = problem(kernel.gram(rows(X), np.float32), y)
+    solution, theirs = newton(ours), exact(ours)
+    assert solution.converged
+    assert solution.objective == pytest.approx(theirs.objective, rel=1.1e-7)
+
+
+def test_weights_are_copies_and_rows_without_weight_do_not_count():
+    X, y = data(200)
+    count = np.random.default_rng(0).integers(0, 4, len(y))
+    weighted = newton(Problem(Iterative(rbf(X)), 1.0 * count * y, 1.0 * count * ~y, SquaredHinge()))
+    repeated = newton(problem(rbf(np.repeat(X, count, axis=0)), np.repeat(y, count)))
+    assert weighted.objective == pytest.approx(repeated.objective, rel=1e-6)
+    assert not weighted.coef[count == 0].any()
+
+
+@pytest.mark.parametrize("left", ["one side", "nothing"])
+def test_weights_on_one_side_or_none(left):
+    X, y = data(200)
+    weight = 1.0 * y * (left == "one side")
+    solution = newton(Problem(Iterative(rbf(X)), weight, 0.0 * y, SquaredHinge()))
+    assert solution.objective == pytest.approx(0, abs=1e-9)
+    assert solution.gap == pytest.approx(0, abs=1e-9)
+
+
+# Parts --------------------------------------------------------------------------------------------
+
+
+def test_ridge_problems_by_repeated_steps():
+    X, _ = data(200)
+    K = rbf(X, dtype=np.float64)
+    rng = np.random.default_rng(0)
+    design, point = Iterative(K), Iterative(K).start()
+    for active in (200, 190, 60, 80, 150, 15, 70):  # gathers, extends, shrinks and factors
+        s = rng.uniform(0.5, 3, 200) * (rng.permutation(200) < active)
+        t = rng.normal(size=200)
+        for _ in range(6):
+            point = design.weighted_ridge(s, t, point, 1e-12)
+        coef, intercept = ridge_by_hand(kernel_features(K), s, t)
+        assert np.allclose(point.scores, kernel_features(K) @ coef, atol=1e-5)
+        assert point.intercept == pytest.approx(intercept, abs=1e-5)
+        assert not point.coef[s == 0].any()
+        assert abs(point.coef.sum()) <= 1e-9 * np.abs(point.coef).sum()
+
+
+def test_no_curvature_leaves_the_intercept():
+    design = Iterative(rbf(data(50)[0]))
+    point = design.weighted_ridge(
+        np.zeros(50), np.ones(50), Point(np.ones(50), 3.0, np.ones(50)), 0
+    )
+    assert point.intercept == 3.0
+    assert not point.coef.any()
+
+
+def test_the_cold_start_is_close():
+    X, y = data(800)
+    ours = problem(rbf(X, 0.05), y)
+    best = newton(ours).objective
+    assert ours.objective(cold_start(ours)) <= 1.05 * best
+    assert ours.objective(ours.design.start()) > 1.5 * best
+
+
+def test_rough_steps_end_early():
+    X, y = data(800)
+    ours = problem(rbf(X), y)
+    history: list = []
+    point, settled = newton_steps(ours, cold_start(ours), 1e-8, 30, history, slack=1e-3)
+    assert settled
+    assert ours.objective(point) <= newton(ours).objective * (1 + 5e-3)
+    assert len(history) <= newton(ours).n_iter
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_combinations_and_subsets(dtype):
+    X, _ = data(90)
+    K = rbf(X, dtype=dtype)
+    design = Iterative(K)
+    mix = sp.vstack(
+        [sp.random_array((7, 90), density=0.2, rng=1), 2 * sp.eye_array(90).tocsr()[40:]]
+    )
+    combined = design.aggregate(mix.tocsr())
+    assert np.allclose(combined.K, mix @ K @ mix.T, atol=1e-5)
+    few = np.random.default_rng(0).normal(size=57)
+    assert np.allclose(design @ design.lift(mix, few), K @ (mix.T @ few), atol=1e-4)
+    rows = np.arange(0, 90, 3)
+    assert np.array_equal(design.subset(rows).K, K[np.ix_(rows, rows)])
+    assert design.subset(rows).K.dtype == np.float64  # factored: digits matter more than memory
+
+
+def test_the_number_of_rows_chooses_the_design():
+    assert type(kernel_design(np.eye(MANY_ROWS))) is Gram
+    assert type(kernel_design(np.eye(MANY_ROWS + 1, dtype=np.float32))) is Iterative
+
+
+# Bits ---------------------------------------------------------------------------------------------
+
+
+def test_runs_do_not_depend_on_what_a_twin_did_before():
+    X, y = data()
+    K = rbf(X)
+    alone = newton(problem(K, y))
+    shared = Iterative(K)
+    newton(problem(K, y, 100.0).on(shared.twin()))
+    newton(two_sided(K, 0.1).on(shared.twin()))
+    again = newton(problem(K, y).on(shared.twin()))
+    assert np.array_equal(alone.coef, again.coef)
+    assert alone.gap == again.gap
+
+
+@pytest.mark.parametrize("kind", [InstanceSVC, AnnealedLabelSVC])
+def test_same_bits_on_repeat_and_with_two_threads(kind):
+    bags, y = make_gaussian_bags(n_bags=MANY_ROWS // 9, bag_size=10, random_state=0)
+    assert bags.n_instances > MANY_ROWS
+    scores = []
+    for threads in (1, 2, 2):
+        with threadpool_limits(threads):
+            model = kind().fit(bags, y)
+        scores.append(model.decision_function(bags))
+        assert model.gap_[0] <= 1e-6 * model.objective_[0]
+    assert np.array_equal(scores[0], scores[1])
+    assert np.array_equal(scores[1], scores[2])
