@@ -1,4 +1,4 @@
-"""Messages that know which arguments they name, and suggestions for misspelled names.
+"""Messages that know which arguments they name, suggestions for misspelled names, warnings.
 
 An error names what the caller can change: an argument in Python, such as ``bag=...``, an option at
 the command line, such as ``--bag COLUMN``. A `Message` is worded for Python and keeps its arguments
@@ -11,6 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+
+
+class PositiveClassWarning(UserWarning):
+    """The labels do not say which class is the positive one."""
+
+
+class SingleInstanceWarning(UserWarning):
+    """Every row of a plain table is taken as a bag of one instance."""
+
+
+class ScaleWarning(UserWarning):
+    """A kernel compares features whose spreads differ by orders of magnitude."""
+
+
+class BelowChanceWarning(UserWarning):
+    """Scores of bags that the model has not seen rank them significantly worse than chance."""
+
 
 _LISTED = 15  # names that a message lists before it says "...": more would fill the screen
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags, check_bags
+from bagwise.errors import SingleInstanceWarning
 
 X = np.arange(12.0).reshape(6, 2)
 OFFSETS = [0, 1, 3, 6]
@@ -138,3 +140,17 @@ BAD_INPUTS = {
 def test_the_door_refuses(data, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         check_bags(data)
+
+
+@pytest.mark.parametrize("rows", [np.eye(3), [[1.0], [2.0]], sp.csr_array(np.eye(3))], ids=type)
+def test_rows_that_become_bags_are_said(rows):
+    with pytest.warns(SingleInstanceWarning, match=r"a bag of one instance .* Bags.from_frame"):
+        check_bags(rows)
+
+
+def test_bags_of_several_instances_are_silent():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_bags([np.eye(3)])
+        check_bags(np.ones((2, 3, 4)))
+        check_bags(Bags(np.eye(3), [0, 1, 2, 3]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagwise import WitnessSVC
-from bagwise.io import read
+from bagwise import Bags, WitnessSVC
+from bagwise.io import read, write
 from bagwise.model_selection import cross_validate_bags
-from command_line import done, printed, refused
+from command_line import COLUMNS, done, printed, refused
 
 BASE = ["-m", "MI-SVM", "-p", "kernel=linear", "--folds", 3, "--jobs", 1]
 
@@ -63,3 +63,33 @@ def test_cv_runs_on_a_data_set(dataset):
 )
 def test_cv_refuses_bad_arguments(cells, status, message, more):
     refused(status, message, "cv", cells, "-m", "MI-SVM", *more)
+
+
+# The positive class -------------------------------------------------------------------------------
+
+
+def test_the_positive_class_is_named_and_must_be_where_labels_do_not_say_it(folder):
+    base = ["cv", folder / "train.csv", *COLUMNS, "-m", "MI-SVM", "-p", "kernel=linear", "-j", 1]
+    message = "the labels are normal, tumor: which one marks bags that contain an instance of"
+    refused(2, message, *base)
+    assert printed(*base, "--positive", "tumor")["positive"] == "tumor"
+    assert "Positive class: normal." in done(*base, "--positive", "normal").stdout
+
+
+def test_both_classes_are_tried(folder):
+    base = ["cv", folder / "train.csv", *COLUMNS, "-m", "MI-SVM"]
+    result = done(*base, "-p", "kernel=linear", "-j", 1, "--positive", "auto")
+    assert "tumor is taken as the positive class (cross-validated AUC: normal" in result.stderr
+    assert "Positive class: tumor." in result.stdout
+
+
+def test_an_auc_below_chance_is_said(tmp_path):
+    rng = np.random.default_rng(0)
+    points = np.repeat(rng.normal(size=(20, 3)), 2, axis=0)  # twins of opposite labels
+    write(tmp_path / "t.csv", Bags(points, np.arange(41)), np.tile([0, 1], 20))
+    base = ["-m", "SIL", "-p", "gamma=1.0", "-p", "C=100", "--folds", 20, "-j", 1]
+    said = done("cv", tmp_path / "t.csv", *base).stderr
+    assert (
+        "significantly below 0.5. Either the other class may be the positive one (--positive"
+        in said
+    )

@@ -15,6 +15,8 @@ from bagwise.persistence import describe
 from bagwise.preprocessing import PerInstance
 from command_line import COLUMNS, NAMED, done, read_slides, refused
 
+TUMOR = ["--positive", "tumor"]
+
 
 def test_fit_writes_the_model_that_python_fits(folder):
     model = bagwise.load(folder / "model.bagwise")
@@ -74,7 +76,7 @@ def test_a_search_leaves_alone_what_the_user_fixed(fit):
     record = json.loads(result.stdout)
     assert record["parameters"]["C"] == 10
     tried = [set(point) for point in record["cross_validation"]]
-    assert tried == [{"positive_fraction", "accuracy"}] * 3
+    assert tried == [{"positive_fraction", "scale", "accuracy"}] * 3
 
 
 def test_a_search_without_candidates_says_how_to_give_them(folder, tmp_path):
@@ -84,7 +86,7 @@ def test_a_search_without_candidates_says_how_to_give_them(folder, tmp_path):
 
 
 def test_a_search_with_too_few_groups_says_so(folder, tmp_path):
-    base = [*COLUMNS, "-m", "MI-SVM", "--cv", "-o", tmp_path / "m.bagwise"]
+    base = [*COLUMNS, "-m", "MI-SVM", "--cv", "-o", tmp_path / "m.bagwise", *TUMOR]
     few = tmp_path / "few.csv"
     few.write_text("".join((folder / "train.csv").read_text().splitlines(keepends=True)[:60]))
     message = "groups, fewer than the 5 folds of --folds. Lower --folds to"
@@ -137,7 +139,7 @@ def test_a_search_scales_on_the_training_part_of_each_fold(folder, fit, monkeypa
         (2, "There is no method 'MI-SVN'. Did you mean", ["-m", "MI-SVN"]),
         (2, "has no parameter 'gama'. Did you mean 'gamma'?", ["-p", "gama=1"]),
         (2, "write NAME=VALUE", ["-p", "C"]),
-        (2, "the labels are ['normal', 'tumor']", ["--positive", "cancer"]),
+        (2, "the labels are normal, tumor", ["--positive", "cancer"]),
         (2, "there is no folder", ["-o", "no/such/folder/m.bagwise"]),
         (2, "there is no format 'parket'. Did you mean 'parquet'?", ["--format", "parket"]),
         (1, "has no column 'slice'. Did you mean 'slide'?", ["--bag", "slice"]),
@@ -189,7 +191,7 @@ def test_fit_without_a_model_says_so(folder):
 
 def test_options_that_a_format_lacks_are_named(folder, tmp_path):
     write(tmp_path / "train.bags", *read_slides(folder / "train.csv"))
-    base = ["-m", "MI-SVM", "-o", tmp_path / "m.bagwise"]
+    base = ["-m", "MI-SVM", "-o", tmp_path / "m.bagwise", *TUMOR]
     message = "--groups does not apply to files of the format bags"
     refused(2, message, "fit", tmp_path / "train.bags", "--groups", "patient", *base)
     done("fit", tmp_path / "train.bags", *base)

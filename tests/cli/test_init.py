@@ -35,20 +35,20 @@ def run(*words, folder):
 def test_the_installed_command_fits_and_predicts(command, folder, tmp_path):
     data = folder / "train.csv"
     model = ["--model", "MI-SVM", "--param", "kernel=linear", "--out", "m.bagwise"]
-    fitted = run(command, "fit", data, *COLUMNS, "--groups", "patient", *model, folder=tmp_path)
+    fitted = run(command, "fit", data, *COLUMNS, "--positive", "tumor", *model, folder=tmp_path)
     assert fitted.returncode == 0, fitted.stderr
     assert "proven gap" in fitted.stdout
     predicted = run(command, "predict", "m.bagwise", data, "--out", "out.csv", folder=tmp_path)
     assert predicted.returncode == 0, predicted.stderr
     assert predicted.stdout == ""
-    assert predicted.stderr == "30 rows written: out.csv\n"
+    assert predicted.stderr == "Scores above 0 speak for tumor.\n30 rows written: out.csv\n"
     assert [row["bag"] for row in rows_of(tmp_path / "out.csv")] == [f"s{i}" for i in range(30)]
 
 
 def test_a_reader_may_close_the_pipe(command, folder):
     words = "predict model.bagwise new.csv --instances --json"
     ended = run("sh", "-c", f"{command} {words} | head -1", folder=folder)
-    assert (ended.stdout, ended.stderr) == ("[\n", "")
+    assert (ended.stdout, ended.stderr) == ("[\n", "Scores above 0 speak for tumor.\n")
 
 
 def test_the_package_is_runnable():

@@ -12,7 +12,7 @@ from bagwise.cli import app
 from bagwise.cli.options import dataset_names, expanded, model_names
 from command_line import WIDE, done, printed, refused
 
-MODEL = ["-m", "MI-SVM", "-p", "kernel=linear"]
+MODEL = ["-m", "MI-SVM", "-p", "kernel=linear", "--positive", "b"]
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def commands_that_write(folder, slides):
     """Return the arguments of every command that writes, and what it writes, by name."""
     model, new = slides / "model.bagwise", slides / "new.csv"
     train = [slides / "train.csv", *COLUMNS]
-    fit = ["fit", *train, "-m", "MI-SVM", "-p", "kernel=linear", "--json"]
+    fit = ["fit", *train, "-m", "MI-SVM", "-p", "kernel=linear", "--positive", "tumor", "--json"]
     records = {
         f"{verb} {out}": ([verb, model, new, "-o", folder / out], out)
         for verb in ("predict", "explain")
@@ -195,7 +195,7 @@ def test_ctrl_c_says_what_is_left_and_ends_with_130(
 
     monkeypatch.setattr(where, stop)
     verb, *rest = words
-    data = [folder / "train.csv", *COLUMNS]
+    data = [folder / "train.csv", *COLUMNS, "--positive", "tumor"]
     if verb == "predict":
         data = [folder / "model.bagwise", folder / "new.csv"]
     refused(130, message, verb, *data, *rest)

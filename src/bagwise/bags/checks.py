@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from bagwise.bags.forms import is_plain_table
 from bagwise.bags.ids import name_of
 from bagwise.bags.segments import bag_of_row
 from bagwise.bags.stored import verify, verify_bags
-from bagwise.errors import Message, Step
+from bagwise.errors import Message, SingleInstanceWarning, Step
 
 _BLOCK_VALUES = 1 << 22  # 32 MiB of float64 per block: bounds the temporary copies
 
@@ -52,11 +53,23 @@ def check_bags(bags: Any, *, finite: bool = True) -> Bags:
     return bags
 
 
+def warn_of_single_instances(n_bags: int) -> None:
+    """Warn that every row of a plain table becomes a bag."""
+    warnings.warn(
+        f"Every row of this table is taken as a bag of one instance ({n_bags} bags). If several "
+        "rows belong to one bag, use Bags.from_frame(frame, bag=..., label=...) or "
+        "Bags.from_groups(X, bag_ids, y); a single bag is [X], a list of one array.",
+        SingleInstanceWarning,
+        stacklevel=3,
+    )
+
+
 def _as_bags(data: Any) -> Bags:
     if is_plain_table(data):
         data = as_array(data, "The table") if isinstance(data, list | tuple) else data
         data = in_range(data) if sp.issparse(data) else data
         X = check_array(data, accept_sparse="csr", dtype=list(FLOATS), ensure_all_finite=False)
+        warn_of_single_instances(X.shape[0])
         return Bags(X, np.arange(X.shape[0] + 1))
     if getattr(data, "ndim", 1) == 3:
         return Bags.from_padded(data)

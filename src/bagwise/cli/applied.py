@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.markup import escape
 
 from bagwise.cli.options import Bag, Data, Format, Labels, Regroup, read_bags
-from bagwise.cli.output import RECORD_SUFFIXES, writable
+from bagwise.cli.output import RECORD_SUFFIXES, say, writable
 
 Out = Annotated[
     Path | None,
@@ -113,6 +114,12 @@ class Applied:
         if values.ndim == 1:
             return {"score": self.sign * values}
         return {f"score_{name}": values[:, k] for k, name in enumerate(self.classes)}
+
+    def say_positive(self) -> None:
+        """Say which class positive scores speak for."""
+        positive = self.description["positive_class"]
+        if positive is not None:
+            say(f"Scores above 0 speak for {escape(str(positive))}.")
 
     def probabilities(self) -> dict[str, Any]:
         """Return the columns of probabilities; none where the model has none."""

@@ -45,7 +45,7 @@ def compare(
         str, typer.Option(help="Rank by accuracy, balanced_accuracy or auc.")
     ] = "accuracy",
     positive: Positive = None,
-    scale: Scale = False,
+    scale: Scale = None,
     folds: Folds = 5,
     seed: Seed = 0,
     jobs: Jobs = -1,

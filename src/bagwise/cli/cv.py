@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
@@ -17,7 +18,6 @@ from bagwise.cli.options import (
     Seed,
     Source,
     scaler_for,
-    with_scaler,
 )
 from bagwise.cli.output import (
     Json,
@@ -34,7 +34,7 @@ from bagwise.cli.output import (
 def cv(
     source: Source,
     choice: ModelOptions,
-    scale: Scale = False,
+    scale: Scale = None,
     folds: Folds = 10,
     repeats: Annotated[
         int, typer.Option(min=1, max=10_000, help="Number of repetitions, each with other folds.")
@@ -48,29 +48,54 @@ def cv(
     Folds are stratified by label and keep the groups of `--groups` together. Scaling, thresholds
     and probabilities are learned in the training part of each fold.
 
-    `bagwise cv cells.csv --bag slide --label diagnosis --model MI-SVM --param C=10 --scale`
+    `bagwise cv cells.csv --bag slide --label diagnosis --positive tumor --model MI-SVM --scale`
 
     `bagwise cv musk1 --model MI-Kernel --repeats 5`
     """
+    from bagwise.model_selection import with_scaler
+
+    if scale == "auto":
+        raise typer.BadParameter("--scale auto is for fit and compare, which choose it.")
     settings = choice.settings()
     choice.build(settings)  # a wrong name or value is refused before the data are read
     bags, y = source.read_labeled()
-    estimator = choice.build(settings, y)
-    whole = with_scaler(estimator, scaler_for(bags, scale))
-    options = {"cv": folds, "n_repeats": repeats, "random_state": seed, "n_jobs": jobs}
+    options = {"random_state": seed, "n_jobs": jobs}
     with interruptible("No results are kept: fewer --folds take less time."):
-        result = _cross_validate(whole, bags, y, **options)
+        scaler = scaler_for(bags, scale)
+        estimator = choice.build(settings, bags, y, scaler=scaler, **options)
+        whole = with_scaler(estimator, scaler)
+        result = _cross_validate(whole, bags, y, cv=folds, n_repeats=repeats, **options)
     record: dict[str, Any] = {
-        "model": repr(estimator), "folds": folds, "repeats": repeats, "seed": seed,
+        "model": repr(estimator), "positive": _positive(estimator, y),
+        "scale": scale or "raw", "folds": folds, "repeats": repeats, "seed": seed,
         "metrics": result.summary(), "warnings": list(map(worded, result.warned)),
     }  # fmt: skip
     if as_json:
         show_json(record)
         return
     show(_table(record))
+    _say_below_chance(record, y)
     if result.warned:
         first = escape(record["warnings"][0])
         say(f"[yellow]{len(result.warned)} warnings[/yellow], the first: {first}")
+
+
+def _positive(estimator: Any, y: Any) -> Any:
+    """Return the positive class; None for more than two classes."""
+    labels = np.unique(y).tolist()
+    named = estimator.pos_label
+    return None if len(labels) > 2 else labels[1] if named is None else named
+
+
+def _say_below_chance(record: dict[str, Any], y: Any) -> None:
+    """Say that the mean AUC is below chance, where it is significantly so."""
+    from bagwise.crossfit import below_chance
+
+    auc, n_pos = record["metrics"]["auc"]["mean"], int(np.sum(y == record["positive"]))
+    if record["positive"] is not None and auc is not None:
+        text = below_chance(auc, n_pos, len(y) - n_pos)
+        if text is not None:
+            say(f"[yellow]Warning:[/yellow] {escape(worded(text))}")
 
 
 def _cross_validate(estimator: Any, bags: Any, y: Any, **options: Any) -> Any:
@@ -84,12 +109,15 @@ def _cross_validate(estimator: Any, bags: Any, y: Any, **options: Any) -> Any:
 
 def _table(record: dict[str, Any]) -> Table:
     times = "" if record["repeats"] == 1 else f", {record['repeats']} times"
+    named = record["positive"]
+    positive = "" if named is None else f"Positive class: {escape(str(named))}. "
     table = plain_table(
         "metric",
         "mean",
         "standard error",
         right=("mean", "standard error"),
         title=f"{escape(record['model'])}: {record['folds']} folds{times}",
+        caption=f"{positive}Features: {record['scale']}.",
     )
     for name, values in record["metrics"].items():
         numbers = ("-" if number is None else f"{number:.4f}" for number in values.values())

@@ -17,7 +17,6 @@ from bagwise.cli.options import (
     Seed,
     Source,
     scaler_for,
-    with_scaler,
 )
 from bagwise.cli.output import (
     Json,
@@ -28,6 +27,13 @@ from bagwise.cli.output import (
     show_json,
     writable,
 )
+
+_SCALED = {
+    "raw": "as they are",
+    "standard": "standardized",
+    "robust": "scaled by median and quartiles",
+    "quantile": "made normally distributed",
+}
 
 
 def fit(
@@ -40,7 +46,7 @@ def fit(
         bool, typer.Option("--cv", help="Choose parameters by cross-validation.")
     ] = False,
     folds: Folds = 5,
-    scale: Scale = False,
+    scale: Scale = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
     as_json: Json = False,
@@ -50,9 +56,9 @@ def fit(
     DATA is a table with one row per instance: one column names the bag of each row, one gives the
     bag's label, and all others are features. Other formats work too (see `bagwise convert --help`).
 
-    `bagwise fit cells.csv --bag slide --label diagnosis --model MI-SVM --out slides.bagwise`
+    `bagwise fit cells.csv --bag slide --label diagnosis --positive tumor --model MI-SVM`
 
-    `bagwise fit cells.csv --bag slide --label diagnosis --model MI-SVM --cv --groups patient`
+    `bagwise fit cells.csv --bag slide --label dx --groups patient --model MI-SVM --cv --scale auto`
 
     With `--cv`, a list gives the candidates, `--param "C=[0.1,1,10]"`; without a list the usual
     ones are tried. All models have `threshold=calibrated` and `probability=sigmoid`, most have
@@ -60,19 +66,23 @@ def fit(
     bound on its distance from the optimum of the last convex problem (the duality gap).
     """
     import bagwise
+    from bagwise.model_selection import with_scaler
 
     plain, points = _settings(choice, cv)
     bags, y = source.read_labeled()
-    estimator = choice.build(plain, y)
-    scaler = scaler_for(bags, scale)
-    options = {"cv": folds, "scaler": scaler, "random_state": seed, "n_jobs": jobs}
+    options = {"random_state": seed, "n_jobs": jobs}
     with interruptible(f"{out} was not written."):
-        choices = _search(estimator, points, bags, y, **options) if cv else []
-        if choices:
-            estimator.set_params(**max(choices, key=lambda choice: choice.value).point)
-        fitted = with_scaler(estimator, scaler).fit(bags, y)
+        first = None if scale == "auto" else scaler_for(bags, scale)
+        estimator = choice.build(plain, bags, y, scaler=first, **options)
+        choices = []
+        if cv or scale == "auto":
+            choices = _search(estimator, points, bags, y, cv=folds, scale=scale, **options)
+            best = max(choices, key=lambda choice: choice.value)
+            estimator.set_params(**best.point)
+            scale = best.scale
+        fitted = with_scaler(estimator, scaler_for(bags, scale)).fit(bags, y)
     bagwise.save(fitted, out, notes={"data": source.data.name, **source.columns})
-    _report(out, bags, choices, as_json)
+    _report(out, bags, choices, scale, as_json)
 
 
 def _settings(choice: ModelOptions, search: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -88,7 +98,7 @@ def _settings(choice: ModelOptions, search: bool) -> tuple[dict[str, Any], list[
         for value in values:
             choice.build({**plain, name: value})
     estimator = choice.build(plain)
-    return plain, _points(estimator, plain, grid) if search else []
+    return plain, _points(estimator, plain, grid) if search else [{}]
 
 
 def _points(estimator: Any, plain: dict[str, Any], grid: dict[str, Any]) -> list[dict[str, Any]]:
@@ -104,27 +114,29 @@ def _points(estimator: Any, plain: dict[str, Any], grid: dict[str, Any]) -> list
 
 
 def _search(estimator: Any, points: list[Any], bags: Any, y: Any, **options: Any) -> list[Any]:
-    from bagwise.model_selection import search
+    from bagwise.model_selection import scalings, search
 
     with progress() as bar:
-        steps = bar.add_task("choosing", total=len(points))
+        n_scales = len(scalings(bags, options["scale"]))
+        steps = bar.add_task("choosing", total=len(points) * n_scales)
         return search(estimator, points, bags, y, callback=lambda: bar.advance(steps), **options)
 
 
-def _report(out: Path, bags: Any, choices: list[Any], as_json: bool) -> None:
+def _report(out: Path, bags: Any, choices: list[Any], scale: str | None, as_json: bool) -> None:
     from bagwise.persistence import describe
 
     described = describe(out)
-    tried = [{**choice.point, "accuracy": choice.value} for choice in choices]
+    tried = [{**c.point, "scale": c.scale, "accuracy": c.value} for c in choices]
     if as_json:
         counts = {"n_bags": len(bags), "n_instances": bags.n_instances}
-        show_json({"file": str(out), **described, **counts, "cross_validation": tried})
+        record = {"scale": scale or "raw", "cross_validation": tried}
+        show_json({"file": str(out), **described, **counts, **record})
         return
-    show(_table(described, bags, choices))
+    show(_table(described, bags, choices, scale))
     say_written("Written", out)
 
 
-def _table(described: dict[str, Any], bags: Any, choices: list[Any]) -> Table:
+def _table(described: dict[str, Any], bags: Any, choices: list[Any], scale: str | None) -> Table:
     table = Table(show_header=False, title=escape(described["model"]), title_justify="left")
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -133,11 +145,13 @@ def _table(described: dict[str, Any], bags: Any, choices: list[Any]) -> Table:
         "bags": f"{len(bags)}, with {bags.n_instances} instances of {bags.n_features} features",
         "classes": ", ".join(map(str, described["classes"])),
         "positive": described["positive_class"],
+        "features": _SCALED[scale or "raw"],
         "objective": _numbers(certificate["objective"]),
         "proven gap": _numbers(certificate["gap"]),
     }
     for choice in choices:
-        point = ", ".join(f"{key}={value}" for key, value in choice.point.items())
+        named = {**choice.point, "scale": choice.scale}
+        point = ", ".join(f"{key}={value}" for key, value in named.items())
         rows[point] = f"cross-validated accuracy {choice.value:.1%}"
     for key, value in rows.items():
         if value is not None:

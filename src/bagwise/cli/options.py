@@ -22,6 +22,7 @@ from rich.markup import escape
 
 from bagwise.bags import Bags, check_bags
 from bagwise.cli.output import say
+from bagwise.cli.positive import Positive, positive_label
 from bagwise.errors import suggestion
 
 
@@ -94,7 +95,22 @@ Jobs = Annotated[
     int,
     typer.Option("-j", "--jobs", callback=_check_jobs, help="Worker processes; -1: one per core."),
 ]
-Scale = Annotated[bool, typer.Option("--scale", help="Standardize the features.")]
+
+
+def _check_scale(scale: str | None) -> str | None:
+    from bagwise.model_selection import SCALES
+
+    return None if scale in (None, "raw") else one_of(str(scale), (*SCALES, "auto"), "scale")
+
+
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        help="Scale the features: standard (also without a word), robust, quantile, raw, or auto.",
+        metavar="HOW",
+        callback=_check_scale,
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, max=2**30, help="Seed of the folds.")]
 
 
@@ -267,14 +283,6 @@ def model_names(incomplete: str = "") -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
 
-Positive = Annotated[
-    str | None,
-    typer.Option(
-        help="The positive label: its bags contain an instance of interest.", metavar="LABEL"
-    ),
-]
-
-
 @dataclass(frozen=True)
 class ModelOptions:
     """The model and its parameters."""
@@ -309,27 +317,23 @@ class ModelOptions:
             settings[name] = _value(name, value)
         return settings
 
-    def build(self, settings: dict[str, Any], y: Any = None) -> Any:
-        """Return the estimator, its parameters checked; with labels, its positive one too."""
-        label = None if y is None else positive_label(self.positive, y)
-        more = {} if label is None else {"pos_label": label}
-        return build_model(self.model, {**settings, **more})
+    def build(
+        self, settings: dict[str, Any], bags: Any = None, y: Any = None, **options: Any
+    ) -> Any:
+        """Return the estimator, its parameters checked; with data, its positive label too."""
+        if y is None:
+            return build_model(self.model, settings)
+        plain = build_model(self.model, settings)
+        label = positive_label(self.positive, y, bags, plain, **options)
+        return plain if label is None else plain.set_params(pos_label=label)
 
 
-def scaler_for(bags: Bags, scale: bool) -> Any:
-    """Return a scaler that suits the bags, None where none is wanted."""
-    from bagwise.model_selection import standardizer
+def scaler_for(bags: Bags, scale: str | None) -> Any:
+    """Return the scaler of that name for the bags, None where none is wanted."""
+    from bagwise.model_selection import scalings
 
-    return standardizer(bags) if scale else None
-
-
-def with_scaler(classifier: Any, scaler: Any) -> Any:
-    """Return the classifier after the scaler, where there is one."""
-    from sklearn.pipeline import Pipeline
-
-    if scaler is None:
-        return classifier
-    return Pipeline([("scale", scaler), ("classify", classifier)])
+    (scaler,) = scalings(bags, scale).values()
+    return scaler
 
 
 def build_model(name: str, settings: dict[str, Any]) -> Any:
@@ -381,14 +385,3 @@ def _value(name: str, text: str) -> Any:
                 '--param "C=[0.1,1,10]", with texts in quotes.'
             ) from error
         return {"true": True, "false": False, "null": None}.get(text, text)
-
-
-def positive_label(wanted: str | None, y: Any) -> Any:
-    """Return the label that reads as the given text; None where none is given."""
-    if wanted is None:
-        return None
-    labels = np.unique(y).tolist()
-    found = next((label for label in labels if str(label) == wanted), None)
-    if found is None:
-        raise typer.BadParameter(f"--positive {wanted}: the labels are {labels}.")
-    return found

@@ -9,6 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,6 +55,10 @@ class Commands(TyperGroup):
     not be installed. Everything else is a bug and keeps its traceback.
     """
 
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read the words of the command line; ``--scale`` may stand alone."""
+        return super().parse_args(ctx, _with_scale_named(args))
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         with warnings.catch_warnings():
@@ -71,6 +76,16 @@ class Commands(TyperGroup):
                     raise
                 say(f"[bold red]Error:[/bold red] {escape(worded(_sentence(error)))}")
                 raise typer.Exit(1) from error
+
+
+def _with_scale_named(args: list[str]) -> list[str]:
+    """Let ``--scale`` without a word mean ``--scale standard``, as it did in version 0.1."""
+    named: list[str] = []
+    for word, after in zip_longest(args, args[1:]):
+        named.append(word)
+        if word == "--scale" and (not after or after.startswith("-") or Path(after).exists()):
+            named.append("standard")
+    return named
 
 
 @contextmanager

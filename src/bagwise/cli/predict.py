@@ -29,6 +29,7 @@ def predict(
     `bagwise predict slides.bagwise new.csv --bag slide --out predictions.csv`
     """
     applied = options.load()
+    applied.say_positive()
     deliver(_of_instances(applied) if instances else _of_bags(applied), out, as_json)
 
 

@@ -1,5 +1,6 @@
 """Folds and out-of-fold scores: what estimators need for thresholds and probabilities."""
 
+from bagwise.crossfit.chance import below_chance, lowest_by_chance, warn_if_below_chance
 from bagwise.crossfit.folds import CV, check_enough_bags, folds
 from bagwise.crossfit.scores import (
     bag_scores,
@@ -15,6 +16,7 @@ from bagwise.crossfit.scores import (
 __all__ = [
     "CV",
     "bag_scores",
+    "below_chance",
     "best_threshold",
     "check_enough_bags",
     "fit_folds",
@@ -22,6 +24,8 @@ __all__ = [
     "fit_weighted",
     "folds",
     "in_order",
+    "lowest_by_chance",
     "out_of_fold_scores",
     "sigmoid_probabilities",
+    "warn_if_below_chance",
 ]

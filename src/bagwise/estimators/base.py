@@ -36,10 +36,13 @@ from bagwise.crossfit import (
     folds,
     out_of_fold_scores,
     sigmoid_probabilities,
+    warn_if_below_chance,
 )
 from bagwise.errors import Message, Parameter
 from bagwise.estimators.input import BagInput
 from bagwise.estimators.params import PredictionParameters
+from bagwise.estimators.positive import warn_of_unclear
+from bagwise.estimators.spreads import warn_of_spreads
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.estimators.weights import check_weight, class_weights
 
@@ -150,7 +153,10 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
         self._validate_params()
         bags = self._validate_bags(bags, reset=True)
         codes, weight = self._validate_labels(bags, y, sample_weight)
-        given = self.get_params(deep=False).get("class_weight")  # not every estimator has it
+        parameters = self.get_params(deep=False)
+        if "gamma" in parameters and parameters.get("kernel", "rbf") == "rbf":
+            warn_of_spreads(bags)
+        given = parameters.get("class_weight")  # not every estimator has it
         of_class = class_weights(given, self.classes_, codes, weight)
         return bags, codes, weight, weight * of_class[codes]
 
@@ -182,6 +188,7 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
 
     def _check_pos_label(self) -> None:
         if self.pos_label is None:
+            warn_of_unclear(self.classes_.tolist())
             return
         if len(self.classes_) > 2:
             n_classes = f" is for two classes; there are {len(self.classes_)}."
@@ -207,9 +214,12 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
         )
         bags, codes, weight, weighted = bags[used], codes[used], weight[used], weighted[used]
         plain = clone(self).set_params(threshold=0.0, probability=False)
+        if len(self.classes_) == 2:  # said once: the fits of the folds need not say it again
+            plain.set_params(pos_label=self.classes_[self._positive_code()])
         y, truth = self.classes_[codes], self._truth(codes)
         scores = out_of_fold_scores(plain, bags, y, weight, splits, self.n_jobs)
         scores = self._towards_positive(scores.reshape(len(bags), -1))
+        warn_if_below_chance(scores, truth)
         if self.threshold == "calibrated":
             columns = zip(scores.T, truth.T, strict=True)
             self.threshold_ = np.array([best_threshold(s, t, weighted) for s, t in columns])

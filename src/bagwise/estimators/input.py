@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bagwise.bags import Bags, check_bags
+from bagwise.bags.checks import warn_of_single_instances
 from bagwise.bags.forms import is_plain_table
 
 
@@ -32,6 +33,7 @@ class BagInput(BaseEstimator):
                 dtype=[np.float64, np.float32, np.float16],
                 ensure_all_finite=False,
             )
+            warn_of_single_instances(X.shape[0])
             bags = Bags(X, np.arange(X.shape[0] + 1))
             return check_bags(bags, finite=not self._accepts_nan)
         bags = check_bags(bags, finite=not self._accepts_nan)

@@ -3,23 +3,30 @@
 from bagwise.model_selection.auto import AutoBagClassifier
 from bagwise.model_selection.compare import METRICS, Compared, candidates, compare_models
 from bagwise.model_selection.crossvalidate import CrossValidation, cross_validate_bags
+from bagwise.model_selection.positive import PositiveChoice, choose_positive
 from bagwise.model_selection.ranking import Ranking, rank_methods
+from bagwise.model_selection.scaling import SCALES, scalings, with_scaler
 from bagwise.model_selection.search import Choice, grid_points, search, standardizer
 from bagwise.model_selection.transductive import transductive_cv
 
 __all__ = [
     "METRICS",
+    "SCALES",
     "AutoBagClassifier",
     "Choice",
     "Compared",
     "CrossValidation",
+    "PositiveChoice",
     "Ranking",
     "candidates",
+    "choose_positive",
     "compare_models",
     "cross_validate_bags",
     "grid_points",
     "rank_methods",
+    "scalings",
     "search",
     "standardizer",
     "transductive_cv",
+    "with_scaler",
 ]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -19,6 +17,7 @@ from bagwise.catalog import usual_grid
 from bagwise.crossfit import best_threshold, folds, out_of_fold_scores
 from bagwise.errors import Argument
 from bagwise.metrics import bag_measures
+from bagwise.model_selection.scaling import scalings, with_scaler
 from bagwise.preprocessing import PerInstance
 
 FOLDS = Argument("cv", "")  # what errors about too few bags name
@@ -66,6 +65,8 @@ class Choice:
         The threshold that was chosen for it, 0 where none was.
     value : float
         The metric.
+    scale : str, default="raw"
+        How the features were scaled, as in `scalings`.
 
     Examples
     --------
@@ -77,6 +78,7 @@ class Choice:
     point: dict[str, Any]
     threshold: float
     value: float
+    scale: str = "raw"
 
 
 def search(
@@ -89,6 +91,7 @@ def search(
     metric: str = "accuracy",
     calibrate: bool = False,
     scaler: Any = None,
+    scale: str | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     callback: Callable[[], Any] = lambda: None,
@@ -113,6 +116,8 @@ def search(
         Choose a threshold for each point on its held-out scores (two classes).
     scaler : transformer of bags, default=None
         Fitted before the model on the training part of each fold, as `standardizer` returns.
+    scale : {"raw", "standard", "robust", "quantile", "auto"} or None, default=None
+        Instead of a scaler, its name; "auto" tries each of them at each point.
     random_state : int, default=0
         Seed of the folds.
     n_jobs : int, default=None
@@ -123,7 +128,7 @@ def search(
     Returns
     -------
     list of Choice
-        One per point, in order. The best is ``max(..., key=lambda choice: choice.value)``.
+        One per point and scaling, in order; the best has the highest ``value``.
 
     Examples
     --------
@@ -137,16 +142,15 @@ def search(
     """
     splits, classes = folds(bags, y, cv, random_state, name=FOLDS), np.unique(y)
     choices = []
-    for point in points:
-        candidate = clone(model).set_params(**point)
-        if scaler is not None:
-            candidate = Pipeline([("scale", scaler), ("classify", candidate)])
+    steps = {"given": scaler} if scaler is not None else scalings(bags, scale)
+    for point, name in product(points, steps):
+        candidate = with_scaler(clone(model).set_params(**point), steps[name])
         scores = out_of_fold_scores(candidate, bags, y, None, splits, n_jobs)
         threshold = 0.0
         if calibrate and scores.ndim == 1:
             threshold = best_threshold(scores, y == classes[1], np.ones(len(y)))
         value = bag_measures(y, scores - threshold, classes, only=(metric,))[metric]
-        choices.append(Choice(point, threshold, -np.inf if value is None else value))
+        choices.append(Choice(point, threshold, -np.inf if value is None else value, name))
         callback()
     return choices
 
@@ -172,4 +176,6 @@ def standardizer(bags: Bags) -> PerInstance:
     >>> standardizer(bags).fit_transform(bags).X.ravel()
     array([-1.,  1.])
     """
-    return PerInstance(StandardScaler(with_mean=not sp.issparse(bags.X)))
+    scaler = scalings(bags, "standard")["standard"]
+    assert scaler is not None  # only "raw" has none
+    return scaler

@@ -1,0 +1,90 @@
+"""How features are scaled before a model: a choice that matters as much as the model.
+
+- "raw": as they are.
+- "standard": zero mean and unit variance (sparse instances keep their zeros, and their means).
+- "robust": by median and interquartile range, for features with outliers.
+- "quantile": each feature becomes normally distributed, for features of very different shapes.
+
+"auto" tries them on the inner folds of a search.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardScaler
+
+from bagwise.bags import Bags
+from bagwise.errors import suggestion
+from bagwise.preprocessing import PerInstance
+
+SCALES = ("raw", "standard", "robust", "quantile")
+_QUANTILES = 1000  # scikit-learn's own number; fewer where there are fewer instances
+
+
+def scalings(bags: Bags, scale: str | None = "auto") -> dict[str, PerInstance | None]:
+    """Return transformers of bags by the name of the scaling; None stands for no scaling.
+
+    Parameters
+    ----------
+    bags : Bags
+        The data. Sparse instances are only left raw or standardized: the others would fill them.
+    scale : {"raw", "standard", "robust", "quantile", "auto"} or None, default="auto"
+        The scaling; "auto" means all of them, None means "raw".
+
+    Returns
+    -------
+    dict of str to PerInstance or None
+        Not fitted; one entry, or all that suit the bags.
+
+    Examples
+    --------
+    >>> from bagwise import Bags
+    >>> from bagwise.model_selection import scalings
+    >>> scalings(Bags.from_list([[[0.0], [2.0]]]))
+    {'raw': None, 'standard': PerInstance(...), 'robust': PerInstance(...), 'quantile': ...}
+    """
+    if scale is not None and scale not in (*SCALES, "auto"):
+        raise ValueError(f"There is no scale {scale!r}. {suggestion(scale, (*SCALES, 'auto'))}")
+    dense = not sp.issparse(bags.X)
+    normal = {"output_distribution": "normal", "n_quantiles": min(_QUANTILES, bags.n_instances)}
+    known = {
+        "raw": None,
+        "standard": PerInstance(StandardScaler(with_mean=dense)),
+        "robust": PerInstance(RobustScaler(with_centering=dense)),
+        "quantile": PerInstance(QuantileTransformer(random_state=0, **normal)),
+    }
+    if scale == "auto":
+        return known if dense else {name: known[name] for name in ("raw", "standard")}
+    if not dense and scale in ("robust", "quantile"):
+        raise ValueError(f"scale={scale!r} would fill sparse instances: use 'raw' or 'standard'.")
+    return {scale or "raw": known[scale or "raw"]}
+
+
+def with_scaler(classifier: Any, scaler: PerInstance | None) -> Any:
+    """Return the classifier after the scaler, where there is one.
+
+    Parameters
+    ----------
+    classifier : BagClassifier
+        The last step.
+    scaler : PerInstance or None
+        The first step, as `scalings` returns it.
+
+    Returns
+    -------
+    BagClassifier or Pipeline
+        With the steps "scale" and "classify".
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.model_selection import with_scaler
+    >>> with_scaler(WitnessSVC(), None)
+    WitnessSVC()
+    """
+    if scaler is None:
+        return classifier
+    return Pipeline([("scale", scaler), ("classify", classifier)])

@@ -1,0 +1,57 @@
+"""Scalings by name, and their choice by inner folds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bagwise import MeanSVC, WitnessSVC, load, save
+from bagwise.datasets import make_gaussian_bags
+from bagwise.model_selection import SCALES, scalings, search, with_scaler
+
+BAGS, Y = make_gaussian_bags(40, 4, shift=3.0)
+
+
+def test_what_the_scalings_do():
+    moved = BAGS.replace(X=100 + 7 * np.asarray(BAGS.X))
+    done = {n: s.fit_transform(moved).X for n, s in scalings(moved).items() if s is not None}
+    assert [*scalings(moved)] == [*SCALES]
+    np.testing.assert_allclose(done["standard"].mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(np.median(done["robust"], axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(np.median(done["quantile"], axis=0), 0, atol=0.1)
+
+
+def test_sparse_instances_stay_sparse():
+    bags = BAGS.replace(X=sp.csr_array(BAGS.X))
+    assert [*scalings(bags)] == ["raw", "standard"]
+    assert sp.issparse(scalings(bags)["standard"].fit_transform(bags).X)
+    with pytest.raises(ValueError, match="would fill sparse instances"):
+        scalings(bags, "robust")
+
+
+def test_a_wrong_name_is_refused():
+    with pytest.raises(ValueError, match=r"no scale 'standrad'\. Did you mean 'standard'"):
+        scalings(BAGS, "standrad")
+
+
+def test_search_tries_all_scalings_and_finds_the_one_that_shows_the_signal():
+    hidden = BAGS.replace(
+        X=np.column_stack(
+            [BAGS.X, 1e5 * np.random.default_rng(0).normal(size=(BAGS.n_instances, 1))]
+        )
+    )
+    choices = search(MeanSVC(), [{"C": 1.0}, {"C": 10.0}], hidden, Y, metric="auc", scale="auto")
+    assert [(c.point["C"], c.scale) for c in choices] == [(c, s) for c in (1, 10) for s in SCALES]
+    best = max(choices, key=lambda choice: choice.value)
+    raw = max(choice.value for choice in choices if choice.scale == "raw")
+    assert best.scale != "raw"
+    assert best.value > raw + 0.1
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_scaled_models_are_saved_and_loaded(name, tmp_path):
+    model = with_scaler(WitnessSVC(kernel="linear"), scalings(BAGS, name)[name]).fit(BAGS, Y)
+    save(model, tmp_path / "m.bagwise")
+    again = load(tmp_path / "m.bagwise")
+    np.testing.assert_array_equal(again.decision_function(BAGS), model.decision_function(BAGS))
