@@ -40,3 +40,21 @@ def test_stopped_early_says_so_with_a_true_gap():
     best = whole_program(X, y, weights)
     assert not early.converged
     assert early.objective - early.gap <= best < early.objective
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_columns_of_extreme_size_are_free_or_unused(squared):
+    """In the limit a huge column costs nothing, and a tiny one is worth nothing."""
+    rng = np.random.default_rng(3)
+    X, y = rng.integers(0, 2, (30, 2)) * 1.0, np.where(rng.random(30) < 0.5, 1.0, -1.0)
+
+    def objective(*scales):
+        scaled = X * 2.0 ** np.array(scales)
+        solution = solve_l1_hinge(scaled, y, np.ones(30), squared=squared)
+        slack = np.maximum(0, 1 - y * (scaled @ solution.coef + solution.intercept))
+        losses = slack**2 if squared else slack
+        assert solution.objective == pytest.approx(np.abs(solution.coef).sum() + losses.sum())
+        return solution.objective
+
+    assert objective(370, 370) == pytest.approx(objective(30, 30), rel=1e-6)
+    assert objective(370, -370) == pytest.approx(objective(30, -30), rel=1e-6)

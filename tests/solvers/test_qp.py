@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from bagwise.solvers.qp import simplex_qp
+from bagwise.solvers.qp import quadratic_program, simplex_qp
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12))
@@ -20,3 +20,13 @@ def test_simplex_qp_value_bounds_the_master_problem_tightly(seed, k):
     primal = lambda_ / 2 * w @ w + max(0.0, float(np.max(A @ w + b)))
     assert value <= primal + 1e-12
     assert primal - value <= 1e-5 * max(1.0, float(np.max(A * A)))
+
+
+def test_memory_that_the_solver_never_wrote_is_not_returned():
+    """A first factorization that fails leaves piqp's result as it was allocated."""
+    n = 18
+    steep = np.where(np.arange(n) % 2 == 0, 1e111, 0.0)[None, :]
+    between = (np.vstack([steep, steep[:, ::-1]]), -np.ones(2), np.ones(2))
+    program = quadratic_program(np.eye(n), -np.ones(n), np.zeros(n), between=between)
+    assert program.status == "Status.PIQP_NUMERICS"
+    assert all(np.all(np.isnan(part)) for part in program[:4])

@@ -236,7 +236,10 @@ def _step(
 
 
 def simplex_step(hessian: Array, gradient: Array, v: Array) -> Array:
-    """Minimize 1/2 d'Hd + g'd over the d that keep v + d in the simplex; H positive definite."""
+    """Minimize 1/2 d'Hd + g'd over the d that keep v + d in the simplex; H positive definite.
+
+    d = 0 where the program fails, so that the caller damps H further.
+    """
     slope, bend = float(np.abs(gradient).max()), float(hessian.diagonal().max())
     if slope == 0:
         return np.zeros_like(v)
@@ -244,8 +247,10 @@ def simplex_step(hessian: Array, gradient: Array, v: Array) -> Array:
     symmetric = np.asfortranarray((hessian + hessian.T) / (2 * bend))
     equal = np.ones((1, len(v)), order="F"), np.zeros(1)
     tight = dict.fromkeys(TOLERANCES, 1e-12)
-    result, _ = quadratic_program(symmetric, gradient / slope, -v / length, equal=equal, **tight)
-    step = np.maximum(length * result.x, -v)
+    program = quadratic_program(symmetric, gradient / slope, -v / length, equal=equal, **tight)
+    if not np.all(np.isfinite(program.x)):
+        return np.zeros_like(v)
+    step = np.maximum(length * program.x, -v)
     emptied = v + step < 1e-12
     step[emptied] = -v[emptied]
     return step

@@ -7,6 +7,7 @@ Its dual is max sum_i alpha_i - [sum_i alpha_i^2 / (4 weight_i) for the square] 
 every column k. The program is solved over some of the columns: for the hinge as a linear program by
 HiGHS, for its square in the dual by piqp. The columns whose dual constraints are violated most are
 added, until none is violated. Few columns are ever added, so their total number hardly matters.
+The programs see columns of extreme size in units of their own, and |w_k| at the matching cost.
 Scaling the last duals until they satisfy all constraints gives the certificate.
 """
 
@@ -25,6 +26,7 @@ from bagwise.solvers.solution import Solution
 
 _COLUMNS_PER_ROUND = 30  # fewer would mean more programs, more would make each one larger
 _PROVEN = 1e-4  # relative gap that counts as converged: what HiGHS and piqp reach with ease
+_EXTREME = 1e3  # size of a column, or its inverse, beyond which it gets a unit of its own
 _TIGHT = 1e-6  # slack of a dual constraint: well above piqp's 1e-11, well below a real slack
 
 
@@ -63,7 +65,9 @@ def solve_l1_hinge(
     converged = False
     while not converged and len(history) < max_iter:
         taken = _dense(signed, columns)
-        values, intercept, alpha = program(taken, labels, weights)
+        unit = _units(taken)
+        values, intercept, alpha = program(taken / unit, 1 / unit, labels, weights)
+        values = values / unit
         excess = np.abs(np.atleast_1d(alpha @ signed)) - 1  # SciPy: a number for one column
         excess[columns] = -np.inf  # satisfied up to the tolerance of the program
         objective = _objective(taken @ values + intercept * labels, weights, values, squared)
@@ -105,10 +109,19 @@ def _dense(signed: Any, columns: Array) -> Array:
     return taken.toarray() if sp.issparse(taken) else taken
 
 
-def _hinge_program(signed: Array, labels: Array, weights: Array) -> tuple[Array, float, Array]:
+def _units(columns: Array) -> Array:
+    """Return powers of two, which cost no digits; 1 for columns of usual size."""
+    size = np.abs(columns).max(axis=0, initial=0.0)
+    extreme = (size > _EXTREME) | ((size > 0) & (size < 1 / _EXTREME))
+    return np.where(extreme, np.exp2(np.floor(np.log2(np.where(extreme, size, 1.0)))), 1.0)
+
+
+def _hinge_program(
+    signed: Array, costs: Array, labels: Array, weights: Array
+) -> tuple[Array, float, Array]:
     """Solve the program over some columns: w = u - v, the intercept, one slack per row."""
     n, k = signed.shape
-    cost = np.concatenate([np.ones(2 * k), [0.0], weights])
+    cost = np.concatenate([costs, costs, [0.0], weights])
     margins = sp.hstack([signed, -signed, labels[:, None], sp.identity(n)], format="csc")
     free = [(0, None)] * (2 * k) + [(None, None)] + [(0, None)] * n
     result = linprog(cost, A_ub=-margins, b_ub=-np.ones(n), bounds=free, method="highs-ds")
@@ -119,26 +132,28 @@ def _hinge_program(signed: Array, labels: Array, weights: Array) -> tuple[Array,
     return coef, float(result.x[2 * k]), -result.ineqlin.marginals
 
 
-def _square_program(signed: Array, labels: Array, weights: Array) -> tuple[Array, float, Array]:
+def _square_program(
+    signed: Array, costs: Array, labels: Array, weights: Array
+) -> tuple[Array, float, Array]:
     """Solve the dual over some columns; w and the intercept are its multipliers."""
     n, k = signed.shape
-    result, status = quadratic_program(
+    program = quadratic_program(
         np.diag(1 / (2 * weights)),
         -np.ones(n),
         np.zeros(n),
         equal=(labels[None, :], np.zeros(1)),
-        between=(signed.T, -np.ones(k), np.ones(k)) if k else (),
+        between=(signed.T, -costs, costs) if k else (),
         **dict.fromkeys(("eps_abs", "eps_duality_gap_abs"), 1e-11),
         **dict.fromkeys(("eps_rel", "eps_duality_gap_rel"), 1e-12),
     )
-    if not np.all(np.isfinite(result.x)):
-        what = f"The quadratic program over {k} columns failed ({status}): scale the features "
-        raise FloatingPointError(Message(what, "with ", SCALE, ", or lower C."))
-    alpha, coef = np.asarray(result.x), np.zeros(k)
+    if not np.all(np.isfinite(program.x)):
+        what = f"The quadratic program over {k} columns failed ({program.status}): scale the "
+        raise FloatingPointError(Message(what, "features with ", SCALE, ", or lower C."))
+    alpha, coef = program.x, np.zeros(k)
     if k:  # an interior point leaves small values where the constraint is slack
-        tight = np.abs(alpha @ signed) > 1 - _TIGHT
-        coef[tight] = (np.asarray(result.z_u) - np.asarray(result.z_l))[tight]
-    return coef, float(result.y[0]), alpha
+        tight = np.abs(alpha @ signed) > costs - _TIGHT * np.maximum(costs, 1.0)
+        coef[tight] = (program.high - program.low)[tight]
+    return coef, float(program.equal[0]), alpha
 
 
 def _objective(margins: Array, weights: Array, coef: Array, squared: bool) -> float:

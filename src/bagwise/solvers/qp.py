@@ -8,7 +8,7 @@ feasible alpha gives a lower bound on the minimum: an inexact one is less tight,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,20 @@ TOLERANCES = ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"
 _DWARFED = 1e3  # ratio beyond which one unit for both would leave the heights too few digits
 
 
+class Program(NamedTuple):
+    """What piqp found: x, multipliers of ``equal`` and of both sides of ``between``, its status."""
+
+    x: Array
+    equal: Array
+    low: Array
+    high: Array
+    status: str
+
+
 def quadratic_program(
     P: Array, c: Array, lower: Array, *, equal: Any = (), between: Any = (), **settings: float
-) -> tuple[Any, Any]:
-    """Minimize 1/2 x'Px + c.x with x >= lower; return piqp's result and status.
+) -> Program:
+    """Minimize 1/2 x'Px + c.x with x >= lower; all is NaN where piqp found no point at all.
 
     ``equal`` is (A, b) for Ax = b, ``between`` is (G, low, high) for low <= Gx <= high.
     """
@@ -33,8 +43,12 @@ def quadratic_program(
         setattr(solver.settings, name, value)
     constraints = *(equal or (None, None)), *(between or (None, None, None))
     solver.setup(P, c, *constraints, lower, np.full(len(c), np.inf))
-    status = solver.solve()
-    return solver.result, status
+    status, result = solver.solve(), solver.result
+    found = [np.array(part) for part in (result.x, result.y, result.z_l, result.z_u)]
+    if status != piqp.PIQP_SOLVED and result.info.iter == 0:
+        # The first factorization failed, and piqp returns memory that it never wrote to.
+        found = [np.full_like(part, np.nan) for part in found]
+    return Program(*found, str(status))
 
 
 def plane_shares(
@@ -57,14 +71,13 @@ def plane_shares(
     sums[group, np.arange(len(group))] = 1.0
     between = (sums, np.full(len(limits), -np.inf), np.full(len(limits), 1 / part))
     nothing = np.zeros(len(group))
-    result, status = quadratic_program(
+    program = quadratic_program(
         quadratic / unit, -linear / unit, nothing, between=between, max_iter=100, **settings
     )
-    found = np.asarray(result.x)
-    if not np.all(np.isfinite(found)):
-        what = f"The master problem over {len(group)} planes failed ({status}): scale the features "
-        raise FloatingPointError(Message(what, "with ", SCALE, remedy))
-    return part * np.maximum(found, 0.0), sums
+    if not np.all(np.isfinite(program.x)):
+        what = f"The master problem over {len(group)} planes failed ({program.status}): scale the "
+        raise FloatingPointError(Message(what, "features with ", SCALE, remedy))
+    return part * np.maximum(program.x, 0.0), sums
 
 
 def simplex_qp(gram: Array, heights: Array) -> tuple[Array, float]:
