@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
+import numpy as np
+
 from bagwise._typing import Array
 from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.bundle import ScoreOracle, bmrm, nrbm
@@ -34,6 +36,7 @@ def restarted_nrbm(
     *,
     tol: float,
     max_iter: int,
+    max_steps: int = _TOTAL_STEPS,
     callback: Callback | None = None,
 ) -> Run:
     """Run rounds of NRBM and one convex step until they gain nothing.
@@ -50,6 +53,8 @@ def restarted_nrbm(
         Relative tolerance of both bundle methods.
     max_iter : int
         Maximum number of rounds.
+    max_steps : int, default=1500
+        Number of steps of the bundle methods after which no further round begins.
     callback : callable, default=None
         Called with each history record.
 
@@ -62,7 +67,7 @@ def restarted_nrbm(
     """
     coef, kept, best, journal = start, None, float("inf"), Journal(callback)
     gained, solved, gap, steps = True, False, float("inf"), 0
-    while gained and len(journal.records) < max_iter and steps < _TOTAL_STEPS:
+    while gained and len(journal.records) < max_iter and steps < max_steps:
         # 1) NRBM with an empty bundle.
         rough = nrbm(risk, alpha, coef, tol=tol, max_iter=_BUNDLE_STEPS)
         # 2) One convex step from its result, which proves a bound.
@@ -72,7 +77,8 @@ def restarted_nrbm(
         # 3) Keep the better of the two.
         objective = risk.evaluate(step.scores)[0] + alpha / 2 * float(step.coef @ step.coef)
         better = replace(step, objective=objective) if objective < rough.objective else rough
-        gained = better.objective < best - _LEAST_GAIN * tol * better.objective
+        moved = not np.array_equal(better.coef, coef)  # otherwise the next round would be this one
+        gained = moved and better.objective < best - _LEAST_GAIN * tol * better.objective
         if better.objective < best:
             best, coef, kept = better.objective, better.coef, better
         taken = rough.n_iter + step.n_iter

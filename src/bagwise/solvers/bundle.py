@@ -22,6 +22,8 @@ from bagwise.solvers.solution import Solution
 
 _MAX_PLANES = 100  # piqp solves a master problem of this size in a millisecond
 _BEYOND = 0.1  # of the way from the best point to the minimizer: Franc & Sonnenburg's mu
+_FALL = 0.9  # factor by which the gap must fall ...
+_PATIENCE = 50  # ... within as many steps; otherwise rounding decides, and more would not help
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)  # tried from the best point to the minimizer, longest first
 
 
@@ -129,6 +131,7 @@ class _Run:
         self.bundle = Bundle(oracle.n_coef, alpha)
         self.best = self.place(start, oracle.forward(start))
         self.history: list[dict[str, float]] = []
+        self.progress = (np.inf, 0)  # gap and step at which it last fell
 
     def place(self, w: Array, z: Array) -> Place:
         risk, r = self.oracle.evaluate(z)
@@ -158,6 +161,12 @@ class _Run:
     def record(self, lower: float) -> None:
         planes = float(len(self.bundle.heights))
         self.history.append({"objective": self.best.objective, "lower": lower, "planes": planes})
+        gap = self.best.objective - lower
+        if gap < _FALL * self.progress[0]:
+            self.progress = (gap, len(self.history))
+
+    def goes_on(self, max_iter: int) -> bool:
+        return len(self.history) < min(max_iter, self.progress[1] + _PATIENCE)
 
     def solution(self, gap: float, converged: bool) -> Solution:
         slopes = self.bundle.slopes[: len(self.bundle.dual)]
@@ -192,7 +201,7 @@ def bmrm(
     tol : float, default=1e-2
         Stop at gap <= tol * objective.
     max_iter : int, default=200
-        Maximum number of iterations.
+        Maximum number of iterations. Fewer are made where the gap no longer falls.
 
     Returns
     -------
@@ -201,7 +210,7 @@ def bmrm(
     """
     run, lower, converged = _Run(oracle, alpha, start), 0.0, False
     run.bundle.add(*run.plane(run.best))
-    while not converged and len(run.history) < max_iter:
+    while not converged and run.goes_on(max_iter):
         # 1) Minimize the model; this proves a bound.
         w, value = run.bundle.solve()
         lower = max(lower, value)
@@ -228,7 +237,7 @@ def nrbm(
     """
     run, converged = _Run(oracle, alpha, start), False
     run.bundle.add(*run.plane(run.best))
-    while not converged and len(run.history) < max_iter:
+    while not converged and run.goes_on(max_iter):
         # 1) Minimize the model, and find the best point on the way there.
         w, value = run.bundle.solve()
         place = run.search(w, oracle.forward(w), convex=False)

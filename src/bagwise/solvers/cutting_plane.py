@@ -33,6 +33,7 @@ from bagwise.solvers.solution import Solution
 
 _PATIENCE = 30  # iterations a cut may be inactive: cuts dropped earlier tend to come back
 _DROPPED_AT_ONCE = 10  # dropping copies the slopes of all cuts: not worth it for a single one
+_STALE = 20  # iterations in a row whose cuts were all known: the master problem is out of digits
 _PROVEN = 1e-9  # relative gap that counts as converged
 _IDLE = 1e-9  # share of its term's weight: less is the interior point's rounding
 
@@ -63,10 +64,12 @@ class _Master:
     def scores(self, w: Array) -> Array:
         return self.design @ w[:-1] + self.constant * w[-1]
 
-    def add(self, number: int, plane: Plane, witnesses: Array) -> None:
-        """Append a cut; its slope is one transposed product."""
+    def add(self, number: int, plane: Plane, witnesses: Array) -> bool:
+        """Append a cut, whose slope is one transposed product; return whether it is a new one."""
         weights = plane.on_rows(witnesses)
         slope = np.append(self.design.T @ weights, self.constant * weights.sum())
+        alike = (self.heights == plane.height) & (self.term == number)
+        is_new = not np.any(np.all(self.slopes[alike] == slope, axis=1))
         if len(self.planes) == len(self._store):
             self._store = np.concatenate([self._store, np.empty_like(self._store)])
         self._store[len(self.planes)] = slope
@@ -77,6 +80,7 @@ class _Master:
         self.heights = np.append(self.heights, plane.height)
         self.term, self.idle = np.append(self.term, number), np.append(self.idle, 0)
         self.alpha = np.append(self.alpha, 0.0)
+        return is_new
 
     def solve(self) -> float:
         """Find alpha, drop cuts that have long been inactive, and return the dual value."""
@@ -135,7 +139,7 @@ def cutting_plane(
     cuts : list of (int, Plane), default=None
         Cuts of an earlier problem over the same rows, possibly with other witnesses.
     max_iter : int, default=5000
-        Maximum number of iterations.
+        Maximum number of iterations. Fewer are made where only known cuts are found.
 
     Returns
     -------
@@ -151,8 +155,8 @@ def cutting_plane(
     for number, plane in cuts or ():
         master.add(number, plane, witnesses)
     history: list[dict[str, float]] = []
-    best, lower, settled = None, -np.inf, False
-    while not settled and len(history) < max_iter:
+    best, lower, settled, stale = None, -np.inf, False, 0
+    while not settled and len(history) < max_iter and stale < _STALE:
         # 1) Minimize the model; its dual value is a lower bound.
         value = master.solve() if master.planes else 0.0
         lower = max(lower, value)
@@ -167,8 +171,8 @@ def cutting_plane(
         # 3) Add a cut for every violated term.
         violation = risks - slacks
         violated = violation > precisions
-        for violator in np.flatnonzero(violated):
-            master.add(int(violator), planes[violator], witnesses)
+        new = [master.add(int(j), planes[j], witnesses) for j in np.flatnonzero(violated)]
+        stale = 0 if any(new) else stale + 1
         settled = not violated.any()
         named = {t.name: float(v) for t, v in zip(terms, violation, strict=True)}
         history.append({"dual": value, "objective": objective, "cuts": len(master.planes), **named})

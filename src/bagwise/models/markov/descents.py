@@ -20,7 +20,8 @@ from bagwise.procedures.nrbm import restarted_nrbm
 _SMALL_GAIN = 10.0  # times the tolerance: a smaller gain is sought again, more finely
 _FINER = 0.01  # factor from one tolerance to the next
 _FINEST = 1e-10  # tolerance below which rounding decides
-_MOST_STEPS = 4000  # of bundle methods, after which nothing is sought more finely
+_MOST_STEPS = 2000  # of bundle methods, after which nothing is sought more finely
+_FINER_STEPS = 300  # of one finer descent, after which no further round begins
 _NOTHING = 1e-12  # relative gain over w = 0 that is rounding
 _DESCENDING = "mean"  # the start to add where those given find nothing
 
@@ -44,11 +45,10 @@ def run_starts(
     the objective of w = 0.
     """
 
-    def run(name: str, tolerance: float) -> Run:
+    def run(name: str, tolerance: float, **limits: int) -> Run:
         start = start_point(name, risk, alpha, tolerance, seed)
-        return restarted_nrbm(
-            risk, alpha, start, tol=tolerance, max_iter=max_iter, callback=callback
-        )
+        limits |= {"max_iter": max_iter}
+        return restarted_nrbm(risk, alpha, start, tol=tolerance, callback=callback, **limits)
 
     zero, tolerance = risk.value(risk.zero()), tol
     fits = [(name, run(name, tol)) for name in names]
@@ -65,7 +65,7 @@ def run_starts(
         share = (zero - best.solution.objective) / zero
         tolerance = max(min(_FINER * tolerance, tol * share), _FINEST)
         # What the asked tolerance found converged stays so: the finer one was not asked for.
-        finer = [(name, run(name, tolerance)) for name, _ in fits]
+        finer = [(name, run(name, tolerance, max_steps=_FINER_STEPS)) for name, _ in fits]
         steps += _steps_of(finer)
         fits = [
             (name, _kept(fit, fine)) for (name, fit), (_, fine) in zip(fits, finer, strict=True)

@@ -23,7 +23,7 @@ _RAY = 10.0 ** np.arange(-3, 2.01, 0.25)  # lengths tried along a direction
 _AROUND = 10.0 ** np.arange(-1, 1.01, 0.25)  # times the length that is best near 0
 _TINY = 1e-6  # step of the finite difference along a ray
 _RANDOM_SIZE = 0.01  # standard deviation of random weights, small beside learned ones
-_ROUNDS = 20  # of the simpler network that a start trains first
+_ROUNDS, _STEPS = 20, 300  # of the simpler network that a start trains first
 
 
 def start_point(name: str, risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
@@ -50,8 +50,9 @@ def _from_fraction(risk: MarkovRisk, positive_fraction: float, alpha: float, tol
     """Train with a rule on the fraction; counts that it forbids begin a margin below the others."""
     simple = risk.under(AtLeastPotential(positive_fraction))
     start = _instances(simple, alpha, tol, 0)
-    found = restarted_nrbm(simple, alpha, start, tol=tol, max_iter=_ROUNDS).solution
-    instance, sides, bag = simple.split(found.coef)
+    limits = {"max_iter": _ROUNDS, "max_steps": _STEPS}
+    found = restarted_nrbm(simple, alpha, start, tol=tol, **limits).solution.coef
+    instance, sides, bag = simple.split(found)
     allowed = risk.inference.bins_allowed_by(simple.inference.potential)
     potential = np.where(allowed, sides[:, :, None], sides[:, :, None] - 1.0)  # (models, 2, bins)
     used = risk.inference.bins_used()
