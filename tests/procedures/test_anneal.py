@@ -118,6 +118,14 @@ def test_restless_temperatures_are_cut_and_said():
     assert all(record["alternations"] == 7 for record in run.history)
 
 
+def test_a_run_that_spent_its_steps_goes_to_the_coldest_temperature():
+    script = Script(wandering(1000), [1.0])
+    run = script.run(Schedule(10.0, 1e-3, max_inner=7, max_steps=20))
+    assert [record["alternations"] for record in run.history] == [7, 3, 1]
+    assert run.history[-1]["temperature"] == 1e-3
+    assert not run.converged
+
+
 def test_every_problem_starts_where_the_last_one_ended():
     script = Script(wandering(1000), [1.0, 1e-3] * 20)
     run = script.run(Schedule(10.0, 5.0, rest=1e-2))

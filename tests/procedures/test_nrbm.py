@@ -158,3 +158,20 @@ def test_a_start_at_the_optimum_stays_there():
     again = restarted_nrbm(risk, 1.0, first.coef, tol=1e-6, max_iter=50)
     assert again.solution.objective <= first.objective * (1 + 1e-12)
     assert again.solution.objective == pytest.approx(first.objective, rel=1e-5)
+    assert len(again.history) <= 2
+
+
+def test_a_round_that_does_not_move_is_not_repeated():
+    flat = Ramps(seed=0)
+    flat.X[:] = 0.0
+    run = restarted_nrbm(flat, 1.0, np.zeros(4), tol=1e-6, max_iter=50)
+    assert len(run.history) == 1
+    assert run.converged
+
+
+def test_no_round_begins_after_max_steps():
+    risk = Ramps(seed=1)
+    free = restarted_nrbm(risk, 0.1, np.full(4, 2.0), tol=1e-8, max_iter=50)
+    cut = restarted_nrbm(risk, 0.1, np.full(4, 2.0), tol=1e-8, max_iter=50, max_steps=1)
+    assert len(free.history) > len(cut.history) == 1
+    assert not cut.converged

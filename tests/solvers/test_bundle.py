@@ -130,3 +130,14 @@ def test_bundle_keeps_the_products_of_its_planes():
         planes.solve()
     assert len(planes.heights) <= 100
     np.testing.assert_allclose(planes.gram, planes.slopes @ planes.slopes.T / 2.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [bmrm, nrbm])
+def test_a_gap_that_no_longer_falls_ends_it(method):
+    """No gap of 0 can be reached in rounded arithmetic."""
+    problem = Hinges()
+    solution = method(problem, 1.0, np.zeros(problem.n_coef), tol=0.0, max_iter=10_000)
+    assert not solution.converged
+    assert solution.n_iter < 1000
+    gaps = [record["objective"] - record["lower"] for record in solution.history]
+    assert min(gaps[-100:]) >= 0.9 * min(gaps[:-100])

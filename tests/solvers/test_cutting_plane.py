@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, strategies as st
 
+import bagwise.solvers.cutting_plane as module
 from bagwise.designs import Gram, matrix_design
 from bagwise.oracles.graph import BagScores
 from bagwise.solvers.block_cd import block_descent
@@ -110,6 +111,16 @@ def test_stopping_early_is_told():
     solution = run(case, case.terms(50.0, 5.0, 0), max_iter=2)
     assert not solution.converged
     assert solution.gap > 1e-3
+
+
+def test_known_cuts_found_again_and_again_end_it(monkeypatch):
+    """A master problem without the digits to satisfy its cuts leaves one violated for ever."""
+    monkeypatch.setattr(module, "_master_weights", lambda products, *_: np.zeros(len(products)))
+    case = draw(3)
+    solution = run(case, case.terms(10.0, 0, 0), max_iter=1000)
+    assert not solution.converged
+    assert solution.n_iter == module._STALE + 1
+    assert solution.gap == pytest.approx(solution.objective)
 
 
 def test_single_precision_ends_at_its_own():

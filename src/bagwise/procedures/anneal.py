@@ -36,6 +36,7 @@ class Schedule:
     rest: float = 1e-3  # convergence threshold at one temperature: mean divergence per bag
     entropy: float = 1e-3  # per instance; below it the run ends (also if nothing changes)
     max_inner: int = 100  # maximum number of alternations at one temperature
+    max_steps: int = 1000  # factorizations, after which only the coldest is visited; 250 is much
 
 
 def anneal(
@@ -75,19 +76,22 @@ def anneal(
     -------
     Run
         The last point, the last assignment, and one record per temperature. ``converged`` is False
-        when ``max_inner`` ended some temperature.
+        when ``max_inner`` or ``max_steps`` ended some temperature.
     """
     here: Any = None
     p, temperature, journal = start, schedule.hottest, Journal(callback)
     instances = expand(weight, offsets)
     settled, done, stride = True, False, schedule.cooling
+    limit, spent = schedule.max_inner, 0
     while not done:
         entered, factorizations, divergence, inner = p, 0, np.inf, 0
-        while divergence >= schedule.rest and inner < schedule.max_inner:
+        while divergence >= schedule.rest and inner < limit:
             here, steps = (first, 0) if here is None and first is not None else fit(p, here)
             softened = soften(here, p, temperature)
             p, divergence = softened.p, float(weight @ softened.divergence / weight.sum())
             factorizations, inner = factorizations + steps, inner + 1
+            spent += steps
+            limit = limit if spent < schedule.max_steps else 1
         settled &= divergence < schedule.rest
         record = journal.add(
             temperature=temperature,
@@ -105,6 +109,7 @@ def anneal(
         idle = inner == 1 and divergence < _IDLE * schedule.rest
         stride = schedule.cooling * stride if idle else schedule.cooling
         temperature = max(temperature / stride, schedule.coldest)
+        temperature = temperature if spent < schedule.max_steps else schedule.coldest
     return Run(here, p, journal.records, settled)
 
 

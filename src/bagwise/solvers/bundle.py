@@ -23,7 +23,7 @@ from bagwise.solvers.solution import Solution
 _MAX_PLANES = 100  # piqp solves a master problem of this size in a millisecond
 _BEYOND = 0.1  # of the way from the best point to the minimizer: Franc & Sonnenburg's mu
 _FALL = 0.9  # factor by which the gap must fall ...
-_PATIENCE = 50  # ... within as many steps; otherwise rounding decides, and more would not help
+_PATIENCE = 100  # ... within as many steps; otherwise rounding decides, and more would not help
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)  # tried from the best point to the minimizer, longest first
 
 
