@@ -44,11 +44,13 @@ def quadratic_program(
     constraints = *(equal or (None, None)), *(between or (None, None, None))
     solver.setup(P, c, *constraints, lower, np.full(len(c), np.inf))
     status, result = solver.solve(), solver.result
-    found = [np.array(part) for part in (result.x, result.y, result.z_l, result.z_u)]
-    if status != piqp.PIQP_SOLVED and result.info.iter == 0:
-        # The first factorization failed, and piqp returns memory that it never wrote to.
-        found = [np.full_like(part, np.nan) for part in found]
-    return Program(*found, str(status))
+    # Where the first factorization fails, piqp returns memory that it never wrote to.
+    written = status == piqp.PIQP_SOLVED or result.info.iter > 0
+    x, y, low, high = (
+        np.array(part) if written else np.full(len(part), np.nan)
+        for part in (result.x, result.y, result.z_l, result.z_u)
+    )
+    return Program(x, y, low, high, str(status))
 
 
 def plane_shares(

@@ -50,9 +50,8 @@ def _from_fraction(risk: MarkovRisk, positive_fraction: float, alpha: float, tol
     """Train with a rule on the fraction; counts that it forbids begin a margin below the others."""
     simple = risk.under(AtLeastPotential(positive_fraction))
     start = _instances(simple, alpha, tol, 0)
-    limits = {"max_iter": _ROUNDS, "max_steps": _STEPS}
-    found = restarted_nrbm(simple, alpha, start, tol=tol, **limits).solution.coef
-    instance, sides, bag = simple.split(found)
+    run = restarted_nrbm(simple, alpha, start, tol=tol, max_iter=_ROUNDS, max_steps=_STEPS)
+    instance, sides, bag = simple.split(run.solution.coef)
     allowed = risk.inference.bins_allowed_by(simple.inference.potential)
     potential = np.where(allowed, sides[:, :, None], sides[:, :, None] - 1.0)  # (models, 2, bins)
     used = risk.inference.bins_used()
