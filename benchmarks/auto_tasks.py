@@ -23,9 +23,9 @@ def digits(seed=0, digit=9, subset="train"):
     return load_digits_bags(digit, n_bags=n_bags, subset=subset, random_state=seed)
 
 
-def slides(seed=0):
+def slides(seed=0, n_bags=100):
     """Return slides of 50 to 400 patches, of which one percent, at least one, is tumor."""
-    return make_slide_bags(100, witness_rate=0.01, dtype=np.float32, random_state=seed)
+    return make_slide_bags(n_bags, witness_rate=0.01, dtype=np.float32, random_state=seed)
 
 
 # What a candidate is expected to do is measured on these (auto_expected.py).

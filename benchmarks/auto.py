@@ -1,0 +1,247 @@
+"""`AutoBagClassifier` beside single models: nested cross-validation, one cell per outer fold.
+
+    BAGWISE_DATA=... python benchmarks/auto.py [--tasks musk1 fox] [--repeats 2] [--page]
+
+Protocol: stratified 5-fold, 5 repeats on the four tasks with floors and 2 on the others; digit bags
+are five draws of 100 training and 300 test bags, slides five draws of 100 training and 100 test
+slides. `AutoBagClassifier` has its defaults: a limit of 60 seconds, which counts CPU seconds here
+because the computer is shared. It is judged without the column of the task in the table of results
+that orders its candidates. Single models have the settings that they have as its candidates, which
+were chosen on other folds of some of these tasks; "chosen by inner folds" is the candidate with the
+best out-of-fold AUC. Finished cells are stored in docs/results/auto/cells.jsonl: a second run
+continues where the first one stopped. ``--page`` writes docs/results/auto.md from the cells.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from auto_expected import TABLE
+from auto_tasks import digits, load, slides
+from bagwise import AutoBagClassifier, BagStatistics
+from bagwise.crossfit import bag_scores, folds
+from bagwise.metrics import key_instance_rate
+from bagwise.model_selection.auto import expected, portfolio, race
+from timing import one_thread
+
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "auto.md"
+CELLS = PAGE.parent / "auto" / "cells.jsonl"
+
+AUTO, CHOSEN = "AutoBagClassifier", "chosen by inner folds"
+FLOORS = {"elephant": 95, "musk1": 96, "newsgroups": 95, "dogs": 89, "digits": 97}
+# Repeats of five folds; draws are repeats of one.
+REPEATS = {"musk1": 5, "newsgroups": 5, "dogs": 5, "elephant": 5} | dict.fromkeys(
+    ("diabetes_13", "tiger", "fox", "spam_110", "musk2", "protein", "spam_23", "spam_12"), 2
+)
+DRAWS = {"digits": 5, "slides": 5}
+RELATED = {"digits": ("digits", "digit-3"), "slides": ("gaussian",)}  # columns that are left out
+SINGLE = {
+    **{
+        name: name
+        for name in (
+            *("StatisticsForest", "StatisticsSVC, C=3.0", "STK, C=3.0", "SimpleMI, C=10.0"),
+            *("SimpleMI, C=10.0, standardized", "MI-Kernel, C=30.0", "MIMN, bag_features=kernels"),
+            *("MI-SVM, C=30.0", "AW-SVM, C=3.0", "MILBoost"),
+        )
+    },
+    "ExtraTrees of scikit-learn": None,
+    "SVC of scikit-learn on means": None,
+}
+
+
+def cases(task):
+    """Yield (repeat, fold, training bags, labels, test bags, labels), repeat by repeat."""
+    if task in DRAWS:
+        for repeat in range(DRAWS[task]):
+            test = digits(1000 + repeat, subset="test")
+            parts = (*digits(repeat), *test) if task == "digits" else split_slides(repeat)
+            yield repeat, 0, *parts
+        return
+    bags, y = load(task)
+    for repeat in range(REPEATS[task]):
+        for fold, (train, test) in enumerate(folds(bags, y, 5, repeat)):
+            yield repeat, fold, bags[train], y[train], bags[test], y[test]
+
+
+def split_slides(repeat):
+    """Return two halves of 200 slides, which share the direction of the tumors."""
+    bags, y = slides(repeat, 200)
+    return bags[:100], y[:100], bags[100:], y[100:]
+
+
+def single(name, bags):
+    statistics = BagStatistics(statistics=("min", "max", "mean", "std"))
+    if name == "ExtraTrees of scikit-learn":
+        return make_pipeline(statistics, ExtraTreesClassifier(300, random_state=0))
+    if name == "SVC of scikit-learn on means":
+        return make_pipeline(BagStatistics(statistics=("mean",)), SVC(C=10.0))
+    candidate = next(c for c in portfolio.PORTFOLIO if c.name == name)
+    return None if candidate.refused(bags, 2, np.inf) else candidate.build(bags)
+
+
+def judged(model, bags, y, test, truth):
+    """Fit and return AUC, accuracy and CPU seconds of the fit."""
+    began = time.process_time()
+    model.fit(bags, y)
+    seconds = time.process_time() - began
+    auc = roc_auc_score(truth, bag_scores(model, test))
+    return {
+        "auc": auc,
+        "accuracy": accuracy_score(truth, model.predict(test)),
+        "seconds": seconds,
+    }
+
+
+def run_cell(task, bags, y, test, truth):
+    auto = AutoBagClassifier()
+    with without(RELATED.get(task, (task,))):
+        results = {AUTO: judged(auto, bags, y, test, truth)}
+    rows = auto.results_[1:]
+    best = max(rows, key=lambda row: (row["folds"], row["auc"]))["model"]
+    results[CHOSEN] = judged(single(best, bags), bags, y, test, truth) | {"model": best}
+    for name in SINGLE:
+        model = single(name, bags)
+        if name == best:
+            results[name] = results[CHOSEN]
+        elif model is not None:
+            results[name] = judged(model, bags, y, test, truth)
+    members = dict(zip(auto.names_, auto.weights_.round(3).tolist(), strict=True))
+    facts = {"members": members, "tried": sum(row["folds"] > 0 for row in rows)}
+    facts["nested"] = auto.results_[0]["auc"]
+    if test.instance_labels is not None and task in DRAWS:
+        facts["key"] = key_instance_rate(auto, test, truth)
+    return {"results": results, **facts}
+
+
+class without:
+    """Leave tasks out of the table that orders the candidates, and count CPU seconds."""
+
+    def __init__(self, tasks):
+        names, *rows = list(csv.reader(TABLE.read_text().splitlines()))
+        kept = [i for i, name in enumerate(names) if i and name not in tasks]
+        table = np.array([[float(row[i]) for i in kept] for row in rows]).T
+        self.table = [row[0] for row in rows], table
+
+    def __enter__(self):
+        self.before = expected.measured, race.time.monotonic
+        expected.measured, race.time.monotonic = lambda: self.table, time.process_time
+
+    def __exit__(self, *error):
+        expected.measured, race.time.monotonic = self.before
+
+
+def stored():
+    lines = CELLS.read_text().splitlines() if CELLS.exists() else []
+    return {(c["task"], c["repeat"], c["fold"]): c for c in map(json.loads, lines)}
+
+
+def run(tasks, repeats):
+    """Run missing cells: the first repeat of all tasks, then the second, and so on."""
+    for repeat in range(repeats):
+        for task in tasks:
+            if repeat >= {**REPEATS, **DRAWS}[task]:
+                continue
+            done = stored()
+            n_folds = 1 if task in DRAWS else 5
+            if all((task, repeat, fold) in done for fold in range(n_folds)):
+                continue
+            for r, fold, *parts in cases(task):
+                if r == repeat and (task, r, fold) not in done:
+                    cell = {"task": task, "repeat": r, "fold": fold, **run_cell(task, *parts)}
+                    with CELLS.open("a") as file:
+                        file.write(json.dumps(cell) + "\n")
+                    auto = cell["results"][AUTO]
+                    line = f"{100 * auto['auc']:5.1f} {auto['seconds']:6.1f} s"
+                    print(f"{task:12} {r} {fold} {line} {cell.get('key', '')}", flush=True)
+
+
+# The page ----------------------------------------------------------------------------------------
+
+
+def write_page():
+    cells = list(stored().values())
+    tasks = [task for task in {**REPEATS, **DRAWS} if any(c["task"] == task for c in cells)]
+    models = [AUTO, CHOSEN, *SINGLE]
+    means = np.array([[mean(cells, task, model, "auc") for task in tasks] for model in models])
+    PAGE.write_text("\n".join([*head(cells, tasks), *table(tasks, models, means), *rest(cells)]))
+
+
+def of(cells, task, model, what):
+    return [c["results"][model][what] for c in cells if c["task"] == task and model in c["results"]]
+
+
+def mean(cells, task, model, what):
+    values = of(cells, task, model, what)
+    return 100 * float(np.mean(values)) if values else np.nan
+
+
+def head(cells, tasks):
+    protocol = " ".join(__doc__.split("Protocol:")[1].split("Finished cells")[0].split())
+    yield "# The automatic model beside single models\n"
+    yield "`BAGWISE_DATA=... python benchmarks/auto.py && python benchmarks/auto.py --page`\n"
+    yield f"Protocol: {protocol}\n"
+    yield "AUC in %, mean over cells. A dash: the model compares all pairs of too many instances.\n"
+    yield "| task | cells | of | floor | AutoBagClassifier | CPU s, mean | CPU s, longest |"
+    yield "|---|---|---|---|---|---|---|"
+    for task in tasks:
+        seconds = of(cells, task, AUTO, "seconds")
+        total = DRAWS[task] if task in DRAWS else 5 * REPEATS[task]
+        yield (
+            f"| {task} | {len(seconds)} | {total} | {FLOORS.get(task, '')} | "
+            f"{mean(cells, task, AUTO, 'auc'):.1f} | {np.mean(seconds):.1f} | {max(seconds):.1f} |"
+        )
+    seconds = [c["results"][AUTO]["seconds"] for c in cells]
+    yield f"\nMean CPU time of a fit over all cells: {np.mean(seconds):.1f} s.\n"
+
+
+def table(tasks, models, means):
+    """Yield AUC by task; ranks and means over tasks count a missing model as chance."""
+    filled = np.where(np.isnan(means), 50.0, means)
+    ranks = np.apply_along_axis(lambda column: rankdata(-column), 0, filled)
+    yield f"| model | {' | '.join(tasks)} | mean | mean rank |"
+    yield "|---" * (len(tasks) + 3) + "|"
+    for model, row, of_rank, full in zip(models, means, ranks, filled, strict=True):
+        numbers = ["-" if np.isnan(v) else f"{v:.1f}" for v in row]
+        yield f"| {model} | {' | '.join(numbers)} | {full.mean():.1f} | {of_rank.mean():.1f} |"
+    yield ""
+
+
+def rest(cells):
+    keys = {t: [c["key"] for c in cells if c["task"] == t and "key" in c] for t in DRAWS}
+    if any(keys.values()):
+        yield "## Key instances\n"
+        yield "Fraction of positive test bags whose key instance is truly positive, in %.\n"
+        for task, rates in keys.items():
+            if rates:
+                yield f"- {task}: {100 * np.mean(rates):.1f} (mean of {len(rates)} draws)"
+        yield ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", nargs="+", default=[*REPEATS, *DRAWS])
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--page", action="store_true")
+    options = parser.parse_args()
+    one_thread()
+    warnings.simplefilter("ignore")
+    CELLS.parent.mkdir(parents=True, exist_ok=True)
+    if not options.page:
+        run(options.tasks, options.repeats)
+    write_page()
+
+
+if __name__ == "__main__":
+    main()
