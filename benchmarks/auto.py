@@ -51,9 +51,9 @@ SINGLE = {
     **{
         name: name
         for name in (
-            *("StatisticsForest", "StatisticsSVC, C=3.0", "STK, C=3.0", "SimpleMI, C=10.0"),
-            *("SimpleMI, C=10.0, standardized", "MI-Kernel, C=30.0", "MIMN, bag_features=kernels"),
-            *("MI-SVM, C=30.0", "AW-SVM, C=3.0", "MILBoost"),
+            *("StatisticsForest", "StatisticsSVC", "STK", "SimpleMI"),
+            *("SimpleMI, standardized", "MI-Kernel", "MIMN, bag kernels"),
+            *("MI-SVM", "AW-SVM", "MILBoost"),
         )
     },
     "ExtraTrees of scikit-learn": None,

@@ -17,8 +17,10 @@ from bagwise.catalog import ENTRIES, make_estimator
 from bagwise.errors import suggestion
 from bagwise.model_selection.search import standardizer
 
-_SHOWN = ("C", "statistics", "bag_features")  # what tells candidates of a method apart
+_TOLD_APART = ("statistics", "bag_features")  # parameters that tell candidates of a method apart
+_SHOWN = {"four": "four", "quantiles": "quantiles", "kernels": "bag kernels"}  # as names show them
 _MANY_INSTANCES = 5000  # a matrix of all pairs of instances then takes 200 MB
+_MANY_IN_BLOCKS = 10_000  # kernels between bags are summed in blocks: a second of 100 features
 
 
 @dataclass(frozen=True)
@@ -30,18 +32,19 @@ class Candidate:
     options: dict[str, Any] = field(default_factory=dict)
     family: str = "witness"
     pairwise: bool = True  # whether it compares all pairs of instances
+    most: int = _MANY_INSTANCES  # instances of which it can compare all pairs
     linear: dict[str, Any] | None = None  # what takes its place where these are too many
 
     @property
     def name(self) -> str:
         """The name on the leaderboard."""
-        details = [f"{key}={self.options[key]}" for key in _SHOWN if key in self.options]
+        details = [_SHOWN[self.options[key]] for key in _TOLD_APART if key in self.options]
         details += ["standardized"] if self.scaled else []
         return ", ".join([self.method, *details])
 
     def build(self, bags: Bags, **settings: Any) -> Any:
         """Return the estimator as it suits the bags; parameters that it lacks are left out."""
-        few = bags.n_instances <= _MANY_INSTANCES or not self.pairwise
+        few = bags.n_instances <= self.most or not self.pairwise
         model = make_estimator(self.method, **(self.options if few else self.linear or {}))
         configure(model, **settings)
         if not self.scaled:
@@ -55,9 +58,10 @@ class Candidate:
             return "is for two classes"
         if hasattr(bags.X, "indptr") and not tags.input_tags.sparse:
             return "does not take sparse instances"
-        if self.pairwise and bags.n_instances > _MANY_INSTANCES and self.linear is None:
+        if self.pairwise and bags.n_instances > self.most and self.linear is None:
             return f"compares all pairs of the {bags.n_instances} instances"
-        needed = 8.0 * bags.n_instances**2 if self.pairwise and self.linear is None else 0.0
+        whole = self.pairwise and self.most == _MANY_INSTANCES and self.linear is None
+        needed = 8.0 * bags.n_instances**2 if whole else 0.0
         return "" if needed <= memory else f"needs {needed / 2**30:.1f} GiB"
 
 
@@ -69,7 +73,7 @@ def both(method: str, **facts: Any) -> list[Candidate]:
 _LINEAR: dict[str, Any] = {"kernel": "linear", "C": 0.3}
 _ROWS: dict[str, Any] = {"family": "statistics", "pairwise": False}
 _BAGS: dict[str, Any] = {"family": "bags", "pairwise": False}
-_PAIRS: dict[str, Any] = {"family": "bags"}
+_PAIRS: dict[str, Any] = {"family": "bags", "most": _MANY_IN_BLOCKS}
 PORTFOLIO: tuple[Candidate, ...] = (
     Candidate("StatisticsForest", options={"n_estimators": 150}, **_ROWS),
     Candidate("StatisticsForest", options={"n_estimators": 150, "statistics": "four"}, **_ROWS),
@@ -86,7 +90,12 @@ PORTFOLIO: tuple[Candidate, ...] = (
     Candidate("miGraph", options={"C": 30.0}, **_PAIRS),
     *both("Citation kNN", options={"metric": "average"}, **_PAIRS),
     Candidate("MIMN", options={"alpha": 1.0}, family="network", pairwise=False),
-    Candidate("MIMN", options={"alpha": 1.0, "bag_features": "kernels"}, family="network"),
+    Candidate(
+        "MIMN",
+        options={"alpha": 1.0, "bag_features": "kernels"},
+        family="network",
+        most=_MANY_IN_BLOCKS,
+    ),
     Candidate("MI-SVM", options={"C": 30.0}, linear=_LINEAR),
     Candidate("MI-SVM", True, options={"C": 3.0}, linear=_LINEAR),
     Candidate("mi-SVM", options={"C": 3.0}, linear=_LINEAR),
@@ -128,6 +137,6 @@ def _looked_up(model: Any) -> Any:
     methods = [each.name for entry in ENTRIES for each in entry.methods]
     classes = [entry.class_name for entry in ENTRIES]
     if model not in {*methods, *classes}:
-        hint = suggestion(model, [*candidates, *methods, *classes])
+        hint = suggestion(model, dict.fromkeys([*candidates, *methods, *classes]))
         raise ValueError(f"There is no model {model!r} to try. {hint}")
     return make_estimator(model)
