@@ -130,7 +130,7 @@ class without:
 
     def __init__(self, tasks):
         names, *rows = list(csv.reader(TABLE.read_text().splitlines()))
-        kept = [i for i, name in enumerate(names) if i and name not in tasks]
+        kept = [i for i, name in enumerate(names) if i > 1 and name not in tasks]
         table = np.array([[float(row[i]) for i in kept] for row in rows]).T
         self.table = [row[0] for row in rows], table
 

@@ -57,9 +57,11 @@ def write_table():
     tasks = [task for task in TASKS if all((task, name) in done for name in names)]
     with TABLE.open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["candidate", *tasks])
+        rows.writerow(["candidate", "seconds", *tasks])
         for name in names:
-            rows.writerow([name, *(f"{done[task, name]['auc']:.3f}" for task in tasks)])
+            of_tasks = [done[task, name] for task in tasks]
+            seconds = np.median([cell["seconds"] for cell in of_tasks])
+            rows.writerow([name, f"{seconds:.3f}", *(f"{cell['auc']:.3f}" for cell in of_tasks)])
 
 
 def main():
@@ -80,7 +82,7 @@ def main():
             with CELLS.open("a") as file:
                 file.write(json.dumps(cell) + "\n")
             print(f"{task:12} {candidate.name:40} {100 * auc:5.1f} {seconds:6.2f} s", flush=True)
-        write_table()
+    write_table()
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def test_estimators_and_pipelines_are_candidates_too():
 
 
 def test_an_unknown_name_gets_a_suggestion():
-    with pytest.raises(ValueError, match="Did you mean 'mi-SVM' or 'MI-SVM'"):
+    with pytest.raises(ValueError, match="Did you mean 'MI-SVM' or 'mi-SVM'"):
         AutoBagClassifier(models=["MI-SWM"]).fit(*gaussian_bags())
 
 

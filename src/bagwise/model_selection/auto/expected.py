@@ -1,9 +1,9 @@
 """What candidates are expected to add, learned from tasks measured before.
 
-``results.csv`` beside this file has the AUC of every candidate on held-out bags of a few tasks
-(``benchmarks/auto_expected.py`` writes it). The tasks on which candidates did as they do on the
-bags at hand count most: with r_d the root mean square difference between the two profiles of AUC,
-both centered, task d has weight exp(-r_d^2 / 2 s^2).
+``results.csv`` beside this file has the AUC of every candidate on held-out bags of a few tasks, and
+the seconds of a fit (``benchmarks/auto_expected.py`` writes it). The tasks on which candidates did
+as they do on the bags at hand count most: with r_d the root mean square difference between the two
+profiles of AUC, both centered, task d has weight exp(-r_d^2 / 2 s^2).
 
 The expected gain of a candidate is the weighted mean, over tasks, of what it adds to the best AUC
 of those tried before. Its expected AUC shrinks what was seen on one fold, a noisy number, towards
@@ -27,11 +27,20 @@ _NOISE = 0.3  # standard deviation of an AUC of n bags is about this over sqrt(n
 
 
 @cache
+def _rows() -> list[list[str]]:
+    text = files("bagwise.model_selection.auto").joinpath("results.csv").read_text()
+    return list(csv.reader(text.splitlines()))[1:]
+
+
+@cache
 def measured() -> tuple[list[str], Array]:
     """Return the candidates' names and their AUC, one row per task."""
-    text = files("bagwise.model_selection.auto").joinpath("results.csv").read_text()
-    rows = list(csv.reader(text.splitlines()))[1:]
-    return [row[0] for row in rows], np.array([[float(v) for v in row[1:]] for row in rows]).T
+    return [row[0] for row in _rows()], np.array([[float(v) for v in r[2:]] for r in _rows()]).T
+
+
+def usual_seconds(name: str) -> float:
+    """Return the seconds that a fit took, the median over tasks; infinity where none is known."""
+    return next((float(row[1]) for row in _rows() if row[0] == name), np.inf)
 
 
 def _similarity(seen: Mapping[str, float]) -> Array:

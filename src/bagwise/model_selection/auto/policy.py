@@ -2,8 +2,8 @@
 
 1. The first fold: candidates in order of expected gain, in batches. After each batch the gains are
    estimated anew from what was seen, and the race goes on while one is worth it.
-2. The better half, by the expected AUC, and the best of each family if it is not far behind, go on
-   to the other folds, as far as the time allows.
+2. Candidates that usually cost little go on to the other folds, of the others the better half by
+   expected AUC, and the best of each family if it is not far behind; as far as the time allows.
 
 Nothing here depends on the clock or the number of workers unless the time limit is reached.
 """
@@ -16,13 +16,19 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.model_selection.auto.blend import area
-from bagwise.model_selection.auto.expected import expected_areas, expected_gains, in_order
+from bagwise.model_selection.auto.expected import (
+    expected_areas,
+    expected_gains,
+    in_order,
+    usual_seconds,
+)
 from bagwise.model_selection.auto.race import Deadline, Track, Trial
 
 _BATCH = 8  # candidates between two estimates of the gains
 _WORTH = 0.002  # AUC: candidates that are expected to add as much to the best are tried,
 _BESIDE = 0.1  # and those that are not further behind: ensembles live from variety
-_KEPT = 0.5  # of the candidates go on after the first fold
+_KEPT = 0.5  # of the costly candidates go on after the first fold
+_CHEAP = 0.1  # seconds of a fit, on tasks of about 100 bags: less is not worth a decision
 _BEHIND = 0.05  # AUC: how far the best of a family may be behind and still go on
 _FIRST_FOLD = 0.3  # of the time may go into the first fold
 
@@ -69,9 +75,10 @@ def _worth_trying(left: list[str], seen: dict[str, float], n_bags: int) -> list[
 def _better_half(trials: list[Trial], seen: dict[str, float], track: Track) -> list[Trial]:
     expected = expected_areas(seen, len(track.splits[0][1]), list(seen))
     order = sorted(trials, key=lambda trial: -expected[trial.name])
-    kept = order[: int(np.ceil(_KEPT * len(order)))]
+    costly = [trial for trial in order if usual_seconds(trial.name) > _CHEAP]
+    out = costly[int(np.ceil(_KEPT * len(costly))) :]
     for family in dict.fromkeys(trial.family for trial in order):
         best = next(trial for trial in order if trial.family == family)
-        if best not in kept and expected[best.name] > expected[order[0].name] - _BEHIND:
-            kept.append(best)
-    return kept
+        if best in out and expected[best.name] > expected[order[0].name] - _BEHIND:
+            out.remove(best)
+    return [trial for trial in order if trial not in out]

@@ -75,8 +75,8 @@ _ROWS: dict[str, Any] = {"family": "statistics", "pairwise": False}
 _BAGS: dict[str, Any] = {"family": "bags", "pairwise": False}
 _PAIRS: dict[str, Any] = {"family": "bags", "most": _MANY_IN_BLOCKS}
 PORTFOLIO: tuple[Candidate, ...] = (
-    Candidate("StatisticsForest", options={"n_estimators": 150}, **_ROWS),
-    Candidate("StatisticsForest", options={"n_estimators": 150, "statistics": "four"}, **_ROWS),
+    Candidate("StatisticsForest", options={"n_estimators": 100}, **_ROWS),
+    Candidate("StatisticsForest", options={"n_estimators": 100, "statistics": "four"}, **_ROWS),
     Candidate("StatisticsSVC", options={"C": 3.0, "gamma": "scale"}, **_ROWS),
     Candidate(
         "StatisticsSVC",
