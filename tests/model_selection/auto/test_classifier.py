@@ -139,10 +139,10 @@ class Interrupting(MeanSVC):
 def test_ctrl_c_keeps_the_best_so_far():
     bags, y = gaussian_bags()
     with pytest.warns(UserWarning, match="interrupted"):
-        model = AutoBagClassifier(models=["MI-SVM", Interrupting(), "SimpleMI"]).fit(bags, y)
+        model = AutoBagClassifier(models=["MI-SVM", Interrupting(), WitnessSVC()]).fit(bags, y)
     assert model.names_ == ["MI-SVM"]
     with pytest.raises(KeyboardInterrupt):
-        AutoBagClassifier(models=[Interrupting(), "MI-SVM"]).fit(bags, y)
+        AutoBagClassifier(models=[Interrupting(), WitnessSVC()]).fit(bags, y)
 
 
 def test_a_stored_comparison_is_continued_not_repeated(tmp_path, monkeypatch):

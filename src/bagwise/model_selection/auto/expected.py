@@ -66,22 +66,22 @@ def expected_gains(seen: Mapping[str, float], candidates: Sequence[str]) -> dict
     return {
         name: float(weights @ np.maximum(table[:, names.index(name)] - best, 0.0))
         if name in names
-        else np.inf  # nothing is known: try it
+        else np.inf  # nothing is known about it: try it
         for name in candidates
     }
 
 
 def in_order(candidates: Sequence[str]) -> list[str]:
-    """Sort names such that each adds most to those before it; unknown ones come first."""
-    left, order = list(candidates), list[str]()
+    """Sort names such that each adds most to those before it; unknown ones come last."""
+    names, table = measured()
+    left, order = [name for name in candidates if name in names], list[str]()
     while left:
-        gains = expected_gains(dict.fromkeys(order, 0.0), left) if order else {}
-        if not order:
-            names, table = measured()
-            gains = {n: table[:, names.index(n)].mean() if n in names else np.inf for n in left}
-        order.append(max(left, key=lambda name: gains[name]))
+        best = table[:, [names.index(name) for name in order]].max(axis=1, initial=0.5)
+        columns = {name: table[:, names.index(name)] for name in left}
+        values = {n: (np.maximum(best, c).mean(), c.mean()) for n, c in columns.items()}
+        order.append(max(left, key=lambda name: values[name]))
         left.remove(order[-1])
-    return order
+    return order + [name for name in candidates if name not in names]
 
 
 def expected_areas(
