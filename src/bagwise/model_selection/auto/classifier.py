@@ -297,12 +297,13 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
 
     @property
     def leaderboard_(self) -> Any:
-        """The models that were tried, the best first: a data frame."""
+        """The ensemble, then the models that were tried, the heaviest first: a data frame."""
         import pandas as pd
 
-        rows = [row for row in self.results_ if row["folds"] or row["failure"]]
-        order = ["folds", "weight", "auc"]
-        return pd.DataFrame(rows).sort_values(order, ascending=False, ignore_index=True)
+        ensemble, *models = self.results_
+        tried = [row for row in models if row["folds"] or row["failure"]]
+        tried.sort(key=lambda row: (-row["weight"], -row["folds"], -row["auc"]))
+        return pd.DataFrame([ensemble, *tried])
 
     def _calibrate(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
         """Settle threshold and slope on the ensemble's out-of-fold scores."""

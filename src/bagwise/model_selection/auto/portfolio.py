@@ -90,12 +90,7 @@ PORTFOLIO: tuple[Candidate, ...] = (
     Candidate("miGraph", options={"C": 30.0}, **_PAIRS),
     *both("Citation kNN", options={"metric": "average"}, **_PAIRS),
     Candidate("MIMN", options={"alpha": 1.0}, family="network", pairwise=False),
-    Candidate(
-        "MIMN",
-        options={"alpha": 1.0, "bag_features": "kernels"},
-        family="network",
-        most=_MANY_IN_BLOCKS,
-    ),
+    Candidate("MIMN", options={"alpha": 1.0, "bag_features": "kernels"}, family="network"),
     Candidate("MI-SVM", options={"C": 30.0}, linear=_LINEAR),
     Candidate("MI-SVM", True, options={"C": 3.0}, linear=_LINEAR),
     Candidate("mi-SVM", options={"C": 3.0}, linear=_LINEAR),
