@@ -128,7 +128,7 @@ def bag_report(model: Any, bags: Any, y: ArrayLike) -> dict[str, float]:
     >>> bag_report(WitnessSVC(kernel="linear").fit(bags, [1, 0, 1]), bags, [1, 0, 1])
     {'accuracy': 1.0, 'balanced_accuracy': 1.0, 'auc': 1.0}
     """
-    model, bags = opened(model, check_bags(bags))
+    model, bags = opened(model, check_bags(bags, finite=False))
     y, only = np.asarray(y), ("accuracy", "balanced_accuracy", "auc")
     values = bag_measures(y, model.decision_function(bags), model.classes_, only)
     report = {name: float("nan") if value is None else value for name, value in values.items()}

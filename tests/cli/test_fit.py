@@ -11,9 +11,10 @@ from sklearn.preprocessing import StandardScaler
 import bagwise
 from bagwise.crossfit import folds
 from bagwise.io import write
+from bagwise.model_selection import SCALES
 from bagwise.persistence import describe
 from bagwise.preprocessing import PerInstance
-from command_line import COLUMNS, NAMED, done, read_slides, refused
+from command_line import COLUMNS, NAMED, done, printed, read_slides, refused
 
 TUMOR = ["--positive", "tumor"]
 
@@ -195,3 +196,29 @@ def test_options_that_a_format_lacks_are_named(folder, tmp_path):
     message = "--groups does not apply to files of the format bags"
     refused(2, message, "fit", tmp_path / "train.bags", "--groups", "patient", *base)
     done("fit", tmp_path / "train.bags", *base)
+
+
+# Data that needs preparation ----------------------------------------------------------------------
+
+
+def test_missing_values_are_filled_in_fit_and_in_predict(folder, tmp_path):
+    lines = (folder / "train.csv").read_text().splitlines()
+    names = lines[0].split(",")
+    rows = [line.split(",") for line in lines[1:]]
+    for row in rows[::5]:
+        row[names.index("f0")] = ""
+    data, model = tmp_path / "holes.csv", tmp_path / "m.bagwise"
+    data.write_text("\n".join(map(",".join, [names, *rows])))
+    base = ["fit", data, *COLUMNS, "-m", "MI-SVM", *TUMOR, "-o", model]
+    refused(1, "Impute or drop it first, for example with --impute median.", *base)
+    refused(2, "there is no imputation 'medain'. Did you mean", *base, "--impute", "medain")
+    record = printed(*base, "--impute", "median", "--scale", "auto", "--folds", 3)
+    assert {one["scale"] for one in record["cross_validation"]} == set(SCALES)
+    assert len(printed("predict", model, data)) == 30
+
+
+def test_the_scale_is_said(fit):
+    result, _ = fit("--scale", "robust")
+    assert "scaled by median and quartiles" in result.stdout
+    result, _ = fit("--scale")
+    assert "standardized" in result.stdout

@@ -59,7 +59,7 @@ def test_headers_that_do_not_fit_are_refused(names, named, error, message):
 
 def test_columns_have_names_and_positions():
     assert [position_of(PATH, ["a", "b"], column) for column in ("b", 0)] == [1, 0]
-    assert by_role(*range(6)) == dict(zip(ROLES, range(6), strict=True))
+    assert by_role(*range(6)) == dict(zip([*ROLES][:6], range(6), strict=True))
     assert row_place(0) == "row 1"
 
 

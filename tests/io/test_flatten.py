@@ -47,7 +47,8 @@ def test_names_that_are_no_coordinates_stay(names):
 
 def test_columns_have_the_names_that_readers_look_for():
     assert list(bag_columns(BAGS, [0, 1])) == [
-        *("bag", "label", "group", "prior", "bag_feature_1", "bag_feature_2", "bag_feature_3")
+        *("bag", "label", "group", "prior", "patch_size"),
+        *("bag_feature_1", "bag_feature_2", "bag_feature_3"),
     ]
     assert list(instance_columns(BAGS)) == ["instance_label", "instance", "coord_x", "coord_y"]
     columns = long_columns(BAGS, ["x", "y"])

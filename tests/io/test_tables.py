@@ -12,6 +12,7 @@ from bagwise import Bags
 from bagwise.io import (
     FormatError,
     LabelError,
+    MixedTypeError,
     ShuffledBagError,
     _arrowcsv,
     _tabletext,
@@ -141,3 +142,35 @@ def test_the_delimiter_follows_from_the_name_or_is_given(tmp_path):
     ):
         write(tmp_path / name, bags, **options)
         assert (tmp_path / name).read_text().splitlines()[0] == header
+
+
+# Patterns, columns left out, decimal commas -------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ["csv", "pyarrow"])
+def test_features_by_pattern_and_columns_left_out(engine, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("bag,label,f1,f2,g1,note\na,1,1,2,3,x\nb,0,4,5,6,y\n")
+    chosen = read_csv(path, features=["f*", "g1"], engine=engine)[0]
+    assert chosen.feature_names.tolist() == ["f1", "f2", "g1"]
+    rest = read_csv(path, drop=["note", "f[12]"], engine=engine)[0]
+    assert rest.feature_names.tolist() == ["g1"]
+    both = read_csv(path, features=["?1"], drop=["g*"], engine=engine)[0]
+    assert both.feature_names.tolist() == ["f1"]
+    with pytest.raises(FormatError, match=r"no column matches 'h\*'"):
+        read_csv(path, features=["h*"], engine=engine)
+    with pytest.raises(FormatError, match=r"has no column 'noet'\. Did you mean 'note'"):
+        read_csv(path, drop=["noet"], engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["csv", "pyarrow"])
+def test_decimal_commas(engine, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("bag;label;f\na;1;1,5\nb;0;-2,25e1\nb;0;\n")
+    bags, _ = read_csv(path, decimal=",", engine=engine)
+    np.testing.assert_array_equal(bags.X.ravel(), [1.5, -22.5, np.nan])
+    with pytest.raises(MixedTypeError, match=r"number\. For a decimal comma pass decimal=','"):
+        read_csv(path, engine=engine)
+    (tmp_path / "u.csv").write_text("bag,label,f\na,1,1\n")
+    with pytest.raises(ValueError, match="The fields are separated by ','"):
+        read_csv(tmp_path / "u.csv", decimal=",", engine=engine)

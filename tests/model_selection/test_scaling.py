@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from bagwise import MeanSVC, WitnessSVC, load, save
 from bagwise.datasets import make_gaussian_bags
-from bagwise.model_selection import SCALES, scalings, search, with_scaler
+from bagwise.model_selection import IMPUTES, SCALES, scalings, search, with_scaler
 
 BAGS, Y = make_gaussian_bags(40, 4, shift=3.0)
 
@@ -55,3 +55,23 @@ def test_scaled_models_are_saved_and_loaded(name, tmp_path):
     save(model, tmp_path / "m.bagwise")
     again = load(tmp_path / "m.bagwise")
     np.testing.assert_array_equal(again.decision_function(BAGS), model.decision_function(BAGS))
+
+
+@pytest.mark.parametrize("how", IMPUTES)
+@pytest.mark.parametrize("scale", ["raw", "standard"])
+def test_missing_values_are_filled_before_the_scaling(how, scale, tmp_path):
+    X = np.array(BAGS.X)
+    X[::7, 1] = np.nan
+    X[:, 3] = np.nan  # nothing is known of this feature
+    holes = BAGS.replace(X=X)
+    step = scalings(holes, scale, impute=how)[scale]
+    model = with_scaler(WitnessSVC(kernel="linear"), step).fit(holes, Y)
+    assert np.isfinite(model.decision_function(holes)).all()
+    save(model, tmp_path / "m.bagwise")
+    again = load(tmp_path / "m.bagwise")
+    np.testing.assert_array_equal(again.decision_function(holes), model.decision_function(holes))
+
+
+def test_a_wrong_imputation_is_refused():
+    with pytest.raises(ValueError, match=r"no imputation 'medain'\. Did you mean 'median'"):
+        scalings(BAGS, "raw", impute="medain")

@@ -14,6 +14,7 @@ from bagwise._typing import Array
 from bagwise.bags.arrays import as_attribute, as_feature_names, as_offsets, as_rows, check_priors
 from bagwise.bags.constructors import Constructors
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
+from bagwise.bags.frames import ById, as_frame, as_html
 from bagwise.bags.ids import as_names, name_of
 from bagwise.bags.selection import resolve, select, take_rows
 from bagwise.bags.stored import verify
@@ -146,6 +147,33 @@ class Bags(Constructors):
         counts = f"{len(self)} bags, {self.n_instances} instances, {self.n_features} features"
         return f"Bags({counts}, {span}{kind})"
 
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+    def to_frame(self, y: Any = None) -> Any:
+        """Return a pandas data frame with one row per instance.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_bags,), default=None
+            Labels of the bags, for a column "label".
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns "bag", "label", "group", ... where known, as `bagwise.io.write_csv` writes
+            them, then the features.
+
+        Examples
+        --------
+        >>> Bags.from_list([[[1.0], [2.0]], [[3.0]]], ids=["a", "b"]).to_frame([1, 0])
+          bag  label   f1
+        0   a      1  1.0
+        1   a      1  2.0
+        2   b      0  3.0
+        """
+        return as_frame(self, y)
+
     def __array__(self, *args: Any, **kwargs: Any) -> Array:
         raise TypeError(
             "Bags cannot be converted to an array: use bags.X for the flat instances, or apply a "
@@ -164,6 +192,11 @@ class Bags(Constructors):
             verify(rows.data if sp.issparse(rows) else rows)
             return rows
         return replace(self, **select(self, key))
+
+    @property
+    def loc(self) -> ById:
+        """Bags by id: ``bags.loc["s1"]`` is an array, ``bags.loc[["s1", "s2"]]`` are bags."""
+        return ById(self)
 
     def replace(self, **changes: Any) -> Bags:
         """Return the same bags with some attributes changed.

@@ -61,10 +61,12 @@ class ApplyOptions:
         if format == "slides" and self.labels is not None:
             for role in {"bag", "label"} & columns.keys():
                 columns[role] = columns[role] or notes.get(role)
-        if format in ("csv", "parquet", "arrow"):
+        if format in ("csv", "excel", "parquet", "arrow"):
             for role in columns.keys() - {"labels"}:
                 columns[role] = columns[role] or self._noted(format, notes.get(role))
             columns["features"] = description["feature_names"]
+            if format == "csv":
+                columns["decimal"] = notes.get("decimal")
         if format == "svmlight":  # the last features may be zero everywhere
             columns["n_features"] = str(description["n_features"])
         return read_bags(self.data, format, self.regroup, **columns)

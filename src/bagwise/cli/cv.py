@@ -61,7 +61,7 @@ def cv(
     bags, y = source.read_labeled()
     options = {"random_state": seed, "n_jobs": jobs}
     with interruptible("No results are kept: fewer --folds take less time."):
-        scaler = scaler_for(bags, scale)
+        scaler = scaler_for(bags, scale, source.impute)
         estimator = choice.build(settings, bags, y, scaler=scaler, **options)
         whole = with_scaler(estimator, scaler)
         result = _cross_validate(whole, bags, y, cv=folds, n_repeats=repeats, **options)

@@ -72,17 +72,23 @@ def fit(
     bags, y = source.read_labeled()
     options = {"random_state": seed, "n_jobs": jobs}
     with interruptible(f"{out} was not written."):
-        first = None if scale == "auto" else scaler_for(bags, scale)
+        first = scaler_for(bags, "standard" if scale == "auto" else scale, source.impute)
         estimator = choice.build(plain, bags, y, scaler=first, **options)
         choices = []
         if cv or scale == "auto":
-            choices = _search(estimator, points, bags, y, cv=folds, scale=scale, **options)
+            more = {"cv": folds, "scale": scale, "impute": source.impute, **options}
+            choices = _search(estimator, points, bags, y, **more)
             best = max(choices, key=lambda choice: choice.value)
             estimator.set_params(**best.point)
             scale = best.scale
-        fitted = with_scaler(estimator, scaler_for(bags, scale)).fit(bags, y)
-    bagwise.save(fitted, out, notes={"data": source.data.name, **source.columns})
+        fitted = with_scaler(estimator, scaler_for(bags, scale, source.impute)).fit(bags, y)
+    bagwise.save(fitted, out, notes=_notes(source))
     _report(out, bags, choices, scale, as_json)
+
+
+def _notes(source: Source) -> dict[str, Any]:
+    """Return how the data was read, for those who apply the model."""
+    return {"data": source.data.name, **source.columns, "decimal": source.decimal}
 
 
 def _settings(choice: ModelOptions, search: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -6,10 +6,7 @@ such groups into one that typer can read.
 
 from __future__ import annotations
 
-import ast
 import inspect
-import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
@@ -21,6 +18,8 @@ import typer
 from rich.markup import escape
 
 from bagwise.bags import Bags, check_bags
+from bagwise.cli.building import build_model as build_model, checked_jobs, value_of
+from bagwise.cli.hints import hinted
 from bagwise.cli.output import say
 from bagwise.cli.positive import Positive, positive_label
 from bagwise.errors import suggestion
@@ -73,21 +72,12 @@ def split_names(text: str | None) -> list[str] | None:
 
 
 _MANY = 100_000  # folds: no one waits for more
-_MANY_JOBS = 16  # processes per core: more only fill the memory
-_MANY_DIGITS = 300  # of a number: more are beyond the range of float64
 
 
 def _check_jobs(jobs: int) -> int:
     if jobs < -1 or jobs == 0:
         raise typer.BadParameter("--jobs must be at least 1, or -1 for one per core.")
-    return _checked_jobs("--jobs", jobs)
-
-
-def _checked_jobs(name: str, jobs: int) -> int:
-    cores = os.cpu_count() or 1
-    if jobs > _MANY_JOBS * cores:
-        raise typer.BadParameter(f"{name} {jobs} is too many: this computer has {cores} cores.")
-    return jobs
+    return checked_jobs("--jobs", jobs)
 
 
 Folds = Annotated[int, typer.Option(min=2, max=_MANY, help="Number of folds.")]
@@ -101,6 +91,12 @@ def _check_scale(scale: str | None) -> str | None:
     from bagwise.model_selection import SCALES
 
     return None if scale in (None, "raw") else one_of(str(scale), (*SCALES, "auto"), "scale")
+
+
+def _check_impute(impute: str | None) -> str | None:
+    from bagwise.model_selection import IMPUTES
+
+    return None if impute is None else one_of(impute, IMPUTES, "imputation")
 
 
 Scale = Annotated[
@@ -150,13 +146,31 @@ Groups = Annotated[
 ]
 Features = Annotated[
     str | None,
-    typer.Option(help="Feature columns, with commas. Default: all others.", metavar="NAMES"),
+    typer.Option(
+        help="Feature columns, with commas; patterns such as 'f*' work. Default: all others.",
+        metavar="NAMES",
+    ),
+]
+Drop = Annotated[
+    str | None,
+    typer.Option(help="Columns to leave out, with commas; patterns work too.", metavar="NAMES"),
+]
+Decimal = Annotated[
+    str | None, typer.Option(help='Decimal separator of the numbers: "." or ",".', metavar="MARK")
+]
+Impute = Annotated[
+    str | None,
+    typer.Option(
+        help="Fill missing values: median, mean, most_frequent or zero.",
+        metavar="HOW",
+        callback=_check_impute,
+    ),
 ]
 Format = Annotated[
     str | None,
     typer.Option(
-        help="csv, parquet, arrow, arff, c45, svmlight, mat, bags, folder or slides. Default: "
-        "detected.",
+        help="csv, excel, parquet, arrow, arff, c45, svmlight, mat, bags, folder or slides. "
+        "Default: detected.",
         metavar="FORMAT",
     ),
 ]
@@ -177,6 +191,9 @@ class Source:
     format: Format = None
     regroup: Regroup = False
     labels: Labels = None
+    drop: Drop = None
+    decimal: Decimal = None
+    impute: Impute = None
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -186,27 +203,29 @@ class Source:
     def read(self) -> tuple[Bags, Any]:
         """Return bags and labels; labels are None where there are none."""
         columns = {**self.columns, "features": split_names(self.features)}
-        return read_bags(self.data, self.format, self.regroup, labels=self.labels, **columns)
+        columns |= {"drop": split_names(self.drop), "decimal": self.decimal, "labels": self.labels}
+        return read_bags(self.data, self.format, self.regroup, **columns)
 
     def read_labeled(self) -> tuple[Bags, Any]:
         """Return bags and labels; both must be complete."""
-        return labeled(*self.read(), self.data)
+        return labeled(*self.read(), self.data, finite=self.impute is None)
 
     def words(self) -> list[str]:
         """Return the words of a command line that reads the same."""
         given = {**self.columns, "features": self.features, "format": self.format}
         given["labels"] = None if self.labels is None else str(self.labels)
+        given |= {"drop": self.drop, "decimal": self.decimal, "impute": self.impute}
         words = [str(self.data), *(["--regroup"] if self.regroup else [])]
         for name, value in given.items():
             words += [] if value is None else [f"--{name}", value]
         return words
 
 
-def labeled(bags: Bags, y: Any, data: Path) -> tuple[Bags, Any]:
+def labeled(bags: Bags, y: Any, data: Path, *, finite: bool = True) -> tuple[Bags, Any]:
     """Ask for labels, and for instances without missing values, before any work is done."""
     if y is None:
         raise ValueError(f"{data} has no labels: name their column with --label.")
-    return check_bags(bags), np.asarray(y)
+    return check_bags(bags, finite=finite), np.asarray(y)
 
 
 def read_bags(
@@ -225,7 +244,8 @@ def read_bags(
     _refuse_unknown(format, READERS[format], options)
     if format == "csv":
         _tell_guess(data, columns)
-    bags, y = read(data, format=format, **options)
+    with hinted(data, columns):
+        bags, y = read(data, format=format, **options)
     return check_bags(bags, finite=False), y
 
 
@@ -314,7 +334,7 @@ class ModelOptions:
                 raise typer.BadParameter(f"--param {text!r}: write NAME=VALUE, as in --param C=10.")
             if name in settings:
                 raise typer.BadParameter(f"--param {name} is given twice; candidates are one list.")
-            settings[name] = _value(name, value)
+            settings[name] = value_of(name, value)
         return settings
 
     def build(
@@ -328,60 +348,9 @@ class ModelOptions:
         return plain if label is None else plain.set_params(pos_label=label)
 
 
-def scaler_for(bags: Bags, scale: str | None) -> Any:
+def scaler_for(bags: Bags, scale: str | None, impute: str | None = None) -> Any:
     """Return the scaler of that name for the bags, None where none is wanted."""
     from bagwise.model_selection import scalings
 
-    (scaler,) = scalings(bags, scale).values()
+    (scaler,) = scalings(bags, scale, impute=impute).values()
     return scaler
-
-
-def build_model(name: str, settings: dict[str, Any]) -> Any:
-    """Build an estimator from its name and parameters, and check their values."""
-    from bagwise.catalog import make_estimator
-
-    try:
-        estimator = make_estimator(name, **settings)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    _check_values(estimator, settings)
-    return estimator
-
-
-def _check_values(estimator: Any, settings: dict[str, Any]) -> None:
-    from sklearn.utils._param_validation import InvalidParameterError
-
-    try:
-        estimator._validate_params()
-    except InvalidParameterError as error:
-        hint = _list_hint(str(error), settings)
-        raise typer.BadParameter(f"--param: {error}{hint}") from error
-    if settings.get("n_jobs") == 0:
-        raise typer.BadParameter("--param n_jobs must be at least 1, or -1 for one per core.")
-    if isinstance(settings.get("n_jobs"), int):
-        _checked_jobs("--param n_jobs", settings["n_jobs"])
-    for name in ("cv", "calibration_cv"):
-        if isinstance(settings.get(name), list | tuple):
-            raise typer.BadParameter(f"--param {name}: give the number of folds, such as {name}=5.")
-
-
-def _list_hint(message: str, settings: dict[str, Any]) -> str:
-    """Say what a list is for, where the message is about one."""
-    lists = [name for name, value in settings.items() if isinstance(value, list)]
-    about_one = any(f"The {name!r} parameter" in message for name in lists)
-    return " A list of candidates needs `bagwise fit --cv`." if about_one else ""
-
-
-def _value(name: str, text: str) -> Any:
-    """Read a number, None, True, a list or a dict; everything else is a text."""
-    if re.search(rf"\d{{{_MANY_DIGITS}}}", text):
-        raise typer.BadParameter(f"--param {name}: a number of {_MANY_DIGITS} digits is too large.")
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-        if text.lstrip().startswith(("[", "(", "{")):
-            raise typer.BadParameter(
-                f"--param {name}={text} is not a complete list or dict. Write it as in "
-                '--param "C=[0.1,1,10]", with texts in quotes.'
-            ) from error
-        return {"true": True, "false": False, "null": None}.get(text, text)

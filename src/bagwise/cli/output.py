@@ -38,6 +38,9 @@ _OPTIONS = {
     "regroup": "--regroup",
     "overwrite": "--force",
     "scale": "--scale",
+    "impute": "--impute median",
+    "drop": "--drop NAMES",
+    "decimal": "--decimal ','",
 }
 _PARAMETERS = {"pos_label": "--positive LABEL"}  # all others are set with --param
 
@@ -62,7 +65,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         with warnings.catch_warnings():
-            warnings.showwarning = _say_warning
+            warnings.showwarning = _say_once()
             try:
                 return super().invoke(ctx)
             except BrokenPipeError:
@@ -117,9 +120,17 @@ def _sentence(error: BaseException) -> str:
     return said
 
 
-def _say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Print a warning for people: what it says, not which line of the code said it."""
-    say(f"[yellow]Warning:[/yellow] {escape(worded(said_by(message)))}")
+def _say_once() -> Callable[..., None]:
+    """Return what prints a warning for people: what it says, once, not which line said it."""
+    said: set[str] = set()
+
+    def say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+        text = worded(said_by(message))
+        if text not in said:
+            said.add(text)
+            say(f"[yellow]Warning:[/yellow] {escape(text)}")
+
+    return say_warning
 
 
 def worded(text: str) -> str:

@@ -14,6 +14,7 @@ from bagwise.io.errors import (
     ShuffledBagError,
     TruncatedFileError,
 )
+from bagwise.io.excel import read_excel, write_excel
 from bagwise.io.geojson import write_geojson
 from bagwise.io.matlab import read_mat, write_mat
 from bagwise.io.slides import read_slides, write_slides
@@ -35,6 +36,7 @@ __all__ = [
     "read_bags",
     "read_c45",
     "read_csv",
+    "read_excel",
     "read_folder",
     "read_mat",
     "read_parquet",
@@ -47,6 +49,7 @@ __all__ = [
     "write_bags",
     "write_c45",
     "write_csv",
+    "write_excel",
     "write_folder",
     "write_geojson",
     "write_mat",

@@ -65,5 +65,6 @@ def _open(stream: Any, text: TableText, layout: Layout) -> Any:
             include_columns=list(types),
             null_values=sorted(MISSING),
             strings_can_be_null=False,
+            decimal_point=layout.decimal,
         ),
     )

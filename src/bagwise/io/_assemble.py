@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.frames import BAG_FEATURE as BAG_FEATURE, COORDS as COORDS
 from bagwise.bags.ids import first_difference
 from bagwise.bags.segments import bag_of_row
 from bagwise.errors import Argument, Message, listed, suggestion
@@ -39,8 +41,6 @@ ROLES = {
     "instance_ids": "instance",
     "patch_size": "patch_size",
 }
-BAG_FEATURE = "bag_feature_"
-COORDS = ("coord_x", "coord_y")
 _PER_BAG = ("groups", "priors", "bag_features", "patch_size")
 _PER_ROW = ("instance_labels", "instance_ids", "coords")
 
@@ -63,6 +63,7 @@ class Layout:
     bag_features: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     coords: list[int] = field(default_factory=list)
+    decimal: str = "."
 
     @property
     def keys(self) -> dict[str, int]:
@@ -77,16 +78,23 @@ def lay_out(
     named: dict[str, Column | None],
     features: Sequence[Column] | None,
     *,
+    drop: Sequence[Column] | None = None,
     has_header: bool = True,
+    decimal: str = ".",
 ) -> Layout:
     """Choose the columns: those the user named, else those with the usual names."""
     names = list(names)
+    features = None if features is None else matching(path, names, features)
+    dropped = {position_of(path, names, c) for c in matching(path, names, drop or [])}
     if has_header:
         refuse_duplicates(path, names)
     roles = {role: position_of(path, names, c) for role, c in named.items() if c is not None}
     for role, name in ROLES.items() if has_header else ():
         if named.get(role) is None and name in names and (features is None or name not in features):
             roles[role] = names.index(name)
+    roles = {
+        role: j for role, j in roles.items() if j not in dropped or named.get(role) is not None
+    }
     if not has_header:
         roles = {"bag": 0, "label": 1, **roles}
     refuse_shared(path, names, roles)
@@ -99,7 +107,7 @@ def lay_out(
     coords = [names.index(c) for c in COORDS] if {*COORDS} <= {*names} else []
     coords = coords if taken.isdisjoint(coords) else []
     if features is None:
-        aside = taken.union(of_bags, coords)
+        aside = taken.union(of_bags, coords, dropped)
         chosen = [j for j in range(len(names)) if j not in aside]
     else:
         chosen = [position_of(path, names, c) for c in features]
@@ -109,12 +117,27 @@ def lay_out(
                 "is named twice in ", Argument("features", "[...]"), ". Name it once."
             )
             raise DuplicateColumnError(path, problem, 1, names[twice])
+        chosen = [j for j in chosen if j not in dropped]
         of_bags = [j for j in of_bags if j not in chosen]
         coords = coords if set(chosen).isdisjoint(coords) else []
     if not chosen:
         raise FormatError(path, f"has no feature columns: there are only {listed(names)}.", 1)
     feature_names = [names[j] for j in chosen] if has_header else None
-    return Layout(roles, chosen, feature_names, of_bags, names, coords)
+    return Layout(roles, chosen, feature_names, of_bags, names, coords, decimal)
+
+
+def matching(path: Path, names: list[str], wanted: Sequence[Column]) -> list[Column]:
+    """Replace patterns such as "f*" by the columns that match them; other names stay."""
+    found: list[Column] = []
+    for each in wanted:
+        if not isinstance(each, str) or each in names or not set("*?[") & set(each):
+            found.append(each)
+            continue
+        matched = [name for name in names if fnmatchcase(name, each) and name not in found]
+        if not matched:
+            raise FormatError(path, f"no column matches {each!r}. {suggestion(each, names)}", 1)
+        found += matched
+    return found
 
 
 def refuse_duplicates(path: Path, names: list[str]) -> None:

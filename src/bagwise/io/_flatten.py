@@ -12,10 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags import Bags
-from bagwise.bags.segments import expand
+from bagwise.bags import Bags, frames
+from bagwise.bags.frames import instance_columns as instance_columns
 from bagwise.bags.stored import verify_bags
-from bagwise.io._assemble import BAG_FEATURE, COORDS, ROLES
 from bagwise.io.errors import DuplicateColumnError, FormatError
 
 # What formats with one line per instance, and nothing else, cannot store.
@@ -73,30 +72,13 @@ def refuse_special(
 
 
 def bag_columns(bags: Bags, y: Any) -> dict[str, Array]:
-    """Return the attributes of the bags by column name."""
-    columns = {"bag": bags.ids, "label": checked_labels(bags, y)}
-    columns |= {"group": bags.groups, "prior": bags.priors, "patch_size": bags.patch_size}
-    if bags.bag_features is not None:
-        columns |= {f"{BAG_FEATURE}{k + 1}": c for k, c in enumerate(bags.bag_features.T)}
-    return {name: values for name, values in columns.items() if values is not None}
-
-
-def instance_columns(bags: Bags) -> dict[str, Array]:
-    """Return the attributes of the instances by column name, without ids 0, 1, 2, ..."""
-    columns = {}
-    if bags.instance_labels is not None:
-        columns[ROLES["instance_labels"]] = bags.instance_labels
-    if not np.array_equal(bags.instance_ids, np.arange(bags.n_instances)):
-        columns[ROLES["instance_ids"]] = bags.instance_ids
-    if bags.coords is not None:
-        columns |= dict(zip(COORDS, bags.coords.T, strict=True))
-    return columns
+    """Return the attributes of bags to be written by column name."""
+    return frames.bag_columns(bags, checked_labels(bags, y))
 
 
 def long_columns(bags: Bags, y: Any) -> dict[str, Array]:
     """Return everything that is not a feature, with one value per instance."""
-    of_bags = {k: expand(v, bags.offsets) for k, v in bag_columns(bags, y).items()}
-    return {**of_bags, **instance_columns(bags)}
+    return frames.long_columns(bags, checked_labels(bags, y))
 
 
 def written_feature_names(path: Path, bags: Bags, keys: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -24,6 +25,7 @@ Row = tuple[int, list[str]]  # line number and fields
 MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])
 ENCODE = ("Encode the column, or name the columns to use with ", Argument("features", "[...]"), ".")
 _DELIMITERS = ",\t;"
+_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 _BLOCK_FIELDS = 1 << 18  # about 20 MB of Python strings at a time
 
 
@@ -110,6 +112,8 @@ def parse_numbers(path: Path, block: list[Row], layout: Layout) -> Array:
     numbers = np.empty((len(block), len(chosen)))
     for i, (line, fields) in enumerate(block):
         row = fields[first:stop] if is_range else [fields[j] for j in chosen]
+        if layout.decimal == ",":
+            row = [text.replace(",", ".") for text in row]
         try:
             numbers[i] = list(map(float, row))
         except ValueError:
@@ -129,5 +133,8 @@ def _number(path: Path, text: str, line: int, layout: Layout, k: int) -> float:
 
 
 def _refuse(path: Path, text: str, line: int, layout: Layout, k: int) -> NoReturn:
-    problem = Message(f"{text!r} is not a number. ", *ENCODE)
+    remedy: tuple[Any, ...] = ENCODE
+    if _COMMA.fullmatch(text.strip()):
+        remedy = ("For a decimal comma pass ", Argument("decimal", "','"), ".")
+    problem = Message(f"{text!r} is not a number. ", *remedy)
     raise MixedTypeError(path, problem, line, layout.names[layout.features[k]])

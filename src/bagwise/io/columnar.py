@@ -48,6 +48,7 @@ def read_parquet(
     priors: Column | None = None,
     instance_ids: Column | None = None,
     features: Sequence[Column] | None = None,
+    drop: Sequence[Column] | None = None,
     regroup: bool = False,
     dtype: DTypeLike | None = None,
 ) -> LabeledBags:
@@ -62,7 +63,7 @@ def read_parquet(
     instances : str, default=None
         The column with the instances as lists of lists (nested form); None: the only such column,
         if there is one.
-    instance_labels, groups, priors, instance_ids, features, regroup : optional
+    instance_labels, groups, priors, instance_ids, features, drop, regroup : optional
         As in `read_csv`.
     dtype : dtype, default=None
         Data type of the instances; None: float16 or float32 if all features are, else float64.
@@ -76,7 +77,7 @@ def read_parquet(
     (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))
     """
     named = by_role(bag, label, instance_labels, groups, priors, instance_ids)
-    return _read(ParquetFile, path, named, instances, features, regroup, dtype)
+    return _read(ParquetFile, path, named, instances, features, drop, regroup, dtype)
 
 
 @returns_bags
@@ -112,6 +113,7 @@ def _read(
     named: dict[str, Column | None],
     instances: str | None = None,
     features: Sequence[Column] | None = None,
+    drop: Sequence[Column] | None = None,
     regroup: bool = False,
     dtype: DTypeLike | None = None,
 ) -> LabeledBags:
@@ -119,7 +121,7 @@ def _read(
         nested = find_instances(file, instances)
         if nested is not None:
             return read_nested(file, nested, named, dtype)
-        layout = lay_out(file.path, file.names, named, features)
+        layout = lay_out(file.path, file.names, named, features, drop=drop)
         _refuse_non_numeric(file, layout)
         X, chunks = _read_long(file, layout, np.dtype(dtype or _common_type(file, layout)))
         columns = {key: _column(file.path, key, parts) for key, parts in chunks.items()}

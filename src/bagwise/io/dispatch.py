@@ -17,6 +17,7 @@ from bagwise.io.bagfiles import PATH_COLUMNS, read_folder, write_folder
 from bagwise.io.c45 import read_c45, write_c45
 from bagwise.io.columnar import read_arrow, read_parquet, write_arrow, write_parquet
 from bagwise.io.errors import FormatError
+from bagwise.io.excel import read_excel, write_excel
 from bagwise.io.matlab import read_mat, write_mat
 from bagwise.io.slides import SLIDE_SUFFIXES, is_slide_folder, read_slides, write_slides
 from bagwise.io.store import MANIFEST, read_bags, write_bags
@@ -26,6 +27,7 @@ from bagwise.io.tables import read_csv, write_csv
 # Reader, writer and suffixes of every format.
 _FORMATS: dict[str, tuple[Callable[..., LabeledBags], Callable[..., None], tuple[str, ...]]] = {
     "csv": (read_csv, write_csv, (".csv", ".tsv")),
+    "excel": (read_excel, write_excel, (".xlsx",)),
     "parquet": (read_parquet, write_parquet, (".parquet", ".pq")),
     "arrow": (read_arrow, write_arrow, (".arrow", ".feather", ".ipc")),
     "arff": (read_arff, write_arff, (".arff",)),
@@ -61,7 +63,7 @@ def read(
     bag, label : str or int, default=None
         Columns of the bag ids and the labels; the reader of the format says what None means.
     format : str, default=None
-        csv, parquet, arrow, arff, c45, svmlight, mat, bags, folder or slides; None: from the
+        csv, excel, parquet, arrow, arff, c45, svmlight, mat, bags, folder or slides; None: from the
         suffix, else from the first bytes. A CSV with a column of paths is a "folder".
     **options : object
         Options of the reader of the format, such as ``groups="patient"``.

@@ -46,8 +46,10 @@ def read_csv(
     priors: Column | None = None,
     instance_ids: Column | None = None,
     features: Sequence[Column] | None = None,
+    drop: Sequence[Column] | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
+    decimal: str = ".",
     dtype: DTypeLike = np.float64,
     regroup: bool = False,
     engine: str = "auto",
@@ -68,11 +70,15 @@ def read_csv(
         Columns of other attributes of `Bags`; None: "instance_label", "group", "prior" and
         "instance" if there are such columns.
     features : sequence of str or int, default=None
-        The feature columns; None: all other columns.
+        The feature columns, by name, position or pattern such as "f*"; None: all other columns.
+    drop : sequence of str or int, default=None
+        Columns to leave out, given in the same way.
     header : bool, default=None
         Whether the first line contains names; None: it does unless it contains a number.
     delimiter : str, default=None
         Field separator; None: the most frequent of comma, tab and semicolon in the first line.
+    decimal : {".", ","}, default="."
+        Decimal separator of the features.
     dtype : dtype, default=float64
         Data type of the instances.
     regroup : bool, default=False
@@ -94,7 +100,13 @@ def read_csv(
     path = Path(path)
     text = sniff(path, header, delimiter)
     named = by_role(bag, label, instance_labels, groups, priors, instance_ids)
-    layout = lay_out(path, text.names, named, features, has_header=text.header_lines > 0)
+    if decimal not in (".", ",") or decimal == text.delimiter:
+        separated = f" The fields are separated by {text.delimiter!r}."
+        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.{separated}")
+    has_header = text.header_lines > 0
+    layout = lay_out(
+        path, text.names, named, features, drop=drop, has_header=has_header, decimal=decimal
+    )
     X, keys = _parse(path, text, layout, np.dtype(dtype), engine, progress)
     place = partial(text.line_of_row, path)
     columns = typed_columns(path, keys, place)

@@ -5,11 +5,12 @@ from bagwise.model_selection.compare import METRICS, Compared, candidates, compa
 from bagwise.model_selection.crossvalidate import CrossValidation, cross_validate_bags
 from bagwise.model_selection.positive import PositiveChoice, choose_positive
 from bagwise.model_selection.ranking import Ranking, rank_methods
-from bagwise.model_selection.scaling import SCALES, scalings, with_scaler
+from bagwise.model_selection.scaling import IMPUTES, SCALES, scalings, with_scaler
 from bagwise.model_selection.search import Choice, grid_points, search, standardizer
 from bagwise.model_selection.transductive import transductive_cv
 
 __all__ = [
+    "IMPUTES",
     "METRICS",
     "SCALES",
     "AutoBagClassifier",

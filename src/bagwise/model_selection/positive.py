@@ -89,7 +89,7 @@ def choose_positive(
     >>> choose_positive(WitnessSVC(kernel="linear"), bags, np.array(["wt", "mut"])[y]).label
     'mut'
     """
-    bags, y = check_bags(bags), np.asarray(y)
+    bags, y = check_bags(bags, finite=False), np.asarray(y)
     classes = np.unique(y)
     if len(classes) != 2:
         raise ValueError(f"A positive class is one of two; there are {len(classes)} classes.")

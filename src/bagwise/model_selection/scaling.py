@@ -13,6 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardScaler
 
@@ -21,10 +23,13 @@ from bagwise.errors import suggestion
 from bagwise.preprocessing import PerInstance
 
 SCALES = ("raw", "standard", "robust", "quantile")
-_QUANTILES = 1000  # scikit-learn's own number; fewer where there are fewer instances
+IMPUTES = ("median", "mean", "most_frequent", "zero")
+_QUANTILES = 1000  # scikit-learn's own number; fewer where a fold has fewer instances
 
 
-def scalings(bags: Bags, scale: str | None = "auto") -> dict[str, PerInstance | None]:
+def scalings(
+    bags: Bags, scale: str | None = "auto", *, impute: str | None = None
+) -> dict[str, PerInstance | None]:
     """Return transformers of bags by the name of the scaling; None stands for no scaling.
 
     Parameters
@@ -33,6 +38,8 @@ def scalings(bags: Bags, scale: str | None = "auto") -> dict[str, PerInstance | 
         The data. Sparse instances are only left raw or standardized: the others would fill them.
     scale : {"raw", "standard", "robust", "quantile", "auto"} or None, default="auto"
         The scaling; "auto" means all of them, None means "raw".
+    impute : {"median", "mean", "most_frequent", "zero"} or None, default=None
+        What takes the place of missing values, before the scaling.
 
     Returns
     -------
@@ -49,18 +56,40 @@ def scalings(bags: Bags, scale: str | None = "auto") -> dict[str, PerInstance | 
     if scale is not None and scale not in (*SCALES, "auto"):
         raise ValueError(f"There is no scale {scale!r}. {suggestion(scale, (*SCALES, 'auto'))}")
     dense = not sp.issparse(bags.X)
-    normal = {"output_distribution": "normal", "n_quantiles": min(_QUANTILES, bags.n_instances)}
-    known = {
+    n_quantiles = min(_QUANTILES, bags.n_instances // 2 + 1)
+    normal = {"output_distribution": "normal", "n_quantiles": n_quantiles}
+    transformers = {
         "raw": None,
-        "standard": PerInstance(StandardScaler(with_mean=dense)),
-        "robust": PerInstance(RobustScaler(with_centering=dense)),
-        "quantile": PerInstance(QuantileTransformer(random_state=0, **normal)),
+        "standard": StandardScaler(with_mean=dense),
+        "robust": RobustScaler(with_centering=dense),
+        "quantile": QuantileTransformer(random_state=0, **normal),
     }
+    imputer = _imputer(impute)
+    known = {name: _lifted(imputer, scaler) for name, scaler in transformers.items()}
     if scale == "auto":
         return known if dense else {name: known[name] for name in ("raw", "standard")}
     if not dense and scale in ("robust", "quantile"):
         raise ValueError(f"scale={scale!r} would fill sparse instances: use 'raw' or 'standard'.")
     return {scale or "raw": known[scale or "raw"]}
+
+
+def _imputer(impute: str | None) -> Any:
+    if impute is None:
+        return None
+    if impute not in IMPUTES:
+        raise ValueError(f"There is no imputation {impute!r}. {suggestion(impute, IMPUTES)}")
+    how: dict[str, Any] = {"strategy": impute}
+    if impute == "zero":
+        how = {"strategy": "constant", "fill_value": 0.0}
+    # A feature without any value becomes 0 instead of a missing column.
+    return SimpleImputer(keep_empty_features=True, **how)
+
+
+def _lifted(imputer: Any, scaler: Any) -> PerInstance | None:
+    if imputer is None or scaler is None:
+        alone = scaler if imputer is None else imputer
+        return None if alone is None else PerInstance(alone)
+    return PerInstance(Pipeline([("impute", clone(imputer)), ("scale", scaler)]))
 
 
 def with_scaler(classifier: Any, scaler: PerInstance | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -15,7 +16,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.catalog import usual_grid
 from bagwise.crossfit import best_threshold, folds, out_of_fold_scores
-from bagwise.errors import Argument
+from bagwise.errors import Argument, ScaleWarning
 from bagwise.metrics import bag_measures
 from bagwise.model_selection.scaling import scalings, with_scaler
 from bagwise.preprocessing import PerInstance
@@ -92,6 +93,7 @@ def search(
     calibrate: bool = False,
     scaler: Any = None,
     scale: str | None = None,
+    impute: str | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     callback: Callable[[], Any] = lambda: None,
@@ -118,6 +120,8 @@ def search(
         Fitted before the model on the training part of each fold, as `standardizer` returns.
     scale : {"raw", "standard", "robust", "quantile", "auto"} or None, default=None
         Instead of a scaler, its name; "auto" tries each of them at each point.
+    impute : {"median", "mean", "most_frequent", "zero"} or None, default=None
+        What takes the place of missing values; without a scaler.
     random_state : int, default=0
         Seed of the folds.
     n_jobs : int, default=None
@@ -142,10 +146,13 @@ def search(
     """
     splits, classes = folds(bags, y, cv, random_state, name=FOLDS), np.unique(y)
     choices = []
-    steps = {"given": scaler} if scaler is not None else scalings(bags, scale)
+    steps = {"given": scaler} if scaler is not None else scalings(bags, scale, impute=impute)
     for point, name in product(points, steps):
         candidate = with_scaler(clone(model).set_params(**point), steps[name])
-        scores = out_of_fold_scores(candidate, bags, y, None, splits, n_jobs)
+        with warnings.catch_warnings():
+            if scale == "auto":  # raw features are tried on purpose
+                warnings.simplefilter("ignore", ScaleWarning)
+            scores = out_of_fold_scores(candidate, bags, y, None, splits, n_jobs)
         threshold = 0.0
         if calibrate and scores.ndim == 1:
             threshold = best_threshold(scores, y == classes[1], np.ones(len(y)))

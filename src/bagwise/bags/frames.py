@@ -1,0 +1,98 @@
+"""Bags for people: data frames, an HTML display for notebooks, and selection by id."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._typing import Array
+from bagwise.bags.segments import expand
+from bagwise.errors import suggestion
+
+if TYPE_CHECKING:
+    from bagwise.bags.bags import Bags
+
+BAG_FEATURE = "bag_feature_"
+COORDS = ("coord_x", "coord_y")
+_SHOWN = 5  # bags at the head of the display
+
+
+def bag_columns(bags: Bags, y: Any) -> dict[str, Array]:
+    """Return the attributes of the bags, and their labels, by column name."""
+    columns = {"bag": bags.ids, "label": None if y is None else np.asarray(y)}
+    columns |= {"group": bags.groups, "prior": bags.priors, "patch_size": bags.patch_size}
+    if bags.bag_features is not None:
+        columns |= {f"{BAG_FEATURE}{k + 1}": c for k, c in enumerate(bags.bag_features.T)}
+    return {name: values for name, values in columns.items() if values is not None}
+
+
+def instance_columns(bags: Bags) -> dict[str, Array]:
+    """Return the attributes of the instances by column name, without ids 0, 1, 2, ..."""
+    columns = {}
+    if bags.instance_labels is not None:
+        columns["instance_label"] = bags.instance_labels
+    if not np.array_equal(bags.instance_ids, np.arange(bags.n_instances)):
+        columns["instance"] = bags.instance_ids
+    if bags.coords is not None:
+        columns |= dict(zip(COORDS, bags.coords.T, strict=True))
+    return columns
+
+
+def long_columns(bags: Bags, y: Any) -> dict[str, Array]:
+    """Return everything that is not a feature, with one value per instance."""
+    of_bags = {k: expand(v, bags.offsets) for k, v in bag_columns(bags, y).items()}
+    return {**of_bags, **instance_columns(bags)}
+
+
+def feature_names(bags: Bags) -> list[Any]:
+    """Return the feature names; f1, f2, ... by default."""
+    if bags.feature_names is None:
+        return [f"f{j + 1}" for j in range(bags.n_features)]
+    return list(bags.feature_names)
+
+
+def as_frame(bags: Bags, y: Any) -> Any:
+    """Return a pandas data frame with one row per instance."""
+    import pandas as pd
+
+    X = bags.X.toarray() if sp.issparse(bags.X) else np.asarray(bags.X)
+    keys = pd.DataFrame(long_columns(bags, y))
+    return pd.concat([keys, pd.DataFrame(X, columns=feature_names(bags))], axis=1)
+
+
+class ById:
+    """Select bags by their ids: ``bags.loc["s1"]`` is an array, ``bags.loc[["s1", "s2"]]`` bags."""
+
+    def __init__(self, bags: Bags) -> None:
+        self._bags = bags
+
+    def __getitem__(self, key: Any) -> Any:
+        wanted = list(key) if isinstance(key, list | np.ndarray) else [key]
+        numbers: dict[Any, int] = {}
+        for i, name in enumerate(self._bags.ids.tolist()):
+            numbers.setdefault(name, i)
+        missing = next((name for name in wanted if name not in numbers), None)
+        if missing is not None:
+            raise KeyError(f"There is no bag {missing!r}. {suggestion(str(missing), numbers)}")
+        rows = [numbers[name] for name in wanted]
+        return self._bags[rows] if isinstance(key, list | np.ndarray) else self._bags[rows[0]]
+
+
+def as_html(bags: Bags) -> str:
+    """Return what a notebook shows: the counts, and the first bags."""
+    rows = [("id", bags.ids), ("group", bags.groups), ("instances", bags.sizes)]
+    shown = [(name, values[:_SHOWN].tolist()) for name, values in rows if values is not None]
+    head = "".join(f"<th>{name}</th>" for name, _ in shown)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>"
+        for row in zip(*(values for _, values in shown), strict=True)
+    )
+    more = len(bags) - _SHOWN
+    tail = f"<p>and {more} more bags</p>" if more > 0 else ""
+    names = ", ".join(escape(str(name)) for name in feature_names(bags)[:_SHOWN])
+    dots = ", ..." if bags.n_features > _SHOWN else ""
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div><p>{escape(repr(bags))}</p>{table}{tail}<p>features: {names}{dots}</p></div>"

@@ -1,0 +1,55 @@
+"""Hints after an error about a table: what its columns look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from bagwise.cli.output import say
+
+_ROWS = 20_000  # of a table, enough for a guess
+
+
+@contextmanager
+def hinted(data: Path, columns: dict[str, Any]) -> Iterator[None]:
+    """Say after an error about a column what it may be; the error itself is raised again."""
+    from bagwise.io.errors import FormatError, LabelError, MixedTypeError
+
+    try:
+        yield
+    except FormatError as error:
+        if isinstance(error, MixedTypeError) and error.column is not None:
+            _hint(data, columns, str(error.column))
+        elif type(error) in (FormatError, LabelError) and "column" in str(error):
+            _hint(data, columns, None)
+        raise
+
+
+def _hint(data: Path, columns: dict[str, Any], column: str | None) -> None:
+    from bagwise.io.dispatch import recognize
+    from bagwise.io.roles import guess_roles, is_constant, read_table
+
+    format = recognize(data)
+    if format not in ("csv", "excel", "parquet", "arrow"):
+        return
+    frame = read_table(data, format, _ROWS)
+    frame.columns = [str(name) for name in frame.columns]
+    bag = columns.get("bag") or ("bag" if "bag" in frame else None)
+    roles = guess_roles(frame, bag if bag in frame else None)
+    if column is None:
+        found = {"--bag": roles.bag, "--label": roles.label, "--groups": roles.groups}
+        looks = " ".join(f"{flag} {name}" for flag, name in found.items() if name is not None)
+        if roles.bag is not None:
+            say(escape(f"Hint: from their values, the columns may be {looks}."))
+    elif column in (roles.label, roles.groups):
+        flag = "--label" if column == roles.label else "--groups"
+        say(escape(f"Hint: {column!r} is the same on all rows of a bag: is it {flag} {column}?"))
+    elif column in frame and roles.bag is not None and is_constant(frame, roles.bag, column):
+        what = f"Hint: {column!r} is the same on all rows of a bag. If it is no feature, name it "
+        say(escape(f"{what}with --label or --groups, or leave it out with --drop {column}."))
+    elif column in frame:
+        say(escape(f"Hint: leave the column out with --drop {column}."))

@@ -1,0 +1,141 @@
+"""Excel workbooks (.xlsx) with one row per instance, through openpyxl."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.bags.ids import factorize, first_missing
+from bagwise.errors import Message
+from bagwise.io._assemble import (
+    Coded,
+    Column,
+    LabeledBags,
+    assemble,
+    by_role,
+    lay_out,
+    returns_bags,
+)
+from bagwise.io._atomic import writing
+from bagwise.io._flatten import checked_labels
+from bagwise.io._source import require
+from bagwise.io._tabletext import ENCODE, MISSING
+from bagwise.io.errors import CorruptFileError, FormatError, MixedTypeError, missing_value
+
+_CODED = ("bag", "label", "groups")
+
+
+@returns_bags
+def read_excel(
+    path: str | Path,
+    bag: Column | None = None,
+    label: Column | None = None,
+    *,
+    sheet: str | int = 0,
+    instance_labels: Column | None = None,
+    groups: Column | None = None,
+    priors: Column | None = None,
+    instance_ids: Column | None = None,
+    features: Sequence[Column] | None = None,
+    drop: Sequence[Column] | None = None,
+    regroup: bool = False,
+) -> LabeledBags:
+    """Read an Excel workbook whose first row contains names.
+
+    Parameters
+    ----------
+    path : str or Path
+        The .xlsx file.
+    bag, label : str or int, default=None
+        The columns, as in `read_csv`.
+    sheet : str or int, default=0
+        The sheet, by name or position.
+    instance_labels, groups, priors, instance_ids, features, drop, regroup : optional
+        As in `read_csv`.
+
+    Examples
+    --------
+    >>> from bagwise import Bags, io
+    >>> path = getfixture("tmp_path") / "bags.xlsx"
+    >>> io.write_excel(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0])
+    >>> io.read_excel(path)
+    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))
+    """
+    path = Path(path)
+    frame = _frame(path, sheet)
+    named = by_role(bag, label, instance_labels, groups, priors, instance_ids)
+    layout = lay_out(path, list(map(str, frame.columns)), named, features, drop=drop)
+    if not len(frame):
+        raise FormatError(path, "holds no rows. Expected one row per instance.")
+    X = np.column_stack([_numbers(path, frame, j) for j in layout.features])
+    columns = {key: _column(path, frame, key, j) for key, j in layout.keys.items()}
+    return assemble(path, X, columns, layout.feature_names, lambda row: row + 2, regroup=regroup)
+
+
+def _frame(path: Path, sheet: str | int) -> Any:
+    require("openpyxl", "io")
+    import pandas as pd
+
+    try:
+        return pd.read_excel(path, sheet_name=sheet, engine="openpyxl")
+    except (BadZipFile, KeyError, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise CorruptFileError(path, f"is not an Excel workbook ({error}).") from error
+
+
+def _numbers(path: Path, frame: Any, j: int) -> Any:
+    values = frame.iloc[:, j]
+    if values.dtype.kind in "iufb":
+        return values.to_numpy(dtype=np.float64)
+    numbers = np.empty(len(values))
+    for row, value in enumerate(values.tolist()):
+        if isinstance(value, str) and value.strip() in MISSING:
+            value = np.nan
+        if isinstance(value, bool | int | float):
+            numbers[row] = value
+        else:
+            problem = Message(f"{value!r} is not a number. ", *ENCODE)
+            raise MixedTypeError(path, problem, row + 2, str(frame.columns[j]))
+    return numbers
+
+
+def _column(path: Path, frame: Any, key: str, j: int) -> Any:
+    values = frame.iloc[:, j].to_numpy()
+    missing = first_missing(values)
+    if missing is not None:
+        raise missing_value(path, key, missing + 2)
+    if key in _CODED:
+        return Coded(*factorize(values))
+    return values if values.dtype.kind != "O" else np.array(values.tolist())
+
+
+def write_excel(path: str | Path, bags: Bags, y: Any = None) -> None:
+    """Write an Excel workbook with one row per instance.
+
+    Parameters
+    ----------
+    path : str or Path
+        The .xlsx file to write.
+    bags : Bags
+        The bags; sparse ones are written with their zeros.
+    y : array-like of shape (n_bags,), default=None
+        Their labels.
+
+    Examples
+    --------
+    >>> from bagwise import Bags, io
+    >>> path = getfixture("tmp_path") / "bags.xlsx"
+    >>> io.write_excel(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]))
+    >>> io.read_excel(path)[0].ids
+    array(['a', 'b'], dtype='<U1')
+    """
+    require("openpyxl", "io")
+    frame = bags.to_frame(checked_labels(bags, y))
+    with writing(Path(path)) as file:
+        frame.to_excel(file, index=False, engine="openpyxl")
