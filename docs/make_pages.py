@@ -56,7 +56,7 @@ def contract() -> str:
     from bagwise.estimators.base import BagClassifier
 
     methods = ("fit", "predict", "decision_function", "predict_proba")
-    of_instances = ("instance_decision_function", "predict_instances", "key_instances")
+    of_instances = ("instance_decision_function", "key_instances", "predict_instances", "explain")
     rows = [
         f"| `{name}` | {first_sentence(inspect.getattr_static(BagClassifier, name))} |"
         for name in (*methods, *of_instances)

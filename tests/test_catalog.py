@@ -73,8 +73,8 @@ def test_every_paper_has_a_method():
 
 def test_abilities_are_those_of_the_estimator():
     can = {method.name: method.can for method in METHODS}
-    assert not can["STK"]["instance_scores"]
-    assert can["MI-Kernel"]["instance_scores"]
+    assert can["STK"]["instance_scores"] == "occlusion"
+    assert can["MI-Kernel"]["instance_scores"] == "exact"
     assert not can["Citation kNN"]["duality_gap"]
     assert can["MI-SVM"]["duality_gap"]
 

@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 import bagwise
-from bagwise import InstanceSVC, PerInstance, WitnessSVC
+from bagwise import BagKernelSVC, InstanceSVC, PerInstance, WitnessSVC
 from bagwise.bench.spec import parse_spec
 from bagwise.catalog import METHODS
 from bagwise.models.statistics import StatisticsClassifier
@@ -275,10 +275,12 @@ def test_the_tutorial_lists_what_was_tried():
         assert set(re.findall(r"`(\w+)`", line)) - {"BagEnsemble"} == set(tried)
 
 
-def test_the_readme_names_the_models_without_instance_scores():
-    without = {model for model in estimators() if not hasattr(model, "key_instances")}
-    without = {model for model in without if not isinstance(model, StatisticsClassifier)}
-    assert {type(model).__name__ for model in without} == {"BagKernelSVC"}
-    assert {model.bag_kernel for model in without} == {"max", "hausdorff", "statistics"}
+def test_the_readme_names_the_models_that_score_whole_bags():
+    assert all(hasattr(model, "key_instances") for model in estimators())
+    without = {model for model in estimators() if not hasattr(model, "predict_instances")}
+    kinds = {type(model) for model in without if not isinstance(model, StatisticsClassifier)}
+    assert {kind.__name__ for kind in kinds} == {"BagKernelSVC", "MeanSVC", "DDSVM"}
+    kernels = {model.bag_kernel for model in without if isinstance(model, BagKernelSVC)}
+    assert kernels == {"max", "hausdorff", "statistics"}
     no_class_weight = {m for m in estimators() if "class_weight" not in m.get_params()}
     assert {type(model).__name__ for model in no_class_weight} == {"OptimalMarginSVC"}

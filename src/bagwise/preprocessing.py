@@ -78,6 +78,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # ty
     """
 
     _accepts_nan: ClassVar[bool] = True  # the transformer may be an imputer
+    transforms_each_instance: ClassVar[bool] = True  # whatever the rest of the bag
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "transformer": [HasMethods(["fit", "transform"])]
     }

@@ -98,11 +98,12 @@ def test_columns_that_the_model_does_not_know_are_ignored(folder):
     assert with_label == printed("predict", folder / "model.bagwise", folder / "new.csv")
 
 
-def test_a_model_without_instance_scores_predicts_bags_only(folder, fit):
+def test_a_model_of_whole_bags_points_at_instances_without_labeling_them(folder, fit):
     _, out = fit("-m", "STK")
-    assert "key_instance" not in printed("predict", out, folder / "new.csv")[0]
-    refused(1, "compares whole bags", "predict", out, folder / "new.csv", "--instances")
-    refused(1, "compares whole bags", "explain", out, folder / "new.csv")
+    assert "key_instance" in printed("predict", out, folder / "new.csv")[0]
+    rows = printed("predict", out, folder / "new.csv", "--instances")
+    assert rows[0].keys() == {"bag", "instance", "score", "key"}
+    assert printed("explain", out, folder / "new.csv")
 
 
 @pytest.mark.parametrize("name", ["t.bags", "t.svm", "t.arff", "t.mat", "t.parquet"])

@@ -353,7 +353,7 @@ def test_parameters_are_checked_in_fit_not_before():
         model.fit(BAGS, Y)
 
 
-def test_whole_bags_have_no_instance_methods_until_the_kernel_says_so():
+def test_instances_of_whole_bags_have_no_labels_until_the_kernel_says_so():
     model = BagKernelSVC(bag_kernel="hausdorff")
-    assert not hasattr(model, "key_instances")
-    assert hasattr(model.set_params(bag_kernel="mean"), "key_instances")
+    assert not hasattr(model, "predict_instances")
+    assert hasattr(model.set_params(bag_kernel="mean"), "predict_instances")

@@ -15,7 +15,7 @@ from bagwise.testing._problems import planted_bags
 class WholeBags(InstanceSVC):
     def __bag_tags__(self):
         tags = super().__bag_tags__()
-        return replace(tags, instance_scores=False, bag_score=None, gap=False, objective=False)
+        return replace(tags, instance_scores="", bag_score=None, gap=False, objective=False)
 
 
 def test_tags_choose_the_checks():

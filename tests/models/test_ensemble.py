@@ -95,10 +95,16 @@ def test_without_replacement_and_with_fewer_bags(digits):
     )
 
 
-def test_members_without_instance_scores_give_an_ensemble_without(digits):
-    model = BagEnsemble(estimator=BagKernelSVC(bag_kernel="hausdorff"), n_estimators=2).fit(*digits)
-    assert not hasattr(model, "key_instances")
-    assert hasattr(BagEnsemble(estimator=CitationKNN()), "key_instances")
+@pytest.mark.parametrize("combine", ["average", "vote"])
+def test_members_that_score_whole_bags_give_an_ensemble_that_occludes(combine, digits):
+    bags, y = digits[0][:30], digits[1][:30]
+    member = BagKernelSVC(bag_kernel="statistics")
+    model = BagEnsemble(estimator=member, n_estimators=3, combine=combine).fit(bags, y)
+    assert not hasattr(model, "predict_instances")
+    left = [np.delete(bag, i, axis=0) for bag in bags for i in range(len(bag))]
+    expected = np.repeat(model.decision_function(bags), bags.sizes) - model.decision_function(left)
+    np.testing.assert_allclose(model.instance_decision_function(bags), expected, atol=1e-10)
+    assert hasattr(BagEnsemble(estimator=CitationKNN()), "predict_instances")
 
 
 def test_positive_label_reaches_the_members(digits):

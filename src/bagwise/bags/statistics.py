@@ -1,13 +1,14 @@
 """Statistics of the instances of a bag: one row per bag, and one per bag without each instance.
 
 "min", "max", "mean" and "std" are those of NumPy, "q25" is the quantile at 25 percent (linear
-interpolation), "size" is one column, the number of instances. `without_each` updates statistics
-instead of computing them again: per bag it costs about as much as the statistics themselves.
+interpolation), "size" is one column, the number of instances. `statistics_without_each` updates
+statistics instead of computing them again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,13 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
 from bagwise.bags.segments import expand, segment_max, segment_mean
+from bagwise.bags.without import BLOCK, equal_sizes, sum_of_others
 
 PLAIN = ("min", "max", "mean", "std")
 PRESETS = {
     "four": ("mean", "std", "min", "max"),
     "quantiles": ("min", "q10", "q25", "q50", "q75", "q90", "max", "size"),
 }
-_BLOCK = 1 << 21  # values handled at a time: 16 MiB of float64
 
 
 def check_statistics(statistics: Any) -> tuple[str, ...]:
@@ -71,7 +72,7 @@ def statistics(bags: Bags, names: Sequence[str]) -> Any:
     X = np.asarray(bags.X, dtype=np.float64)
     found = {name: _DENSE[name](X, bags.offsets) for name in names if name in _DENSE}
     found["size"] = bags.sizes[:, None].astype(np.float64)
-    found |= _quantiles(bags.replace(X=X), [name for name in names if name not in found])
+    found |= _quantiles(X, bags.offsets, [name for name in names if name not in found])
     return np.hstack([found[name] for name in names])
 
 
@@ -105,13 +106,13 @@ def _of_sparse(name: str, X: Any) -> Any:
     return sp.csr_array((values, (np.zeros(len(used), dtype=int), used)), shape=(1, X.shape[1]))
 
 
-def _quantiles(bags: Bags, names: Sequence[str]) -> dict[str, Array]:
-    found = {name: np.empty((len(bags), bags.n_features)) for name in names}
-    if names:
-        for chosen, block in _equal_sizes(bags):
-            ordered = np.sort(block, axis=1)
-            for name in names:
-                found[name][chosen] = _at_level(np.moveaxis(ordered, 1, 0), name)
+def _quantiles(X: Array, offsets: Array, names: Sequence[str]) -> dict[str, Array]:
+    found = {name: np.empty((len(offsets) - 1, X.shape[1])) for name in names}
+    for rows in equal_sizes(offsets, X.shape[1]) if names else ():
+        ordered = np.sort(X[rows], axis=1)
+        chosen = np.searchsorted(offsets, rows[:, 0])
+        for name in names:
+            found[name][chosen] = _at_level(np.moveaxis(ordered, 1, 0), name)
     return found
 
 
@@ -130,12 +131,84 @@ def _between(name: str, n: int) -> tuple[int, int, float]:
     return low, min(low + 1, n - 1), place - low
 
 
-def _equal_sizes(bags: Bags) -> Iterator[tuple[Array, Array]]:
-    """Yield numbers of bags of equal size and their instances (n_bags, size, n_features)."""
-    order = np.argsort(bags.sizes, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(bags.sizes[order])) + 1):
-        size = int(bags.sizes[members[0]])
-        at_once = max(1, _BLOCK // max(1, size * bags.n_features))
-        for i in range(0, len(members), at_once):
-            chosen = members[i : i + at_once]
-            yield chosen, bags.X[bags.offsets[chosen][:, None] + np.arange(size)]
+# One row per instance ----------------------------------------------------------------------------
+
+
+def statistics_without_each(bags: Bags, names: Sequence[str]) -> Iterator[tuple[Array, Any]]:
+    """Yield row numbers, and the statistics of their bags without each of these instances.
+
+    For the only instance of a bag, these are the statistics of the bag itself.
+    """
+    width = bags.n_features * len(names)
+    if sp.issparse(bags.X):
+        for start, bag in zip(bags.offsets[:-1], bags, strict=True):
+            yield start + np.arange(bag.shape[0]), _sparse_without_each(bag, names)
+        return
+    for rows in equal_sizes(bags.offsets, width):
+        block = np.asarray(bags.X[rows], dtype=np.float64)
+        others = _Others(block) if rows.shape[1] > 1 else _Only(block)
+        step = max(1, BLOCK // width)  # one bag may have more instances than fit into a block
+        for i in range(0, rows.shape[1], step):
+            part = slice(i, i + step)
+            columns = [others.statistic(name, part) for name in names]
+            n_rows = rows[:, part].size
+            yield rows[:, part].ravel(), np.hstack([c.reshape(n_rows, -1) for c in columns])
+
+
+class _Others:
+    """Statistics over axis 1 of a block (n_bags, size, n_features) without each of the entries."""
+
+    def __init__(self, block: Array) -> None:
+        self.block, self.size = block, block.shape[1]
+        self.ordered = np.sort(block, axis=1)
+
+    def statistic(self, name: str, part: slice) -> Array:
+        if name == "size":
+            return np.full((*self.block[:, part].shape[:2], 1), self.size - 1.0)
+        if name in ("mean", "std"):
+            return self._moments[name][:, part]
+        level = {"min": "q0", "max": "q100"}.get(name, name)
+        low, high, share = _between(level, self.size - 1)
+        value = self._at(low, part)
+        return value if share == 0 else (1 - share) * value + share * self._at(high, part)
+
+    def _at(self, place: int, part: slice) -> Array:
+        """Return the entry at a place among the sorted others: the next one where x is before."""
+        here, after = self.ordered[:, [place]], self.ordered[:, [place + 1]]
+        return np.where(self.block[:, part] <= here, after, here)
+
+    @cached_property
+    def _moments(self) -> dict[str, Array]:
+        # Around the median, which is near the mean of the others whichever entry is left out:
+        # their variance loses no digits, and is exactly 0 where they are all equal.
+        center = self.ordered[:, [(self.size - 1) // 2]]
+        centered = self.block - center
+        mean = sum_of_others(centered) / (self.size - 1)
+        variance = sum_of_others(centered**2) / (self.size - 1) - mean**2
+        return {"mean": center + mean, "std": np.sqrt(np.maximum(variance, 0.0))}
+
+
+class _Only:
+    """The statistics of bags of one instance, in the place of `_Others`."""
+
+    def __init__(self, block: Array) -> None:
+        self.block = block
+
+    def statistic(self, name: str, part: slice) -> Array:
+        if name == "size":
+            return np.ones((*self.block.shape[:2], 1))
+        return np.zeros(self.block.shape) if name == "std" else self.block
+
+
+def _sparse_without_each(X: Any, names: Sequence[str]) -> Any:
+    used = np.unique(X.indices)  # statistics of the other columns are zero
+    block = X[:, used].toarray().astype(np.float64)[None]
+    others = _Others(block) if X.shape[0] > 1 else _Only(block)
+    columns = []
+    for name in names:
+        values = others.statistic(name, slice(None))[0]
+        if name != "size":
+            where = np.tile(used, len(values)), np.arange(len(values) + 1) * len(used)
+            values = sp.csr_array((values.ravel(), *where), shape=X.shape)
+        columns.append(sp.csr_array(values))
+    return sp.hstack(columns, format="csr")

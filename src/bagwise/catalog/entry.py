@@ -75,7 +75,7 @@ class Method(Listed):
         return f"{self.class_name}({options})".replace("'", '"')
 
     @property
-    def can(self) -> dict[str, bool]:
+    def can(self) -> dict[str, Any]:
         """What it can do, by the estimator's own tags."""
         model = self.build()
         tags, of_sklearn = bag_tags(model), model.__sklearn_tags__()

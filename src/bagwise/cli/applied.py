@@ -145,6 +145,12 @@ class Applied:
                 "MI-SVM, mi-SVM, MILES and most other models score instances."
             )
 
+    def instance_labels(self) -> dict[str, Any]:
+        """Return the column of instance labels; none where the model scores whole bags."""
+        if not hasattr(self.classifier, "predict_instances"):
+            return {}
+        return {"label": self.classifier.predict_instances(self.seen)}
+
     def instance_names(self, rows: Any) -> Any:
         """Return the ids of instances, or their positions in the bag where they have none."""
         if self.bags.has_instance_ids:

@@ -52,7 +52,7 @@ def _of_instances(applied: Applied) -> dict[str, Any]:
         "bag": np.repeat(seen.ids, seen.sizes),
         "instance": applied.instance_names(np.arange(seen.n_instances)),
         **applied.positions(np.arange(seen.n_instances)),
-        "label": classifier.predict_instances(seen),
+        **applied.instance_labels(),
         **applied.scores(classifier.instance_decision_function(seen)),
         "key": key,
     }

@@ -26,10 +26,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
-from bagwise.assumptions import AtLeastOne
 from bagwise.bags import Bags
-from bagwise.bags.ids import name_of
-from bagwise.bags.segments import segment_argmax
 from bagwise.crossfit import (
     best_threshold,
     fit_sigmoids,
@@ -39,11 +36,9 @@ from bagwise.crossfit import (
     warn_if_below_chance,
 )
 from bagwise.errors import Message, Parameter
-from bagwise.estimators.input import BagInput
-from bagwise.estimators.params import PredictionParameters
 from bagwise.estimators.positive import warn_of_unclear
+from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.spreads import warn_of_spreads
-from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.estimators.weights import check_weight, class_weights
 
 _T = TypeVar("_T", bound="BagClassifier")
@@ -60,13 +55,7 @@ def _gives_probabilities(estimator: BagClassifier) -> bool:
     raise AttributeError("predict_proba exists only with probability='sigmoid'.")
 
 
-def _scores_instances(estimator: BagClassifier) -> bool:
-    if bag_tags(estimator).instance_scores:
-        return True
-    raise AttributeError(f"{estimator} compares whole bags: its instances have no scores.")
-
-
-class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
+class BagClassifier(ClassifierMixin, BagScores):
     """Base of all estimators: validation, labels, thresholds, probabilities, key instances.
 
     Attributes
@@ -83,23 +72,6 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         raise NotImplementedError
-
-    def _instance_scores(self, bags: Bags) -> Array:
-        raise NotImplementedError
-
-    def _bag_scores(self, bags: Bags) -> Array:
-        """Return one column per model; by default the assumption's aggregate of instance scores."""
-        return self._assumption().bag_score(self._instance_scores(bags), bags.offsets)
-
-    def _assumption(self) -> Any:
-        return AtLeastOne()
-
-    def __bag_tags__(self) -> BagTags:
-        """Say what this estimator can do; subclasses change it with ``dataclasses.replace``."""
-        rule = self._assumption()
-        return BagTags(
-            bag_score=lambda of_bag: rule.bag_score(of_bag, np.array([0, len(of_bag)]))[0]
-        )
 
     # Fitting -------------------------------------------------------------------------------------
 
@@ -154,7 +126,8 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
         bags = self._validate_bags(bags, reset=True)
         codes, weight = self._validate_labels(bags, y, sample_weight)
         parameters = self.get_params(deep=False)
-        if "gamma" in parameters and parameters.get("kernel", "rbf") == "rbf":
+        is_rbf = "gamma" in parameters and parameters.get("kernel", "rbf") == "rbf"
+        if is_rbf and not parameters.get("scale"):
             warn_of_spreads(bags)
         given = parameters.get("class_weight")  # not every estimator has it
         of_class = class_weights(given, self.classes_, codes, weight)
@@ -179,7 +152,7 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
                 f"There is only one class, {present.tolist()[0]!r}: learning needs bags of at "
                 "least two classes with positive weight."
             )
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        codes = self._keep_classes(y)
         if len(self.classes_) != len(present):
             missing = np.setdiff1d(self.classes_, present).tolist()[0]
             raise ValueError(f"All bags of class {missing!r} have weight zero.")
@@ -199,9 +172,7 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
             )
 
     def _settle_threshold(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
-        n_models = 1 if len(self.classes_) == 2 else len(self.classes_)
-        number = self.threshold if isinstance(self.threshold, Real) else 0.0
-        self.threshold_ = np.full(n_models, float(number))
+        self._keep_threshold(float(self.threshold) if isinstance(self.threshold, Real) else 0.0)
         if self.threshold == "calibrated" or self.probability == "sigmoid":
             self._calibrate(bags, codes, weight, weighted)
 
@@ -233,9 +204,6 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
             return (codes == self._positive_code())[:, None]
         return codes[:, None] == np.arange(len(self.classes_))
 
-    def _positive_code(self) -> int:
-        return 1 if self.pos_label is None else int(self.classes_.tolist().index(self.pos_label))
-
     def _class_order(self) -> list[int]:
         """Return the class numbers, of two the positive one first."""
         if len(self.classes_) > 2:
@@ -243,21 +211,6 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
         return [self._positive_code(), 1 - self._positive_code()]
 
     # Predicting ----------------------------------------------------------------------------------
-
-    def decision_function(self, bags: Any) -> Array:
-        """Score bags: the aggregate of their instance scores minus ``threshold_``.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags to score.
-
-        Returns
-        -------
-        ndarray of shape (n_bags,) or (n_bags, n_classes)
-            Positive values speak for ``classes_[1]`` (two classes) or for the column's class.
-        """
-        return self._user_scores(self._thresholded(self._checked(bags)))
 
     def predict(self, bags: Any) -> Array:
         """Predict the class of bags.
@@ -298,94 +251,3 @@ class BagClassifier(ClassifierMixin, BagInput, PredictionParameters):
         top = (np.arange(len(scores)), scores.argmax(axis=1))
         shares[top] = np.maximum(shares[top], np.nextafter(shares.max(axis=1), 2.0))
         return shares
-
-    @available_if(_scores_instances)
-    def instance_decision_function(self, bags: Any) -> Array:
-        """Score every instance.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_instances,) or (n_instances, n_classes)
-            Aligned with ``bags.X``. Where the bag's score is the maximum or mean of its
-            instances' scores, the threshold is subtracted from both.
-        """
-        bags = self._checked(bags)
-        scores = self._raw_instance_scores(bags)
-        shift = self.threshold_ if bag_tags(self).threshold_shifts_instances else 0.0
-        return self._user_scores(scores - shift)
-
-    @available_if(_scores_instances)
-    def predict_instances(self, bags: Any) -> Array:
-        """Predict the class of every instance.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_instances,)
-            One label per instance, aligned with ``bags.X``.
-        """
-        return self._labels(self.instance_decision_function(bags))
-
-    @available_if(_scores_instances)
-    def key_instances(self, bags: Any) -> Array:
-        """Point at the instance most responsible for each bag's score.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of int of shape (n_bags,)
-            Position within the bag; ``bags.flat`` turns it into row numbers. With more than two
-            classes, the instance that speaks most for the predicted class.
-        """
-        bags = self._checked(bags)
-        keys = segment_argmax(self._raw_instance_scores(bags), bags.offsets)
-        if keys.shape[1] == 1:
-            return keys[:, 0]
-        return keys[np.arange(len(bags)), self._thresholded(bags).argmax(axis=1)]
-
-    def _thresholded(self, bags: Bags) -> Array:
-        with one_blas_thread():
-            scores = self._bag_scores(bags)
-        return self._finite(scores, bags, np.arange(len(bags) + 1)) - self.threshold_
-
-    def _raw_instance_scores(self, bags: Bags) -> Array:
-        with one_blas_thread():
-            scores = self._instance_scores(bags)
-        return self._finite(scores, bags, bags.offsets)
-
-    def _finite(self, scores: Array, bags: Bags, offsets: Array) -> Array:
-        """Refuse scores that left the range of numbers, naming the bag."""
-        bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-        if len(bad):
-            bag = int(np.searchsorted(offsets, bad[0], side="right") - 1)
-            value = scores[bad[0]][~np.isfinite(scores[bad[0]])][0]
-            raise ValueError(
-                f"The score of {name_of(bags.ids, bag)} is {value}: its features, or those that "
-                f"{type(self).__name__} was fitted to, are too large for {scores.dtype}. Scale the "
-                "features."
-            )
-        return scores
-
-    def _user_scores(self, scores: Array) -> Array:
-        return self._towards_positive(scores)[:, 0] if scores.shape[1] == 1 else scores
-
-    def _towards_positive(self, scores: Array) -> Array:
-        """Turn model scores into user scores, or back."""
-        return scores if scores.shape[1] > 1 or self._positive_code() == 1 else -scores
-
-    def _labels(self, scores: Array) -> Array:
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]

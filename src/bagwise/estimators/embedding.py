@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,15 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.estimators.params import KernelParameters, Words, changed
 from bagwise.estimators.rows import MarginClassifier, stacked
+from bagwise.estimators.tags import BagTags
 
 
 class EmbeddingSVC(MarginClassifier):
-    """SVM over one vector per bag; an instance is scored as a bag of one.
+    """SVM over one vector per bag.
 
-    A method adds ``_embed(bags)``, and ``_fit_embedding`` where there is something to learn first.
+    A method adds ``_embed(bags)``, and ``_fit_embedding`` where there is something to learn first;
+    ``_embed_without_each(bags)`` where the vectors of bags without each of their instances can be
+    updated.
     """
 
     kernel: Any = changed(
@@ -26,11 +30,18 @@ class EmbeddingSVC(MarginClassifier):
         doc="Kernel between the vectors of bags. A callable takes two matrices.",
     )
 
+    def __bag_tags__(self) -> BagTags:
+        """An instance is scored by what the bag's score is without it."""
+        return replace(super().__bag_tags__(), instance_scores="occlusion", bag_score=None)
+
     def _fit_embedding(self, bags: Bags, codes: Array, weight: Array) -> None:
         """Learn what the embedding needs."""
 
     def _embed(self, bags: Bags) -> Any:
         raise NotImplementedError
+
+    def _embed_without_each(self, bags: Bags) -> Any:
+        return None
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         self._fit_embedding(bags, codes, weight)
@@ -42,8 +53,11 @@ class EmbeddingSVC(MarginClassifier):
     def _bag_scores(self, bags: Bags) -> Array:
         return super()._instance_scores(one_row_per_bag(self._embed(bags)))
 
-    def _instance_scores(self, bags: Bags) -> Array:
-        return self._bag_scores(one_row_per_bag(bags.X))
+    def _scores_without_each(self, bags: Bags) -> Array:
+        vectors = self._embed_without_each(bags)
+        if vectors is None:
+            return super()._scores_without_each(bags)
+        return super()._instance_scores(one_row_per_bag(vectors))
 
 
 def one_row_per_bag(X: Any) -> Bags:

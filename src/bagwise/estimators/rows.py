@@ -39,6 +39,7 @@ from bagwise.estimators.params import (
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task
 from bagwise.kernels import check_kernel_matrix, gram_matrix
+from bagwise.kernels.instance import rbf_slopes
 from bagwise.losses import get_loss
 from bagwise.procedures import Run
 from bagwise.solvers import solve
@@ -201,6 +202,13 @@ class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
         blocks = range(0, bags.n_instances, rows)
         parts = [self._kernel_rows(bags.X[i : i + rows]) @ self.dual_coef_.T for i in blocks]
         return np.concatenate(parts).astype(np.float64) + self.intercept_
+
+    def _slopes(self, X: Any, column: int) -> Array | None:
+        if self.kernel == "linear":
+            return np.broadcast_to(self.coef_[column], X.shape)
+        if self.kernel != "rbf":
+            return None
+        return rbf_slopes(self.kernel_, X, self.support_vectors_, self.dual_coef_[column])
 
     def _kernel_rows(self, X: Any) -> Array:
         if self.kernel == "precomputed":

@@ -18,8 +18,11 @@ class BagTags:
 
     Parameters
     ----------
-    instance_scores : bool, default=True
-        There are ``instance_decision_function``, ``predict_instances`` and ``key_instances``.
+    instance_scores : {"exact", "occlusion", ""}, default="exact"
+        What ``instance_decision_function`` and ``key_instances`` are made of: scores that the model
+        gives to instances ("exact"), or the change of the bag's score when the instance is taken
+        out ("occlusion"). ``predict_instances`` exists only for "exact" ones. Nothing of this
+        exists for "".
     bag_score : callable or None, default=numpy.max
         Takes the instance scores of one bag and returns the score of the bag; None where the bag's
         score is not made of its instances' scores.
@@ -41,7 +44,7 @@ class BagTags:
         written in different order.
     """
 
-    instance_scores: bool = True
+    instance_scores: str = "exact"
     bag_score: Callable[[Any], Any] | None = np.max
     objective: bool = True
     gap: bool = True
@@ -50,6 +53,11 @@ class BagTags:
     threshold_on_instances: bool = True
     weight_is_repetition: bool = True
     tolerance: float = 1e-6
+
+    @property
+    def exact_instance_scores(self) -> bool:
+        """Whether the model itself scores instances."""
+        return self.instance_scores == "exact"
 
     @property
     def threshold_shifts_instances(self) -> bool:

@@ -95,6 +95,14 @@ class Kernel:
         return X, (2 * self.gamma) * X, self.gamma * squared_norms(X)
 
 
+def rbf_slopes(kernel: Kernel, X: Any, Z: Any, coef: Array) -> Array:
+    """Return the gradients of sum_z coef_z exp(-gamma |x - z|^2) at the rows of X."""
+    weights = kernel(X, Z) * coef
+    pulls = weights @ Z if not sp.issparse(Z) else (Z.T @ weights.T).T
+    X = X.toarray() if sp.issparse(X) else X
+    return 2 * kernel.gamma * (np.asarray(pulls) - weights.sum(axis=1)[:, None] * X)
+
+
 def gram_matrix(
     X: Any,
     kernel: str | Callable[[Any, Any], Array],

@@ -3,6 +3,7 @@
 from bagwise.model_selection.auto import AutoBagClassifier
 from bagwise.model_selection.compare import METRICS, Compared, candidates, compare_models
 from bagwise.model_selection.crossvalidate import CrossValidation, cross_validate_bags
+from bagwise.model_selection.gridsearch import BagGridSearchCV, BagRandomizedSearchCV
 from bagwise.model_selection.positive import PositiveChoice, choose_positive
 from bagwise.model_selection.ranking import Ranking, rank_methods
 from bagwise.model_selection.scaling import IMPUTES, SCALES, scalings, with_scaler
@@ -14,6 +15,8 @@ __all__ = [
     "METRICS",
     "SCALES",
     "AutoBagClassifier",
+    "BagGridSearchCV",
+    "BagRandomizedSearchCV",
     "Choice",
     "Compared",
     "CrossValidation",

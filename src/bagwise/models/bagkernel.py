@@ -26,11 +26,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.segments import expand, segment_sum
+from bagwise.bags.segments import bag_index, expand, segment_sum
+from bagwise.bags.statistics import statistics_without_each
+from bagwise.bags.without import BLOCK, sum_without_each
 from bagwise.designs import Gram, conditioned_design
 from bagwise.estimators.embedding import one_row_per_bag
 from bagwise.estimators.params import KernelParameters, Words, changed, param, positive
@@ -53,6 +56,13 @@ from bagwise.kernels.bag import (
     set_kernel,
     set_norms,
     weighted_sums,
+)
+from bagwise.kernels.instance import rbf_slopes
+from bagwise.kernels.without import (
+    affinity_weights_without_each,
+    changed_kernel_scores,
+    equal_weights_without_each,
+    extremes_without_each,
 )
 from bagwise.procedures import Run
 
@@ -104,7 +114,7 @@ class BagKernelSVC(MarginClassifier):
         "mean",
         Words("mean", "sum", "max", "statistics", "migraph", "hausdorff"),
         'How two bags are compared; see the module\'s description. "mean", "sum" and "migraph" '
-        "give instance scores, the others compare whole bags.",
+        "score instances, the others whole bags.",
     )
     kernel: Any = changed(
         KernelParameters,
@@ -143,7 +153,7 @@ class BagKernelSVC(MarginClassifier):
         additive = self.bag_kernel in _OF_INSTANCES
         plain = self.bag_kernel == "mean" and not self.normalize
         return BagTags(
-            instance_scores=additive,
+            instance_scores="exact" if additive else "occlusion",
             bag_score=np.mean if plain else None,
             instance_weights=additive,
         )
@@ -247,8 +257,19 @@ class BagKernelSVC(MarginClassifier):
         scores = kernel_scores(self.kernel_, bags.X, self.support_vectors_, per_row)
         return scores + self.intercept_
 
+    def _slopes(self, X: Any, column: int) -> Array | None:
+        coef = expand(self.dual_coef_[column], self.support_offsets_) * self.support_weights_
+        if self.kernel == "linear":
+            return np.broadcast_to(self.support_vectors_.T @ coef, X.shape)
+        if self.kernel != "rbf":
+            return None
+        return rbf_slopes(self.kernel_, X, self.support_vectors_, coef)
+
     def _bag_scores(self, bags: Bags) -> Array:
-        bags = self._represent(bags)
+        return self._scores_of(self._represent(bags))
+
+    def _scores_of(self, bags: Bags) -> Array:
+        """Score represented bags."""
         if self.bag_kernel in _PAIRWISE:
             none = np.empty(0)
             kernel = self._between(bags, none, self._support(), none)
@@ -256,6 +277,60 @@ class BagKernelSVC(MarginClassifier):
         scores = self._instance_scores(bags) - self.intercept_
         shares = self._shares(bags)
         return segment_sum(shares[:, None] * scores, bags.offsets) + self.intercept_
+
+    def _scores_without_each(self, bags: Bags) -> Array:
+        if self.bag_kernel in _PAIRWISE:
+            return super()._scores_without_each(bags)
+        if self.bag_kernel == "statistics":
+            return self._statistics_without_each(bags)
+        scores = self._instance_scores(bags) - self.intercept_
+        if self.bag_kernel == "migraph" or self.normalize:
+            return self._weighted_without_each(bags, scores) + self.intercept_
+        sums = sum_without_each(scores, bags.offsets)
+        if self.bag_kernel == "mean":
+            sums /= expand(np.maximum(1, bags.sizes - 1), bags.offsets)[:, None]
+        return sums + self.intercept_
+
+    def _weighted_without_each(self, bags: Bags, scores: Array) -> Array:
+        """Sum instance scores with weights that are others for every instance left out."""
+        sums = np.array(scores)
+        for start, stop in zip(bags.offsets[:-1], bags.offsets[1:], strict=True):
+            if stop - start > 1:
+                weights = self._shares_without_each(bags.X[start:stop])
+                sums[start:stop] = weights @ scores[start:stop]
+        return sums
+
+    def _shares_without_each(self, X: Any) -> Array:
+        if self.bag_kernel == "migraph":
+            shares = affinity_weights_without_each(X, self.affinity)
+        else:
+            shares = equal_weights_without_each(X.shape[0])
+            shares *= X.shape[0] - 1 if self.bag_kernel == "sum" else 1
+        if not self.normalize:
+            return shares
+        norms = np.sqrt(np.maximum(0.0, np.sum((shares @ self.kernel_(X, X)) * shares, axis=1)))
+        return shares / np.where(norms > 0, norms, 1.0)[:, None]
+
+    def _statistics_without_each(self, bags: Bags) -> Array:
+        if self.normalize or sp.issparse(bags.X) or callable(self.kernel):
+            scores = np.empty((bags.n_instances, len(self.intercept_)))
+            for rows, part in statistics_without_each(bags, ("min", "max")):
+                scores[rows] = self._scores_of(one_row_per_bag(part))
+            return scores
+        represented = self._represent(bags)
+        scores = expand(self._scores_of(represented), bags.offsets)
+        instances, changes = extremes_without_each(bags)
+        coef = self.dual_coef_.T * self.support_weights_[:, None]
+        step = max(1, BLOCK // max(1, len(coef)))
+        for i in range(0, len(instances), step):
+            some = instances[i : i + step]
+            rows, owner = np.unique(bag_index(bags.offsets)[some], return_inverse=True)
+            found = changed_kernel_scores(
+                *(self.kernel_, represented.X[rows], owner, changes[i : i + step]),
+                *(self.support_vectors_, coef),
+            )
+            scores[some] = found + self.intercept_
+        return scores
 
 
 def _over_bags(fit: Run, vectors: Any) -> Run:

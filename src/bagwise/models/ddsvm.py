@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max
+from bagwise.bags.without import max_without_each
 from bagwise.estimators.embedding import EmbeddingSVC
 from bagwise.estimators.params import integer, param, positive
 from bagwise.estimators.tags import BagTags
@@ -37,7 +38,7 @@ from bagwise.models.diverse_density import Scaling, start_at
 class DDSVM(EmbeddingSVC):
     """SVM over distances to diverse-density prototypes (DD-SVM).
 
-    An instance is scored as the bag that holds nothing else.
+    An instance's score is the change of the bag's score when the instance is taken out.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ class DDSVM(EmbeddingSVC):
 
     def __bag_tags__(self) -> BagTags:
         """Searches that differ by rounding end a little apart."""
-        return BagTags(bag_score=None, tolerance=5e-2)
+        return BagTags(instance_scores="occlusion", bag_score=None, tolerance=5e-2)
 
     def _fit_embedding(self, bags: Bags, codes: Array, weight: Array) -> None:
         used = np.flatnonzero(weight)
@@ -105,15 +106,18 @@ class DDSVM(EmbeddingSVC):
 
     def _distances(self, bags: Bags) -> Array:
         """Return phi(B), one row per bag (Eq. 6)."""
+        return -segment_max(-self._instance_distances(bags), bags.offsets)
+
+    def _instance_distances(self, bags: Bags) -> Array:
         prototypes = zip(self.prototypes_, self.scales_, strict=True)
-        columns = [
-            -segment_max(-np.sqrt(scaled_distances(bags.X, point, scale)), bags.offsets)
-            for point, scale in prototypes
-        ]
+        columns = [np.sqrt(scaled_distances(bags.X, point, scale)) for point, scale in prototypes]
         return np.stack(columns, axis=1)
 
     def _embed(self, bags: Bags) -> Any:
         return self._distances(bags)
+
+    def _embed_without_each(self, bags: Bags) -> Any:
+        return -max_without_each(-self._instance_distances(bags), bags.offsets)
 
 
 def _likely(concepts: list[Concept]) -> list[Concept]:

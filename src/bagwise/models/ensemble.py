@@ -26,6 +26,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.occlusion import decision_without_each
 from bagwise.estimators.params import (
     ClassWeightParameter,
     ProgressParameters,
@@ -93,7 +94,7 @@ class BagEnsemble(BagClassifier, ProgressParameters, ClassWeightParameter):
         return WitnessSVC() if self.estimator is None else self.estimator
 
     def __bag_tags__(self) -> BagTags:
-        """Instances have scores where they have some with the members; draws are random."""
+        """Instance scores are of the kind that the members have; draws are random."""
         return BagTags(
             instance_scores=bag_tags(self._member()).instance_scores,
             bag_score=None,
@@ -172,7 +173,10 @@ class BagEnsemble(BagClassifier, ProgressParameters, ClassWeightParameter):
 
     def _opinion(self, member: Any, bags: Bags) -> Array:
         """Return a member's scores or votes, one column per model."""
-        scores = member.decision_function(bags).reshape(len(bags), -1)
+        return self._in_favor(member.decision_function(bags))
+
+    def _in_favor(self, scores: Array) -> Array:
+        scores = scores.reshape(len(scores), -1)
         if self.combine == "vote" and scores.shape[1] == 1:
             scores = np.where(scores > 0, 1.0, -1.0)
         elif self.combine == "vote":
@@ -181,6 +185,10 @@ class BagEnsemble(BagClassifier, ProgressParameters, ClassWeightParameter):
 
     def _bag_scores(self, bags: Bags) -> Array:
         return np.mean([self._opinion(member, bags) for member in self.estimators_], axis=0)
+
+    def _scores_without_each(self, bags: Bags) -> Array:
+        scores = [decision_without_each(member, bags) for member in self.estimators_]
+        return np.mean([self._in_favor(opinion) for opinion in scores], axis=0)
 
     def _instance_scores(self, bags: Bags) -> Array:
         scores = [member.instance_decision_function(bags) for member in self.estimators_]

@@ -16,17 +16,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_mean
-from bagwise.estimators.embedding import EmbeddingSVC
+from bagwise.bags.statistics import statistics_without_each
+from bagwise.estimators.embedding import EmbeddingSVC, one_row_per_bag
 from bagwise.estimators.tags import BagTags
 
 
 class MeanSVC(EmbeddingSVC):
     """SVM on the bags' means (SimpleMI).
 
-    An instance is scored as the bag that holds nothing else; with a linear kernel a bag's score is
-    the mean of its instances' scores.
+    With a linear kernel, a bag's score is the mean of its instances' scores. With other kernels, an
+    instance's score is the change of the bag's score when the instance is taken out.
 
     See Also
     --------
@@ -43,7 +45,12 @@ class MeanSVC(EmbeddingSVC):
 
     def __bag_tags__(self) -> BagTags:
         """Only a linear score of the mean is the mean of the scores."""
-        return BagTags(bag_score=np.mean if self.kernel == "linear" else None)
+        if self.kernel == "linear":
+            return BagTags(bag_score=np.mean)
+        return BagTags(instance_scores="occlusion", bag_score=None)
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        return self._bag_scores(one_row_per_bag(bags.X))
 
     def _embed(self, bags: Bags) -> Any:
         if not sp.issparse(bags.X):
@@ -51,6 +58,12 @@ class MeanSVC(EmbeddingSVC):
         shares = expand(1.0 / bags.sizes, bags.offsets)
         means = sp.csr_array((shares, np.arange(bags.n_instances), bags.offsets))
         return means @ bags.X
+
+    def _embed_without_each(self, bags: Bags) -> Any:
+        parts = list(statistics_without_each(bags, ("mean",)))
+        order = np.argsort(np.concatenate([rows for rows, _ in parts]))
+        stack = sp.vstack if sp.issparse(bags.X) else np.vstack
+        return stack([means for _, means in parts])[order]
 
 
 def _at_least_single(X: Any) -> Any:

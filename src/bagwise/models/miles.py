@@ -28,6 +28,7 @@ from sklearn.utils import check_random_state
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max, segment_sum
+from bagwise.bags.without import max_without_each
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.input import BagInput
 from bagwise.estimators.params import (
@@ -220,8 +221,15 @@ class MILES(CParameter, BagClassifier, ProgressParameters, ClassWeightParameter)
         embedded = _similarities(bags, self.support_vectors_, self.gamma_)
         return embedded @ self.coef_.T + self.intercept_
 
+    def _scores_without_each(self, bags: Bags) -> Array:
+        nearest = max_without_each(self._similar(bags), bags.offsets)
+        return nearest @ self.coef_.T + self.intercept_
+
+    def _similar(self, bags: Bags) -> Array:
+        return Kernel("rbf", self.gamma_)(bags.X, self.support_vectors_)
+
     def _instance_scores(self, bags: Bags) -> Array:
-        similar = Kernel("rbf", self.gamma_)(bags.X, self.support_vectors_)
+        similar = self._similar(bags)
         top = similar == expand(segment_max(similar, bags.offsets), bags.offsets)
         shares = similar * top / expand(segment_sum(1.0 * top, bags.offsets), bags.offsets)
         # Eq. 16: the intercept is spread over the instances that are nearest to a chosen point.

@@ -29,7 +29,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.statistics import PRESETS, check_statistics, statistics
+from bagwise.bags.statistics import PRESETS, check_statistics, statistics, statistics_without_each
 from bagwise.designs.sparse import with_short_indices
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
@@ -89,7 +89,7 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
     def __bag_tags__(self) -> BagTags:
         """Nothing is said about what the classifier minimizes, and of how it takes weights."""
         return BagTags(
-            instance_scores=False,
+            instance_scores="occlusion",
             bag_score=None,
             objective=False,
             gap=False,
@@ -158,6 +158,12 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
 
     def _bag_scores(self, bags: Bags) -> Array:
         return self._row_scores(statistics(bags, check_statistics(self.statistics)))
+
+    def _scores_without_each(self, bags: Bags) -> Array:
+        scores = np.empty((bags.n_instances, len(self.threshold_)))
+        for rows, part in statistics_without_each(bags, check_statistics(self.statistics)):
+            scores[rows] = self._row_scores(part)
+        return scores
 
     def _row_scores(self, rows: Any) -> Array:
         """Score rows of statistics, one column per model.

@@ -13,6 +13,7 @@ from typing import Any
 from bagwise import preprocessing
 from bagwise.assumptions import AtLeastPotential, BinnedPotential
 from bagwise.catalog import ENTRIES
+from bagwise.estimators.pipeline import BagPipeline
 from bagwise.kernels import Kernel
 from bagwise.kernels.intersection import IntersectionMap
 from bagwise.models.markov.inputs import NetworkInputs
@@ -25,6 +26,7 @@ from bagwise.solvers import Solution
 # Attributes of estimators that are neither arrays nor estimators.
 _PARTS: tuple[type, ...] = (
     AtLeastPotential,
+    BagPipeline,
     BinnedPotential,
     Forest,
     IntersectionMap,

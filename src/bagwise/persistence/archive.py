@@ -167,7 +167,9 @@ def describe(path: str | Path) -> dict[str, Any]:
 
 
 def _check_kind(path: Path, model: Any) -> None:
-    steps = model.steps if type(model) is Pipeline and hasattr(model, "steps") else [("", model)]
+    steps = (
+        model.steps if isinstance(model, Pipeline) and hasattr(model, "steps") else [("", model)]
+    )
     last = steps[-1][-1] if isinstance(steps, list) and steps else model
     if not isinstance(last, BagClassifier):
         raise CorruptFileError(path, f"{_STATE} contains a {type(last).__name__}, not a model.")

@@ -21,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise.bags import Bags
 from bagwise.bags.arrays import as_offsets
-from bagwise.estimators.base import BagClassifier, BagInput
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.input import BagInput
 from bagwise.persistence.classifiers import check_boosting, check_svm
 
 _MOST_DENSE = 1 << 22  # features of the trial in 32 MiB; models of more were fitted to sparse rows

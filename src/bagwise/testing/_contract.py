@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.segments import expand
 from bagwise.estimators.tags import bag_tags
 from bagwise.testing._problems import assert_close, needs, planted_bags
 
@@ -46,7 +47,8 @@ def _check_instance_shapes(model: Any, bags: Bags, columns: tuple[int, ...]) -> 
     scores = model.instance_decision_function(bags)
     assert scores.shape == (bags.n_instances, *columns)
     expected = scores.argmax(axis=1) if columns else (scores > 0).astype(int)
-    if bag_tags(model).signs_are_labels:
+    assert hasattr(model, "predict_instances") == bag_tags(model).exact_instance_scores
+    if bag_tags(model).exact_instance_scores and bag_tags(model).signs_are_labels:
         np.testing.assert_array_equal(model.predict_instances(bags), model.classes_[expected])
     keys = model.key_instances(bags)
     assert keys.shape == (len(bags),)
@@ -101,9 +103,30 @@ def check_threshold_shifts_scores(estimator: Any) -> None:
         shifted.decision_function(bags), plain.decision_function(bags) - 0.5
     )
     if bag_tags(estimator).instance_scores:
-        shift = 0.5 if bag_tags(estimator).threshold_shifts_instances else 0.0
+        moves = bag_tags(estimator).threshold_shifts_instances
+        shift = np.full(bags.n_instances, 0.5 if moves else 0.0)
+        if bag_tags(estimator).instance_scores == "occlusion":  # the score of the bag itself
+            shift[expand(bags.sizes == 1, bags.offsets)] = 0.5
         expected = plain.instance_decision_function(bags) - shift
-        np.testing.assert_array_equal(shifted.instance_decision_function(bags), expected)
+        assert_close(expected, shifted.instance_decision_function(bags), 1e-12, "instances")
+
+
+@needs("occlusion")
+def check_occlusion_is_the_change_without_the_instance(estimator: Any) -> None:
+    """Instance scores are the change of the bag's score when the instance is taken out."""
+    for n_classes in _numbers_of_classes(estimator):
+        bags, y = planted_bags(n_classes)
+        model = clone(estimator).fit(bags, y)
+        own = _wide(model.decision_function(bags))
+        expected = expand(own, bags.offsets)
+        several = np.flatnonzero(bags.sizes > 1)
+        rows = [row for bag in several for row in range(*bags.offsets[bag : bag + 2])]
+        left = [
+            np.delete(bags[int(bag)], i, axis=0) for bag in several for i in range(bags.sizes[bag])
+        ]
+        expected[rows] -= _wide(model.decision_function(left))
+        found = _wide(model.instance_decision_function(bags))
+        assert_close(expected, found, 1e-10, f"{n_classes} classes")
 
 
 def check_attributes(estimator: Any) -> None:

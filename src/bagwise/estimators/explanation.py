@@ -1,0 +1,115 @@
+"""Which instances made a bag's score, and which features made the instances': a data frame.
+
+Features are named where the score of an instance x is linear in them, or has derivatives (the rbf
+kernel): the contribution of feature j is slope_j (x_j - mean_j), the mean being that of all
+instances given. For linear models, contributions sum to the difference between the score of x and
+that of the mean. Sparse features are compared with 0. Elsewhere no features are named: occluding
+every feature of every instance would cost n_features times as much as the scores.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.segments import bag_index, expand, segment_sum
+from bagwise.bags.without import BLOCK
+from bagwise.estimators.tags import bag_tags
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_FEATURES = 3  # named per instance: what fits on a line
+_BY_SLOPE = "slope of the instance's score times the difference from the mean instance"
+
+
+def explanation(model: Any, bags: Bags, n_features: int = N_FEATURES) -> pd.DataFrame:
+    """Return one row per instance, as `BagScores.explain` describes."""
+    import pandas as pd
+
+    labels = model.predict(bags)
+    column = _columns(model, labels)[bag_index(bags.offsets)]
+    scores = model.instance_decision_function(bags)
+    scores = toward_positive(model, scores) if scores.ndim == 1 else _picked(scores, column)
+    features, how = _features(model, bags, column, n_features)
+    frame = pd.DataFrame(
+        {
+            "bag": expand(bags.ids, bags.offsets),
+            "instance": instance_names(bags),
+            "label": expand(labels, bags.offsets),
+            "score": scores,
+            "share": _shares(scores, bags.offsets),
+            "features": features,
+        }
+    )
+    frame.attrs["features"] = how
+    return frame
+
+
+def instance_names(bags: Bags) -> Array:
+    """Return the ids of instances, or their positions in the bag where none were given."""
+    if bags.has_instance_ids:
+        return bags.instance_ids
+    return np.arange(bags.n_instances) - expand(bags.offsets[:-1], bags.offsets)
+
+
+def toward_positive(model: Any, scores: Array) -> Array:
+    """Turn scores of two classes toward the positive one."""
+    named = getattr(model, "pos_label", None)
+    return -scores if named is not None and named == model.classes_[0] else scores
+
+
+def _columns(model: Any, labels: Array) -> Array:
+    """Return the model of each bag: of several classes, that of its label."""
+    if len(model.classes_) == 2:
+        return np.zeros(len(labels), dtype=np.int64)
+    return np.searchsorted(model.classes_, labels)
+
+
+def _picked(values: Array, column: Array) -> Array:
+    return values[np.arange(len(values)), column]
+
+
+def _shares(scores: Array, offsets: Array) -> Array:
+    """Return each instance's part of the positive scores of its bag."""
+    positive = np.maximum(scores, 0.0)
+    total = expand(segment_sum(positive, offsets), offsets)
+    return np.divide(positive, total, out=np.zeros(len(scores)), where=total > 0)
+
+
+def _features(model: Any, bags: Bags, column: Array, n_features: int) -> tuple[Array, str]:
+    """Return the features named for every instance, and how they were found."""
+    texts = np.full(bags.n_instances, "", dtype=object)
+    if not bag_tags(model).exact_instance_scores or not hasattr(model, "_slopes"):
+        return texts, "none: the model scores whole bags, not features of instances"
+    given = bags.feature_names
+    names = [f"x{j}" for j in range(bags.n_features)] if given is None else list(given)
+    dense = not sp.issparse(bags.X)
+    mean: Any = np.mean(bags.X, axis=0, dtype=np.float64) if dense else None
+    step = max(1, BLOCK // bags.n_features)
+    for k in np.unique(column):
+        rows = np.flatnonzero(column == k)
+        for some in (rows[i : i + step] for i in range(0, len(rows), step)):
+            slopes = model._slopes(bags.X[some], int(k))
+            if slopes is None:
+                kind = type(model).__name__
+                return texts, f"none: scores of {kind} with these parameters have no slopes"
+            texts[some] = _named(_contributions(slopes, bags.X[some], mean), names, n_features)
+    return texts, _BY_SLOPE
+
+
+def _contributions(slopes: Array, X: Any, mean: Array | None) -> Array:
+    return X.multiply(slopes).toarray() if mean is None else slopes * (X - mean)
+
+
+def _named(values: Array, names: list[str], n_features: int) -> list[str]:
+    """Name the largest contributions of every row, by size; those of zero are not named."""
+    order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :n_features]
+    return [
+        ", ".join(f"{names[j]} {row[j]:+.3g}" for j in best if row[j] != 0)
+        for row, best in zip(values, order, strict=True)
+    ]

@@ -1,0 +1,83 @@
+"""Instance scores by occlusion: how a bag's score changes when the instance is taken out.
+
+    s_k = f(B) - f(B without x_k),        s_k = f(B) where x_k is the only instance of B.
+
+This holds for anything that scores bags. `decision_without_each` computes f(B without x_k) for all
+instances: a `BagClassifier` does it by ``_scores_without_each``, which models overwrite where they
+can update a score instead of computing it anew; a pipeline passes on to its last step; for
+anything else, every bag is scored without each of its instances.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.segments import expand
+from bagwise.bags.without import score_without_each
+
+
+def decision_without_each(model: Any, bags: Bags) -> Array:
+    """Return the decision value of every bag without each of its instances.
+
+    Parameters
+    ----------
+    model : object
+        A fitted model with ``decision_function``: a `BagClassifier`, a pipeline, a search.
+    bags : Bags
+        The bags.
+
+    Returns
+    -------
+    ndarray of shape (n_instances,) or (n_instances, n_classes)
+        Aligned with ``bags.X``. The row of a bag's only instance says nothing.
+    """
+    model, bags = innermost(model, bags)
+    if hasattr(model, "_decision_without_each"):
+        return model._decision_without_each(bags)
+    return score_without_each(model.decision_function, bags)
+
+
+def occlusion_scores(model: Any, bags: Bags) -> Array:
+    """Return the change of its bag's decision value when each instance is taken out.
+
+    Parameters
+    ----------
+    model : object
+        A fitted model with ``decision_function``.
+    bags : Bags
+        The bags.
+
+    Returns
+    -------
+    ndarray of shape (n_instances,) or (n_instances, n_classes)
+        Aligned with ``bags.X``. The only instance of a bag has the bag's decision value.
+    """
+    return occluded(model.decision_function(bags), decision_without_each(model, bags), bags)
+
+
+def occluded(own: Array, without: Array, bags: Bags) -> Array:
+    """Return the scores of bags minus those without each instance; of one instance, the score."""
+    own = expand(own, bags.offsets)
+    alone = expand(bags.sizes == 1, bags.offsets).reshape((-1,) + (1,) * (own.ndim - 1))
+    return np.where(alone, own, own - without)
+
+
+def innermost(model: Any, bags: Any) -> tuple[Any, Any]:
+    """Return the classifier inside searches and pipelines, and the bags as it sees them.
+
+    Steps of a pipeline are passed only if they transform every instance on its own.
+    """
+    model = getattr(model, "best_estimator_", model)
+    if not isinstance(model, Pipeline):
+        return model, bags
+    steps = [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
+    if not all(getattr(step, "transforms_each_instance", False) for step in steps):
+        return model, bags
+    for step in steps:
+        bags = step.transform(bags)
+    return innermost(model.steps[-1][1], bags)

@@ -1,0 +1,204 @@
+"""Pipelines whose instances have scores: what a bag classifier can do, through what is around it.
+
+`PointsThrough` passes questions about instances on to the classifier inside a pipeline or a search.
+Where there is none, as in a pipeline of `BagStatistics` and a classifier of scikit-learn, instances
+are scored by occlusion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline, _name_estimators
+from sklearn.utils.metaestimators import available_if
+
+from bagwise._typing import Array
+from bagwise.bags import check_bags
+from bagwise.bags.segments import segment_argmax
+from bagwise.estimators.explanation import N_FEATURES, explanation
+from bagwise.estimators.occlusion import innermost, occlusion_scores
+from bagwise.estimators.scoring import BagScores
+from bagwise.estimators.tags import BagTags, bag_tags
+
+
+def _last(model: Any) -> Any:
+    """Return the classifier inside searches and pipelines, fitted or not."""
+    if hasattr(model, "best_estimator_"):
+        return _last(model.best_estimator_)
+    if isinstance(model, Pipeline):
+        return _last(model.steps[-1][1]) if model.steps else model
+    return _last(model.estimator) if hasattr(model, "cv") and hasattr(model, "estimator") else model
+
+
+def _can(method: str) -> Callable[[Any], bool]:
+    def is_there(model: Any) -> bool:
+        last = _last(model)
+        if isinstance(last, BagScores):
+            getattr(last, method)  # its own error says why it is not there
+            return True
+        if method == "predict_instances" or not hasattr(last, "decision_function"):
+            raise AttributeError(f"{type(last).__name__} gives no labels or scores to instances.")
+        return True
+
+    return is_there
+
+
+class PointsThrough:
+    """Instance scores, key instances and explanations of a pipeline or search."""
+
+    def __bag_tags__(self) -> BagTags:
+        """The tags of the classifier, or those of occlusion."""
+        last = _last(self)
+        if isinstance(last, BagScores):
+            return bag_tags(last)
+        return BagTags(
+            instance_scores="occlusion",
+            bag_score=None,
+            objective=False,
+            gap=False,
+            instance_weights=False,
+        )
+
+    def _inside(self, bags: Any) -> tuple[Any, Any]:
+        return innermost(self, check_bags(bags, finite=False))
+
+    @available_if(_can("instance_decision_function"))
+    def instance_decision_function(self, bags: Any) -> Array:
+        """Score every instance, as the classifier inside does, or by occlusion.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_instances,) or (n_instances, n_classes)
+            Aligned with ``bags.X``.
+        """
+        model, seen = self._inside(bags)
+        if isinstance(model, BagScores):
+            return model.instance_decision_function(seen)
+        return occlusion_scores(model, seen)
+
+    @available_if(_can("predict_instances"))
+    def predict_instances(self, bags: Any) -> Array:
+        """Predict the class of every instance; only where the classifier scores instances.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_instances,)
+            One label per instance, aligned with ``bags.X``.
+        """
+        model, seen = self._inside(bags)
+        return model.predict_instances(seen)
+
+    @available_if(_can("key_instances"))
+    def key_instances(self, bags: Any) -> Array:
+        """Point at the instance most responsible for each bag's score.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of int of shape (n_bags,)
+            Position within the bag; ``bags.flat`` turns it into row numbers.
+        """
+        model, seen = self._inside(bags)
+        if isinstance(model, BagScores):
+            return model.key_instances(seen)
+        keys = segment_argmax(occlusion_scores(model, seen), seen.offsets)
+        if keys.ndim == 1:
+            return keys
+        return keys[np.arange(len(seen)), model.decision_function(seen).argmax(axis=1)]
+
+    @available_if(_can("explain"))
+    def explain(self, bags: Any, *, n_features: int = N_FEATURES) -> Any:
+        """Say which instances, and which of their features, made the scores of bags.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+        n_features : int, default=3
+            Maximum number of features named per instance.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per instance, as ``explain`` of all models returns. Features are those that the
+            classifier sees.
+        """
+        model, seen = self._inside(bags)
+        return explanation(model if isinstance(model, BagScores) else self, seen, n_features)
+
+
+class BagPipeline(PointsThrough, Pipeline):
+    """A scikit-learn ``Pipeline`` with the instance scores of its last step.
+
+    It has ``instance_decision_function``, ``key_instances``, ``explain`` and, where the last step
+    scores instances by itself, ``predict_instances``. Everything else is that of ``Pipeline``.
+
+    Parameters
+    ----------
+    steps : list of tuple
+        Names and transformers; the last one is the classifier.
+    transform_input : list of str, default=None
+        As in ``Pipeline``.
+    memory : str or object with the joblib.Memory interface, default=None
+        As in ``Pipeline``.
+    verbose : bool, default=False
+        As in ``Pipeline``.
+
+    See Also
+    --------
+    make_pipeline : Without names of steps.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from bagwise import BagPipeline, PerInstance, WitnessSVC
+    >>> bags = [[[0.0], [30.0]], [[1.0]], [[29.0], [2.0]], [[3.0], [1.0]]]
+    >>> steps = [("scale", PerInstance(StandardScaler())), ("classify", WitnessSVC())]
+    >>> BagPipeline(steps).fit(bags, [1, 0, 1, 0]).key_instances(bags)
+    array([1, 0, 0, 0])
+    """
+
+
+def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> BagPipeline:
+    """Build a pipeline that scores instances, as scikit-learn's ``make_pipeline`` builds others.
+
+    Parameters
+    ----------
+    *steps : transformer or classifier
+        Transformers of bags, such as `PerInstance`, and a classifier at the end.
+    memory : str or object with the joblib.Memory interface, default=None
+        Where fitted transformers are cached.
+    verbose : bool, default=False
+        Print the time of every step.
+
+    Returns
+    -------
+    BagPipeline
+        Not fitted.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from bagwise import BagStatistics, make_pipeline
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+    >>> model = make_pipeline(BagStatistics(statistics=["max"]), LogisticRegression())
+    >>> model.fit(bags, [1, 0, 1, 0]).key_instances(bags)
+    array([1, 0, 0, 0])
+    """
+    return BagPipeline(_name_estimators(steps), memory=memory, verbose=verbose)

@@ -1,0 +1,238 @@
+"""`BagScores`: the scores of bags and instances, and everything that is read from them.
+
+An estimator adds ``_instance_scores(bags)``, one column per model, or ``_bag_scores(bags)`` where a
+bag's score is not made of its instances' scores. In that case instances are scored by occlusion
+(`bagwise.estimators.occlusion`): by the change of the bag's score when the instance is taken out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from bagwise._threads import one_blas_thread
+from bagwise._typing import Array
+from bagwise.assumptions import AtLeastOne, ExactlyOne
+from bagwise.bags import Bags
+from bagwise.bags.ids import name_of
+from bagwise.bags.segments import segment_argmax
+from bagwise.bags.without import max_without_each, reduce_without_each, score_without_each
+from bagwise.estimators.explanation import N_FEATURES, explanation
+from bagwise.estimators.input import BagInput
+from bagwise.estimators.occlusion import occluded
+from bagwise.estimators.params import PredictionParameters
+from bagwise.estimators.tags import BagTags, bag_tags
+
+
+def _scores_instances(estimator: BagScores) -> bool:
+    if bag_tags(estimator).instance_scores:
+        return True
+    raise AttributeError(f"{estimator} compares whole bags: its instances have no scores.")
+
+
+def _labels_instances(estimator: BagScores) -> bool:
+    if bag_tags(estimator).exact_instance_scores:
+        return True
+    raise AttributeError(
+        f"{estimator} scores whole bags: its instances have no labels. key_instances and "
+        "instance_decision_function say how the score changes without an instance."
+    )
+
+
+class BagScores(BagInput, PredictionParameters):
+    """Scores of bags and instances, key instances and explanations."""
+
+    # What an estimator adds ----------------------------------------------------------------------
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        raise NotImplementedError
+
+    def _bag_scores(self, bags: Bags) -> Array:
+        """Return one column per model; by default the assumption's aggregate of instance scores."""
+        return self._assumption().bag_score(self._instance_scores(bags), bags.offsets)
+
+    def _scores_without_each(self, bags: Bags) -> Array:
+        """Return the scores of bags without each instance: one row per instance.
+
+        Computed anew by default, from instance scores where the bag's score is made of them. Rows
+        of bags with one instance are not used.
+        """
+        if type(self)._bag_scores is not BagScores._bag_scores:
+            return score_without_each(self._bag_scores, bags)
+        scores, rule = self._instance_scores(bags), self._assumption()
+        if isinstance(rule, AtLeastOne | ExactlyOne):
+            return max_without_each(scores, bags.offsets)
+        return reduce_without_each(rule.bag_score, scores, bags.offsets)
+
+    def _assumption(self) -> Any:
+        return AtLeastOne()
+
+    def __bag_tags__(self) -> BagTags:
+        """Say what this estimator can do; subclasses change it with ``dataclasses.replace``."""
+        rule = self._assumption()
+        return BagTags(
+            bag_score=lambda of_bag: rule.bag_score(of_bag, np.array([0, len(of_bag)]))[0]
+        )
+
+    def decision_function(self, bags: Any) -> Array:
+        """Score bags: the aggregate of their instance scores minus ``threshold_``.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags to score.
+
+        Returns
+        -------
+        ndarray of shape (n_bags,) or (n_bags, n_classes)
+            Positive values speak for ``classes_[1]`` (two classes) or for the column's class.
+        """
+        return self._user_scores(self._thresholded(self._checked(bags)))
+
+    @available_if(_scores_instances)
+    def instance_decision_function(self, bags: Any) -> Array:
+        """Score every instance.
+
+        Models that score whole bags say how the bag's score changes when the instance is taken
+        out (the tag ``instance_scores`` is "occlusion"); the only instance of a bag has the score
+        of the bag.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_instances,) or (n_instances, n_classes)
+            Aligned with ``bags.X``. Where the bag's score is the maximum or mean of its
+            instances' scores, the threshold is subtracted from both.
+        """
+        bags = self._checked(bags)
+        scores = self._raw_instance_scores(bags)
+        shift = self.threshold_ if bag_tags(self).threshold_shifts_instances else 0.0
+        return self._user_scores(scores - shift)
+
+    @available_if(_labels_instances)
+    def predict_instances(self, bags: Any) -> Array:
+        """Predict the class of every instance.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_instances,)
+            One label per instance, aligned with ``bags.X``.
+        """
+        return self._labels(self.instance_decision_function(bags))
+
+    @available_if(_scores_instances)
+    def key_instances(self, bags: Any) -> Array:
+        """Point at the instance most responsible for each bag's score.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of int of shape (n_bags,)
+            Position within the bag; ``bags.flat`` turns it into row numbers. With more than two
+            classes, the instance that speaks most for the predicted class.
+        """
+        bags = self._checked(bags)
+        keys = segment_argmax(self._raw_instance_scores(bags), bags.offsets)
+        if keys.shape[1] == 1:
+            return keys[:, 0]
+        return keys[np.arange(len(bags)), self._thresholded(bags).argmax(axis=1)]
+
+    @available_if(_scores_instances)
+    def explain(self, bags: Any, *, n_features: int = N_FEATURES) -> Any:
+        """Say which instances, and which of their features, made the scores of bags.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+        n_features : int, default=3
+            Maximum number of features named per instance.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per instance, in order: "bag" (id), "instance" (id, or position in the bag),
+            "label" (predicted for the bag), "score" of the instance toward the positive class
+            (several classes: toward the bag's label), "share" (its part of the positive instance
+            scores of the bag; 0 for scores that are not positive) and "features", those that
+            contributed most to the score. ``frame.attrs["features"]`` says how contributions are
+            computed, or why there are none.
+        """
+        return explanation(self, self._checked(bags), n_features)
+
+    def _slopes(self, X: Any, column: int) -> Array | None:
+        """Return the derivatives of instance scores in the features; None where there are none."""
+        return None
+
+    def _thresholded(self, bags: Bags) -> Array:
+        with one_blas_thread():
+            scores = self._bag_scores(bags)
+        return self._finite(scores, bags, np.arange(len(bags) + 1)) - self.threshold_
+
+    def _raw_instance_scores(self, bags: Bags) -> Array:
+        if not bag_tags(self).exact_instance_scores:
+            return occluded(self._thresholded(bags), self._thresholded_without_each(bags), bags)
+        with one_blas_thread():
+            scores = self._instance_scores(bags)
+        return self._finite(scores, bags, bags.offsets)
+
+    def _thresholded_without_each(self, bags: Bags) -> Array:
+        with one_blas_thread():
+            scores = self._scores_without_each(bags)
+        return self._finite(scores, bags, bags.offsets) - self.threshold_
+
+    def _decision_without_each(self, bags: Any) -> Array:
+        """Return the decision values of bags without each instance, for `occlusion_scores`."""
+        return self._user_scores(self._thresholded_without_each(self._checked(bags)))
+
+    def _finite(self, scores: Array, bags: Bags, offsets: Array) -> Array:
+        """Refuse scores that left the range of numbers, naming the bag."""
+        bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        if len(bad):
+            bag = int(np.searchsorted(offsets, bad[0], side="right") - 1)
+            value = scores[bad[0]][~np.isfinite(scores[bad[0]])][0]
+            raise ValueError(
+                f"The score of {name_of(bags.ids, bag)} is {value}: its features, or those that "
+                f"{type(self).__name__} was fitted to, are too large for {scores.dtype}. Scale the "
+                "features."
+            )
+        return scores
+
+    def _user_scores(self, scores: Array) -> Array:
+        return self._towards_positive(scores)[:, 0] if scores.shape[1] == 1 else scores
+
+    def _towards_positive(self, scores: Array) -> Array:
+        """Turn model scores into user scores, or back."""
+        return scores if scores.shape[1] > 1 or self._positive_code() == 1 else -scores
+
+    def _keep_classes(self, y: Array) -> Array:
+        """Remember the labels, and return the class numbers of bags."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        return codes
+
+    def _keep_threshold(self, number: float) -> None:
+        """Take the same threshold for every model: one of two classes, or one per class."""
+        n_models = 1 if len(self.classes_) == 2 else len(self.classes_)
+        self.threshold_ = np.full(n_models, number)
+
+    def _positive_code(self) -> int:
+        return 1 if self.pos_label is None else int(self.classes_.tolist().index(self.pos_label))
+
+    def _labels(self, scores: Array) -> Array:
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]

@@ -1,0 +1,77 @@
+"""scikit-learn's searches, with the instance scores of the model that they chose."""
+
+from __future__ import annotations
+
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+
+from bagwise.estimators.pipeline import PointsThrough
+
+
+class BagGridSearchCV(PointsThrough, GridSearchCV):
+    """A scikit-learn ``GridSearchCV`` that also scores and explains instances.
+
+    It adds ``instance_decision_function``, ``key_instances``, ``explain`` and, where the model
+    that was chosen has it, ``predict_instances``. Everything else is that of ``GridSearchCV``.
+
+    Parameters
+    ----------
+    estimator : BagClassifier or Pipeline
+        The model.
+    param_grid : dict or list of dict
+        Candidates by parameter.
+    scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score : object
+        As in ``GridSearchCV``.
+
+    See Also
+    --------
+    BagRandomizedSearchCV : Draws parameters.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.datasets import load_digits_bags
+    >>> from bagwise.model_selection import BagGridSearchCV
+    >>> bags, y = load_digits_bags(n_bags=20)
+    >>> search = BagGridSearchCV(WitnessSVC(kernel="linear"), {"C": [0.1, 1.0]}, cv=2).fit(bags, y)
+    >>> search.key_instances(bags).shape
+    (20,)
+    """
+
+
+class BagRandomizedSearchCV(PointsThrough, RandomizedSearchCV):
+    """A scikit-learn ``RandomizedSearchCV`` that also scores and explains instances.
+
+    It adds ``instance_decision_function``, ``key_instances``, ``explain`` and, where the model
+    that was chosen has it, ``predict_instances``. Everything else is that of
+    ``RandomizedSearchCV``.
+
+    Parameters
+    ----------
+    estimator : BagClassifier or Pipeline
+        The model.
+    param_distributions : dict or list of dict
+        Distributions or lists by parameter.
+    n_iter : int, default=10
+        Number of draws.
+    scoring, n_jobs, refit, cv, verbose, pre_dispatch : object
+        As in ``RandomizedSearchCV``.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws.
+    error_score, return_train_score : object
+        As in ``RandomizedSearchCV``.
+
+    See Also
+    --------
+    BagGridSearchCV : Tries all combinations.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.datasets import load_digits_bags
+    >>> from bagwise.model_selection import BagRandomizedSearchCV
+    >>> bags, y = load_digits_bags(n_bags=20)
+    >>> model = WitnessSVC(kernel="linear")
+    >>> search = BagRandomizedSearchCV(model, {"C": [0.1, 1.0, 10.0]}, n_iter=2, cv=2)
+    >>> search.fit(bags, y).explain(bags[:1]).columns.tolist()
+    ['bag', 'instance', 'label', 'score', 'share', 'features']
+    """

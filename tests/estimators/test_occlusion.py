@@ -1,0 +1,123 @@
+"""Occlusion equals brute-force removal, for every listed model and through pipelines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from bagwise import (
+    BagKernelSVC,
+    Bags,
+    BagStatistics,
+    MeanSVC,
+    PerInstance,
+    StatisticsForest,
+    StatisticsSVC,
+    WitnessSVC,
+)
+from bagwise.estimators.occlusion import decision_without_each, innermost, occlusion_scores
+from bagwise.testing import estimators
+from bagwise.testing._problems import planted_bags
+
+FURTHER = [
+    *(
+        BagKernelSVC(bag_kernel=bag_kernel, kernel=kernel, normalize=normalize)
+        for bag_kernel in ("mean", "sum", "statistics", "migraph")
+        for kernel in ("linear", "rbf", "poly")
+        for normalize in (False, True)
+    ),
+    BagKernelSVC(bag_kernel="migraph", affinity=1.5),
+    BagKernelSVC(bag_kernel="statistics", kernel=lambda A, B: (1 + A @ B.T) ** 2),
+    MeanSVC(kernel="poly", coef0=1.0),
+    StatisticsSVC(statistics=["mean", "std", "q20", "size"], kernel="poly"),
+]
+
+
+def brute_force(model, bags):
+    """Score every bag without each of its instances, one bag at a time."""
+    own, rows = model.decision_function(bags), []
+    for k in range(len(bags)):
+        bag, n = bags[[k]], int(bags.sizes[k])
+        for i in range(n):
+            if n == 1:
+                rows.append(own[k])
+                continue
+            keep = np.flatnonzero(np.arange(n) != i)
+            left = Bags(bag.X[keep], [0, n - 1], ids=bag.ids, instance_ids=bag.instance_ids[keep])
+            rows.append(own[k] - model.decision_function(left)[0])
+    return np.array(rows)
+
+
+def assert_exact(model, bags):
+    expected = brute_force(model, bags)
+    scale = max(1.0, float(np.abs(model.decision_function(bags)).max()))
+    found = occlusion_scores(model, bags)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("estimator", [*estimators(), *FURTHER], ids=repr)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_occlusion_is_brute_force_removal(estimator):
+    tags = estimator.__sklearn_tags__()
+    n_classes = 3 if tags.classifier_tags.multi_class else 2
+    bags, y = planted_bags(n_classes)
+    model = clone(estimator).fit(bags, y)
+    # Copies of instances, ties between features, and bags that it has not seen.
+    fresh = planted_bags(n_classes, n_bags=8, seed=1)[0]
+    repeated = Bags.from_list([np.repeat(bag, 2, axis=0).round(1) for bag in fresh])
+    for given in (fresh, repeated):
+        assert_exact(model, given)
+    if tags.input_tags.sparse and not callable(model.get_params().get("kernel")):
+        sparse = sp.csr_array(np.where(np.abs(bags.X) > 0.5, bags.X, 0.0))
+        assert_exact(
+            clone(estimator).fit(bags.replace(X=sparse), y), fresh.replace(X=sp.csr_array(fresh.X))
+        )
+
+
+def test_the_threshold_counts_where_the_instance_is_the_bag():
+    bags, y = planted_bags()
+    model = MeanSVC(threshold=0.25).fit(bags, y)
+    found, own = model.instance_decision_function(bags), model.decision_function(bags)
+    alone = bags.sizes == 1
+    assert alone.any()
+    np.testing.assert_array_equal(found[bags.offsets[:-1][alone]], own[alone])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(PerInstance(StandardScaler()), StatisticsForest(n_estimators=5)),
+        make_pipeline(PerInstance(StandardScaler()), make_pipeline(WitnessSVC())),
+        make_pipeline(BagStatistics(statistics="four"), LogisticRegression()),
+        GridSearchCV(
+            make_pipeline(PerInstance(StandardScaler()), MeanSVC()), {"meansvc__C": [1, 3]}
+        ),
+    ],
+    ids=["forest", "nested", "scikit-learn", "search"],
+)
+def test_anything_that_scores_bags_can_be_occluded(model):
+    bags, y = planted_bags()
+    assert_exact(model.fit(bags, y), bags)
+
+
+def test_pipelines_are_passed_only_where_instances_are_transformed_one_by_one():
+    bags, y = planted_bags()
+    scaled = make_pipeline(PerInstance(StandardScaler()), "passthrough", MeanSVC()).fit(bags, y)
+    assert innermost(scaled, bags)[0] is scaled.steps[-1][1]
+    rows = make_pipeline(BagStatistics(), LogisticRegression()).fit(bags, y)
+    assert innermost(rows, bags)[0] is rows
+
+
+def test_scores_without_each_are_decision_values():
+    bags, y = planted_bags()
+    model = StatisticsSVC(pos_label=0, threshold=0.5).fit(bags, y)
+    without = decision_without_each(model, bags)
+    k = int(np.flatnonzero(bags.sizes > 1)[0])
+    left = model.decision_function([bags[k][1:]])
+    np.testing.assert_allclose(without[bags.offsets[k]], left[0], atol=1e-12)

@@ -1,0 +1,91 @@
+"""What a classifier says of instances, through pipelines and searches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+import bagwise
+from bagwise import (
+    BagPipeline,
+    BagStatistics,
+    PerInstance,
+    StatisticsForest,
+    WitnessSVC,
+    make_pipeline,
+)
+from bagwise.estimators.tags import bag_tags
+from bagwise.testing._problems import planted_bags
+
+BAGS, Y = planted_bags()
+
+
+def test_it_is_the_pipeline_of_scikit_learn():
+    model = make_pipeline(PerInstance(StandardScaler()), WitnessSVC(C=2.0))
+    assert isinstance(model, Pipeline)
+    assert [name for name, _ in model.steps] == ["perinstance", "witnesssvc"]
+    assert clone(model).set_params(witnesssvc__C=3.0).steps[-1][1].C == 3.0
+    plain = Pipeline(model.steps).fit(BAGS, Y)
+    expected = plain.decision_function(BAGS)
+    np.testing.assert_array_equal(clone(model).fit(BAGS, Y).decision_function(BAGS), expected)
+
+
+def test_questions_about_instances_are_passed_on():
+    model = make_pipeline(PerInstance(StandardScaler()), WitnessSVC(kernel="linear")).fit(BAGS, Y)
+    last, seen = model.steps[-1][1], model[:-1].transform(BAGS)
+    for name in ("instance_decision_function", "predict_instances", "key_instances"):
+        np.testing.assert_array_equal(getattr(model, name)(BAGS), getattr(last, name)(seen))
+    assert model.explain(BAGS).equals(last.explain(seen))
+    listed = model.key_instances(list(BAGS))
+    np.testing.assert_array_equal(listed, model.key_instances(BAGS))
+
+
+def test_missing_values_are_for_the_imputer():
+    X = BAGS.X.copy()
+    X[3, 1] = np.nan
+    gaps = BAGS.replace(X=X)
+    model = make_pipeline(PerInstance(SimpleImputer()), WitnessSVC()).fit(gaps, Y)
+    assert np.isfinite(model.instance_decision_function(gaps)).all()
+
+
+def test_methods_exist_where_the_classifier_has_them():
+    forest = make_pipeline(PerInstance(StandardScaler()), StatisticsForest(n_estimators=5))
+    assert hasattr(forest, "key_instances")
+    assert not hasattr(forest, "predict_instances")
+    assert bag_tags(forest).instance_scores == "occlusion"
+    neighbors = make_pipeline(BagStatistics(), KNeighborsClassifier())
+    for name in ("key_instances", "instance_decision_function", "explain", "predict_instances"):
+        assert not hasattr(neighbors, name)
+    with pytest.raises(AttributeError) as caught:
+        neighbors.key_instances(BAGS)
+    assert "KNeighborsClassifier gives no" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_classifier_of_rows_is_occluded(n_classes):
+    bags, y = planted_bags(n_classes)
+    model = make_pipeline(BagStatistics(statistics="four"), LogisticRegression()).fit(bags, y)
+    assert not hasattr(model, "predict_instances")
+    assert bag_tags(model).instance_scores == "occlusion"
+    scores = model.instance_decision_function(bags)
+    k = int(np.flatnonzero(bags.sizes > 1)[0])
+    left = model.decision_function([bags[k][1:]])[0]
+    np.testing.assert_allclose(scores[bags.offsets[k]], model.decision_function(bags)[k] - left)
+    frame = model.explain(bags)
+    assert frame.attrs["features"].startswith("none: ")
+    key = frame.groupby("bag", sort=False)["score"].agg(lambda s: int(np.argmax(s.to_numpy())))
+    np.testing.assert_array_equal(key, model.key_instances(bags))
+
+
+def test_it_comes_back_from_a_file(tmp_path):
+    model = make_pipeline(PerInstance(StandardScaler()), WitnessSVC()).fit(BAGS, Y)
+    bagwise.save(model, tmp_path / "model")
+    loaded = bagwise.load(tmp_path / "model")
+    assert type(loaded) is BagPipeline
+    np.testing.assert_array_equal(loaded.key_instances(BAGS), model.key_instances(BAGS))
