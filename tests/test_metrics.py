@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, roc_auc_score
+from scipy.stats import norm
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    balanced_accuracy_score,
+    f1_score,
+    recall_score,
+    roc_auc_score,
+)
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bagwise import Bags, InstanceSVC, PerInstance, WitnessSVC
-from bagwise.metrics import bag_measures, bag_report, instance_auc, key_instance_rate
+from bagwise.datasets import make_gaussian_bags
+from bagwise.metrics import (
+    MEASURES,
+    _auc_bounds,
+    bag_measures,
+    bag_report,
+    evaluation,
+    instance_auc,
+    key_instance_rate,
+)
 from bagwise.testing._problems import planted_bags
 
 
@@ -160,3 +177,66 @@ def test_named_errors(problem):
         key_instance_rate(model, bags, y[:-1])
     with pytest.raises(ValueError, match="All instance labels are negative"):
         instance_auc(model, bags.replace(instance_labels=np.zeros(bags.n_instances)))
+
+
+# Metrics of the positive class, intervals ---------------------------------------------------------
+
+
+def test_measures_are_those_of_scikit_learn_for_either_positive_class():
+    rng = np.random.default_rng(0)
+    y, scores = np.array(["mut", "wt"])[rng.integers(0, 2, 60)], rng.normal(size=60)
+    classes = np.array(["mut", "wt"])
+    predicted = classes[(scores > 0).astype(int)]
+    for positive, sign in (("wt", 1), ("mut", -1)):
+        found = bag_measures(y, scores, classes, MEASURES, positive)
+        truth = y == positive
+        assert found["f1"] == pytest.approx(f1_score(y, predicted, pos_label=positive))
+        precision = average_precision_score(truth, sign * scores)
+        assert found["average_precision"] == pytest.approx(precision)
+        assert found["sensitivity"] == pytest.approx(recall_score(y, predicted, pos_label=positive))
+        assert found["specificity"] == np.mean(predicted[~truth] != positive)
+        best = max(
+            np.mean(sign * scores[truth] >= cut)
+            for cut in sign * scores
+            if np.mean(sign * scores[~truth] >= cut) <= 0.1
+        )
+        assert found["sensitivity@0.9"] == pytest.approx(best)
+
+
+def test_measures_of_one_class_and_unknown_names():
+    classes = np.array([0, 1])
+    found = bag_measures(np.zeros(3), np.ones(3), classes, ("sensitivity", "sensitivity@0.9"))
+    assert found == {"sensitivity": None, "sensitivity@0.9": None}
+    with pytest.raises(ValueError, match=r"no metric 'acuracy'\. Did you mean 'accuracy'"):
+        bag_measures(np.zeros(3), np.ones(3), classes, ("acuracy",))
+    with pytest.raises(ValueError, match="needs two classes, there are 3"):
+        bag_measures(np.zeros(3), np.ones((3, 3)), np.arange(3), ("average_precision",))
+
+
+@pytest.mark.parametrize("auc", [0.6, 0.9, 1.0])
+def test_the_interval_of_the_auc_covers_what_it_should(auc):
+    rng = np.random.default_rng(0)
+    truth, shift = np.arange(40) < 15, 40.0 if auc == 1 else np.sqrt(2) * norm.ppf(auc)
+    covered = 0
+    for _ in range(400):
+        found = roc_auc_score(truth, rng.normal(size=40) + shift * truth)
+        low, high = _auc_bounds(found, 15, 25)
+        assert 0 <= low < found <= high <= 1
+        covered += low <= auc <= high
+    assert covered / 400 > 0.92
+
+
+def test_an_evaluation_names_its_intervals():
+    bags, y = make_gaussian_bags(60, 4, shift=2.0)
+    model = WitnessSVC(kernel="linear", pos_label=0).fit(bags, y)
+    found = evaluation(model, bags, y)
+    predicted = model.predict(bags)
+    assert found["sensitivity"][0] == np.mean(predicted[y == 0] == 0)
+    assert found["specificity"][0] == np.mean(predicted[y == 1] == 1)
+    for name in ("accuracy", "balanced_accuracy", "auc", "sensitivity", "specificity"):
+        value, low, high = found[name]
+        assert 0 <= low <= value <= high <= 1
+        assert low < high
+    assert np.isnan(found["f1"][1])
+    with pytest.raises(ValueError, match="needs bags of both classes"):
+        evaluation(model, bags[y == 1], y[y == 1])

@@ -7,17 +7,34 @@ Metrics of models are called as ``metric(model, bags, y)``, as scikit-learn call
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
+from scipy.optimize import brentq
+from scipy.stats import binomtest, norm
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    f1_score,
+    roc_auc_score,
+    roc_curve,
+)
 from sklearn.pipeline import Pipeline
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
+from bagwise.errors import suggestion
 
-__all__ = ["bag_measures", "bag_report", "instance_auc", "key_instance_rate"]
+__all__ = [
+    "MEASURES",
+    "bag_measures",
+    "bag_report",
+    "evaluation",
+    "instance_auc",
+    "key_instance_rate",
+]
 
 
 def key_instance_rate(
@@ -200,20 +217,61 @@ def _auc(y: Array, scores: Array, classes: Array) -> float | None:
     return float(np.mean([roc_auc_score(truth, column) for truth, column in columns]))
 
 
-def _f1(y: Array, predicted: Array, classes: Array) -> float:
+def _f1(y: Array, predicted: Array, classes: Array, positive: Any) -> float:
     if len(classes) == 2:
-        kind: dict[str, Any] = {"pos_label": classes[1], "average": "binary"}
+        kind: dict[str, Any] = {"pos_label": positive, "average": "binary"}
     else:
         kind = {"labels": classes, "average": "macro"}
     return float(f1_score(y, predicted, zero_division=0.0, **kind))
 
 
-_BAG: dict[str, Callable[[Array, Array, Array], float | None]] = {
-    "accuracy": lambda y, s, classes: float(accuracy_score(y, labels_of(s, classes))),
-    "balanced_accuracy": lambda y, s, classes: _balanced(y, labels_of(s, classes)),
-    "auc": _auc,
-    "f1": lambda y, s, classes: _f1(y, labels_of(s, classes), classes),
+def _share(y: Array, predicted: Array, label: Any) -> float | None:
+    """Return the fraction of a class that is predicted right; None where there is none of it."""
+    of_class = y == label
+    return float(np.mean(predicted[of_class] == label)) if of_class.any() else None
+
+
+def _towards(positive: Any, scores: Array, classes: Array) -> Array:
+    """Return the scores of two classes towards the positive one."""
+    if scores.ndim != 1:
+        raise ValueError(f"This metric needs two classes, there are {len(classes)}.")
+    return scores if positive == classes[1] else -scores
+
+
+def _average_precision(y: Array, scores: Array, classes: Array, positive: Any) -> float | None:
+    truth = y == positive
+    toward = _towards(positive, scores, classes)
+    return float(average_precision_score(truth, toward)) if truth.any() else None
+
+
+def _sensitivity_at(
+    y: Array, scores: Array, classes: Array, positive: Any, specificity: float
+) -> float | None:
+    truth = y == positive
+    toward = _towards(positive, scores, classes)
+    if truth.all() or not truth.any():
+        return None
+    false_rate, true_rate, _ = roc_curve(truth, toward, drop_intermediate=False)
+    return float(true_rate[false_rate <= 1 - specificity + 1e-12].max())  # 1 - 0.9 is not 0.1
+
+
+_Measure = Callable[[Array, Array, Array, Any], float | None]
+_BAG: dict[str, _Measure] = {
+    "accuracy": lambda y, s, classes, _: float(accuracy_score(y, labels_of(s, classes))),
+    "balanced_accuracy": lambda y, s, classes, _: _balanced(y, labels_of(s, classes)),
+    "auc": lambda y, s, classes, _: _auc(y, s, classes),
+    "f1": lambda y, s, classes, positive: _f1(y, labels_of(s, classes), classes, positive),
 }
+_OF_POSITIVES: dict[str, _Measure] = {
+    "average_precision": _average_precision,
+    "sensitivity": lambda y, s, classes, positive: _share(y, labels_of(s, classes), positive),
+    "specificity": lambda y, s, classes, positive: _share(
+        y, labels_of(s, classes), classes[classes != positive][0]
+    ),
+    "sensitivity@0.9": partial(_sensitivity_at, specificity=0.9),
+    "sensitivity@0.95": partial(_sensitivity_at, specificity=0.95),
+}
+MEASURES = (*_BAG, *_OF_POSITIVES)
 # One bag does not define these: where test parts are single bags, their scores are pooled first.
 POOLED = ("balanced_accuracy", "auc", "f1")
 
@@ -224,7 +282,11 @@ def _balanced(y: Array, predicted: Array) -> float:
 
 
 def bag_measures(
-    y: Array, scores: Array, classes: Array, only: tuple[str, ...] = tuple(_BAG)
+    y: Array,
+    scores: Array,
+    classes: Array,
+    only: tuple[str, ...] = tuple(_BAG),
+    positive: Any = None,
 ) -> dict[str, float | None]:
     """Return the metrics that the scores of bags define.
 
@@ -236,8 +298,11 @@ def bag_measures(
         Decision values.
     classes : ndarray
         The labels that the scores stand for, in order.
-    only : tuple of str, default=all
-        Which metrics.
+    only : tuple of str, default=("accuracy", "balanced_accuracy", "auc", "f1")
+        Which metrics; for two classes also "average_precision", "sensitivity", "specificity", and
+        "sensitivity@0.9" and "sensitivity@0.95", the highest sensitivity at that specificity.
+    positive : object, default=None
+        The positive class; ``classes[1]`` when None.
 
     Returns
     -------
@@ -252,4 +317,92 @@ def bag_measures(
     >>> bag_measures(y, scores, np.array([0, 1]), only=("accuracy", "auc"))
     {'accuracy': 0.75, 'auc': 1.0}
     """
-    return {name: _BAG[name](y, scores, classes) for name in only}
+    known = _BAG | _OF_POSITIVES
+    unknown = next((name for name in only if name not in known), None)
+    if unknown is not None:
+        raise ValueError(f"There is no metric {unknown!r}. {suggestion(unknown, known)}")
+    positive = classes[1] if positive is None else positive
+    return {name: known[name](y, scores, classes, positive) for name in only}
+
+
+def evaluation(model: Any, bags: Any, y: ArrayLike) -> dict[str, tuple[float, float, float]]:
+    """Return metrics of bags that the model has not seen, with intervals of 95 % confidence.
+
+    Proportions have Wilson's interval. That of the AUC inverts the score test with the variance of
+    Hanley & McNeil (Newcombe 2006, method 5), and is never of length zero. That of the balanced
+    accuracy combines those of sensitivity and specificity (Zou & Donner 2008). F1 and average
+    precision have none: give more bags instead.
+
+    Parameters
+    ----------
+    model : BagClassifier, or a Pipeline or search that ends in one
+        Fitted on two classes.
+    bags : Bags, or anything check_bags takes
+        The test bags, of both classes.
+    y : array-like of shape (n_bags,)
+        Their labels.
+
+    Returns
+    -------
+    dict of str to (float, float, float)
+        Value, lower and upper bound by metric; NaN where there is no bound.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.metrics import evaluation
+    >>> bags, y = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]]], [1, 0, 1]
+    >>> value, low, high = evaluation(WitnessSVC(kernel="linear").fit(bags, y), bags, y)["accuracy"]
+    >>> value, round(low, 2), high
+    (1.0, 0.44, 1.0)
+    """
+    model, bags = opened(model, check_bags(bags, finite=False))
+    y, classes = np.asarray(y), model.classes_
+    positive, _ = positive_class(model)
+    names = tuple(name for name in MEASURES if "@" not in name)
+    values = bag_measures(y, model.decision_function(bags), classes, names, positive)
+    if values["auc"] is None:
+        raise ValueError(f"An evaluation needs bags of both classes {classes.tolist()}.")
+    n_pos = int((y == positive).sum())
+    counts = {"accuracy": len(y), "sensitivity": n_pos, "specificity": len(y) - n_pos}
+    bounds = {name: _wilson(_known(values, name), n) for name, n in counts.items()}
+    bounds["auc"] = _auc_bounds(_known(values, "auc"), n_pos, len(y) - n_pos)
+    bounds["balanced_accuracy"] = _mean_bounds(
+        *((_known(values, name), *bounds[name]) for name in ("sensitivity", "specificity"))
+    )
+    none = (float("nan"), float("nan"))
+    return {name: (_known(values, name), *bounds.get(name, none)) for name in names}
+
+
+def _known(values: dict[str, float | None], name: str) -> float:
+    value = values[name]
+    assert value is not None  # both classes are there
+    return value
+
+
+def _wilson(share: float, n: int) -> tuple[float, float]:
+    found = binomtest(round(share * n), n).proportion_ci(0.95, method="wilson")
+    return float(found.low), float(found.high)
+
+
+def _auc_bounds(auc: float, n_pos: int, n_neg: int) -> tuple[float, float]:
+    """Return where the score test of an AUC stops to reject; both ends are mirror images."""
+    half, level = (n_pos + n_neg) / 2 - 1, norm.ppf(0.975) ** 2 / (n_pos * n_neg)
+
+    def lowest(auc: float) -> float:
+        def excess(theta: float) -> float:
+            spread = 1 + half * (1 - theta) / (2 - theta) + half * theta / (1 + theta)
+            return (auc - theta) ** 2 - level * theta * (1 - theta) * spread
+
+        # theta = AUC is inside the interval; at 0 and 1 the variance is 0, which is no end of it.
+        return float(brentq(excess, 0.0, auc * (1 - 1e-9))) if auc > 0 else 0.0
+
+    return lowest(auc), 1 - lowest(1 - auc)
+
+
+def _mean_bounds(
+    one: tuple[float, float, float], other: tuple[float, float, float]
+) -> tuple[float, float]:
+    mean = (one[0] + other[0]) / 2
+    below, above = (np.hypot(one[0] - one[k], other[0] - other[k]) / 2 for k in (1, 2))
+    return float(max(0.0, mean - below)), float(min(1.0, mean + above))

@@ -18,7 +18,7 @@ def test_every_command_of_the_page_runs(tmp_path, monkeypatch):
     (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
     exec(code, {})
     commands = re.findall(r"^\$ bagwise (.*)$", PAGE, re.M)
-    assert len(commands) == 10
+    assert len(commands) == 11
     for command in commands:
         words = shlex.split(command)
         result = done(*words, *(["--jobs", "1"] if words[0] in ("compare", "cv") else []))

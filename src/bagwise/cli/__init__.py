@@ -21,6 +21,7 @@ from bagwise.cli import (
     explain,
     fit,
     heatmap,
+    info,
     models,
     predict,
 )
@@ -66,6 +67,7 @@ def main(
 
 for command in (
     demo.demo,
+    info.info,
     fit.fit,
     predict.predict,
     evaluate.evaluate,

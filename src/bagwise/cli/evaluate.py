@@ -17,26 +17,52 @@ from bagwise.cli.output import Json, plain_table, show, show_json
 def evaluate(options: ApplyOptions, label: Label = None, as_json: Json = False) -> None:
     """Compare a model's predictions with the true labels of bags it has not seen.
 
+    For two classes: accuracy, AUC, sensitivity (of the positive class), specificity, F1 and average
+    precision, with intervals of 95 % confidence, and the confusion matrix.
+
     If the file has a column `instance_label` with the true labels of the instances, it also reports
     how often the key instance is truly positive.
 
     `bagwise evaluate slides.bagwise test.csv --bag slide --label diagnosis`
     """
-    from bagwise.metrics import bag_report
-
     applied = options.load(label=label)
     y = _known_labels(applied, options.data)
-    report = bag_report(applied.classifier, applied.seen, y)
-    confusion = _confusion(applied, y)
+    numbers = _numbers(applied, y)
+    confusion, positive = _confusion(applied, y), applied.description["positive_class"]
     if as_json:
-        known = {name: value if np.isfinite(value) else None for name, value in report.items()}
-        show_json({"n_bags": len(y), **known, "confusion": confusion})
+        values = {name: _finite(value) for name, (value, *_) in numbers.items()}
+        bounds = {n: b for n, (_, *b) in numbers.items() if b and np.isfinite(b).all()}
+        record = {"n_bags": len(y), "positive": positive, **values}
+        show_json({**record, "intervals": bounds, "confusion": confusion})
         return
-    table = plain_table("metric", "value", right=("value",), title=f"{len(y)} bags")
-    for name, value in report.items():
-        table.add_row(name.replace("_", " "), f"{value:.4f}")
-    show(table)
+    show(_metric_table(numbers, len(y), positive))
     show(_confusion_table(confusion))
+
+
+def _numbers(applied: Applied, y: Any) -> dict[str, tuple[float, ...]]:
+    """Return the metrics; of two classes with their intervals."""
+    from bagwise.metrics import bag_report, evaluation
+
+    numbers: dict[str, tuple[float, ...]] = {}
+    if len(applied.classes) == 2:
+        numbers |= evaluation(applied.classifier, applied.seen, y)
+    report = bag_report(applied.classifier, applied.seen, y)
+    return numbers | {name: (value,) for name, value in report.items() if name not in numbers}
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _metric_table(numbers: dict[str, tuple[float, ...]], n_bags: int, positive: Any) -> Table:
+    named = None if positive is None else f"Positive class: {escape(str(positive))}."
+    columns = ("value", "95 % interval")
+    table = plain_table("metric", *columns, right=columns, title=f"{n_bags} bags", caption=named)
+    for name, (value, *bounds) in numbers.items():
+        known = bounds and np.isfinite(bounds).all()
+        interval = f"{bounds[0]:.3f} to {bounds[1]:.3f}" if known else ""
+        table.add_row(name.replace("_", " "), f"{value:.4f}", interval)
+    return table
 
 
 def _known_labels(applied: Applied, data: Path) -> Any:

@@ -16,6 +16,7 @@ from bagwise.cli.options import (
     Scale,
     Seed,
     Source,
+    one_of,
     scaler_for,
 )
 from bagwise.cli.output import (
@@ -46,6 +47,13 @@ def fit(
         bool, typer.Option("--cv", help="Choose parameters by cross-validation.")
     ] = False,
     folds: Folds = 5,
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="What --cv and --scale auto choose by: accuracy, balanced_accuracy, auc, f1, "
+            "average_precision, sensitivity@0.9 (at that specificity), ...",
+        ),
+    ] = "accuracy",
     scale: Scale = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -66,24 +74,26 @@ def fit(
     bound on its distance from the optimum of the last convex problem (the duality gap).
     """
     import bagwise
+    from bagwise.metrics import MEASURES
     from bagwise.model_selection import with_scaler
 
+    one_of(metric, MEASURES, "metric")
     plain, points = _settings(choice, cv)
     bags, y = source.read_labeled()
-    options = {"random_state": seed, "n_jobs": jobs}
+    options: dict[str, Any] = {"random_state": seed, "n_jobs": jobs}
     with interruptible(f"{out} was not written."):
         first = scaler_for(bags, "standard" if scale == "auto" else scale, source.impute)
         estimator = choice.build(plain, bags, y, scaler=first, **options)
         choices = []
         if cv or scale == "auto":
-            more = {"cv": folds, "scale": scale, "impute": source.impute, **options}
-            choices = _search(estimator, points, bags, y, **more)
+            options |= {"cv": folds, "metric": metric, "scale": scale, "impute": source.impute}
+            choices = _search(estimator, points, bags, y, **options)
             best = max(choices, key=lambda choice: choice.value)
             estimator.set_params(**best.point)
             scale = best.scale
         fitted = with_scaler(estimator, scaler_for(bags, scale, source.impute)).fit(bags, y)
     bagwise.save(fitted, out, notes=_notes(source))
-    _report(out, bags, choices, scale, as_json)
+    _report(out, bags, choices, scale, metric, as_json)
 
 
 def _notes(source: Source) -> dict[str, Any]:
@@ -128,21 +138,25 @@ def _search(estimator: Any, points: list[Any], bags: Any, y: Any, **options: Any
         return search(estimator, points, bags, y, callback=lambda: bar.advance(steps), **options)
 
 
-def _report(out: Path, bags: Any, choices: list[Any], scale: str | None, as_json: bool) -> None:
+def _report(
+    out: Path, bags: Any, choices: list[Any], scale: str | None, metric: str, as_json: bool
+) -> None:
     from bagwise.persistence import describe
 
     described = describe(out)
-    tried = [{**c.point, "scale": c.scale, "accuracy": c.value} for c in choices]
+    tried = [{**c.point, "scale": c.scale, metric: c.value} for c in choices]
     if as_json:
         counts = {"n_bags": len(bags), "n_instances": bags.n_instances}
         record = {"scale": scale or "raw", "cross_validation": tried}
         show_json({"file": str(out), **described, **counts, **record})
         return
-    show(_table(described, bags, choices, scale))
+    show(_table(described, bags, choices, scale, metric))
     say_written("Written", out)
 
 
-def _table(described: dict[str, Any], bags: Any, choices: list[Any], scale: str | None) -> Table:
+def _table(
+    described: dict[str, Any], bags: Any, choices: list[Any], scale: str | None, metric: str
+) -> Table:
     table = Table(show_header=False, title=escape(described["model"]), title_justify="left")
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -158,7 +172,7 @@ def _table(described: dict[str, Any], bags: Any, choices: list[Any], scale: str 
     for choice in choices:
         named = {**choice.point, "scale": choice.scale}
         point = ", ".join(f"{key}={value}" for key, value in named.items())
-        rows[point] = f"cross-validated accuracy {choice.value:.1%}"
+        rows[point] = f"cross-validated {metric.replace('_', ' ')} {choice.value:.1%}"
     for key, value in rows.items():
         if value is not None:
             table.add_row(escape(key), escape(str(value)))

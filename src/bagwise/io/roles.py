@@ -31,7 +31,9 @@ class Roles:
     texts: list[str] = field(default_factory=list)
 
 
-def read_table(path: Path, format: str, n_rows: int | None = None) -> Any:
+def read_table(
+    path: Path, format: str, n_rows: int | None = None, *, decimal: str | None = None
+) -> Any:
     """Return a table as a pandas data frame, texts as they are."""
     import pandas as pd
 
@@ -41,11 +43,18 @@ def read_table(path: Path, format: str, n_rows: int | None = None) -> Any:
         text = sniff(path)
         options: dict[str, Any] = {"sep": text.delimiter, "nrows": n_rows, "low_memory": False}
         options |= {"na_values": sorted(MISSING), "keep_default_na": False}
+        options["decimal"] = decimal or "."
         return pd.read_csv(path, header=0 if text.header_lines else None, **options)
     if format == "excel":
         return pd.read_excel(path, nrows=n_rows)
     frame = pd.read_parquet(path) if format == "parquet" else pd.read_feather(path)
     return frame if n_rows is None else frame.head(n_rows)
+
+
+def has_decimal_commas(frame: Any) -> bool:
+    """Whether a column of texts holds numbers with decimal commas."""
+    texts = [frame[c].dropna().astype(str).head(100) for c in frame.columns if _is_text(frame[c])]
+    return any(len(t) and t.str.fullmatch(r"[-+]?\d+,\d+([eE][-+]?\d+)?").all() for t in texts)
 
 
 def guess_roles(frame: Any, bag: str | None = None) -> Roles:

@@ -112,8 +112,8 @@ def search(
         Their labels.
     cv : int, default=3
         Number of folds.
-    metric : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
-        What is compared.
+    metric : str, default="accuracy"
+        What is compared: one of `bagwise.metrics.MEASURES`.
     calibrate : bool, default=False
         Choose a threshold for each point on its held-out scores (two classes).
     scaler : transformer of bags, default=None
@@ -146,6 +146,7 @@ def search(
     """
     splits, classes = folds(bags, y, cv, random_state, name=FOLDS), np.unique(y)
     choices = []
+    positive = model.get_params(deep=False).get("pos_label")
     steps = {"given": scaler} if scaler is not None else scalings(bags, scale, impute=impute)
     for point, name in product(points, steps):
         candidate = with_scaler(clone(model).set_params(**point), steps[name])
@@ -156,7 +157,7 @@ def search(
         threshold = 0.0
         if calibrate and scores.ndim == 1:
             threshold = best_threshold(scores, y == classes[1], np.ones(len(y)))
-        value = bag_measures(y, scores - threshold, classes, only=(metric,))[metric]
+        value = bag_measures(y, scores - threshold, classes, (metric,), positive)[metric]
         choices.append(Choice(point, threshold, -np.inf if value is None else value, name))
         callback()
     return choices

@@ -1,0 +1,157 @@
+"""``bagwise info``: what a file holds, what it needs, and the next command."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from shlex import join
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from bagwise.cli.options import Source
+from bagwise.cli.output import Json, say, show, show_json
+from bagwise.errors import listed
+
+_TABLES = ("csv", "excel", "parquet", "arrow")
+
+
+def info(source: Source, as_json: Json = False) -> None:
+    """Look at your data: bags, labels, groups, features, and what to do next.
+
+    Columns that you do not name are guessed from their values. Nothing is changed and nothing is
+    fitted; the next command is printed at the end.
+
+    `bagwise info cells.csv`
+
+    `bagwise info cells.csv --bag slide --label diagnosis --groups patient`
+    """
+    from bagwise.io.findings import look_at
+
+    guessed = _guess(source)
+    bags, y = guessed.read()
+    found = look_at(bags, y)
+    flags = _flags(guessed, found)
+    command = join(["bagwise", "compare", *guessed.words(), *flags])
+    if as_json:
+        columns = {**guessed.columns, "drop": guessed.drop}
+        show_json({"columns": columns, **asdict(found), "next": command})
+        return
+    show(_table(guessed, found))
+    for line in _advice(guessed, found):
+        say(escape(line))
+    say(
+        f"Next: [bold]{escape(command)}[/bold]" if found.labels else "Name the labels with --label."
+    )
+
+
+def _guess(source: Source) -> Source:
+    """Fill in the columns that the user did not name, from the values of a table."""
+    from bagwise.io.dispatch import recognize
+    from bagwise.io.roles import guess_roles, has_decimal_commas, read_table
+
+    if not source.data.exists() or (source.format or recognize(source.data)) not in _TABLES:
+        return source
+    format = source.format or recognize(source.data)
+    frame = read_table(source.data, format, decimal=source.decimal)
+    if format == "csv" and source.decimal is None and has_decimal_commas(frame):
+        source = replace(source, decimal=",")
+        frame = read_table(source.data, format, decimal=",")
+    frame.columns = [str(name) for name in frame.columns]
+    if all(name.isdecimal() for name in frame.columns):  # no header: columns have numbers
+        return source
+    bag = source.bag or ("bag" if "bag" in frame else None)
+    return _filled(source, guess_roles(frame, bag if bag in frame else None), {*frame.columns})
+
+
+def _filled(source: Source, roles: Any, names: set[str]) -> Source:
+    """Take the guessed roles where the user named none; usual names need no option."""
+    label = "label" if "label" in names else roles.label
+    groups = "group" if "group" in names else roles.groups
+    taken = {source.label, source.groups, *(source.features or "").split(",")}
+    texts = [name for name in roles.texts if name not in taken | _USUAL]
+    drop = ",".join(texts) if texts and source.features is None else None
+    return replace(
+        source,
+        bag=source.bag or roles.bag,
+        label=source.label or (label if label != source.groups else None),
+        groups=source.groups or (groups if groups != source.label else None),
+        drop=source.drop or drop,
+    )
+
+
+_USUAL = {"bag", "label", "group", "instance", "instance_label", "prior"}  # readers know them
+
+
+def _flags(source: Source, found: Any) -> list[str]:
+    """Return the options that the data need beside the columns."""
+    from bagwise.estimators.positive import order_is_meaning
+
+    flags = []
+    if found.missing and source.impute is None:
+        flags += ["--impute", "median"]
+    if not order_is_meaning([*found.labels]):
+        flags += ["--positive", "auto"]
+    if found.far is not None:
+        flags += ["--scale", "auto"]
+    return flags
+
+
+def _table(source: Source, found: Any) -> Table:
+    table = Table(show_header=False, title=escape(str(source.data)), title_justify="left")
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    low, middle, high = found.sizes
+    rows = {
+        "bags": f"{found.n_bags:,}{_of(source.bag)}, {low} to {high} instances (median {middle})",
+        "instances": f"{found.n_instances:,}",
+        "labels": listed(f"{name}: {count}" for name, count in found.labels.items()) or "none",
+        "groups": f"{found.n_groups:,}{_of(source.groups)}" if found.n_groups else "none",
+        "features": f"{found.n_features:,}",
+        "missing": _missing(found.missing),
+        "constant": listed(found.constant) or "no feature",
+        "scales": "similar"
+        if found.far is None
+        else "very different: {} and {}".format(*found.far),
+        "copies": _copies(found),
+    }
+    if source.label is not None:
+        rows["labels"] += _of(source.label)
+    if source.drop is not None:
+        rows["left out"] = listed(source.drop.split(","))
+    for name, value in rows.items():
+        table.add_row(name, escape(value))
+    return table
+
+
+def _of(column: str | None) -> str:
+    return "" if column is None else f" (column {column!r})"
+
+
+def _missing(missing: dict[str, int]) -> str:
+    if not missing:
+        return "no value"
+    return f"{sum(missing.values()):,} values, in {listed(missing)}"
+
+
+def _copies(found: Any) -> str:
+    if not found.shared:
+        return "no instance is in two bags"
+    across = f", {found.shared_across_groups:,} of them in several groups"
+    return f"{found.shared:,} instances are in several bags{across if found.n_groups else ''}"
+
+
+def _advice(source: Source, found: Any) -> list[str]:
+    """Say what misleads in these data."""
+    lines = []
+    if found.shared_across_groups:
+        lines.append("Copies in several groups make results too good: are these groups right?")
+    elif found.shared and not found.n_groups:
+        lines.append("Copies in training and test bags make results too good: give --groups.")
+    if found.n_bags == found.n_instances:
+        lines.append("Every bag has one instance: is --bag the right column?")
+    if len(found.labels) == 1:
+        lines.append("There is only one label: learning needs two.")
+    if not found.n_groups and found.labels:
+        lines.append("If several bags come from one patient, name that column with --groups.")
+    return lines

@@ -1,0 +1,57 @@
+"""bagwise info: guesses the columns, counts the defects, and prints a command that runs."""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+
+from command_line import call, done, printed
+
+ROWS = [
+    [f"s{i}", "wm"[i % 2], f"p{i // 2}", f"n{i}{k}", f"{i % 2 + k / 10:.1f}", f"{i * k}e4"]
+    for i in range(12)
+    for k in range(3)
+]
+HEAD = ["slide", "dx", "patient", "note", "f", "area"]
+
+
+def write(path, delimiter=",", decimal="."):
+    lines = [HEAD, *ROWS]
+    path.write_text("\n".join(delimiter.join(c.replace(".", decimal) for c in r) for r in lines))
+    return path
+
+
+def test_columns_are_guessed_and_the_next_command_is_complete(tmp_path):
+    record = printed("info", write(tmp_path / "t.csv"))
+    columns = {"bag": "slide", "label": "dx", "groups": "patient", "drop": "note"}
+    assert record["columns"] == columns
+    assert record["labels"] == {"m": 6, "w": 6}
+    assert (record["n_bags"], record["n_groups"], record["n_features"]) == (12, 6, 2)
+    words = shlex.split(record["next"])
+    assert words[:3] == ["bagwise", "compare", str(tmp_path / "t.csv")]
+    assert words[-4:] == ["--positive", "auto", "--scale", "auto"]
+    named = words[3:-4]
+    done("cv", words[2], *named, "-m", "SIL", "--positive", "m", "--folds", 2, "-j", 1)
+
+
+def test_decimal_commas_are_seen(tmp_path):
+    record = printed("info", write(tmp_path / "t.csv", ";", ","))
+    assert "--decimal ," in record["next"]
+    assert record["n_features"] == 2
+
+
+def test_what_misleads_is_said(tmp_path):
+    result = done("info", write(tmp_path / "t.csv"))
+    assert "very different: f and area" in result.stdout
+    assert "left out" in result.stdout
+    rows = np.array(ROWS)[:, [0, 4, 5]]
+    text = "\n".join(["bag,f,area", *(",".join(row) for row in rows)])
+    (tmp_path / "u.csv").write_text(text)
+    assert "Name the labels with --label." in done("info", tmp_path / "u.csv").stderr
+
+
+def test_a_table_of_numbers_and_a_data_set_are_described(tmp_path):
+    (tmp_path / "bare.csv").write_text("1,0,0.5\n1,0,0.7\n2,1,0.1\n3,1,0.9\n")
+    assert printed("info", tmp_path / "bare.csv")["n_bags"] == 3
+    assert call("info", "nothing").exit_code == 2
