@@ -54,6 +54,13 @@ def test_a_parameter_that_is_a_list_needs_no_search(fit):
     assert bagwise.load(out).positive_fraction_ == 0.5
 
 
+def test_the_automatic_model_says_what_it_combines(fit):
+    result, out = fit("-m", "auto", "--param", "models=['MI-SVM', 'SimpleMI']")
+    assert "held-out AUC" in result.stdout
+    model, noted = bagwise.load(out), describe(out)["notes"]["leaderboard"]
+    assert {row["model"] for row in noted} == {"ensemble", *model.names_}
+
+
 # Search -------------------------------------------------------------------------------------------
 
 

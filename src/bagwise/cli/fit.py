@@ -92,13 +92,23 @@ def fit(
             estimator.set_params(**best.point)
             scale = best.scale
         fitted = with_scaler(estimator, scaler_for(bags, scale, source.impute)).fit(bags, y)
-    bagwise.save(fitted, out, notes=_notes(source))
+    bagwise.save(fitted, out, notes=_notes(source) | _ensemble(fitted))
     _report(out, bags, choices, scale, metric, as_json)
 
 
 def _notes(source: Source) -> dict[str, Any]:
     """Return how the data was read, for those who apply the model."""
     return {"data": source.data.name, **source.columns, "decimal": source.decimal}
+
+
+def _ensemble(fitted: Any) -> dict[str, Any]:
+    """Return what an automatic model combines, as a note; none for other models."""
+    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
+    if not hasattr(last, "leaderboard_"):
+        return {}
+    board = last.leaderboard_
+    columns = ["model", "auc", "weight", "seconds"]
+    return {"leaderboard": board.loc[board["weight"] > 0, columns].to_dict("records")}
 
 
 def _settings(choice: ModelOptions, search: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -173,6 +183,8 @@ def _table(
         named = {**choice.point, "scale": choice.scale}
         point = ", ".join(f"{key}={value}" for key, value in named.items())
         rows[point] = f"cross-validated {metric.replace('_', ' ')} {choice.value:.1%}"
+    for model in described["notes"].get("leaderboard", []):
+        rows[model["model"]] = f"weight {model['weight']:.0%}, held-out AUC {model['auc']:.3f}"
     for key, value in rows.items():
         if value is not None:
             table.add_row(escape(key), escape(str(value)))

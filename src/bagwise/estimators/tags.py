@@ -18,11 +18,11 @@ class BagTags:
 
     Parameters
     ----------
-    instance_scores : {"exact", "occlusion", ""}, default="exact"
+    instance_scores : {"exact", "occlusion", "mixed", ""}, default="exact"
         What ``instance_decision_function`` and ``key_instances`` are made of: scores that the model
         gives to instances ("exact"), or the change of the bag's score when the instance is taken
-        out ("occlusion"). ``predict_instances`` exists only for "exact" ones. Nothing of this
-        exists for "".
+        out ("occlusion"), or sums of both ("mixed", of ensembles). ``predict_instances`` exists
+        only for "exact" ones. Nothing of this exists for "".
     bag_score : callable or None, default=numpy.max
         Takes the instance scores of one bag and returns the score of the bag; None where the bag's
         score is not made of its instances' scores.

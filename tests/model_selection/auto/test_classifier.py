@@ -13,9 +13,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bagwise
-from bagwise import AutoBagClassifier, MeanSVC, MILBoost, PerInstance, WitnessSVC
+from bagwise import (
+    AutoBagClassifier,
+    BagKernelSVC,
+    InstanceSVC,
+    MeanSVC,
+    MILBoost,
+    PerInstance,
+    WitnessSVC,
+)
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
+from bagwise.metrics import key_instance_rate
 from bagwise.model_selection.auto import race
+from bagwise.model_selection.auto.classifier import one_decides
 from bagwise.testing._problems import planted_bags
 
 FAST = ["MI-SVM", "SimpleMI", "STK"]
@@ -110,6 +120,50 @@ def test_groups_stay_together_and_few_bags_mean_few_folds():
     assert len(folds) == 4  # of the four groups of each class
     with pytest.raises(ValueError, match="fewer than the 5 inner folds of cv"):
         AutoBagClassifier(models=["SimpleMI"], cv=5).fit(bags[:8], [0, 1] * 4)
+
+
+# Instances ---------------------------------------------------------------------------------------
+
+
+def test_key_instances_are_the_digits_in_question():
+    bags, y = load_digits_bags(9, n_bags=80, subset="train")
+    new, truth = load_digits_bags(9, n_bags=100, subset="test")
+    model = AutoBagClassifier(models=["StatisticsSVC", *FAST]).fit(bags, y)
+    assert key_instance_rate(model, new, truth) > 0.9
+    frame = model.explain(new[:2])
+    assert frame["score"].tolist() == model.instance_decision_function(new[:2]).tolist()
+    assert not hasattr(model, "predict_instances")
+
+
+def test_instance_scores_are_log_odds_of_witnesses_and_changes_without_instances():
+    bags, y = gaussian_bags()
+    model = AutoBagClassifier(models=["MI-SVM", "STK, standardized"]).fit(bags, y)
+    assert sorted(model.names_) == ["MI-SVM", "STK, standardized"]
+    found, expected = model.instance_decision_function(bags), np.zeros(bags.n_instances)
+    facts = zip(model.members_, model.weights_, model.slopes_, model.midpoints_, strict=True)
+    for member, weight, slope, midpoint in facts:
+        if isinstance(member, WitnessSVC):
+            scores = member.instance_decision_function(bags) - midpoint
+        else:
+            left = [np.delete(bag, i, axis=0) for bag in bags for i in range(len(bag))]
+            own = np.repeat(member.decision_function(bags), bags.sizes)
+            scores = own - member.decision_function(left)
+        expected += weight * slope * scores
+    np.testing.assert_allclose(found, expected, atol=1e-10 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (WitnessSVC(), True),
+        (MILBoost(), True),
+        (BagKernelSVC(), False),  # the mean
+        (MeanSVC(), False),
+        (InstanceSVC(vote="majority"), False),
+    ],
+)
+def test_where_one_instance_decides(model, expected):
+    assert one_decides(model) == expected
 
 
 # Budgets -----------------------------------------------------------------------------------------

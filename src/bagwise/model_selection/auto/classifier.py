@@ -20,15 +20,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
+from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.ids import factorize
 from bagwise.crossfit import best_threshold, fit_sigmoids, folds
 from bagwise.errors import Parameter
 from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.occlusion import innermost, occlusion_scores
 from bagwise.estimators.params import (
     ClassWeightParameter,
     PredictionParameters,
@@ -136,8 +137,9 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
     )
 
     def __bag_tags__(self) -> BagTags:
-        """Instance scores are those of the members, which need not add up to the bag's."""
+        """Instance scores are exact where members have such, by occlusion where they do not."""
         return BagTags(
+            instance_scores="mixed",
             bag_score=None,
             objective=False,
             gap=False,
@@ -340,23 +342,28 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
     def _opinion(self, member: Any, bags: Bags) -> Array:
         return self._towards_positive(member.decision_function(bags).reshape(len(bags), -1))
 
-    def _instance_scores(self, bags: Bags) -> Array:
-        total = np.zeros((bags.n_instances, self.midpoints_.shape[1]))
-        for member, weight, slope in zip(self.members_, self.weights_, self.slopes_, strict=True):
-            model, seen = opened(member, bags)
-            if bag_tags(model).instance_scores:
-                scores = model.instance_decision_function(seen).reshape(bags.n_instances, -1)
-                total += weight * slope * self._towards_positive(scores)
-        return total
+    def _raw_instance_scores(self, bags: Bags) -> Array:
+        with one_blas_thread():
+            parts = [self._pointed_at(i, bags) for i in range(len(self.members_))]
+        weighted = np.tensordot(self.weights_ * self.slopes_, parts, 1)
+        return self._finite(weighted, bags, bags.offsets)
+
+    def _pointed_at(self, number: int, bags: Bags) -> Array:
+        """Score instances by one member: on their own where one decides, else by occlusion."""
+        model, seen = innermost(self.members_[number], bags)
+        if one_decides(model):
+            scores = model.instance_decision_function(seen).reshape(bags.n_instances, -1)
+            return self._towards_positive(scores) - self.midpoints_[number]
+        return self._towards_positive(occlusion_scores(model, seen).reshape(bags.n_instances, -1))
 
 
-def opened(model: Any, bags: Bags) -> tuple[Any, Bags]:
-    """Return the classifier at the end of a pipeline, and the bags as it sees them."""
-    if not isinstance(model, Pipeline):
-        return model, bags
-    for _, step in model.steps[:-1]:
-        bags = step.transform(bags)
-    return model.steps[-1][1], bags
+def one_decides(model: Any) -> bool:
+    """Return whether a bag's score is about that of its best instance, however many there are."""
+    tags = bag_tags(model)
+    if not tags.exact_instance_scores or tags.bag_score is None:
+        return False
+    one_of_four = np.array([-9.0, -9.0, -9.0, 1.0])
+    return abs(float(tags.bag_score(one_of_four)) - 1.0) < 0.01  # noisy-or is close to the maximum
 
 
 def _fold_numbers(track: Track) -> Array:
