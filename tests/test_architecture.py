@@ -42,6 +42,7 @@ TESTS = Path(__file__).parent
 NOT_OF_A_MODULE = {
     "bench/test_presets.py": "the folder of presets",
     "cli/test_init.py": "cli/__init__.py",
+    "cli/test_mistakes.py": "docs/mistakes.md",
     "cli/test_page.py": "docs/cli.md",
     "cli/test_wording.py": "errors of the library, as the command line words them",
     "examples/test_toy2d.py": "examples/toy2d.py",

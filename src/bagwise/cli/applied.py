@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 
+from bagwise.cli.hints import not_there
 from bagwise.cli.options import Bag, Data, Format, Labels, Regroup, read_bags
 from bagwise.cli.output import RECORD_SUFFIXES, say, writable
 
@@ -46,6 +47,10 @@ class ApplyOptions:
         import bagwise
         from bagwise.persistence import describe
 
+        if self.data.suffix == ".bagwise" != self.model.suffix:
+            raise typer.BadParameter(f"the model comes first: {self.data} {self.model}.")
+        if not self.model.exists():
+            raise not_there(self.model)
         description = describe(self.model)
         model = bagwise.load(self.model)
         return Applied(model, description, *self._read(description, {"bag": self.bag, **columns}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,26 @@ from bagwise.cli.output import say
 _ROWS = 20_000  # of a table, enough for a guess
 
 
+def not_there(path: Path) -> FileNotFoundError:
+    """Return the error about a file that is not there, with names that look like it."""
+    there = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = get_close_matches(path.name, there, n=2, cutoff=0.7)
+    meant = f" Did you mean {' or '.join(close)}?" if close else ""
+    return FileNotFoundError(f"There is no file or folder {path}.{meant}")
+
+
 @contextmanager
 def hinted(data: Path, columns: dict[str, Any]) -> Iterator[None]:
     """Say after an error about a column what it may be; the error itself is raised again."""
-    from bagwise.io.errors import FormatError, LabelError, MixedTypeError
+    from bagwise.io.errors import FormatError, MixedTypeError
 
     try:
         yield
     except FormatError as error:
-        if isinstance(error, MixedTypeError) and error.column is not None:
+        roles = ["bag", *filter(None, (columns.get(name) for name in ("bag", "label", "groups")))]
+        if isinstance(error, MixedTypeError) and "decimal" not in error.problem:
             _hint(data, columns, str(error.column))
-        elif type(error) in (FormatError, LabelError) and "column" in str(error):
+        elif any(error.problem.startswith(f"has no column {name!r}") for name in roles):
             _hint(data, columns, None)
         raise
 

@@ -19,7 +19,7 @@ from rich.markup import escape
 
 from bagwise.bags import Bags, check_bags
 from bagwise.cli.building import build_model as build_model, checked_jobs, value_of
-from bagwise.cli.hints import hinted
+from bagwise.cli.hints import hinted, not_there
 from bagwise.cli.output import say
 from bagwise.cli.positive import Positive, positive_label
 from bagwise.errors import suggestion
@@ -253,7 +253,7 @@ def _fetched(data: Path, columns: dict[str, Any]) -> tuple[Bags, Any]:
     from bagwise.datasets import fetch
 
     if data.suffix or len(data.parts) > 1:  # no data set has such a name
-        raise FileNotFoundError(f"There is no file or folder {data}.")
+        raise not_there(data)
     name = one_of(str(data), dataset_names(), "file, folder or data set")
     given = next((role for role, value in columns.items() if value is not None), None)
     if given is not None:
