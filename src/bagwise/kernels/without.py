@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import bag_index
-from bagwise.bags.without import equal_sizes, sum_of_others
+from bagwise.bags.without import BLOCK, sum_of_others
 from bagwise.kernels import Kernel, squared_distances
 from bagwise.kernels.bag import _distances
 
@@ -43,62 +43,36 @@ def affinity_weights_without_each(X: Any, threshold: str | float) -> Array:
     return (1.0 / counts) / (1.0 / counts).sum(axis=1, keepdims=True)
 
 
-def extremes_without_each(bags: Bags) -> tuple[Array, Any]:
-    """Return what leaving out instances changes of the minima and maxima of their bags.
+def extremes_kernel_without_each(kernel: Kernel, bags: Bags, vectors: Any, coef: Array) -> Array:
+    """Return sum_z coef_z k(s, z), s being the (min, max) vector of bags without each instance.
 
-    Returns
-    -------
-    instances : ndarray of int
-        Those that are the only minimum or maximum of a feature in a bag of two or more.
-    changes : csr_array of shape (len(instances), 2 n_features)
-        By how much the (min, max) vector of the bag changes without each of them: at most one
-        entry per bag and column.
+    Most instances change few entries of the vector of their bag: inner products with z and
+    distances from z are those of the whole bag, plus what the changed entries add.
     """
-    parts = [_next_extremes(bags.X[rows], rows) for rows in _several(bags)]
-    if not parts:
-        return np.empty(0, dtype=np.int64), sp.csr_array((0, 2 * bags.n_features))
-    rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-    instances, place = np.unique(rows, return_inverse=True)
-    shape = len(instances), 2 * bags.n_features
-    return instances, sp.csr_array((values, (place, columns)), shape=shape)
+    from bagwise.kernels._without import extreme_changes, moved
 
-
-def _several(bags: Bags) -> list[Array]:
-    blocks = equal_sizes(bags.offsets, bags.n_features)
-    return [rows for rows in blocks if rows.shape[1] > 1]
-
-
-def _next_extremes(block: Array, rows: Array) -> tuple[Array, Array, Array]:
-    """Return instances, columns and changes of the extremes of a block (n_bags, size, d)."""
-    n, d = block.shape[1:]
-    found = []
-    for side, sign in ((0, -1.0), (1, 1.0)):  # the minimum is the maximum of the negatives
-        values = sign * np.asarray(block, dtype=np.float64)
-        second, top = np.moveaxis(np.partition(values, n - 2, axis=1)[:, -2:], 1, 0)
-        bag, column = np.nonzero(second < top)
-        who = values.argmax(axis=1)[bag, column]
-        change = sign * (second - top)[bag, column]
-        found.append((rows[bag, who], side * d + column, change))
-    instances, columns, changes = (np.concatenate(part) for part in zip(*found, strict=True))
-    return instances, columns, changes
-
-
-def changed_kernel_scores(
-    kernel: Kernel, rows: Any, owner: Array, changes: Any, vectors: Any, coef: Array
-) -> Array:
-    """Return sum_z coef_z k(rows[owner] + changes, z) for sparse changes.
-
-    Inner products and distances are those of the rows, plus what the changed entries add.
-    """
+    X = bags.X.astype(np.float32) if bags.X.dtype == np.float16 else bags.X
+    rows, starts, columns, changes = extreme_changes(X, bags.offsets)
+    owner, is_rbf = bag_index(bags.offsets), kernel.name == "rbf"
     if kernel.name == "linear":
-        of_features = vectors.T @ coef
-        return (rows @ of_features)[owner] + changes @ of_features
-    moved = changes @ vectors.T  # change . z
-    if kernel.name == "rbf":
-        place = bag_index(changes.indptr)
-        before = rows[owner[place], changes.indices]
-        added = np.bincount(place, changes.data * (changes.data + 2 * before), len(owner))
-        squared = squared_distances(rows, vectors)[owner] + (added[:, None] - 2 * moved)
-        return np.exp(-kernel.gamma * np.maximum(squared, 0.0)) @ coef
-    products = (rows @ vectors.T)[owner] + moved
-    return (kernel.gamma * products + kernel.coef0) ** kernel.degree @ coef
+        weights, shape = vectors.T @ coef, (bags.n_instances, rows.shape[1])
+        return (rows @ weights)[owner] + sp.csr_array((changes, columns, starts), shape) @ weights
+    base = squared_distances(rows, vectors) if is_rbf else rows @ vectors.T
+    turned, scores = np.ascontiguousarray(vectors.T), np.empty((bags.n_instances, coef.shape[1]))
+    step = max(1, BLOCK // max(1, len(vectors)))
+    for i in range(0, bags.n_instances, step):
+        some = owner[i : i + step]
+        values = np.empty((len(some), len(vectors)))
+        entries = (starts[i : i + step + 1], columns, changes)
+        moved(base, some, *entries, rows, turned, is_rbf, values)
+        scores[i : i + step] = _of_values(kernel, values) @ coef
+    return scores
+
+
+def _of_values(kernel: Kernel, values: Array) -> Array:
+    """Turn squared distances (rbf) or inner products (poly) into kernel values, in place."""
+    if kernel.name != "rbf":
+        return (kernel.gamma * values + kernel.coef0) ** kernel.degree
+    np.maximum(values, 0.0, out=values)
+    values *= -kernel.gamma
+    return np.exp(values, out=values)

@@ -31,9 +31,9 @@ from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.segments import bag_index, expand, segment_sum
+from bagwise.bags.segments import expand, segment_sum
 from bagwise.bags.statistics import statistics_without_each
-from bagwise.bags.without import BLOCK, sum_without_each
+from bagwise.bags.without import sum_without_each
 from bagwise.designs import Gram, conditioned_design
 from bagwise.estimators.embedding import one_row_per_bag
 from bagwise.estimators.params import KernelParameters, Words, changed, param, positive
@@ -60,9 +60,8 @@ from bagwise.kernels.bag import (
 from bagwise.kernels.instance import rbf_slopes
 from bagwise.kernels.without import (
     affinity_weights_without_each,
-    changed_kernel_scores,
     equal_weights_without_each,
-    extremes_without_each,
+    extremes_kernel_without_each,
 )
 from bagwise.procedures import Run
 
@@ -312,25 +311,15 @@ class BagKernelSVC(MarginClassifier):
         return shares / np.where(norms > 0, norms, 1.0)[:, None]
 
     def _statistics_without_each(self, bags: Bags) -> Array:
-        if self.normalize or sp.issparse(bags.X) or callable(self.kernel):
+        is_sparse = sp.issparse(bags.X) or sp.issparse(self.support_vectors_)
+        if self.normalize or is_sparse or callable(self.kernel):
             scores = np.empty((bags.n_instances, len(self.intercept_)))
             for rows, part in statistics_without_each(bags, ("min", "max")):
                 scores[rows] = self._scores_of(one_row_per_bag(part))
             return scores
-        represented = self._represent(bags)
-        scores = expand(self._scores_of(represented), bags.offsets)
-        instances, changes = extremes_without_each(bags)
         coef = self.dual_coef_.T * self.support_weights_[:, None]
-        step = max(1, BLOCK // max(1, len(coef)))
-        for i in range(0, len(instances), step):
-            some = instances[i : i + step]
-            rows, owner = np.unique(bag_index(bags.offsets)[some], return_inverse=True)
-            found = changed_kernel_scores(
-                *(self.kernel_, represented.X[rows], owner, changes[i : i + step]),
-                *(self.support_vectors_, coef),
-            )
-            scores[some] = found + self.intercept_
-        return scores
+        given = (self.kernel_, bags, self.support_vectors_, coef)
+        return extremes_kernel_without_each(*given) + self.intercept_
 
 
 def _over_bags(fit: Run, vectors: Any) -> Run:

@@ -1,0 +1,68 @@
+"""Kernels of bags without each instance, updated, against ones computed anew."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise import Bags
+from bagwise.kernels import Kernel, without
+from bagwise.kernels.bag import affinity_weights, bag_statistics, kernel_scores
+from bagwise.kernels.without import (
+    affinity_weights_without_each,
+    equal_weights_without_each,
+    extremes_kernel_without_each,
+)
+
+
+def some_bags(seed=0):
+    rng = np.random.default_rng(seed)
+    offsets = np.cumsum([0, *rng.integers(1, 6, 12)])
+    X = rng.normal(size=(offsets[-1], 3))
+    X[::3] = X[::3].round()  # ties
+    return Bags(X, offsets)
+
+
+def left_out(bags):
+    parts = [
+        bag if len(bag) == 1 else np.delete(bag, i, axis=0) for bag in bags for i in range(len(bag))
+    ]
+    return Bags.from_list(parts)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Kernel("linear"), Kernel("rbf", 0.4), Kernel("poly", 0.3, 3, 1.0)]
+)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("block", [1, 10**6])
+def test_kernels_of_extremes(kernel, dtype, block, monkeypatch):
+    monkeypatch.setattr(without, "BLOCK", block)
+    bags = some_bags().replace(X=some_bags().X.astype(dtype))
+    rng = np.random.default_rng(1)
+    vectors, coef = rng.normal(size=(5, 6)), rng.normal(size=(5, 2))
+    found = extremes_kernel_without_each(kernel, bags, vectors, coef)
+    expected = kernel_scores(kernel, bag_statistics(left_out(bags)).astype(float), vectors, coef)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("threshold", ["mean", 0.0, 1.5, 100.0])
+def test_weights_of_migraph(threshold):
+    for bag in some_bags():
+        bag = np.concatenate([bag, bag[:1], [[1.0, 2.0, 3.0]]])  # a copy, and three or more
+        found = affinity_weights_without_each(bag, threshold)
+        for i, weights in enumerate(found):
+            left = Bags.from_list([np.delete(bag, i, axis=0)])
+            expected = affinity_weights(left, threshold)
+            np.testing.assert_allclose(np.delete(weights, i), expected, atol=1e-14)
+            assert weights[i] == 0
+
+
+def test_copies_of_one_instance_are_all_neighbors():
+    bag = np.array([[0.1, 0.2]] * 3 + [[5.0, 0.3]])
+    np.testing.assert_allclose(affinity_weights_without_each(bag, "mean")[3], [1 / 3] * 3 + [0])
+
+
+def test_equal_weights():
+    np.testing.assert_array_equal(
+        equal_weights_without_each(3), [[0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]]
+    )
