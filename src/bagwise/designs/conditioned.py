@@ -1,10 +1,13 @@
-"""Dense rows, centered and scaled on the fly, for problems with a free intercept.
+"""Rows centered and scaled, for problems with a free intercept: dense on the fly, sparse stored.
 
 Features whose offset is large beside their spread, or whose spreads differ by many orders of
 magnitude, cost the digits that a certificate is made of. Here row x becomes (x - c) / s, with s
 powers of two, and the coefficients u = s w: scores change by c.w, which a free intercept takes up,
 and |w|^2 becomes sum_j u_j^2 / s_j^2, the diagonal `metric` that the ridge systems carry. The
 problem solved stays the stated one.
+
+A sparse feature whose mean is 30 times its spread has no more than one zero in 900 rows: it is
+centered entry by entry, and all others keep their zeros.
 """
 
 from __future__ import annotations
@@ -12,25 +15,46 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.designs.base import rounding_of
 from bagwise.designs.dense import Dense
-from bagwise.designs.linear import matrix_design
+from bagwise.designs.linear import LinearDesign, matrix_design
+from bagwise.designs.sparse import Sparse
 
 _OFFSET = 30.0  # mean, in units of the spread, from which on centering saves three digits
 _UNEVEN = 1e3  # ratio of spreads, or distance of a spread from 1, beyond which rows are scaled
+_UNEVEN_SPARSE = 1e6  # the same for sizes of sparse features, where it costs a copy
 
 
-class Conditioned(Dense):
-    """Rows (X - center) / scale; coefficients are scale x w."""
+class _Coordinates(LinearDesign):
+    """What rows (X - center) / scale share; coefficients are scale x w."""
+
+    center: Array
+
+    def _take(self, center: Array, scale: Array) -> None:
+        self.center, self.scale = center, scale
+        self.metric = scale**-2.0
+        self.rounding = rounding_of(np.float64)
+
+    def adjoint(self, dual: Array) -> Array:
+        """Return scale^2 X' r over the centered, scaled rows."""
+        return self.weighted_sum(dual) / self.metric
+
+    def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
+        """Return w and b of the rows as they were given."""
+        w = coef / self.scale
+        return w, intercept - float(self.center @ w)
+
+
+class Conditioned(_Coordinates, Dense):
+    """Dense rows, conditioned whenever they are read."""
 
     def __init__(self, X: Array, center: Array, scale: Array) -> None:
         super().__init__(X)
-        self.center, self.scale = center, scale
-        self.metric = scale**-2.0
+        self._take(center, scale)
         self.precision = np.float64
-        self.rounding = rounding_of(np.float64)
 
     def _rows(self, key: Any) -> Array:
         return (np.asarray(self.X[key], dtype=np.float64) - self.center) / self.scale
@@ -38,26 +62,35 @@ class Conditioned(Dense):
     def _exact(self, key: Any) -> Array:
         return self._rows(key)
 
-    def adjoint(self, dual: Array) -> Array:
-        """Return scale^2 X' r over the centered, scaled rows."""
-        return super().adjoint(dual) / self.metric
-
     def matrix(self, rows: Array) -> Any:
         """Return some rows, centered only: their products are those of the problem."""
         return self._rows(rows) * self.scale
-
-    def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
-        """Return w and b of the rows as they were given."""
-        w = coef / self.scale
-        return w, intercept - float(self.center @ w)
 
     def subset(self, rows: Array) -> Conditioned:
         """Return the design of some rows, in the same coordinates."""
         return Conditioned(self.X[rows], self.center, self.scale)
 
 
+class ConditionedSparse(_Coordinates, Sparse):
+    """Sparse rows that have been conditioned."""
+
+    def __init__(self, rows: Any, center: Array, scale: Array) -> None:
+        super().__init__(rows)
+        self._take(center, scale)
+
+    def matrix(self, rows: Array) -> Any:
+        """Return some rows, centered only: their products are those of the problem."""
+        return self.X[rows] @ sp.diags_array(self.scale)
+
+    def subset(self, rows: Array) -> ConditionedSparse:
+        """Return the design of some rows, in the same coordinates."""
+        return ConditionedSparse(self.X[rows], self.center, self.scale)
+
+
 def conditioned_design(X: Any) -> Any:
     """Return the design of rows whose intercept is free: conditioned where that saves digits."""
+    if sp.issparse(X):
+        return _conditioned_sparse(X)
     if not isinstance(X, np.ndarray):
         return matrix_design(X)
     center, spread = _moments(X)
@@ -68,13 +101,45 @@ def conditioned_design(X: Any) -> Any:
     return matrix_design(X)
 
 
+def _conditioned_sparse(X: Any) -> Any:
+    columns = sp.csc_array(X)
+    n_rows, filled = X.shape[0], np.diff(columns.indptr)
+    unit = _power_of_two(abs(columns).max(axis=0).toarray().ravel())
+    scaled = sp.csc_array(
+        (columns.data / np.repeat(unit, filled), columns.indices, columns.indptr),
+        shape=X.shape,
+        dtype=np.float64,
+    )
+    mean = np.asarray(scaled.sum(axis=0)).ravel() / n_rows
+    owner = np.repeat(np.arange(X.shape[1]), filled)
+    square = np.bincount(owner, (scaled.data - mean[owner]) ** 2, minlength=X.shape[1])
+    spread = np.sqrt((square + (n_rows - filled) * mean**2) / n_rows)
+    offset = np.abs(mean) > _OFFSET * spread
+    uneven = unit.max() > _UNEVEN_SPARSE * unit.min()
+    usual = not uneven and 1 / _UNEVEN_SPARSE <= unit.max() <= _UNEVEN_SPARSE
+    if usual and not offset.any():
+        return matrix_design(X)
+    finer = np.where(offset, _power_of_two(spread), 1.0)
+    center = np.where(offset, mean, 0.0)
+    if offset.any():
+        full = sp.csc_array((scaled[:, offset].toarray() - center[offset]) / finer[offset])
+        order = np.argsort(np.r_[np.flatnonzero(~offset), np.flatnonzero(offset)])
+        scaled = sp.csc_array(sp.hstack([scaled[:, ~offset], full]))[:, order]
+    return ConditionedSparse(sp.csr_array(scaled), center * unit, finer * unit)
+
+
+def _power_of_two(sizes: Array) -> Array:
+    """Return the power of two below each size; 1 for 0."""
+    return np.exp2(np.floor(np.log2(np.where(sizes > 0, sizes, 1.0))))
+
+
 def _moments(X: Array) -> tuple[Array, Array]:
     """Return mean and standard deviation of the features, in units that cannot overflow."""
     plain = Dense(X)
     unit = np.zeros(X.shape[1])
     for block in plain._blocks():
         unit = np.maximum(unit, np.abs(X[block]).max(axis=0))
-    unit = np.where(unit > 0, np.exp2(np.floor(np.log2(np.where(unit > 0, unit, 1.0)))), 1.0)
+    unit = _power_of_two(unit)
     mean = sum(
         (np.asarray(X[block], dtype=np.float64) / unit).sum(axis=0) for block in plain._blocks()
     ) / len(X)

@@ -189,7 +189,8 @@ class Aggregated(LinearDesign):
 
     def matrix(self, rows: Array) -> Any:
         """Return some combined rows."""
-        return self.parent.combine(self.weights[rows]) * self.scale
+        combined = self.parent.combine(self.weights[rows]) * self.scale
+        return sp.csr_array(combined) if sp.issparse(combined) else combined
 
     def combine(self, weights: Any) -> Any:
         """Return combinations of the combinations."""

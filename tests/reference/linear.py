@@ -1,0 +1,43 @@
+"""The squared hinge with a free intercept by clarabel, on rows centered and scaled beforehand."""
+
+from __future__ import annotations
+
+import clarabel
+import numpy as np
+import scipy.sparse as sp
+
+
+def optimum_by_clarabel(X, labels, C):
+    """Return the optimal 1/2|w|^2 + C sum_k max(0, 1 - y_k (x_k.w + b))^2; -inf if it fails.
+
+    The variables are u = w spread / shrink, so that all entries of the program are of order one or
+    vanish: features of 1e-150 are then worth nothing, and those of 1e150 cost nothing.
+    """
+    n, d = X.shape
+    unit = 2.0 ** np.floor(np.log2(np.maximum(np.abs(X).max(axis=0), 1e-300)))
+    scaled = X / unit
+    spread = np.where(np.ptp(scaled, axis=0) > 0, scaled.std(axis=0), 1.0)
+    size = unit * spread
+    shrink = np.minimum(1.0, np.sqrt(C) * size)
+    rows = labels[:, None] * (scaled - scaled.mean(axis=0)) / spread * shrink
+    cost = np.concatenate([(shrink / size / np.sqrt(C)) ** 2, [0.0], np.full(n, 2.0)])
+    constraints = sp.csc_array(np.hstack([-rows, -labels[:, None], -np.eye(n)]))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    cones, nothing = [clarabel.NonnegativeConeT(n)], np.zeros(d + 1 + n)
+    quadratic = sp.csc_array(sp.diags_array(cost))
+    solver = clarabel.DefaultSolver(quadratic, nothing, constraints, -np.ones(n), cones, settings)
+    solution = solver.solve()
+    solved = solution.status == clarabel.SolverStatus.Solved
+    return C * solution.obj_val if solved else -np.inf
+
+
+def odd_problem(seed):
+    """Draw rows, labels and C: scales 1e-150 to 1e150, offsets to 1e8 x spread, C 1e-8 to 1e8."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(10, 60)), int(rng.integers(1, 8))
+    size, C = 10 ** rng.uniform(-150, 150), 10 ** rng.uniform(-8, 8)
+    offset = rng.choice([0.0, 1.0]) * 10 ** rng.uniform(-2, 8)
+    rows = size * (rng.normal(size=(n, d)) + offset)
+    return rows, rng.permutation(np.arange(n) % 2), C
