@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from bagwise import InstanceSVC
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from reference.linear import odd_problem, optimum_by_clarabel  # noqa: E402
+from reference.linear import odd_problem, optimum_by_clarabel
 
 _START, _END = "<!-- scales -->", "<!-- end of scales -->"
 _PRECISION = 1e-6  # relative, of clarabel's optimum
