@@ -1,38 +1,59 @@
-"""bagwise compare: the ranking, and the command that builds the best model."""
+"""bagwise compare: rows as they finish, what is tied, and going on after an interruption."""
 
 from __future__ import annotations
 
+import json
+import os
 import shlex
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
 
 from bagwise.catalog import METHODS
+from bagwise.cli.compare import _seconds
 from bagwise.io import write
-from command_line import COLUMNS, done, printed, refused
+from bagwise.model_selection import compare as compared
+from command_line import COLUMNS, call, done, printed, refused
 
-ONE = ["--jobs", "1"]
+ONE = ["--jobs", "1", "--time", "none", "--repeats", "1"]
+TWO = ["--models", "SIL,MI-SVM", "--folds", 3]
 
 
 def test_compare_ranks_the_named_models(cells):
-    base = ["compare", cells, "--models", "SIL,MI-SVM", "--folds", 3, *ONE]
-    record = printed(*base)
-    accuracies = [model["accuracy"] for model in record["models"]]
-    assert sorted(model["name"] for model in record["models"]) == ["MI-SVM", "SIL"]
-    assert accuracies == sorted(accuracies, reverse=True)
-    assert all(len(model["chosen"]) == 3 for model in record["models"])
-    assert record["most_frequent_class"] == 0.5
-    shown = done(*base)
-    assert "right for 50.0%" in shown.stdout
-    line = next(line for line in shown.stdout.splitlines() if " 1 " in line)
-    assert record["models"][0]["name"] in line
+    record = printed("compare", cells, *TWO, *ONE)
+    areas = [model["auc"] for model in record["models"]]
+    assert sorted(model["model"] for model in record["models"]) == ["MI-SVM", "SIL"]
+    assert areas == sorted(areas, reverse=True)
+    assert all(m["auc_low"] < m["auc"] < m["auc_high"] for m in record["models"])
+    assert record["majority"]["accuracy"] == 0.5
+    assert record["recommendation"] in record["groups"][0]
+    assert record["stopped"] is None
 
 
-def test_the_command_for_the_best_model_works(folder, tmp_path, monkeypatch):
+@pytest.mark.parametrize("columns", ["80", "300"])
+def test_rows_are_logged_as_they_finish_and_the_table_fits(cells, columns):
+    shown = done("compare", cells, *TWO, *ONE, COLUMNS=columns)
+    logged = [line for line in shown.stderr.splitlines() if " CPU s per fold" in line]
+    assert [line.split()[1] for line in logged] == ["[1/2]", "[2/2]"]
+    assert all(f"{name}: AUC " in shown.stderr for name in ("SIL", "MI-SVM"))
+    rows = shown.stdout.splitlines()
+    assert max(map(len, rows)) <= int(columns)
+    assert any(row.split()[:2] == ["always", "majority"] and "50.0" in row for row in rows)
+    assert "…" not in shown.stdout
+    assert "Recommended: " in shown.stderr
+    assert "Traceback" not in shown.output
+
+
+def test_the_command_for_the_recommended_model_works(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     named = [*COLUMNS, "--groups", "patient", "--format", "csv", "--positive", "normal"]
     base = ["compare", folder / "train.csv", *named, "--models", "MI-SVM", "--folds", 3, "--scale"]
-    words = shlex.split(done(*base, *ONE).stderr.partition("To build the best model: ")[2])
+    said = done(*base, *ONE).stderr.partition("To build it:")[2]
+    words = shlex.split(said.strip().splitlines()[0])
     assert words[:2] == ["bagwise", "fit"]
     assert {"--features", "--format", "--groups", "--positive", "--scale"} < set(words)
     done(*words[1:])
@@ -45,6 +66,7 @@ def test_the_command_for_the_best_model_works(folder, tmp_path, monkeypatch):
         (2, "there is no metric 'acuracy'. Did you mean 'accuracy'?", ["--metric", "acuracy"]),
         (2, "There is no method 'MISVM'", ["--models", "MI-SVM,MISVM"]),
         (2, "--folds", ["--folds", "0"]),
+        (2, "--time soon: write it as in 90s, 5m or 1h30m", ["--time", "soon"]),
         (1, "has no column 'x'", ["--label", "x"]),
         (1, "Lower --folds to", ["--folds", "40"]),
     ],
@@ -53,9 +75,82 @@ def test_compare_refuses_bad_arguments(cells, status, message, more):
     refused(status, message, "compare", cells, *more)
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("5m", 300), ("1h30m", 5400), ("2m30s", 150), ("none", np.inf)],
+)
+def test_times_are_read(text, seconds):
+    assert _seconds(text) == seconds
+
+
 def test_nothing_to_compare_is_an_error(tmp_path):
     (tmp_path / "one.csv").write_text("bag,label,f\na,1,1\nb,1,2\nc,1,2\n")
     refused(1, "All bags are of the class 1", "compare", tmp_path / "one.csv", "--folds", "2", *ONE)
+
+
+def test_the_other_class_may_be_the_positive_one(cells, monkeypatch):
+    def turned(*arguments, **options):
+        found = compared(*arguments, **options)
+        for record in found.records:
+            record["scores"] = [-score for score in record["scores"]]
+        return found
+
+    monkeypatch.setattr("bagwise.model_selection.compare", turned)
+    shown = done("compare", cells, "--models", "MI-SVM", "--folds", 3, *ONE)
+    assert "MI-SVM: the AUC is far below 50 %. The other class may be the positive" in shown.stderr
+    assert "No model is shown to be better than always predicting the majority" in shown.stderr
+
+
+def test_time_that_is_up_says_how_to_go_on(cells, tmp_path):
+    out = tmp_path / "kept"
+    shown = done("compare", cells, *TWO, "--time", "0s", "--jobs", 1, "--out", out)
+    assert "Not finished: MI-SVM, SIL" in shown.stderr or "Not finished: SIL" in shown.stderr
+    assert f"All results are in {out}: give the same command again" in shown.stderr
+    shown = done("compare", cells, *TWO, "--time", "0s", "--jobs", 1)
+    assert "No results were kept" in shown.stderr
+
+
+def test_ctrl_c_prints_the_table_so_far(cells, tmp_path, monkeypatch):
+    def interrupted(*arguments, callback, **options):
+        def stop(so_far):
+            callback(so_far)
+            if so_far.results:
+                raise KeyboardInterrupt
+
+        return compared(*arguments, callback=stop, **options)
+
+    monkeypatch.setattr("bagwise.model_selection.compare", interrupted)
+    result = call("compare", cells, *TWO, *ONE, "--out", tmp_path / "kept")
+    assert result.exit_code == 130
+    assert "1 of 2 models" in result.stdout
+    assert "Interrupted. All results are in" in result.stderr
+    assert (tmp_path / "kept" / "comparison.csv").is_file()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+def test_a_killed_comparison_is_resumed(cells, tmp_path):
+    """Kill it with SIGKILL after some folds; the same command does the rest, and only the rest."""
+    kept = tmp_path / "kept" / "comparison.jsonl"
+    words = ["compare", cells, "--models", "SIL,MI-SVM,mi-SVM,MICA", "--folds", 4, "--repeats", 1]
+    words += ["--jobs", 2, "--time", "none"]
+    command = [sys.executable, "-m", "bagwise", *map(str, words), "--out", str(kept.parent)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        while not (kept.is_file() and kept.read_bytes().count(b"\n") > 4):
+            assert run.poll() is None, run.stderr.read()
+            time.sleep(0.01)
+        run.send_signal(signal.SIGKILL)
+        run.communicate()
+    before = kept.read_bytes()
+    before = before[: before.rfind(b"\n") + 1]
+    resumed = printed(*words, "--out", kept.parent)
+    assert kept.read_bytes().startswith(before)
+    records = [json.loads(line) for line in kept.read_bytes().splitlines()][1:]
+    assert len(records) == len({(r["model"], r["repeat"], r["fold"]) for r in records}) == 16
+    fresh = printed(*words)
+    for record in (resumed, fresh):
+        for model in record["models"]:
+            model.pop("seconds")
+    assert resumed == fresh
 
 
 def test_compare_runs_every_candidate(dataset, tmp_path):

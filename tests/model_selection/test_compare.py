@@ -1,24 +1,24 @@
-"""Nested cross-validation of several models: who is compared, and how the ranking is made."""
+"""Comparisons that finish: folds, order, time, failures, interruption, and going on later."""
 
 from __future__ import annotations
 
+import json
+import sys
+
+import cloudpickle
 import numpy as np
 import pytest
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedKFold
 
-from bagwise import InstanceSVC, WitnessSVC
-from bagwise.bags import Bags
-from bagwise.catalog import METHODS
+from bagwise import Bags, InstanceSVC, MeanSVC, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
-from bagwise.model_selection import (
-    Compared,
-    candidates,
-    compare_models,
-    grid_points,
-    search,
-    standardizer,
-)
+from bagwise.errors import PositiveClassWarning
+from bagwise.io._lock import locked
+from bagwise.io._records import ResultsError
+from bagwise.model_selection import compare, grid_points, search
+from bagwise.model_selection.compare import RESULTS
+
+LINEAR = {"mean": MeanSVC(kernel="linear"), "SIL": InstanceSVC(kernel="linear")}
+SHORT = {"cv": 3, "n_repeats": 1}
 
 
 @pytest.fixture(scope="module")
@@ -26,20 +26,9 @@ def problem():
     return make_gaussian_bags(n_bags=36, shift=4.0, random_state=0)
 
 
-def test_candidates_are_all_methods_but_for_reasons(problem):
-    bags, _ = problem
-    models, left_out = candidates(bags)
-    assert models.keys() | left_out.keys() == {method.name for method in METHODS}
-    assert left_out["SVM-AtLeastOne"] == "is SIL"
-    assert len({repr(model) for model in models.values()}) == len(models)
-
-
-def test_large_data_gets_linear_kernels():
-    bags = Bags(np.zeros((6000, 1)), np.arange(0, 6001, 10))
-    models, left_out = candidates(bags)
-    assert models["MI-SVM"].kernel == "linear"
-    assert "all pairs of the 6000 instances" in left_out["MI-Kernel"]
-    assert repr(models["SIL"]) == "InstanceSVC(kernel='linear')"
+def same(one, other):
+    """Compare two comparisons, but for the time they took."""
+    return one.frame.drop(columns="seconds").equals(other.frame.drop(columns="seconds"))
 
 
 def test_test_bags_take_no_part_in_the_choice():
@@ -47,74 +36,218 @@ def test_test_bags_take_no_part_in_the_choice():
     rng = np.random.default_rng(0)
     bags = Bags(rng.normal(size=(240, 3)), np.arange(0, 241, 3))
     y = rng.permutation(np.arange(80) % 2)
-    (ranking,) = compare_models({"SIL": InstanceSVC()}, bags, y, cv=4)
-    assert abs(ranking.mean("accuracy") - 0.5) < 0.15
-    points = grid_points(InstanceSVC())
-    choices = search(InstanceSVC(), points, bags, y, calibrate=True)
+    found = compare(bags, y, {"SIL": InstanceSVC()}, cv=4, n_repeats=1)
+    estimate = found.results["SIL"].estimates["accuracy"]
+    assert estimate.low < 0.5 < estimate.high
+    choices = search(InstanceSVC(), grid_points(InstanceSVC()), bags, y, calibrate=True)
     assert max(choice.value for choice in choices) > 0.5
 
 
-def test_a_model_that_refuses_is_ranked_last_with_its_reason(problem):
+def test_processes_and_time_limits_change_no_number(problem):
+    alone = compare(*problem, LINEAR, **SHORT)
+    assert same(alone, compare(*problem, LINEAR, n_jobs=2, **SHORT))
+    assert same(alone, compare(*problem, LINEAR, time_limit=600, **SHORT))
+    assert alone.stopped == ""
+
+
+def test_equal_models_see_the_same_folds(problem):
+    twins = {"a": MeanSVC(kernel="linear"), "b": MeanSVC(kernel="linear")}
+    found = compare(*problem, twins, **SHORT)
+    assert found.difference("a", "b").p_value == 1
+    assert found.groups == [("a", "b")]
+
+
+def test_a_model_that_cannot_be_fitted_is_a_result(problem):
+    models = {"bad": WitnessSVC(gamma=-1.0), **LINEAR}
+    found = compare(*problem, models, **SHORT)
+    assert list(found.failures) == ["bad"]
+    assert "gamma" in found.failures["bad"]
+    assert set(found.results) == set(LINEAR)
+    assert found.frame["failure"].tolist()[:2] == ["", ""]
+
+
+def test_names_of_methods_and_the_positive_label(problem):
     bags, y = problem
-    models = {"bad": WitnessSVC(gamma=-1.0), "good": WitnessSVC(kernel="linear")}
-    first, last = compare_models(models, bags, y, cv=3)
-    assert (first.name, first.failure) == ("good", "")
-    assert "gamma" in last.failure
-    assert last.folds == []
+    named = compare(bags, np.array(["no", "yes"])[y], ["SIL"], pos_label="no", **SHORT)
+    assert named.models["SIL"].pos_label == "no"
+    given = {"SIL": InstanceSVC()}
+    compare(bags, y, given, pos_label=0, **SHORT)
+    assert given["SIL"].pos_label is None, "the user's model was changed"
 
 
-def test_a_result_sums_up_its_folds():
-    folds = [{"accuracy": 0.5, "auc": np.nan}, {"accuracy": 1.0, "auc": 0.7}]
-    result = Compared(folds, [], points=[{"C": 1}, {"C": 2}, {"C": 2}])
-    assert result.mean("accuracy") == 0.75
-    assert result.error("accuracy") == pytest.approx(0.25)
-    assert result.mean("auc") == 0.7
-    assert result.usual_point() == {"C": 2}
-    assert np.isnan(Compared([], []).mean("auc"))
+class Noise(MeanSVC):
+    """A model whose scores have nothing to do with the labels."""
+
+    def decision_function(self, bags):
+        return np.sin(1e4 * bags.X[bags.offsets[:-1], 0])
 
 
-def test_what_a_comparison_cannot_provide_leaves_a_method_out(problem):
-    bags, _ = problem
-    _, left_out = candidates(bags)
-    assert left_out["MILSD"] == "needs a graph between the bags"
+def test_models_clearly_behind_are_not_repeated(problem):
+    models = {"good": WitnessSVC(kernel="linear"), "noise": Noise(), **LINEAR}
+    found = compare(*problem, models, cv=3, n_repeats=2)
+    repeats = {name: len(one.estimates["auc"].values) for name, one in found.results.items()}
+    assert "noise" not in found.groups[0]
+    assert repeats["noise"] == 1
+    assert all(repeats[name] == 2 for name in found.groups[0])
+    assert found.n_repeats == 2
 
 
-@pytest.mark.parametrize("scale", [False, True])
-def test_a_comparison_is_nested_cross_validation(problem, scale):
-    """Redo two outer folds by hand: choose inside, calibrate inside, judge outside."""
+# Time and interruption ----------------------------------------------------------------------------
+
+
+class Endless(MeanSVC):
+    """A model that never ends."""
+
+    def fit(self, bags, y, sample_weight=None):
+        import time
+
+        while True:
+            time.sleep(1)
+
+
+def test_a_model_that_never_ends_does_not_stop_the_others(problem, monkeypatch):
+    module = sys.modules["bagwise.model_selection.compare"]
+    monkeypatch.setattr(module, "_SHARES", 0.0)
+    monkeypatch.setattr(module, "_SHORTEST", 3.0)  # seconds that a fold may take
+    monkeypatch.setattr(module, "_PATIENCE", 1e9)  # no second try
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    found = compare(*problem, {"endless": Endless(), **LINEAR}, time_limit=1e5, n_jobs=2, **SHORT)
+    assert set(found.results) == set(LINEAR)
+    assert found.unfinished == {"endless": 0}
+
+
+def test_no_time_is_no_result_but_no_error(problem):
+    found = compare(*problem, LINEAR, time_limit=0.01, **SHORT)
+    assert found.stopped == "time"
+    assert found.results == {}
+    assert found.unfinished == {"mean": 0, "SIL": 0}
+    with pytest.raises(ValueError, match="No model has a result"):
+        _ = found.recommendation
+
+
+def test_ctrl_c_returns_what_was_found(problem):
+    def stop(so_far):
+        if len(so_far.records) == 4:
+            raise KeyboardInterrupt
+
+    found = compare(*problem, LINEAR, callback=stop, **SHORT)
+    assert found.stopped == "interrupted"
+    assert list(found.results) == ["mean"]
+    assert found.unfinished == {"SIL": 1}
+
+
+# A folder of results ------------------------------------------------------------------------------
+
+
+def test_a_comparison_goes_on_where_it_was_stopped(problem, tmp_path):
+    def stop(so_far):
+        if len(so_far.records) == 4:
+            raise KeyboardInterrupt
+
+    compare(*problem, LINEAR, callback=stop, out=tmp_path, **SHORT)
+    kept = (tmp_path / RESULTS).read_text()
+    with open(tmp_path / RESULTS, "a") as file:
+        file.write('{"model": "SI')  # a kill in the middle of a line
+    counts = []
+    whole = compare(
+        *problem, LINEAR, out=tmp_path, callback=lambda so_far: counts.append(1), **SHORT
+    )
+    assert len(counts) == 2, "finished folds were judged again"
+    assert (tmp_path / RESULTS).read_text().startswith(kept)
+    assert same(whole, compare(*problem, LINEAR, **SHORT))
+
+
+def test_failures_are_tried_again_and_other_settings_are_other_models(problem, tmp_path):
+    models = {"one": WitnessSVC(gamma=-1.0), "two": MeanSVC(kernel="linear")}
+    assert "one" in compare(*problem, models, out=tmp_path, **SHORT).failures
+    models = {"one": MeanSVC(kernel="linear"), "two": MeanSVC(kernel="linear", C=10.0)}
+    found = compare(*problem, models, out=tmp_path, **SHORT)
+    assert found.failures == {}
+    codes = {json.loads(line).get("code") for line in (tmp_path / RESULTS).open()}
+    assert codes >= {"MeanSVC(kernel='linear')", "MeanSVC(C=10.0, kernel='linear')"}
+
+
+def test_a_folder_of_another_comparison_is_refused(problem, tmp_path):
     bags, y = problem
-    (result,) = compare_models({"SIL": InstanceSVC()}, bags, y, cv=2, metric="auc", scale=scale)
-    folds = StratifiedKFold(2, shuffle=True, random_state=0).split(np.zeros(len(y)), y)
-    for (train, test), found, point in zip(folds, result.folds, result.points, strict=True):
-        scaler = standardizer(bags).fit(bags[train])
-        part, held_out = (scaler.transform(bags[i]) if scale else bags[i] for i in (train, test))
-        choices = search(
-            InstanceSVC(), grid_points(InstanceSVC()), part, y[train], metric="auc", calibrate=True
-        )
-        best = max(choices, key=lambda choice: choice.value)
-        scores = InstanceSVC(**best.point).fit(part, y[train]).decision_function(held_out)
-        assert point == best.point
-        assert found["auc"] == roc_auc_score(y[test], scores)
-        assert found["accuracy"] == np.mean((scores > best.threshold) == y[test])
+    compare(bags, y, LINEAR, out=tmp_path, **SHORT)
+    with pytest.raises(ResultsError, match=r"holds a comparison of cv=3 instead of 4: name anoth"):
+        compare(bags, y, LINEAR, out=tmp_path, cv=4, n_repeats=1)
+    other = bags.replace(X=bags.X + 1)
+    with pytest.raises(ResultsError, match="of other data and metric='auc' instead of 'accuracy'"):
+        compare(other, y, LINEAR, out=tmp_path, metric="accuracy", **SHORT)
+    with locked(tmp_path), pytest.raises(ResultsError, match="in use by another run"):
+        compare(bags, y, LINEAR, out=tmp_path, **SHORT)
+    (tmp_path / RESULTS).write_text('{"cell": 1}\n')
+    with pytest.raises(ResultsError, match="holds no comparison"):
+        compare(bags, y, LINEAR, out=tmp_path, **SHORT)
 
 
-def test_every_model_sees_the_same_folds_and_is_announced(problem):
+# Data of all kinds --------------------------------------------------------------------------------
+
+
+def test_several_classes(problem):
     bags, y = problem
-    models = {"a": InstanceSVC(kernel="linear"), "b": InstanceSVC(kernel="linear")}
-    announced = []
-    first, second = compare_models(models, bags, y, cv=3, n_jobs=2, callback=announced.append)
-    assert first.folds == second.folds
-    assert announced == ["a"] * 3 + ["b"] * 3
-    assert first.seconds > 0
+    y = np.where(np.arange(len(y)) % 3 == 0, 2, y)
+    found = compare(bags, y, LINEAR, **SHORT)
+    assert found.majority["balanced_accuracy"] == pytest.approx(1 / 3)
+    assert set(found.results) == set(LINEAR)
+    assert found.reversed_models == []
 
 
-def test_bad_comparisons_are_refused_before_anything_is_fitted(problem):
+def test_groups_stay_together_and_widen_intervals(problem):
     bags, y = problem
-    models = {"SIL": None}
-    with pytest.raises(ValueError, match="no metric 'f1'; there are accuracy"):
-        compare_models(models, bags, y, metric="f1")
+    order = np.argsort(y, kind="stable")
+    groups = np.arange(len(y)) // 3
+    grouped = compare(bags[order].replace(groups=groups), y[order], LINEAR, **SHORT)
+    for fold in range(3):
+        inside = grouped.folds[0] == fold
+        assert not set(groups[inside]) & set(groups[~inside])
+    assert grouped.sample.n_units == 12
+
+
+def test_missing_values_are_imputed_where_asked(problem):
+    bags, y = problem
+    X = bags.X.copy()
+    X[::50, 0] = np.nan
+    with pytest.raises(ValueError, match=r"NaN|missing"):
+        compare(bags.replace(X=X), y, LINEAR, **SHORT)
+    found = compare(bags.replace(X=X), y, LINEAR, impute="median", scale="standard", **SHORT)
+    assert found.failures == {}
+
+
+def test_an_unclear_positive_class_is_warned_of_once(problem):
+    bags, y = problem
+    with pytest.warns(PositiveClassWarning, match="'wt' is taken as the positive class") as heard:
+        found = compare(bags, np.array(["mut", "wt"])[y], LINEAR, **SHORT)
+    assert len(heard) == 1
+    assert all(one.warned == [] for one in found.results.values())
+    with pytest.raises(ValueError, match="no label 'x' for pos_label"):
+        compare(bags, y, LINEAR, pos_label="x")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "f2"}, "no metric 'f2' to compare by. Known names: auc, accuracy"),
+        ({"n_repeats": 0}, "n_repeats must be at least 1"),
+        ({"models": {}}, "at least one model"),
+        ({"models": ["MISVM"]}, "no method 'MISVM'. Did you mean"),
+    ],
+)
+def test_bad_options_are_refused(problem, options, message):
+    with pytest.raises(ValueError, match=message):
+        compare(*problem, **{"models": {"SIL": Endless()}, **options})
+
+
+def test_too_few_bags_are_refused_before_anything_is_fitted(problem):
+    bags, y = problem
+    models = {"endless": Endless()}
     few = np.sort(np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:4]]))
     with pytest.raises(ValueError, match=r"Class 1 has 4 bags, fewer than the 5 folds of cv"):
-        compare_models(models, bags[few], y[few])
+        compare(bags[few], y[few], models)
     with pytest.raises(ValueError, match=r"the 3 folds of inner_cv within the 3 folds of cv"):
-        compare_models(models, bags[few], y[few], cv=3)
+        compare(bags[few], y[few], models, cv=3)
+    with pytest.raises(ValueError, match=r"y has 4 labels, there are 36 bags"):
+        compare(bags, y[:4], models)
+    with pytest.raises(ValueError, match=r"All bags are of the class 0"):
+        compare(bags, 0 * y, models)

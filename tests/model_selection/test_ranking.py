@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import friedmanchisquare
 
 from bagwise.model_selection import rank_methods
+from bagwise.model_selection.ranking import limits_of_best
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -78,3 +79,17 @@ def test_cliques_are_the_longest_runs(ranks, critical, cliques):
 def test_bad_values_are_refused(values, message):
     with pytest.raises(ValueError, match=message):
         rank_methods(["a", "b", "c"], values)
+
+
+@pytest.mark.parametrize(("n_methods", "expected"), [(2, 1.645), (5, 2.16), (9, 2.38)])
+def test_limits_are_dunnetts_for_independent_methods(n_methods, expected):
+    """Dunnett's one-sided 5 % points for correlation 1/2 and infinite degrees of freedom."""
+    draws = np.random.default_rng(0).normal(size=(200_000, n_methods))
+    limits = limits_of_best(draws, 10**6)
+    assert limits == pytest.approx(np.full(n_methods, expected), abs=0.02)
+
+
+def test_equal_methods_have_no_error_between_them():
+    draws = np.random.default_rng(0).normal(size=(1000, 1))
+    assert limits_of_best(draws, 50) == pytest.approx([0.0])
+    assert limits_of_best(np.hstack([draws, draws]), 50) == pytest.approx([0.0, 0.0])

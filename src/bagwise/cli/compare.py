@@ -1,7 +1,12 @@
-"""``bagwise compare``: all sensible models on the same folds, ranked."""
+"""``bagwise compare``: all sensible models on the same folds, and what the bags can tell apart."""
 
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from shlex import join
 from typing import Annotated, Any
 
@@ -21,18 +26,35 @@ from bagwise.cli.options import (
     build_model,
     one_of,
     positive_label,
+    scaler_for,
     split_names,
 )
 from bagwise.cli.output import (
     Json,
-    interruptible,
+    live,
     plain_table,
-    progress,
     say,
+    say_written,
     show,
     show_json,
     worded,
 )
+from bagwise.io._atomic import writing
+
+_SHORT = {"auc": "AUC", "accuracy": "accuracy", "balanced_accuracy": "balanced"}
+_TABLE, _FIGURE = "comparison.csv", "comparison.png"
+
+
+def _seconds(text: str) -> float:
+    """Read "90", "5m", "1h30m" or "none"."""
+    word = text.strip().lower()
+    if word == "none":
+        return float("inf")
+    found = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", word)
+    if not word or found is None:
+        raise typer.BadParameter(f"--time {text}: write it as in 90s, 5m or 1h30m, or none.")
+    hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return 3600.0 * hours + 60.0 * minutes + seconds
 
 
 def compare(
@@ -42,141 +64,279 @@ def compare(
         typer.Option(help="Paper names, with commas. Default: all sensible models."),
     ] = None,
     metric: Annotated[
-        str, typer.Option(help="Rank by accuracy, balanced_accuracy or auc.")
-    ] = "accuracy",
+        str, typer.Option(help="Rank by auc, accuracy or balanced_accuracy.")
+    ] = "auc",
+    limit: Annotated[
+        str,
+        typer.Option(
+            "--time",
+            help="Stop after this time, such as 90s, 5m or 1h30m, with the table so far; none: "
+            "no limit.",
+            metavar="TIME",
+        ),
+    ] = "2m30s",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder in which every result is kept as it comes; a started run is resumed.",
+            file_okay=False,
+            metavar="FOLDER",
+        ),
+    ] = None,
     positive: Positive = None,
     scale: Scale = None,
     folds: Folds = 5,
+    repeats: Annotated[
+        int, typer.Option(min=1, max=1000, help="Maximum number of repetitions of the folds.")
+    ] = 3,
     seed: Seed = 0,
     jobs: Jobs = -1,
     as_json: Json = False,
 ) -> None:
-    """Try all sensible models on your data and rank them.
+    """Try all sensible models on your data, and see which ones your bags can tell apart.
 
     Cross-validation is nested: in each fold, parameters and threshold are chosen by inner folds of
-    the training bags, and the test bags are used once. If two means differ by less than their
-    standard errors, your data do not tell which model is better.
+    the training bags, and the test bags are used once. The most promising models come first, and
+    each is shown as it finishes. Ctrl-C shows the table so far.
 
     `bagwise compare cells.csv --bag slide --label diagnosis --groups patient`
 
-    `bagwise compare musk1 --models MI-SVM,MI-Kernel,MILES`
+    `bagwise compare musk1 --models MI-SVM,MI-Kernel,MILES --time 10m --out musk1-comparison`
 
-    The command that builds the best model is printed at the end.
+    Models that are tied with the best are shown as one group. The command that builds the
+    recommended one, the simplest of the best that points at instances, is printed at the end.
     """
     from bagwise.model_selection import METRICS
 
     one_of(metric, METRICS, "metric")
-    named = split_names(models)
+    named, seconds = split_names(models), _seconds(limit)
     if named == []:
         raise typer.BadParameter("--models: give at least one name.")
     for name in named or []:
         build_model(name, {})  # a wrong name is refused before the data are read
     bags, y = source.read_labeled()
-    chosen, left_out = _chosen(named, bags, y, positive)
-    options = {"cv": folds, "metric": metric, "random_state": seed}
-    with interruptible("No results are kept: --models, with fewer names, takes less time."):
-        results = _compare(chosen, bags, y, scale=scale, n_jobs=jobs, **options)
+    options = {"metric": metric, "cv": folds, "n_repeats": repeats, "random_state": seed}
+    scaler = scaler_for(bags, None if scale == "auto" else scale, source.impute)
+    label = positive_label(positive, y, bags, scaler=scaler, random_state=seed)
+    options |= {"scale": scale, "impute": source.impute, "pos_label": label, "n_jobs": jobs}
+    options |= {"time_limit": None if np.isinf(seconds) else seconds, "out": out}
+    found = _compared(bags, y, named, **options)
+    if not found.results and found.failures and not found.unfinished:
+        name, failure = next(iter(found.failures.items()))
+        raise ValueError(f"No model could be fitted. {name}: {worded(failure)}")
     if as_json:
-        record = {"metric": metric, "folds": folds, "seed": seed}
-        record |= {"most_frequent_class": _most_frequent(y), "left_out": left_out}
-        show_json({**record, "models": [_model_record(result) for result in results]})
-    else:
-        show(_ranking_table(results, metric, folds, y))
-    _say_rest(results, left_out)
-    words = source.words() + ([] if positive is None else ["--positive", positive])
-    _say_command(results[0], words + (["--scale"] if scale else []))
+        show_json(_record(found))
+    elif found.results:
+        show(_table(found))
+    _conclude(found, source.words() + ([] if label is None else ["--positive", str(label)]))
+    _say_rest(found)
+    if out is not None and found.results:
+        _write(found, out)
+    _say_end(found, out)
 
 
-def _chosen(named: list[str] | None, bags: Any, y: Any, positive: str | None) -> Any:
-    from bagwise.model_selection import candidates
-
-    if named is None:
-        models, left_out = candidates(bags, len(np.unique(y)))
-    else:
-        models, left_out = {name: build_model(name, {}) for name in named}, {}
-    label = positive_label(positive, y)
-    if label is not None:
-        models = {name: model.set_params(pos_label=label) for name, model in models.items()}
-    return models, left_out
+# While it runs ------------------------------------------------------------------------------------
 
 
-def _compare(models: dict[str, Any], bags: Any, y: Any, **options: Any) -> Any:
-    from bagwise.model_selection import compare_models
+def _compared(bags: Any, y: Any, models: Any, **options: Any) -> Any:
+    from bagwise.model_selection import compare
 
-    with progress() as bar:
-        steps = bar.add_task("", total=options["cv"] * len(models))
-
-        def advance(name: str) -> None:
-            bar.update(steps, description=name, advance=1)
-
-        results = compare_models(models, bags, y, callback=advance, **options)
-    if all(result.failure for result in results):
-        failure = worded(results[0].failure)
-        raise ValueError(f"No model could be fitted. {results[0].name}: {failure}")
-    return results
+    with _shown() as update:
+        return compare(bags, y, models, callback=update, **options)
 
 
-def _model_record(result: Any) -> dict[str, Any]:
-    from bagwise.model_selection import METRICS
+@contextmanager
+def _shown() -> Iterator[Callable[[Any], None]]:
+    """Show the table so far on a terminal; elsewhere one line per result."""
+    with live() as screen:
+        began = time.monotonic()
+        seen: dict[str, str] = {}
 
-    numbers = {name: result.mean(name) for name in METRICS}
-    numbers |= {f"{name}_error": result.error(name) for name in METRICS}
-    return {
-        "name": result.name,
-        "model": repr(result.model),
-        **{name: value if np.isfinite(value) else None for name, value in numbers.items()},
-        "chosen": result.points,
-        "cpu_seconds": result.seconds,
-        "warnings": list(map(worded, result.warned)),
-        "failure": worded(result.failure) or None,
-    }
+        def update(so_far: Any) -> None:
+            if screen is not None:
+                screen.update(_table(so_far), refresh=True)
+                return
+            news = {**so_far.failures, **{n: _line(r, so_far) for n, r in so_far.results.items()}}
+            for name, text in news.items():
+                if seen.get(name) != text:
+                    seen[name] = text
+                    _log(time.monotonic() - began, name, text, so_far)
+
+        yield update
 
 
-def _most_frequent(y: Any) -> float:
-    return float(np.unique(y, return_counts=True)[1].max() / len(y))
+def _log(seconds: float, name: str, text: str, so_far: Any) -> None:
+    done = len(so_far.results) + len(so_far.failures)
+    clock = f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+    failed = "failed: " if name in so_far.failures else ""
+    say(escape(f"{clock} [{done}/{len(so_far.models)}] {name}: {failed}{worded(text)}"))
 
 
-def _ranking_table(results: Any, metric: str, folds: int, y: Any) -> Table:
-    from bagwise.model_selection import METRICS
+def _line(one: Any, so_far: Any) -> str:
+    main, n_repeats = so_far.protocol.metric, len(next(iter(one.estimates.values())).values)
+    others = [f"{_SHORT[m]} {100 * e.value:.1f} %" for m, e in one.estimates.items() if m != main]
+    value, interval = _interval(one.estimates[main])
+    numbers = ", ".join([f"{_SHORT[main]} {value} % ({interval})", *others])
+    times = f", {n_repeats} repeats" if n_repeats > 1 else ""
+    return f"{numbers}, {_cost(one.seconds)} CPU s per fold{times}"
 
-    numbers = [name.replace("_", "\n") + ", %" for name in METRICS]
+
+def _interval(found: Any) -> tuple[str, str]:
+    return f"{100 * found.value:.1f}", f"{100 * found.low:.0f} to {100 * found.high:.0f}"
+
+
+def _cost(seconds: float) -> str:
+    return (
+        f"{seconds:.2f}" if seconds < 1 else f"{seconds:.1f}" if seconds < 100 else f"{seconds:.0f}"
+    )
+
+
+# The table ----------------------------------------------------------------------------------------
+
+
+def _table(found: Any) -> Table:
+    main, folds = found.protocol.metric, found.protocol.cv
+    others = [name for name in _SHORT if name != main]
+    numbers = [f"{_SHORT[main]},\n%", "95 %\ninterval", *(f"{_SHORT[m]},\n%" for m in others)]
+    cost, many = "CPU s\nper fold", f", up to {found.n_repeats} times" * (found.n_repeats > 1)
     table = plain_table(
-        "", "model", *numbers, "usual choice", "CPU s",
-        right=("", *numbers, "CPU s"),
-        title=f"Nested cross-validation: {folds} folds, ranked by {metric.replace('_', ' ')}",
-        caption=f"Always predicting the most frequent label is right for {_most_frequent(y):.1%}.",
+        "model", *numbers, "points at\ninstances", cost,
+        right=(*numbers, cost),
+        title=f"{len(found.results)} of {len(found.models)} models, {len(found.sample.y)} bags: "
+        f"nested cross-validation with {folds} folds{many}",
+        caption=_settings_line(found),
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )  # fmt: skip
-    for column in table.columns:
-        column.no_wrap = column.header != "usual choice"
-    for rank, result in enumerate((r for r in results if not r.failure), 1):
-        point = ", ".join(_point(result))
-        cells = [
-            f"{100 * result.mean(name):.1f} ± {100 * result.error(name):.1f}" for name in METRICS
-        ]
-        table.add_row(str(rank), escape(result.name), *cells, point, f"{result.seconds:.1f}")
+    for column in table.columns[1:]:
+        column.no_wrap = True
+    for group in found.groups:
+        for name in group:
+            one = found.results[name]
+            cells = [*_interval(one.estimates[main])]
+            cells += [f"{100 * one.estimates[m].value:.1f}" for m in others]
+            cells += [one.instance_scores or "no", _cost(one.seconds)]
+            style = "bold" if name == found.recommendation else None
+            table.add_row(escape(name), *cells, style=style)
+        table.add_section()
+    if found.results:
+        value, *rest = [f"{100 * found.majority[m]:.1f}" for m in (main, *others)]
+        table.add_row("always majority", value, "", *rest, "no", "")
     return table
 
 
-def _point(result: Any) -> list[str]:
-    return [f"{key}={value:g}" for key, value in result.usual_point().items()]
+def _positive(found: Any) -> Any:
+    """Return the positive class; None for more than two classes."""
+    named = (getattr(model, "pos_label", None) for model in found.models.values())
+    label = next((each for each in named if each is not None), found.sample.classes.tolist()[1])
+    return label if len(found.sample.classes) == 2 else None
 
 
-def _say_rest(results: Any, left_out: dict[str, str]) -> None:
-    for result in results:
-        name = escape(result.name)
-        if result.failure:
-            say(f"[red]{name} failed:[/red] {escape(worded(result.failure))}")
-        elif result.warned:
-            first = escape(worded(result.warned[0]))
-            say(f"[yellow]{name}: {len(result.warned)} warnings[/yellow], the first: {first}")
-    for name, why in left_out.items():
-        say(f"{escape(name)} was left out: {escape(why)}.")
+def _settings_line(found: Any) -> str:
+    label = _positive(found)
+    positive = "" if label is None else f"Positive class: {escape(str(label))}. "
+    return f"{positive}Features: {found.protocol.scale or 'raw'}."
 
 
-def _say_command(winner: Any, options: list[str]) -> None:
-    words = ["bagwise", "fit", *options, "--model", winner.name]
-    for setting in (*_point(winner), "threshold=calibrated"):
+def _record(found: Any) -> dict[str, Any]:
+    rules = found.protocol
+    return {
+        "metric": rules.metric,
+        "folds": rules.cv,
+        "repeats": found.n_repeats,
+        "seed": rules.random_state,
+        "positive": _positive(found),
+        "scale": rules.scale or "raw",
+        "n_bags": len(found.sample.y),
+        "majority": found.majority,
+        "groups": [list(group) for group in found.groups],
+        "recommendation": found.recommendation if found.results else None,
+        "more_bags": found.more_bags,
+        "reversed": found.reversed_models,
+        "models": [_finite(row) for row in found.to_records()],
+        "unfinished": found.unfinished,
+        "left_out": found.left_out,
+        "stopped": found.stopped or None,
+    }
+
+
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
+    return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in row.items()}
+
+
+def _write(found: Any, out: Path) -> None:
+    with writing(out / _TABLE) as file:
+        file.write(found.frame.to_csv(index=False).encode())
+    with writing(out / _FIGURE) as file:
+        found.plot().savefig(file, dpi=150, format="png")
+    say_written("Table and figure", out / _TABLE, out / _FIGURE)
+
+
+# What it means ------------------------------------------------------------------------------------
+
+
+def _conclude(found: Any, words: list[str]) -> None:
+    """Say which models are tied, and which one to build."""
+    if not found.results:
+        return
+    tied, n_bags, name = found.groups[0], len(found.sample.y), found.recommendation
+    if len(tied) > 1:
+        more = found.more_bags
+        needed = (
+            "; many times more bags would be needed" if more is None
+            else f"; about {more} more bags would be needed to tell the first from the last"
+        )  # fmt: skip
+        say(f"The first {len(tied)} are not distinguishable with {n_bags} bags{needed}.")
+    main = found.protocol.metric
+    if found.results[tied[0]].estimates[main].low <= found.majority[main]:
+        say("[yellow]No model is shown to be better than always predicting the majority.[/yellow]")
+    flipped = found.reversed_models
+    if flipped:
+        say(
+            f"[yellow]{escape(', '.join(flipped))}: the AUC is far below 50 %. The other class may "
+            "be the positive one (--positive LABEL).[/yellow]"
+        )
+    one = found.results[name]
+    why = "the simplest of the best" if len(tied) > 1 else "the best"
+    points = " that points at instances" if one.instance_scores else ""
+    say(f"Recommended: [bold]{escape(name)}[/bold], {why}{points}. To build it:")
+    scaled = [] if one.usual_scale == "raw" else ["--scale", one.usual_scale]
+    words = ["bagwise", "fit", *words, *scaled, "--model", name]
+    for setting in (*_settings(one), "threshold=calibrated"):
         words += ["--param", setting]
-    say(f"To build the best model: [bold]{escape(join([*words, '--out', 'model.bagwise']))}[/bold]")
+    say(f"[bold]{escape(join([*words, '--out', 'model.bagwise']))}[/bold]")
+
+
+def _settings(one: Any) -> list[str]:
+    return [f"{key}={value:g}" for key, value in one.usual_point.items()]
+
+
+def _say_rest(found: Any) -> None:
+    for name, failure in found.failures.items():
+        say(f"[red]{escape(name)} failed:[/red] {escape(worded(failure))}")
+    for name, one in found.results.items():
+        if one.warned:
+            first = escape(worded(one.warned[0]))
+            say(f"[yellow]{escape(name)}: {len(one.warned)} warnings[/yellow], the first: {first}")
+    reasons: dict[str, list[str]] = {}
+    for name, why in found.left_out.items():
+        reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        say(f"Left out: {escape(', '.join(names))} ({escape(why)}).")
+
+
+def _say_end(found: Any, out: Path | None) -> None:
+    """Say what is missing and how to go on; an interrupted comparison exits with 130."""
+    if found.unfinished:
+        say(f"Not finished: {escape(', '.join(found.unfinished))}.")
+    if not found.stopped:
+        return
+    resume = (
+        "No results were kept: with --out FOLDER the same command would resume."
+        if out is None
+        else f"All results are in {out}: give the same command again to resume."
+    )
+    if found.stopped == "interrupted":
+        say(escape(f"Interrupted. {resume}"))
+        raise typer.Exit(130)  # 128 + SIGINT, as shells count
+    say(escape(f"Time is up; --time 10m gives more. {resume}"))

@@ -201,6 +201,19 @@ def progress(*more: Any, **options: Any) -> Any:
     )
 
 
+@contextmanager
+def live() -> Iterator[Any]:
+    """Give a part of the screen that can be drawn anew; None where there is no terminal."""
+    from rich.live import Live
+
+    console = _console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with Live(console=console, transient=True, auto_refresh=False) as screen:
+        yield screen
+
+
 # Files --------------------------------------------------------------------------------------------
 
 

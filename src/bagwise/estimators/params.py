@@ -149,7 +149,8 @@ def _sections(docstring: str) -> tuple[str, dict[str, str]]:
 
 def _reference(cls: type) -> str:
     """Return the reference at the end of the docstring of the class's module."""
-    _, found, text = (sys.modules[cls.__module__].__doc__ or "").partition("\nReference: ")
+    module = sys.modules.get(cls.__module__)  # None where a worker gets a class of a user's script
+    _, found, text = (getattr(module, "__doc__", None) or "").partition("\nReference: ")
     return (
         textwrap.fill(
             text.strip(),

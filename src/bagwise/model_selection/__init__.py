@@ -1,9 +1,12 @@
 """Choosing between models and parameters: search, comparison, transductive cross-validation."""
 
 from bagwise.model_selection.auto import AutoBagClassifier
-from bagwise.model_selection.compare import METRICS, Compared, candidates, compare_models
+from bagwise.model_selection.candidates import candidates
+from bagwise.model_selection.compare import compare
+from bagwise.model_selection.comparison import Compared, Comparison
 from bagwise.model_selection.crossvalidate import CrossValidation, cross_validate_bags
 from bagwise.model_selection.gridsearch import BagGridSearchCV, BagRandomizedSearchCV
+from bagwise.model_selection.intervals import METRICS
 from bagwise.model_selection.positive import PositiveChoice, choose_positive
 from bagwise.model_selection.ranking import Ranking, rank_methods
 from bagwise.model_selection.scaling import IMPUTES, SCALES, scalings, with_scaler
@@ -19,12 +22,13 @@ __all__ = [
     "BagRandomizedSearchCV",
     "Choice",
     "Compared",
+    "Comparison",
     "CrossValidation",
     "PositiveChoice",
     "Ranking",
     "candidates",
     "choose_positive",
-    "compare_models",
+    "compare",
     "cross_validate_bags",
     "grid_points",
     "rank_methods",

@@ -1,291 +1,331 @@
-"""Which model suits given bags: nested cross-validation over the methods.
+"""Which model suits given bags: nested cross-validation over many models, at any time.
 
-In every outer fold, inner folds of its training part choose the grid point and, for two classes,
-the threshold on bag scores. The chosen model is fitted on the whole training part and judged on
-the held-out bags, which took no part in the choice. All models see the same folds, and folds keep
-``bags.groups`` together.
+All models see the same folds, which keep ``bags.groups`` together (see `nested`). The most
+promising models come first; every finished fold counts at once and is kept in a file, so that the
+table so far is there when time is up, or when the run is interrupted or killed. A fold that takes
+more than its share of the time is stopped and tried again, with four times the share, after the
+others. Models that are clearly behind the best after one repeat of the folds are not repeated.
 """
 
 from __future__ import annotations
 
+import signal
 import time
-import warnings
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from sklearn.base import clone
 
 from bagwise._typing import Array
-from bagwise.bags import Bags
-from bagwise.catalog import ENTRIES, Entry, Method
-from bagwise.crossfit import check_enough_bags, folds
-from bagwise.errors import Argument, said_by
-from bagwise.metrics import bag_measures
-from bagwise.model_selection.crossvalidate import CrossValidation
-from bagwise.model_selection.search import FOLDS, grid_points, search, standardizer
+from bagwise.bags import Bags, check_bags
+from bagwise.catalog import make_estimator
+from bagwise.crossfit import check_enough_bags
+from bagwise.errors import Message, Parameter, suggestion
+from bagwise.estimators.positive import order_is_meaning, warn_of_unclear
+from bagwise.io._lock import locked
+from bagwise.io._records import ResultsError, ResultsFile, read_records
+from bagwise.model_selection._workers import Stopped, Workers
+from bagwise.model_selection.candidates import candidates
+from bagwise.model_selection.comparison import Comparison
+from bagwise.model_selection.intervals import METRICS, Sample
+from bagwise.model_selection.nested import INNER_FOLDS, Cell, OuterFolds, Protocol, judged
+from bagwise.model_selection.scaling import scalings
+from bagwise.model_selection.search import FOLDS
 
-METRICS = ("accuracy", "balanced_accuracy", "auc")
-_MANY_INSTANCES = 5000  # a matrix of all pairs of instances then takes 200 MB
-
-
-def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str, str]]:
-    """Choose the methods that make sense for bags, by their papers' names.
-
-    Parameters
-    ----------
-    bags : Bags
-        The data. Above 5,000 instances, kernels become linear where a method has a linear form,
-        and methods that compare all pairs of instances are left out.
-    n_classes : int, default=2
-        Number of classes.
-
-    Returns
-    -------
-    models : dict of str to BagClassifier
-        Not fitted.
-    left_out : dict of str to str
-        Names of the other methods, and why they are left out.
-
-    Examples
-    --------
-    >>> from bagwise import Bags
-    >>> from bagwise.model_selection import candidates
-    >>> models, left_out = candidates(Bags.from_list([[[0.0]], [[1.0]]]))
-    >>> models["MI-SVM"], left_out
-    (WitnessSVC(), {...})
-    """
-    models: dict[str, Any] = {}
-    left_out: dict[str, str] = {}
-    listed = [(entry, method) for entry in ENTRIES for method in entry.methods]
-    for entry, method in listed:
-        model, reason = _suited(entry, method, bags, n_classes)
-        same = next((name for name, other in models.items() if repr(other) == repr(model)), None)
-        if reason or same:
-            left_out[method.name] = reason or f"is {same}"
-        else:
-            models[method.name] = model
-    return models, left_out
+POSITIVE = Parameter("pos_label", "")
+RESULTS = "comparison.jsonl"
+_SHARES = 2.0  # how many times its equal share of the time a fold may take at first
+_SHORTEST = 5.0  # seconds that every fold may take: a new worker process costs half as much
+_PATIENCE = 4.0  # how much more it may take each time that it is tried again
 
 
-def _suited(entry: Entry, method: Method, bags: Bags, n_classes: int) -> tuple[Any, str]:
-    """Return the method's model as it suits the bags, and the reason it does not apply, or ""."""
-    model = method.build()
-    if entry.needs:
-        return model, f"needs {entry.needs}"
-    if n_classes > 2 and not method.can["several_classes"]:
-        return model, "is for two classes"
-    if bags.n_instances <= _MANY_INSTANCES:
-        return model, ""
-    if entry.pairwise:
-        return model, f"compares all pairs of the {bags.n_instances} instances"
-    is_rbf = model.get_params().get("kernel") == "rbf"
-    return model.set_params(kernel="linear") if is_rbf else model, ""
-
-
-@dataclass(frozen=True)
-class Compared(CrossValidation):
-    """The result of one model in a comparison.
-
-    Parameters
-    ----------
-    folds : list of dict
-        The metrics of each outer fold.
-    warned : list of str
-        Warnings of all fits.
-    name : str
-        The name of the model.
-    model : BagClassifier
-        The estimator, without the chosen parameters.
-    points : list of dict
-        The grid point that each outer fold chose.
-    seconds : float
-        CPU seconds of all fits.
-    failure : str
-        Why it could not be fitted; empty if it could.
-
-    Examples
-    --------
-    >>> from bagwise.model_selection import Compared
-    >>> Compared([{"auc": 0.75}, {"auc": 1.0}], [], name="SIL").mean("auc")
-    0.875
-    """
-
-    name: str = ""
-    model: Any = None
-    points: list[dict[str, Any]] = field(default_factory=list)
-    seconds: float = 0.0
-    failure: str = ""
-
-    def mean(self, metric: str) -> float:
-        """Return the mean of a metric over folds.
-
-        Parameters
-        ----------
-        metric : str
-            Its name.
-
-        Returns
-        -------
-        float
-            NaN where no fold defines it.
-        """
-        values = self.values(metric)
-        return float(values.mean()) if len(values) else float("nan")
-
-    def error(self, metric: str) -> float:
-        """Return the standard error of the mean over folds.
-
-        Parameters
-        ----------
-        metric : str
-            Its name.
-
-        Returns
-        -------
-        float
-            0 where at most one fold defines it.
-        """
-        values = self.values(metric)
-        return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-
-    def usual_point(self) -> dict[str, Any]:
-        """Return the grid point that was chosen most often.
-
-        Returns
-        -------
-        dict
-            The first of equals.
-        """
-        counts = Counter(tuple(point.items()) for point in self.points)
-        return dict(counts.most_common(1)[0][0]) if counts else {}
-
-
-def compare_models(
-    models: dict[str, Any],
-    bags: Bags,
-    y: Array,
+def compare(
+    bags: Any,
+    y: Any,
+    models: Any = None,
     *,
+    metric: str = "auc",
     cv: int = 5,
     inner_cv: int = 3,
-    metric: str = "accuracy",
-    scale: bool = False,
+    n_repeats: int = 3,
+    scale: str | None = None,
+    impute: str | None = None,
+    pos_label: Any = None,
+    time_limit: float | None = None,
+    out: str | Path | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
-    callback: Callable[[str], Any] = lambda name: None,
-) -> list[Compared]:
-    """Rank models by nested cross-validation.
+    callback: Callable[[Comparison], Any] = lambda so_far: None,
+) -> Comparison:
+    """Compare models by nested cross-validation, and say which ones the bags can tell apart.
 
     Parameters
     ----------
-    models : dict of str to BagClassifier
-        By name, as `candidates` returns them.
-    bags : Bags
+    bags : Bags, or anything check_bags takes
         The data.
-    y : ndarray of shape (n_bags,)
+    y : array-like of shape (n_bags,)
         Labels of the bags.
+    models : dict of str to estimator, or list of str, default=None
+        Models by name, or names of methods as `bagwise.by_paper_name` knows them. All methods that
+        make sense for the bags when None (see `candidates`), the most promising first.
+    metric : {"auc", "accuracy", "balanced_accuracy"}, default="auc"
+        The metric to choose and rank by.
     cv, inner_cv : int, default=5, 3
         Number of outer folds, which judge, and of inner folds, which choose.
-    metric : {"accuracy", "balanced_accuracy", "auc"}, default="accuracy"
-        The metric to choose and rank by.
-    scale : bool, default=False
-        Whether to standardize the features on the training part of each outer fold.
+    n_repeats : int, default=3
+        How many times the bags are divided into outer folds; models that are clearly behind after
+        one repeat are not repeated.
+    scale : {"raw", "standard", "robust", "quantile", "auto"} or None, default=None
+        How features are scaled, by the training part of each fold; "auto" chooses with the
+        parameters, for each model. None is "raw".
+    impute : {"median", "mean", "most_frequent", "zero"} or None, default=None
+        What replaces missing values, by the training part of each fold; None refuses them.
+    pos_label : object, default=None
+        The positive label, for models that have such a parameter.
+    time_limit : float, default=None
+        Seconds after which to stop, with what was found until then.
+    out : str or Path, default=None
+        Folder in which every result is kept as it comes. The same call resumes what is in it.
     random_state : int, default=0
-        Seed of the folds.
+        Seed of the folds; repeat ``r`` uses ``random_state + r``.
     n_jobs : int, default=None
-        Number of outer folds run at the same time.
+        Number of worker processes; -1 is one per core.
     callback : callable, default=nothing
-        Called with the model's name after each of its outer folds.
+        Called with the comparison so far after each outer fold.
 
     Returns
     -------
-    list of Compared
-        The best first; models that could not be fitted last.
+    Comparison
+        Table, groups of tied models, recommendation and figure. Where Ctrl-C or the time limit
+        ended it, ``stopped`` says so.
 
     Examples
     --------
     >>> from bagwise import InstanceSVC, WitnessSVC
-    >>> from bagwise.model_selection import compare_models
     >>> from bagwise.datasets import make_gaussian_bags
+    >>> from bagwise.model_selection import compare
     >>> bags, y = make_gaussian_bags(n_bags=40, shift=4.0, random_state=0)
     >>> models = {"SIL": InstanceSVC(), "MI-SVM": WitnessSVC(kernel="linear")}
-    >>> [result.name for result in compare_models(models, bags, y, cv=3)]
-    ['MI-SVM', 'SIL']
+    >>> comparison = compare(bags, y, models, cv=3, n_repeats=1)
+    >>> comparison.recommendation, list(comparison.results)
+    ('MI-SVM', ['MI-SVM', 'SIL'])
     """
-    if metric not in METRICS:
-        raise ValueError(f"There is no metric {metric!r}; there are {', '.join(METRICS)}.")
-    check_enough_bags(bags, y, (FOLDS, cv), (Argument("inner_cv", ""), inner_cv))
-    outer = _OuterFold(bags, y, inner_cv, metric, scale, random_state)
-    tasks = [(name, *split) for name in models for split in folds(bags, y, cv, random_state)]
-    jobs = Parallel(n_jobs=n_jobs, return_as="generator")
-    results = jobs(delayed(outer.judge)(models[name], *split) for name, *split in tasks)
-    judged: dict[str, list[dict[str, Any]]] = {name: [] for name in models}
-    for (name, *_), result in zip(tasks, results, strict=True):
-        judged[name].append(result)
-        callback(name)
-    compared = [_summed_up(name, models[name], results) for name, results in judged.items()]
-    return sorted(compared, key=lambda one: (bool(one.failure), -one.mean(metric), one.seconds))
+    began = time.monotonic()
+    bags, y = check_bags(bags, finite=impute is None), np.asarray(y)
+    outer = OuterFolds(bags, y, Protocol(cv, inner_cv, metric, scale, random_state, impute))
+    _check(outer, n_repeats)
+    chosen, left_out = _models(models, bags, y, _positive(y, pos_label))
+    sample = Sample(y, np.unique(y), cv, bags.groups)
+    folds = [outer.fold_of_bag(repeat) for repeat in range(n_repeats)]
+    start = Comparison(chosen, [], sample, folds, outer.protocol, left_out)
+    limit = np.inf if time_limit is None else time_limit
+    with ExitStack() as stack:
+        kept = None if out is None else stack.enter_context(_opened(Path(out), outer))
+        run = _Run(start, outer, n_repeats, began + limit, n_jobs, kept, callback)
+        return run.finished()
 
 
-def _summed_up(name: str, model: Any, results: list[dict[str, Any]]) -> Compared:
-    good = [result for result in results if not result["failure"]]
-    return Compared(
-        folds=[result["measures"] for result in good],
-        warned=[text for result in results for text in result["warned"]],
-        name=name,
-        model=model,
-        points=[result["point"] for result in good],
-        seconds=sum(result["seconds"] for result in results),
-        failure=next((result["failure"] for result in results if result["failure"]), ""),
-    )
+def _check(outer: OuterFolds, n_repeats: int) -> None:
+    """Refuse what cannot work before anything is fitted."""
+    rules, y = outer.protocol, outer.y
+    if rules.metric not in METRICS:
+        hint = suggestion(rules.metric, METRICS)
+        raise ValueError(f"There is no metric {rules.metric!r} to compare by. {hint}")
+    if n_repeats < 1:
+        raise ValueError(f"n_repeats must be at least 1, got {n_repeats}.")
+    if len(y) != len(outer.bags):
+        raise ValueError(f"y has {len(y)} labels, there are {len(outer.bags)} bags.")
+    scalings(outer.bags, rules.scale, impute=rules.impute)
+    check_enough_bags(outer.bags, y, (FOLDS, rules.cv), (INNER_FOLDS, rules.inner_cv))
 
 
-@dataclass(frozen=True)
-class _OuterFold:
-    """What is done in every outer fold, with every model."""
-
-    bags: Bags
-    y: Array
-    inner_cv: int
-    metric: str
-    scale: bool
-    random_state: int
-
-    def judge(self, model: Any, train: Array, test: Array) -> dict[str, Any]:
-        """Choose on the training part, judge on the test part; a failed fit is recorded."""
-        began = time.process_time()
-        result: dict[str, Any] = {"failure": "", "point": {}, "measures": {}}
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                result["point"], scores = self._chosen(model, train, test)
-                y = self.y
-                result["measures"] = bag_measures(y[test], scores, np.unique(y), only=METRICS)
-            except (ValueError, MemoryError, FloatingPointError) as error:
-                result["failure"] = said_by(error)
-        result["warned"] = [said_by(warning.message) for warning in caught]
-        return result | {"seconds": time.process_time() - began}
-
-    def _chosen(self, model: Any, train: Array, test: Array) -> tuple[dict[str, Any], Array]:
-        """Return the chosen grid point and the test bags' scores, its threshold subtracted."""
-        part, held_out, y = self.bags[train], self.bags[test], self.y[train]
-        if self.scale:
-            scaler = standardizer(self.bags).fit(part)
-            part, held_out = scaler.transform(part), scaler.transform(held_out)
-        plain = clone(model).set_params(threshold=0.0)
-        choices = search(
-            plain,
-            grid_points(plain),
-            part,
-            y,
-            cv=self.inner_cv,
-            metric=self.metric,
-            calibrate=True,
-            random_state=self.random_state,
+def _positive(y: Array, pos_label: Any) -> Any:
+    """Return the positive label, after one warning where nobody said it and it is not clear."""
+    classes = np.unique(y).tolist()
+    if pos_label is not None and pos_label not in classes:
+        raise ValueError(
+            Message(f"There is no label {pos_label!r} for ", POSITIVE, f": {classes}.")
         )
-        best = max(choices, key=lambda choice: choice.value)
-        fitted = plain.set_params(**best.point).fit(part, y)
-        return best.point, fitted.decision_function(held_out) - best.threshold
+    if pos_label is not None or order_is_meaning(classes):
+        return pos_label
+    warn_of_unclear(classes)
+    return classes[1]
+
+
+def _models(
+    models: Any, bags: Bags, y: Array, pos_label: Any
+) -> tuple[dict[str, Any], dict[str, str]]:
+    left_out: dict[str, str] = {}
+    if models is None:
+        models, left_out = candidates(bags, len(np.unique(y)))
+    elif not isinstance(models, dict):
+        models = {name: make_estimator(name) for name in models}
+    if not models:
+        raise ValueError("Give at least one model to compare.")
+    models = {name: clone(model) for name, model in models.items()}
+    for model in models.values():
+        if pos_label is not None and "pos_label" in model.get_params(deep=False):
+            model.set_params(pos_label=pos_label)
+    return models, left_out
+
+
+# The results in a folder --------------------------------------------------------------------------
+
+
+@dataclass
+class _Kept:
+    """A file of results: those of an earlier run, and where new ones go."""
+
+    file: ResultsFile
+    earlier: list[dict[str, Any]]
+
+
+class _opened:
+    """Hold the folder of a comparison; refuse one of other data or another protocol."""
+
+    def __init__(self, folder: Path, outer: OuterFolds) -> None:
+        bags, y = outer.bags, outer.y
+        data = joblib.hash((bags.X, bags.offsets, y.tolist(), bags.groups))
+        self.folder, self.head = folder, {"data": data, **asdict(outer.protocol)}
+        self.stack = ExitStack()
+
+    def __enter__(self) -> _Kept:
+        self.stack.enter_context(locked(self.folder))
+        records = read_records(self.folder / RESULTS)
+        heads = [record["comparison"] for record in records if "comparison" in record]
+        if records and not heads:
+            raise ResultsError(f"{self.folder / RESULTS} holds no comparison: name another folder.")
+        if heads and heads[0] != self.head:
+            raise ResultsError(self._differs(heads[0]))
+        file = self.stack.enter_context(ResultsFile(self.folder / RESULTS))
+        if not heads:
+            file.append({"comparison": self.head})
+        return _Kept(file, [record for record in records if "model" in record])
+
+    def __exit__(self, *reason: object) -> None:
+        self.stack.close()
+
+    def _differs(self, head: dict[str, Any]) -> str:
+        names = [name for name, value in self.head.items() if head.get(name) != value]
+        named = [n for n in names if n != "data"]
+        what = " and ".join(f"{n}={head.get(n)!r} instead of {self.head[n]!r}" for n in named)
+        other = " and ".join(["other data"] * ("data" in names) + [what] * bool(what))
+        return f"{self.folder} holds a comparison of {other}: name another folder."
+
+
+# The run ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Run:
+    """What is done, what is being done, and what comes next."""
+
+    start: Comparison
+    outer: OuterFolds
+    n_repeats: int
+    deadline: float
+    n_jobs: int | None
+    kept: _Kept | None
+    callback: Callable[[Comparison], Any]
+    records: list[dict[str, Any]] = field(default_factory=list)
+    running: list[Cell] = field(default_factory=list)
+    slow: list[str] = field(default_factory=list)
+    share: float = np.inf
+
+    def finished(self) -> Comparison:
+        """Run everything, or until time is up or the user interrupts."""
+        stopped = ""
+        earlier = [] if self.kept is None else self.kept.earlier
+        codes = {(name, repr(model)) for name, model in self.start.models.items()}
+        known = [r for r in earlier if (r["model"], r["code"]) in codes]
+        self.records = [r for r in known if "scores" in r]  # failures are tried again
+        try:
+            self._run()
+            stopped = "time" if time.monotonic() >= self.deadline else ""
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+        return replace(self._so_far(), stopped=stopped)
+
+    def _so_far(self) -> Comparison:
+        return replace(self.start, records=list(self.records))
+
+    def _run(self) -> None:
+        plan = self._plan()
+        limited = np.isfinite(self.deadline)
+        n_jobs = effective_n_jobs(1 if self.n_jobs is None else self.n_jobs)
+        if n_jobs == 1 and not limited:
+            for cell in plan:
+                self._keep(cell, self.outer.judge(cell))
+            return
+        if limited:
+            equal = (self.deadline - time.monotonic()) * n_jobs / len(self.start.models)
+            self.share = max(_SHORTEST, _SHARES * equal / self.outer.protocol.cv)
+        with Workers(judged, self.outer, n_jobs) as workers:
+            for cell, result in workers.run(
+                lambda: self._next(plan), lambda _: self.share, self.deadline
+            ):
+                self.running.remove(cell)
+                if not isinstance(result, Stopped):
+                    self._keep(cell, result)
+                elif result.died is None:
+                    self.slow.append(cell.name)
+                else:
+                    self._keep(cell, _died(cell, result.died))
+
+    def _next(self, plan: Iterator[Cell | None]) -> Cell | None:
+        cell = next(plan, None)
+        if cell is not None:
+            self.running.append(cell)
+        return cell
+
+    def _keep(self, cell: Cell, record: dict[str, Any]) -> None:
+        self.records.append(record)
+        if self.kept is not None:
+            self.kept.file.append(record)
+        self.callback(self._so_far())
+
+    # What comes next ------------------------------------------------------------------------------
+
+    def _plan(self) -> Iterator[Any]:
+        """Yield cells; None means: ask again when one of the running cells has ended."""
+        names = list(self.start.models)
+        while names:
+            self.slow = []
+            yield from self._repeat(names, 0)
+            names = [name for name in names if name in self.slow]
+            self.share *= _PATIENCE
+            if self.share > self.deadline - time.monotonic():
+                break
+        self.share = np.inf
+        for repeat in range(1, self.n_repeats):
+            groups = self._so_far().groups
+            yield from self._repeat(list(groups[0]) if groups else [], repeat)
+
+    def _repeat(self, names: list[str], repeat: int) -> Iterator[Cell | None]:
+        """Yield the cells of one repeat that are not done, then wait for the last ones."""
+        done = {(r["model"], r["repeat"], r["fold"]) for r in self.records if "scores" in r}
+        for name in names:
+            for fold in range(self.outer.protocol.cv):
+                out = name in self.slow or self._failed(name)
+                if not out and (name, repeat, fold) not in done:
+                    yield Cell(name, self.start.models[name], repeat, fold)
+        while self.running:
+            yield None
+
+    def _failed(self, name: str) -> bool:
+        """Whether a fold of this model failed: the others would, too."""
+        return any(record["model"] == name and "failure" in record for record in self.records)
+
+
+def _died(cell: Cell, status: int) -> dict[str, Any]:
+    memory = ", probably for lack of memory" if status == -signal.SIGKILL else ""
+    how = f"signal {-status}" if status < 0 else f"exit status {status}"
+    failure = f"its process ended ({how}{memory})"
+    head = {"model": cell.name, "code": repr(cell.model), "repeat": cell.repeat, "fold": cell.fold}
+    return {**head, "failure": failure, "warned": [], "seconds": 0.0}

@@ -1,4 +1,4 @@
-"""Average ranks of methods over data sets: Friedman's test and Nemenyi's critical difference.
+"""Average ranks of methods over data sets (Friedman, Nemenyi), and who may be the best.
 
 With k methods on N data sets and average ranks R_j (ties share their ranks),
 
@@ -8,7 +8,9 @@ corrected for ties as in scipy. Two methods differ at level alpha where their av
 by more than CD = q_alpha sqrt(k (k + 1) / (6 N)), with q_alpha the quantile of the studentized
 range over sqrt(2).
 
-Reference: J. Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 2006.
+References: J. Demsar, "Statistical comparisons of classifiers over multiple data sets", JMLR 2006;
+J. Hsu, "Constrained simultaneous confidence intervals for multiple comparisons with the best",
+Annals of Statistics 1984.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import friedmanchisquare, rankdata, studentized_range
+from scipy.stats import friedmanchisquare, norm, rankdata, studentized_range, t as student
 
 from bagwise._typing import Array
 
@@ -124,6 +126,46 @@ def rank_methods(
         critical_difference=float(quantile * np.sqrt(k * (k + 1) / (6 * n_data))),
         alpha=alpha,
     )
+
+
+def limits_of_best(draws: Array, freedom: int, alpha: float = 0.05) -> Array:
+    """Say how far each method may seem behind another one and still be the best of all.
+
+    The limit of a method is the 1 - alpha quantile, over draws where no method is better than
+    another, of the largest t statistic of the others against it. The methods that are behind no
+    other one by more than their limits hold the truly best one with probability 1 - alpha (Hsu's
+    multiple comparisons with the best).
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_draws, n_methods)
+        Draws of the joint error of the methods' estimates.
+    freedom : int
+        Degrees of freedom of the t statistics.
+    alpha : float, default=0.05
+        Chance that the truly best method is not among those found.
+
+    Returns
+    -------
+    ndarray of shape (n_methods,)
+        In standard errors of the difference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.model_selection.ranking import limits_of_best
+    >>> draws = np.random.default_rng(0).normal(size=(5000, 2))
+    >>> limits_of_best(draws, 1000).round(1)
+    array([1.7, 1.7])
+    """
+    limits = np.zeros(draws.shape[1])
+    for i in range(len(limits)):
+        ahead = draws - draws[:, [i]]
+        spread = ahead.std(axis=0)
+        ahead, spread = ahead[:, spread > 0], spread[spread > 0]
+        if len(spread):
+            limits[i] = np.quantile((ahead / spread).max(axis=1), 1 - alpha)
+    return student.ppf(norm.cdf(limits), freedom)
 
 
 def _friedman(table: Array) -> tuple[float, float]:

@@ -87,7 +87,7 @@ ROWS: list[tuple[Any, ...]] = [
     ("metric with short y", f"3 labels|{len(B)} bags", lambda: metrics.key_instance_rate(
         _fitted(), B.replace(instance_labels=np.zeros(B.n_instances, int)), Y[:3])),
     ("unknown metric", "'acuracy'|accuracy",
-        lambda: model_selection.compare_models({"a": _fitted()}, B, Y, metric="acuracy")),
+        lambda: model_selection.compare(B, Y, {"a": _fitted()}, metric="acuracy")),
     ("more folds than bags", "99|bags", lambda: model_selection.cross_validate_bags(
         WitnessSVC(), B, Y, cv=99)),
     ("two methods ranked", "three methods", lambda: model_selection.rank_methods(

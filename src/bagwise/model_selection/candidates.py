@@ -1,0 +1,66 @@
+"""Which methods make sense for given bags, and in which order to try them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bagwise.bags import Bags
+from bagwise.catalog import ENTRIES, Entry, Method
+from bagwise.catalog.expected import by_expected_gain
+
+_MANY_INSTANCES = 5000  # a matrix of all pairs of instances then takes 200 MB
+
+
+def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str, str]]:
+    """Choose the methods that make sense for bags, by their papers' names.
+
+    Parameters
+    ----------
+    bags : Bags
+        The data. Above 5,000 instances, kernels become linear where a method has a linear form,
+        and methods that compare all pairs of instances are left out.
+    n_classes : int, default=2
+        Number of classes.
+
+    Returns
+    -------
+    models : dict of str to BagClassifier
+        Not fitted. The most promising first: each adds most to the best of those before it, on the
+        tasks that were measured for this purpose.
+    left_out : dict of str to str
+        Names of the other methods, and why they are left out.
+
+    Examples
+    --------
+    >>> from bagwise import Bags
+    >>> from bagwise.model_selection import candidates
+    >>> models, left_out = candidates(Bags.from_list([[[0.0]], [[1.0]]]))
+    >>> models["MI-SVM"], left_out
+    (WitnessSVC(), {...})
+    """
+    models: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    listed = [(entry, method) for entry in ENTRIES for method in entry.methods]
+    for entry, method in listed:
+        model, reason = _suited(entry, method, bags, n_classes)
+        same = next((name for name, other in models.items() if repr(other) == repr(model)), None)
+        if reason or same:
+            left_out[method.name] = reason or f"is {same}"
+        else:
+            models[method.name] = model
+    return {name: models[name] for name in by_expected_gain(list(models))}, left_out
+
+
+def _suited(entry: Entry, method: Method, bags: Bags, n_classes: int) -> tuple[Any, str]:
+    """Return the method's model as it suits the bags, and the reason it does not apply, or ""."""
+    model = method.build()
+    if entry.needs:
+        return model, f"needs {entry.needs}"
+    if n_classes > 2 and not method.can["several_classes"]:
+        return model, "is for two classes"
+    if bags.n_instances <= _MANY_INSTANCES:
+        return model, ""
+    if entry.pairwise:
+        return model, f"compares all pairs of the {bags.n_instances} instances"
+    is_rbf = model.get_params().get("kernel") == "rbf"
+    return model.set_params(kernel="linear") if is_rbf else model, ""

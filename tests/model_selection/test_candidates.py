@@ -1,0 +1,47 @@
+"""Which methods are compared, and why the others are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise.bags import Bags
+from bagwise.catalog import METHODS
+from bagwise.catalog.expected import by_expected_gain
+from bagwise.datasets import make_gaussian_bags
+from bagwise.model_selection import candidates
+
+
+@pytest.fixture(scope="module")
+def bags():
+    return make_gaussian_bags(n_bags=36, shift=4.0, random_state=0)[0]
+
+
+def test_candidates_are_all_methods_but_for_reasons(bags):
+    models, left_out = candidates(bags)
+    assert models.keys() | left_out.keys() == {method.name for method in METHODS}
+    assert left_out["SVM-AtLeastOne"] == "is SIL"
+    assert left_out["MILSD"] == "needs a graph between the bags"
+    assert len({repr(model) for model in models.values()}) == len(models)
+
+
+def test_the_most_promising_come_first(bags):
+    names = list(candidates(bags)[0])
+    assert names == by_expected_gain(sorted(names)) or set(names[:5]) == set(
+        by_expected_gain(sorted(names))[:5]
+    )
+
+
+def test_large_data_gets_linear_kernels():
+    bags = Bags(np.zeros((6000, 1)), np.arange(0, 6001, 10))
+    models, left_out = candidates(bags)
+    assert models["MI-SVM"].kernel == "linear"
+    assert "all pairs of the 6000 instances" in left_out["MILES"]
+    assert repr(models["SIL"]) == "InstanceSVC(kernel='linear')"
+
+
+def test_methods_of_two_classes_are_left_out_for_three(bags):
+    left_out = candidates(bags, n_classes=3)[1]
+    for method in METHODS:
+        if not method.can["several_classes"]:
+            assert method.name in left_out

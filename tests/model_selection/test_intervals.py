@@ -1,0 +1,143 @@
+"""Intervals and paired tests against formulas, brute force and scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm, ttest_rel
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+
+from bagwise.model_selection.intervals import Difference, Sample, difference, estimate
+
+
+def draw(n_bags=60, n_classes=2, seed=0, shift=1.0):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n_bags) % n_classes)
+    scores = rng.normal(size=n_bags if n_classes == 2 else (n_bags, n_classes))
+    scores = scores + shift * (y - 0.5 if n_classes == 2 else np.eye(n_classes)[y])
+    return Sample(y, np.arange(n_classes), 5), scores, np.arange(n_bags) % 5
+
+
+def test_the_auc_is_that_of_pairs_within_folds():
+    sample, scores, folds = draw()
+    one_fold = estimate("auc", sample, [scores], [0 * folds])
+    assert one_fold.value == pytest.approx(roc_auc_score(sample.y, scores))
+    rows = [folds == fold for fold in range(5)]
+    areas = [roc_auc_score(sample.y[i], scores[i]) for i in rows]
+    pooled = estimate("auc", sample, [scores + 100 * folds], [folds])  # folds of other scales
+    positives, negatives = ([np.sum(sample.y[i] == k) for i in rows] for k in (1, 0))
+    expected = (np.average(areas, weights=positives) + np.average(areas, weights=negatives)) / 2
+    assert pooled.value == pytest.approx(expected)
+
+
+def test_the_variance_of_the_auc_is_delongs():
+    sample, scores, folds = draw(seed=1)
+    scores = np.round(scores, 1)  # with ties
+    pairs = scores[sample.y == 1][:, None] - scores[sample.y == 0]
+    right = (pairs > 0) + 0.5 * (pairs == 0)
+    rows, columns = right.mean(axis=1), right.mean(axis=0)
+    delong = rows.var(ddof=1) / len(rows) + columns.var(ddof=1) / len(columns)
+    found = estimate("auc", sample, [scores], [0 * folds])
+    assert sample.variance(found.parts) == pytest.approx(1.25 * delong)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_several_classes_are_judged_one_against_the_rest(n_classes):
+    sample, scores, folds = draw(n_classes=n_classes, seed=2)
+    found = {m: estimate(m, sample, [scores], [0 * folds]) for m in ("auc", "balanced_accuracy")}
+    table = np.stack([-scores, scores], axis=1) if n_classes == 2 else scores
+    predicted = table.argmax(axis=1)
+    areas = [roc_auc_score(sample.y == k, table[:, k]) for k in range(n_classes)]
+    assert found["auc"].value == pytest.approx(np.mean(areas))
+    expected = balanced_accuracy_score(sample.y, predicted)
+    assert found["balanced_accuracy"].value == pytest.approx(expected)
+
+
+def test_the_variance_of_an_accuracy_is_binomial():
+    sample, scores, folds = draw(seed=3)
+    found = estimate("accuracy", sample, [scores], [folds])
+    p, n = found.value, len(scores)
+    assert sample.variance(found.parts) == pytest.approx(1.25 * p * (1 - p) / (n - 1))
+    # Wilson's interval solves |p - q| = z sqrt(q (1 - q) / n) for the corrected number of bags.
+    many = p * (1 - p) / sample.variance(found.parts)
+    for end in (found.low, found.high):
+        assert abs(p - end) == pytest.approx(sample.quantile * np.sqrt(end * (1 - end) / many))
+
+
+def test_repeats_are_no_more_bags():
+    sample, scores, folds = draw(seed=4)
+    once = estimate("auc", sample, [scores], [folds])
+    often = estimate("auc", sample, [scores] * 9, [folds] * 9)
+    assert (often.low, often.high) == pytest.approx((once.low, once.high))
+
+
+def test_bags_of_one_group_count_as_one():
+    """Every bag twice, in a group: as sure as with every bag once, not by sqrt(2) surer."""
+    sample, scores, folds = draw(seed=5)
+    twice = [np.repeat(each, 2) for each in (sample.y, scores, folds)]
+    groups = np.repeat(np.arange(60), 2)
+    grouped = Sample(twice[0], sample.classes, 5, groups)
+    blind = Sample(twice[0], sample.classes, 5)
+    for metric in ("auc", "accuracy", "balanced_accuracy"):
+        one = sample.variance(estimate(metric, sample, [scores], [folds]).parts)
+        parts = estimate(metric, grouped, [twice[1]], [twice[2]]).parts
+        assert grouped.variance(parts) == pytest.approx(one, rel=0.06)
+        assert blind.variance(parts) == pytest.approx(one / 2, rel=0.06)
+
+
+@pytest.mark.parametrize("metric", ["auc", "accuracy", "balanced_accuracy"])
+def test_perfect_scores_still_have_an_interval(metric):
+    sample, _, folds = draw(n_bags=40)
+    found = estimate(metric, sample, [sample.y - 0.5], [folds])
+    assert found.value == found.high == 1
+    assert 0.7 < found.low < 0.9
+
+
+def test_folds_without_a_class_do_not_count_for_the_auc():
+    sample, scores, folds = draw(seed=6)
+    alone = folds.copy()
+    alone[np.flatnonzero(sample.y == 1)[:6]] = 7  # a fold of positive bags only
+    inside = alone != 7
+    kept = Sample(sample.y[inside], sample.classes, 5)
+    expected = estimate("auc", kept, [scores[inside]], [folds[inside]])
+    found = estimate("auc", sample, [scores], [alone])
+    assert found.value == pytest.approx(expected.value)
+    one_class = Sample(sample.y, sample.classes, 2)
+    assert np.isnan(estimate("auc", one_class, [scores], [sample.y]).value)
+
+
+def test_two_accuracies_are_compared_by_a_paired_t_test():
+    sample, first, folds = draw(seed=7)
+    second = draw(seed=8)[1] - 0.3
+    one, other = (estimate("accuracy", sample, [s], [folds]) for s in (first, second))
+    found = difference(sample, one, other)
+    right = [(s > 0) == sample.y for s in (first, second)]
+    expected = ttest_rel(*(each.astype(float) for each in right))
+    assert found.value / found.error == pytest.approx(expected.statistic / np.sqrt(1.25))
+    back = difference(sample, other, one)
+    assert (back.value, back.p_value) == (-found.value, found.p_value)
+
+
+def test_equal_and_constant_differences():
+    sample, scores, folds = draw()
+    one = estimate("auc", sample, [scores], [folds])
+    assert difference(sample, one, one) == Difference(0.0, 0.0, 1.0)
+    right, wrong = (estimate("accuracy", sample, [s * (sample.y - 0.5)], [folds]) for s in (1, -1))
+    assert difference(sample, right, wrong) == Difference(1.0, 0.0, 0.0)
+
+
+def test_repeats_that_only_one_model_has_do_not_count():
+    sample, scores, folds = draw()
+    short = estimate("auc", sample, [scores], [folds])
+    long = estimate("auc", sample, [scores, -scores], [folds, folds])
+    assert difference(sample, short, long) == Difference(0.0, 0.0, 1.0)
+
+
+def test_more_bags_are_enough_for_the_difference_seen():
+    found = Difference(0.05, 0.04, 0.2)
+    more = found.more_bags(60)
+    z = 0.05 / (0.04 * np.sqrt(60 / (60 + more)))
+    assert z == pytest.approx(1.96 + norm.ppf(0.8))
+    assert found.more_bags(60, limit=3.0) > more
+    assert Difference(0.5, 0.01, 0.0).more_bags(60) == 0
+    assert Difference(0.0, 0.01, 1.0).more_bags(60) == np.inf

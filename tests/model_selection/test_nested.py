@@ -1,0 +1,87 @@
+"""An outer fold, redone by hand: choose inside, calibrate inside, judge outside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline
+
+from bagwise import InstanceSVC, MeanSVC, WitnessSVC
+from bagwise.datasets import make_gaussian_bags
+from bagwise.model_selection import grid_points, scalings, search, standardizer, with_scaler
+from bagwise.model_selection.nested import Cell, OuterFolds, Protocol
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return make_gaussian_bags(n_bags=36, shift=4.0, random_state=0)
+
+
+def outer(problem, **changes):
+    rules = {"cv": 2, "inner_cv": 3, "metric": "auc", "scale": None, "random_state": 0}
+    return OuterFolds(*problem, Protocol(**{**rules, **changes}))
+
+
+@pytest.mark.parametrize("scale", [None, "standard", "auto"])
+@pytest.mark.parametrize("repeat", [0, 1])
+def test_a_comparison_is_nested_cross_validation(problem, scale, repeat):
+    bags, y = problem
+    folds = StratifiedKFold(2, shuffle=True, random_state=repeat).split(np.zeros(len(y)), y)
+    for fold, (train, test) in enumerate(folds):
+        found = outer(problem, scale=scale).judge(Cell("SIL", InstanceSVC(), repeat, fold))
+        part, held_out = bags[train], bags[test]
+        grid, options = grid_points(InstanceSVC()), {"metric": "auc", "calibrate": True}
+        choices = search(InstanceSVC(), grid, part, y[train], scale=scale, **options)
+        best = max(choices, key=lambda choice: choice.value)
+        scaler = scalings(part, best.scale)[best.scale]
+        model = with_scaler(InstanceSVC(**best.point), scaler).fit(part, y[train])
+        scores = model.decision_function(held_out)
+        assert found["scale"] == best.scale
+        assert found["point"] == best.point
+        assert found["scores"] == (scores - best.threshold).tolist()
+
+
+def test_any_estimator_of_bags_can_be_judged(problem):
+    pipeline = Pipeline([("scale", standardizer(problem[0])), ("classify", MeanSVC())])
+    record = outer(problem).judge(Cell("mine", pipeline, 0, 0))
+    assert "failure" not in record
+    assert len(record["scores"]) == 18
+
+
+class NaNScores(MeanSVC):
+    """A model whose scores are broken."""
+
+    def decision_function(self, bags):
+        return np.full(len(bags), np.nan)
+
+
+class Broken(MeanSVC):
+    """A model with a bug."""
+
+    def fit(self, bags, y, sample_weight=None):
+        raise ZeroDivisionError("oops")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (WitnessSVC(gamma=-1.0), "gamma"),
+        (Broken(), "ZeroDivisionError: oops"),
+        (NaNScores(), "NaN"),
+    ],
+)
+def test_a_failed_fit_is_a_record(problem, model, said):
+    record = outer(problem).judge(Cell("bad", model, 0, 1))
+    assert said in record["failure"]
+    assert "scores" not in record
+    assert (record["repeat"], record["fold"]) == (0, 1)
+
+
+def test_every_bag_is_held_out_once_per_repeat(problem):
+    folds = outer(problem, cv=4)
+    for repeat in (0, 1):
+        held_out = folds.fold_of_bag(repeat)
+        for fold, (_, test) in enumerate(folds.splits(repeat)):
+            assert np.array_equal(np.flatnonzero(held_out == fold), test)
+    assert not np.array_equal(folds.fold_of_bag(0), folds.fold_of_bag(1))
