@@ -134,7 +134,7 @@ FORMS: list[tuple[str, str, Callable[..., None], bool]] = [
         for m in _models().values()
     ),
 ]
-EXACT = {"model", "bags", "parquet"}  # a change that loads must change nothing
+EXACT = {"model", "bags", "parquet", "arrow"}  # a change that loads must change nothing
 
 
 def _forget_date(file: Path) -> None:

@@ -12,6 +12,7 @@ from bagwise.io._arrowfiles import FEATURES, IpcFile, ParquetFile, as_array, to_
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("pyarrow.feather")
 
 TABLE = pa.table({"t": ["x", "y"], "i": [1, 2], "f": [0.5, 1.5], "b": [True, False]})
 
@@ -84,7 +85,7 @@ def test_a_name_that_changed_in_the_footer_is_found(tmp_path):
     ParquetFile.write(path, iter([pa.record_batch({"feature_one": np.ones(3)})]))
     content = path.read_bytes()
     path.write_bytes(content.replace(b"feature_one", b"feature_two"))
-    with pytest.raises(CorruptFileError, match="the checksum of its description is wrong"):
+    with pytest.raises(CorruptFileError, match="its checksum is wrong"):
         ParquetFile(path)
 
 
@@ -93,27 +94,42 @@ def _all_read(kind, path):
         return pa.Table.from_batches(file.batches([0, 1, 2, 3]))
 
 
-def test_every_damaged_byte_of_a_parquet_footer_is_found(tmp_path):
-    ParquetFile.write(tmp_path / "a", iter(TABLE.to_batches()))
+OTHERS = {ParquetFile: (pa.parquet.read_table, pa.parquet.write_table)}
+OTHERS[IpcFile] = (
+    lambda path: pa.ipc.open_file(path).read_all(),
+    lambda table, path: pa.feather.write_feather(table, path, compression="uncompressed"),
+)
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_every_damaged_byte_is_found(kind, tmp_path):
+    kind.write(tmp_path / "a", iter(TABLE.to_batches()))
     sound = (tmp_path / "a").read_bytes()
-    assert pa.parquet.read_table(tmp_path / "a").equals(TABLE)  # others read it as well
-    length = int.from_bytes(sound[-8:-4], "little") + 8  # length and magic bytes belong to it
-    for at in range(len(sound) - length, len(sound)):
+    assert OTHERS[kind][0](str(tmp_path / "a")).equals(TABLE)  # others read it as well
+    # The pages of Parquet have checksums of their own; length and magic bytes belong to the footer.
+    footer = len(sound) - int.from_bytes(sound[-8:-4], "little") - 8
+    for at in range(footer if kind is ParquetFile else 8, len(sound)):  # after the opening bytes
         for changed in (0, sound[at] ^ 1):
             if changed != sound[at]:
                 (tmp_path / "b").write_bytes(sound[:at] + bytes([changed]) + sound[at + 1 :])
                 with pytest.raises(FormatError, match="b: "):
-                    _all_read(ParquetFile, tmp_path / "b")
+                    _all_read(kind, tmp_path / "b")
 
 
-def test_a_parquet_file_of_others_needs_no_checksum_but_ours_does(tmp_path):
-    pa.parquet.write_table(TABLE, tmp_path / "a")
-    assert _all_read(ParquetFile, tmp_path / "a").equals(TABLE)
-    ParquetFile.write(tmp_path / "b", iter(TABLE.to_batches()))
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_file_that_others_wrote_or_changed_needs_no_seal_but_ours_does(kind, tmp_path):
+    read, write = OTHERS[kind]
+    write(TABLE, str(tmp_path / "a"))
+    assert _all_read(kind, tmp_path / "a").equals(TABLE)
+    kind.write(tmp_path / "b", iter(TABLE.to_batches()))
+    changed = read(str(tmp_path / "b")).slice(1)
+    assert b"bagwise.checksum" in changed.schema.metadata  # which others copy
+    write(changed, str(tmp_path / "a"))
+    assert _all_read(kind, tmp_path / "a").equals(changed)
     sound = (tmp_path / "b").read_bytes()
     (tmp_path / "b").write_bytes(sound.replace(b"bagwise:", b"bagwisf:"))
-    with pytest.raises(CorruptFileError, match="checksum of its description is wrong"):
-        ParquetFile(tmp_path / "b")
+    with pytest.raises(CorruptFileError, match="its checksum is wrong"):
+        kind(tmp_path / "b")
 
 
 @pytest.mark.parametrize(
@@ -121,7 +137,7 @@ def test_a_parquet_file_of_others_needs_no_checksum_but_ours_does(tmp_path):
     [(struct.pack("<3i", 0, 1, 2), struct.pack("<3i", 0, 1, 1 << 28)), (b"xy\0\0", b"x\xff\0\0")],
 )
 def test_buffers_are_checked_before_they_are_used(old, new, tmp_path):
-    IpcFile.write(tmp_path / "a", iter(TABLE.to_batches()))
+    OTHERS[IpcFile][1](TABLE, str(tmp_path / "a"))  # without a checksum
     content = (tmp_path / "a").read_bytes()
     assert content.count(old) == 1
     (tmp_path / "a").write_bytes(content.replace(old, new))

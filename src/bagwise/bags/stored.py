@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
-from zlib_ng import zlib_ng as zlib
+from zlib_ng.zlib_ng import crc32
 
 from bagwise._typing import Array
 
@@ -39,7 +39,7 @@ _GUARDS: WeakKeyDictionary[mmap, _Guard] = WeakKeyDictionary()
 def checksums(file: Path) -> list[int]:
     """Return the CRC-32 of every block of a file."""
     with file.open("rb") as stream:
-        return [zlib.crc32(block) for block in iter(lambda: stream.read(BLOCK_BYTES), b"")]
+        return [crc32(block) for block in iter(lambda: stream.read(BLOCK_BYTES), b"")]
 
 
 def guard(array: np.memmap, sums: list[int], error: Callable[[str], Exception]) -> None:
@@ -66,7 +66,7 @@ def verify(rows: Array) -> None:
 
 def check_block(sums: list[int], i: int, block: Any, error: Callable[[str], Exception]) -> None:
     """Raise the error if block ``i`` is not the one that was written."""
-    if i >= len(sums) or zlib.crc32(block) != sums[i]:
+    if i >= len(sums) or crc32(block) != sums[i]:
         what = f"was changed after it was written: the checksum of its block {i} is wrong."
         raise error(f"{what} Write it again, or restore it from a copy.")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -12,14 +11,18 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 
 import numpy as np
+from zlib_ng.zlib_ng import crc32
 
 from bagwise.io._atomic import writing
-from bagwise.io._source import require
+from bagwise.io._source import crc32_of, require
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
 FEATURES = b"bagwise.feature_names"  # key of the metadata, in nested files
-_CHECKSUM = b"bagwise.checksum"
-_SEAL = b"bagwise:"  # before the CRC-32 of a Parquet footer, which stands between data and footer
+_MARK = b"bagwise.checksum"  # key of the metadata: the file has a seal
+# Between data and footer, where other readers do not look: this text and a CRC-32 in 8 bytes.
+_SEAL = b"bagwise:"
+_SEAL_BYTES = 16
+_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # before the footer of an Arrow file without a seal
 _BATCH_ROWS = 1 << 14  # of a Parquet file, read at a time
 
 
@@ -42,8 +45,9 @@ class ArrowFile:
             raise FormatError(path, "is a folder, expected a file.")
         with self.damage_named():
             self._open()
-            if not self._is_intact((self.schema.metadata or {}).get(_CHECKSUM)):
-                raise pa.ArrowInvalid("the checksum of its description is wrong")
+            if not self._is_intact():
+                remedy = f"or delete {_MARK.decode()!r} from its metadata if you changed the file"
+                raise pa.ArrowInvalid(f"its checksum is wrong: restore it, {remedy}")
 
     @contextmanager
     def damage_named(self) -> Iterator[None]:
@@ -65,12 +69,36 @@ class ArrowFile:
     def _open(self) -> None:
         raise NotImplementedError
 
-    def _is_intact(self, stated: bytes | None) -> bool:
-        return stated in (None, _checksum(self.schema))
+    def _is_intact(self) -> bool:
+        """Compare a file with its seal; one that others wrote, or wrote again, has none."""
+        with self.path.open("rb") as file:
+            start = _footer_start(file, self.magic)
+            file.seek(max(0, start - _SEAL_BYTES))
+            seal = file.read(_SEAL_BYTES)
+            if seal.startswith(_SEAL):
+                return seal == self._sealed(file, start - _SEAL_BYTES, start)
+        return _MARK not in (self.schema.metadata or {}) or self._is_rewritten(seal, start)
+
+    def _is_rewritten(self, before: bytes, start: int) -> bool:
+        """Return whether there never was a seal: data end at the footer, at byte ``start``."""
+        raise NotImplementedError
+
+    @classmethod
+    def _sealed(cls, file: IO[bytes], stop: int, start: int) -> bytes:
+        """Return the seal of a file whose data end at ``stop`` and whose footer is at ``start``."""
+        raise NotImplementedError
 
     @classmethod
     def _seal(cls, file: IO[bytes]) -> None:
-        """Add a checksum to a file that is complete."""
+        """Put a seal before the footer of a file that is complete."""
+        file.flush()
+        with open(file.name, "rb") as written:
+            start = _footer_start(written, cls.magic)
+            seal = cls._sealed(written, start, start)
+            written.seek(start)
+            footer = written.read()
+        file.seek(start)
+        file.write(seal + footer)
 
     def _batches(self, columns: Sequence[int]) -> Iterator[Any]:
         raise NotImplementedError
@@ -117,8 +145,7 @@ class ArrowFile:
         require("pyarrow", "io")
         module, name = cls.writer
         open_writer, first = getattr(import_module(module), name), next(batches)
-        metadata = (first.schema.metadata or {}) | {_CHECKSUM: _checksum(first.schema)}
-        schema = first.schema.with_metadata(metadata)
+        schema = first.schema.with_metadata((first.schema.metadata or {}) | {_MARK: b"crc32"})
         with writing(path) as file:
             with open_writer(file, schema, **cls.writer_options) as writer:
                 writer.write_batch(first)
@@ -140,21 +167,19 @@ class ParquetFile(ArrowFile):
         self._file = parquet.ParquetFile(self.path, page_checksum_verification=True)
         self.schema, self.n_rows = self._file.schema_arrow, self._file.metadata.num_rows
 
-    def _is_intact(self, stated: bytes | None) -> bool:
-        with self.path.open("rb") as file:
-            footer, length = _footer(file), len(_sealed(b""))
-            file.seek(max(0, file.tell() - len(footer) - length))
-            seal = file.read(length)
-        return seal == _sealed(footer) if seal.startswith(_SEAL) else stated is None
+    def _is_rewritten(self, before: bytes, start: int) -> bool:
+        groups = self._file.metadata.num_row_groups
+        if groups == 0:
+            return False
+        last = self._file.metadata.row_group(groups - 1)
+        last = last.column(last.num_columns - 1)
+        begin = last.dictionary_page_offset or last.data_page_offset
+        return begin + last.total_compressed_size == start
 
     @classmethod
-    def _seal(cls, file: IO[bytes]) -> None:
-        """Put a CRC-32 of the footer before it, where readers do not look: pages have their own."""
-        file.flush()
-        with open(file.name, "rb") as written:
-            footer = _footer(written)
-        file.seek(-len(footer), os.SEEK_END)
-        file.write(_sealed(footer) + footer)
+    def _sealed(cls, file: IO[bytes], stop: int, start: int) -> bytes:
+        file.seek(start)
+        return _seal_of(crc32(file.read()))  # of the footer: pages have their own
 
     def _batches(self, columns: Sequence[int]) -> Iterator[Any]:
         names = [self.names[j] for j in columns]
@@ -176,6 +201,18 @@ class IpcFile(ArrowFile):
         self.schema = reader.schema
         self.n_rows = reader.count_rows() if hasattr(reader, "count_rows") else 0
 
+    def _is_intact(self) -> bool:
+        return not self._is_file or super()._is_intact()
+
+    def _is_rewritten(self, before: bytes, start: int) -> bool:
+        return before.endswith(_END_OF_STREAM)
+
+    @classmethod
+    def _sealed(cls, file: IO[bytes], stop: int, start: int) -> bytes:
+        crc = crc32_of(file, stop)
+        file.seek(start)
+        return _seal_of(crc32(file.read(), crc))
+
     def _reader(self, columns: Sequence[int] | None) -> Any:
         from pyarrow import ipc
 
@@ -191,21 +228,15 @@ class IpcFile(ArrowFile):
         return (reader.get_batch(i) for i in range(reader.num_record_batches))
 
 
-def _footer(file: IO[bytes]) -> bytes:
-    """Return the description at the end of a Parquet file, with its length and magic bytes."""
-    file.seek(-8, os.SEEK_END)  # 4 bytes for the length, 4 for "PAR1"
-    file.seek(-8 - int.from_bytes(file.read(4), "little"), os.SEEK_END)
-    return file.read()
+def _footer_start(file: IO[bytes], magic: bytes) -> int:
+    """Return where the description at the end of a file begins; length and magic bytes follow."""
+    tail = 4 + len(magic)
+    file.seek(-tail, os.SEEK_END)
+    return file.seek(-tail - int.from_bytes(file.read(4), "little"), os.SEEK_END)
 
 
-def _sealed(footer: bytes) -> bytes:
-    return _SEAL + zlib.crc32(footer).to_bytes(8, "little")  # 8 bytes keep the alignment
-
-
-def _checksum(schema: Any) -> bytes:
-    """Return the CRC-32 of the names of columns and features."""
-    texts = [name.encode() for name in schema.names]
-    return b"%d" % zlib.crc32(b"\n".join([*texts, (schema.metadata or {}).get(FEATURES, b"")]))
+def _seal_of(crc: int) -> bytes:
+    return _SEAL + crc.to_bytes(8, "little")  # 8 bytes keep the alignment
 
 
 def _magic_at(path: Path, position: int, magic: bytes) -> bool:

@@ -11,8 +11,11 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import IO, Any
+
+from zlib_ng.zlib_ng import crc32
 
 from bagwise.io._atomic import writing
 from bagwise.io._claims import refuse_bomb
@@ -20,7 +23,7 @@ from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _PATIENCE_SECONDS = 2.0  # a shorter wait needs no progress bar
-_CHECK_BYTES = 1 << 20  # read at a time when only the checksum at the end of gzip matters
+_CHECK_BYTES = 1 << 20  # read at a time when only a checksum matters
 
 
 class Source:
@@ -157,8 +160,19 @@ def _named_errors(path: Path) -> Iterator[None]:
 @contextmanager
 def write_text(path: Path) -> Iterator[IO[str]]:
     """Write UTF-8 text, compressed if the name ends in ``.gz``."""
-    with writing(path) as raw:
-        # Without a time stamp the same bags give the same bytes.
-        stream: Any = raw if path.suffix != ".gz" else gzip.GzipFile("", "wb", fileobj=raw, mtime=0)
-        with io.TextIOWrapper(stream, encoding="utf-8", newline="") as file:
-            yield file
+    with writing(path) as raw, as_text(raw, path.suffix == ".gz") as file:
+        yield file
+
+
+def as_text(raw: IO[bytes], is_zipped: bool) -> IO[str]:
+    """Return a text file over an open binary one."""
+    # Without a time stamp the same bags give the same bytes.
+    stream: Any = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if is_zipped else raw
+    return io.TextIOWrapper(stream, encoding="utf-8", newline="")
+
+
+def crc32_of(file: IO[bytes], stop: int = sys.maxsize) -> int:
+    """Return the CRC-32 of a binary file up to byte ``stop``."""
+    file.seek(0)
+    blocks = iter(lambda: file.read(min(_CHECK_BYTES, stop - file.tell())), b"")
+    return reduce(lambda crc, block: crc32(block, crc), blocks, 0)

@@ -2,7 +2,8 @@
 
 A line of the data is one instance: bag (molecule), instance (conformation), features and class,
 ended by a period. If there is a file ``NAME.names`` beside it, it names the columns. Text after
-``|`` is a comment.
+``|`` is a comment. The names that bagwise writes have the CRC-32 of the data in a comment: a kill
+between the renames of the two files is an error when they are read, not wrong names.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.io._assemble import Column, LabeledBags, assemble, lay_out, returns_bags
-from bagwise.io._atomic import replacing
+from bagwise.io._atomic import replacing, sync
 from bagwise.io._flatten import (
     NOT_IN_LINES,
     checked_labels,
@@ -28,11 +29,12 @@ from bagwise.io._flatten import (
     written_feature_names,
 )
 from bagwise.io._grow import typed_columns
-from bagwise.io._source import open_source, write_text
+from bagwise.io._source import as_text, crc32_of, open_source
 from bagwise.io._tabletext import Row, check_width, parse_rows
-from bagwise.io.errors import FormatError
+from bagwise.io.errors import CorruptFileError, FormatError
 
 _SPECIAL = re.compile(r"[,|:\n\r]|^\s|\s$|\.$|^$")
+_OF_DATA = "| CRC-32 of {}: "
 
 
 @returns_bags
@@ -74,7 +76,7 @@ def read_c45(
     given = {"bag": bag, "label": label, "instance_ids": instance_ids}
     usual = {"bag": 0, "label": len(first) - 1, "instance_ids": 1}
     named = given | {role: c for role, c in usual.items() if given[role] is None}
-    layout = lay_out(path, _column_names(_names_file(path), len(first)), named, None)
+    layout = lay_out(path, _column_names(path, len(first)), named, None)
     with open_source(path, progress) as source:
         rows = _rows(path, source.text(), len(first))
         X, keys = parse_rows(path, rows, layout, np.float64, source)
@@ -102,16 +104,33 @@ def _names_file(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".gz")).with_suffix(".names")
 
 
-def _column_names(path: Path, width: int) -> list[str]:
+def _column_names(data: Path, width: int) -> list[str]:
+    path = _names_file(data)
     if not path.exists():
         return ["bag", "instance", *(f"f{j + 1}" for j in range(width - 3)), "label"]
     with open_source(path) as source:
-        lines = [text.partition("|")[0].strip() for text in source.text()]
+        texts = list(source.text())
+    _refuse_other_data(path, texts[:1], data)
+    lines = [text.partition("|")[0].strip() for text in texts]
     declared = [line.partition(":")[0].strip() for line in lines if ":" in line]
     if len(declared) != width - 1:
         expected = f"{width - 1} and the class, as in the data"
         raise FormatError(path, f"declares {len(declared)} columns, expected {expected}.")
     return [*declared, "class"]
+
+
+def _refuse_other_data(path: Path, comment: list[str], data: Path) -> None:
+    """Refuse names whose comment has the checksum of other data than those beside them."""
+    stated = [text.strip() for text in comment if text.startswith(_OF_DATA.format(data.name))]
+    if stated and stated != [_of_data(data.name, data)]:
+        problem = f"was not written together with {data.name}: its checksum is another one."
+        remedy = "Write both again, or delete the first line here if you changed the data."
+        raise CorruptFileError(path, f"{problem} {remedy}")
+
+
+def _of_data(name: str, content: Path) -> str:
+    with content.open("rb") as file:
+        return f"{_OF_DATA.format(name)}{crc32_of(file):08x}"
 
 
 def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
@@ -144,17 +163,16 @@ def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
     written = {name: keys[name] for name in ("bag", "instance", "label")}
     refuse_special(path, written, _SPECIAL, "in C4.5 files")
     names = written_feature_names(path, bags, ["bag", "instance", "class"])
-    with replacing(_names_file(path)) as partial:
-        _write_names(partial, y, names)
-        with write_text(path) as file:  # both are complete before the first one is renamed
+    # Both are complete before the first one is renamed: the names, which tell if the other is not.
+    with replacing(path) as data, replacing(_names_file(path)) as partial:
+        with data.open("wb") as raw, as_text(raw, path.suffix == ".gz") as file:
             for start, block in dense_blocks(bags):
                 triples = [v[start : start + len(block)].tolist() for v in written.values()]
                 for *ids, label, numbers in zip(*triples, block.tolist(), strict=True):
                     file.write(",".join(map(str, [*ids, *numbers, label])) + ".\n")
-
-
-def _write_names(path: Path, y: Any, names: list[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(dict.fromkeys(map(str, np.asarray(y).tolist()))) + ".\n\n")
-        file.write("bag: discrete.\ninstance: discrete.\n")
-        file.writelines(f"{name}: continuous.\n" for name in names)
+        sync(data)
+        with partial.open("w", encoding="utf-8", newline="") as file:
+            classes = dict.fromkeys(map(str, np.asarray(y).tolist()))
+            file.write(f"{_of_data(path.name, data)}\n{','.join(classes)}.\n\n")
+            file.write("bag: discrete.\ninstance: discrete.\n")
+            file.writelines(f"{name}: continuous.\n" for name in names)
