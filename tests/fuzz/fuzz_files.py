@@ -89,7 +89,10 @@ def _by(name: str, kind: str = "", /, **options: Any) -> Callable[..., None]:
 
 
 def _write(path: Path, kind: str, sparse: bool, options: dict[str, Any]) -> None:
-    bags, y = _data(sparse, kind != "plain")
+    bags, y = _data(sparse, kind not in ("plain", "slides"))
+    if kind == "slides":
+        squares = 8.0 * np.arange(2 * bags.n_instances).reshape(-1, 2)
+        bags = bags.replace(coords=squares, patch_size=[8.0] * len(bags))
     writer = {"mat": _mat, "model": _model}.get(kind, io.write)
     writer(path, bags, y, **options)
 
@@ -133,6 +136,7 @@ FORMS: list[tuple[str, str, Callable[..., None], bool]] = [
         ("model", "m.bagwise", _by("m.bagwise", "model", model=m), False)
         for m in _models().values()
     ),
+    ("slides", "s", _by("s", "slides", format="slides"), False),
 ]
 EXACT = {"model", "bags", "parquet", "arrow"}  # a change that loads must change nothing
 

@@ -316,7 +316,11 @@ def make(path, how):
 READS = [
     pytest.param(name, edit, error, words, options, id=f"{name}: {words[0]}")
     for name, edit, error, *words in CASES
-    for options in ([{"engine": "csv"}, {"engine": "pyarrow"}] if ".csv" in name else [{}])
+    for options in (
+        [{"engine": "csv"}, {"engine": "pyarrow"}]
+        if ".csv" in name
+        else [{} if "." in name else {"format": "folder"}]
+    )
 ]
 
 

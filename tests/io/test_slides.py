@@ -153,3 +153,23 @@ def test_bfloat16_tensors_become_float32(tmp_path):
     folder.mkdir()
     torch.save(torch.ones(4, 3, dtype=torch.bfloat16), folder / "a.pt")
     assert read(tmp_path)[0].X.dtype == np.float32
+
+
+def test_a_table_is_used_or_named(tmp_path):
+    for name in ("a", "b"):
+        np.save(tmp_path / f"{name}.npy", np.ones((2, 3)))
+    (tmp_path / "t.csv").write_text("scan,truth\na,1\nb,0\n")
+    with pytest.warns(UserWarning, match=r"No labels: t\.csv is not used"):
+        assert read(tmp_path)[1] is None
+    assert read(tmp_path, bag="scan", label="truth")[1].tolist() == [1, 0]
+    (tmp_path / "t.csv").unlink()
+    with pytest.raises(FormatError, match="has 0 CSV files with columns: name one with labels="):
+        read(tmp_path, label="truth")
+
+
+def test_damage_beside_the_coordinates_is_named(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["features"], file["coords"] = np.ones((2, 3)), np.ones((2, 2))
+        file["coords"].attrs["patch_size"] = "large"
+    with pytest.raises(FormatError, match=r"a\.h5: is truncated or not an HDF5 file"):
+        read(tmp_path)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import pickle
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -66,16 +67,14 @@ def read_patch_size(file: Path) -> float | None:
     """Return the side of a patch at full resolution, as pipelines store it beside coordinates."""
     if file.suffix not in (".h5", ".hdf5"):
         return None
-    import h5py
-
-    with h5py.File(file, "r") as archive:
+    with _opened_h5(file) as archive:
         attributes = dict(archive["coords"].attrs) if "coords" in archive else {}
-    if "patch_size_level0" in attributes:
-        return float(attributes["patch_size_level0"])
-    if "patch_size" not in attributes:
-        return None
-    downsample = np.max(attributes.get("downsample", 1.0))  # of the level the patches are cut from
-    return float(attributes["patch_size"] * downsample)
+        if "patch_size_level0" in attributes:
+            return float(attributes["patch_size_level0"])
+        if "patch_size" not in attributes:
+            return None
+        downsample = np.max(attributes.get("downsample", 1.0))  # of the level patches are cut from
+        return float(attributes["patch_size"] * downsample)
 
 
 def _known(file: Path, arrays: dict[str, Any], key: str) -> str:
@@ -111,20 +110,27 @@ def _read_npz(file: Path) -> dict[str, Any]:
     return {n.removesuffix(".npy"): read_npy(file, n, content) for n, content in members.items()}
 
 
-def _read_h5(file: Path) -> dict[str, Any]:
+@contextmanager
+def _opened_h5(file: Path) -> Iterator[Any]:
+    """Open an HDF5 file; what h5py raises for damage becomes an error that names the file."""
     require("h5py", "io")
     import h5py
 
     try:
         with h5py.File(file, "r") as archive:
-            sets = {n: d for n, d in archive.items() if isinstance(d, h5py.Dataset)}
-            for name, each in sets.items():
-                refuse_claim(file, name, size_of(each.shape, each.dtype.itemsize))
-            return {n: d.asstr()[()] if d.dtype.kind == "O" else d[()] for n, d in sets.items()}
+            yield archive
     except FormatError:
         raise
     except (OSError, RuntimeError, *NPY_ERRORS) as error:
         raise _corrupt(file, "an HDF5 file", error) from error
+
+
+def _read_h5(file: Path) -> dict[str, Any]:
+    with _opened_h5(file) as archive:
+        sets = {n: d for n, d in archive.items() if hasattr(d, "asstr")}  # not the groups
+        for name, each in sets.items():
+            refuse_claim(file, name, size_of(each.shape, each.dtype.itemsize))
+        return {n: d.asstr()[()] if d.dtype.kind == "O" else d[()] for n, d in sets.items()}
 
 
 def _read_pt(file: Path) -> dict[str, Any]:

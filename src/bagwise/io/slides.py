@@ -100,12 +100,11 @@ def read_slides(
     """
     path = Path(path)
     found = _feature_files(path)
-    listing = _find_csv(path) if labels is None else Path(labels)
+    named = {"bag": bag, "label": label, "groups": groups}
+    listing, problems = _find_csv(path, named) if labels is None else (Path(labels), [])
     if listing is None:
         slides = [_Slide(name, file) for name, file in found.items()]
-        problems: list[str] = []
     else:
-        named = {"bag": bag, "label": label, "groups": groups}
         slides, problems = _listed_slides(listing, named, found)
     if not slides:
         what = "no slide has a file, a row and a label."
@@ -156,12 +155,19 @@ def _feature_files(path: Path) -> dict[str, Path]:
     return dict(sorted({file.stem: file for file in files}.items()))
 
 
-def _find_csv(path: Path) -> Path | None:
-    """Return the only CSV of a folder, if it has a column of slides."""
+def _find_csv(path: Path, named: dict[str, Any]) -> tuple[Path | None, list[str]]:
+    """Return the only CSV of a folder, if it has slides, and a sentence if one is not used."""
     listings = sorted(path.glob("*.csv")) if path.is_dir() else []
-    if len(listings) != 1 or not set(sniff(listings[0], header=True).names) & {*_USUAL["bag"]}:
-        return None
-    return listings[0]
+    if any(column is not None for column in named.values()):
+        if len(listings) != 1:
+            problem = f"has {len(listings)} CSV files with columns: name one with "
+            raise FormatError(path, Message(problem, Argument("labels"), "."))
+        return listings[0], []
+    if len(listings) == 1 and {*sniff(listings[0], header=True).names} & {*_USUAL["bag"]}:
+        return listings[0], []
+    names = listed([file.name for file in listings])
+    remedy = "name it with labels=... and its column of slides with bag=..."
+    return None, [f"No labels: {names} is not used, {remedy}."] if listings else []
 
 
 def _file_of(name: str, found: dict[str, Path], listing: Path, line: int) -> Path | None:
