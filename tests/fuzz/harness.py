@@ -36,7 +36,7 @@ BAD = OUTCOMES[2:]
 SECONDS = 20  # of CPU time per case: nothing so small may take longer
 _PATIENCE = 30  # times as many seconds on the clock: a deadlock computes nothing
 _MEMORY = 6 << 30  # bytes of address space that a batch may add: more is a bomb, not a small file
-_KEPT = 5  # cases that are named per finding: enough to see a pattern
+_SHOWN = 5  # cases that the page names per finding: enough to see a pattern
 
 _SENT = 100  # results at a time: pipes cost time
 _FAST = Path("/dev/shm")  # a folder in memory, where there is one
@@ -65,7 +65,8 @@ class Result:
 class Progress:
     """Counts by kind and outcome, the findings, and the next case: what is resumed.
 
-    Findings with the same kind, outcome and place are one, with their number and the first cases.
+    Findings with the same kind, outcome and place are one, with their cases; ``again`` has cases
+    that count as they ended in a second run, after a finding.
     """
 
     seed: int
@@ -73,6 +74,7 @@ class Progress:
     seconds: float = 0.0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     findings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    again: list[int] = field(default_factory=list)
 
     def add(self, case: int, result: Result) -> None:
         """Count one result."""
@@ -81,9 +83,8 @@ class Progress:
         self.next = case + 1
         if result.outcome in BAD:
             key = f"{result.outcome} {result.kind}: {result.detail.split(': ')[0].split(' (')[0]}"
-            found = self.findings.setdefault(key, {"n": 0, "cases": [], "detail": result.detail})
-            found["n"] += 1
-            found["cases"] = [*found["cases"], case][:_KEPT]
+            found = self.findings.setdefault(key, {"cases": [], "detail": result.detail})
+            found["cases"].append(case)
 
     @property
     def bad(self) -> int:
@@ -224,6 +225,20 @@ def _confine(stack: Path) -> None:
     warnings.simplefilter("ignore")
 
 
+def run_again(case: Case, progress: Progress, limit: float = SECONDS) -> None:
+    """Run the cases of all findings again, after a fix, and let the new results count."""
+    findings, stop = progress.findings, progress.next
+    progress.findings = {}
+    for key, found in findings.items():
+        outcome, _, kind = key.partition(": ")[0].partition(" ")
+        for number in found["cases"]:
+            progress.counts[kind][outcome] -= 1
+            progress.next = number
+            run_batch(case, progress, number + 1, limit)
+            progress.again.append(number)
+    progress.next = stop
+
+
 # The command -------------------------------------------------------------------------------------
 
 
@@ -238,6 +253,9 @@ def parser(text: str, count: int, batch: int) -> argparse.ArgumentParser:
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--batch", type=int, default=batch, help="cases per child process")
     arguments.add_argument("--progress", type=Path, help="JSON file from which a run is resumed")
+    arguments.add_argument(
+        "--again", action="store_true", help="first run the cases of the findings in --progress"
+    )
     arguments.add_argument("--case", type=int, help="run this case only, in this process")
     arguments.add_argument(
         "--report", type=Path, help="write the counts of --progress to this page"
@@ -248,6 +266,9 @@ def parser(text: str, count: int, batch: int) -> argparse.ArgumentParser:
 def finish(case: Case, options: argparse.Namespace, name: str, title: str) -> None:
     """Run, or resume, all cases; print the counts, write the page, and exit with 1 for findings."""
     progress = Progress.load(options.progress, options.seed)
+    if options.again:
+        run_again(case, progress)
+        progress.save(options.progress)
     while progress.next < options.count:
         began = time.monotonic()
         run_batch(case, progress, min(options.count, progress.next + options.batch))
@@ -255,7 +276,7 @@ def finish(case: Case, options: argparse.Namespace, name: str, title: str) -> No
         progress.save(options.progress)
     print(summary(progress))
     for key, found in sorted(progress.findings.items()):
-        print(f"{key} | {found['n']} cases: {found['cases']} | {found['detail']}")
+        print(f"{key} | {len(found['cases'])} cases: {found['cases']} | {found['detail']}")
     if options.report is not None:
         command = f"python tests/fuzz/fuzz_{name}.py --count {progress.next}"
         write_report(options.report, name, title, command, progress)
@@ -304,10 +325,13 @@ def write_report(page: Path, name: str, title: str, command: str, progress: Prog
         f"`{command}` (seed {progress.seed}): {done:,} cases in {progress.seconds / 60:.0f} minutes"
     )
     found = "\n".join(
-        f"- {key}: {each['n']:,} cases, such as {each['cases']}. {_as_code(each['detail'])}"
+        f"- {key}: {len(each['cases']):,} cases, such as {each['cases'][:_SHOWN]}. "
+        f"{_as_code(each['detail'])}"
         for key, each in sorted(progress.findings.items())
     )
     told = f"What may not happen, by place:\n\n{found}" if found else "Nothing that may not happen."
+    if progress.again:
+        told += f"\n\nCounted as they ended in a second run, after a finding: {progress.again}."
     section = f"{start}\n## {title}\n\n{head}.\n\n{summary(progress)}\n\n{told}\n{end}"
     old = page.read_text() if page.exists() else _INTRODUCTION
     before, is_there, rest = old.partition(start)

@@ -108,6 +108,14 @@ def test_progress_is_resumed(tmp_path):
         Progress.load(path, 6)
 
 
+def test_findings_are_run_again():
+    progress = Progress(0)
+    harness.run_batch(Planted(lambda: os._exit(3)), progress, 12)
+    harness.run_again(Planted(lambda: None), progress)
+    assert progress.counts["planted"] == dict.fromkeys(harness.OUTCOMES, 0) | {OK: 12}
+    assert (progress.next, progress.findings, progress.again) == (12, {}, [3, 7])
+
+
 def test_the_page_keeps_the_other_section(tmp_path):
     page, progress = tmp_path / "page.md", Progress(0)
     progress.add(0, Result("csv", OK))
