@@ -83,3 +83,9 @@ def test_no_instance_of_a_negative_bag_is_a_key_instance():
     for negatives in ("instances", "bags"):
         mu = quick(negatives).fit(bags, y).instance_weights_
         np.testing.assert_allclose(np.add.reduceat(mu, bags.offsets[:-1]), y, atol=1e-9)
+
+
+def test_products_that_overflow_are_named():
+    bags = [np.array([[1e300, i], [0.0, 1.0]]) for i in range(6)]
+    with pytest.raises(FloatingPointError, match="overflow"):
+        KeyInstanceSVC(kernel="linear").fit(bags, [0, 1] * 3)

@@ -125,3 +125,10 @@ def test_probabilities_and_the_positive_class():
     plain = StatisticsForest(n_estimators=30).fit(bags, y)
     flipped = StatisticsForest(n_estimators=30, pos_label="a").fit(bags, labels)
     np.testing.assert_array_equal(flipped.decision_function(bags), -plain.decision_function(bags))
+
+
+@pytest.mark.parametrize("model", [StatisticsForest(n_estimators=3), StatisticsLogistic()])
+def test_statistics_that_overflow_are_named(model):
+    far = BAGS.replace(X=BAGS.X * 1e200)
+    with pytest.raises(ValueError, match="The statistics of the bags are too large"):
+        model.fit(BAGS, Y).decision_function(far)

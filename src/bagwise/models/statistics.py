@@ -13,7 +13,8 @@ Waikato 2006.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -113,13 +114,14 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
         used = np.flatnonzero(weight)
         weight, rows = weight[used], statistics(bags[used], check_statistics(self.statistics))
         self.n_columns_, self.sparse_ = rows.shape[1], sp.issparse(rows)
-        if self.scale:
-            self.scaler_ = StandardScaler(with_mean=not self.sparse_)
-            self.scaler_.fit(rows, sample_weight=weight)
-        rows = self._for_classifier(rows)
         truth = self._truth(codes[used])
         labels = truth[:, 0].astype(int) if truth.shape[1] == 1 else codes[used]
-        self.estimator_ = self._configured(rows, weight).fit(rows, labels, **self._weights(weight))
+        with self._overflow_named():
+            if self.scale:
+                self.scaler_ = StandardScaler(with_mean=not self.sparse_)
+                self.scaler_.fit(rows, sample_weight=weight)
+            rows, weights = self._for_classifier(rows), self._weights(weight)
+            self.estimator_ = self._configured(rows, weight).fit(rows, labels, **weights)
         if "n_jobs" in self.estimator_.get_params(deep=False):
             self.estimator_.n_jobs = None  # threads would add up votes in any order
 
@@ -171,14 +173,27 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
         Decision values where the classifier has them. Otherwise, probabilities: minus 1/2 for two
         classes.
         """
-        rows, n_classes = self._for_classifier(rows), len(self.classes_)
-        if hasattr(self.estimator_, "decision_function"):
-            return self.estimator_.decision_function(rows).reshape(rows.shape[0], -1)
-        if hasattr(self.estimator_, "predict_proba"):
-            shares = self.estimator_.predict_proba(rows)
-        else:
-            shares = np.eye(n_classes)[self.estimator_.predict(rows)]
+        n_classes = len(self.classes_)
+        with self._overflow_named():
+            rows = self._for_classifier(rows)
+            if hasattr(self.estimator_, "decision_function"):
+                return self.estimator_.decision_function(rows).reshape(rows.shape[0], -1)
+            if hasattr(self.estimator_, "predict_proba"):
+                shares = self.estimator_.predict_proba(rows)
+            else:
+                shares = np.eye(n_classes)[self.estimator_.predict(rows)]
         return shares if n_classes > 2 else shares[:, 1:] - 0.5
+
+    @contextmanager
+    def _overflow_named(self) -> Iterator[None]:
+        """Turn the classifier's error about statistics that overflow into one about the bags."""
+        try:
+            yield
+        except ValueError as error:
+            if "Input X contains" not in str(error):
+                raise
+            problem = f"The statistics of the bags are too large for {type(self).__name__}"
+            raise ValueError(f"{problem}: scale the features ({error})") from error
 
 
 class StatisticsForest(StatisticsClassifier):

@@ -22,6 +22,7 @@ from bagwise._typing import Array
 from bagwise.solvers.bordered import BorderedSystem
 from bagwise.solvers.qp import TOLERANCES, quadratic_program
 from bagwise.solvers.saddle import Mixture, Saddle, SaddlePoint
+from bagwise.solvers.solution import overflow
 
 _SUFFICIENT = 1e-4  # of the predicted decrease: Armijo's usual constant
 _ATTEMPTS = 8  # each damps 100 times more: the last step is 1e-14 of the first
@@ -119,6 +120,8 @@ def _measured(saddle: Saddle, inner: _Inner) -> SaddlePoint:
         if np.isfinite(saddle.conjugate(beta))
     ]
     known = [c for c in (point, *others) if np.isfinite(c.upper) and not np.isnan(c.lower)]
+    if not known:  # not even w = 0 has an objective: the kernel overflowed
+        raise overflow(point.upper, point.upper - point.lower)
     best = min(known, key=lambda candidate: candidate.upper)
     return replace(best, lower=max(candidate.lower for candidate in known))
 

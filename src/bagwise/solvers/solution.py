@@ -59,6 +59,13 @@ class Solution:
         return replace(self, objective=self.objective + constant)
 
 
+def overflow(objective: float, gap: float) -> FloatingPointError:
+    """Return the error about values that left the range of numbers."""
+    what = f"The solver overflowed: objective {objective}, duality gap {gap}. "
+    remedies = ("Scale the features with ", SCALE, ", lower C, or use float64.")
+    return FloatingPointError(Message(what, *remedies))
+
+
 def certify(
     problem: Problem, point: Point, up: Array, down: Array, *, n_iter: int, converged: bool
 ) -> Solution:
@@ -67,9 +74,7 @@ def certify(
     near = point if problem.design.proves_itself else None
     gap = objective - problem.dual_objective(up, down, near)
     if not (np.isfinite(objective) and np.isfinite(gap)):
-        what = f"The solver overflowed: objective {objective}, duality gap {gap}. "
-        remedies = ("Scale the features with ", SCALE, ", lower C, or use float64.")
-        raise FloatingPointError(Message(what, *remedies))
+        raise overflow(objective, gap)
     return Solution(
         coef=point.coef,
         intercept=point.intercept,
