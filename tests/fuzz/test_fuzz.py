@@ -23,10 +23,11 @@ import harness
 from harness import CRASH, HANG, NAMED, OK, SILENT, UNCLEAR, Progress, Result
 
 from bagwise import Bags, InstanceSVC, io
+from bagwise.testing import estimators
 
 SEED = 14
-# About 10 seconds each on one core; a fit of each listed estimator is 53 cases.
-SHORT = {"files": 3_000, "fits": 159}
+# About 10 seconds each on one core: three fits of each listed estimator.
+SHORT = {"files": 3_000, "fits": 3 * len(estimators())}
 
 
 @pytest.mark.parametrize("name", SHORT)

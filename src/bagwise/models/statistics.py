@@ -193,7 +193,7 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
             if "Input X contains" not in str(error):
                 raise
             problem = f"The statistics of the bags are too large for {type(self).__name__}"
-            raise ValueError(f"{problem}: scale the features ({error})") from error
+            raise ValueError(f"{problem}: scale the features.") from error
 
 
 class StatisticsForest(StatisticsClassifier):
