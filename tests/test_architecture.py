@@ -28,7 +28,7 @@ LAYERS = [
     {"inspection", "plot"},
     {"model_selection"},
     {"persistence"},
-    {"bench", "testing"},
+    {"bench", "reports", "testing"},
     {"__init__"},
     {"cli", "__main__"},
 ]
@@ -41,6 +41,7 @@ TESTS = Path(__file__).parent
 # Tests of something that is no module of the package, and of what.
 NOT_OF_A_MODULE = {
     "bench/test_presets.py": "the folder of presets",
+    "browser/test_report.py": "reports, in a real browser",
     "cli/test_init.py": "cli/__init__.py",
     "cli/test_mistakes.py": "docs/mistakes.md",
     "cli/test_page.py": "docs/cli.md",

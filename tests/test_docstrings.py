@@ -65,7 +65,7 @@ WITH_EXAMPLE = [name for name, thing in OBJECTS.items() if not _is_error(thing)]
 
 def test_there_is_something_to_check():
     assert {"bagwise.bags.bags.Bags", "bagwise.bags.checks.check_bags"} <= OBJECTS.keys()
-    assert "bagwise.bags.bags.Bags.from_groups" in MEMBERS
+    assert "bagwise.bags.constructors.Constructors.from_groups" in MEMBERS
 
 
 @pytest.mark.parametrize("name", [*OBJECTS, *MEMBERS])

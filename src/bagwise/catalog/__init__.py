@@ -93,6 +93,15 @@ def entry_of(model: Any) -> Entry | None:
     return next((_BY_PATH[path] for path in paths if path in _BY_PATH), None)
 
 
+def paper_name_of(model: Any) -> str:
+    """Return the paper's name of the method that a model is, or the name of its class."""
+    entry = entry_of(model)
+    for method in () if entry is None else entry.methods:
+        if all(getattr(model, key, None) == value for key, value in method.options.items()):
+            return method.name
+    return type(model).__name__
+
+
 def usual_grid(model: Any) -> Grid:
     """Return the usual candidates for the parameters that a model has.
 

@@ -24,6 +24,7 @@ from bagwise.cli import (
     info,
     models,
     predict,
+    report,
 )
 from bagwise.cli.options import expanded
 from bagwise.cli.output import Commands
@@ -73,6 +74,7 @@ for command in (
     evaluate.evaluate,
     explain.explain,
     heatmap.heatmap,
+    report.report,
     cv.cv,
     compare.compare,
     data.convert,

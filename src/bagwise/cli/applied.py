@@ -106,6 +106,16 @@ class Applied:
             return self.model[:-1].transform(self.bags)
         return self.bags
 
+    @cached_property
+    def n_seen(self) -> int:
+        """Number of bags that the model was trained on, where its file tells."""
+        from bagwise.bags.fingerprint import fingerprints, unpacked
+
+        known = self.description["notes"].get("trained_on")
+        if known is None:
+            return 0
+        return int(np.isin(fingerprints(self.bags), unpacked(known)).sum())
+
     @property
     def classes(self) -> list[Any]:
         """The labels that the model knows."""

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bagwise.cli.applied import Applied, ApplyOptions
 from bagwise.cli.options import Label, labeled
-from bagwise.cli.output import Json, plain_table, show, show_json
+from bagwise.cli.output import Json, plain_table, say, show, show_json
 
 
 def evaluate(options: ApplyOptions, label: Label = None, as_json: Json = False) -> None:
@@ -26,7 +26,12 @@ def evaluate(options: ApplyOptions, label: Label = None, as_json: Json = False) 
     `bagwise evaluate slides.bagwise test.csv --bag slide --label diagnosis`
     """
     applied = options.load(label=label)
-    y = _known_labels(applied, options.data)
+    y = known_labels(applied, options.data)
+    if applied.n_seen:
+        say(
+            f"The model was trained on {applied.n_seen} of these {len(y)} bags: the result is too "
+            "good. `bagwise report` and `bagwise cv` judge by folds instead."
+        )
     numbers = _numbers(applied, y)
     confusion, positive = _confusion(applied, y), applied.description["positive_class"]
     if as_json:
@@ -65,7 +70,7 @@ def _metric_table(numbers: dict[str, tuple[float, ...]], n_bags: int, positive: 
     return table
 
 
-def _known_labels(applied: Applied, data: Path) -> Any:
+def known_labels(applied: Applied, data: Path) -> Any:
     """Return the true labels; both classes of the model and no others."""
     _, y = labeled(applied.seen, applied.y, data)
     unknown = sorted({str(value) for value in y.tolist() if value not in applied.classes})

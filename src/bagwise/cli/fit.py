@@ -74,6 +74,7 @@ def fit(
     bound on its distance from the optimum of the last convex problem (the duality gap).
     """
     import bagwise
+    from bagwise.bags.fingerprint import fingerprints, packed
     from bagwise.metrics import MEASURES
     from bagwise.model_selection import with_scaler
 
@@ -92,7 +93,8 @@ def fit(
             estimator.set_params(**best.point)
             scale = best.scale
         fitted = with_scaler(estimator, scaler_for(bags, scale, source.impute)).fit(bags, y)
-    bagwise.save(fitted, out, notes=_notes(source) | _ensemble(fitted))
+    notes = _notes(source) | _ensemble(fitted) | {"trained_on": packed(fingerprints(bags))}
+    bagwise.save(fitted, out, notes=notes)
     _report(out, bags, choices, scale, metric, as_json)
 
 

@@ -54,13 +54,17 @@ def read_slides(
     bag: Column | None = None,
     label: Column | None = None,
     *,
-    labels: str | Path | None = None,
     groups: Column | None = None,
+    labels: str | Path | None = None,
     key: str | None = None,
     dtype: Any = None,
     progress: bool | None = None,
 ) -> LabeledBags:
     """Read a folder with one file of patch features per slide, and a CSV of labels.
+
+    The file of a slide is named by its id, or begins with it before a dot, dash or underscore.
+    Slides without a file, files without a row and rows without a label are left out with a warning
+    that names them. If files cannot be read, one error lists all problems of the folder.
 
     Parameters
     ----------
@@ -80,12 +84,6 @@ def read_slides(
         Data type of the features; None: as in the files, which must agree.
     progress : bool, default=None
         As in `read_csv`.
-
-    Notes
-    -----
-    The file of a slide is named by its id, or begins with it before a dot, dash or underscore.
-    Slides without a file, files without a row and rows without a label are left out with a warning
-    that names them. If files cannot be read, one error lists all problems of the folder.
 
     Examples
     --------

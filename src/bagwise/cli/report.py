@@ -1,0 +1,94 @@
+"""``bagwise report``: one HTML page about a model, to show and to print."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bagwise.cli.applied import Applied, ApplyOptions
+from bagwise.cli.evaluate import known_labels
+from bagwise.cli.options import Groups, Label
+from bagwise.cli.output import say, say_written, writable
+
+_PICTURES = (".png", ".jpg", ".jpeg", ".webp")
+_FOLDS = 5  # where the bags were seen in training
+
+
+def report(
+    options: ApplyOptions,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The page.", callback=writable(".html"))
+    ] = Path("report.html"),
+    label: Label = None,
+    groups: Groups = None,
+    cv: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="Judge by this many folds. Default: 5 if the model has seen the bags."
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(help="Folder with a picture per instance, named by its id.", metavar="DIR"),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+) -> None:
+    """Write a page about a model: how good it is, and what it says of every bag and why.
+
+    The page is one file that any browser opens, without a network. Results are those of bags that
+    the model has not seen. If DATA contains bags of its training, copies of the model are fitted in
+    folds, and each bag is judged by a copy that has not seen it.
+
+    `bagwise report slides.bagwise test.csv --out report.html`
+    """
+    import bagwise
+
+    applied = options.load(label=label, groups=groups)
+    y = known_labels(applied, options.data)
+    folds = cv or _needed_folds(applied)
+    page = bagwise.report(
+        applied.model,
+        applied.bags,
+        y,
+        cv=folds,
+        images=None if images is None else _pictures(applied, images),
+        title=title,
+        data_name=options.data.name,
+        command=_command(options, out, label, groups, folds),
+    )
+    page.save(out)
+    say_written("Written", out)
+
+
+def _needed_folds(applied: Applied) -> int | None:
+    n_seen = applied.n_seen
+    if not n_seen:
+        return None
+    say(
+        f"The model was trained on {n_seen} of these {len(applied.bags)} bags: they are judged by "
+        f"{_FOLDS}-fold cross-validation."
+    )
+    return _FOLDS
+
+
+def _pictures(applied: Applied, folder: Path) -> list[Path]:
+    """Return the picture of each instance."""
+    if not folder.is_dir():
+        raise typer.BadParameter(f"--images {folder}: there is no such folder.")
+    files = {f.stem: f for f in sorted(folder.iterdir()) if f.suffix.lower() in _PICTURES}
+    names = [str(name) for name in applied.bags.instance_ids.tolist()]
+    missing = next((name for name in names if name not in files), None)
+    if missing is not None:
+        raise ValueError(f"{folder} has no picture of instance {missing!r} ({missing}.png).")
+    return [files[name] for name in names]
+
+
+def _command(options: ApplyOptions, out: Path, label: Any, groups: Any, folds: int | None) -> str:
+    given = {"bag": options.bag, "label": label, "groups": groups, "labels": options.labels}
+    words = ["bagwise", "report", options.model.name, options.data.name, "--out", out.name]
+    for name, value in (given | {"cv": folds}).items():
+        words += [] if value is None else [f"--{name}", str(value)]
+    return shlex.join(words)

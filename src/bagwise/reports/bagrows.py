@@ -1,0 +1,154 @@
+"""What the page knows of each bag: its scores, its instances, pictures of them, and why."""
+
+from __future__ import annotations
+
+import base64
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.metrics import opened, positive_class
+from bagwise.plot.features import feature_names, linear_weights
+from bagwise.plot.heatmap import color_limits, colors_of, patch_side
+from bagwise.plot.instances import picture_of
+from bagwise.reports.judgment import Judgment
+
+_STRIP = 300  # columns of a score strip: a phone shows no more
+_TOP = 3  # instances shown per bag
+_THUMBS = {400: 48, 10**9: 32}  # pixels of a thumbnail, by the number of bags: a page of < 5 MB
+_MAP_CELLS = 256  # along the longer side of a heat map: more cannot be told apart on a page
+_FEATURES = 6  # contributions listed per bag
+
+
+class BagRows:
+    """Rows of the table of bags, as plain values for the page."""
+
+    def __init__(self, model: Any, bags: Bags, judgment: Judgment, images: Any) -> None:
+        self.model, self.seen = opened(model, bags)
+        self.bags, self.judgment = bags, judgment
+        self.sign = positive_class(self.model)[1]
+        self.thumb = next(side for most, side in _THUMBS.items() if len(bags) <= most)
+        self.picture = None if images is None else picture_of(images, bags.n_instances)
+        self.scores: Array | None = None
+        if hasattr(self.model, "instance_decision_function"):
+            self.scores = self.sign * self.model.instance_decision_function(self.seen)
+            self.limits = color_limits(self.scores)
+
+    def all(self) -> list[dict[str, Any]]:
+        """Return one row per bag."""
+        return [self._row(i) for i in range(len(self.bags))]
+
+    def _row(self, i: int) -> dict[str, Any]:
+        found = self.judgment
+        row: dict[str, Any] = {
+            "id": str(self.bags.ids[i]),
+            "label": str(found.positive if found.truth[i] else found.negative),
+            "positive": bool(found.truth[i]),
+            "score": _short(found.scores[i]),
+            "size": int(self.bags.sizes[i]),
+        }
+        if found.probabilities is not None:
+            row["probability"] = _short(found.probabilities[i])
+        if self.bags.groups is not None:
+            row["group"] = str(self.bags.groups[i])
+        return row if self.scores is None else row | self._instances(i, self.scores)
+
+    def _instances(self, i: int, scores: Array) -> dict[str, Any]:
+        start, stop = int(self.bags.offsets[i]), int(self.bags.offsets[i + 1])
+        own = scores[start:stop]
+        best = np.argsort(-own, kind="stable")[:_TOP]
+        top = [self._instance(start + int(k), int(k), own[k]) for k in best]
+        row: dict[str, Any] = {
+            "key": top[0]["name"],
+            "top": top,
+            "strip": _png(colors_of(_binned(np.sort(own)[::-1]), self.limits)[None]),
+            "why": self._why(start + int(best[0])),
+        }
+        if self.bags.coords is not None and (stop - start) > 1:
+            row["map"] = self._map(i, own)
+        return row
+
+    def _instance(self, row: int, position: int, score: float) -> dict[str, Any]:
+        named = self.bags.has_instance_ids
+        name = str(self.bags.instance_ids[row]) if named else str(position)
+        shown = {"name": name, "score": _short(score)}
+        if self.picture is not None:
+            shown["image"] = _thumbnail(self.picture(row), self.thumb)
+        return shown
+
+    def _map(self, i: int, own: Array) -> str:
+        """Return a picture with one pixel per patch."""
+        corners = self.bags.coords[self.bags.offsets[i] : self.bags.offsets[i + 1]]
+        side = max(patch_side(self.bags, i), np.ptp(corners, axis=0).max() / _MAP_CELLS)
+        cells = ((corners - corners.min(axis=0)) // side).astype(int)
+        wide, tall = cells.max(axis=0) + 1
+        picture = np.zeros((tall, wide, 4))
+        order = np.argsort(own, kind="stable")  # where patches share a pixel, the highest wins
+        picture[cells[order, 1], cells[order, 0]] = colors_of(own[order], self.limits)
+        return _png(picture)
+
+    def _why(self, row: int) -> list[dict[str, Any]]:
+        """Return contributions of features (linear) or of training instances (kernels)."""
+        coef = linear_weights(self.model)
+        if coef is not None and hasattr(self.model, "coef_"):
+            x = self.seen.X[[row]]
+            x = (x.toarray() if sp.issparse(x) else np.asarray(x))[0]
+            parts, names = coef * (x - self._mean()), feature_names(self.model, len(coef))
+        elif hasattr(self.model, "support_vectors_") and hasattr(self.model, "kernel_"):
+            near = self.model.kernel_(self.seen.X[[row]], self.model.support_vectors_)
+            parts = np.asarray(self.model.dual_coef_[0] * near[0])
+            names = np.array([f"training instance {j}" for j in self.model.support_])
+        else:
+            return []
+        order = np.argsort(-np.abs(parts), kind="stable")[:_FEATURES]
+        return [{"name": str(names[j]), "value": _short(parts[j])} for j in order]
+
+    def _mean(self) -> Array:
+        if not hasattr(self, "_mean_row"):
+            mean = self.seen.X.mean(axis=0, dtype=np.float64)
+            self._mean_row = np.asarray(mean).ravel()
+        return self._mean_row
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def _binned(values: Array) -> Array:
+    """Return at most `_STRIP` values: of sorted scores, the first of each bin."""
+    if len(values) <= _STRIP:
+        return values
+    return values[np.linspace(0, len(values) - 1, _STRIP).astype(int)]
+
+
+def _png(rgba: Array) -> str:
+    """Return a picture of colors as the text of a data URL."""
+    from PIL import Image
+
+    pixels = np.round(255 * rgba).astype(np.uint8)
+    image = Image.fromarray(pixels, "RGBA").quantize(64, Image.Quantize.FASTOCTREE)
+    return _url(image, "png", optimize=True)
+
+
+def _thumbnail(picture: Array, side: int) -> str:
+    from PIL import Image
+
+    values = np.asarray(picture, dtype=np.float64)
+    if values.dtype.kind == "f" and values.max() <= 1:
+        values = 255 * values
+    elif values.max() > 255 or values.ndim == 2:
+        values = 255 * (values - values.min()) / (np.ptp(values) or 1.0)
+    image = Image.fromarray(values.astype(np.uint8)).convert("RGB")
+    scale = side / max(image.size)
+    size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
+    return _url(image.resize(size), "webp", quality=60)
+
+
+def _url(image: Any, kind: str, **options: Any) -> str:
+    buffer = BytesIO()
+    image.save(buffer, kind, **options)
+    return f"data:image/{kind};base64,{base64.b64encode(buffer.getvalue()).decode()}"

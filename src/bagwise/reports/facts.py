@@ -1,0 +1,82 @@
+"""What the data are: counts, sizes, and what may mislead (missing values, leaks between groups)."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.ids import factorize
+from bagwise.errors import listed
+
+_ROWS_PER_BLOCK = 1 << 14  # 32 MiB of float64 at 256 features
+
+
+def data_facts(bags: Bags, truth: Array) -> list[tuple[str, str]]:
+    """Return pairs of a name and a text about the bags."""
+    sizes = bags.sizes
+    facts = [
+        ("Bags", f"{len(bags):,} ({truth.sum():,} positive, {(~truth).sum():,} negative)"),
+        (
+            "Instances",
+            f"{bags.n_instances:,} ({sizes.min():,} to {sizes.max():,} per bag, median "
+            f"{int(np.median(sizes)):,})",
+        ),
+        ("Features", f"{bags.n_features:,} ({bags.dtype}{', sparse' * sp.issparse(bags.X)})"),
+    ]
+    if bags.groups is not None:
+        n_groups = len(factorize(bags.groups)[1])
+        facts.append(("Groups", f"{n_groups:,}; folds and intervals keep their bags together"))
+    return facts + [*_feature_facts(bags), *_twins(bags)]
+
+
+def _feature_facts(bags: Bags) -> list[tuple[str, str]]:
+    low = np.full(bags.n_features, np.inf)
+    high, missing = -low, 0
+    for start in range(0, bags.n_instances, _ROWS_PER_BLOCK):
+        block = bags.X[start : start + _ROWS_PER_BLOCK]
+        block = block.toarray() if sp.issparse(block) else np.asarray(block)
+        missing += int(np.isnan(block).sum())
+        low, high = np.fmin(low, np.nanmin(block, axis=0)), np.fmax(high, np.nanmax(block, axis=0))
+    constant = np.flatnonzero(low == high)
+    names = bags.feature_names
+    shown = [str(j) if names is None else str(names[j]) for j in constant]
+    return [
+        ("Missing values", f"{missing:,}"),
+        ("Constant features", f"{len(constant):,}" + (f": {listed(shown)}" if shown else "")),
+    ]
+
+
+def _twins(bags: Bags) -> list[tuple[str, str]]:
+    """Tell of bags that share instances, which leak from training to test bags."""
+    if sp.issparse(bags.X):
+        return []
+    codes = np.unique(_row_codes(bags.X), return_inverse=True)[1]
+    bag = np.repeat(np.arange(len(bags)), bags.sizes)
+    pairs = np.unique(np.column_stack([codes, bag]), axis=0)
+    shared = np.bincount(pairs[:, 0])[pairs[:, 0]] > 1
+    count = len(np.unique(pairs[shared, 1]))
+    if not count:
+        return [("Instances in several bags", "none")]
+    text = f"{count:,} bags share an instance with another bag"
+    if bags.groups is not None:
+        groups = factorize(bags.groups)[0][pairs[shared, 1]]
+        across = np.unique(np.column_stack([pairs[shared, 0], groups]), axis=0)[:, 0]
+        leaks = int((np.bincount(across) > 1).sum())
+        text += f"; {leaks:,} such instances lie in several groups" + (
+            ": results may be too good" if leaks else ""
+        )
+    return [("Instances in several bags", text)]
+
+
+def _row_codes(X: Array) -> Array:
+    """Return a number per row; rows of equal bits have equal numbers, others hardly ever."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 2**63, size=X.shape[1], dtype=np.uint64) | np.uint64(1)
+    parts = []
+    for start in range(0, len(X), _ROWS_PER_BLOCK):
+        block = np.ascontiguousarray(X[start : start + _ROWS_PER_BLOCK])
+        bits = block.view(f"u{block.itemsize}").astype(np.uint64)
+        parts.append((bits * factors).sum(axis=1, dtype=np.uint64))
+    return np.concatenate(parts)

@@ -1,0 +1,140 @@
+"use strict";
+(() => {
+  const { rows, positive } = JSON.parse(document.getElementById("rows").textContent);
+  const at = (id) => document.getElementById(id);
+  const perPage = 25;
+  const view = { key: null, down: false, page: 0, text: "", filter: "all" };
+
+  // Threshold
+  const scores = rows.map((row) => row.score);
+  const low = Math.min(0, ...scores), high = Math.max(0, ...scores);
+  const slider = at("threshold");
+  const span = high - low || 1;
+  const zero = Math.round((1000 * (0 - low)) / span);
+  const rate = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} % (${part} of ${whole})` : "undefined (no such bag)");
+  function judge() {
+    const position = Number(slider.value);
+    const threshold = position === zero ? 0 : low + (span * position) / 1000;
+    let tp = 0, fn = 0, fp = 0, tn = 0;
+    for (const row of rows) {
+      if (row.positive) row.score > threshold ? tp++ : fn++;
+      else row.score > threshold ? fp++ : tn++;
+    }
+    at("threshold-value").textContent = threshold.toPrecision(3);
+    for (const [id, n] of Object.entries({ tp, fn, fp, tn })) at(id).textContent = n;
+    at("sensitivity").textContent = rate(tp, tp + fn);
+    at("specificity").textContent = rate(tn, tn + fp);
+    at("ppv").textContent = rate(tp, tp + fp);
+    at("npv").textContent = rate(tn, tn + fn);
+  }
+  const reset = () => { slider.value = zero; judge(); };
+  slider.addEventListener("input", judge);
+  at("threshold-reset").addEventListener("click", reset);
+  reset();
+
+  // Table of bags
+  const buttons = [...document.querySelectorAll("#bag-table th button")];
+  const keys = buttons.map((button) => button.dataset.key);
+  const wrong = (row) => row.score > 0 !== row.positive;
+  const kept = {
+    all: () => true,
+    wrong,
+    positive: (row) => row.positive,
+    negative: (row) => !row.positive,
+  };
+  function chosen() {
+    const text = view.text.toLowerCase();
+    const found = rows.filter((row) => kept[view.filter](row) && keys.some((key) => String(row[key]).toLowerCase().includes(text)));
+    if (view.key === null) return found;
+    const sign = view.down ? -1 : 1;
+    const compare = (a, b) => (typeof a === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true }));
+    return found.sort((a, b) => sign * compare(a[view.key], b[view.key]));
+  }
+  function cell(row, key) {
+    const td = document.createElement("td");
+    if (key !== "id") td.textContent = row[key];
+    else {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = row.id;
+      button.addEventListener("click", () => open(row));
+      td.append(button);
+    }
+    return td;
+  }
+  function show() {
+    const found = chosen();
+    const pages = Math.max(1, Math.ceil(found.length / perPage));
+    view.page = Math.min(view.page, pages - 1);
+    const lines = found.slice(view.page * perPage, (view.page + 1) * perPage).map((row) => {
+      const tr = document.createElement("tr");
+      if (wrong(row)) { tr.className = "wrong"; tr.title = "wrong prediction"; }
+      tr.append(...keys.map((key) => cell(row, key)));
+      return tr;
+    });
+    document.querySelector("#bag-table tbody").replaceChildren(...lines);
+    at("count").textContent = `${found.length} of ${rows.length} bags`;
+    at("page").textContent = `page ${view.page + 1} of ${pages}`;
+    at("previous").disabled = view.page === 0;
+    at("next").disabled = view.page === pages - 1;
+    for (const button of buttons) {
+      const th = button.parentElement;
+      if (button.dataset.key === view.key) th.setAttribute("aria-sort", view.down ? "descending" : "ascending");
+      else th.removeAttribute("aria-sort");
+    }
+  }
+  const change = (what) => { Object.assign(view, { page: 0 }, what); show(); };
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      const key = button.dataset.key;
+      change({ key, down: view.key === key ? !view.down : typeof rows[0][key] === "number" });
+    });
+  }
+  at("search").addEventListener("input", (event) => change({ text: event.target.value }));
+  at("filter").addEventListener("change", (event) => change({ filter: event.target.value }));
+  at("previous").addEventListener("click", () => { view.page--; show(); });
+  at("next").addEventListener("click", () => { view.page++; show(); });
+  show();
+
+  // One bag
+  function element(name, properties, ...children) {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  }
+  function image(source, className, alt) {
+    return element("img", { src: source, className, alt });
+  }
+  function top(row) {
+    const items = row.top.map((instance) => {
+      const text = `${instance.name}: ${instance.score}`;
+      const pictures = instance.image ? [image(instance.image, "", `Instance ${instance.name}`)] : [];
+      return element("figure", {}, ...pictures, element("figcaption", { textContent: text }));
+    });
+    return element("div", { className: "thumbs" }, ...items);
+  }
+  function why(row) {
+    const lines = row.why.map((part) => {
+      const tr = document.createElement("tr");
+      tr.append(element("th", { scope: "row", textContent: part.name }), element("td", { textContent: part.value }));
+      return tr;
+    });
+    return element("table", { className: "facts" }, element("caption", { textContent: "Largest contributions to the key instance's score" }), element("tbody", {}, ...lines));
+  }
+  function open(row) {
+    const verdict = row.score > 0 ? positive : `not ${positive}`;
+    const parts = [element("p", { textContent: `True label: ${row.label}. Score ${row.score}: predicted ${verdict}. ${row.size} instances.` })];
+    if (row.strip) {
+      parts.push(element("h4", { textContent: "All instances, from the highest score (red) to the lowest (blue)" }));
+      parts.push(image(row.strip, "strip", "Scores of all instances as colors"));
+    }
+    if (row.map) {
+      parts.push(element("h4", { textContent: "Where they are" }), image(row.map, "map", "Heat map of instance scores"));
+    }
+    if (row.top) parts.push(element("h4", { textContent: "Highest instances" }), top(row));
+    if (row.why && row.why.length) parts.push(why(row));
+    at("bag-title").textContent = `Bag ${row.id}`;
+    at("bag-body").replaceChildren(...parts);
+    at("bag").showModal();
+  }
+})();

@@ -1,0 +1,61 @@
+"""How a model was trained: certificate in words, parameters, versions, convergence."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+_PACKAGES = ("bagwise", "numpy", "scipy", "scikit-learn", "numba")
+_SMALL = 1e-4  # relative gap that no prediction notices
+
+
+def certificate(model: Any) -> str:
+    """Say what is proven about the solution, and what a reader should make of it."""
+    gap, objective = (getattr(model, f"{name}_", None) for name in ("gap", "objective"))
+    if gap is None or objective is None:
+        return "This kind of model comes without a proof of how well its problem was solved."
+    gap, objective = float(np.max(gap)), float(np.max(np.abs(objective)))
+    relative = gap / objective if objective else gap
+    if not np.isfinite(relative):
+        return "The solver proved no bound on its error: treat the result with caution."
+    solved = (
+        f"The last convex problem of the training is proven to be solved to within {relative:.1e} "
+        "of its best possible objective"
+    )
+    if relative <= _SMALL:
+        return f"{solved}: training longer would not change the model."
+    return f"{solved}. That is a lot: raise max_iter, or scale the features."
+
+
+def parameters(model: Any) -> list[tuple[str, str]]:
+    """Return the parameters of a model, as texts."""
+    return [(name, repr(value)) for name, value in sorted(model.get_params(deep=False).items())]
+
+
+def versions() -> list[tuple[str, str]]:
+    """Return the versions of what computed the numbers."""
+    return [("Python", platform.python_version()), *((name, version(name)) for name in _PACKAGES)]
+
+
+def convergence(model: Any) -> Any:
+    """Return a figure of the objective by iteration, or of the temperatures; None without."""
+    history = getattr(model, "history_", None)
+    if not history or not isinstance(history[0], dict):
+        return None
+    if "temperature" in history[0]:
+        from bagwise.plot import annealing_path
+
+        return annealing_path(model)
+    values = [record["objective"] for record in history if "objective" in record]
+    if len(values) < 2:
+        return None
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.8, 3.2), layout="constrained")
+    ax = figure.subplots()
+    ax.plot(np.arange(1, len(values) + 1), values, "o-", color="#3b7dad")
+    ax.set(xlabel="outer iteration", ylabel="objective")
+    return figure

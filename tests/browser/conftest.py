@@ -1,0 +1,63 @@
+"""A real browser; where there is none the tests say so, and are skipped unless one is required."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Return a running Chromium without a network."""
+    required = os.environ.get("BAGWISE_REQUIRE_BROWSER") == "1"
+    binary = next((found for name in NAMES if (found := shutil.which(name))), None)
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        sync_playwright = None
+    if binary is None or sync_playwright is None:
+        missing = "Chromium" if binary is None else 'playwright (pip install "bagwise[browser]")'
+        assert not required, f"{missing} is missing, and BAGWISE_REQUIRE_BROWSER=1"
+        pytest.skip(f"{missing} is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=binary, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium):
+    """Return a function that opens a file; errors and requests fail the test at its end."""
+    troubles: list[str] = []
+    pages = []
+
+    def open_(path, **options):
+        page = chromium.new_page(**options)
+        page.on("console", lambda m: troubles.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("request", lambda r: troubles.append(r.url) if r.url.startswith("http") else None)
+        page.goto(path.as_uri())
+        pages.append(page)
+        return page
+
+    yield open_
+    for page in pages:
+        page.close()
+    assert troubles == []
+
+
+@pytest.fixture
+def violations():
+    """Return a function that lists serious violations of accessibility, by axe-core."""
+    axe_module = pytest.importorskip("axe_playwright_python.sync_playwright")
+
+    def check(page):
+        # The page forbids scripts from elsewhere, so that axe-core is handed over as text.
+        found = axe_module.Axe().run(page).response["violations"]
+        return [v["id"] for v in found if v["impact"] in ("serious", "critical")]
+
+    return check

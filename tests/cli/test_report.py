@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+from matplotlib.image import imsave
+
+from bagwise.persistence import describe
+from command_line import NAMED, done, refused
+
+
+def test_held_out_bags_are_judged_by_the_model(folder, tmp_path):
+    out = tmp_path / "report.html"
+    said = done("report", folder / "model.bagwise", folder / "test.csv", *NAMED, "--out", out)
+    assert "cross-validation" not in said.output
+    assert "which the model has not seen in training" in out.read_text()
+    assert "bagwise report model.bagwise test.csv" in out.read_text()
+
+
+def test_training_bags_are_recognized_and_judged_by_folds(folder, tmp_path):
+    out = tmp_path / "report.html"
+    arguments = [folder / "model.bagwise", folder / "train.csv", *NAMED]
+    said = done("report", *arguments, "--out", out)
+    assert "trained on 30 of these 30 bags" in " ".join(said.output.split())
+    assert "5-fold cross-validation" in out.read_text()
+    assert len(describe(folder / "model.bagwise")["notes"]["trained_on"]) == 30 * 8
+    assert "the result is too good" in " ".join(done("evaluate", *arguments).output.split())
+
+
+def test_pictures_of_instances(folder, tmp_path):
+    for i in range(12):
+        for k in range(60):
+            imsave(tmp_path / f"s{i}-{k}.png", np.zeros((4, 4)))
+    out = tmp_path / "report.html"
+    arguments = [folder / "model.bagwise", folder / "test.csv", *NAMED, "--images", tmp_path]
+    done("report", *arguments, "--out", out)
+    assert "data:image/webp" in out.read_text()
+    (tmp_path / "s0-0.png").unlink()
+    refused(1, "no picture of instance 's0-0'", "report", *arguments, "--out", out)
+
+
+@pytest.mark.parametrize(
+    ("data", "more", "status", "message"),
+    [
+        ("new.csv", [], 1, "name their column with --label"),
+        ("test.csv", [*NAMED, "--images", "nowhere"], 2, "there is no such folder"),
+        ("test.csv", [*NAMED, "--out", "report.pdf"], 2, ".html"),
+    ],
+)
+def test_mistakes_are_named(folder, data, more, status, message):
+    refused(status, message, "report", folder / "model.bagwise", folder / data, *more)

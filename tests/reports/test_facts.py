@@ -1,0 +1,27 @@
+import numpy as np
+
+from bagwise import Bags
+from bagwise.reports.facts import data_facts
+
+
+def facts(bags, n_positive=1):
+    return dict(data_facts(bags, np.arange(len(bags)) < n_positive))
+
+
+def test_counts_missing_and_constant_features():
+    bags = Bags.from_list([[[1.0, 7.0], [np.nan, 7.0]], [[2.0, 7.0]]], feature_names=["a", "b"])
+    found = facts(bags)
+    assert found["Bags"] == "2 (1 positive, 1 negative)"
+    assert found["Missing values"] == "1"
+    assert found["Constant features"] == "1: b"
+    assert found["Instances in several bags"] == "none"
+
+
+def test_instances_shared_across_groups_are_a_leak():
+    rows = np.random.default_rng(0).normal(size=(3, 2))
+    bags = Bags.from_list([rows, rows[:1], rows[1:] + 1], groups=["p", "q", "q"])
+    found = facts(bags)["Instances in several bags"]
+    assert found.startswith("2 bags share an instance")
+    assert "1 such instances lie in several groups: results may be too good" in found
+    same = bags.replace(groups=["p", "p", "q"])
+    assert "0 such instances" in facts(same)["Instances in several bags"]

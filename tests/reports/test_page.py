@@ -1,0 +1,78 @@
+import json
+import re
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from bagwise import AnnealedWitnessSVC, MeanSVC, PerInstance, WitnessSVC, report
+from bagwise.datasets import load_digits_bags, make_slide_bags
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits_bags(n_bags=60)
+
+
+def rows_of(page):
+    return json.loads(re.search(r'id="rows">(.*?)</script>', page.html, re.DOTALL).group(1))["rows"]
+
+
+def test_rows_are_what_the_model_says(digits):
+    bags, y = digits
+    model = WitnessSVC(kernel="linear").fit(bags[:30], y[:30])
+    rows = rows_of(report(model, bags[30:], y[30:]))
+    assert [row["score"] for row in rows] == pytest.approx(
+        model.decision_function(bags[30:]), rel=1e-3
+    )
+    keys = bags[30:].flat(model.key_instances(bags[30:]))
+    assert [row["key"] for row in rows] == [str(i) for i in bags[30:].instance_ids[keys]]
+    assert rows[0]["why"][0].keys() == {"name", "value"}
+
+
+def test_it_is_self_contained_and_names_its_origin(digits):
+    bags, y = digits
+    model = WitnessSVC().fit(bags, y)
+    html = report(model, bags, y, cv=3, command="bagwise report m d", data_name="digits").html
+    assert "3-fold cross-validation" in html
+    assert "bagwise report m d" in html
+    assert not re.search(r"(src|href)=\"https?:", html)
+    assert "default-src 'none'" in html
+    assert "training instance" in html  # what a kernel model compares with
+
+
+def test_pipelines_slides_and_annealing():
+    bags, y = make_slide_bags(n_bags=24, bag_size=(20, 60), n_features=8, witness_rate=0.2)
+    model = make_pipeline(PerInstance(StandardScaler()), AnnealedWitnessSVC(kernel="linear"))
+    page = report(model.fit(bags, y), bags, y, cv=3)
+    assert all(row["map"].startswith("data:image/png") for row in rows_of(page))
+    assert "Course of the training" in page.html
+
+
+def test_models_without_instance_scores_and_gap(digits):
+    bags, y = digits
+    page = report(MeanSVC().fit(bags, y), bags, y, cv=3)
+    assert "In short" in page.html
+
+
+def test_a_thousand_bags_with_thumbnails_stay_below_five_megabytes():
+    rng = np.random.default_rng(0)
+    bags, y = load_digits_bags(n_bags=1000)
+    model = WitnessSVC(kernel="linear").fit(bags[:60], y[:60])
+    images = rng.integers(0, 255, size=(64, 32, 32, 3)).astype(np.uint8)
+    page = report(model, bags, y, images=lambda row: images[row % 64])
+    assert len(page.html.encode()) < 5e6
+
+
+def test_labels_that_are_one_class_are_refused(digits):
+    bags, y = digits
+    model = WitnessSVC(kernel="linear").fit(bags, y)
+    with pytest.raises(ValueError, match="one class"):
+        report(model, bags[y == 1], y[y == 1])
+
+
+def test_notebooks_show_it(digits):
+    bags, y = digits
+    page = report(WitnessSVC(kernel="linear").fit(bags, y), bags, y)
+    assert page._repr_html_().startswith("<iframe srcdoc=")
