@@ -181,7 +181,11 @@ def test_a_fault_leaves_the_old_output_or_the_new_one(name, folder, tmp_path, mo
     [
         (["fit", "-m", "MI-SVM"], "bagwise.WitnessSVC.fit", "Interrupted. model.bagwise was not"),
         (["cv", "-m", "MI-SVM"], "bagwise.model_selection.cross_validate_bags", "No results are"),
-        (["compare"], "bagwise.model_selection.compare_models", "No results are kept: --models"),
+        (
+            ["compare", "--jobs", "1", "--time", "none"],
+            "bagwise.model_selection.nested.OuterFolds.judge",
+            "Interrupted. No results were kept: with",
+        ),
         (["predict"], "bagwise.load", "Interrupted."),
     ],
 )
