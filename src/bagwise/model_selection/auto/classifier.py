@@ -48,6 +48,7 @@ from bagwise.model_selection.auto.blend import (
     is_flat,
     nearly_flat,
 )
+from bagwise.model_selection.auto.leaderboard import results
 from bagwise.model_selection.auto.portfolio import PORTFOLIO, Candidate, configure, named
 from bagwise.model_selection.auto.race import (
     Deadline,
@@ -228,9 +229,10 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
         self.slopes_ = np.array([ensemble.sigmoids[i].slope for i in kept])
         self.midpoints_ = np.stack([ensemble.sigmoids[i].midpoints for i in kept])
         self._held_out = self._weighted([scores[ensemble.chosen[i]] for i in kept]), truth, weight
-        fold = _fold_numbers(track)[seen]
+        fold = track.fold_numbers()[seen]
         nested = cross_fitted(scores, truth, weight, fold) if furthest > 1 else self._held_out[0]
-        self.results_ = self._results(track, trials, (nested, seen))
+        of_names = dict(zip(self.names_, self.weights_.tolist(), strict=True))
+        self.results_ = results(track, trials, of_names, (self._user_scores(nested), seen))
 
     def _refitted(self, track: Track, trials: Sequence[Trial], weights: Array) -> dict[int, Any]:
         """Fit members to all bags, the heaviest first; once the time is up, no more of them."""
@@ -261,45 +263,13 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
         flat = Sigmoid(1.0, np.zeros(truth.shape[1]))
         return Ensemble([int(np.argmax(areas))], [flat], np.ones(1))
 
-    def _results(
-        self, track: Track, trials: list[Trial], ensemble: tuple[Array, Array]
-    ) -> list[dict[str, Any]]:
-        """Return the rows of the leaderboard; the ensemble's own score is cross-fitted."""
-        truth, weights = (
-            self._truth(np.searchsorted(self.classes_, track.y)),
-            dict(zip(self.names_, self.weights_.tolist(), strict=True)),
-        )
-        rows = [
-            {
-                "model": "ensemble",
-                "auc": area(ensemble[0], truth[ensemble[1]], track.weight[ensemble[1]]),
-                "weight": 1.0,
-                "seconds": sum(trial.seconds for trial in trials),
-                "folds": max(len(trial.cells) for trial in trials),
-                "failure": "",
-            }
-        ]
-        for trial in trials:
-            auc = float("nan")
-            if trial.cells:
-                tests = np.concatenate([track.splits[fold][1] for fold in trial.cells])
-                scores = np.concatenate(list(trial.cells.values()))
-                auc = area(self._towards_positive(scores), truth[tests], track.weight[tests])
-            rows.append(
-                {
-                    "model": trial.name,
-                    "auc": auc,
-                    "weight": weights.get(trial.name, 0.0),
-                    "seconds": trial.seconds,
-                    "folds": len(trial.cells),
-                    "failure": trial.failure,
-                }
-            )
-        return rows
-
     @property
     def leaderboard_(self) -> Any:
-        """The ensemble, then the models that were tried, the heaviest first: a data frame."""
+        """The ensemble, then the models that were tried, the heaviest first: a data frame.
+
+        "auc" is that of held-out bags, "low" to "high" its 95 % interval. That of the ensemble is
+        cross-fitted: for the bags of every fold, the weights come from the other folds.
+        """
         import pandas as pd
 
         ensemble, *models = self.results_
@@ -364,13 +334,6 @@ def one_decides(model: Any) -> bool:
         return False
     one_of_four = np.array([-9.0, -9.0, -9.0, 1.0])
     return abs(float(tags.bag_score(one_of_four)) - 1.0) < 0.01  # noisy-or is close to the maximum
-
-
-def _fold_numbers(track: Track) -> Array:
-    number = np.empty(len(track.bags), dtype=int)
-    for fold, (_, test) in enumerate(track.splits):
-        number[test] = fold
-    return number
 
 
 def _seed(random_state: Any) -> int:

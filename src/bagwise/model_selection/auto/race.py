@@ -111,6 +111,13 @@ class Track:
                 self._write(trial, fold, cell)
                 self._keep(trial, fold, cell)
 
+    def fold_numbers(self) -> Array:
+        """Return the fold that holds out each bag."""
+        number = np.empty(len(self.bags), dtype=int)
+        for fold, (_, test) in enumerate(self.splits):
+            number[test] = fold
+        return number
+
     def refit(self, trial: Trial, until: Deadline) -> Any:
         """Fit a candidate to all bags."""
         model = watched(trial.estimator, until)
