@@ -137,6 +137,7 @@ FORMS: list[tuple[str, str, Callable[..., None], bool]] = [
         for m in _models().values()
     ),
     ("slides", "s", _by("s", "slides", format="slides"), False),
+    ("xlsx", "b.xlsx", _by("b.xlsx"), False),
 ]
 EXACT = {"model", "bags", "parquet", "arrow"}  # a change that loads must change nothing
 

@@ -9,6 +9,7 @@ import pytest
 from bag_helpers import full_bags
 from bagwise.io import (
     CorruptFileError,
+    DuplicateColumnError,
     FormatError,
     MixedTypeError,
     ShuffledBagError,
@@ -64,4 +65,22 @@ def test_shuffled_bags_and_other_files_are_refused(tmp_path):
     assert len(read_excel(tmp_path / "b.xlsx", regroup=True)[0]) == 2
     (tmp_path / "c.xlsx").write_text("bag,f\n")
     with pytest.raises(CorruptFileError, match="is not an Excel workbook"):
+        read_excel(tmp_path / "c.xlsx")
+
+
+def test_repeated_names_damage_and_missing_files_are_named(tmp_path):
+    path = tmp_path / "b.xlsx"
+    pd.DataFrame([["a", 1, 2.0, 3.0]], columns=["bag", "label", "f", "f"]).to_excel(
+        path, index=False
+    )
+    with pytest.raises(DuplicateColumnError, match="columns 3 and 4 have the same name"):
+        read_excel(path)
+    with pytest.raises(CorruptFileError, match="has no such sheet"):
+        read_excel(path, sheet="second")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(CorruptFileError, match=r"b\.xlsx: is not an Excel workbook"):
+        read_excel(path)
+    with pytest.raises(FileNotFoundError):
         read_excel(tmp_path / "c.xlsx")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -22,12 +22,23 @@ from bagwise.io._assemble import (
     returns_bags,
 )
 from bagwise.io._atomic import writing
+from bagwise.io._claims import ZIP_ERRORS, unzipped
 from bagwise.io._flatten import checked_labels
 from bagwise.io._source import require
 from bagwise.io._tabletext import ENCODE, MISSING
 from bagwise.io.errors import CorruptFileError, FormatError, MixedTypeError, missing_value
 
 _CODED = ("bag", "label", "groups")
+# What openpyxl raises for archives that are something else.
+_NOT_A_WORKBOOK = (
+    ValueError,
+    KeyError,
+    SyntaxError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    OSError,
+)
 
 
 @returns_bags
@@ -78,14 +89,30 @@ def read_excel(
 
 
 def _frame(path: Path, sheet: str | int) -> Any:
+    """Return a sheet with the names of its first row, repeated ones as they are."""
     require("openpyxl", "io")
     import pandas as pd
 
+    _refuse_damage(path)
     try:
-        return pd.read_excel(path, sheet_name=sheet, engine="openpyxl")
-    except (BadZipFile, KeyError, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
+        cells = pd.read_excel(path, sheet_name=sheet, header=None, dtype=object, engine="openpyxl")
+    except _NOT_A_WORKBOOK as error:
+        problem = f"has no such sheet, or is not an Excel workbook ({error})."
+        raise CorruptFileError(path, problem) from error
+    if not len(cells):
+        raise FormatError(path, "is empty. Expected names and one row per instance.")
+    return cells[1:].infer_objects().set_axis(list(map(str, cells.iloc[0])), axis=1)
+
+
+def _refuse_damage(path: Path) -> None:
+    """Read all parts of the archive: their sizes and checksums are compared."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                unzipped(path, archive, entry)
+    except (FormatError, FileNotFoundError):
+        raise
+    except ZIP_ERRORS as error:
         raise CorruptFileError(path, f"is not an Excel workbook ({error}).") from error
 
 
