@@ -3,7 +3,7 @@ import pytest
 from matplotlib.image import imsave
 
 from bagwise.persistence import describe
-from command_line import NAMED, done, refused
+from command_line import COLUMNS, NAMED, done, refused
 
 
 def test_held_out_bags_are_judged_by_the_model(folder, tmp_path):
@@ -22,6 +22,14 @@ def test_training_bags_are_recognized_and_judged_by_folds(folder, tmp_path):
     assert "5-fold cross-validation" in out.read_text()
     assert len(describe(folder / "model.bagwise")["notes"]["trained_on"]) == 30 * 8
     assert "the result is too good" in " ".join(done("evaluate", *arguments).output.split())
+
+
+def test_fit_writes_one_too(folder, tmp_path):
+    out, model = tmp_path / "report.html", tmp_path / "model.bagwise"
+    arguments = [*COLUMNS, "-m", "MI-SVM", "-p", "kernel=linear", "-o", model, "--report", out]
+    done("fit", folder / "train.csv", "--positive", "tumor", *arguments)
+    assert "5-fold cross-validation" in out.read_text()
+    assert model.exists()
 
 
 def test_pictures_of_instances(folder, tmp_path):

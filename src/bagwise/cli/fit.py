@@ -57,6 +57,14 @@ def fit(
     scale: Scale = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write a page about the model, judged by folds.",
+            callback=writable(".html"),
+            metavar="FILE.html",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Learn a model from labeled bags and write it to a file.
@@ -96,6 +104,10 @@ def fit(
     notes = _notes(source) | _ensemble(fitted) | {"trained_on": packed(fingerprints(bags))}
     bagwise.save(fitted, out, notes=notes)
     _report(out, bags, choices, scale, metric, as_json)
+    if report is not None:
+        page = bagwise.report(fitted, bags, y, cv=folds, data_name=source.data.name)
+        page.save(report)
+        say_written("Report", report)
 
 
 def _notes(source: Source) -> dict[str, Any]:

@@ -1,0 +1,79 @@
+"""Draw the figures of docs/reports.md, and photograph a report in Chromium.
+
+python docs/make_gallery.py
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, WitnessSVC, plot, report
+from bagwise.datasets import load_digits_bags, make_slide_bags
+
+IMAGES = Path(__file__).parent / "images" / "gallery"
+DPI = 64  # small files; the page shows them at half of its width
+
+
+def draw() -> None:
+    """Draw one figure per display."""
+    bags, y = load_digits_bags(n_bags=160)
+    images = bags.X.reshape(-1, 8, 8)
+    train, test = slice(0, 80), slice(80, 160)
+    model = WitnessSVC(kernel="linear", probability="sigmoid").fit(bags[train], y[train])
+    held_out, labels = bags[test], y[test]
+    pictures = images[bags.offsets[80] :]
+    figures = {
+        "roc": plot.RocDisplay.from_estimator(model, held_out, labels),
+        "precision-recall": plot.PrecisionRecallDisplay.from_estimator(model, held_out, labels),
+        "calibration": plot.CalibrationDisplay.from_estimator(model, held_out, labels, n_bins=6),
+        "strips": plot.ScoreStripDisplay.from_estimator(model, held_out[:16], labels[:16]),
+        "instance-scores": plot.InstanceScoreDisplay.from_estimator(model, held_out, labels),
+        "bag-sizes": plot.BagSizeDisplay.from_estimator(model, held_out, labels),
+        "top-instances": plot.TopInstancesDisplay.from_estimator(model, held_out, pictures, top=16),
+        "contributions": plot.ContributionDisplay.from_estimator(model, held_out, bag=0, top=8),
+        "importance": plot.ImportanceDisplay.from_estimator(model, held_out, labels, top=8),
+        "learning-curve": plot.LearningCurveDisplay.from_estimator(
+            WitnessSVC(kernel="linear"), bags, y
+        ),
+    }
+    for name, shown in figures.items():
+        shown.figure_.savefig(IMAGES / f"{name}.png", dpi=DPI)
+    annealed = AnnealedLabelSVC(kernel="linear").fit(bags[train], y[train])
+    plot.annealing_path(annealed).savefig(IMAGES / "annealing.png", dpi=DPI)
+    models = {"MI-SVM": model, "AL-SVM": annealed}
+    plot.margin_distribution(models, held_out, labels).savefig(IMAGES / "margins.png", dpi=DPI)
+
+
+def photograph() -> None:
+    """Draw a heat map, and photograph the report of the same slides."""
+    from playwright.sync_api import sync_playwright
+
+    bags, y = make_slide_bags(n_bags=80, bag_size=(200, 500), witness_rate=0.1)
+    labels = np.where(y == 1, "tumor", "normal")
+    model = AnnealedWitnessSVC(kernel="linear", pos_label="tumor").fit(bags[:40], labels[:40])
+    scores = model.instance_decision_function(bags)
+    i = int(np.flatnonzero(y[40:])[0]) + 40
+    plot.heatmap(bags, scores, i, microns_per_pixel=0.5).savefig(IMAGES / "heatmap.png", dpi=DPI)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        path = Path(folder) / "report.html"
+        report(model, bags[40:], labels[40:], title="Tumor or not: 40 slides").save(path)
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        page = browser.new_page(viewport={"width": 900, "height": 760})
+        page.goto(path.as_uri())
+        page.screenshot(path=IMAGES / "report.png")
+        page.locator("#bag-table").scroll_into_view_if_needed()
+        page.click(f"#bag-table tbody tr:nth-child({i - 40 + 1}) button")
+        page.screenshot(path=IMAGES / "report-bag.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    draw()
+    photograph()
