@@ -68,20 +68,26 @@ def test_the_old_output_or_the_new_one(name, tmp_path):
     assert {(fault, False) for fault in FAULTS} < seen  # and one fault, at least, came too late
 
 
-@pytest.mark.parametrize("suffix", [".npy", ".npz", ".h5", ".csv"])
-def test_one_file_per_bag(suffix, tmp_path):
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".h5", ".csv", "slides", "Excel"])
+def test_one_file_per_bag_and_workbooks(suffix, tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()
+    path = folder / ("b.xlsx" if suffix == "Excel" else "b")
 
     def write():
-        io.write_folder(folder / "b", bags_of(1.0), [1, 0], suffix=suffix)
+        if suffix == "slides":
+            io.write_slides(path, bags_of(1.0), [1, 0])
+        elif suffix == "Excel":
+            io.write_excel(path, bags_of(1.0), [1, 0])
+        else:
+            io.write_folder(path, bags_of(1.0), [1, 0], suffix=suffix)
 
     for at, fault, _ in after_every_fault(folder, lambda: None, write, FAULTS):
-        if (folder / "b").exists():
-            back, _ = io.read(folder / "b")
+        if path.exists():
+            back, _ = io.read(path)
             np.testing.assert_array_equal(back.X, bags_of(1.0).X, err_msg=f"{at} {fault}")
-        assert strays(folder, "b") == []
-    assert (folder / "b").is_dir()  # the last fault comes after the rename
+        assert strays(folder, path.name) == []
+    assert path.exists()  # the last fault comes after the rename
 
 
 def test_a_full_disk_names_the_file_that_was_asked_for(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from bag_helpers import full_bags
+from bagwise import Bags
 from bagwise.io import (
     CorruptFileError,
     DuplicateColumnError,
@@ -84,3 +85,15 @@ def test_repeated_names_damage_and_missing_files_are_named(tmp_path):
         read_excel(path)
     with pytest.raises(FileNotFoundError):
         read_excel(tmp_path / "c.xlsx")
+
+
+def test_texts_come_back_as_they_are_or_are_refused(tmp_path):
+    bags = Bags.from_list([[[1.0]], [[2.0]]], ids=["NA", "null"])
+    write(tmp_path / "b.xlsx", bags, ["None", "-"])
+    again, y = read(tmp_path / "b.xlsx")
+    assert (again.ids.tolist(), y.tolist()) == (["NA", "null"], ["None", "-"])
+    for text in ("=1+1", "a\x01", ""):
+        odd = Bags.from_list([[[1.0]], [[2.0]]], ids=[text, "b"])
+        with pytest.raises(FormatError, match="cannot be written in Excel"):
+            write(tmp_path / "c.xlsx", odd, [1, 0])
+    assert not (tmp_path / "c.xlsx").exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,12 +25,16 @@ from bagwise.io._assemble import (
 )
 from bagwise.io._atomic import writing
 from bagwise.io._claims import ZIP_ERRORS, unzipped
-from bagwise.io._flatten import checked_labels
+from bagwise.io._flatten import checked_labels, refuse_special
 from bagwise.io._source import require
 from bagwise.io._tabletext import ENCODE, MISSING
 from bagwise.io.errors import CorruptFileError, FormatError, MixedTypeError, missing_value
 
 _CODED = ("bag", "label", "groups")
+_AS_THEY_ARE: dict[str, Any] = {  # a label "NA" is a text: only empty cells are missing
+    **{"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
+}
+_SPECIAL = re.compile(r"^$|^=|[\x00-\x08\x0b\x0c\x0e-\x1f]")  # empty, a formula, not in XML
 # What openpyxl raises for archives that are something else.
 _NOT_A_WORKBOOK = (
     ValueError,
@@ -95,7 +101,7 @@ def _frame(path: Path, sheet: str | int) -> Any:
 
     _refuse_damage(path)
     try:
-        cells = pd.read_excel(path, sheet_name=sheet, header=None, dtype=object, engine="openpyxl")
+        cells = pd.read_excel(path, sheet_name=sheet, engine="openpyxl", **_AS_THEY_ARE)
     except _NOT_A_WORKBOOK as error:
         problem = f"has no such sheet, or is not an Excel workbook ({error})."
         raise CorruptFileError(path, problem) from error
@@ -164,5 +170,10 @@ def write_excel(path: str | Path, bags: Bags, y: Any = None) -> None:
     """
     require("openpyxl", "io")
     frame = bags.to_frame(checked_labels(bags, y))
+    texts = {name: c.to_numpy() for name, c in frame.items() if c.dtype.kind not in "iufb"}
+    texts["column"] = frame.columns.to_numpy()
+    refuse_special(Path(path), texts, _SPECIAL, "in Excel")
+    content = io.BytesIO()  # a full disk must not meet zipfile, which complains when it is deleted
+    frame.to_excel(content, index=False, engine="openpyxl")
     with writing(Path(path)) as file:
-        frame.to_excel(file, index=False, engine="openpyxl")
+        file.write(content.getbuffer())
