@@ -94,6 +94,9 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
     "explain": [
         ("a bag that is not there", "explain model.bagwise cells.csv --only s99"),
     ],
+    "report": [
+        ("an output format that is not known", "report model.bagwise cells.csv --out report.docx"),
+    ],
     "heatmap": [
         ("bags without coordinates", "heatmap model.bagwise cells.csv --out maps"),
     ],

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from bagwise import WitnessSVC
-from bagwise.bench.demo import DigitTask, demo_models
-from bagwise.cli import demo
+from bagwise.bench.demo import DigitTask, ModelResult, demo_models, surprise
 from command_line import call, done, printed, refused
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -18,7 +18,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def quick(monkeypatch):
     """Let the demo train one linear model on few bags."""
     few = DigitTask.draw(n_bags=40)
-    monkeypatch.setattr(demo, "demo_models", lambda: [WitnessSVC(kernel="linear")])
+    monkeypatch.setattr(DigitTask, "models", lambda self: [WitnessSVC(kernel="linear")])
     monkeypatch.setattr(DigitTask, "draw", classmethod(lambda cls, seed: few))
 
 
@@ -85,3 +85,24 @@ def test_a_bug_keeps_its_traceback(monkeypatch):
 
     monkeypatch.setattr(DigitTask, "draw", broken)
     assert isinstance(call("demo").exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(("flag", "word"), [("--slides", "tumor"), ("--molecules", "shape")])
+def test_generated_data_have_a_table_and_a_figure(flag, word, tmp_path):
+    result = done("demo", flag, "--out", tmp_path / "d.png")
+    assert f"{word} found" in result.stdout
+    assert (tmp_path / "d.png").read_bytes().startswith(PNG)
+    assert (
+        "Next, with a table of your own (one row per instance): bagwise info FILE" in result.stderr
+    )
+
+
+def test_one_kind_of_data_at_a_time():
+    refused(2, "give --slides or --molecules, not both", "demo", "--slides", "--molecules")
+
+
+def test_a_row_that_surprises_is_explained():
+    row = ModelResult("InstanceSVC()", bag_accuracy=0.505, bag_auc=0.98, found=1.0, seconds=1.0)
+    assert "ranks bags well (AUC 0.98) and still errs like a coin (50%)" in surprise(row)
+    assert surprise(replace(row, bag_accuracy=0.95)) == ""
+    assert surprise(replace(row, bag_auc=0.6)) == ""

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import bagwise
+from bagwise import CitationKNN, WitnessSVC
 from bagwise.bench.demo import DigitTask
-from bagwise.cli import demo
+from bagwise.cli import demo, output
+from bagwise.datasets import make_gaussian_bags
 from bench_cases import make_plan, write_results
 from command_line import COLUMNS, call, done, refused
 from faults import after_every_fault, snapshot
@@ -130,9 +132,9 @@ def small_demo(monkeypatch):
 
     figure = Figure(figsize=(1, 1))
     figure.subplots().plot([0, 1])
-    monkeypatch.setattr(demo, "demo_models", lambda: [None])
+    monkeypatch.setattr(DigitTask, "models", lambda self: [None])
     monkeypatch.setattr(demo, "evaluate", lambda *_: [])
-    monkeypatch.setattr(demo, "demo_figure", lambda *_: figure)
+    monkeypatch.setattr(DigitTask, "figure", lambda *_: figure)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -171,6 +173,42 @@ def test_a_fault_leaves_the_old_output_or_the_new_one(name, folder, tmp_path, mo
             assert result.exit_code == 1, (at, result.output)
             assert "Error: [Errno 28] No space left on device" in result.stderr
             assert str(place) in result.stderr
+
+
+# Progress of a fit -------------------------------------------------------------------------------
+
+
+def test_a_fit_tells_its_iterations_objective_and_gap(monkeypatch):
+    said = []
+
+    class Bar:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def add_task(self, *_, **__):
+            return 0
+
+        def update(self, _, advance, description):
+            said.append(description)
+
+    monkeypatch.setattr(output, "progress", Bar)
+    bags, y = make_gaussian_bags(20, 3, shift=3.0)
+    model = WitnessSVC(kernel="linear", probability="sigmoid")
+    with output.fit_progress(model):
+        model.fit(bags, y)
+    assert len(said) >= model.n_iter_
+    assert all("fitting, objective" in text and "gap" in text for text in said)
+    assert model.callback is None
+
+
+def test_models_without_iterations_or_with_workers_have_no_bar(monkeypatch):
+    monkeypatch.setattr(output, "progress", None)  # asking for one would fail
+    for model in (CitationKNN(), WitnessSVC(n_jobs=2)):
+        with output.fit_progress(model):
+            assert model.get_params().get("callback") is None
 
 
 # Ctrl-C ------------------------------------------------------------------------------------------

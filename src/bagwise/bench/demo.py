@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_mean
-from bagwise.datasets import load_digits_bags
+from bagwise.datasets import load_digits_bags, make_molecule_bags, make_slide_bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.metrics import bag_report
+from bagwise.models.annealed import AnnealedWitnessSVC
 from bagwise.models.instance import InstanceSVC
+from bagwise.models.meansvc import MeanSVC
 from bagwise.models.witness import LabelSVC, WitnessSVC
 
 if TYPE_CHECKING:
@@ -27,17 +29,76 @@ if TYPE_CHECKING:
 
 _DIGIT = 9  # what positive bags contain
 _SHOWN = 8  # bags in the figure, one screen high
+_COIN, _GOOD = 0.6, 0.9  # accuracy at most that of a coin, AUC of a useful ranking
 _SHOWN_MISTAKES = 2  # of them at most, if there are any
 
 
 @dataclass(frozen=True)
-class DigitTask:
-    """Training and test bags of digits, without common images; labels are 1 for bags with a 9."""
+class DemoTask:
+    """Training and test bags with known witnesses; labels are 0 and 1."""
 
     train: Bags
     y_train: Array
     test: Bags
     y_test: Array
+    question: ClassVar[str] = ""
+    witness: ClassVar[str] = "witness"
+
+    @property
+    def found_by_chance(self) -> float:
+        """How often an instance drawn at random from a positive test bag is a witness."""
+        shares = segment_mean(self.test.instance_labels, self.test.offsets)
+        return float(shares[self.y_test == 1].mean())
+
+    def models(self) -> list[BagClassifier]:
+        """Return the models of the demo, not fitted; the figure shows the last one's choices."""
+        annealed = AnnealedWitnessSVC(kernel="linear")
+        return [MeanSVC(), WitnessSVC(kernel="linear"), annealed]
+
+    def figure(self, model: BagClassifier) -> Figure:
+        """Draw instance scores of test bags, with the true witnesses."""
+        return scores_figure(self, model)
+
+
+class SlideTask(DemoTask):
+    """Slides of patches on a grid, some with a small connected tumor."""
+
+    question: ClassVar[str] = "Is there a tumor on the slide?"
+    witness: ClassVar[str] = "tumor"
+
+    @classmethod
+    def draw(cls, seed: int = 0) -> SlideTask:
+        """Draw training slides and equally many test slides."""
+        bags, y = make_slide_bags(120, bag_size=(30, 150), random_state=seed)
+        return cls(bags[:60], y[:60], bags[60:], y[60:])
+
+
+class MoleculeTask(DemoTask):
+    """Molecules with many shapes, of which one must fit."""
+
+    question: ClassVar[str] = "Does one shape of the molecule bind?"
+    witness: ClassVar[str] = "shape"
+
+    @classmethod
+    def draw(cls, seed: int = 0) -> MoleculeTask:
+        """Draw training molecules and equally many test molecules."""
+        bags, y = make_molecule_bags(160, random_state=seed)
+        return cls(bags[:80], y[:80], bags[80:], y[80:])
+
+
+class DigitTask(DemoTask):
+    """Bags of digits; training and test share no image. Labels are 1 for bags with a 9."""
+
+    question: ClassVar[str] = "Is there a 9 in the bag?"
+    witness: ClassVar[str] = "9"
+
+    def models(self) -> list[BagClassifier]:
+        """Return the models that the digits contrast."""
+        return demo_models()
+
+    def figure(self, model: BagClassifier) -> Figure:
+        """Draw the digits."""
+        return demo_figure(self, model)
 
     @classmethod
     def draw(cls, seed: int = 0, n_bags: int = 200) -> DigitTask:
@@ -48,12 +109,6 @@ class DigitTask:
             for subset, state in draws
         ]
         return cls(*parts[0], *parts[1])
-
-    @property
-    def found_by_chance(self) -> float:
-        """How often a digit drawn at random from a positive test bag is a 9."""
-        shares = segment_mean(self.test.instance_labels, self.test.offsets)
-        return float(shares[self.y_test == 1].mean())
 
 
 @dataclass(frozen=True)
@@ -79,7 +134,7 @@ def demo_models() -> list[BagClassifier]:
 
 
 def evaluate(
-    task: DigitTask, models: list[BagClassifier], started: Callable[[str], None] = lambda _: None
+    task: DemoTask, models: list[BagClassifier], started: Callable[[str], None] = lambda _: None
 ) -> Iterator[ModelResult]:
     """Fit the models one after the other and yield the result of each on the test bags."""
     for model in models:
@@ -95,7 +150,43 @@ def evaluate(
         )
 
 
-def _seconds_to_fit(model: BagClassifier, task: DigitTask) -> float:
+def surprise(result: ModelResult) -> str:
+    """Explain a row whose accuracy is that of a coin although it ranks bags well; "" otherwise."""
+    if result.bag_accuracy > _COIN or result.bag_auc < _GOOD:
+        return ""
+    return (
+        f"{result.model} ranks bags well (AUC {result.bag_auc:.2f}) and still errs like a coin "
+        f"({result.bag_accuracy:.0%}): it calls nearly all bags the same, because its threshold of "
+        "0 is for instances, not for the highest of many. threshold='calibrated' chooses a "
+        "threshold for bags."
+    )
+
+
+def scores_figure(task: DemoTask, model: BagClassifier) -> Figure:
+    """Draw the instance scores of positive test bags: on their places, or one column per bag."""
+    from matplotlib.figure import Figure
+
+    shown = np.flatnonzero(task.y_test == 1)[: _SHOWN // 2]
+    figure = Figure(figsize=(3.2 * len(shown), 3.4), layout="constrained")
+    for axes, i in zip(np.atleast_1d(figure.subplots(1, len(shown))), shown, strict=True):
+        bag = task.test[i : i + 1]
+        scores, true = model.instance_decision_function(bag), bag.instance_labels == 1
+        x, y = (np.arange(len(scores)), scores) if bag.coords is None else bag.coords.T
+        marks = axes.scatter(x, y, c=scores, cmap="viridis", s=14)
+        axes.scatter(x[true], y[true], s=60, facecolors="none", edgecolors="red")
+        best = int(scores.argmax())
+        axes.scatter(x[best], y[best], s=40, marker="x", color="black")
+        axes.set(title=str(bag.ids[0]), xticks=[])
+        if bag.coords is not None:
+            axes.set_yticks([])
+            axes.set_aspect("equal")
+            axes.invert_yaxis()
+    figure.colorbar(marks, ax=figure.axes, label="score")
+    figure.suptitle(f"{model}: chosen instance (cross), true ones (red)", fontsize=10)
+    return figure
+
+
+def _seconds_to_fit(model: BagClassifier, task: DemoTask) -> float:
     from threadpoolctl import threadpool_limits
 
     # Problems this small gain nothing from threads, and lose a lot on a busy computer.

@@ -10,8 +10,25 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.bench.demo import DigitTask, ModelResult, demo_figure, demo_models, evaluate
-from bagwise.cli.output import Json, plain_table, progress, say_written, show, show_json, writable
+from bagwise.bench.demo import (
+    DemoTask,
+    DigitTask,
+    ModelResult,
+    MoleculeTask,
+    SlideTask,
+    evaluate,
+    surprise,
+)
+from bagwise.cli.output import (
+    Json,
+    plain_table,
+    progress,
+    say,
+    say_written,
+    show,
+    show_json,
+    writable,
+)
 from bagwise.io._atomic import writing
 
 
@@ -22,6 +39,12 @@ def demo(
             help="The figure: a .png, .pdf or .svg file.", callback=writable(".png", ".pdf", ".svg")
         ),
     ] = Path("bagwise-demo.png"),
+    slides: Annotated[
+        bool, typer.Option("--slides", help="Generated slides with small tumors instead.")
+    ] = False,
+    molecules: Annotated[
+        bool, typer.Option("--molecules", help="Generated molecules instead.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**30, help="Seed of the bags drawn.")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -33,19 +56,27 @@ def demo(
     It takes seconds, needs no network, prints a table and saves a figure:
 
     `bagwise demo --out digits.pdf --seed 1`
+
+    `bagwise demo --slides`
     """
-    task = DigitTask.draw(seed)
+    if slides and molecules:
+        raise typer.BadParameter("give --slides or --molecules, not both.")
+    kind = SlideTask if slides else MoleculeTask if molecules else DigitTask
+    task = kind.draw(seed)
     results = _results(task, out)
     if as_json:
         show_json(_as_record(task, results, out, seed))
     else:
         show(_table(task, results))
-    say_written("Test bags with the digit held responsible", out)
+        for text in filter(None, map(surprise, results)):
+            say(escape(text))
+    say_written("Test bags with the instance held responsible", out)
+    say("Next, with a table of your own (one row per instance): [bold]bagwise info FILE[/bold]")
 
 
-def _results(task: DigitTask, out: Path) -> list[ModelResult]:
+def _results(task: DemoTask, out: Path) -> list[ModelResult]:
     """Fit and judge the models one by one, then draw what the last one chose."""
-    models = demo_models()
+    models = task.models()
     with progress() as bar:
         steps = bar.add_task("", total=len(models) + 1)
         results = []
@@ -54,11 +85,11 @@ def _results(task: DigitTask, out: Path) -> list[ModelResult]:
             bar.advance(steps)
         bar.update(steps, description="drawing")
         with writing(out) as file:
-            demo_figure(task, models[-1]).savefig(file, dpi=150, format=out.suffix[1:].lower())
+            task.figure(models[-1]).savefig(file, dpi=150, format=out.suffix[1:].lower())
     return results
 
 
-def _as_record(task: DigitTask, results: list[ModelResult], out: Path, seed: int) -> dict[str, Any]:
+def _as_record(task: DemoTask, results: list[ModelResult], out: Path, seed: int) -> dict[str, Any]:
     return {
         "seed": seed,
         "train_bags": len(task.train),
@@ -69,15 +100,15 @@ def _as_record(task: DigitTask, results: list[ModelResult], out: Path, seed: int
     }
 
 
-def _table(task: DigitTask, results: list[ModelResult]) -> Table:
-    numbers = ("bag\naccuracy", "AUC", "9 found", "seconds")
+def _table(task: DemoTask, results: list[ModelResult]) -> Table:
+    numbers = ("bag\naccuracy", "AUC", f"{task.witness}\nfound", "seconds")
     table = plain_table(
         "model",
         *numbers,
         right=numbers,
-        title=f"Is there a 9 in the bag? {len(task.train)} bags to learn from, "
+        title=f"{task.question} {len(task.train)} bags to learn from, "
         f"{len(task.test)} others to test",
-        caption="9 found: how often the digit chosen in a positive bag is a 9 "
+        caption=f"{task.witness} found: how often the instance chosen in a positive bag is right "
         f"(by chance {task.found_by_chance:.0%})",
     )
     for result in results:

@@ -21,6 +21,7 @@ from bagwise.cli.options import (
 )
 from bagwise.cli.output import (
     Json,
+    fit_progress,
     interruptible,
     progress,
     say_written,
@@ -100,10 +101,12 @@ def fit(
             best = max(choices, key=lambda choice: choice.value)
             estimator.set_params(**best.point)
             scale = best.scale
-        fitted = with_scaler(estimator, scaler_for(bags, scale, source.impute)).fit(bags, y)
+        with fit_progress(estimator):
+            scaler = scaler_for(bags, scale, source.impute)
+            fitted = with_scaler(estimator, scaler).fit(bags, y)
     notes = _notes(source) | _ensemble(fitted) | {"trained_on": packed(fingerprints(bags))}
     bagwise.save(fitted, out, notes=notes)
-    _report(out, bags, choices, scale, metric, as_json)
+    _report(out, repr(estimator), bags, choices, scale, metric, as_json)
     if report is not None:
         page = bagwise.report(fitted, bags, y, cv=folds, data_name=source.data.name)
         page.save(report)
@@ -163,7 +166,13 @@ def _search(estimator: Any, points: list[Any], bags: Any, y: Any, **options: Any
 
 
 def _report(
-    out: Path, bags: Any, choices: list[Any], scale: str | None, metric: str, as_json: bool
+    out: Path,
+    name: str,
+    bags: Any,
+    choices: list[Any],
+    scale: str | None,
+    metric: str,
+    as_json: bool,
 ) -> None:
     from bagwise.persistence import describe
 
@@ -174,14 +183,16 @@ def _report(
         record = {"scale": scale or "raw", "cross_validation": tried}
         show_json({"file": str(out), **described, **counts, **record})
         return
-    show(_table(described, bags, choices, scale, metric))
+    table = _table(described, bags, choices, scale, metric)
+    table.title = escape(name)  # without the steps before it, which have a line of their own
+    show(table)
     say_written("Written", out)
 
 
 def _table(
     described: dict[str, Any], bags: Any, choices: list[Any], scale: str | None, metric: str
 ) -> Table:
-    table = Table(show_header=False, title=escape(described["model"]), title_justify="left")
+    table = Table(show_header=False, title_justify="left")
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     certificate = described["certificate"]

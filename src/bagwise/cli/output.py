@@ -214,6 +214,32 @@ def live() -> Iterator[Any]:
         yield screen
 
 
+@contextmanager
+def fit_progress(model: Any) -> Iterator[None]:
+    """Show each outer iteration of a fit, with its objective and gap, where a terminal watches."""
+    known = model.get_params(deep=False)
+    # Workers of other processes could not draw the bar.
+    if "callback" not in known or known["callback"] or known.get("n_jobs") not in (None, 1):
+        yield
+        return
+    with progress() as bar:
+        steps = bar.add_task("fitting", total=None)
+
+        def advance(record: dict[str, Any]) -> None:
+            shown = [
+                f"{name} {float(np.max(record[name])):.4g}"
+                for name in ("objective", "gap")
+                if record.get(name) is not None
+            ]
+            bar.update(steps, advance=1, description=", ".join(["fitting", *shown]))
+
+        model.set_params(callback=advance)
+        try:
+            yield
+        finally:
+            model.set_params(callback=None)
+
+
 # Files --------------------------------------------------------------------------------------------
 
 
