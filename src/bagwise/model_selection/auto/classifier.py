@@ -167,6 +167,14 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
         trials = self._trials(bags, seed)
         track = Track(bags, y, weight, splits, deadline, self.n_jobs, self._folder(), self._report)
         try:
+            self._run(track, trials, truth)
+            self._combine(track, trials, truth)
+        finally:
+            forget_shared()
+
+    def _run(self, track: Track, trials: list[Trial], truth: Array) -> None:
+        """Run the race; interrupted, it leaves what had finished, if anything had."""
+        try:
             policy.run(track, trials, policy.first_area(track, truth, self._towards_positive))
         except KeyboardInterrupt:
             if not any(trial.cells for trial in trials):
@@ -178,8 +186,6 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
             )
         if not any(trial.cells for trial in trials):
             self._refuse(trials)
-        self._combine(track, trials, truth)
-        forget_shared()
 
     def _n_folds(self, bags: Bags, codes: Array) -> Any:
         if self.cv is not None:

@@ -42,7 +42,9 @@ def run(track: Track, trials: Sequence[Trial], score: Callable[[Trial], float]) 
     track.run(track.affordable(kept), range(1, len(track.splits)), track.deadline)
 
 
-def first_area(track: Track, truth: Array, columns: Callable[[Array], Array]) -> Callable:
+def first_area(
+    track: Track, truth: Array, columns: Callable[[Array], Array]
+) -> Callable[[Trial], float]:
     """Return the function that gives a candidate's AUC on the first fold."""
     test = track.splits[0][1]
     return lambda trial: area(columns(trial.cells[0]), truth[test], track.weight[test])
