@@ -217,8 +217,8 @@ def test_a_system_that_does_not_tell_its_memory_is_trusted(X, monkeypatch):
 @pytest.mark.parametrize(
     "kernel", [Kernel("rbf", 0.3), Kernel("linear"), Kernel("poly", 0.5, 3, 1.0)]
 )
-def test_panels_are_the_matrix_as_a_whole(kernel, sparse, monkeypatch):
-    monkeypatch.setattr(instance, "_PANEL", 16)
+def test_tiles_are_the_matrix_as_a_whole(kernel, sparse, monkeypatch):
+    monkeypatch.setattr(instance, "_TILE", 16)
     X = np.random.default_rng(0).normal(size=(50, 4)) + 30  # far from zero
     rows = sp.csr_array(X) if sparse else X
     whole = kernel.gram(rows)

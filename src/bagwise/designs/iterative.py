@@ -26,12 +26,14 @@ from bagwise.kernels import MANY_ROWS
 
 _FACTORED = 1200  # active rows: a factor takes 30 ms, about as long as the products it saves
 _LARGEST_FACTOR = 12_000  # active rows where CG fails (at huge C): 2.3 GB, 30 s a Newton step
-_TRACE_LEFT = 0.03  # trace of S (K - L L') per row: CG then takes 2 to 6 iterations a Newton step
-_DOUBLE = 5e5  # curvature x trace of K: above, rounding L'SL to float32 spoils the preconditioner
-_GATHERED = 0.5  # of all rows: the triangle of more rows costs memory and saves little
+_TRACE_LEFT = 0.3  # trace of S (K - L L') per row that conjugate gradients cope with
+_TRACE_WANTED = 0.03  # the same, if it costs few columns: 2 to 6 iterations a Newton step
+_ROWS_PER_COLUMN = 32  # columns up to n / 32 are cheap beside products with K
+_DOUBLE = 4e6  # curvature x trace of K: above, rounding L'SL to float32 spoils the preconditioner
+_GATHERED = 0.75  # of all rows: the triangle of more rows costs memory and saves little
 _SHRUNK = 0.35  # of the gathered entries still used: below, products gain from a new triangle
 _SPARE = 1.1  # rows that a triangle has room for, per row: few rows become active again
-_UNRESOLVED = 1e-7  # relative change of an objective below the rounding of K in float32
+_UNRESOLVED = 1e-9  # relative change of an objective below the rounding of K in float32
 _PANEL = 256  # rows at a time when combining rows: tens of megabytes
 
 
@@ -129,8 +131,13 @@ class Iterative(Gram):
         """Return the design of L, K ~ L L', close enough for the largest curvature so far."""
         double = self.K.dtype == np.float64 or self._peak * self._trace > _DOUBLE
         dtype = np.float64 if double else np.float32
-        low = self._low_ranks.setdefault(dtype, LowRank(self.K, dtype))
-        rank = low.rank_for(_TRACE_LEFT * self.n_rows / self._peak)
+        if dtype not in self._low_ranks:
+            self._low_ranks.setdefault(dtype, LowRank(self.K, dtype))
+        low = self._low_ranks[dtype]
+        per_row, cheap = self.n_rows / self._peak, self.n_rows // _ROWS_PER_COLUMN
+        rank = max(
+            low.rank_for(_TRACE_LEFT * per_row), low.rank_for(_TRACE_WANTED * per_row, most=cheap)
+        )
         if self._sketch is None or self._sketch.low is not low or self._sketch.n_coef != rank:
             self._sketch = Sketch(low, rank)
         return self._sketch

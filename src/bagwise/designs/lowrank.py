@@ -42,15 +42,16 @@ class LowRank:
         self.traces = [(0, float(self.left.sum()))]  # (rank, trace of K - L L'), block by block
         self._rng, self._lock = np.random.default_rng(0), threading.Lock()
 
-    def rank_for(self, trace: float) -> int:
+    def rank_for(self, trace: float, most: int = _LARGEST_RANK) -> int:
         """Return the rank at which the trace of K - L L' is at most this, or the largest rank.
 
-        At least one block: it starts problems, too.
+        At least one block, as it also starts problems, and about ``most`` columns.
         """
         with self._lock:
-            while self._lacks(trace):
+            while self._lacks(trace) and self.traces[-1][0] < most:
                 self._extend()
-        return next((rank for rank, left in self.traces[1:] if left <= trace), self.traces[-1][0])
+        found = (rank for rank, left in self.traces[1:] if left <= trace or rank >= most)
+        return next(found, self.traces[-1][0])
 
     def _lacks(self, trace: float) -> bool:
         rank, left = self.traces[-1]
@@ -113,6 +114,10 @@ class Sketch(Dense):
                 rows = self.X[used] * roots[:, None]
                 total += sign * (rows.T @ rows)
         return total
+
+    def weighted_sum(self, weights: Array) -> Array:
+        """Return L' weights."""
+        return self.adjoint(weights)
 
     def dual(self, coef: Array) -> Array:
         """Return dual coefficients, on the pivots, of the weight vector that ``coef`` stands for.

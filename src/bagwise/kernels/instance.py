@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from bagwise.errors import SCALE, Message, Parameter, Step
 
 MANY_ROWS = 3000  # above, kernel problems are solved iteratively (`bagwise.designs.Iterative`)
 _SINGLE_WEIGHT = 1000.0  # of a loss: below, it times the rounding of K is small against |w|^2
-_PANEL = 256  # rows of a matrix computed at a time: its temporaries stay small
+_TILE = 256  # rows and columns computed at a time: half a megabyte, which a cache holds
 _MEDIAN_SAMPLE = 2000  # instances: the median of two million distances takes 0.1 s
 
 
@@ -52,47 +53,47 @@ class Kernel:
     def gram(self, X: Any, dtype: Any = None) -> Array:
         """Return the symmetric matrix of kernel values between the rows of X.
 
-        With a dtype, values are computed in float64 and kept in it, a panel at a time.
+        With a dtype, values are computed in float64 and kept in it, a tile at a time.
         """
         if dtype is not None and not callable(self.name):
-            return self._in_panels(X, dtype)
+            return self._in_tiles(X, dtype)
         if self.name == "rbf":
             return _exp_in_place(squared_distances(X), self.gamma)
         return self(X, X)
 
-    def _in_panels(self, X: Any, dtype: Any) -> Array:
-        rows, columns, halves = self._factors(X)
-        n = X.shape[0]
-        K = np.empty((n, n), dtype)
-        for i in range(0, n, _PANEL):
-            j = min(i + _PANEL, n)
-            panel = _products(rows[i:j], columns[:j])
-            if self.name == "rbf":
-                panel -= halves[i:j, None]
-                panel -= halves[:j]
-                np.exp(np.minimum(panel, 0, out=panel), out=panel)
-                np.fill_diagonal(panel[:, i:], 1.0)
-            elif self.name == "poly":
-                panel += self.coef0
-                panel **= self.degree
-            K[i:j, :j] = panel
-            K[i:j, i:j] = np.tril(K[i:j, i:j]) + np.tril(K[i:j, i:j], -1).T
-        for i in range(0, n, _PANEL):
-            for j in range(i + _PANEL, n, _PANEL):
-                K[i : i + _PANEL, j : j + _PANEL] = K[j : j + _PANEL, i : i + _PANEL].T
+    def _in_tiles(self, X: Any, dtype: Any) -> Array:
+        """Compute tiles on and below the diagonal; each is mirrored while the cache holds it."""
+        left, right = self._factors(X)
+        tiles = [slice(i, i + _TILE) for i in range(0, X.shape[0], _TILE)]
+        K = np.empty((X.shape[0], X.shape[0]), dtype)
+        for k, rows in enumerate(tiles):
+            for columns in tiles[: k + 1]:
+                tile = _products(left[rows], right[columns])
+                if self.name == "rbf":
+                    np.exp(np.minimum(tile, 0, out=tile), out=tile)
+                elif self.name == "poly":
+                    tile = (tile + self.coef0) ** self.degree
+                if rows is columns:
+                    tile = np.tril(tile) + np.tril(tile, -1).T
+                K[rows, columns] = tile
+                K[columns, rows] = tile.T
+        if self.name == "rbf":
+            np.fill_diagonal(K, 1)
         return K
 
-    def _factors(self, X: Any) -> tuple[Any, Any, Array]:
-        """Return what the kernel is a function of: factors of the products, half squared norms.
+    def _factors(self, X: Any) -> tuple[Any, Any]:
+        """Return factors of the products that the kernel is a function of, in float64.
 
-        gamma |x - y|^2 = gamma |x|^2 + gamma |y|^2 - x.(2 gamma y), all of them centered.
+        -gamma |x - y|^2 = (x, -gamma |x|^2, 1).(2 gamma y, 1, -gamma |y|^2) is one product, too.
         """
-        X = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-        X = X.astype(np.float64, copy=False)
+        sparse = sp.issparse(X)
+        X = X.astype(np.float64, copy=False) if sparse else np.asarray(X, dtype=np.float64)
         if self.name != "rbf":
-            return X, (X if self.name == "linear" else self.gamma * X), np.empty(0)
-        X = X if sp.issparse(X) else X - X.mean(axis=0)
-        return X, (2 * self.gamma) * X, self.gamma * squared_norms(X)
+            return X, (X if self.name == "linear" else self.gamma * X)
+        X = X if sparse else X - X.mean(axis=0)
+        norms, ones = -self.gamma * squared_norms(X)[:, None], np.ones((X.shape[0], 1))
+        stack = partial(sp.hstack, format="csr") if sparse else np.hstack
+        return stack([X, norms, ones]), stack([2 * self.gamma * X, ones, norms])
 
 
 def rbf_slopes(kernel: Kernel, X: Any, Z: Any, coef: Array) -> Array:

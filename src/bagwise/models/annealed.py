@@ -195,7 +195,9 @@ def _energy(
 def refit(task: Task, softening: Softening, p: Array, start: Point) -> Solution:
     """Solve the last convex problem without shortcuts, and add the penalty to its objective."""
     problem = task.problem(p, softening.rest_is_negative)
-    solution = solve(problem.on(task.design.fresh()), start)
+    if task.design.prepared or not task.design.proves_itself:
+        problem = problem.on(task.design.fresh())
+    solution = solve(problem, start)
     penalty = softening.penalty(p[task.positive_rows], task.positive_offsets)
     return solution.shifted(float(task.positive_bag_weight @ penalty))
 

@@ -119,7 +119,11 @@ def cold_start(problem: Problem) -> Point:
 
 
 def _from_sketch(problem: Problem, design: Iterative) -> Point:
-    """Solve the problem of a low-rank kernel roughly; the same w exists in the span of its rows."""
+    """Solve the problem of a low-rank kernel roughly, and take one step with the kernel itself.
+
+    The step gives every active row its coefficient. Those of few pivots are large and of both
+    signs, so that the rounding of K shows in their objective.
+    """
     curvature, _ = problem.quadratic(np.zeros(design.n_rows))  # both sides of a row are active
     if not curvature.any():
         return design.start()
@@ -127,7 +131,9 @@ def _from_sketch(problem: Problem, design: Iterative) -> Point:
     low = problem.on(design.sketch())
     point, _ = newton_steps(low, low.design.start(), 1e-8, _PATIENCE, [], slack=_ROUGH)
     coef = design.sketch().dual(point.coef)
-    return Point(coef, point.intercept, design @ coef)
+    point = Point(coef, point.intercept, design @ coef)
+    atol = np.sqrt(2 * _ROUGH * problem.objective(point))
+    return design.weighted_ridge(*problem.quadratic(point.scores + point.intercept), point, atol)
 
 
 def _in_stages(
