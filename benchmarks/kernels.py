@@ -201,13 +201,13 @@ def times(known: dict[str, Any]) -> str:
         f"| data | instances | C | {' | '.join(MODELS)} | gap |",
         "|---" * (len(MODELS) + 4) + "|",
     ]
-    rows = dict.fromkeys(tuple(np.array(c.split())[[1, 3]]) for c in known if c.startswith("time"))
-    for name, C in rows:
+    made = [name.split() for name, _ in cells(None) if name.startswith("time") and name in known]
+    for name, C in dict.fromkeys((part[1], part[3]) for part in made):
         found = [known.get(f"time {name} {short} {C}") for short in MODELS]
-        made = [cell for cell in found if cell]
+        there = [cell for cell in found if cell]
         ratios = " | ".join(f"{cell['ratio']:.2f}" if cell else "-" for cell in found)
-        gap = max(cell["gap"] for cell in made)
-        lines.append(f"| {name} | {made[0]['rows']} | {C} | {ratios} | {gap:.0e} |")
+        gap = max(cell["gap"] for cell in there)
+        lines.append(f"| {name} | {there[0]['rows']} | {C} | {ratios} | {gap:.0e} |")
     return "\n".join(lines) + "\n"
 
 
