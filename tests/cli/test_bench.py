@@ -9,6 +9,7 @@ import yaml
 
 import bagwise.bench.run as running
 from bagwise.io._lock import locked
+from bench_cases import make_plan, write_results
 from command_line import call, done, printed, refused
 
 TINY = {
@@ -115,3 +116,17 @@ def test_a_folder_in_use_is_an_error_that_names_the_process(tmp_path):
     with locked(tmp_path):
         said = f"is in use by another run (process {os.getpid()} on"
         refused(1, said, "bench", write(tmp_path / "tiny.yaml", TINY), "--out", tmp_path)
+
+
+@pytest.mark.parametrize("width", [60, 80, 300])
+def test_tables_fit_any_width(width, tmp_path, monkeypatch):
+    data = [f"data{i}" for i in range(9)]
+    plan = make_plan(tmp_path, data=tuple(data))
+    write_results(plan)
+    monkeypatch.setattr(running, "read_plan", lambda _: plan)
+    text = done("table", tmp_path, COLUMNS=str(width)).stdout
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    assert "selection" in text
+    assert all(name in text for name in data)  # no name is broken over two lines
+    assert ("continued" in text) == (width < 100)

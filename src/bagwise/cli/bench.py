@@ -9,6 +9,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from bagwise.cli.options import Jobs, one_of
 from bagwise.cli.output import (
@@ -18,6 +19,7 @@ from bagwise.cli.output import (
     progress,
     say,
     say_written,
+    screen_width,
     show,
     show_json,
 )
@@ -129,28 +131,58 @@ def _report(plan: Any, metrics: tuple[str, ...] | None, out: Path, as_json: bool
         show_json({"name": report.name, "notes": report.notes, "numbers": long_form(report)})
     else:
         for one in report.tables:
-            show(_drawn(one))
+            for drawn in _drawn(one, screen_width()):
+                show(drawn)
         for note in report.notes:
             say(escape(note))
     say_written("Tables", *paths)
 
 
-def _drawn(one: Any) -> Table:
+def _drawn(one: Any, width: int) -> list[Table]:
+    """Return a table; its columns are spread over several if the screen is narrow."""
     from bagwise.bench.export import named_lines
     from bagwise.bench.tables import KIND_LABELS
 
-    numbers = [escape(name) for name in (*one.columns, *(["rank"] if one.rankings else []))]
-    drawn = plain_table(
-        "model", "selection", *numbers,
-        right=tuple(numbers), title=one.title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0),
-    )  # fmt: skip
-    for column in drawn.columns[2:]:
-        column.no_wrap = True
+    rows = []
     for name, line in named_lines(one):
         cells = ["" if e is None else _bold(e.text(one.digits), e.bold) for e in line.entries]
         rank = ["" if line.rank is None else f"{line.rank:.2f}"] if one.rankings else []
-        drawn.add_row(escape(name), KIND_LABELS[line.kind], *cells, *rank)
-    return drawn
+        rows.append((escape(name), KIND_LABELS[line.kind], [*cells, *rank]))
+    names = [*one.columns, *(["rank"] if one.rankings else [])]
+    tables: list[Table] = []
+    for columns in _spread(names, rows, width):
+        heads = [escape(names[k]) for k in columns]
+        title = one.title if not tables else f"{one.title}, continued"
+        drawn = plain_table(
+            "model", "selection", *heads,
+            right=tuple(heads), title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0),
+        )  # fmt: skip
+        for column in drawn.columns:
+            column.no_wrap = True
+        for name, kind, cells in rows:
+            drawn.add_row(name, kind, *(cells[k] for k in columns))
+        tables.append(drawn)
+    return tables
+
+
+def _spread(names: list[str], rows: list[Any], width: int) -> list[list[int]]:
+    """Divide the numbers of columns so that each part fits beside the names of the models."""
+
+    def widest(texts: Any) -> int:
+        return max(len(Text.from_markup(text)) for text in texts) + 1  # and a space
+
+    left = width - widest(["model", *(row[0] for row in rows)])
+    left -= widest(["selection", *(row[1] for row in rows)]) + 2  # and the edges
+    parts: list[list[int]] = [[]]
+    free = left
+    for k, name in enumerate(names):
+        needed = widest([escape(name), *(row[2][k] for row in rows)])
+        if parts[-1] and needed > free:
+            parts.append([])
+            free = left
+        parts[-1].append(k)
+        free -= needed
+    return parts
 
 
 def _bold(text: str, bold: bool) -> str:
