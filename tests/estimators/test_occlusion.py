@@ -1,8 +1,8 @@
-import re
-
 """Occlusion equals brute-force removal, for every listed model and through pipelines."""
 
 from __future__ import annotations
+
+import re
 
 import numpy as np
 import pytest
