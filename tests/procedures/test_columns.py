@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import combinations, product
 
 import numpy as np
@@ -40,7 +39,11 @@ def grown(saddle, choices, seed=0, **options):
     settings = {"tol": 1e-9, "max_columns": 200, **options}
     rng = np.random.RandomState(seed)
     start = choices.random(rng, 1)[0]
-    return grow(saddle, choices, start, partial(column_newton), random_state=rng, **settings)
+
+    def master(saddle, last, tol):
+        return column_newton(saddle, last, tol=tol)
+
+    return grow(saddle, choices, start, master, random_state=rng, **settings)
 
 
 # Choices -----------------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ def test_bordered_systems_solve_what_they_say(seed):
     assert system.n_factorizations < system.n_systems
 
 
-def test_few_factorizations_serve_many_systems():
+def test_few_factorizations_serve_many_systems(monkeypatch):
+    monkeypatch.setattr("bagwise.solvers.bordered._FEW_ROWS", 0)
     saddle, _ = make(0, sizes=(3,) * 10, n_negatives=60, d=8, lam=20.0)
     rng, system, point = np.random.RandomState(0), BorderedSystem(saddle.K, saddle.negatives), None
     for _ in range(8):
@@ -46,3 +47,17 @@ def test_few_factorizations_serve_many_systems():
         point = column_newton(saddle, point, system=system)
     assert system.n_factorizations <= 6 * len(saddle.columns)
     assert system.n_factorizations < 0.5 * system.n_systems
+
+
+def test_few_negatives_are_factored_with_the_bags():
+    saddle, _ = make(0, sizes=(3,) * 10, n_negatives=20, d=8, lam=20.0)
+    saddle = with_columns(saddle, [3 * np.arange(10)])
+    system, right = BorderedSystem(saddle.K, saddle.negatives), np.ones((30, 1))
+    mixture, curvature = saddle.mix(np.ones(1)), np.r_[np.ones(10), np.zeros(5), np.full(15, 2.0)]
+    made = system.at(mixture, curvature)
+    assert made.schur is None
+    assert system.at(mixture, 2 * curvature, near=True) is made
+    beta, on = made.solve(right)[:, 0], curvature > 0
+    missed = saddle.scores(mixture, beta)[on] + beta[on] / curvature[on] - 1
+    np.testing.assert_allclose(missed, 0, atol=1e-10)
+    assert not np.any(beta[~on])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagwise.solvers.bordered import BorderedSystem
-from bagwise.solvers.column_newton import column_newton, simplex_step
+from bagwise.solvers.column_newton import column_newton, simplex_step, thin_start
 from reference.saddles import BANDS, assignments, clarabel_value, make, with_columns
 
 
@@ -64,3 +64,32 @@ def test_simplex_steps_meet_their_optimality_conditions(seed, size):
     assert x.sum() == pytest.approx(1)
     gradient = H @ (x - v) + g
     assert x @ gradient - gradient.min() <= 1e-7 * max(1, np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("loss", BANDS)
+def test_a_thin_start_is_near_the_solution_and_leads_to_it(loss, monkeypatch):
+    saddle, _ = make(1, sizes=(3,) * 8, n_negatives=200, d=4, loss=loss)
+    saddle = with_columns(saddle, [3 * np.arange(8), 3 * np.arange(8) + 1])
+    assert thin_start(saddle) is None
+    expected = column_newton(saddle)
+    monkeypatch.setattr("bagwise.solvers.column_newton._MANY_ROWS", 100)
+    start = thin_start(saddle)
+    assert np.flatnonzero(start.beta[8:]).tolist() == [
+        i for i in range(0, 200, 5) if start.beta[8 + i] != 0
+    ]
+    at_start = saddle.point(saddle.mix(start.v), start.beta).upper
+    at_zero = saddle.point(saddle.mix(start.v), np.zeros_like(start.beta)).upper
+    assert expected.upper < at_start < 0.5 * (expected.upper + at_zero)
+    again = column_newton(saddle, start)
+    assert again.upper == pytest.approx(expected.upper, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", BANDS)
+def test_a_rough_solution_proves_its_gap(loss):
+    saddle, _ = make(2, loss=loss)
+    saddle = with_columns(saddle, assignments((2, 3, 2)))
+    exact, rough = column_newton(saddle), column_newton(saddle, tol=0.1)
+    assert rough.counts["systems"] < exact.counts["systems"]
+    assert rough.gap <= 0.1 * rough.upper
+    assert rough.lower <= exact.upper * (1 + 1e-9)
+    assert rough.upper >= exact.upper * (1 - 1e-9)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,9 +40,11 @@ from bagwise.procedures import Run, alternate
 from bagwise.procedures.columns import Choices, grow, margin_moments
 from bagwise.solvers import Solution
 from bagwise.solvers.bordered import BorderedSystem
-from bagwise.solvers.column_newton import column_newton
+from bagwise.solvers.column_newton import column_newton, thin_start
 from bagwise.solvers.mirror_prox import mirror_prox
 from bagwise.solvers.saddle import Saddle, SaddlePoint
+
+_ROUGH = 1e-5  # relative gap of the problem that only chooses the first assignment
 
 
 class _Alternation:
@@ -62,7 +63,7 @@ class _Alternation:
         return Solution(
             coef=coef,
             intercept=float(coef.sum()),
-            scores=self.saddle.K @ coef + coef.sum(),
+            scores=self.saddle.unit_scores(coef),
             dual=point.beta,
             objective=point.upper,
             gap=point.gap,
@@ -192,7 +193,7 @@ class AssignedClassifier(RowsClassifier):
             grown = self._grow(saddle, choices, system, chosen, rng)
             pool, point = grown.assignment, grown.solution
             history, converged = grown.history, grown.converged
-            chosen = choices.top((saddle.K @ pool.coef(point))[choices.rows])
+            chosen = choices.top(saddle.unit_scores(pool.coef(point))[choices.rows])
         if self.refine or not self.relax:
             pool, point, run = self._refine(saddle, choices, system, chosen)
             history, converged = history + run.history, converged and run.converged
@@ -210,8 +211,8 @@ class AssignedClassifier(RowsClassifier):
         if self.init == "random":
             return choices.random(rng, 1)[0]
         means = saddle.only(choices.means())
-        coef = means.coef(column_newton(means, system=system))
-        chosen = choices.top((saddle.K @ coef)[choices.rows])
+        coef = means.coef(column_newton(means, thin_start(means), system=system, tol=_ROUGH))
+        chosen = choices.top(saddle.unit_scores(coef)[choices.rows])
         if self.init == "cccp" and self.relax:
             steps = _Alternation(saddle, choices, system)
             run = alternate(steps.solve, steps.assign, chosen, max_iter=self.max_iter)
@@ -238,10 +239,14 @@ class AssignedClassifier(RowsClassifier):
         )
 
     def _master(self, system: BorderedSystem, rng: np.random.RandomState) -> Any:
-        if self.solver == "newton":
-            return partial(column_newton, system=system)
         stochastic = self.solver == "stochastic_mirror_prox"
-        return partial(mirror_prox, stochastic=stochastic, random_state=rng)
+
+        def solved(saddle: Saddle, last: SaddlePoint | None, tol: float) -> SaddlePoint:
+            if self.solver == "newton":
+                return column_newton(saddle, last, system=system, tol=tol)
+            return mirror_prox(saddle, last, stochastic=stochastic, random_state=rng)
+
+        return solved
 
     def _refine(
         self, saddle: Saddle, choices: Choices, system: BorderedSystem, chosen: Array

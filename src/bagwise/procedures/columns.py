@@ -19,12 +19,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.segments import bag_index, expand, segment_rank
+from bagwise.bags.segments import bag_index, expand, segment_argmax, segment_rank
 from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.saddle import Saddle, SaddlePoint
 
 RANDOM_STARTS = 100  # must all find nothing before the loop ends: a few could miss by chance
 _FEW_STARTS = 10  # random starts while better assignments are still easy to find
+_SHARE_OF_GAP = 0.3  # of the heuristic gap: a solution over the pool to more digits is waste
+_ROUGHEST, FINEST = 1.0, 1e-8  # relative gaps over the pool, at first and at the end
+_KNOWN_STARTS = 10  # members of the pool to start from: those that are violated most
 _SWEEPS = 1000  # maximum number of sweeps of an ascent; a handful is usual
 
 
@@ -54,7 +57,10 @@ class Choices:
 
     def random(self, rng: np.random.RandomState, n_draws: int) -> Array:
         """Draw assignments uniformly, (n_draws, n_slots)."""
-        return np.stack([self.top(rng.random_sample(len(self.rows))) for _ in range(n_draws)])
+        drawn = rng.random_sample((n_draws, len(self.rows)))
+        if self.n_witnesses == 1:  # many bags at once
+            return self.offsets[:-1] + segment_argmax(drawn.T, self.offsets).T
+        return np.stack([self.top(values) for values in drawn])
 
     def weights(self, chosen: Array) -> Any:
         """Return an assignment as rows over all units: the mean of each bag's key instances."""
@@ -77,7 +83,7 @@ def grow(
     saddle: Saddle,
     choices: Choices,
     start: Array,
-    master: Callable[[Saddle, SaddlePoint | None], SaddlePoint],
+    master: Callable[[Saddle, SaddlePoint | None, float], SaddlePoint],
     *,
     tol: float,
     max_columns: int,
@@ -95,7 +101,7 @@ def grow(
     start : ndarray of int of shape (n_slots,)
         The first assignment.
     master : callable
-        ``master(saddle, last_point)`` solves the problem over the pool.
+        ``master(saddle, last_point, tol)`` solves the problem over the pool to a relative gap.
     tol : float
         Maximum heuristic gap, relative to the objective.
     max_columns : int
@@ -113,14 +119,18 @@ def grow(
     """
     kernel = np.ascontiguousarray(saddle.K[np.ix_(choices.rows, choices.rows)])
     pool, point, journal = [start], None, Journal(callback)
-    saddle = saddle.with_column(choices.weights(start))
+    saddle, precision = saddle.with_column(choices.weights(start)), _ROUGHEST
     while True:
-        point = master(saddle, point)
+        # 1) Solve over the pool, as exactly as what it lacks justifies.
+        point = master(saddle, point, precision)
+        # 2) Search for what it lacks.
         few = _starts(saddle, choices, pool, point, random_state)
         best, gap = _search(saddle, choices, kernel, point, few)
-        full = len(pool) >= max_columns
-        searched = len(few)
+        full, searched = len(pool) >= max_columns, len(few)
         if full or _nothing_new(best, pool, gap <= tol * point.upper):
+            if precision > FINEST:
+                precision = FINEST  # what looks like the end must hold at a solution
+                continue
             many = choices.random(random_state, RANDOM_STARTS)
             other, other_gap = _search(saddle, choices, kernel, point, many)
             best, gap = (other, other_gap) if other_gap > gap else (best, gap)
@@ -138,8 +148,10 @@ def grow(
         converged = _nothing_new(best, pool, gap <= tol * point.upper)
         if full or converged:
             return Run(point, saddle, journal.records, converged)
+        # 3) Add it.
         pool.append(best)
         saddle = saddle.with_column(choices.weights(best))
+        precision = max(_SHARE_OF_GAP * gap / point.upper, FINEST)
 
 
 def _nothing_new(best: Array, pool: list[Array], closed: bool) -> bool:
@@ -155,8 +167,10 @@ def _starts(
     random_state: np.random.RandomState,
 ) -> Array:
     coef = saddle.coef(point)
-    highest = choices.top((saddle.K @ coef)[choices.rows])
-    return np.concatenate([pool, [highest], choices.random(random_state, _FEW_STARTS)])
+    highest = choices.top(saddle.unit_scores(coef)[choices.rows])
+    violated = np.argsort(-(point.beta @ point.products), kind="stable")[:_KNOWN_STARTS]
+    known = [pool[k] for k in violated]
+    return np.concatenate([known, [highest], choices.random(random_state, _FEW_STARTS)])
 
 
 def _search(

@@ -21,10 +21,12 @@ import numpy as np
 from scipy.linalg import lu_factor, lu_solve, solve_triangular
 
 from bagwise._typing import Array
+from bagwise.designs.inverse import block_of
 from bagwise.designs.ridge import factor_in_place
 from bagwise.solvers.saddle import Mixture
 
 _LARGEST_SHARE = 0.4  # of the factored rows: with more changes a new factor costs less
+_FEW_ROWS = 4  # negatives per positive bag up to which all rows are factored at once
 _FEW = 32  # changed rows whose corrections are always cheaper than a new factor
 
 
@@ -53,6 +55,11 @@ class System:
         inner = scaled[self.inner]
         inner[~self.kept] = 0.0
         inner = solve_triangular(self.factor, inner, lower=True, check_finite=False)
+        if self.schur is None:
+            solved = solve_triangular(self.factor, inner, lower=True, trans=1, check_finite=False)
+            solution = np.zeros_like(scaled)
+            solution[self.inner] = solved
+            return self.root[:, None] * solution
         outer = np.zeros((self.half.shape[1], right.shape[1]))
         outer[: len(self.border)] = scaled[self.border]
         outer = lu_solve(self.schur, outer - self.half.T @ inner, check_finite=False)
@@ -75,11 +82,14 @@ class BorderedSystem:
         self._base: _Base | None = None
         self._last: tuple[Mixture, Array, System] | None = None
 
-    def at(self, mixture: Mixture, curvature: Array) -> System:
-        """Return the system with these column weights and curvatures; the last one is cached."""
+    def at(self, mixture: Mixture, curvature: Array, near: bool = False) -> System:
+        """Return the system with these column weights and curvatures; the last one is cached.
+
+        With ``near``, the last one serves if its column weights are the same.
+        """
         if self._last is not None:
             same_mixture, last, system = self._last
-            if same_mixture is mixture and np.array_equal(last, curvature):
+            if same_mixture is mixture and (near or np.array_equal(last, curvature)):
                 return system
         self._last = None
         self._last = mixture, curvature, self._made(mixture, curvature)
@@ -88,8 +98,10 @@ class BorderedSystem:
     def _made(self, mixture: Mixture, curvature: Array) -> System:
         n_bags = len(mixture.block)
         wanted = curvature[n_bags:]
-        base, kept = self._fitting_base(wanted, n_bags)
         self.n_systems += 1
+        if np.count_nonzero(wanted) <= _FEW_ROWS * np.count_nonzero(curvature[:n_bags]):
+            return self._factored(mixture, curvature)
+        base, kept = self._fitting_base(wanted, n_bags)
         missing = wanted > 0
         missing[base.rows[kept]] = False
         added, bags = np.flatnonzero(missing), np.flatnonzero(curvature[:n_bags])
@@ -108,6 +120,18 @@ class BorderedSystem:
         factored = lu_factor(schur, check_finite=False)
         return System(base.factor, n_bags + base.rows, kept, border, root, half, factored)
 
+    def _factored(self, mixture: Mixture, curvature: Array) -> System:
+        """Factor all rows at once: a border as large as the block saves nothing."""
+        n_bags = len(mixture.block)
+        rows, root = np.flatnonzero(curvature), np.sqrt(curvature)
+        bags, negatives = rows[rows < n_bags], rows[rows >= n_bags] - n_bags
+        system = self._corner(mixture, bags, negatives) * root[rows] * root[rows, None]
+        system.flat[:: len(rows) + 1] += 1.0
+        factor = factor_in_place(system.T)[0]
+        self.n_factorizations += 1
+        kept, none = np.ones(len(rows), dtype=bool), np.empty((len(rows), 0))
+        return System(factor, rows, kept, rows[:0], root, none, None)
+
     def _fitting_base(self, wanted: Array, n_bags: int) -> tuple[_Base, Array]:
         """Return a factor close to the wanted curvatures and which of its rows match exactly."""
         if self._base is not None:
@@ -123,7 +147,7 @@ class BorderedSystem:
 
     def _factor(self, rows: Array, curvature: Array) -> Array:
         units, root = self.negatives[rows], np.sqrt(curvature)
-        system = self.K[np.ix_(units, units)]
+        system = block_of(self.K, units, units).astype(np.float64, copy=False)
         system += 1.0
         system *= root
         system *= root[:, None]
@@ -133,12 +157,12 @@ class BorderedSystem:
 
     def _border(self, mixture: Mixture, base: _Base, bags: Array, added: Array) -> Array:
         units = self.negatives[base.rows]
-        of_bags = mixture.cross[np.ix_(bags, units)].T
-        of_added = self.K[np.ix_(units, self.negatives[added])] + 1.0
+        of_bags = mixture.cross[np.ix_(bags, base.rows)].T
+        of_added = block_of(self.K, self.negatives[added], units).T + 1.0
         return np.concatenate([of_bags, of_added], axis=1) * np.sqrt(base.curvature)[:, None]
 
     def _corner(self, mixture: Mixture, bags: Array, added: Array) -> Array:
         units = self.negatives[added]
-        cross = mixture.cross[np.ix_(bags, units)]
-        among = self.K[np.ix_(units, units)] + 1.0
+        cross = mixture.cross[np.ix_(bags, added)]
+        among = block_of(self.K, units, units) + 1.0
         return np.block([[mixture.block[np.ix_(bags, bags)], cross], [cross.T, among]])

@@ -34,6 +34,11 @@ _REFINEMENTS = 10  # of a ridge solution; none is needed where the features are 
 _TRUSTED = 1e-6  # residual of the scores, in units of the margin, that needs no refinement
 _REFINED = 1e-9  # residual at which refinement ends
 _FAR_OFF = 1e-3  # relative rise of P_v from beta to its own duals that only rounding explains
+_SHARE_OF_GAP = 0.05  # that beta may miss while v moves: the step then still gains a digit
+_LOOSEST = 1e-7  # of the objective that beta may miss: with more, v took twice the steps
+_MANY_ROWS = 3000  # negatives, below which a factor of all rows takes well under a second
+_THINNING = 5  # a factor of a fifth of the rows costs 1/125
+_FAR = 1e-2  # relative gap, above which the Hessian of the last pieces serves as well
 _STALLED = 1e-7  # relative gap below which a step without descent is due to rounding
 
 
@@ -45,6 +50,7 @@ class _Inner:
     beta: Array
     scores: Array
     value: float
+    settled: bool = False  # whether the pieces repeated: beta is then exact
 
 
 def column_newton(
@@ -79,11 +85,11 @@ def column_newton(
     system = system or BorderedSystem(saddle.K, saddle.negatives)
     before = system.n_factorizations, system.n_systems
     v, beta = _extended(saddle, start)
-    inner = _maximize(saddle, system, saddle.mix(v), beta)
+    inner = _maximize(saddle, system, saddle.mix(v), beta, tol)
     point, history = _measured(saddle, inner), list[dict[str, float]]()
     while point.gap > tol * point.upper and len(history) < max_iter:
         history.append({"upper": point.upper, "gap": point.gap})
-        moved = _step(saddle, system, inner, point)
+        moved = _step(saddle, system, inner, point, tol)
         if moved is None:
             break
         inner, point = moved
@@ -99,6 +105,24 @@ def column_newton(
     )
 
 
+def thin_start(saddle: Saddle) -> SaddlePoint | None:
+    """Return a start for a problem with many negatives, from a fifth of them; None for few.
+
+    At w = 0 all rows are active, and the first factor would be that of all of them.
+    """
+    if len(saddle.negatives) <= _MANY_ROWS:
+        return None
+    p, negatives = saddle.n_bags, saddle.negatives[::_THINNING]
+    weight = np.concatenate([saddle.weight[:p], _THINNING * saddle.weight[p::_THINNING]])
+    thin = replace(saddle, negatives=negatives, weight=weight, columns=(), keys=None)
+    for column in saddle.columns:
+        thin = thin.with_column(column.weights)
+    point = column_newton(thin, thin_start(thin), tol=_LOOSEST)
+    beta = np.zeros(len(saddle.weight))
+    beta[:p], beta[p::_THINNING] = point.beta[:p], point.beta[p:]
+    return replace(point, beta=beta)
+
+
 def _extended(saddle: Saddle, start: SaddlePoint | None) -> tuple[Array, Array]:
     v = np.zeros(len(saddle.columns))
     if start is None:
@@ -109,8 +133,10 @@ def _extended(saddle: Saddle, start: SaddlePoint | None) -> tuple[Array, Array]:
 
 
 def _measured(saddle: Saddle, inner: _Inner) -> SaddlePoint:
-    # The duals that belong to the scores are feasible whatever rounding did to beta.
-    point = saddle.point(inner.mixture, saddle.dual(inner.scores))
+    # The duals that belong to the scores are feasible whatever rounding did to beta. Before the
+    # pieces repeat, beta itself is closer: its scores are the ones that the losses see.
+    beta = saddle.dual(inner.scores) if inner.settled else saddle.feasible(inner.beta)
+    point = saddle.point(inner.mixture, beta)
     if point.upper <= (1 + _FAR_OFF) * inner.value:
         return point
     # Rounding ate the digits: the best of what there is, w = 0 included, and the best bound.
@@ -129,23 +155,36 @@ def _measured(saddle: Saddle, inner: _Inner) -> SaddlePoint:
 # Fixed column weights ----------------------------------------------------------------------------
 
 
-def _maximize(saddle: Saddle, system: BorderedSystem, mixture: Mixture, beta: Array) -> _Inner:
-    """Solve for beta with fixed column weights: ridge steps until the pieces repeat."""
+def _maximize(
+    saddle: Saddle, system: BorderedSystem, mixture: Mixture, beta: Array, slack: float
+) -> _Inner:
+    """Solve for beta with fixed column weights: ridge steps until the pieces repeat.
+
+    Or until the next step would gain less than ``slack`` of the objective. It gains about as much
+    as the last one missed its promise by: that is the effect of the pieces that changed.
+    """
     scores = saddle.scores(mixture, beta)
     inner = _Inner(mixture, beta, scores, saddle.primal(beta, scores))
     pieces = saddle.pieces(scores)
     if np.allclose(beta, pieces[0] * (pieces[1] - scores), rtol=1e-11, atol=0.0):
-        return inner
+        return replace(inner, settled=True)
     for _ in range(_INNER_STEPS):
-        curvature, target = pieces
-        full, scores = _ridge(saddle, system, mixture, curvature, target)
+        full, scores = _ridge(saddle, system, mixture, *pieces)
+        promised = _quadratic(inner.beta, inner.scores, *pieces) - _quadratic(full, scores, *pieces)
+        before = inner.value
         step, inner = _line_search(saddle, inner, full, scores)
         last, pieces = pieces, saddle.pieces(inner.scores)
-        if step == 1 and all(np.array_equal(a, b) for a, b in zip(last, pieces, strict=True)):
-            break
         if step == 0:
             break
+        if step == 1 and all(np.array_equal(a, b) for a, b in zip(last, pieces, strict=True)):
+            return replace(inner, settled=True)
+        if step == 1 and abs(before - inner.value - promised) <= slack * inner.value:
+            break
     return inner
+
+
+def _quadratic(beta: Array, scores: Array, curvature: Array, target: Array) -> float:
+    return 0.5 * float(beta @ scores + curvature @ (scores - target) ** 2)
 
 
 def _ridge(
@@ -206,7 +245,7 @@ def _root(slope: Callable[[float], float]) -> float:
 
 
 def _step(
-    saddle: Saddle, system: BorderedSystem, inner: _Inner, point: SaddlePoint
+    saddle: Saddle, system: BorderedSystem, inner: _Inner, point: SaddlePoint, tol: float
 ) -> tuple[_Inner, SaddlePoint] | None:
     """Take a Newton step in v; return None if g no longer decreases.
 
@@ -215,7 +254,8 @@ def _step(
     rounding, a smaller gap decides.
     """
     curvature, _ = saddle.pieces(inner.scores)
-    carried = system.at(inner.mixture, curvature).solve(point.products)  # (K_v + S^-1)^-1 R
+    near = point.gap > _FAR * point.upper
+    carried = system.at(inner.mixture, curvature, near).solve(point.products)  # (K_v + S^-1)^-1 R
     hessian = point.products.T @ carried
     # In proportion to the gap, which keeps the convergence fast.
     missing = min(max(point.gap / point.upper, _LEAST_DAMPING), _MOST_DAMPING)
@@ -223,17 +263,18 @@ def _step(
     norms = point.beta @ point.products
     # A constant in the gradient does not matter; subtracting it saves digits of the differences.
     gradient = 0.5 * (norms @ v - norms)
+    slack = min(_SHARE_OF_GAP * max(point.gap / point.upper, tol), _LOOSEST)
     for _ in range(_ATTEMPTS):
         direction = simplex_step(hessian + damping * np.eye(len(v)), gradient, v)
         slope = float(gradient @ direction)
         moved = np.maximum(v + direction, 0.0)
         beta = inner.beta - carried @ direction
-        trial = _maximize(saddle, system, saddle.mix(moved / moved.sum()), beta)
-        measured = _measured(saddle, trial)
-        if trial.value < inner.value + _SUFFICIENT * slope:
-            return trial, measured
-        if trial.value < inner.value * (1 + 100 * _ROUNDING) and measured.gap < 0.9 * point.gap:
-            return trial, measured
+        trial = _maximize(saddle, system, saddle.mix(moved / moved.sum()), beta, slack)
+        descends = trial.value < inner.value + _SUFFICIENT * slope
+        if descends or trial.value < inner.value * (1 + 100 * _ROUNDING):
+            measured = _measured(saddle, trial)
+            if descends or measured.gap < 0.9 * point.gap:
+                return trial, measured
         damping *= 100
     return None
 

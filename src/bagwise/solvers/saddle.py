@@ -23,7 +23,8 @@ saddle value (P_v at any w), and any beta a lower bound (min_k D(beta, A_k)). Th
 certificate. `Saddle` evaluates points; the solvers move them.
 
 K_v differs from K only in the rows and columns of positive bags, and is never formed: the negatives
-use the kernel matrix of the instances, the rest are p x p and p x N blocks.
+use the kernel matrix of the instances, the rest are p x p and p x N blocks. The rows of K that
+belong to key instances of the pool are kept together, because every product reads them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.blas import dsymv
 
 from bagwise._typing import Array
 from bagwise.losses import MarginBand
@@ -53,9 +53,8 @@ class Mixture:
     """K_v without the block of negatives, for a vector v of column weights."""
 
     v: Array  # (S,)
-    weights: Any  # CSR, sum_k v_k A_k, (p, n_units)
     block: Array  # sum_k v_k K_k between positive bags, (p, p)
-    cross: Array  # between positive bags and all units, (p, n_units)
+    cross: Array  # between positive bags and negatives, (p, N)
 
 
 class _Entries(NamedTuple):
@@ -65,6 +64,15 @@ class _Entries(NamedTuple):
     bag: Array
     unit: Array
     column: Array
+    key: Array  # the place of the unit among the key units
+
+
+class _Keys(NamedTuple):
+    """The units that some assignment of the pool uses, and their kernel rows."""
+
+    units: Array  # in the order in which they came, (U,)
+    place: Array  # of a unit among them, -1 for the others, (n_units,)
+    cross: Array  # kernel with the negatives, constant feature included, (U, N)
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,7 @@ class Saddle:
     weight: Array  # weights c of the losses, positive bags first, (p + N,)
     loss: MarginBand
     columns: tuple[Column, ...] = ()  # the pool
+    keys: _Keys | None = None
 
     @property
     def n_bags(self) -> int:
@@ -113,12 +122,29 @@ class Saddle:
 
     def with_column(self, weights: Any) -> Saddle:
         """Return the problem with this assignment (CSR, (p, n_units)) added to its pool."""
-        block = np.asarray(weights @ (weights @ self.K).T) + 1.0
-        return replace(self, columns=(*self.columns, Column(weights, block)))
+        used = np.unique(weights.indices)
+        place = np.searchsorted(used, weights.indices)
+        among = self.K[np.ix_(used, used)].astype(np.float64)
+        own = sp.csr_array((weights.data, place, weights.indptr), shape=(self.n_bags, len(used)))
+        block = np.asarray(own @ (own @ among).T) + 1.0
+        columns = (*self.columns, Column(weights, block))
+        return replace(self, columns=columns, keys=self._keys_with(used))
+
+    def _keys_with(self, used: Array) -> _Keys:
+        """Return the key units with those of another assignment added."""
+        keys = self.keys
+        if keys is None:
+            keys = _Keys(used[:0], np.full(len(self.K), -1), np.empty((0, len(self.negatives))))
+        added, place = used[keys.place[used] < 0], keys.place.copy()
+        place[added] = len(keys.units) + np.arange(len(added))
+        cross = self.K[added][:, self.negatives] + 1.0
+        return _Keys(
+            np.concatenate([keys.units, added]), place, np.concatenate([keys.cross, cross])
+        )
 
     def only(self, weights: Any) -> Saddle:
         """Return the problem whose pool is one assignment: an ordinary convex problem."""
-        return replace(self, columns=()).with_column(weights)
+        return replace(self, columns=(), keys=None).with_column(weights)
 
     # Kernel products -----------------------------------------------------------------------------
 
@@ -126,11 +152,14 @@ class Saddle:
     def _entries(self) -> _Entries:
         weights = [column.weights for column in self.columns]
         rows = [np.repeat(np.arange(self.n_bags), np.diff(w.indptr)) for w in weights]
+        units = np.concatenate([w.indices for w in weights]).astype(np.int64)
+        assert self.keys is not None
         return _Entries(
             np.concatenate([w.data for w in weights]),
             np.concatenate(rows),
-            np.concatenate([w.indices for w in weights]).astype(np.int64),
+            units,
             np.repeat(np.arange(len(weights)), [w.nnz for w in weights]),
+            self.keys.place[units],
         )
 
     @cached_property
@@ -143,17 +172,19 @@ class Saddle:
 
     def mix(self, v: Array) -> Mixture:
         """Return the blocks of K_v."""
-        weights = self.assignment(v)
+        assert self.keys is not None
+        value, bag, _, column, key = self._entries
+        used = v[column] > 0
+        entries = (value * v[column])[used], (bag[used], key[used])
+        weights = sp.csr_array(entries, shape=(self.n_bags, len(self.keys.units)))
         block = np.tensordot(v, self._blocks, axes=1)  # Eq. 9: sum_k v_k K_k
-        return Mixture(v, weights, block, np.asarray(weights @ self.K) + 1.0)
+        return Mixture(v, block, np.asarray(weights @ self.keys.cross))
 
     def scores(self, mixture: Mixture, beta: Array) -> Array:
         """Return K_v beta."""
-        p, cross = self.n_bags, mixture.cross[:, self.negatives]
-        shared = self.pull(beta)[self.negatives]
-        return np.concatenate(
-            [mixture.block @ beta[:p] + cross @ beta[p:], beta[:p] @ cross + shared]
-        )
+        p, shared = self.n_bags, self.pull(beta)[self.negatives]
+        of_bags = mixture.block @ beta[:p] + mixture.cross @ beta[p:]
+        return np.concatenate([of_bags, beta[:p] @ mixture.cross + shared])
 
     def product(self, beta: Array, k: int) -> Array:
         """Return K_k beta for one assignment."""
@@ -161,23 +192,32 @@ class Saddle:
 
     def products(self, beta: Array) -> Array:
         """Return K_k beta, one column per assignment."""
-        p, size = self.n_bags, len(self.columns)
-        value, bag, unit, column = self._entries
+        assert self.keys is not None
+        p, size, n_keys = self.n_bags, len(self.columns), len(self.keys.units)
+        value, bag, unit, column, key = self._entries
         shared = self.pull(beta)
-        starts = np.searchsorted(column, np.arange(size + 1))
-        coef = sp.csr_array((value * beta[:p][bag], unit, starts), shape=(size, len(self.K)))
-        own = np.asarray(coef @ self.K) + coef.sum(axis=1)[:, None]  # reads only the key rows
+        coef = np.bincount(column * n_keys + key, value * beta[:p][bag], minlength=size * n_keys)
+        own = coef.reshape(size, n_keys) @ self.keys.cross
         pull = np.bincount(column * p + bag, value * shared[unit], minlength=size * p)
         of_bags = self._blocks @ beta[:p] + pull.reshape(size, p)
-        return np.concatenate([of_bags.T, (own + shared)[:, self.negatives].T])
+        return np.concatenate([of_bags.T, (own + shared[self.negatives]).T])
 
     def pull(self, beta: Array) -> Array:
         """Return the contribution of the negatives to the score of every unit."""
-        coef = np.zeros(len(self.K))
-        coef[self.negatives] = beta[self.n_bags :]
-        # Reading K dominates the time of this product: half of a symmetric matrix is enough.
-        columns_first = self.K.T if self.K.flags.c_contiguous else self.K
-        return dsymv(1.0, columns_first, coef) + coef.sum()
+        used = np.flatnonzero(beta[self.n_bags :])
+        return self._sum_rows(self.negatives[used], beta[self.n_bags :][used])
+
+    def unit_scores(self, coef: Array) -> Array:
+        """Return the scores of all units, given coefficients of all units."""
+        used = np.flatnonzero(coef)
+        return self._sum_rows(used, coef[used])
+
+    def _sum_rows(self, units: Array, factors: Array) -> Array:
+        from bagwise.designs._products import add_rows
+
+        scores = np.full(len(self.K), factors.sum())
+        add_rows(self.K, units, factors, scores)
+        return scores
 
     def coef(self, point: SaddlePoint) -> Array:
         """Return the coefficients of f = sum_i beta_i sum_j mu_ij k(x_ij, .) + negatives."""
@@ -187,7 +227,7 @@ class Saddle:
 
     def assignment(self, v: Array) -> Any:
         """Return the mean assignment mu = sum_k v_k A_k (CSR)."""
-        value, bag, unit, column = self._entries
+        value, bag, unit, column, _ = self._entries
         shape = (self.n_bags, len(self.K))
         return sp.csr_array((value * v[column], (bag, unit)), shape=shape)
 
@@ -207,6 +247,10 @@ class Saddle:
     def dual(self, scores: Array) -> Array:
         """Return beta from scores: a = 2C (1-theta-m)+, b = 2C nu (m-1-theta)+."""
         return -self.weight * self.sign * self.loss.gradient(self.sign * scores)
+
+    def feasible(self, beta: Array) -> Array:
+        """Return dual variables with a finite conjugate: of their row's sign where nu = 0."""
+        return beta if self.loss.nu > 0 else np.where(self.sign * beta > 0, beta, 0.0)
 
     def pieces(self, scores: Array) -> tuple[Array, Array]:
         """Return the curvature and target of each row's piece of the loss."""
