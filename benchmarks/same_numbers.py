@@ -99,6 +99,7 @@ MORE = [
 _DECIDED = "labels are decided at the end of annealing"
 _SUMMED = "bags of a linear kernel are summed before their products, which rounds differently"
 _ROUGH_POOL = "problems over a growing pool are solved only as exactly as the pool justifies"
+_SHARED = "the folds of a calibration share the kernel matrix, and with it gamma"
 _SHIFTED = "instance scores are shifted by the threshold, which is the midpoint of the sigmoid"
 EXPECTED: dict[tuple[str, str | None], str] = {
     ("AnnealedLabelSVC", None): _DECIDED,
@@ -111,6 +112,8 @@ EXPECTED: dict[tuple[str, str | None], str] = {
     },
     ("BagKernelSVC", "instance_weights_"): _SUMMED,
     ("OptimalMarginSVC", None): _ROUGH_POOL,
+    ("WitnessSVC", "decision_function"): _SHARED,
+    ("WitnessSVC", "threshold_"): _SHARED,
     ("KeyInstanceSVC", None): _ROUGH_POOL,
     ("ODM", None): "products are summed over active rows only, which rounds differently",
     **{

@@ -24,6 +24,8 @@ from bagwise import (
     WitnessSVC,
 )
 from bagwise.designs import Gram
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.rows import RowsClassifier
 from bagwise.solvers import solve
 from bagwise.testing._problems import planted_bags
 
@@ -192,3 +194,19 @@ def test_a_solver_that_gave_up_is_named_with_its_gap(monkeypatch):
     with pytest.warns(ConvergenceWarning, match=r"stopped by the solver .*duality gap 0\.12"):
         model = InstanceSVC().fit(*planted_bags())
     assert model.gap_[0] == 0.125
+
+
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"kernel": "poly"}])
+def test_a_calibration_computes_one_kernel_matrix(options, monkeypatch):
+    bags, y = planted_bags(n_bags=40)
+    weight = np.where(np.arange(40) % 7 == 0, 0.0, 1.0 + np.arange(40) % 2)
+    made, gram_matrix = [], rows_module.gram_matrix
+    counted = lambda *args, **named: made.append(1) or gram_matrix(*args, **named)  # noqa: E731
+    monkeypatch.setattr(rows_module, "gram_matrix", counted)
+    options = {"gamma": 0.2, "calibration_cv": 3, **options}
+    shared = LabelSVC(threshold="calibrated", **options).fit(bags, y, weight)
+    assert len(made) == 1
+    monkeypatch.setattr(RowsClassifier, "_out_of_fold", BagClassifier._out_of_fold)
+    separate = LabelSVC(threshold="calibrated", **options).fit(bags, y, weight)
+    assert len(made) == 5
+    np.testing.assert_allclose(shared.threshold_, separate.threshold_, rtol=1e-6)

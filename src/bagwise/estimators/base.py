@@ -184,12 +184,7 @@ class BagClassifier(ClassifierMixin, BagScores):
             bags, self.classes_[codes], self.calibration_cv, self.random_state, used, name
         )
         bags, codes, weight, weighted = bags[used], codes[used], weight[used], weighted[used]
-        plain = clone(self).set_params(threshold=0.0, probability=False)
-        if len(self.classes_) == 2:  # said once: the fits of the folds need not say it again
-            plain.set_params(pos_label=self.classes_[self._positive_code()])
-        y, truth = self.classes_[codes], self._truth(codes)
-        scores = out_of_fold_scores(plain, bags, y, weight, splits, self.n_jobs)
-        scores = self._towards_positive(scores.reshape(len(bags), -1))
+        truth, scores = self._truth(codes), self._out_of_fold(bags, codes, weight, splits, used)
         warn_if_below_chance(scores, truth)
         if self.threshold == "calibrated":
             columns = zip(scores.T, truth.T, strict=True)
@@ -197,6 +192,20 @@ class BagClassifier(ClassifierMixin, BagScores):
         if self.probability == "sigmoid":
             midpoints = None if self.threshold is None else self.threshold_
             self.slope_, self.threshold_ = fit_sigmoids(scores, truth, weight, midpoints)
+
+    def _out_of_fold(
+        self, bags: Bags, codes: Array, weight: Array, splits: list[Any], used: Array
+    ) -> Array:
+        """Score bags by copies that did not see them; ``used`` says which bags of the fit they are.
+
+        One column per model, pointing towards the positive class.
+        """
+        plain = clone(self).set_params(threshold=0.0, probability=False)
+        if len(self.classes_) == 2:  # said once: the fits of the folds need not say it again
+            plain.set_params(pos_label=self.classes_[self._positive_code()])
+        labels = self.classes_[codes]
+        scores = out_of_fold_scores(plain, bags, labels, weight, splits, self.n_jobs)
+        return self._towards_positive(scores.reshape(len(bags), -1))
 
     def _truth(self, codes: Array) -> Array:
         """Return one boolean column per model: which bags are positive for it."""

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags.segments import expand
-from bagwise.designs import Design, Gram
+from bagwise.designs import Design, Gram, Iterative
 from bagwise.estimators.task import Task
 from bagwise.kernels import check_memory
 from bagwise.losses import MarginBand
@@ -96,7 +96,7 @@ class KeyRows:
         design = self.task.design
         if isinstance(design, Gram):
             gram: Any = design if self.units is None else design.aggregate(self.units)
-            if gram.K.dtype == np.float64:
+            if gram.K.dtype == np.float64 or isinstance(gram, Iterative):
                 return gram.K
             K = gram.K.astype(np.float64)
             return (K + K.T) / 2  # lower precision is symmetric to its own digits only

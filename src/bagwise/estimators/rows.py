@@ -26,7 +26,8 @@ from sklearn.utils import check_random_state
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
-from bagwise.designs import Design, conditioned_design, kernel_design, matrix_design
+from bagwise.crossfit import in_order
+from bagwise.designs import Design, Gram, conditioned_design, kernel_design, matrix_design
 from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
@@ -38,6 +39,7 @@ from bagwise.estimators.params import (
 )
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task
+from bagwise.estimators.weights import class_weights
 from bagwise.kernels import check_kernel_matrix, gram_matrix
 from bagwise.kernels.instance import rbf_slopes
 from bagwise.losses import get_loss
@@ -94,7 +96,10 @@ class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         row_weight = self._loss_weight() * expand(weight, bags.offsets)
-        self.fit_on_design(self._design(bags, row_weight), bags, codes, weight)
+        design = self._design(bags, row_weight)
+        self.fit_on_design(design, bags, codes, weight)
+        if isinstance(design, Gram):
+            self._shared, self._fitted_offsets = design, bags.offsets  # for a calibration
 
     def fit_on_design(self, design: Design, bags: Bags, codes: Array, weight: Array) -> None:
         """Learn all classes on a design that may be shared with other fits.
@@ -144,6 +149,38 @@ class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
             random_state=check_random_state(self.random_state),
         )
         return kernel_design(K)
+
+    # Calibration ---------------------------------------------------------------------------------
+
+    def _out_of_fold(
+        self, bags: Bags, codes: Array, weight: Array, splits: list[Any], used: Array
+    ) -> Array:
+        """Fit the folds on parts of one kernel matrix, where the model is made of nothing else.
+
+        A width that was chosen on the instances is then the same in all folds.
+        """
+        design, kind = getattr(self, "_shared", None), type(self)
+        own_rows = kind._fit_classes is RowsClassifier._fit_classes
+        if design is None or not own_rows or kind._bag_scores is not BagClassifier._bag_scores:
+            return super()._out_of_fold(bags, codes, weight, splits, used)
+        if not used.all():
+            design = design.subset(np.flatnonzero(expand(used, self._fitted_offsets)))
+        given = self.get_params(deep=False).get("class_weight")
+
+        def fold(train: Array, test: Array) -> Array:
+            train, part = np.sort(train), self._unfitted()
+            part.classes_ = self.classes_
+            of_class = class_weights(given, self.classes_, codes[train], weight[train])
+            rows = np.flatnonzero(expand(np.isin(np.arange(len(bags)), train), bags.offsets))
+            share = weight[train] * of_class[codes[train]]
+            part.fit_on_design(design.fresh().subset(rows), bags[train], codes[train], share)
+            coef = np.zeros((len(part.dual_coef_), design.n_rows))
+            coef[:, rows[part.support_]] = part.dual_coef_
+            scores = np.stack([design @ row for row in coef], axis=1) + part.intercept_
+            return part._assumption().bag_score(scores, bags.offsets)[test]
+
+        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        return in_order(jobs(delayed(fold)(*split) for split in splits), splits)
 
     # After the fit -------------------------------------------------------------------------------
 

@@ -164,5 +164,5 @@ class BorderedSystem:
     def _corner(self, mixture: Mixture, bags: Array, added: Array) -> Array:
         units = self.negatives[added]
         cross = mixture.cross[np.ix_(bags, added)]
-        among = block_of(self.K, units, units) + 1.0
+        among = block_of(self.K, units, units).astype(np.float64) + 1.0
         return np.block([[mixture.block[np.ix_(bags, bags)], cross], [cross.T, among]])

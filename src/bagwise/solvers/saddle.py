@@ -37,6 +37,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
+from bagwise.designs.inverse import block_of
 from bagwise.losses import MarginBand
 
 
@@ -137,7 +138,7 @@ class Saddle:
             keys = _Keys(used[:0], np.full(len(self.K), -1), np.empty((0, len(self.negatives))))
         added, place = used[keys.place[used] < 0], keys.place.copy()
         place[added] = len(keys.units) + np.arange(len(added))
-        cross = self.K[added][:, self.negatives] + 1.0
+        cross = block_of(self.K, added, self.negatives).astype(np.float64) + 1.0
         return _Keys(
             np.concatenate([keys.units, added]), place, np.concatenate([keys.cross, cross])
         )
