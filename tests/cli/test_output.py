@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bagwise
-from bagwise import CitationKNN, WitnessSVC
+from bagwise import AutoBagClassifier, CitationKNN, WitnessSVC
 from bagwise.bench.demo import DigitTask
 from bagwise.cli import demo, output
 from bagwise.datasets import make_gaussian_bags
@@ -202,6 +202,11 @@ def test_a_fit_tells_its_iterations_objective_and_gap(monkeypatch):
     assert len(said) >= model.n_iter_
     assert all("fitting, objective" in text and "gap" in text for text in said)
     assert model.callback is None
+    said.clear()
+    model = AutoBagClassifier(models=["SimpleMI"], cv=2)
+    with output.fit_progress(model):
+        model.fit(bags, y)
+    assert said == ["fitting SimpleMI"] * 2
 
 
 def test_models_without_iterations_or_with_workers_have_no_bar(monkeypatch):

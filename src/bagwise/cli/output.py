@@ -236,7 +236,8 @@ def fit_progress(model: Any) -> Iterator[None]:
                 for name in ("objective", "gap")
                 if record.get(name) is not None
             ]
-            bar.update(steps, advance=1, description=", ".join(["fitting", *shown]))
+            what = record.get("model", "")  # the automatic model says which one it tried
+            bar.update(steps, advance=1, description=", ".join([f"fitting {what}".strip(), *shown]))
 
         model.set_params(callback=advance)
         try:
