@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagwise import Bags
+from bagwise import BagKernelSVC, Bags
 from bagwise.kernels import Kernel, without
 from bagwise.kernels.bag import affinity_weights, bag_statistics, kernel_scores
 from bagwise.kernels.without import (
@@ -66,3 +66,11 @@ def test_equal_weights():
     np.testing.assert_array_equal(
         equal_weights_without_each(3), [[0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]]
     )
+
+
+def test_half_precision():
+    bags, y = Bags.from_list(np.random.default_rng(0).normal(size=(8, 3, 2))), [0, 1] * 4
+    half = bags.replace(X=bags.X.astype(np.float16))
+    models = [BagKernelSVC(bag_kernel="statistics").fit(each, y) for each in (bags, half)]
+    expected, found = (model.instance_decision_function(half) for model in models)
+    np.testing.assert_allclose(found, expected, atol=0.05)  # half precision has three digits

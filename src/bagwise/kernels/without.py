@@ -51,7 +51,10 @@ def extremes_kernel_without_each(kernel: Kernel, bags: Bags, vectors: Any, coef:
     """
     from bagwise.kernels._without import extreme_changes, moved
 
-    X = bags.X.astype(np.float32) if bags.X.dtype == np.float16 else bags.X
+    X, vectors = (
+        values.astype(np.float32) if values.dtype == np.float16 else values
+        for values in (bags.X, vectors)
+    )
     rows, starts, columns, changes = extreme_changes(X, bags.offsets)
     owner, is_rbf = bag_index(bags.offsets), kernel.name == "rbf"
     if kernel.name == "linear":
