@@ -8,9 +8,9 @@ slides. `AutoBagClassifier` has its defaults: a limit of 60 seconds, which count
 because the computer is shared. It is judged without the column of the task in the table of results
 that orders its candidates. Single models have the settings that they have as its candidates;
 "chosen by inner folds" is the candidate with the best out-of-fold AUC. The candidates, their
-settings and the rules of the race were chosen with first-repeat results of musk1, newsgroups, dogs,
-elephant and digits in view, so that all models are somewhat optimistic there; the other tasks were
-not looked at. Finished cells are stored in docs/results/auto/cells.jsonl: a second run
+settings and the rules of the race were chosen with first results of musk1, newsgroups, dogs,
+elephant, digits and slides in view, so that all models are somewhat optimistic there; the other
+tasks were not looked at. Finished cells are stored in docs/results/auto/cells.jsonl: a second run
 continues where the first one stopped. ``--page`` writes docs/results/auto.md from the cells.
 """
 
