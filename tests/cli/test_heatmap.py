@@ -6,7 +6,7 @@ from matplotlib.image import imsave
 
 from bagwise import AnnealedWitnessSVC, io, save
 from bagwise.datasets import make_slide_bags
-from command_line import call, done, refused
+from command_line import call, done, printed, refused
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +61,13 @@ def test_a_slide_itself_may_be_the_picture(folder, tmp_path):
     )
     run(folder, "--bag", "slide-000", "--out", tmp_path / "map.png", "--image", slide)
     assert (tmp_path / "map.png").exists()
+
+
+def test_scripts_get_the_files(folder, tmp_path):
+    target = tmp_path / "map.png"
+    features = folder / "features" / "h5_files"
+    arguments = [folder / "model.bagwise", features, "--bag", "slide-000", "--out", target]
+    assert printed("heatmap", *arguments) == {"maps": [str(target)], "tiles": []}
 
 
 @pytest.mark.parametrize(

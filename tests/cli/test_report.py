@@ -3,7 +3,7 @@ import pytest
 from matplotlib.image import imsave
 
 from bagwise.persistence import describe
-from command_line import COLUMNS, NAMED, done, refused
+from command_line import COLUMNS, NAMED, done, printed, refused
 
 
 def test_held_out_bags_are_judged_by_the_model(folder, tmp_path):
@@ -22,6 +22,14 @@ def test_training_bags_are_recognized_and_judged_by_folds(folder, tmp_path):
     assert "5-fold cross-validation" in out.read_text()
     assert len(describe(folder / "model.bagwise")["notes"]["trained_on"]) == 30 * 8
     assert "the result is too good" in " ".join(done("evaluate", *arguments).output.split())
+
+
+def test_scripts_get_the_numbers(folder, tmp_path):
+    arguments = [folder / "model.bagwise", folder / "test.csv", *NAMED]
+    found = printed("report", *arguments, "--out", tmp_path / "report.html")
+    assert (found["n_bags"], found["n_folds"]) == (12, 0)
+    value, low, high = found["auc"]
+    assert low <= value <= high
 
 
 def test_fit_writes_one_too(folder, tmp_path):

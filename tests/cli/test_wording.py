@@ -157,7 +157,7 @@ FITTING = {
         lambda: check_bags([[[1.0]], [[np.nan]]]),
         TWO.replace("3", "NA"), [],
         "with PerInstance(SimpleImputer()) in a pipeline.",
-        "with PerInstance(SimpleImputer()) in a pipeline (in Python).",
+        "Impute or drop it first, for example with --impute median.",
     ),
     "pos_label": (
         lambda: WitnessSVC(pos_label=2).fit(BAGS[:3], [1, 0, 2]),

@@ -80,7 +80,8 @@ def test_a_refit_that_fails_at_the_very_end_leaves_the_model_whole(estimator, mo
         raise FloatingPointError("at the last step")
 
     monkeypatch.setattr(BagClassifier, "_settle_threshold", fails)
-    with pytest.raises(FloatingPointError, match="at the last step"):
+    # The automatic model names the candidates that failed, in an error of its own.
+    with pytest.raises((FloatingPointError, ValueError), match="at the last step"):
         model.fit(OTHER, Y_OTHER)
     assert_same_state(before, state(model))
     assert_same_bits(said, outputs(model, OTHER), "after a refit that failed")

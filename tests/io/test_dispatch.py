@@ -34,8 +34,8 @@ def test_unknown_and_missing_files(tmp_path):
         read(tmp_path / "b.bin")
     with pytest.raises(ValueError, match=r"suffix '\.bin' belongs to no format\. Pass format="):
         write(tmp_path / "c.bin", BAGS)
-    with pytest.raises(ValueError, match=r"no format 'excel'\. Known names: csv, parquet"):
-        read(tmp_path / "b.bin", format="excel")
+    with pytest.raises(ValueError, match=r"no format 'word'\. Known names: csv, excel, parquet"):
+        read(tmp_path / "b.bin", format="word")
     with pytest.raises(ValueError, match=r"no format 'parkuet'\. Did you mean 'parquet'\?"):
         write(tmp_path / "b.bin", BAGS, format="parkuet")
 

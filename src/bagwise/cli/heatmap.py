@@ -10,7 +10,7 @@ import typer
 
 from bagwise.cli.applied import Applied, ApplyOptions, ModelFile
 from bagwise.cli.options import Data, Format
-from bagwise.cli.output import progress, say_written
+from bagwise.cli.output import Json, progress, say_written, show_json
 from bagwise.errors import suggestion
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg")
@@ -53,6 +53,7 @@ def heatmap(
         typer.Option(help="Also write tiles for QuPath: a .geojson file, or a folder for all."),
     ] = None,
     format: Format = None,
+    as_json: Json = False,
 ) -> None:
     """Draw the scores of patches at their coordinates, over a thumbnail if there is one.
 
@@ -76,6 +77,10 @@ def heatmap(
             _draw(applied, scores, number, maps[number], picture, downsample or factor, mpp, top)
             if tiles is not None:
                 _write_tiles(applied, scores, number, tiles[number], top)
+    if as_json:
+        written = {"maps": maps, "tiles": tiles or {}}
+        show_json({kind: [str(file) for file in of.values()] for kind, of in written.items()})
+        return
     say_written("Written", out, *([] if geojson is None else [geojson]))
 
 

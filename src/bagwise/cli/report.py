@@ -11,7 +11,7 @@ import typer
 from bagwise.cli.applied import Applied, ApplyOptions
 from bagwise.cli.evaluate import known_labels
 from bagwise.cli.options import Groups, Label
-from bagwise.cli.output import say, say_written, writable
+from bagwise.cli.output import Json, say, say_written, show_json, writable
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 _FOLDS = 5  # where the bags were seen in training
@@ -35,6 +35,7 @@ def report(
         typer.Option(help="Folder with a picture per instance, named by its id.", metavar="DIR"),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Write a page about a model: how good it is, and what it says of every bag and why.
 
@@ -60,6 +61,9 @@ def report(
         command=_command(options, out, label, groups, folds),
     )
     page.save(out)
+    if as_json:
+        show_json({"report": str(out), **page.numbers})
+        return
     say_written("Written", out)
 
 

@@ -34,14 +34,18 @@ class Report:
     ----------
     html : str
         The whole page.
+    numbers : dict
+        Number of bags, number of folds (0: held-out bags), and AUC, sensitivity, specificity and
+        accuracy with the ends of their 95 % intervals.
 
     Examples
     --------
     >>> from bagwise.reports import Report
-    >>> Report("<html></html>").save(getfixture("tmp_path") / "report.html")
+    >>> Report("<html></html>", {}).save(getfixture("tmp_path") / "report.html")
     """
 
     html: str
+    numbers: dict[str, Any]
 
     def save(self, path: str | Path) -> None:
         """Write the page to a file that any browser opens.
@@ -123,7 +127,13 @@ def report(
         "rows_json": _json({"rows": rows, "positive": str(judgment.positive)}),
         "columns": _columns(rows),
     }
-    return Report(_render("report.html", content))
+    return Report(_render("report.html", content), _numbers(content))
+
+
+def _numbers(content: dict[str, Any]) -> dict[str, Any]:
+    rates = {"auc": content["auc"], **content["proportions"]}
+    counts = {"n_bags": content["n_bags"], "n_folds": content["judgment"].n_folds}
+    return counts | {name: [x["value"], x["low"], x["high"]] for name, x in rates.items()}
 
 
 def _content(model: Any, bags: Bags, judgment: Judgment) -> dict[str, Any]:
