@@ -12,8 +12,9 @@ settings and the rules of the race were chosen with first results of musk1, news
 elephant, digits and slides in view, so that all models are somewhat optimistic there; the other
 tasks were not looked at. The C of the linear AW-SVM (ensemble and single model alike) was chosen on
 the test halves of two of the five draws of slides: with C = .3 instead of .01 they have AUC 71 to
-98 there, so that the row of slides says what can be had, not what to expect. Finished cells are stored in docs/results/auto/cells.jsonl: a second run
-continues where the first one stopped. ``--page`` writes docs/results/auto.md from the cells.
+98 there, so that the row of slides says what can be had, not what to expect. Finished cells are
+stored in docs/results/auto/cells.jsonl: a second run continues where the first one stopped.
+``--page`` writes docs/results/auto.md from the cells.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def assert_exact(model, bags):
 
 def _name(estimator):
     """Return the repr without addresses, which differ between processes."""
-    return re.sub(r"<function.*?>", "function", repr(estimator))
+    return re.sub(r"<function .*? at 0x\w+>", "function", repr(estimator))
 
 
 @pytest.mark.parametrize("estimator", [*estimators(), *FURTHER], ids=_name)

@@ -47,6 +47,8 @@ from bagwise.kernels.bag import nearest_squared
 from bagwise.solvers import Solution
 from bagwise.solvers.l1_hinge import solve_l1_hinge
 
+_DECIMALS = 12  # of bag scores, whose margin is 1: linear programs are solved to about 1e-9
+
 
 def _similarities(bags: Bags, points: Any, gamma: float) -> Array:
     """Return m_k(B), one row per bag, one column per point (Eq. 8)."""
@@ -219,7 +221,8 @@ class MILES(CParameter, BagClassifier, ProgressParameters, ClassWeightParameter)
 
     def _bag_scores(self, bags: Bags) -> Array:
         embedded = _similarities(bags, self.support_vectors_, self.gamma_)
-        return embedded @ self.coef_.T + self.intercept_
+        # Bags on the margin have equal scores for several classes: rounding must not part them.
+        return np.round(embedded @ self.coef_.T + self.intercept_, _DECIMALS)
 
     def _scores_without_each(self, bags: Bags) -> Array:
         nearest = max_without_each(self._similar(bags), bags.offsets)
