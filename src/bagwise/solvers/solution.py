@@ -27,7 +27,9 @@ class Solution:
     objective : float
         The primal value P.
     gap : float
-        Duality gap P - D >= P - P*: a proven bound on the distance from the optimum.
+        Duality gap P - D >= P - P*: a proven bound on the distance from the optimum. Where rounding
+        leaves it without meaning, the bound of `bagwise.solvers.pieces`, which counts rounding but
+        is no interval arithmetic.
     residual : float
         KKT residual max(|w - Phi'beta|, |sum beta|).
     n_iter : int
