@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,11 +28,34 @@ class Display:
     figure_: Figure
     ax_: Axes
 
-    def _on(self, ax: Axes | None, size: tuple[float, float] = _SIZE) -> Axes:
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, default=None
+            Where to draw; a new figure when None.
+
+        Returns
+        -------
+        Display
+            Itself, with ``figure_`` and ``ax_``.
+        """
+        self._draw(self._on(ax))
+        return self
+
+    def _draw(self, ax: Axes) -> None:
+        raise NotImplementedError
+
+    def _size(self) -> tuple[float, float]:
+        """Return the size of a figure of its own, in inches."""
+        return _SIZE
+
+    def _on(self, ax: Axes | None) -> Axes:
         if ax is None:
             from matplotlib.figure import Figure
 
-            ax = Figure(figsize=size, layout="constrained").subplots()
+            ax = Figure(figsize=self._size(), layout="constrained").subplots()
         self.ax_, self.figure_ = ax, ax.get_figure()  # type: ignore[assignment]
         return ax
 

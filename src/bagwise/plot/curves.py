@@ -358,20 +358,8 @@ class CalibrationDisplay(Display):
         curve = calibration_curve(truth, chances, n_bins=n_bins, strategy="quantile")
         return cls(curve[1], curve[0], chances, truth).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the curve over the histograms of both classes.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        CalibrationDisplay
-            Itself.
-        """
-        ax = self._on(ax)
+    def _draw(self, ax: Axes) -> None:
+        """Draw the curve over the histograms of both classes."""
         ax.plot([0, 1], [0, 1], color=NEUTRAL, linewidth=0.8, linestyle="--", label="ideal")
         ax.plot(self.predicted, self.observed, "o-", color="black", label="observed")
         for part, color, name in (
@@ -391,4 +379,3 @@ class CalibrationDisplay(Display):
         ax.set(xlabel="predicted probability", ylabel="fraction of positive bags")
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
         ax.legend(loc="upper left", fontsize="small")
-        return self

@@ -103,23 +103,13 @@ class ContributionDisplay(Display):
         order = np.argsort(-np.abs(values), kind="stable")[:top]
         return cls(feature_names(inner, len(coef))[order], values[order]).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the bars, the largest on top.
+    def _size(self) -> tuple[float, float]:
+        return (5.4, 1.0 + _ROW_INCHES * len(self.names))
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        ContributionDisplay
-            Itself.
-        """
-        ax = self._on(ax, (5.4, 1.0 + _ROW_INCHES * len(self.names)))
+    def _draw(self, ax: Axes) -> None:
+        """Draw the bars, the largest on top."""
         _bars(ax, self.names, self.values)
         ax.set(xlabel="contribution to the instance's score")
-        return self
 
 
 def linear_weights(model: Any) -> Array | None:
@@ -210,23 +200,13 @@ class ImportanceDisplay(Display):
         names = feature_names(opened(model, check_bags(bags))[0], len(found.importances_mean))
         return cls(names[order], found.importances[order], metric).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw one bar per feature with the spread over repeats.
+    def _size(self) -> tuple[float, float]:
+        return (5.4, 1.0 + _ROW_INCHES * len(self.names))
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        ImportanceDisplay
-            Itself.
-        """
-        ax = self._on(ax, (5.4, 1.0 + _ROW_INCHES * len(self.names)))
+    def _draw(self, ax: Axes) -> None:
+        """Draw one bar per feature with the spread over repeats."""
         _bars(ax, self.names, self.values.mean(axis=1), xerr=self.values.std(axis=1))
         ax.set(xlabel=f"fall of {self.metric} when the feature is shuffled")
-        return self
 
 
 def _bars(ax: Axes, names: Array, values: Array, **more: Any) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _CELL_INCHES = 1.1  # of a picture with its caption
+_COLUMNS = 8  # pictures that fit side by side on a page
 
 
 @dataclass
@@ -77,29 +78,24 @@ class TopInstancesDisplay(Display):
         captions = [f"{seen.ids[bag[row]]}\n{scores[row]:.2f}" for row in rows]
         return cls([picture(int(row)) for row in rows], captions).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the sheet, row by row.
+    def _grid(self) -> tuple[int, int]:
+        """Return the numbers of columns and rows."""
+        columns = min(_COLUMNS, len(self.pictures))
+        return columns, -(-len(self.pictures) // columns)
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
+    def _size(self) -> tuple[float, float]:
+        columns, rows = self._grid()
+        return (_CELL_INCHES * columns, 1.3 * _CELL_INCHES * rows)
 
-        Returns
-        -------
-        TopInstancesDisplay
-            Itself.
-        """
-        columns = min(8, len(self.pictures))
-        rows = -(-len(self.pictures) // columns)
-        ax = self._on(ax, (_CELL_INCHES * columns, 1.3 * _CELL_INCHES * rows))
+    def _draw(self, ax: Axes) -> None:
+        """Draw the sheet, row by row."""
+        columns, rows = self._grid()
         for i, (picture, caption) in enumerate(zip(self.pictures, self.captions, strict=True)):
             left, top = 1.1 * (i % columns), 1.5 * (i // columns)
             ax.imshow(picture, extent=(left, left + 1, top + 1, top), cmap="gray_r")
             ax.text(left + 0.5, top + 1.05, caption, ha="center", va="top", fontsize=7)
         ax.set(xlim=(-0.05, 1.1 * columns), ylim=(1.5 * rows, -0.05))
         ax.set_axis_off()
-        return self
 
 
 def picture_of(images: Any, n_instances: int) -> Callable[[int], Array]:

@@ -104,24 +104,11 @@ class LearningCurveDisplay(Display):
             values.append(list(fit_folds(clone(model), bags, y, None, parts, judge)))
         return cls(np.array(sizes), np.array(values), metric).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the mean over folds, and the folds as dots.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        LearningCurveDisplay
-            Itself.
-        """
-        ax = self._on(ax)
+    def _draw(self, ax: Axes) -> None:
+        """Draw the mean over folds, and the folds as dots."""
         ax.plot(np.repeat(self.sizes, self.values.shape[1]), self.values.ravel(), ".", color="gray")
         ax.plot(self.sizes, np.nanmean(self.values, axis=1), "o-", color=NEGATIVE)
         ax.set(xlabel="training bags", ylabel=f"{self.metric} on held-out bags (dots: folds)")
-        return self
 
 
 def _part(train: Array, codes: Array, fraction: float) -> Array:

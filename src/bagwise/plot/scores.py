@@ -87,21 +87,12 @@ class ScoreStripDisplay(Display):
         truth = None if y is None else np.asarray(y) == positive_class(inner)[0]
         return cls(scores, seen.offsets, [str(i) for i in seen.ids.tolist()], truth).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the strips.
+    def _size(self) -> tuple[float, float]:
+        return (6.4, 1.0 + _ROW_INCHES * min(len(self.names), _MOST_BAGS))
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        ScoreStripDisplay
-            Itself.
-        """
+    def _draw(self, ax: Axes) -> None:
+        """Draw the strips."""
         shown = _both_ends(np.argsort(segment_max(self.scores, self.offsets), kind="stable"))
-        ax = self._on(ax, (6.4, 1.0 + _ROW_INCHES * len(shown)))
         ax.axvline(0, color="black", linewidth=0.8)
         for line, bag in enumerate(shown):
             of_bag = self.scores[self.offsets[bag] : self.offsets[bag + 1]]
@@ -113,7 +104,6 @@ class ScoreStripDisplay(Display):
         ax.set(xlabel="instance score (dot: highest of the bag)", ylim=(-1, len(shown)))
         if self.truth is not None:
             _legend(ax, "o")
-        return self
 
 
 def _both_ends(order: Array) -> Array:
@@ -177,20 +167,8 @@ class InstanceScoreDisplay(Display):
         truth = np.asarray(y) == positive_class(inner)[0]
         return cls(scores, expand(truth, seen.offsets)).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the histograms, each with area 1.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        InstanceScoreDisplay
-            Itself.
-        """
-        ax = self._on(ax)
+    def _draw(self, ax: Axes) -> None:
+        """Draw the histograms, each with area 1."""
         bins = np.histogram_bin_edges(self.scores, 40).tolist()
         for part, color, name in (
             (~self.in_positive, NEGATIVE, "instances of negative bags"),
@@ -201,7 +179,6 @@ class InstanceScoreDisplay(Display):
         ax.axvline(0, color="black", linewidth=0.8)
         ax.set(xlabel="instance score", ylabel="density")
         ax.legend(fontsize="small")
-        return self
 
 
 @dataclass
@@ -260,20 +237,8 @@ class BagSizeDisplay(Display):
         seen = judged(model, bags, y)
         return cls(seen.bags.sizes, seen.scores, seen.truth).plot(ax)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw the bags.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        BagSizeDisplay
-            Itself.
-        """
-        ax = self._on(ax)
+    def _draw(self, ax: Axes) -> None:
+        """Draw the bags."""
         for part, color in ((~self.truth, NEGATIVE), (self.truth, POSITIVE)):
             ax.plot(self.sizes[part], self.scores[part], "o", color=color, alpha=0.6, markersize=4)
         ax.axhline(0, color="black", linewidth=0.8)
@@ -281,4 +246,3 @@ class BagSizeDisplay(Display):
         if self.sizes.max() > 20 * self.sizes.min():
             ax.set_xscale("log")
         _legend(ax, "o")
-        return self
