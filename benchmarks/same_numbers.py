@@ -102,7 +102,14 @@ _SUMMED = "bags of a linear kernel are summed before their products, which round
 _ROUGH_POOL = "problems over a growing pool are solved only as exactly as the pool justifies"
 _SHARED = "the folds of a calibration share the kernel matrix, and with it gamma"
 _SHIFTED = "instance scores are shifted by the threshold, which is the midpoint of the sigmoid"
+_OCCLUDED = "models that score whole bags point at instances by occlusion"
 EXPECTED: dict[tuple[str, str | None], str] = {
+    ("BagKernelSVC", "key_instances"): _OCCLUDED,
+    **{
+        (kind, output): _OCCLUDED
+        for kind in ("DDSVM", "MeanSVC")
+        for output in ("instance_decision_function", "key_instances", "predict_instances")
+    },
     ("AnnealedLabelSVC", None): _DECIDED,
     ("AnnealedProportionSVC", None): _DECIDED,
     ("AnnealedProportionSVCCV", None): _DECIDED,
