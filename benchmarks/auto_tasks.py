@@ -37,7 +37,7 @@ GENERATED = {
 }
 TASKS = (
     *("musk1", "digits", "newsgroups", "dogs", "elephant", "diabetes_13"),
-    *("gaussian", "tiger", "spam_110", "digit-3", "fox"),
+    *("gaussian", "tiger", "spam_110", "digit-3", "fox", "protein", "musk2"),
 )
 
 

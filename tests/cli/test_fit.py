@@ -61,6 +61,15 @@ def test_the_automatic_model_says_what_it_combines(fit):
     assert {row["model"] for row in noted} == {"ensemble", *model.names_}
 
 
+def test_the_automatic_model_scales_candidates_one_by_one(fit):
+    more = ["-m", "auto", "--param", "models=['SimpleMI']", "--scale"]
+    result, out = fit(*more, "auto", "--param", "cv=2")
+    assert "scaled as the names of the models say" in " ".join(result.stdout.split())
+    assert bagwise.load(out).scale == "auto"
+    assert {r["model"] for r in bagwise.load(out).results_} > {"SimpleMI", "SimpleMI, robust"}
+    assert bagwise.load(fit(*more, "raw")[1]).names_ == ["SimpleMI"]
+
+
 # Search -------------------------------------------------------------------------------------------
 
 

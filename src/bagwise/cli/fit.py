@@ -31,6 +31,7 @@ from bagwise.cli.output import (
 )
 
 _SCALED = {
+    "own": "scaled as the names of the models say",
     "raw": "as they are",
     "standard": "standardized",
     "robust": "scaled by median and quartiles",
@@ -95,6 +96,8 @@ def fit(
         first = scaler_for(bags, "standard" if scale == "auto" else scale, source.impute)
         estimator = choice.build(plain, bags, y, scaler=first, **options)
         choices = []
+        if isinstance(estimator, bagwise.AutoBagClassifier):  # scales candidates one by one
+            estimator.scale, scale = scale or estimator.scale, None
         if cv or scale == "auto":
             options |= {"cv": folds, "metric": metric, "scale": scale, "impute": source.impute}
             choices = _search(estimator, points, bags, y, **options)
@@ -106,7 +109,8 @@ def fit(
             fitted = with_scaler(estimator, scaler).fit(bags, y)
     notes = _notes(source) | _ensemble(fitted) | {"trained_on": packed(fingerprints(bags))}
     bagwise.save(fitted, out, notes=notes)
-    _report(out, repr(estimator), bags, choices, scale, metric, as_json)
+    shown = "own" if isinstance(estimator, bagwise.AutoBagClassifier) else scale
+    _report(out, repr(estimator), bags, choices, shown, metric, as_json)
     if report is not None:
         page = bagwise.report(fitted, bags, y, cv=folds, data_name=source.data.name)
         page.save(report)

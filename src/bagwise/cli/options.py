@@ -90,7 +90,7 @@ Jobs = Annotated[
 def _check_scale(scale: str | None) -> str | None:
     from bagwise.model_selection import SCALES
 
-    return None if scale in (None, "raw") else one_of(str(scale), (*SCALES, "auto"), "scale")
+    return None if scale is None else one_of(scale, (*SCALES, "auto"), "scale")
 
 
 def _check_impute(impute: str | None) -> str | None:

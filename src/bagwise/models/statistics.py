@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,19 @@ from bagwise.estimators.params import (
 from bagwise.estimators.tags import BagTags
 from bagwise.kernels import settle_gamma
 
+Rows = dict[tuple[int, tuple[str, ...]], tuple[Bags, Any]]
+_shared: ContextVar[Rows | None] = ContextVar("statistics of bags", default=None)
 _SOLVED = 1e-8  # tolerance of libsvm: scores of equal problems then agree to four digits
+
+
+@contextmanager
+def shared_statistics(kept: Rows) -> Iterator[None]:
+    """Let models that see the same `Bags` object compute its statistics once, into ``kept``."""
+    token = _shared.set(kept)
+    try:
+        yield
+    finally:
+        _shared.reset(token)
 
 
 class StatisticsClassifier(BagClassifier, ClassWeightParameter):
@@ -112,7 +125,8 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         used = np.flatnonzero(weight)
-        weight, rows = weight[used], statistics(bags[used], check_statistics(self.statistics))
+        weight, rows = weight[used], self._rows(bags)
+        rows = rows if len(used) == len(bags) else rows[used]
         self.n_columns_, self.sparse_ = rows.shape[1], sp.issparse(rows)
         truth = self._truth(codes[used])
         labels = truth[:, 0].astype(int) if truth.shape[1] == 1 else codes[used]
@@ -149,6 +163,15 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
             "class_weight, or choose another estimator."
         )
 
+    def _rows(self, bags: Bags) -> Any:
+        """Return one row of statistics per bag; the row of a bag depends on no other bag."""
+        names, shared = check_statistics(self.statistics), _shared.get()
+        if shared is None:
+            return statistics(bags, names)
+        if (id(bags), names) not in shared:
+            shared[id(bags), names] = bags, statistics(bags, names)  # bags stay, and their id
+        return shared[id(bags), names][1]
+
     # Predicting ----------------------------------------------------------------------------------
 
     def _for_classifier(self, rows: Any) -> Any:
@@ -159,7 +182,7 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
         return with_short_indices(rows) if sp.issparse(rows) else rows
 
     def _bag_scores(self, bags: Bags) -> Array:
-        return self._row_scores(statistics(bags, check_statistics(self.statistics)))
+        return self._row_scores(self._rows(bags))
 
     def _scores_without_each(self, bags: Bags) -> Array:
         scores = np.empty((bags.n_instances, len(self.threshold_)))

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
@@ -223,3 +224,17 @@ def test_time_is_not_part_of_the_result():
     one = AutoBagClassifier(models=FAST, time_limit=None).fit(bags, y)
     other = AutoBagClassifier(models=FAST, time_limit=100 + time.monotonic() - began).fit(bags, y)
     np.testing.assert_array_equal(one.decision_function(bags), other.decision_function(bags))
+
+
+def test_scale_is_tried_on_the_inner_folds_and_named():
+    bags, y = planted_bags(n_bags=40)
+    bags = bags.replace(X=bags.X * np.array([1e4] + [1.0] * (bags.n_features - 1)))
+    model = AutoBagClassifier(models=["SimpleMI"], scale="auto", cv=2).fit(bags, y)
+    tried = {row["model"] for row in model.results_[1:]}
+    names = {"SimpleMI", "SimpleMI, standardized", "SimpleMI, robust", "SimpleMI, quantile"}
+    assert tried == names
+    alone = AutoBagClassifier(models=["SimpleMI"], scale="robust", cv=2).fit(bags, y)
+    assert alone.names_ == ["SimpleMI, robust"]
+    sparse = bags.replace(X=sp.csr_array(bags.X))
+    with pytest.raises(ValueError, match="would fill sparse instances"):
+        AutoBagClassifier(models=["SimpleMI"], scale="quantile").fit(sparse, y)

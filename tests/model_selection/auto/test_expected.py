@@ -48,3 +48,14 @@ def test_what_was_seen_shrinks_towards_what_is_known():
     assert few["forest"] > few["svm"]
     assert many == pytest.approx(seen, abs=1e-3)
     assert expected.expected_areas({"mine": 0.7}, 10, ["mine"]) == {"mine": 0.7}
+
+
+@pytest.mark.usefixtures("small")
+def test_other_scalings_of_a_candidate_count_as_itself():
+    assert expected.in_order(["mine, robust", "svm", "witness, robust"]) == [
+        *("witness, robust", "svm", "mine, robust")
+    ]
+    plain = expected.expected_gains({"svm": 0.9, "forest": 0.94}, ["witness"])["witness"]
+    scaled = expected.expected_gains({"svm": 0.9, "forest": 0.94}, ["witness, quantile"])
+    assert scaled["witness, quantile"] == plain
+    assert expected.usual_seconds("MI-SVM, robust") == expected.usual_seconds("MI-SVM")

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import QuantileTransformer, RobustScaler
 
 from bagwise import Bags, WitnessSVC
-from bagwise.model_selection.auto.portfolio import PORTFOLIO, Candidate, named
+from bagwise.model_selection.auto.portfolio import PORTFOLIO, Candidate, at_scales, named
+from bagwise.model_selection.scaling import scalings
 from bagwise.testing._problems import planted_bags
 
 BAGS, Y = planted_bags()
@@ -28,7 +30,7 @@ def test_every_candidate_learns_dense_and_sparse_bags(candidate):
         if not candidate.refused(bags, 2, np.inf):
             model = candidate.build(bags, random_state=0).fit(bags, Y)
             assert model.decision_function(bags).shape == Y.shape
-            assert isinstance(model, Pipeline) == candidate.scaled
+            assert isinstance(model, Pipeline) == (candidate.scale != "raw")
 
 
 def test_large_data_gets_linear_kernels_or_a_reason():
@@ -42,3 +44,19 @@ def test_large_data_gets_linear_kernels_or_a_reason():
 def test_estimators_are_taken_as_they_are():
     mine = WitnessSVC(C=7)
     assert named([mine, "MI-SVM"])["WitnessSVC"] is mine
+
+
+def test_scalings_are_candidates_of_their_own():
+    given = named(["MI-SVM", "MI-SVM, standardized", "StatisticsSVC"]) | {"mine": WitnessSVC()}
+    found = at_scales(given, scalings(BAGS, "auto"))
+    shown = ["", ", standardized", ", robust", ", quantile"]
+    assert list(found) == [f"MI-SVM{s}" for s in shown] + ["StatisticsSVC"] + [
+        f"mine{s}" for s in shown
+    ]
+    robust = found["MI-SVM, robust"].build(BAGS)
+    assert isinstance(robust[0].transformer, RobustScaler)
+    assert isinstance(found["mine, quantile"][0].transformer, QuantileTransformer)
+    one = at_scales(given, scalings(BAGS, "standard"))
+    assert list(one) == [
+        *("MI-SVM, standardized", "StatisticsSVC, standardized", "mine, standardized")
+    ]

@@ -8,7 +8,15 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import AnnealedWitnessSVC, BagKernelSVC, PerInstance, StatisticsSVC, WitnessSVC
+from bagwise import (
+    AnnealedWitnessSVC,
+    BagKernelSVC,
+    PerInstance,
+    StatisticsForest,
+    StatisticsSVC,
+    WitnessSVC,
+)
+from bagwise.bags import statistics
 from bagwise.crossfit import folds
 from bagwise.model_selection.auto.race import (
     Deadline,
@@ -48,6 +56,26 @@ def test_cells_have_the_bits_of_plain_fits():
             np.testing.assert_array_equal(trial.cells[fold][:, 0], expected)
     forget_shared()
     assert not grams_here().kept
+
+
+def test_statistics_of_a_fold_are_computed_once(monkeypatch):
+    computed = []
+
+    def counted(bags, names):
+        computed.append((len(bags), names))
+        return statistics.statistics(bags, names)
+
+    monkeypatch.setattr("bagwise.models.statistics.statistics", counted)
+    models = [StatisticsSVC(), StatisticsSVC(C=3.0), StatisticsSVC(statistics="quantiles")]
+    models += [StatisticsForest(n_estimators=3)]
+    trials = [Trial(str(i), model) for i, model in enumerate(models)]
+    track().run(trials, range(2), FOREVER)
+    assert len(computed) == 8  # 2 folds, 2 parts, 2 sets of statistics
+    forget_shared()
+    for fold, (train, test) in enumerate(SPLITS[:2]):
+        plain = clone(models[3]).fit(BAGS[train], Y[train], WEIGHT[train])
+        expected = plain.decision_function(BAGS[test])
+        np.testing.assert_array_equal(trials[3].cells[fold][:, 0], expected)
 
 
 def test_the_clock_stops_a_fit_between_iterations():

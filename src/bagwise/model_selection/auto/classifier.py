@@ -34,6 +34,7 @@ from bagwise.estimators.params import (
     ClassWeightParameter,
     PredictionParameters,
     ProgressParameters,
+    Words,
     changed,
     param,
     positive,
@@ -49,7 +50,13 @@ from bagwise.model_selection.auto.blend import (
     nearly_flat,
 )
 from bagwise.model_selection.auto.leaderboard import results
-from bagwise.model_selection.auto.portfolio import PORTFOLIO, Candidate, configure, named
+from bagwise.model_selection.auto.portfolio import (
+    PORTFOLIO,
+    Candidate,
+    at_scales,
+    configure,
+    named,
+)
 from bagwise.model_selection.auto.race import (
     Deadline,
     OutOfTimeError,
@@ -57,6 +64,7 @@ from bagwise.model_selection.auto.race import (
     Trial,
     forget_shared,
 )
+from bagwise.model_selection.scaling import SCALES, scalings
 
 _FOLDS = 5  # inner folds, where the classes have as many bags
 
@@ -103,6 +111,14 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
         "What is tried: names of methods or bag estimators, also pipelines that end in one. None "
         "is a portfolio of methods that did well elsewhere, on raw and on standardized features.",
         kind="sequence of str or estimators",
+    )
+    scale: str | None = param(
+        None,
+        [Words(*SCALES, "auto"), None],
+        "How features are scaled. None tries raw and standardized ones where the portfolio does, "
+        'and takes ``models`` as they are; a name is for all candidates; "auto" tries all of them '
+        "for every candidate. Names on ``leaderboard_`` say which it was.",
+        kind='{"raw", "standard", "robust", "quantile", "auto"}',
     )
     time_limit: float | None = param(
         60.0,
@@ -175,7 +191,7 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
     def _run(self, track: Track, trials: list[Trial], truth: Array) -> None:
         """Run the race; interrupted, it leaves what had finished, if anything had."""
         try:
-            policy.run(track, trials, policy.first_area(track, truth, self._towards_positive))
+            policy.run(track, trials, policy.first_folds(track, truth, self._towards_positive))
         except KeyboardInterrupt:
             if not any(trial.cells for trial in trials):
                 raise
@@ -200,6 +216,8 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
     def _trials(self, bags: Bags, seed: int) -> list[Trial]:
         settings = {"pos_label": self.pos_label, "random_state": seed}
         given = {c.name: c for c in PORTFOLIO} if self.models is None else named(self.models)
+        if self.scale is not None:
+            given = at_scales(given, scalings(bags, self.scale))
         memory = _memory() / 2 if self.memory_limit is None else self.memory_limit * 2**30
         trials = []
         for name, model in given.items():

@@ -13,7 +13,7 @@ the weighted mean of the tasks.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -40,16 +40,28 @@ def measured() -> tuple[list[str], Array]:
 
 def usual_seconds(name: str) -> float:
     """Return the seconds that a fit took, the median over tasks; infinity where none is known."""
-    return next((float(row[1]) for row in _rows() if row[0] == name), np.inf)
+    known = _known(name, [row[0] for row in _rows()])
+    return next((float(row[1]) for row in _rows() if row[0] == known), np.inf)
+
+
+def _known(name: str, names: Sequence[str]) -> str:
+    """Return the name to look up: that without the scaling, where only this one was measured."""
+    return name if name in names else name.rsplit(", ", 1)[0]
+
+
+def _columns(candidates: Iterable[str]) -> dict[str, int]:
+    """Return the columns of the table by name, of those candidates that were measured."""
+    names, _ = measured()
+    known = {name: _known(name, names) for name in candidates}
+    return {name: names.index(known[name]) for name in known if known[name] in names}
 
 
 def _similarity(seen: Mapping[str, float]) -> Array:
     """Return weights of the tasks, by the AUC seen of candidates on the bags at hand."""
-    names, table = measured()
-    known = [name for name in seen if name in names]
+    table, known = measured()[1], _columns(seen)
     if len(known) < 2:
         return np.full(len(table), 1 / len(table))
-    there = table[:, [names.index(name) for name in known]]
+    there = table[:, list(known.values())]
     here = np.array([seen[name] for name in known])
     apart = (here - here.mean()) - (there - there.mean(axis=1, keepdims=True))
     closeness = -np.mean(apart**2, axis=1) / (2 * _LIKE**2)
@@ -59,44 +71,41 @@ def _similarity(seen: Mapping[str, float]) -> Array:
 
 def expected_gains(seen: Mapping[str, float], candidates: Sequence[str]) -> dict[str, float]:
     """Return what each candidate is expected to add to the best AUC of those seen."""
-    names, table = measured()
-    tried = [names.index(name) for name in seen if name in names]
-    best = table[:, tried].max(axis=1) if tried else np.full(len(table), 0.5)  # chance
-    weights = _similarity(seen)
-    return {
-        name: float(weights @ np.maximum(table[:, names.index(name)] - best, 0.0))
-        if name in names
-        else np.inf  # nothing is known about it: try it
-        for name in candidates
-    }
+    table, weights = measured()[1], _similarity(seen)
+    best = table[:, list(_columns(seen).values())].max(axis=1, initial=0.5)  # chance
+    gains = dict.fromkeys(candidates, np.inf)  # nothing is known about it: try it
+    for name, column in _columns(candidates).items():
+        gains[name] = float(weights @ np.maximum(table[:, column] - best, 0.0))
+    return gains
 
 
 def in_order(candidates: Sequence[str]) -> list[str]:
     """Sort names such that each adds most to those before it; unknown ones come last."""
-    names, table = measured()
-    left, order = [name for name in candidates if name in names], list[str]()
+    table, columns = measured()[1], _columns(candidates)
+    left, order = list(columns), list[str]()
     while left:
-        best = table[:, [names.index(name) for name in order]].max(axis=1, initial=0.5)
-        columns = {name: table[:, names.index(name)] for name in left}
-        values = {n: (np.maximum(best, c).mean(), c.mean()) for n, c in columns.items()}
+        best = table[:, [columns[name] for name in order]].max(axis=1, initial=0.5)
+        of_left = {name: table[:, columns[name]] for name in left}
+        values = {n: (np.maximum(best, c).mean(), c.mean()) for n, c in of_left.items()}
         order.append(max(left, key=lambda name: values[name]))
         left.remove(order[-1])
-    return order + [name for name in candidates if name not in names]
+    return order + [name for name in candidates if name not in columns]
 
 
 def expected_areas(
-    seen: Mapping[str, float], n_bags: int, candidates: Sequence[str]
+    seen: Mapping[str, float], n_bags: float, candidates: Sequence[str]
 ) -> dict[str, float]:
-    """Return the AUC expected of candidates, where some were seen on one fold of so many bags."""
-    names, table = measured()
+    """Return the AUC expected of candidates, where some were seen on so many held-out bags."""
+    table, columns = measured()[1], _columns([*seen, *candidates])
     weights, mean = _similarity(seen), float(np.mean(list(seen.values())))
-    known = [names.index(name) for name in seen if name in names]
+    known = [columns[name] for name in seen if name in columns]
     level = float(weights @ table[:, known].mean(axis=1)) if known else mean
     trust = 1 / (1 + _NOISE**2 / n_bags / _SPREAD**2)  # in what was seen
     expected = {}
     for name in candidates:
-        usual = float(weights @ table[:, names.index(name)]) - level + mean if name in names else 1
+        if name not in columns:
+            expected[name] = seen.get(name, 1.0)
+            continue
+        usual = float(weights @ table[:, columns[name]]) - level + mean
         expected[name] = trust * seen[name] + (1 - trust) * usual if name in seen else usual
-        if name not in names and name in seen:
-            expected[name] = seen[name]
     return expected

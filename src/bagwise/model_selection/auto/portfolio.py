@@ -6,29 +6,36 @@ between whole bags, and witness models, which look for the one instance that dec
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sklearn.base import clone
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.pipeline import Pipeline
 
 from bagwise.bags import Bags
 from bagwise.catalog import ENTRIES, make_estimator
 from bagwise.errors import suggestion
-from bagwise.model_selection.search import standardizer
+from bagwise.model_selection.scaling import scalings, with_scaler
 
-_TOLD_APART = ("statistics", "bag_features")  # parameters that tell candidates of a method apart
-_SHOWN = {"four": "four", "quantiles": "quantiles", "kernels": "bag kernels"}  # as names show them
+# Parameters that tell candidates of a method apart, and how names show their values.
+_TOLD_APART = {
+    "statistics": lambda value: value,
+    "bag_features": lambda value: f"bag {value}",
+    "estimator": lambda value: "gradient boosting",
+}
+SHOWN = {"raw": "", "standard": "standardized", "robust": "robust", "quantile": "quantile"}
 _MANY_INSTANCES = 5000  # a matrix of all pairs of instances then takes 200 MB
 _MANY_IN_BLOCKS = 10_000  # kernels between bags are summed in blocks: a second of 100 features
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method at a setting; ``scaled`` ones see standardized features."""
+    """A method at a setting, and the scaling of the features that it sees."""
 
     method: str
-    scaled: bool = False
+    scale: str = "raw"
     options: dict[str, Any] = field(default_factory=dict)
     family: str = "witness"
     pairwise: bool = True  # whether it compares all pairs of instances
@@ -38,18 +45,15 @@ class Candidate:
     @property
     def name(self) -> str:
         """The name on the leaderboard."""
-        details = [_SHOWN[self.options[key]] for key in _TOLD_APART if key in self.options]
-        details += ["standardized"] if self.scaled else []
-        return ", ".join([self.method, *details])
+        details = [show(self.options[k]) for k, show in _TOLD_APART.items() if k in self.options]
+        return ", ".join(filter(None, [self.method, *details, SHOWN[self.scale]]))
 
     def build(self, bags: Bags, **settings: Any) -> Any:
         """Return the estimator as it suits the bags; parameters that it lacks are left out."""
         few = bags.n_instances <= self.most or not self.pairwise
         model = make_estimator(self.method, **(self.options if few else self.linear or {}))
         configure(model, **settings)
-        if not self.scaled:
-            return model
-        return Pipeline([("scale", standardizer(bags)), ("classify", model)])
+        return with_scaler(model, scalings(bags, self.scale)[self.scale])
 
     def refused(self, bags: Bags, n_classes: int, memory: float) -> str:
         """Return why it cannot be fitted to the bags, or an empty text."""
@@ -64,10 +68,15 @@ class Candidate:
         needed = 8.0 * bags.n_instances**2 if whole else 0.0
         return "" if needed <= memory else f"needs {needed / 2**30:.1f} GiB"
 
+    def scaled(self, scales: Sequence[str]) -> list[Candidate]:
+        """Return the candidate on features of these scalings; of several, statistics need none."""
+        several = len(scales) > 1 and self.family == "statistics"
+        return [self] if several else [replace(self, scale=scale) for scale in scales]
+
 
 def both(method: str, **facts: Any) -> list[Candidate]:
     """Return a candidate on raw and on standardized features."""
-    return [Candidate(method, scaled, **facts) for scaled in (False, True)]
+    return [Candidate(method, scale, **facts) for scale in ("raw", "standard")]
 
 
 _LINEAR: dict[str, Any] = {"kernel": "linear", "C": 0.3}
@@ -75,6 +84,7 @@ _LARGE: dict[str, Any] = {"kernel": "linear", "C": 0.01}  # losses of many insta
 _ROWS: dict[str, Any] = {"family": "statistics", "pairwise": False}
 _BAGS: dict[str, Any] = {"family": "bags", "pairwise": False}
 _PAIRS: dict[str, Any] = {"family": "bags", "most": _MANY_IN_BLOCKS}
+_BOOSTED = GradientBoostingClassifier(subsample=0.7, max_features="sqrt")
 PORTFOLIO: tuple[Candidate, ...] = (
     Candidate("StatisticsForest", options={"n_estimators": 100}, **_ROWS),
     Candidate("StatisticsForest", options={"n_estimators": 100, "statistics": "four"}, **_ROWS),
@@ -84,6 +94,7 @@ PORTFOLIO: tuple[Candidate, ...] = (
         options={"C": 3.0, "gamma": "scale", "statistics": "quantiles"},
         **_ROWS,
     ),
+    Candidate("StatisticsForest", options={"statistics": "four", "estimator": _BOOSTED}, **_ROWS),
     Candidate("StatisticsLogistic", options={"C": 0.01}, **_ROWS),
     *both("STK", options={"C": 3.0}, **_BAGS),
     *both("SimpleMI", options={"C": 10.0}, **_BAGS),
@@ -93,9 +104,11 @@ PORTFOLIO: tuple[Candidate, ...] = (
     Candidate("MIMN", options={"alpha": 1.0}, family="network", pairwise=False),
     Candidate("MIMN", options={"alpha": 1.0, "bag_features": "kernels"}, family="network"),
     Candidate("MI-SVM", options={"C": 30.0}, linear=_LARGE),
-    Candidate("MI-SVM", True, options={"C": 3.0}, linear=_LINEAR),
+    Candidate("MI-SVM", "standard", options={"C": 3.0}, linear=_LINEAR),
     Candidate("mi-SVM", options={"C": 3.0}, linear=_LINEAR),
     Candidate("AW-SVM", options={"C": 3.0}, linear=_LARGE),
+    Candidate("AL-SVM", options={"C": 3.0}, linear=_LARGE),
+    Candidate("ALP-SVM", options={"C": 3.0}, linear=_LARGE),
     Candidate("MILES", options={"C": 3.0}),
     Candidate("MILBoost", options={"n_estimators": 30, "max_depth": 3}, pairwise=False),
 )
@@ -107,6 +120,19 @@ def configure(model: Any, **settings: Any) -> Any:
     known = last.get_params(deep=False)
     last.set_params(**{key: value for key, value in settings.items() if key in known})
     return model
+
+
+def at_scales(given: Mapping[str, Any], scalers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return candidates and estimators by name, each on features of these scalings."""
+    found: dict[str, Any] = {}
+    for name, model in given.items():
+        if isinstance(model, Candidate):
+            found |= {each.name: each for each in model.scaled(list(scalers))}
+            continue
+        for scale, scaler in scalers.items():
+            named_so = ", ".join(filter(None, [name, SHOWN[scale]]))
+            found[named_so] = with_scaler(clone(model), scaler)
+    return found
 
 
 def named(models: Iterable[Any]) -> dict[str, Any]:

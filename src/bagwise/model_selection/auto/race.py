@@ -1,8 +1,8 @@
 """The race: candidates on shared folds, the better half after the first one, within a budget.
 
 A *cell* is one candidate on one fold: the scores of the held-out bags and the seconds it took.
-Cells of the same fold share scaled bags and Gram matrices. Finished cells are stored, so that a
-fit to the same bags can continue where one stopped.
+Cells of the same fold share scaled bags, statistics and Gram matrices. Finished cells are stored,
+so that a fit to the same bags can continue where one stopped.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.errors import said_by
 from bagwise.io._atomic import writing
 from bagwise.model_selection.grams import can_share, grams_here
+from bagwise.models.statistics import Rows, shared_statistics
 
 _FAILURES = (ValueError, MemoryError, FloatingPointError)  # of a candidate: recorded as its result
 
@@ -133,7 +134,8 @@ class Track:
         cost, kept = 0.0, list[Trial]()
         for trial in trials:
             # The other folds in parallel, then a fit to all bags with a margin.
-            more = trial.elapsed * ((len(self.splits) - 1) / workers + _REFIT)
+            n_left = len(self.splits) - len(trial.cells)
+            more = trial.elapsed * (n_left / workers + _REFIT)
             if not kept or cost + more <= self.deadline.left:
                 cost += more
                 kept.append(trial)
@@ -245,19 +247,25 @@ def _held_out_scores(
     last = model.steps[-1][1] if steps else model
     view = (*key, repr(steps))
     seen, held_out = _views.of(view, bags, y, split, [step for _, step in steps])
-    if can_share(last):
-        grams_here().fit(last, seen, y[train], view, weight[train])
-    else:
-        fit_weighted(last, seen, y[train], weight[train])
-    return bag_scores(last, held_out)
+    with shared_statistics(_views.statistics):
+        if can_share(last):
+            grams_here().fit(last, seen, y[train], view, weight[train])
+        else:
+            fit_weighted(last, seen, y[train], weight[train])
+        return bag_scores(last, held_out)
 
 
 class _Views:
-    """The two parts of the current fold as candidates see them: raw, scaled."""
+    """The two parts of the current fold as candidates see them, raw or scaled, and statistics."""
 
     def __init__(self) -> None:
-        self.fold: tuple[Any, ...] = ()
+        self.forget()
+
+    def forget(self, fold: tuple[Any, ...] = ()) -> None:
+        """Turn to a fold of which nothing is known."""
+        self.fold = fold
         self.parts: dict[str, tuple[Bags, Bags]] = {}
+        self.statistics: Rows = {}
 
     def of(
         self,
@@ -270,7 +278,7 @@ class _Views:
         """Return training and held-out bags behind the steps, which see the training bags."""
         *fold, name = view
         if self.fold != tuple(fold):
-            self.fold, self.parts = tuple(fold), {}
+            self.forget(tuple(fold))
         if name not in self.parts:
             train, test = bags[split[0]], bags[split[1]]
             for step in steps:
@@ -283,6 +291,6 @@ _views = _Views()
 
 
 def forget_shared() -> None:
-    """Forget scaled bags and Gram matrices of this process."""
-    _views.fold, _views.parts = (), {}
+    """Forget scaled bags, statistics and Gram matrices of this process."""
+    _views.forget()
     grams_here().kept.clear()
