@@ -7,12 +7,24 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, WitnessSVC, plot, report
+from bagwise import (
+    AnnealedLabelSVC,
+    AnnealedWitnessSVC,
+    WitnessSVC,
+    plot,
+    report,
+    report_comparison,
+)
 from bagwise.datasets import load_digits_bags, make_slide_bags
+from bagwise.model_selection import compare
+from bagwise.reports import Report
 
 IMAGES = Path(__file__).parent / "images" / "gallery"
 DPI = 64  # small files; the page shows them at half of its width
@@ -49,27 +61,39 @@ def draw() -> None:
 
 
 def photograph() -> None:
-    """Draw a heat map, and photograph the report of the same slides."""
-    from playwright.sync_api import sync_playwright
-
+    """Draw a heat map, and photograph reports of slides and of a comparison."""
     bags, y = make_slide_bags(n_bags=80, bag_size=(200, 500), witness_rate=0.1)
     labels = np.where(y == 1, "tumor", "normal")
     model = AnnealedWitnessSVC(kernel="linear", pos_label="tumor").fit(bags[:40], labels[:40])
     scores = model.instance_decision_function(bags)
     i = int(np.flatnonzero(y[40:])[0]) + 40
     plot.heatmap(bags, scores, i, microns_per_pixel=0.5).savefig(IMAGES / "heatmap.png", dpi=DPI)
+    with opened(report(model, bags[40:], labels[40:], title="Tumor or not: 40 slides")) as page:
+        page.screenshot(path=IMAGES / "report.png")
+        page.locator("#bag-table").scroll_into_view_if_needed()
+        page.click(f"#bag-table tbody tr:nth-child({i - 40 + 1}) button")
+        page.screenshot(path=IMAGES / "report-bag.png")
+    digits, y = load_digits_bags(n_bags=100)
+    names = ("SIL", "SimpleMI", "MI-SVM", "MI-Kernel", "StatisticsSVC", "Citation kNN")
+    found = compare(digits, y, list(names), n_repeats=1, n_jobs=1)
+    with opened(report_comparison(found, digits, data_name="digits")) as page:
+        page.screenshot(path=IMAGES / "comparison.png")
+
+
+@contextmanager
+def opened(shown: Report) -> Iterator[Any]:
+    """Open a report in Chromium."""
+    from playwright.sync_api import sync_playwright
+
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "report.html"
-        report(model, bags[40:], labels[40:], title="Tumor or not: 40 slides").save(path)
+        shown.save(path)
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         page = browser.new_page(viewport={"width": 900, "height": 760})
         page.goto(path.as_uri())
-        page.screenshot(path=IMAGES / "report.png")
-        page.locator("#bag-table").scroll_into_view_if_needed()
-        page.click(f"#bag-table tbody tr:nth-child({i - 40 + 1}) button")
-        page.screenshot(path=IMAGES / "report-bag.png")
+        yield page
         browser.close()
 
 

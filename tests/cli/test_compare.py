@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -58,6 +60,19 @@ def test_the_command_for_the_recommended_model_works(folder, tmp_path, monkeypat
     assert {"--features", "--format", "--groups", "--positive", "--scale"} < set(words)
     done(*words[1:])
     assert (tmp_path / "model.bagwise").is_file()
+
+
+def test_a_page_shows_the_ranking_and_how_to_make_it_again(cells, tmp_path):
+    out = tmp_path / "comparison.html"
+    said = done("compare", cells, *TWO, *ONE, "--report", out)
+    assert "Report: " in said.stderr
+    command = re.search(r"<code>(bagwise compare .*?)</code>", out.read_text()).group(1)
+    words = shlex.split(html.unescape(command))
+    before = re.findall(r"<td>([\d.]+)</td>", out.read_text())
+    done(*words[1:])
+    assert {"--models", "--folds", "--seed", "--report"} < set(words)
+    assert len(re.findall(r"<td>([\d.]+)</td>", out.read_text())) == len(before)
+    refused(2, ".html", "compare", cells, "--report", tmp_path / "page.pdf")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import friedmanchisquare
 
 from bagwise.model_selection import rank_methods
-from bagwise.model_selection.ranking import limits_of_best
+from bagwise.model_selection.ranking import holm, limits_of_best
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -93,3 +93,11 @@ def test_equal_methods_have_no_error_between_them():
     draws = np.random.default_rng(0).normal(size=(1000, 1))
     assert limits_of_best(draws, 50) == pytest.approx([0.0])
     assert limits_of_best(np.hstack([draws, draws]), 50) == pytest.approx([0.0, 0.0])
+
+
+def test_holm_by_hand_and_never_below_the_p_values():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    p = np.random.default_rng(0).random(30)
+    assert (holm(p) >= p).all()
+    assert (np.argsort(holm(p), kind="stable")[:1] == p.argmin()).all()
+    assert holm(p).max() == 1.0

@@ -7,7 +7,8 @@ import pytest
 from bagwise import InstanceSVC, MeanSVC, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
 from bagwise.model_selection import compare
-from bagwise.plot import compared_models
+from bagwise.plot import compared_models, compared_times
+from bagwise.plot.comparison import unbeaten
 
 
 @pytest.fixture(scope="module")
@@ -39,3 +40,17 @@ def test_the_method_draws_the_same_figure_and_nothing_cannot_be_drawn(found, tmp
     empty = compare(bags, y, {"SIL": InstanceSVC()}, cv=3, time_limit=0.001)
     with pytest.raises(ValueError, match="nothing to draw"):
         empty.plot()
+
+
+def test_times_are_drawn_against_results(found):
+    (axes,) = compared_times(found).axes
+    drawn = {(line.get_xdata()[0], line.get_ydata()[0]) for line in axes.lines[1::2]}
+    assert drawn >= {(one.seconds, one.estimates["auc"].value) for one in found.results.values()}
+    named = {text.get_text() for text in axes.texts}
+    assert f"{found.recommendation} ←" in named
+    assert len(named) <= len(found.results)
+
+
+def test_unbeaten_points_are_those_that_no_other_one_dominates():
+    points = [(3.0, 0.9), (1.0, 0.5), (1.0, 0.6), (2.0, 0.6), (4.0, 0.9), (0.5, 0.4)]
+    assert unbeaten(points) == [5, 2, 0]

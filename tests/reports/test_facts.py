@@ -5,13 +5,14 @@ from bagwise.reports.facts import data_facts
 
 
 def facts(bags, n_positive=1):
-    return dict(data_facts(bags, np.arange(len(bags)) < n_positive))
+    y = np.where(np.arange(len(bags)) < n_positive, "ill", "well")
+    return dict(data_facts(bags, y, "ill"))
 
 
 def test_counts_missing_and_constant_features():
     bags = Bags.from_list([[[1.0, 7.0], [np.nan, 7.0]], [[2.0, 7.0]]], feature_names=["a", "b"])
     found = facts(bags)
-    assert found["Bags"] == "2 (1 positive, 1 negative)"
+    assert found["Bags"] == "2 (1 of class ill (positive), 1 of class well)"
     assert found["Missing values"] == "1"
     assert found["Constant features"] == "1: b"
     assert found["Instances in several bags"] == "none"

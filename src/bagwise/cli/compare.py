@@ -38,6 +38,7 @@ from bagwise.cli.output import (
     show,
     show_json,
     worded,
+    writable,
 )
 from bagwise.io._atomic import writing
 
@@ -91,6 +92,14 @@ def compare(
     ] = 3,
     seed: Seed = 0,
     jobs: Jobs = -1,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write a page: ranking, ties, and time against accuracy.",
+            callback=writable(".html"),
+            metavar="FILE.html",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Try all sensible models on your data, and see which ones your bags can tell apart.
@@ -128,10 +137,22 @@ def compare(
         show_json(_record(found))
     elif found.results:
         show(_table(found))
-    _conclude(found, source.words() + ([] if label is None else ["--positive", str(label)]))
+    read = source.words() + ([] if label is None else ["--positive", str(label)])
+    _conclude(found, read)
     _say_rest(found)
     if out is not None and found.results:
         _write(found, out)
+    if report is not None and found.results:
+        given: dict[str, Any] = {
+            "models": models,
+            "metric": metric,
+            "time": limit,
+            "out": out,
+            "report": report,
+        }
+        given |= {"scale": scale, "folds": folds, "repeats": repeats, "seed": seed}
+        words = [word for name, x in given.items() if x is not None for word in (f"--{name}", x)]
+        _write_page(found, report, bags, source.data.name, read, words)
     _say_end(found, out)
 
 
@@ -225,15 +246,8 @@ def _table(found: Any) -> Table:
     return table
 
 
-def _positive(found: Any) -> Any:
-    """Return the positive class; None for more than two classes."""
-    named = (getattr(model, "pos_label", None) for model in found.models.values())
-    label = next((each for each in named if each is not None), found.sample.classes.tolist()[1])
-    return label if len(found.sample.classes) == 2 else None
-
-
 def _settings_line(found: Any) -> str:
-    label = _positive(found)
+    label = found.positive
     positive = "" if label is None else f"Positive class: {escape(str(label))}. "
     return f"{positive}Features: {found.protocol.scale or 'raw'}."
 
@@ -245,7 +259,7 @@ def _record(found: Any) -> dict[str, Any]:
         "folds": rules.cv,
         "repeats": found.n_repeats,
         "seed": rules.random_state,
-        "positive": _positive(found),
+        "positive": found.positive,
         "scale": rules.scale or "raw",
         "n_bags": len(found.sample.y),
         "majority": found.majority,
@@ -270,6 +284,22 @@ def _write(found: Any, out: Path) -> None:
     with writing(out / _FIGURE) as file:
         found.plot().savefig(file, dpi=150, format="png")
     say_written("Table and figure", out / _TABLE, out / _FIGURE)
+
+
+def _write_page(
+    found: Any, file: Path, bags: Any, data_name: str, read: list[str], more: list[Any]
+) -> None:
+    import bagwise
+
+    page = bagwise.report_comparison(
+        found,
+        bags,
+        data_name=data_name,
+        build=_build_command(found, read),
+        command=join(["bagwise", "compare", *read, *map(str, more)]),
+    )
+    page.save(file)
+    say_written("Report", file)
 
 
 # What it means ------------------------------------------------------------------------------------
@@ -300,11 +330,16 @@ def _conclude(found: Any, words: list[str]) -> None:
     why = "the simplest of the best" if len(tied) > 1 else "the best"
     points = " that points at instances" if one.instance_scores else ""
     say(f"Recommended: [bold]{escape(name)}[/bold], {why}{points}. To build it:")
+    say(f"[bold]{escape(_build_command(found, words))}[/bold]")
+
+
+def _build_command(found: Any, words: list[str]) -> str:
+    one = found.results[found.recommendation]
     scaled = [] if one.usual_scale == "raw" else ["--scale", one.usual_scale]
-    words = ["bagwise", "fit", *words, *scaled, "--model", name]
+    words = ["bagwise", "fit", *words, *scaled, "--model", one.name]
     for setting in (*_settings(one), "threshold=calibrated"):
         words += ["--param", setting]
-    say(f"[bold]{escape(join([*words, '--out', 'model.bagwise']))}[/bold]")
+    return join([*words, "--out", "model.bagwise"])
 
 
 def _settings(one: Any) -> list[str]:

@@ -22,7 +22,7 @@ from bagwise.model_selection.intervals import (
     estimate,
 )
 from bagwise.model_selection.nested import Protocol
-from bagwise.model_selection.ranking import limits_of_best
+from bagwise.model_selection.ranking import holm, limits_of_best
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -296,6 +296,14 @@ class Comparison:
         return int(np.ceil(more / unit) * unit)
 
     @property
+    def positive(self) -> Any:
+        """The positive class; None for more than two classes."""
+        if len(self.sample.classes) > 2:
+            return None
+        named = (getattr(model, "pos_label", None) for model in self.models.values())
+        return next((each for each in named if each is not None), self.sample.classes.tolist()[1])
+
+    @property
     def majority(self) -> dict[str, float]:
         """What always predicting the most frequent label would have."""
         counts = np.unique(self.sample.y, return_counts=True)[1]
@@ -346,8 +354,13 @@ class Comparison:
 
         return DataFrame(self.to_records())
 
-    def p_values(self) -> DataFrame:
-        """Return the p-values of all paired tests, not corrected for their number.
+    def p_values(self, *, corrected: bool = False) -> DataFrame:
+        """Return the p-values of all paired tests.
+
+        Parameters
+        ----------
+        corrected : bool, default=False
+            Whether to correct for the number of pairs (Holm).
 
         Returns
         -------
@@ -357,7 +370,10 @@ class Comparison:
         from pandas import DataFrame
 
         names = list(self.results)
-        table = [[self.difference(a, b).p_value for b in names] for a in names]
+        table = np.array([[self.difference(a, b).p_value for b in names] for a in names])
+        if corrected:
+            pairs = np.triu_indices(len(names), 1)
+            table[pairs] = table.T[pairs] = holm(table[pairs])
         return DataFrame(table, index=names, columns=names)
 
     def plot(self, metric: str | None = None) -> Figure:

@@ -168,6 +168,33 @@ def limits_of_best(draws: Array, freedom: int, alpha: float = 0.05) -> Array:
     return student.ppf(norm.cdf(limits), freedom)
 
 
+def holm(p_values: ArrayLike) -> Array:
+    """Correct p-values for their number, step by step (Holm).
+
+    Parameters
+    ----------
+    p_values : array-like of shape (n_tests,)
+        One per test.
+
+    Returns
+    -------
+    ndarray of shape (n_tests,)
+        The chance that any true hypothesis falls below alpha is at most alpha.
+
+    Examples
+    --------
+    >>> from bagwise.model_selection.ranking import holm
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    corrected = np.empty_like(p)
+    corrected[order] = np.minimum(steps, 1.0)
+    return corrected
+
+
 def _friedman(table: Array) -> tuple[float, float]:
     if np.all(table == table[:, :1]):  # all tied everywhere: the correction divides by zero
         return 0.0, 1.0

@@ -6,7 +6,7 @@ A class named ``...Display`` draws one kind of figure from a fitted model and ba
 
 from bagwise.plot.annealing import annealing_path
 from bagwise.plot.cardinality import cardinality_weights
-from bagwise.plot.comparison import compared_models
+from bagwise.plot.comparison import compared_models, compared_times
 from bagwise.plot.critical_difference import critical_difference
 from bagwise.plot.curves import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
 from bagwise.plot.features import ContributionDisplay, ImportanceDisplay
@@ -31,6 +31,7 @@ __all__ = [
     "annealing_path",
     "cardinality_weights",
     "compared_models",
+    "compared_times",
     "critical_difference",
     "heatmap",
     "image_bags",

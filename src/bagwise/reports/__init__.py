@@ -1,5 +1,7 @@
-"""One self-contained HTML page about a model and its bags, to show and to print."""
+"""One self-contained HTML page about a model and its bags, or about a comparison of models."""
 
-from bagwise.reports.page import Report, report
+from bagwise.reports.comparison import report_comparison
+from bagwise.reports.page import report
+from bagwise.reports.rendering import Report
 
-__all__ = ["Report", "report"]
+__all__ = ["Report", "report", "report_comparison"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -13,11 +15,11 @@ from bagwise.errors import listed
 _ROWS_PER_BLOCK = 1 << 14  # 32 MiB of float64 at 256 features
 
 
-def data_facts(bags: Bags, truth: Array) -> list[tuple[str, str]]:
+def data_facts(bags: Bags, y: Array, positive: Any = None) -> list[tuple[str, str]]:
     """Return pairs of a name and a text about the bags."""
     sizes = bags.sizes
     facts = [
-        ("Bags", f"{len(bags):,} ({truth.sum():,} positive, {(~truth).sum():,} negative)"),
+        ("Bags", f"{len(bags):,} ({_balance(y, positive)})"),
         (
             "Instances",
             f"{bags.n_instances:,} ({sizes.min():,} to {sizes.max():,} per bag, median "
@@ -29,6 +31,12 @@ def data_facts(bags: Bags, truth: Array) -> list[tuple[str, str]]:
         n_groups = len(factorize(bags.groups)[1])
         facts.append(("Groups", f"{n_groups:,}; folds and intervals keep their bags together"))
     return facts + [*_feature_facts(bags), *_twins(bags)]
+
+
+def _balance(y: Array, positive: Any) -> str:
+    labels, counts = np.unique(y, return_counts=True)
+    names = [f"{label} (positive)" if label == positive else str(label) for label in labels]
+    return ", ".join(f"{n:,} of class {name}" for n, name in zip(counts, names, strict=True))
 
 
 def _feature_facts(bags: Bags) -> list[tuple[str, str]]:

@@ -1,0 +1,218 @@
+"""`report_comparison`: the ranking of models with intervals, and what the bags can tell apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bagwise.bags import check_bags
+from bagwise.plot import compared_models, compared_times
+from bagwise.reports.facts import data_facts
+from bagwise.reports.rendering import Report, render, svg
+
+if TYPE_CHECKING:
+    from bagwise.model_selection import Comparison
+
+_METRICS = {"auc": "AUC", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
+_POINTS = {"exact": "yes", "occlusion": "by leaving them out", "": "no"}
+
+
+def report_comparison(
+    comparison: Comparison,
+    bags: Any = None,
+    *,
+    title: str | None = None,
+    command: str | None = None,
+    build: str | None = None,
+    data_name: str | None = None,
+) -> Report:
+    """Make a page about compared models: ranking, ties, and time against accuracy.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        As `bagwise.model_selection.compare` returns it; at least one model has a result.
+    bags : Bags, or anything check_bags takes, default=None
+        The bags, for a section about the data.
+    title : str, default=None
+        Title of the page.
+    command : str, default=None
+        The command line that makes the page again, to be shown on it.
+    build : str, default=None
+        The command line that builds the recommended model, to be shown on it.
+    data_name : str, default=None
+        What the data are called.
+
+    Returns
+    -------
+    Report
+        Its ``save`` writes the file: no network, no other files, printable.
+
+    Examples
+    --------
+    >>> from bagwise import InstanceSVC, WitnessSVC, report_comparison
+    >>> from bagwise.datasets import make_gaussian_bags
+    >>> from bagwise.model_selection import compare
+    >>> bags, y = make_gaussian_bags(n_bags=40, shift=4.0, random_state=0)
+    >>> models = {"SIL": InstanceSVC(), "MI-SVM": WitnessSVC(kernel="linear")}
+    >>> page = report_comparison(compare(bags, y, models, cv=3, n_repeats=1), bags)
+    >>> page.save(getfixture("tmp_path") / "comparison.html")
+    """
+    if not comparison.results:
+        raise ValueError("No model has a result: there is nothing to report.")
+    n_bags = len(comparison.sample.y)
+    figures = {"models": compared_models(comparison), "time": compared_times(comparison)}
+    content = _content(comparison) | {
+        "title": title or f"Models compared on {data_name or f'{n_bags:,} bags'}",
+        "figures": {name: svg(figure) for name, figure in figures.items()},
+        "facts": _facts(comparison, bags),
+        "data_name": data_name,
+        "command": command,
+        "build": build,
+    }
+    return Report(render("comparison.html", content), _numbers(comparison))
+
+
+def _content(found: Comparison) -> dict[str, Any]:
+    main, two = found.protocol.metric, found.positive is not None
+    negative = [label for label in found.sample.classes.tolist() if label != found.positive]
+    others = [metric for metric in _METRICS if metric != main]
+    columns = {"model": "model", "group": "group", "value": f"{_METRICS[main]}, %"}
+    columns |= {"interval": "95 % interval", "behind": "behind", "p": "p-value"}
+    columns |= {metric: f"{_METRICS[metric]}, %" for metric in others}
+    columns |= {"points": "points at instances", "seconds": "CPU s per fold"}
+    columns |= {"repeats": "repeats", "chosen": "usual parameters"}
+    return {
+        "metric": _METRICS[main],
+        "positive": found.positive,
+        "negative": negative[0] if two else None,
+        "n_bags": len(found.sample.y),
+        "n_groups": 0 if found.sample.groups is None else found.sample.n_units,
+        "rows": [_row(record, main, others) for record in _with_results(found)],
+        "columns": [*columns.items()],
+        "tied": found.groups[0],
+        "more_bags": found.more_bags,
+        "recommended": found.recommendation,
+        "why": _why(found),
+        "majority": [(_METRICS[m], _percent(found.majority[m])) for m in (main, *others)],
+        "differences": _differences(found),
+        "warnings": _warnings(found),
+        "protocol": _protocol(found),
+        "others": _others(found),
+    }
+
+
+def _with_results(found: Comparison) -> list[dict[str, Any]]:
+    return [record for record in found.to_records() if not record["failure"]]
+
+
+def _row(record: dict[str, Any], main: str, others: list[str]) -> dict[str, Any]:
+    chosen = ", ".join(f"{name}={value:g}" for name, value in record["chosen"].items())
+    scaled = "" if record["scale"] == "raw" else f"scale={record['scale']}"
+    return {
+        "model": record["model"],
+        "group": record["group"],
+        "value": _percent(record[main]),
+        "interval": f"{_percent(record[f'{main}_low'])} to {_percent(record[f'{main}_high'])}",
+        "behind": f"{100 * record['behind']:.1f}",
+        "p": _p_value(record["p_value"]),
+        **{metric: _percent(record[metric]) for metric in others},
+        "points": _POINTS[record["instance_scores"]],
+        "seconds": f"{record['seconds']:.3g}",
+        "repeats": record["repeats"],
+        "chosen": ", ".join(text for text in (chosen, scaled) if text),
+    }
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def _p_value(value: float) -> str:
+    return "below 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _why(found: Comparison) -> str:
+    points = found.results[found.recommendation].instance_scores
+    best = "the simplest of the best" if len(found.groups[0]) > 1 else "the best"
+    return f"{best} that points at instances" if points else best
+
+
+def _differences(found: Comparison) -> list[dict[str, Any]]:
+    """Return a row per model: how far it is ahead of each model, and whether the bags show it."""
+    names, corrected = list(found.results), found.p_values(corrected=True).to_numpy()
+    rows = []
+    for i, one in enumerate(names):
+        cells: list[dict[str, Any]] = []
+        for j, other in enumerate(names):
+            if i == j:
+                cells.append({"text": "", "shown": False, "p": ""})
+                continue
+            value, shown = found.difference(one, other).value, bool(corrected[i, j] < 0.05)
+            text = f"{100 * value:+.1f}".replace("-", "−") + "*" * shown
+            p = _p_value(corrected[i, j])
+            cells.append({"text": text, "shown": shown, "ahead": value > 0, "p": p})
+        rows.append({"model": one, "cells": cells})
+    return rows
+
+
+def _warnings(found: Comparison) -> list[str]:
+    main, best = found.protocol.metric, next(iter(found.results.values()))
+    texts = []
+    if best.estimates[main].low <= found.majority[main]:
+        texts.append("No model is shown to be better than always predicting the majority.")
+    if found.reversed_models:
+        names = ", ".join(found.reversed_models)
+        texts.append(
+            f"{names}: the AUC is far below 50 %. The other class may be the positive one."
+        )
+    if found.unfinished:
+        names = ", ".join(found.unfinished)
+        texts.append(f"The comparison ended before these models were judged: {names}.")
+    return texts
+
+
+def _protocol(found: Comparison) -> list[tuple[str, str]]:
+    rules = found.protocol
+    return [
+        ("Judged by", f"nested cross-validation with {rules.cv} outer folds"),
+        ("Repeats", f"{found.n_repeats} at most, each with other folds"),
+        ("Chosen inside", f"parameters and threshold, by {rules.inner_cv} folds of training bags"),
+        ("Ranked by", _METRICS[rules.metric]),
+        ("Features", f"{rules.scale or 'raw'}" + (", imputed" if rules.impute else "")),
+        ("Seed", str(rules.random_state)),
+        ("Intervals", "95 %, from the variance between bags (groups), corrected for folds that "
+         "share training bags"),
+    ]  # fmt: skip
+
+
+def _others(found: Comparison) -> list[tuple[str, str]]:
+    failed = [(name, f"failed: {why}") for name, why in found.failures.items()]
+    by_reason: dict[str, list[str]] = {}
+    for name, n_folds in found.unfinished.items():
+        by_reason.setdefault(f"not finished, {n_folds} folds judged", []).append(name)
+    for name, why in found.left_out.items():
+        by_reason.setdefault(f"left out: {why}", []).append(name)
+    rest = [(", ".join(names), why) for why, names in by_reason.items()]
+    warned = [
+        (name, f"{len(one.warned)} warnings, the first: {one.warned[0]}")
+        for name, one in found.results.items()
+        if one.warned
+    ]
+    return failed + rest + warned
+
+
+def _facts(found: Comparison, bags: Any) -> list[tuple[str, str]]:
+    if bags is None:
+        return []
+    return data_facts(check_bags(bags, finite=False), found.sample.y, found.positive)
+
+
+def _numbers(found: Comparison) -> dict[str, Any]:
+    metric = found.protocol.metric
+    return {
+        "n_bags": len(found.sample.y),
+        "groups": [list(group) for group in found.groups],
+        "recommendation": found.recommendation,
+        metric: {n: [e.value, e.low, e.high] for n, one in found.results.items()
+                 for e in [one.estimates[metric]]},
+    }  # fmt: skip
