@@ -41,6 +41,7 @@ TESTS = Path(__file__).parent
 # Tests of something that is no module of the package, and of what.
 NOT_OF_A_MODULE = {
     "bench/test_presets.py": "the folder of presets",
+    "browser/test_comparison.py": "the page of a comparison, in a browser",
     "browser/test_report.py": "reports, in a real browser",
     "cli/test_init.py": "cli/__init__.py",
     "cli/test_mistakes.py": "docs/mistakes.md",
