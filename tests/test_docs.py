@@ -30,6 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 import bagwise
+import site_hooks
 from bagwise import BagKernelSVC, InstanceSVC, PerInstance, WitnessSVC
 from bagwise.bench.spec import parse_spec
 from bagwise.catalog import METHODS
@@ -142,9 +143,10 @@ def test_the_readme_lists_the_methods():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
+    made = site_hooks.made() if page.parent.name == "docs" else {}
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         if not target.startswith("https://"):
-            assert (page.parent / target).is_file(), target
+            assert target in made or (page.parent / target).is_file(), target
 
 
 def test_the_architecture_page_lists_the_layers():

@@ -1,0 +1,92 @@
+"""What pages say about models: guides, the table of measured models, citations. All from data."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from bagwise.catalog import ENTRIES, METHODS
+from bagwise.catalog.entry import Entry
+from bagwise.catalog.papers import PAPERS
+
+ROOT = Path(__file__).parents[2]
+MEASURED = ROOT / "src" / "bagwise" / "catalog" / "expected.csv"
+COSTS = ROOT / "docs" / "results" / "model_costs.json"
+TASKS = ("musk1 (nested)", "digits (nested)")  # measured for all methods, by nested selection
+
+
+def guide(thing: Any) -> list[str]:
+    """Return what a page says about an estimator before its parameters; nothing for other names."""
+    entry = next((e for e in ENTRIES if e.class_name == getattr(thing, "__name__", "")), None)
+    if entry is None or entry.estimator is not thing:
+        return []
+    told = entry.guide
+    rows = [
+        ("Use it when", told.use),
+        ("Do not use it when", told.avoid),
+        ("Time of a fit", told.time),
+        ("Memory beside the data", told.memory),
+    ]
+    rows = [(head, _linked(text)) for head, text in rows]
+    rows += [("Papers", _papers(entry))] if entry.methods else []
+    table = "\n".join(f"| **{head}** | {text} |" for head, text in rows)
+    legend = (
+        "n instances of d features in N bags of m instances, T outer iterations; f is the score of "
+        "an instance, Y the label of a bag, ℓ the margin loss. [Measured costs](../choose.md)."
+    )
+    return [
+        "## At a glance",
+        f"```math\n{told.objective}\n```",
+        f"| | |\n|---|---|\n{table}",
+        f"*{legend}*",
+    ]
+
+
+def _papers(entry: Entry) -> str:
+    by_paper: dict[str, list[str]] = {}
+    for method in entry.methods:
+        by_paper.setdefault(str(method.paper), []).append(f"{method.name} = `{method.code}`")
+    return "; ".join(f"{', '.join(names)}: {paper}" for paper, names in by_paper.items())
+
+
+def _linked(text: str) -> str:
+    """Link the classes that a sentence recommends."""
+    names = "|".join(entry.class_name for entry in ENTRIES)
+    return re.sub(rf"(?<![`\w])({names})(?=[ ,.;(]|$)", r"[`\1`](bagwise.\1.md)", text)
+
+
+def model_table() -> str:
+    """Return the table of all methods: measured accuracy, time and memory."""
+    with MEASURED.open(encoding="utf-8") as file:
+        measured = {row["method"]: row for row in csv.DictReader(file)}
+    costs = json.loads(COSTS.read_text(encoding="utf-8"))["methods"]
+    head = (
+        "| method | class | AUC musk1 | AUC digits | time, 500 | time, 2,000 "
+        "| MB, 500 | MB, 2,000 | instances |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n"
+    )
+    return head + "\n".join(_row(m, measured.get(m.name, {}), costs.get(m.name)) for m in METHODS)
+
+
+def _row(method: Any, measured: dict[str, str], cost: dict[str, Any] | None) -> str:
+    areas = [f"{100 * float(v):.0f}" if (v := measured.get(task)) else "–" for task in TASKS]
+    spent = ["–"] * 4
+    if cost:
+        spent = [f"{cost[n]['ratio']:.1f}" if cost.get(n) else "–" for n in ("500", "2000")]
+        spent += [f"{cost[n]['megabytes']:.0f}" if cost.get(n) else "–" for n in ("500", "2000")]
+    link = f"[`{method.code}`](api/bagwise.{method.class_name}.md)"
+    cells = [method.name, link, *areas, *spent, method.can["instance_scores"]]
+    return f"| {' | '.join(cells)} |"
+
+
+def citations() -> str:
+    """Return the BibTeX entries of all papers, each under its methods."""
+    parts = []
+    for key, paper in PAPERS.items():
+        methods = [method for method in METHODS if method.paper == paper]
+        if methods:
+            names = ", ".join(f"[{m.name}](api/bagwise.{m.class_name}.md)" for m in methods)
+            parts.append(f"### {paper.short}\n\n{names}\n\n```bibtex\n{paper.bibtex(key)}\n```")
+    return "\n\n".join(parts)
