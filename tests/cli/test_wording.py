@@ -210,11 +210,15 @@ def test_errors_of_fitting(tmp_path, monkeypatch, case):
 
 def test_memory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("bagwise.kernels.instance._physical_memory", lambda: 8.0)
-    nystroem = "if needed after PerInstance(Nystroem(...)) in a pipeline"
-    with pytest.raises(MemoryError, match=re.escape(f"Use kernel='linear', {nystroem}.")):
+    monkeypatch.setattr("bagwise.kernels.memory.memory_limit", lambda: 8.0)
+    size = r"The Gram matrix of 4 x 4 values needs 0.0 GiB"
+    remedy = "Use kernel_approx='nystroem' (n_components sets its precision) or kernel='linear'."
+    with pytest.raises(MemoryError, match=f"{size}.*{re.escape(remedy)}"):
         WitnessSVC().fit(BAGS, [1, 0, 1, 0])
-    message = f"Use --param kernel=linear, {nystroem} (in Python)."
+    message = (
+        "Use --param kernel_approx=nystroem (--param n_components sets its precision) or --param "
+        "kernel=linear."
+    )
     refused(1, message, *FIT, table(TWO)(tmp_path))
 
 

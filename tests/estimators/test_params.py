@@ -98,7 +98,14 @@ def test_the_docstring_lists_the_attributes_that_a_fit_leaves(cls):
     assert fitted - listed <= of_every_classifier | for_predicting, "not documented"
     of_other_settings = {
         *("coef_", "dual_coef_", "support_", "support_vectors_"),  # linear or not
-        *("alpha_ranking_", "oob_decision_function_", "oob_score_", "scaler_", "slope_"),
+        *(
+            "kernel_error_",
+            "alpha_ranking_",
+            "oob_decision_function_",
+            "oob_score_",
+            "scaler_",
+            "slope_",
+        ),
     }
     assert listed - fitted <= of_other_settings, "documented, but not there after a fit"
 

@@ -196,20 +196,6 @@ def test_overflow_is_an_error_and_names_the_remedy(kernel, X):
         check_kernel_matrix(np.full((3, 3), np.nan))
 
 
-# Memory -------------------------------------------------------------------------------------------
-
-
-def test_a_gram_matrix_beyond_memory_is_refused_before_it_is_made():
-    rows = np.broadcast_to(np.zeros(1), (3_000_000, 1))
-    with pytest.raises(MemoryError, match=r"3000000 instances .* GiB.*Nystroem"):
-        gram(rows)
-
-
-def test_a_system_that_does_not_tell_its_memory_is_trusted(X, monkeypatch):
-    monkeypatch.delattr(instance.os, "sysconf")
-    gram(X)
-
-
 # Many rows ----------------------------------------------------------------------------------------
 
 

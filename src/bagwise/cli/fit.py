@@ -207,6 +207,7 @@ def _table(
         "features": _SCALED[scale or "raw"],
         "objective": _numbers(certificate["objective"]),
         "proven gap": _numbers(certificate["gap"]),
+        "kernel error": _kernel_error(certificate.get("kernel_error")),
     }
     for choice in choices:
         named = {**choice.point, "scale": choice.scale}
@@ -222,3 +223,7 @@ def _table(
 
 def _numbers(values: Any) -> str | None:
     return None if values is None else ", ".join(f"{float(value):.6g}" for value in values)
+
+
+def _kernel_error(error: float | None) -> str | None:
+    return None if error is None else f"{error:.2%} of the kernel's trace, by the approximation"

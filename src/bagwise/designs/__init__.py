@@ -6,6 +6,7 @@ from bagwise.designs.dense import Dense
 from bagwise.designs.gram import Gram
 from bagwise.designs.iterative import Iterative, kernel_design
 from bagwise.designs.linear import LinearDesign, matrix_design
+from bagwise.designs.nystroem import Nystroem, Pairs, nystroem_design
 from bagwise.designs.sparse import Sparse
 
 __all__ = [
@@ -14,9 +15,12 @@ __all__ = [
     "Gram",
     "Iterative",
     "LinearDesign",
+    "Nystroem",
+    "Pairs",
     "Point",
     "Sparse",
     "conditioned_design",
     "kernel_design",
     "matrix_design",
+    "nystroem_design",
 ]

@@ -83,6 +83,10 @@ class Design(ABC):
     def lift(self, weights: Any, coef: Array) -> Array:
         """Return this design's coefficients for ``coef`` found on ``aggregate(weights)``."""
 
+    def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
+        """Return coefficients and intercept of the rows, or of the kernel, as they were given."""
+        return coef, intercept
+
     def prepare(self, curvature: Array) -> None:  # noqa: B027
         """Precompute what helps with many ridge problems of at most this curvature."""
 

@@ -61,10 +61,6 @@ class LinearDesign(Design):
         """Return the inner products of weight vectors ``many`` (one per row) with one."""
         return (many / self.scale) @ (coef / self.scale)
 
-    def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
-        """Return w and b of the rows as they were given."""
-        return coef, intercept
-
     def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
         """Solve the smaller system for the step from ``current``, which loses fewer digits."""
         coef, intercept = self._ridge(curvature, target, current, atol)

@@ -8,6 +8,7 @@ eigenvalues fall fast need few of them; rows drawn uniformly would miss small cl
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -31,16 +32,17 @@ class LowRank:
     asked for later: all problems on one kernel matrix share it.
     """
 
-    def __init__(self, K: Array, dtype: type) -> None:
-        self.K = K
+    def __init__(self, K: Any, dtype: type, largest: int | None = None, seed: int = 0) -> None:
+        self.K = K  # a matrix, or what gives its rows and its diagonal
         n_rows = len(K)
-        largest = min(n_rows, _LARGEST_RANK, max(_SMALLEST_RANK, n_rows // _ROWS_PER_RANK))
-        self.L: Array = np.empty((n_rows, largest), dtype)
+        if largest is None:
+            largest = min(_LARGEST_RANK, max(_SMALLEST_RANK, n_rows // _ROWS_PER_RANK))
+        self.L: Array = np.empty((n_rows, min(n_rows, largest)), dtype)
         self.pivots = np.empty(0, dtype=np.intp)
         self.left = np.maximum(K.diagonal(), 0).astype(np.float64)  # diagonal of K - L L'
         self.noise = _NOISE * float(np.finfo(dtype).eps) * self.left
         self.traces = [(0, float(self.left.sum()))]  # (rank, trace of K - L L'), block by block
-        self._rng, self._lock = np.random.default_rng(0), threading.Lock()
+        self._rng, self._lock = np.random.default_rng(seed), threading.Lock()
 
     def rank_for(self, trace: float, most: int = _LARGEST_RANK) -> int:
         """Return the rank at which the trace of K - L L' is at most this, or the largest rank.

@@ -13,7 +13,7 @@ from bagwise._typing import Array
 from bagwise.bags.segments import expand
 from bagwise.designs import Design, Gram, Iterative
 from bagwise.estimators.task import Task
-from bagwise.kernels import check_memory
+from bagwise.kernels import check_matrix
 from bagwise.losses import MarginBand
 from bagwise.procedures.columns import Choices
 from bagwise.solvers import Solution
@@ -133,7 +133,8 @@ class KeyRows:
 
 def _products(design: Design, units: Any) -> Array:
     n_units = design.n_rows if units is None else units.shape[0]
-    check_memory(n_units, 8)
+    smaller = "This method needs it for every kernel: use fewer bags, or WitnessSVC."
+    check_matrix("The matrix between training instances", n_units, n_units, 8, smaller)
     linear: Any = design
     rows = linear.matrix(np.arange(n_units)) if units is None else linear.combine(units)
     products = rows @ rows.T

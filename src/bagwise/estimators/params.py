@@ -314,3 +314,19 @@ class KernelParameters(Parameters):
     coef0: float = param(
         0.0, Interval(Real, None, None, closed="neither"), "Constant term of the poly kernel."
     )
+    kernel_approx: str | None = param(
+        None,
+        [Words("nystroem"), None],
+        'None uses the kernel as it is: memory grows with the square of the instances. "nystroem" '
+        "replaces it by one of ``n_components`` features, for more instances than that allows; "
+        "``kernel_error_`` says what it leaves out.",
+    )
+    n_components: int = param(
+        500, integer(), 'Number of landmarks of ``kernel_approx="nystroem"``: training instances.'
+    )
+    landmarks: str = param(
+        "leverage",
+        Words("leverage", "kmeans"),
+        "How landmarks are chosen: drawn in proportion to what the landmarks so far leave of the "
+        "kernel (randomly pivoted Cholesky), or the instances nearest to the centers of k-means.",
+    )

@@ -27,20 +27,26 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.crossfit import in_order
-from bagwise.designs import Design, Gram, conditioned_design, kernel_design, matrix_design
+from bagwise.designs import (
+    Design,
+    Gram,
+    conditioned_design,
+    kernel_design,
+    matrix_design,
+)
 from bagwise.errors import SCALE, Message
+from bagwise.estimators.approximation import KernelApproximation
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
     ClassWeightParameter,
     CParameter,
-    KernelParameters,
     LossParameter,
     ProgressParameters,
 )
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task
 from bagwise.estimators.weights import class_weights
-from bagwise.kernels import check_kernel_matrix, gram_matrix
+from bagwise.kernels import check_kernel_matrix, gram_matrix, in_double
 from bagwise.kernels.instance import rbf_slopes
 from bagwise.losses import get_loss
 from bagwise.procedures import Run
@@ -49,7 +55,7 @@ from bagwise.solvers import solve
 _BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values at a time when scoring
 
 
-class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
+class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
     """Kernel or linear classifier over weighted instances.
 
     Attributes
@@ -116,9 +122,7 @@ class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
             Weights of the bags, class weights included.
         """
         fits = self._binary_fits(design, bags, codes, weight)
-        if self.kernel == "linear":
-            fits = [_in_own_features(fit, design) for fit in fits]
-        self._keep(bags, fits)
+        self._keep(bags, [as_given(fit, design) for fit in fits])
 
     def _binary_fits(self, design: Design, bags: Bags, codes: Array, weight: Array) -> list[Run]:
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
@@ -135,6 +139,8 @@ class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
             yield Task(design.twin(), bags.offsets, column, row_weight, loss, factor, bags.priors)
 
     def _design(self, bags: Bags, row_weight: Array) -> Design:
+        if self.kernel_approx is not None:
+            return self._approximate_design(bags, row_weight)
         if self.kernel == "linear":
             return conditioned_design(bags.X) if self._free_intercept else matrix_design(bags.X)
         if self.kernel == "precomputed":
@@ -211,7 +217,9 @@ class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
         if self.kernel == "precomputed":
             self.support_columns_ = _column_numbers(bags)[self.support_]
         else:
-            self.support_vectors_ = bags.X[self.support_]
+            support = bags.X[self.support_]
+            # Coefficients of landmarks are large and of both signs: they cancel in float64 only.
+            self.support_vectors_ = support if self.kernel_approx is None else in_double(support)
 
     def _warn(self, fit: Any) -> None:
         if fit.converged and fit.solution.converged:
@@ -250,6 +258,7 @@ class RowsClassifier(KernelParameters, BagClassifier, ProgressParameters):
     def _kernel_rows(self, X: Any) -> Array:
         if self.kernel == "precomputed":
             return _columns(X, self.support_columns_)
+        X = X if self.kernel_approx is None else in_double(X)
         return self.kernel_(X, self.support_vectors_)
 
 
@@ -274,8 +283,8 @@ class MarginClassifier(CParameter, LossParameter, RowsClassifier, ClassWeightPar
         return Run(solution, p, [record], True)
 
 
-def _in_own_features(fit: Run, design: Any) -> Run:
-    """Express a solution in the features as they were given."""
+def as_given(fit: Run, design: Design) -> Run:
+    """Express a solution in the features, or in the kernel values, as they were given."""
     coef, intercept = design.as_given(fit.solution.coef, fit.solution.intercept)
     return replace(fit, solution=replace(fit.solution, coef=coef, intercept=intercept))
 

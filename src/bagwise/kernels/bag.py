@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_sum
-from bagwise.kernels import Kernel, squared_distances, squared_norms
+from bagwise.kernels import Kernel, in_double, squared_distances, squared_norms
 
 _SIDE = 2048  # rows and columns of a block: 32 MiB of float64
 
@@ -57,8 +57,9 @@ def kernel_scores(kernel: Kernel, X: Any, Z: Any, coef: Array) -> Array:
         return np.asarray(X @ (Z.T @ coef), dtype=np.float64)
     scores = np.zeros((X.shape[0], coef.shape[1]))
     for i in _blocks(X.shape[0]):
+        rows = in_double(X[i]) if Z.dtype == np.float64 else X[i]
         for j in _blocks(Z.shape[0]):
-            scores[i] += kernel(X[i], Z[j]) @ coef[j]
+            scores[i] += kernel(rows, Z[j]) @ coef[j]
     return scores
 
 

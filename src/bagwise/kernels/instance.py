@@ -8,7 +8,6 @@ scikit-learn's 1 / (n_features x variance).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -19,11 +18,17 @@ import scipy.sparse as sp
 from scipy.linalg import cholesky
 
 from bagwise._typing import Array
-from bagwise.errors import SCALE, Message, Parameter, Step
+from bagwise.errors import SCALE, Message
+from bagwise.kernels.memory import check_memory
 
 MANY_ROWS = 3000  # above, kernel problems are solved iteratively (`bagwise.designs.Iterative`)
 _SINGLE_WEIGHT = 1000.0  # of a loss: below, it times the rounding of K is small against |w|^2
+NOT_SEMIDEFINITE = (
+    "The kernel matrix is not positive semi-definite, so the problem may not be convex. "
+    "Set its negative eigenvalues to 0, or use another kernel."
+)
 _TILE = 256  # rows and columns computed at a time: half a megabyte, which a cache holds
+_SMALL_TILE = 16  # of a function whose diagonal is all that is asked for
 _MEDIAN_SAMPLE = 2000  # instances: the median of two million distances takes 0.1 s
 
 
@@ -49,6 +54,16 @@ class Kernel:
         if self.name == "linear":
             return products
         return (self.gamma * products + self.coef0) ** self.degree
+
+    def diagonal(self, X: Any) -> Array:
+        """Return k(x, x) of every row, in float64."""
+        if self.name == "rbf":
+            return np.ones(X.shape[0])
+        if callable(self.name):
+            tiles = (X[i : i + _SMALL_TILE] for i in range(0, X.shape[0], _SMALL_TILE))
+            return np.concatenate([self(tile, tile).diagonal() for tile in tiles])
+        norms = squared_norms(in_double(X))
+        return norms if self.name == "linear" else (self.gamma * norms + self.coef0) ** self.degree
 
     def gram(self, X: Any, dtype: Any = None) -> Array:
         """Return the symmetric matrix of kernel values between the rows of X.
@@ -86,8 +101,7 @@ class Kernel:
 
         -gamma |x - y|^2 = (x, -gamma |x|^2, 1).(2 gamma y, 1, -gamma |y|^2) is one product, too.
         """
-        sparse = sp.issparse(X)
-        X = X.astype(np.float64, copy=False) if sparse else np.asarray(X, dtype=np.float64)
+        sparse, X = sp.issparse(X), in_double(X)
         if self.name != "rbf":
             return X, (X if self.name == "linear" else self.gamma * X)
         X = X if sparse else X - X.mean(axis=0)
@@ -194,6 +208,11 @@ def squared_distances(A: Any, B: Any = None) -> Array:
     return distances
 
 
+def in_double(X: Any) -> Any:
+    """Return rows, dense or sparse, in float64."""
+    return X.astype(np.float64, copy=False) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+
+
 def _centered(A: Any, B: Any) -> tuple[Any, Any]:
     """Subtract the mean of B from both: distances stay the same, large norms lose digits.
 
@@ -246,10 +265,7 @@ def check_kernel_matrix(K: Array) -> Array:
     try:
         cholesky(lifted, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError as error:
-        raise ValueError(
-            "The kernel matrix is not positive semi-definite, so the problem may not be convex. "
-            "Set its negative eigenvalues to 0, or use another kernel."
-        ) from error
+        raise ValueError(NOT_SEMIDEFINITE) from error
     return K
 
 
@@ -269,27 +285,3 @@ def _as_kernel_values(values: Any, shape: tuple[int, int]) -> Array:
             f"{shape[1]} rows: it must return {shape}."
         )
     return K if K.dtype in (np.float32, np.float64) else K.astype(np.float64)
-
-
-def check_memory(n_rows: int, itemsize: int) -> None:
-    """Raise an error if a Gram matrix does not fit into memory, and say what to do instead."""
-    needed = n_rows**2 * max(itemsize, 4)
-    physical = _physical_memory()
-    if needed > physical:
-        raise MemoryError(
-            Message(
-                f"The Gram matrix of {n_rows} instances needs {needed / 2**30:.1f} GiB, this "
-                f"computer has {physical / 2**30:.1f} GiB. Use ",
-                Parameter("kernel", "'linear'"),
-                ", if needed after ",
-                Step("nystroem", "PerInstance(Nystroem(...))"),
-                ".",
-            )
-        )
-
-
-def _physical_memory() -> float:
-    """Return the bytes of memory, infinity if the system does not tell (Windows)."""
-    if not hasattr(os, "sysconf"):
-        return np.inf
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

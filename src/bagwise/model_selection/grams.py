@@ -17,13 +17,16 @@ from typing import Any
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
-from bagwise.designs import Design, Gram
+from bagwise.designs import Design, Gram, Nystroem
 from bagwise.estimators.rows import RowsClassifier
 from bagwise.models.annealed import AnnealedLabelSVC, AnnealedWitnessSVC
 
 _MAX_BYTES = 600_000_000  # per worker; the matrix of musk2 takes 350 MB
 # What a Gram matrix depends on besides the bags.
-_SETTINGS = ("kernel", "gamma", "degree", "coef0", "class_weight", "random_state")
+_SETTINGS = (
+    *("kernel", "gamma", "degree", "coef0", "kernel_approx", "n_components", "landmarks"),
+    *("class_weight", "random_state"),
+)
 
 
 @dataclass
@@ -37,6 +40,8 @@ class _Kept:
 
     @property
     def bytes(self) -> int:
+        if isinstance(self.design, Nystroem):
+            return self.design.X.nbytes  # nothing is prepared for it
         one = self.design.K.nbytes if isinstance(self.design, Gram) else 0
         return one * (1 if self.prepared is None else 2)
 

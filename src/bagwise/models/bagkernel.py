@@ -37,12 +37,13 @@ from bagwise.bags.without import sum_without_each
 from bagwise.designs import Gram, conditioned_design
 from bagwise.estimators.embedding import one_row_per_bag
 from bagwise.estimators.params import KernelParameters, Words, changed, param, positive
-from bagwise.estimators.rows import MarginClassifier, stacked
+from bagwise.estimators.rows import MarginClassifier, as_given, stacked
 from bagwise.estimators.tags import BagTags
 from bagwise.kernels import (
     Kernel,
     check_kernel_values,
     check_memory,
+    in_double,
     median_gamma,
     settle_gamma,
     squared_norms,
@@ -63,10 +64,13 @@ from bagwise.kernels.without import (
     equal_weights_without_each,
     extremes_kernel_without_each,
 )
+from bagwise.models.bagpairs import BagPairs, bags_in_double, rows_of
 from bagwise.procedures import Run
 
 _OF_INSTANCES = ("mean", "sum", "migraph")
 _PAIRWISE = ("max", "hausdorff")
+_MEDIAN_BAGS = 2000  # whose distances give the median, as for instances
+_BAGS_PER_BLOCK = 4096  # scored at a time: few against what a kernel between bags costs
 
 
 class BagKernelSVC(MarginClassifier):
@@ -85,6 +89,10 @@ class BagKernelSVC(MarginClassifier):
         each bag starts, and the weight of each instance in its bag's sum.
     clipped_ : float
         Fraction of the spectrum cut off as negative; 0 for the positive semi-definite kernels.
+    kernel_error_ : float
+        With ``kernel_approx``, whose landmarks are training bags: the trace of what is left out of
+        the kernel matrix, relative to its own. Of the indefinite kernels, the sum of what changes
+        on its diagonal.
     instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
         Share of each training instance in its (positive) bag; where there are instance scores.
 
@@ -162,14 +170,18 @@ class BagKernelSVC(MarginClassifier):
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         if self.normalize and self.bag_kernel in _PAIRWISE:
             raise ValueError(f"normalize=True is for sums over instances, not {self.bag_kernel!r}.")
+        if self.kernel_approx is not None:
+            self._check_approximable()
         used = np.flatnonzero(weight)
         train, weight = self._represent(bags[used]), weight[used]
         self.kernel_, self.clipped_ = self._settled_kernel(train, weight), 0.0
         shares = self._shares(train)
         if self._sums_vectors():
             self._fit_sums(weighted_sums(train, shares), codes[used], weight)
-        else:
+        elif self.kernel_approx is None:
             self._fit_gram(train, shares, codes[used], weight)
+        else:
+            self._fit_landmarks(train, shares, codes[used], weight)
         if self.bag_kernel in _OF_INSTANCES:
             positive = self._truth(codes[used]).T
             self.instance_weights_ = _spread(1.0 * positive, bags, used, shares)
@@ -180,6 +192,21 @@ class BagKernelSVC(MarginClassifier):
         gram, projection = self._positive(self._between(train, shares, train, shares), weight)
         fits = self._binary_fits(Gram(gram), one_row_per_bag(gram), codes, weight)
         self._keep_bags(train, shares, self._keep_solutions(fits), projection)
+
+    def _fit_landmarks(self, train: Bags, shares: Array, codes: Array, weight: Array) -> None:
+        options: dict[str, Any] = {}
+        if self.bag_kernel in _PAIRWISE:
+            # What landmarks leave of an indefinite kernel is no leverage.
+            how = self.landmarks if self.landmarks == "kmeans" else "uniform"
+            options = {"indefinite": True, "landmarks": how}
+        rng = check_random_state(self.random_state)
+        pairs = BagPairs(self._between, self.bag_kernel, self.kernel_, train, shares)
+        design = self._by_landmarks(pairs, weight, rng, **options)
+        self.clipped_ = design.clipped
+        fits = self._binary_fits(design, one_row_per_bag(design.X), codes, weight)
+        coef = self._keep_solutions([as_given(fit, design) for fit in fits])
+        self._keep_bags(train, shares, coef, None)
+        self.support_vectors_ = in_double(self.support_vectors_)
 
     def _fit_sums(self, vectors: Any, codes: Array, weight: Array) -> None:
         rows = one_row_per_bag(vectors)
@@ -197,12 +224,15 @@ class BagKernelSVC(MarginClassifier):
         return one_row_per_bag(bag_statistics(bags))
 
     def _settled_kernel(self, bags: Bags, weight: Array) -> Kernel:
+        seed = check_random_state(self.random_state)
         if self.bag_kernel == "hausdorff" and isinstance(self.gamma, str):
+            if len(bags) > _MEDIAN_BAGS:
+                sample = np.sort(seed.choice(len(bags), _MEDIAN_BAGS, replace=False))
+                bags, weight = bags[sample], weight[sample]
             squared = hausdorff(bags, bags, self.metric) ** 2
             return Kernel("rbf", median_gamma(squared, weight))
         if callable(self.kernel) or self.kernel == "linear":
             return Kernel(self.kernel)
-        seed = check_random_state(self.random_state)
         gamma = settle_gamma(self.gamma, bags.X, expand(weight, bags.offsets), seed)
         return Kernel(self.kernel, gamma, self.degree, self.coef0)
 
@@ -244,7 +274,7 @@ class BagKernelSVC(MarginClassifier):
         self.dual_coef_ = coef[:, self.support_]
         support = train[self.support_]
         self.support_vectors_, self.support_offsets_ = support.X.copy(), support.offsets
-        self.support_weights_ = shares[_rows_of(train, self.support_)]
+        self.support_weights_ = shares[rows_of(train, self.support_)]
 
     # Predicting ----------------------------------------------------------------------------------
 
@@ -270,12 +300,18 @@ class BagKernelSVC(MarginClassifier):
     def _scores_of(self, bags: Bags) -> Array:
         """Score represented bags."""
         if self.bag_kernel in _PAIRWISE:
-            none = np.empty(0)
-            kernel = self._between(bags, none, self._support(), none)
-            return kernel @ self.dual_coef_.T + self.intercept_
+            blocks = range(0, len(bags), _BAGS_PER_BLOCK)
+            parts = [self._pairwise_scores(bags[i : i + _BAGS_PER_BLOCK]) for i in blocks]
+            return np.concatenate(parts)
         scores = self._instance_scores(bags) - self.intercept_
         shares = self._shares(bags)
         return segment_sum(shares[:, None] * scores, bags.offsets) + self.intercept_
+
+    def _pairwise_scores(self, bags: Bags) -> Array:
+        none = np.empty(0)
+        bags = bags if self.kernel_approx is None else bags_in_double(bags)
+        kernel = self._between(bags, none, self._support(), none)
+        return kernel @ self.dual_coef_.T + self.intercept_
 
     def _scores_without_each(self, bags: Bags) -> Array:
         if self.bag_kernel in _PAIRWISE:
@@ -337,13 +373,8 @@ def _spread(positive: Array, bags: Bags, used: Array, shares: Array) -> Array:
     offsets = bags[used].offsets
     shares = shares / expand(segment_sum(shares, offsets), offsets)
     weights = np.zeros((len(positive), bags.n_instances))
-    weights[:, _rows_of(bags, used)] = expand(positive.T, offsets).T * shares
+    weights[:, rows_of(bags, used)] = expand(positive.T, offsets).T * shares
     return stacked(weights)
-
-
-def _rows_of(bags: Bags, chosen: Array) -> Array:
-    """Return which rows belong to the chosen bags (in increasing order)."""
-    return expand(np.isin(np.arange(len(bags)), chosen), bags.offsets)
 
 
 def _clip_spectrum(gram: Array, weight: Array) -> tuple[Array, Array, float]:

@@ -29,7 +29,7 @@ from bagwise._typing import Array
 from bagwise.assumptions import ExactlyOne
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max, segment_sum
-from bagwise.designs import Design, Gram, Point, matrix_design
+from bagwise.designs import Design, Gram, Nystroem, Point, matrix_design
 from bagwise.estimators.params import MaxIterParameter, Words, param
 from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.tags import BagTags
@@ -85,6 +85,8 @@ class MICA(MarginClassifier, MaxIterParameter):
             # Kernel values with the training instances are the features; those without weight
             # are no training instances.
             return matrix_design(design.K * (row_weight > 0))
+        if self.penalty == "l1" and isinstance(design, Nystroem):
+            return design.values()
         return design
 
     def _fit_binary(self, task: Task) -> Run:

@@ -149,7 +149,8 @@ def describe(path: str | Path) -> dict[str, Any]:
     -------
     dict
         "class", "parameters", "classes", "positive_class", "n_features", "feature_names",
-        "certificate" (objective, gap, n_iter), "model" (all steps), versions and "notes".
+        "certificate" (objective, gap, n_iter, kernel_error), "model" (all steps), versions and
+        "notes".
 
     Examples
     --------
@@ -220,7 +221,7 @@ def _description(model: Any, classifier: BagClassifier) -> dict[str, Any]:
         "feature_names": None if names is None else [str(name) for name in names],
         "certificate": {
             name: _plain(getattr(classifier, f"{name}_", None))
-            for name in ("objective", "gap", "n_iter")
+            for name in ("objective", "gap", "n_iter", "kernel_error")
         },
     }
 

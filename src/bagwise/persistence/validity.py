@@ -87,6 +87,8 @@ def _check_classifier(model: BagClassifier) -> None:
     n_models = 1 if len(classes) == 2 else len(classes)
     # Bag kernels of statistics keep the least and the largest value of each feature.
     width = n_features * (2 if getattr(model, "bag_kernel", None) == "statistics" else 1)
+    if "prototypes_" in learned:  # a bag is its distances to them
+        width = np.shape(learned["prototypes_"])[0]
     for key, value in learned.items():
         kind = getattr(getattr(value, "dtype", None), "kind", "f")
         if key not in _NOT_NUMBERS and kind not in "fiub":

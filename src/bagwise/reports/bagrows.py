@@ -98,6 +98,8 @@ class BagRows:
             x = self.seen.X[[row]]
             x = (x.toarray() if sp.issparse(x) else np.asarray(x))[0]
             parts, names = coef * (x - self._mean()), feature_names(self.model, len(coef))
+        elif getattr(self.model, "kernel_approx", None) is not None:
+            return []  # contributions of landmarks cancel: none of them says why
         elif hasattr(self.model, "support_vectors_") and hasattr(self.model, "kernel_"):
             near = self.model.kernel_(self.seen.X[[row]], self.model.support_vectors_)
             parts = np.asarray(self.model.dual_coef_[0] * near[0])

@@ -30,7 +30,7 @@ from bagwise._typing import Array
 from bagwise.designs import Design, Gram, Point
 from bagwise.designs.ridge import factor_in_place
 from bagwise.errors import SCALE, Message
-from bagwise.kernels import check_memory
+from bagwise.kernels import check_matrix
 from bagwise.solvers.dual_cd import descend_gram, descend_rows
 from bagwise.solvers.solution import Solution
 
@@ -161,7 +161,8 @@ def _by_products(
 def _products(design: Any) -> Array:
     if isinstance(design, Gram):
         return design.K.astype(np.float64, copy=False)
-    check_memory(design.n_rows, 8)
+    fewer = "It is needed with more features than instances: use fewer bags."
+    check_matrix("The matrix between training instances", design.n_rows, design.n_rows, 8, fewer)
     rows = design.matrix(np.arange(design.n_rows))
     products = rows @ rows.T
     return np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)

@@ -40,6 +40,7 @@ from bagwise.estimators.params import (
     positive,
 )
 from bagwise.estimators.tags import BagTags, bag_tags
+from bagwise.kernels import memory_limit
 from bagwise.model_selection.auto import policy
 from bagwise.model_selection.auto.blend import (
     Ensemble,
@@ -218,7 +219,7 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
         given = {c.name: c for c in PORTFOLIO} if self.models is None else named(self.models)
         if self.scale is not None:
             given = at_scales(given, scalings(bags, self.scale))
-        memory = _memory() / 2 if self.memory_limit is None else self.memory_limit * 2**30
+        memory = memory_limit() / 2 if self.memory_limit is None else self.memory_limit * 2**30
         trials = []
         for name, model in given.items():
             if not isinstance(model, Candidate):
@@ -364,9 +365,3 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _memory() -> float:
-    from bagwise.kernels.instance import _physical_memory
-
-    return _physical_memory()

@@ -34,6 +34,7 @@ from sklearn.exceptions import ConvergenceWarning
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.estimators.params import CParameter, changed, param, positive
+from bagwise.estimators.rows import as_given
 from bagwise.graphs import Edges
 from bagwise.models.graph.base import GraphClassifier
 from bagwise.models.graph.structure import (
@@ -102,6 +103,7 @@ class GraphSVC(CParameter, GraphClassifier):
             delayed(self._fit_column)(structure, share, padded(column, structure.n_bags, False))
             for column in self._labeled_truth(codes, weight).T
         )
+        fits = [as_given(fit, structure.design) for fit in fits]
         labeled = slice(everyone.offsets[len(codes)])
         self._keep(
             everyone,

@@ -1,0 +1,209 @@
+"""Kernels by landmarks (Nystroem): rows of few features, whose products are nearly the kernel's.
+
+With Z the landmarks, m of the rows, k(x, y) is replaced by k(x, Z) K_ZZ^+ k(Z, y), the inner
+product of the features W' k(Z, x), W W' = K_ZZ^+. What is left out of the kernel matrix is positive
+semi-definite, so its trace measures it: ``error`` is this trace relative to that of the kernel
+matrix, 0 for an exact kernel (of indefinite kernels, the sum of the differences on the diagonal). A
+weight vector w is sum_j (W w)_j k(z_j, .), a combination of landmarks: models keep the landmarks as
+their support vectors.
+
+Landmarks are "leverage", by randomly pivoted Cholesky (`bagwise.designs.lowrank`: rows drawn in
+proportion to what the landmarks so far leave of them, their leverage as the ridge goes to 0), or
+"kmeans", the rows nearest to the centers of k-means (Zhang, Tsang & Kwok 2008). Both look at a
+sample of the rows where there are many.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.exceptions import ConvergenceWarning
+
+from bagwise._typing import Array
+from bagwise.designs.dense import Dense
+from bagwise.designs.lowrank import LowRank
+from bagwise.errors import Parameter
+from bagwise.kernels import (
+    Kernel,
+    check_kernel_matrix,
+    check_kernel_values,
+    check_matrix,
+    in_double,
+    squared_distances,
+)
+from bagwise.kernels.instance import NOT_SEMIDEFINITE
+
+_BLOCK_VALUES = 1 << 21  # 16 MiB of kernel values at a time
+_SAMPLE = 20_000  # rows that landmarks are chosen from: more rows of a data set repeat themselves
+_KMEANS_STEPS = 10  # of Lloyd's algorithm: later ones hardly move the nearest rows
+_DOUBLE_BYTES = 1 << 30  # of features in float64; more of them are kept in float32
+_RANK = 10.0  # roundings of the largest eigenvalue of K_ZZ: below, an eigenvalue is rounding only
+
+
+class Pairs:
+    """The kernel between rows of a matrix: what the approximation may ask of a kernel."""
+
+    def __init__(self, kernel: Kernel, X: Any) -> None:
+        self.kernel, self.X, self.n_rows = kernel, X, X.shape[0]
+
+    def between(self, rows: Any, columns: Array) -> Array:
+        """Return the kernel values between some rows and some others, in float64."""
+        return self.kernel(in_double(self.X[rows]), in_double(self.X[columns]))
+
+    def diagonal(self, rows: Any) -> Array:
+        """Return the kernel value of rows with themselves."""
+        return self.kernel.diagonal(self.X[rows])
+
+    def vectors(self, rows: Array) -> Any:
+        """Return vectors that k-means can group."""
+        return in_double(self.X[rows])
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """The kernel matrix of a sample, of which `LowRank` asks for the diagonal and some rows."""
+
+    pairs: Any
+    rows: Array
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def diagonal(self) -> Array:
+        return self.pairs.diagonal(self.rows)
+
+    def __getitem__(self, drawn: Array) -> Array:
+        return self.pairs.between(self.rows, self.rows[drawn]).T
+
+
+def choose_landmarks(
+    pairs: Any, candidates: Array, n_components: int, how: str, rng: np.random.RandomState
+) -> Array:
+    """Return the row numbers of landmarks, sorted: all candidates if there are no more of them."""
+    if len(candidates) <= n_components:
+        return candidates
+    size = max(_SAMPLE, 2 * n_components)
+    if len(candidates) > size:
+        candidates = np.sort(rng.choice(candidates, size, replace=False))
+    if how == "uniform":
+        return np.sort(rng.choice(candidates, n_components, replace=False))
+    seed = int(rng.randint(np.iinfo(np.int32).max))
+    choose = _by_kmeans if how == "kmeans" else _by_pivots
+    return candidates[choose(pairs, candidates, n_components, seed)]
+
+
+def _by_pivots(pairs: Any, candidates: Array, n_components: int, seed: int) -> Array:
+    low = LowRank(_Sampled(pairs, candidates), np.float64, n_components, seed)
+    try:
+        low.rank_for(0.0, n_components)
+    except np.linalg.LinAlgError as error:  # of a block: only a user's function can cause it
+        raise ValueError(NOT_SEMIDEFINITE) from error
+    return np.sort(low.pivots) if len(low.pivots) else np.zeros(1, dtype=int)  # a kernel of zeros
+
+
+def _by_kmeans(pairs: Any, candidates: Array, n_components: int, seed: int) -> Array:
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    vectors = pairs.vectors(candidates)
+    means = KMeans(n_components, init="random", n_init=1, max_iter=_KMEANS_STEPS, random_state=seed)
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Its threads add up in the order in which they finish; copies of a row need one center.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        centers = means.fit(vectors).cluster_centers_
+    blocks = _blocks(len(centers), vectors.shape[0])
+    nearest = [squared_distances(centers[block], vectors).argmin(axis=1) for block in blocks]
+    return np.unique(np.concatenate(nearest))
+
+
+class Nystroem(Dense):
+    """Rows as features of landmarks; solutions are given as coefficients of the landmarks' rows."""
+
+    clipped = 0.0  # share of the spectrum of the landmarks' kernel matrix that is negative
+
+    def __init__(self, features: Array, landmarks: Array, whitener: Array, error: float) -> None:
+        super().__init__(features)
+        self.landmarks, self.whitener, self.error = landmarks, whitener, error
+
+    def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
+        """Return one coefficient per row, 0 for all but the landmarks."""
+        dual = np.zeros(self.n_rows)
+        dual[self.landmarks] = self.whitener @ coef
+        return dual, intercept
+
+    def values(self) -> Nystroem:
+        """Return the kernel values with the landmarks as the features."""
+        values = self.X @ self.X[self.landmarks].T
+        return Nystroem(values, self.landmarks, np.eye(len(self.landmarks)), self.error)
+
+
+def nystroem_design(
+    pairs: Any,
+    weights: Array,
+    *,
+    n_components: int,
+    landmarks: str,
+    random_state: np.random.RandomState,
+    indefinite: bool = False,
+) -> Nystroem:
+    """Approximate a kernel by landmarks among the rows that have weight.
+
+    Parameters
+    ----------
+    pairs : Pairs, or what has its methods
+        The kernel between rows.
+    weights : ndarray of shape (n_rows,)
+        Weights of the rows. Those without weight become no landmarks and do not count in ``error``.
+    n_components : int
+        Number of landmarks.
+    landmarks : {"leverage", "kmeans", "uniform"}
+        How they are chosen. The first one needs a kernel without negative eigenvalues.
+    random_state : RandomState
+        What they are drawn with.
+    indefinite : bool, default=False
+        Cut off negative eigenvalues of the landmarks' kernel matrix instead of refusing it.
+
+    Returns
+    -------
+    Nystroem
+        The features of all rows, in float32 where float64 would take more than a gigabyte.
+    """
+    used = np.flatnonzero(weights > 0)
+    chosen = choose_landmarks(pairs, used, n_components, landmarks, random_state)
+    W, clipped = _inverse_root(pairs.between(chosen, chosen), indefinite)
+    precision = np.float64 if 8 * pairs.n_rows * W.shape[1] <= _DOUBLE_BYTES else np.float32
+    shape = pairs.n_rows, W.shape[1]
+    lower = "Lower ", Parameter("n_components", ""), "."
+    check_matrix("The matrix of features", *shape, np.dtype(precision).itemsize, *lower)
+    features = np.empty(shape, precision)
+    whole = left = 0.0
+    for block in _blocks(pairs.n_rows, len(chosen)):
+        values = pairs.between(block, chosen) @ W
+        counts, diagonal = weights[block] > 0, pairs.diagonal(block)
+        whole += float(diagonal[counts].sum())
+        left += float(np.abs(diagonal - np.einsum("ij,ij->i", values, values))[counts].sum())
+        features[block] = values
+    error = left / whole if whole > 0 else 0.0
+    design = Nystroem(check_kernel_values(features), chosen, W, error)
+    design.clipped = clipped
+    return design
+
+
+def _inverse_root(K: Array, indefinite: bool) -> tuple[Array, float]:
+    """Return W with W W' = K^+, without what is rounding or negative, and the negative share."""
+    K = check_kernel_values(K) if indefinite else check_kernel_matrix(K)
+    values, vectors = eigh((K + K.T) / 2, check_finite=False)
+    kept = values > _RANK * len(K) * np.finfo(np.float64).eps * max(values[-1], 0.0)
+    clipped = -values[values < 0].sum() / np.abs(values).sum() if indefinite else 0.0
+    W = vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(K), 1))
+    return W, float(clipped)
+
+
+def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    size = max(1, _BLOCK_VALUES // max(1, n_columns))
+    return (slice(i, min(i + size, n_rows)) for i in range(0, n_rows, size))

@@ -1,0 +1,277 @@
+"""``kernel_approx="nystroem"`` in every kernel estimator: limits, certificates, data, files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.svm import SVC
+
+import bagwise
+from bagwise import (
+    DDSVM,
+    MICA,
+    ODM,
+    AnnealedLabelSVC,
+    AnnealedProportionSVC,
+    AnnealedProportionSVCCV,
+    AnnealedWitnessSVC,
+    BagKernelSVC,
+    GraphSVC,
+    GraphSVCCV,
+    InstanceSVC,
+    KeyInstanceSVC,
+    LabelSVC,
+    MeanSVC,
+    MissSVM,
+    OptimalMarginSVC,
+    SemiProximalSVC,
+    SparseMIL,
+    WitnessSVC,
+)
+from bagwise.estimators import approximation
+from bagwise.estimators.params import KernelParameters
+from bagwise.kernels import Kernel
+from bagwise.model_selection.grams import GramCache, can_share
+from bagwise.testing._problems import planted_bags
+
+EVERY = {
+    "SIL": InstanceSVC(C=2.0),
+    "SIL, hinge": InstanceSVC(C=2.0, loss="hinge"),
+    "mi-SVM": LabelSVC(C=2.0),
+    "MI-SVM": WitnessSVC(gamma="scale"),
+    "AL": AnnealedLabelSVC(kernel="poly", coef0=1.0, degree=2),
+    "AW": AnnealedWitnessSVC(),
+    "ALP": AnnealedProportionSVC(),
+    "ALP, search": AnnealedProportionSVCCV(cv=3, Cs=(1.0,), positive_fractions=(0.1, 0.5)),
+    "MICA": MICA(),
+    "MICA, l1": MICA(penalty="l1"),
+    "MI-ODM": OptimalMarginSVC(threshold=0.0, relax=False),
+    "KI": KeyInstanceSVC(threshold=0.0, relax=False, negatives="bags"),
+    "ODM": ODM(),
+    "MissSVM": MissSVM(),
+    "sMIL": SparseMIL(),
+    "stMIL": SparseMIL(variant="transductive"),
+    "mi-SPSVM": SemiProximalSVC(kernel="rbf"),
+    "MILSD": GraphSVC(kernel="rbf"),
+    "MILSD, search": GraphSVCCV(kernel="rbf", Cs=[10.0], mus=[0.0], cv=3),
+    "mean": MeanSVC(),
+    "DD-SVM": DDSVM(),
+    "NSK": BagKernelSVC(),
+    "statistics": BagKernelSVC(bag_kernel="statistics", normalize=True),
+    "miGraph": BagKernelSVC(bag_kernel="migraph"),
+    "max": BagKernelSVC(bag_kernel="max"),
+    "Hausdorff": BagKernelSVC(bag_kernel="hausdorff"),
+}
+PLAIN = WitnessSVC(kernel_approx="nystroem", n_components=12, gamma=0.5)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return planted_bags(n_bags=40)
+
+
+def approximated(model, n_components=15, **changes):
+    return clone(model).set_params(kernel_approx="nystroem", n_components=n_components, **changes)
+
+
+def test_the_list_has_every_kernel_estimator():
+    listed = {type(model) for model in EVERY.values()}
+    public = {getattr(bagwise, name) for name in bagwise.__all__}
+    kinds = {k for k in public if isinstance(k, type) and issubclass(k, KernelParameters)}
+    assert kinds == listed
+
+
+# Limits and certificates --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_all_rows_as_landmarks_are_the_exact_fit(name, data):
+    bags, _ = data
+    exact = clone(EVERY[name]).fit(*data)
+    model = approximated(EVERY[name], 1000).fit(*data)
+    np.testing.assert_allclose(model.objective_, exact.objective_, rtol=1e-5)
+    scores = exact.decision_function(bags)
+    np.testing.assert_allclose(model.decision_function(bags), scores, atol=2e-4)
+    indefinite = name in ("max", "Hausdorff")  # what is cut off is an error as well
+    assert model.kernel_error_ < (0.3 if indefinite else 1e-9)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_few_landmarks_are_certified_and_kept_as_support(name, data):
+    bags, _ = data
+    model = approximated(EVERY[name]).fit(*data)
+    tolerance = 2e-2 if "MILSD" in name else 1e-5
+    assert np.all(model.gap_ <= tolerance * model.objective_)
+    assert len(model.support_) <= 15
+    assert 0 <= model.kernel_error_ < 0.5
+    assert np.all(np.isfinite(model.decision_function(bags)))
+    assert not hasattr(clone(model).set_params(kernel_approx=None).fit(*data), "kernel_error_")
+
+
+def explicit_features(model, X):
+    """Return the features of the approximated kernel, from the model's landmarks alone."""
+    Z = model.support_vectors_
+    values, vectors = np.linalg.eigh(model.kernel_(Z, Z))
+    kept = values > 1e-12 * values[-1]
+    return model.kernel_(X, Z) @ vectors[:, kept] / np.sqrt(values[kept])
+
+
+def test_the_objective_is_that_of_an_svm_on_the_explicit_features(data):
+    bags, y = data
+    model = InstanceSVC(C=2.0, loss="hinge", kernel_approx="nystroem", n_components=12).fit(bags, y)
+    features, labels = explicit_features(model, bags.X), np.repeat(y, bags.sizes)
+    svm = SVC(kernel="linear", C=2.0, tol=1e-8).fit(features, labels)
+    w = svm.coef_[0]
+    margins = np.where(labels == 1, 1, -1) * svm.decision_function(features)
+    objective = 0.5 * w @ w + 2.0 * np.maximum(0, 1 - margins).sum()
+    assert model.objective_[0] == pytest.approx(objective, rel=1e-5)
+    assert model.gap_[0] <= 1e-6 * objective
+    np.testing.assert_allclose(
+        model.instance_decision_function(bags), svm.decision_function(features), atol=1e-3
+    )
+
+
+def test_the_error_is_the_trace_that_is_left_out(data):
+    bags, y = data
+    model = clone(PLAIN).fit(bags, y)
+    kept = np.square(explicit_features(model, bags.X)).sum()
+    assert model.kernel_error_ == pytest.approx(1 - kept / bags.n_instances, rel=1e-6)
+    assert model.kernel_error_ > 1e-3
+
+
+# Data ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("landmarks", ["leverage", "kmeans"])
+def test_two_fits_give_the_same_bits_and_a_seed_another_model(landmarks, data):
+    bags, _ = data
+    fits = [
+        clone(PLAIN).set_params(landmarks=landmarks, random_state=seed).fit(*data)
+        for seed in (0, 0, 1)
+    ]
+    scores = [model.decision_function(bags) for model in fits]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    assert not np.array_equal(scores[0], scores[2])
+
+
+def test_a_bag_without_weight_is_no_landmark(data):
+    bags, y = data
+    weight = np.where(np.arange(len(bags)) % 3, 1.0, 0.0)
+    weighted = clone(PLAIN).fit(bags, y, weight)
+    without = clone(PLAIN).fit(bags[weight > 0], y[weight > 0])
+    np.testing.assert_allclose(
+        weighted.decision_function(bags), without.decision_function(bags), atol=1e-8
+    )
+    assert weighted.kernel_error_ == pytest.approx(without.kernel_error_, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "sparse", "sparse32"])
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_other_kinds_of_instances(kind, kernel, data):
+    bags, y = data
+    X = bags.X.astype(np.float16)
+    kinds = {"sparse": sp.csr_array(X.astype(float)), "float32": X.astype(np.float32)}
+    kinds |= {"float16": X, "sparse32": sp.csr_array(X.astype(np.float32))}
+    for model in (PLAIN, approximated(BagKernelSVC(gamma=0.5), 12)):
+        model = clone(model).set_params(kernel=kernel, coef0=1.0)
+        expected = clone(model).fit(bags.replace(X=X.astype(float)), y)
+        given = bags.replace(X=kinds[kind])
+        scores = clone(model).fit(given, y).decision_function(given)
+        np.testing.assert_allclose(
+            scores, expected.decision_function(bags.replace(X=X.astype(float))), atol=1e-6
+        )
+
+
+def test_several_classes_with_text_labels(data):
+    bags, _ = data
+    y = np.array(["a", "b", "c"])[np.arange(len(bags)) % 3]
+    model = LabelSVC(kernel_approx="nystroem", n_components=12, n_jobs=2).fit(bags, y)
+    assert model.dual_coef_.shape == (3, 12)
+    assert set(model.predict(bags)) <= {"a", "b", "c"}
+    assert np.all(model.gap_ <= 1e-8 * model.objective_)
+
+
+def test_landmarks_of_the_folds_of_a_calibration_are_training_rows(data, monkeypatch):
+    bags, y = data
+    seen = []
+
+    def spy(pairs, weights, **options):
+        seen.append(pairs.n_rows)
+        return original(pairs, weights, **options)
+
+    original = approximation.nystroem_design
+    monkeypatch.setattr(approximation, "nystroem_design", spy)
+    model = clone(PLAIN).set_params(probability="sigmoid", calibration_cv=4).fit(bags, y)
+    assert seen[0] == bags.n_instances
+    assert len(seen) == 5
+    assert sum(seen[1:]) == 3 * bags.n_instances
+    assert np.all(np.abs(model.predict_proba(bags).sum(axis=1) - 1) < 1e-12)
+
+
+def test_searches_share_the_features(data, monkeypatch):
+    calls = []
+
+    def spy(pairs, weights, **options):
+        calls.append(pairs.n_rows)
+        return original(pairs, weights, **options)
+
+    original = approximation.nystroem_design
+    monkeypatch.setattr(approximation, "nystroem_design", spy)
+    approximated(EVERY["ALP, search"]).fit(*data)
+    assert len(calls) == 1
+    calls.clear()
+    cache = GramCache()
+    for C in (0.5, 1.0):
+        shared, alone = clone(PLAIN).set_params(C=C), clone(PLAIN).set_params(C=C)
+        assert can_share(shared)
+        cache.fit(shared, *data, key=("fold",))
+        np.testing.assert_array_equal(shared.dual_coef_, alone.fit(*data).dual_coef_)
+        assert shared.kernel_error_ == alone.kernel_error_
+    assert len(calls) == 3  # one for the cache
+    cache.fit(clone(PLAIN).set_params(n_components=5), *data, key=("fold",))
+    assert len(cache.kept) == 2  # another approximation is another matrix
+
+
+@pytest.mark.parametrize("kernel", ["linear", "precomputed"])
+@pytest.mark.parametrize("model", [WitnessSVC(), BagKernelSVC(), DDSVM()])
+def test_kernels_without_features_are_refused(kernel, model, data):
+    if kernel == "precomputed" and not isinstance(model, WitnessSVC):
+        pytest.skip("has no precomputed kernels")
+    with pytest.raises(ValueError, match=rf"kernel_approx='nystroem' is for .*{kernel}"):
+        approximated(model, kernel=kernel).fit(*data)
+
+
+def test_a_callable_kernel(data):
+    bags, y = data
+    model = clone(PLAIN).set_params(kernel=Kernel("rbf", 0.5)).fit(bags, y)
+    expected = clone(PLAIN).fit(bags, y)
+    np.testing.assert_allclose(
+        model.decision_function(bags), expected.decision_function(bags), atol=1e-8
+    )
+    assert model.kernel_error_ == pytest.approx(expected.kernel_error_, rel=1e-6)
+
+
+def test_explanations_of_rbf_models(data):
+    bags, y = data
+    few, all_ = clone(PLAIN).fit(bags, y), clone(PLAIN).set_params(n_components=999).fit(bags, y)
+    exact = clone(PLAIN).set_params(kernel_approx=None).fit(bags, y)
+    assert len(few.explain(bags)) == bags.n_instances
+    slopes = [model._slopes(bags.X, 0) for model in (all_, exact)]
+    np.testing.assert_allclose(*slopes, atol=1e-6)
+
+
+# Files --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [PLAIN, approximated(BagKernelSVC()), approximated(DDSVM())])
+def test_a_model_file_gives_the_same_bits(model, data, tmp_path):
+    bags, y = data
+    model = clone(model).fit(bags, y)
+    bagwise.save(model, tmp_path / "model.bagwise")
+    loaded = bagwise.load(tmp_path / "model.bagwise")
+    np.testing.assert_array_equal(loaded.decision_function(bags), model.decision_function(bags))
+    assert loaded.kernel_error_ == model.kernel_error_
+    described = bagwise.persistence.describe(tmp_path / "model.bagwise")
+    assert described["certificate"]["kernel_error"] == model.kernel_error_

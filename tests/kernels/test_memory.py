@@ -1,0 +1,50 @@
+"""Matrices that do not fit are refused by name, with their size and the remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise import WitnessSVC
+from bagwise.errors import Message, said_by
+from bagwise.kernels import check_matrix, check_memory, memory
+from bagwise.testing._problems import planted_bags
+
+
+def test_a_gram_matrix_beyond_memory_is_refused_with_size_and_remedy(monkeypatch):
+    monkeypatch.setattr(memory, "memory_limit", lambda: 2.0**34)
+    size = (
+        r"100,000 x 100,000 values needs 37\.3 GiB; of the 16\.0 GiB here one matrix may take 80%"
+    )
+    with pytest.raises(MemoryError, match=rf"{size}.*kernel_approx='nystroem'") as caught:
+        check_memory(100_000, 4)
+    assert isinstance(said_by(caught.value), Message)
+
+
+def test_the_limit_is_a_share_of_the_memory(monkeypatch):
+    monkeypatch.setattr(memory, "memory_limit", lambda: 1000.0)
+    check_matrix("A matrix", 10, 10, 8)
+    with pytest.raises(MemoryError, match="A matrix of 10 x 11"):
+        check_matrix("A matrix", 10, 11, 8)
+
+
+def test_a_million_instances_are_refused_before_anything_is_allocated():
+    rows = np.broadcast_to(np.zeros(1), (3_000_000, 1))
+    with pytest.raises(MemoryError, match="3,000,000 x 3,000,000"):
+        WitnessSVC(gamma=1.0).fit(rows[:, None], np.arange(3_000_000) % 2)
+
+
+def test_a_container_has_the_memory_that_it_may_use(monkeypatch, tmp_path):
+    (tmp_path / "max").write_text("max\n")
+    (tmp_path / "limit").write_text("123456\n")
+    files = str(tmp_path / "max"), str(tmp_path / "limit"), str(tmp_path / "none")
+    monkeypatch.setattr(memory, "_CGROUPS", files)
+    assert memory.memory_limit() == 123456
+    monkeypatch.setattr(memory, "_CGROUPS", files[:1])
+    assert memory.memory_limit() > 2**28
+
+
+def test_a_system_that_does_not_tell_its_memory_is_trusted(monkeypatch):
+    monkeypatch.delattr(memory.os, "sysconf")
+    assert memory.memory_limit() == np.inf
+    WitnessSVC().fit(*planted_bags())
