@@ -39,6 +39,13 @@ def test_fit_json(fit):
     assert record["cross_validation"] == []
 
 
+def test_an_approximated_kernel_comes_with_its_error(fit):
+    result, out = fit("-p", "kernel=rbf", "-p", "kernel_approx=nystroem", "-p", "n_components=7")
+    model = bagwise.load(out)
+    assert len(model.support_) == 7
+    assert f"{model.kernel_error_:.2%} of the kernel's trace" in result.stdout
+
+
 def test_fit_takes_a_class_and_parameters_of_every_kind(fit):
     params = ["C=1e-1", "gamma=0.5", "class_weight={'tumor': 2.0, 'normal': 1.0}", "loss=hinge"]
     _, out = fit("-m", "InstanceSVC", *(word for text in params for word in ("--param", text)))

@@ -40,6 +40,8 @@ def test_it_is_self_contained_and_names_its_origin(digits):
     assert not re.search(r"(src|href)=\"https?:", html)
     assert "default-src 'none'" in html
     assert "training instance" in html  # what a kernel model compares with
+    few = WitnessSVC(kernel_approx="nystroem", n_components=20).fit(bags, y)
+    assert not any(row["why"] for row in rows_of(report(few, bags, y, cv=3)))  # landmarks cancel
 
 
 def test_pipelines_slides_and_annealing():
