@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,17 +12,34 @@ from bagwise._typing import Array
 from bagwise.designs.base import rounding_of
 from bagwise.designs.linear import LinearDesign
 
+if TYPE_CHECKING:
+    from bagwise.designs.swept import Labels, SweptRows
+
 _BLOCK_BYTES = 1 << 24  # a temporary of 16 MiB: large for BLAS, small against the data
 
 
 class Dense(LinearDesign):
     """A dense matrix. Products run in its own precision (float16 in float32), sums in float64."""
 
+    elsewhere = False  # whether the rows are not in this process, so that all fits sweep them
+
     def __init__(self, X: Array) -> None:
         super().__init__(*X.shape)
         self.X = X
         self.precision = np.float32 if X.dtype == np.float16 else X.dtype.type
         self.rounding = rounding_of(self.precision)
+
+    def labeled(self, labels: Labels) -> SweptRows:
+        """Return the rows with labels, to be swept."""
+        from bagwise.designs.swept import Swept
+
+        return Swept(self, labels)
+
+    def span(self, start: int, stop: int) -> Dense:
+        """Return a range of rows, in the same coordinates and without a copy."""
+        part: Dense = self.fresh()  # type: ignore[assignment]
+        part.X, part.n_rows = self.X[start:stop], stop - start
+        return part
 
     def _blocks(self) -> Iterator[slice]:
         rows = max(1, _BLOCK_BYTES // max(1, self.n_coef * np.dtype(self.precision).itemsize))

@@ -43,6 +43,7 @@ from bagwise.estimators.params import (
     LossParameter,
     ProgressParameters,
 )
+from bagwise.estimators.sweeping import solve_bag_labels
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task
 from bagwise.estimators.weights import class_weights
@@ -50,7 +51,6 @@ from bagwise.kernels import check_kernel_matrix, gram_matrix, in_double
 from bagwise.kernels.instance import rbf_slopes
 from bagwise.losses import get_loss
 from bagwise.procedures import Run
-from bagwise.solvers import solve
 
 _BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values at a time when scoring
 
@@ -277,7 +277,7 @@ class MarginClassifier(CParameter, LossParameter, RowsClassifier, ClassWeightPar
 
     def _fit_binary(self, task: Task) -> Run:
         p = 1.0 * task.in_positive
-        solution = solve(task.problem(p, rest_is_negative=False))
+        solution = solve_bag_labels(task)
         record = {"objective": solution.objective, "gap": solution.gap}
         self._report(record)
         return Run(solution, p, [record], True)

@@ -33,12 +33,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from bagwise._typing import Array
-from bagwise.assumptions import AtLeastOne, ExactlyOne
+from bagwise.assumptions import AtLeastOne
 from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness
 from bagwise.designs import Point
 from bagwise.estimators.params import Parameters, Words, fraction, integer, param, positive
 from bagwise.estimators.rows import MarginClassifier
-from bagwise.estimators.task import Task, mean_scores
+from bagwise.estimators.sweeping import anneal_swept, is_swept, mean_witnesses, solve_assigned
+from bagwise.estimators.task import Task
 from bagwise.losses import Hinge
 from bagwise.procedures import Run
 from bagwise.procedures.anneal import Schedule, anneal
@@ -101,6 +102,8 @@ class _AnnealedSVC(MarginClassifier, AnnealingParameters):
         )
 
     def _fit_binary(self, task: Task) -> Run:
+        if is_swept(task):
+            return self._fit_swept(task)
         if not task.design.prepared and self.loss == "squared_hinge":
             task.design.prepare(2 * task.weight)
         softening = self._softening(task)
@@ -119,6 +122,22 @@ class _AnnealedSVC(MarginClassifier, AnnealingParameters):
             p = self._final(softening, p, task.positive_offsets)
         p = task.spread(p)
         return Run(refit(task, softening, p, run.solution), p, run.history, run.converged)
+
+    def _fit_swept(self, task: Task) -> Run:
+        softening = self._softening(task)
+        rows, run = anneal_swept(
+            task,
+            softening,
+            self._start(task, softening),
+            self._schedule(),
+            self.newton_steps,
+            self._report,
+        )
+        p = self._final(softening, _rounded(run.assignment, _UNDERFLOW), task.positive_offsets)
+        solution = solve_assigned(rows, p, run.solution)
+        penalty = softening.penalty(p, task.positive_offsets)
+        solution = solution.shifted(float(task.positive_bag_weight @ penalty))
+        return Run(solution, task.spread(p), run.history, run.converged)
 
     def _warn_of_nothing(self) -> None:
         warnings.warn(
@@ -330,8 +349,7 @@ class AnnealedWitnessSVC(_AnnealedSVC):
 
     def _start(self, task: Task, softening: Softening) -> Array:
         if self.init == "mean":
-            scores = mean_scores(task)[task.positive_rows]
-            return ExactlyOne().map(scores, task.positive_offsets)
+            return mean_witnesses(task)
         return softening.start(task.positive_offsets)
 
     def _final(self, softening: Any, p: Array, offsets: Array) -> Array:

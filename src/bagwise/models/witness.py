@@ -21,6 +21,7 @@ multiple-instance learning", NIPS 2002.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from sklearn.utils import check_random_state
@@ -29,7 +30,14 @@ from bagwise._typing import Array
 from bagwise.assumptions import Assumption, AtLeastOne, ExactlyOne
 from bagwise.estimators.params import MaxIterParameter, Words, param
 from bagwise.estimators.rows import MarginClassifier
-from bagwise.estimators.task import Task, mean_scores
+from bagwise.estimators.sweeping import (
+    alternate_swept,
+    best_witnesses,
+    is_swept,
+    mean_witnesses,
+    solve_bag_labels,
+)
+from bagwise.estimators.task import Task
 from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
 
@@ -45,6 +53,10 @@ class _AlternatingSVC(MarginClassifier, MaxIterParameter):
 
     def _fit_binary(self, task: Task) -> Run:
         assumption = self._assumption()
+        if is_swept(task):
+            start = self._start(task)[task.positive_rows]
+            run = alternate_swept(task, assumption, start, self.max_iter, self._report)
+            return replace(run, assignment=task.spread(run.assignment))
         self._prepare(task)
         run = alternate(
             partial(_solve, task, assumption),
@@ -138,9 +150,8 @@ class WitnessSVC(_AlternatingSVC):
 
     def _start(self, task: Task) -> Array:
         if self.init == "mean":
-            return _assign(task, ExactlyOne(), mean_scores(task))
+            return task.spread(mean_witnesses(task))
         if self.init == "instances":
-            every = task.problem(1.0 * task.in_positive, rest_is_negative=False)
-            return _assign(task, ExactlyOne(), solve(every).scores)
+            return task.spread(best_witnesses(task, solve_bag_labels(task)))
         drawn = check_random_state(self.random_state).random_sample(len(task.weight))
         return _assign(task, ExactlyOne(), drawn)

@@ -8,6 +8,7 @@ rounding) and is rejected.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +19,18 @@ from bagwise.solvers.solution import Solution
 _TIE = 1e-12  # relative: a smaller decrease is rounding
 
 
+def _differences(new: Array, old: Array) -> int:
+    return int(np.count_nonzero(new != old))
+
+
 def alternate(
-    solve: Callable[[Array, Solution | None], Solution],
-    assign: Callable[[Array], Array],
-    start: Array,
+    solve: Callable[[Any, Solution | None], Solution],
+    assign: Callable[[Array], Any],
+    start: Any,
     *,
     max_iter: int,
     callback: Callback | None = None,
+    differences: Callable[[Any, Any], int] = _differences,
 ) -> Run:
     """Run the alternation.
 
@@ -40,6 +46,8 @@ def alternate(
         Maximum number of convex problems.
     callback : callable, default=None
         Called with each history record.
+    differences : callable
+        ``differences(new, old)`` counts the instances that two assignments treat differently.
 
     Returns
     -------
@@ -55,7 +63,7 @@ def alternate(
             gap=solution.gap,
             residual=solution.residual,
             solver_steps=solution.n_iter,
-            changed=int(np.count_nonzero(proposal != assignment)),
+            changed=differences(proposal, assignment),
         )
         converged = record["changed"] == 0
         if converged or len(journal.records) == max_iter:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from bagwise.designs import Point
 from bagwise.procedures.run import Callback, Journal, Run
 
 _IDLE = 0.25  # of ``rest``: after less divergence the next temperature would hardly differ
-_UNCHANGED = 1e-4  # change of a probability: too small to decide a label
+UNCHANGED = 1e-4  # change of a probability: too small to decide a label
 
 
 @dataclass(frozen=True)
@@ -78,34 +78,97 @@ def anneal(
         The last point, the last assignment, and one record per temperature. ``converged`` is False
         when ``max_inner`` or ``max_steps`` ended some temperature.
     """
+    steps = _Vectors(fit, soften, energy, offsets, weight, schedule.coldest)
+    return cool(steps, start, schedule, callback, first)
+
+
+class Softer(NamedTuple):
+    """What an assignment step leads to, as a procedure sees it."""
+
+    p: Any
+    divergence: float  # from the last assignment, mean per bag
+    entropy: float
+    share: float  # expected fraction of positives
+
+
+class Annealing(Protocol):
+    """What is annealed: points and assignments of any form."""
+
+    n_instances: float  # in positive bags, weighted
+
+    def fit(self, p: Any, last: Any) -> tuple[Any, int]:
+        """Solve the convex problem; return the point and the number of factorizations."""
+
+    def soften(self, here: Any, p: Any, temperature: float) -> Softer:
+        """Return the next assignment."""
+
+    def energy(self, here: Any, temperature: float) -> float:
+        """Return the objective at a temperature, after `soften`."""
+
+    def resting(self, here: Any, p: Any, entered: Any) -> bool:
+        """Return whether a temperature changed nothing and the coldest one would not either."""
+
+
+class _Vectors:
+    """Points and assignments as arrays."""
+
+    def __init__(
+        self, fit: Any, soften: Any, energy: Any, offsets: Array, weight: Array, coldest: float
+    ) -> None:
+        self.fit, self._soften, self._energy, self.weight = fit, soften, energy, weight
+        self.instances, self.coldest = expand(weight, offsets), coldest
+        self.n_instances = float(self.instances.sum())
+
+    def soften(self, here: Point, p: Array, temperature: float) -> Softer:
+        self.softened = softened = self._soften(here, p, temperature)
+        return Softer(
+            softened.p,
+            float(self.weight @ softened.divergence / self.weight.sum()),
+            float(self.weight @ softened.entropy),
+            float(self.instances @ softened.p / self.instances.sum()),
+        )
+
+    def energy(self, here: Point, temperature: float) -> float:
+        return self._energy(here, self.softened, temperature)
+
+    def resting(self, here: Point, p: Array, entered: Array) -> bool:
+        # A high temperature also keeps an assignment constant: check the lowest one as well.
+        return _alike(p, entered) and _alike(p, self._soften(here, p, self.coldest).p)
+
+
+def cool(
+    steps: Annealing,
+    p: Any,
+    schedule: Schedule,
+    callback: Callback | None = None,
+    first: Any = None,
+) -> Run:
+    """Run the annealing of anything; `anneal` says what is returned."""
     here: Any = None
-    p, temperature, journal = start, schedule.hottest, Journal(callback)
-    instances = expand(weight, offsets)
+    temperature, journal = schedule.hottest, Journal(callback)
     settled, done, stride = True, False, schedule.cooling
     limit, spent = schedule.max_inner, 0
     while not done:
         entered, factorizations, divergence, inner = p, 0, np.inf, 0
         while divergence >= schedule.rest and inner < limit:
-            here, steps = (first, 0) if here is None and first is not None else fit(p, here)
-            softened = soften(here, p, temperature)
-            p, divergence = softened.p, float(weight @ softened.divergence / weight.sum())
-            factorizations, inner = factorizations + steps, inner + 1
-            spent += steps
+            here, taken = (first, 0) if here is None and first is not None else steps.fit(p, here)
+            softer = steps.soften(here, p, temperature)
+            p, divergence = softer.p, softer.divergence
+            factorizations, inner = factorizations + taken, inner + 1
+            spent += taken
             limit = limit if spent < schedule.max_steps else 1
         settled &= divergence < schedule.rest
         record = journal.add(
             temperature=temperature,
-            objective=energy(here, softened, temperature),
-            entropy=float(weight @ softened.entropy),
+            objective=steps.energy(here, temperature),
+            entropy=softer.entropy,
             divergence=divergence,
-            p_hat=float(instances @ p / instances.sum()),
+            p_hat=softer.share,
             alternations=inner,
             factorizations=factorizations,
         )
-        decided = record["entropy"] <= schedule.entropy * instances.sum()
-        # A high temperature also keeps an assignment constant: check the lowest one as well.
-        resting = decided or (_alike(p, entered) and _alike(p, soften(here, p, schedule.coldest).p))
-        done = resting or temperature <= schedule.coldest
+        decided = record["entropy"] <= schedule.entropy * steps.n_instances
+        done = decided or steps.resting(here, p, entered) or temperature <= schedule.coldest
         idle = inner == 1 and divergence < _IDLE * schedule.rest
         stride = schedule.cooling * stride if idle else schedule.cooling
         temperature = max(temperature / stride, schedule.coldest)
@@ -114,4 +177,4 @@ def anneal(
 
 
 def _alike(p: Array, other: Array) -> bool:
-    return float(np.max(np.abs(p - other))) <= _UNCHANGED
+    return float(np.max(np.abs(p - other))) <= UNCHANGED

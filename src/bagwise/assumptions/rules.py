@@ -1,0 +1,121 @@
+"""What a pass over the rows does to the assignment, as small objects that travel to the rows.
+
+A rule sees the instances of some whole positive bags: their scores, their bags' offsets and the
+assignment so far. It returns the next assignment with the sums that a procedure stops by, so that
+no vector of the rows' length needs to leave the place where the rows are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.assumptions.hard import Assumption
+from bagwise.assumptions.soft import Softening
+from bagwise.bags.segments import expand
+
+
+@dataclass
+class Tally:
+    """Sums over positive bags, weighted by the bags, and maxima over their instances."""
+
+    divergence: float = 0.0  # from the last assignment
+    entropy: float = 0.0
+    penalty: float = 0.0  # the assumption's own term
+    positives: float = 0.0  # sum of the assignment
+    changed: int = 0  # instances whose assignment changed
+    moved: float = 0.0  # largest change since a rule was entered
+    undecided: float = 0.0  # largest change that the coldest temperature would still make
+
+    def add(self, other: Tally) -> None:
+        """Add the tally of other bags."""
+        for field in fields(self):
+            mine, its = getattr(self, field.name), getattr(other, field.name)
+            larger = field.name in ("moved", "undecided")
+            setattr(self, field.name, max(mine, its) if larger else mine + its)
+
+
+class Rule(Protocol):
+    """How a pass changes the assignment of positive bags."""
+
+    @property
+    def enters(self) -> bool:
+        """Whether the present assignment is kept, to measure ``moved`` from and to revert to."""
+
+    def part(self, bags: slice) -> Rule:
+        """Return the rule for some of the positive bags."""
+
+    def step(self, z: Array, offsets: Array, p: Array, weight: Array) -> tuple[Array, Tally]:
+        """Return the next assignment and its tally; ``weight`` has one value per bag."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """The assignment stays."""
+
+    enters: bool = False
+
+    def part(self, bags: slice) -> Rule:
+        """Return the same rule."""
+        return self
+
+    def step(self, z: Array, offsets: Array, p: Array, weight: Array) -> tuple[Array, Tally]:
+        """Return the assignment as it is."""
+        return p, Tally()
+
+
+KEEP = Keep()
+
+
+@dataclass(frozen=True)
+class Choose:
+    """The hard assignment of least cost."""
+
+    assumption: Assumption
+    enters: bool = False
+
+    def part(self, bags: slice) -> Rule:
+        """Return the same rule."""
+        return self
+
+    def step(self, z: Array, offsets: Array, p: Array, weight: Array) -> tuple[Array, Tally]:
+        """Count the instances whose assignment changes."""
+        new = self.assumption.map(z, offsets)
+        return new, Tally(changed=int(np.count_nonzero(new != p)))
+
+
+@dataclass(frozen=True)
+class Soften:
+    """The soft assignment at a temperature."""
+
+    softening: Softening
+    loss: Any
+    C: float
+    temperature: float
+    coldest: float
+    enters: bool = False
+
+    def part(self, bags: slice) -> Rule:
+        """Return the rule for some of the positive bags: their expected fractions go with them."""
+        fraction = getattr(self.softening, "positive_fraction", None)
+        if not isinstance(fraction, np.ndarray):
+            return self
+        softening: Any = replace(self.softening, positive_fraction=fraction[bags])  # type: ignore[type-var]
+        return replace(self, softening=softening)
+
+    def step(self, z: Array, offsets: Array, p: Array, weight: Array) -> tuple[Array, Tally]:
+        """Return the next soft assignment, and how far it is from the one before and from rest."""
+        costs = self.C * self.loss.value(-z), self.C * self.loss.value(z)
+        new = self.softening.step(*costs, offsets, self.temperature, p)
+        cold = self.softening.step(*costs, offsets, self.coldest, new.p)
+        tally = Tally(
+            divergence=float(weight @ new.divergence),
+            entropy=float(weight @ new.entropy),
+            penalty=float(weight @ self.softening.penalty(new.p, offsets)),
+            positives=float(expand(weight, offsets) @ new.p),
+            undecided=float(np.max(np.abs(new.p - cold.p), initial=0.0)),
+        )
+        return new.p, tally

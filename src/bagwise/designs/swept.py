@@ -1,0 +1,352 @@
+"""Labeled rows in shards: one pass over the rows yields all that a Newton step needs.
+
+`Swept.sweep` reads every row once. A block of whole bags gives scores, the scores a new assignment
+(`bagwise.assumptions.rules`), and assignment and scores the sums
+
+    H = sum_k s_k x_k x_k',  sum_k s_k x_k,  sum_k s_k,  sum_k beta+_k x_k,  sum_k beta-_k x_k,
+
+with s_k the curvature of row k and beta its duals, for the squared hinge l(t) = max(0, 1 - t)^2:
+
+    s_k = 2 (a_k [z_k < 1] + c_k [z_k > -1]),  beta+_k = 2 a_k max(0, 1 - z_k).
+
+The duals make every pass a certificate (`Sums.dual_objective`). H is kept from pass to pass, and a
+row enters it anew only when its curvature has changed by more than a tenth: H is then a little off,
+which the next Newton step makes up for, because the gradient is exact. Products are in the
+precision of the rows, sums over blocks in float64.
+
+What belongs to a row (its assignment, its curvature in H) stays with its shard: 16 bytes. The
+shards are the same wherever they are swept, and their sums are added in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.assumptions.rules import KEEP, Keep, Rule, Tally
+from bagwise.bags.segments import expand
+from bagwise.designs.dense import Dense
+from bagwise.designs.ridge import solve_primal
+
+_BLOCK_BYTES = 1 << 22  # 4 MiB: it is read from memory once and from the cache twice
+_LAZY = 0.1  # relative change of a curvature below which a row's part in H stays
+_MOST_SHARDS = 32  # each has its own H
+_FEWEST_ROWS = 64  # rows per feature in a shard: its H is then small beside its rows
+_UPDATES_BEFORE_REFRESH = 30  # of H: each one adds rounding of its own
+_DIGITS_KEPT = 1e-4  # of the diagonal's peak: less means that rounding errors are left
+_DECIDED = 1e-6  # distance from 0 or 1 at which a probability counts as decided
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What a pass knows of the bags: one class against the rest.
+
+    ``weight`` is C times the weight of the bag. With ``rest_is_negative`` an instance of a positive
+    bag is negative with weight 1 - p, without it drops out.
+    """
+
+    offsets: Array
+    positive: Array
+    weight: Array
+    C: float
+    rest_is_negative: bool
+
+    def part(self, bags: slice) -> Labels:
+        """Return the labels of a range of bags."""
+        offsets = self.offsets[bags.start : bags.stop + 1]
+        shares = self.positive[bags], self.weight[bags]
+        return Labels(offsets - offsets[0], *shares, self.C, self.rest_is_negative)
+
+
+@dataclass
+class Sums:
+    """What a pass adds up, at one point and one assignment."""
+
+    hessian: Array  # sum s x x'
+    mean_sum: Array  # sum s x
+    mass: float  # sum s
+    rise: Array  # sum beta+ x
+    fall: Array  # sum beta- x
+    rises: float  # sum beta+
+    falls: float  # sum beta-
+    risk_up: float  # sum a l(z)
+    risk_down: float  # sum c l(-z)
+    tally: Tally
+
+    @classmethod
+    def zero(cls, n_coef: int) -> Sums:
+        """Return the sums of no rows."""
+        vectors = (np.zeros(n_coef) for _ in range(3))
+        h, up, down = vectors
+        return cls(np.zeros((n_coef, n_coef)), h, 0.0, up, down, 0.0, 0.0, 0.0, 0.0, Tally())
+
+    def add(self, other: Sums) -> None:
+        """Add the sums of other rows."""
+        self.hessian += other.hessian
+        self.mean_sum += other.mean_sum
+        self.rise += other.rise
+        self.fall += other.fall
+        self.mass += other.mass
+        self.rises += other.rises
+        self.falls += other.falls
+        self.risk_up += other.risk_up
+        self.risk_down += other.risk_down
+        self.tally.add(other.tally)
+
+    @property
+    def risk(self) -> float:
+        """The weighted sum of losses."""
+        return self.risk_up + self.risk_down
+
+    def step(self, coef: Array, metric: Any) -> tuple[Array, float, float]:
+        """Return the Newton step in w and b, and the decrease that its quadratic promises."""
+        residual = self.rise - self.fall - metric * coef
+        shift = self.rises - self.falls
+        if self.mass == 0:
+            return -coef, 0.0, 0.5 * float(metric * coef @ coef)
+        mean = self.mean_sum / self.mass
+        step, rise = solve_primal(self.hessian, metric, mean, self.mass, residual, shift)
+        return step, rise, 0.5 * float(step @ residual + rise * shift)
+
+    def dual_objective(self, metric: Any) -> float:
+        """Return D at the duals of this point, shrunk until they balance (`bagwise.problems`).
+
+        With shares u of beta+ and v of beta-: -1/2|u rise - v fall|^2 + u sum beta+ - u^2 risk+
+        + v sum beta- - v^2 risk-, because beta^2 / 4a = a l for the squared hinge.
+        """
+        least = min(self.rises, self.falls)
+        u, v = (least / side if side > 0 else 1.0 for side in (self.rises, self.falls))
+        dual = u * self.rise - v * self.fall
+        norm = float(dual @ (dual / metric))
+        up, down = u * self.rises - u * u * self.risk_up, v * self.falls - v * v * self.risk_down
+        return up + down - 0.5 * norm
+
+
+class Shard:
+    """Some whole bags: their rows, labels, assignment, and the curvatures within H."""
+
+    def __init__(self, rows: Dense, labels: Labels) -> None:
+        self.rows, self.labels, self.lazy = rows, labels, _LAZY
+        self.gram_precision: Any = rows.precision
+        self.inside = expand(labels.positive, labels.offsets)
+        self.p = np.zeros(int(np.count_nonzero(self.inside)))
+        self.entered = np.zeros(len(self.p), dtype=np.float32)
+        self._forget()
+
+    def _forget(self) -> None:
+        d = self.rows.n_coef
+        self.last = np.zeros(self.rows.n_rows, dtype=np.float32)
+        self.hessian, self.mean_sum, self.mass = np.zeros((d, d)), np.zeros(d), 0.0
+        self.peak, self.age = np.zeros(d), 0
+
+    def sharpen(self) -> None:
+        """From now on, keep H exact and in float64."""
+        self.lazy, self.gram_precision = 0.0, np.float64
+        self._forget()
+
+    def sweep(self, coef: Array, intercept: float, rule: Rule) -> Sums:
+        """Return the sums at a point, under the assignment that the rule makes of it."""
+        worn = np.any(self.hessian.diagonal() < _DIGITS_KEPT * self.peak)
+        if self.age >= _UPDATES_BEFORE_REFRESH or worn:
+            self._forget()
+        self.age += 1
+        total = Sums.zero(self.rows.n_coef)
+        if rule.enters:
+            self.entered[:] = self.p
+        coef = coef.astype(self.rows.precision)
+        for bags, first, stop in self._blocks():
+            self._visit(bags, first, stop, coef, intercept, rule, total)
+        self.peak = np.maximum(self.peak, self.hessian.diagonal())
+        total.hessian += self.hessian
+        total.mean_sum += self.mean_sum
+        total.mass = self.mass
+        return total
+
+    def _blocks(self) -> Iterator[tuple[slice, int, int]]:
+        """Yield ranges of whole bags, and where their rows and their positive rows start."""
+        offsets, positive = self.labels.offsets, self.labels.positive
+        width = self.rows.n_coef * np.dtype(self.rows.precision).itemsize
+        rows = max(1, _BLOCK_BYTES // max(1, width))
+        bag, first = 0, 0
+        while bag < len(positive):
+            end = int(np.searchsorted(offsets, offsets[bag] + rows, side="right")) - 1
+            end = min(max(end, bag + 1), len(positive))
+            count = int((np.diff(offsets[bag : end + 1]) * positive[bag:end]).sum())
+            yield slice(bag, end), first, first + count
+            bag, first = end, first + count
+
+    def _visit(
+        self,
+        bags: slice,
+        first: int,
+        stop: int,
+        coef: Array,
+        intercept: float,
+        rule: Rule,
+        total: Sums,
+    ) -> None:
+        # 1) Scores, and the assignment that they make.
+        labels = self.labels
+        offsets = labels.offsets[bags.start : bags.stop + 1]
+        rows = slice(int(offsets[0]), int(offsets[-1]))
+        block = self.rows._rows(rows)
+        z = (block @ coef).astype(np.float64) + intercept
+        inside = self.inside[rows]
+        p = self._assigned(z[inside], bags, slice(first, stop), rule, total.tally)
+        # 2) Weights of the two labels, duals, risks.
+        weight = expand(labels.weight[bags], offsets - offsets[0])
+        up, down = np.zeros(len(z)), weight.copy()
+        up[inside] = weight[inside] * p
+        down[inside] = weight[inside] * (1 - p) if labels.rest_is_negative else 0.0
+        above, below = np.maximum(0.0, 1 - z), np.maximum(0.0, 1 + z)
+        beta_up, beta_down = 2 * up * above, 2 * down * below
+        total.risk_up += float(up @ above**2)
+        total.risk_down += float(down @ below**2)
+        total.rises += float(beta_up.sum())
+        total.falls += float(beta_down.sum())
+        both = np.stack([beta_up, beta_down]).astype(block.dtype) @ block
+        total.rise += both[0]
+        total.fall += both[1]
+        # 3) Curvatures that changed enroll anew.
+        self._enroll(block, rows, 2 * (up * (above > 0) + down * (below > 0)))
+
+    def _assigned(self, z: Array, bags: slice, rows: slice, rule: Rule, tally: Tally) -> Array:
+        if rows.start < rows.stop and not isinstance(rule, Keep):
+            positive, labels = self.labels.positive[bags], self.labels
+            before = int(np.count_nonzero(labels.positive[: bags.start]))
+            which = slice(before, before + int(np.count_nonzero(positive)))
+            sizes = np.diff(labels.offsets[bags.start : bags.stop + 1])[positive]
+            offsets = np.concatenate([[0], np.cumsum(sizes)])
+            weight = labels.weight[bags][positive] / labels.C
+            new, counted = rule.part(which).step(z, offsets, self.p[rows], weight)
+            counted.moved = float(np.max(np.abs(new - self.entered[rows]), initial=0.0))
+            tally.add(counted)
+            self.p[rows] = new
+        p = self.p[rows]
+        return np.where(p < _DECIDED, 0.0, np.where(p > 1 - _DECIDED, 1.0, p))
+
+    def _enroll(self, block: Array, rows: slice, curvature: Array) -> None:
+        last, curvature = self.last[rows], curvature.astype(np.float32)
+        change = curvature - last
+        for sign in (1, -1):
+            used = np.flatnonzero(sign * change > self.lazy * np.maximum(curvature, last))
+            if len(used) == 0:
+                continue
+            amount = (sign * change[used]).astype(np.float64)
+            part = block if 10 * len(used) > 9 * len(block) else block[used]
+            if part is block:
+                amount = np.zeros(len(block))
+                amount[used] = sign * change[used]
+            root = np.sqrt(amount).astype(self.gram_precision)
+            scaled = part.astype(self.gram_precision, copy=False) * root[:, None]
+            self.hessian += sign * (scaled.T @ scaled)
+            self.mean_sum += sign * (root @ scaled)
+            self.mass += sign * float(amount.sum())
+            last[used] = curvature[used]
+
+
+class Summed(Protocol):
+    """Rows under one problem that a solver sees the sums of."""
+
+    metric: Any
+    rounding: float
+    n_coef: int
+
+    def sweep(self, coef: Array, intercept: float, rule: Rule = KEEP) -> Sums:
+        """Return the sums of all rows at a point; the rule changes the assignment first."""
+
+    def sharpen(self) -> None:
+        """Keep H exact and in float64 from now on."""
+
+
+class SweptRows(Summed, Protocol):
+    """Labeled rows with an assignment, wherever they are."""
+
+    labels: Labels
+    passes: int  # how often the rows were read
+    assignment: Array  # of the instances of positive bags
+
+    def revert(self) -> None:
+        """Take back the assignment that the last entering rule replaced."""
+
+
+class Swept:
+    """All rows as shards in this process."""
+
+    def __init__(self, rows: Dense, labels: Labels) -> None:
+        self.metric, self.scale, self.rounding = rows.metric, rows.scale, rows.rounding
+        self.n_rows, self.n_coef, self.passes = rows.n_rows, rows.n_coef, 0
+        self.labels = labels
+        self.cuts = shard_cuts(labels.offsets, rows.n_coef)
+        self.shards = [
+            Shard(rows.span(*labels.offsets[[a, b]]), labels.part(slice(a, b)))
+            for a, b in pairwise(self.cuts)
+        ]
+
+    def sweep(self, coef: Array, intercept: float, rule: Rule = KEEP) -> Sums:
+        """Return the sums of all rows at a point; the rule changes the assignment first."""
+        self.passes += 1
+        total, first = Sums.zero(self.n_coef), 0
+        for shard in self.shards:
+            count = int(np.count_nonzero(shard.labels.positive))
+            total.add(shard.sweep(coef, intercept, rule.part(slice(first, first + count))))
+            first += count
+        return total
+
+    def sharpen(self) -> None:
+        """Keep H exact and in float64 from now on."""
+        for shard in self.shards:
+            shard.sharpen()
+
+    def revert(self) -> None:
+        """Take back the assignment that the last entering rule replaced."""
+        for shard in self.shards:
+            shard.p[:] = shard.entered
+
+    @property
+    def assignment(self) -> Array:
+        """The assignment of the instances of positive bags."""
+        return np.concatenate([shard.p for shard in self.shards])
+
+    @assignment.setter
+    def assignment(self, p: Array) -> None:
+        first = 0
+        for shard in self.shards:
+            shard.p[:] = p[first : first + len(shard.p)]
+            first += len(shard.p)
+
+
+class Joined:
+    """Rows in several places under one problem: their sums are added."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts, first = parts, parts[0]
+        self.metric, self.rounding, self.n_coef = first.metric, first.rounding, first.n_coef
+
+    def sweep(self, coef: Array, intercept: float, rule: Rule = KEEP) -> Sums:
+        """Return the sums of all parts."""
+        total = Sums.zero(self.n_coef)
+        for part in self.parts:
+            total.add(part.sweep(coef, intercept, rule))
+        return total
+
+    def sharpen(self) -> None:
+        """Keep H exact and in float64 from now on."""
+        for part in self.parts:
+            part.sharpen()
+
+
+def shard_cuts(offsets: Array, n_coef: int) -> list[int]:
+    """Return where shards begin and end, in bags; it depends on nothing but the data's shape."""
+    n_rows = int(offsets[-1])
+    rows = max(_FEWEST_ROWS * n_coef, -(-n_rows // _MOST_SHARDS), 1)
+    cuts = [0]
+    while cuts[-1] < len(offsets) - 1:
+        end = int(np.searchsorted(offsets, offsets[cuts[-1]] + rows, side="left"))
+        cuts.append(min(max(end, cuts[-1] + 1), len(offsets) - 1))
+    return cuts

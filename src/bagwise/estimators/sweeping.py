@@ -1,0 +1,208 @@
+"""Fits of one class against the rest on rows that are only ever swept.
+
+Where rows are many, what alternation and annealing do to vectors of the rows' length happens within
+the passes over the rows (`bagwise.designs.swept`). The procedures are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._typing import Array
+from bagwise.assumptions.hard import Assumption, ExactlyOne
+from bagwise.assumptions.rules import Choose, Soften
+from bagwise.assumptions.soft import Softening
+from bagwise.designs.dense import Dense
+from bagwise.designs.swept import Joined, Labels, SweptRows
+from bagwise.estimators.task import Task, mean_scores, mean_shares
+from bagwise.losses import SquaredHinge
+from bagwise.procedures.alternate import alternate
+from bagwise.procedures.anneal import UNCHANGED, Schedule, Softer, cool
+from bagwise.procedures.run import Callback, Run
+from bagwise.solvers import Solution, solve
+from bagwise.solvers.sweeps import Place, descend, origin, solve_swept, swept
+
+_MANY_ROWS = 50_000  # from here on passes over the rows cost more than what vectors would save
+_LARGEST_SYSTEM = 2500  # features, as in `bagwise.designs.linear`
+_SLACK = 1e-4  # relative decrease at which a problem on the way is solved
+
+
+def is_swept(task: Task) -> bool:
+    """Return whether a task's rows are to be swept rather than multiplied with vectors."""
+    design = task.design
+    if not isinstance(design, Dense) or not isinstance(task.loss, SquaredHinge):
+        return False
+    return design.elsewhere or (design.n_rows >= _MANY_ROWS and design.n_coef <= _LARGEST_SYSTEM)
+
+
+def labeled(task: Task, rest_is_negative: bool, p: Array) -> SweptRows:
+    """Return the rows of a task with an assignment of the instances of its positive bags."""
+    weight = task.weight[task.offsets[:-1]]
+    labels = Labels(task.offsets, task.positive, weight, task.C, rest_is_negative)
+    design: Any = task.design
+    rows: SweptRows = design.labeled(labels)
+    rows.assignment = p
+    return rows
+
+
+class SweptAnnealing:
+    """Annealing whose assignment lives with the rows: the ``p`` of the procedure is None."""
+
+    def __init__(
+        self,
+        rows: SweptRows,
+        softening: Softening,
+        schedule: Schedule,
+        max_steps: int | None,
+    ) -> None:
+        self.rows, self.max_steps, labels = rows, max_steps, rows.labels
+        coldest = schedule.coldest
+        self.rule = Soften(softening, SquaredHinge(), labels.C, schedule.hottest, coldest)
+        of_bags = labels.weight[labels.positive] / labels.C
+        self.n_bags = float(of_bags.sum())
+        self.n_instances = float(of_bags @ np.diff(labels.offsets)[labels.positive])
+        self.place, self.temperature = origin(rows), np.inf
+
+    def fit(self, p: None, last: Place | None) -> tuple[Place, int]:
+        """Take Newton steps from the place of the last pass."""
+        # The first problem has no point to start from: one step would leave it half solved.
+        limit = 100 if self.max_steps is None or last is None else self.max_steps
+        return descend(self.rows, self.place, _SLACK, limit)
+
+    def soften(self, here: Place, p: None, temperature: float) -> Softer:
+        """Change the assignment in one pass, which also begins the next Newton step."""
+        entering = temperature != self.temperature
+        self.temperature = temperature
+        rule = replace(self.rule, temperature=temperature, enters=entering)
+        self.place = swept(self.rows, here, rule)
+        tally = self._tally
+        share = tally.positives / self.n_instances
+        return Softer(None, tally.divergence / self.n_bags, tally.entropy, share)
+
+    @property
+    def _tally(self) -> Any:
+        assert self.place.sums is not None
+        return self.place.sums.tally
+
+    def energy(self, here: Place, temperature: float) -> float:
+        """Return the objective at a temperature."""
+        tally = self._tally
+        value = self.place.value(self.rows.metric)
+        return value + tally.penalty - temperature * tally.entropy
+
+    def resting(self, here: Place, p: None, entered: None) -> bool:
+        """Return whether nothing changed, and the coldest temperature would not change it."""
+        return self._tally.moved <= UNCHANGED and self._tally.undecided <= UNCHANGED
+
+
+def anneal_swept(
+    task: Task,
+    softening: Softening,
+    start: Array,
+    schedule: Schedule,
+    max_steps: int | None,
+    callback: Callback | None,
+) -> tuple[SweptRows, Run]:
+    """Anneal one class against the rest; the run's assignment is that of positive bags."""
+    rows = labeled(task, softening.rest_is_negative, start)
+    steps = SweptAnnealing(rows, softening, schedule, max_steps)
+    run = cool(steps, None, schedule, callback)
+    return rows, replace(run, solution=steps.place, assignment=rows.assignment)
+
+
+class Chosen(NamedTuple):
+    """A hard assignment that lives with the rows: its number, and how many instances it changed."""
+
+    number: int
+    changed: int
+
+
+class _Alternation:
+    """The two halves of an alternation on swept rows."""
+
+    def __init__(self, rows: SweptRows, rule: Choose) -> None:
+        self.rows, self.rule, self.place, self.number = rows, rule, origin(rows), 0
+
+    def solve(self, chosen: Chosen, last: Solution | None) -> Solution:
+        """Solve the problem of the rows' assignment, from the place of the last pass."""
+        self.solution = solve_swept(self.rows, self.place)
+        return self.solution
+
+    def assign(self, scores: Array) -> Chosen:
+        """Change the assignment in one pass at the last solution; it can be reverted once."""
+        there = Place(self.solution.coef, self.solution.intercept)
+        self.place = swept(self.rows, there, replace(self.rule, enters=True))
+        assert self.place.sums is not None
+        self.number += 1
+        return Chosen(self.number, self.place.sums.tally.changed)
+
+
+def alternate_swept(
+    task: Task, assumption: Assumption, start: Array, max_iter: int, callback: Callback | None
+) -> Run:
+    """Alternate on swept rows; the run's assignment is that of the instances of positive bags."""
+    rows = labeled(task, assumption.rest_is_negative, start)
+    steps = _Alternation(rows, Choose(assumption))
+    run = alternate(
+        steps.solve,
+        steps.assign,
+        Chosen(0, 0),
+        max_iter=max_iter,
+        callback=callback,
+        differences=lambda new, old: new.changed,
+    )
+    if run.assignment.number != steps.number:
+        rows.revert()
+    return replace(run, assignment=rows.assignment)
+
+
+def mean_witnesses(task: Task) -> Array:
+    """Return, over positive bags, the best instances of the classifier of the bags' means."""
+    if not is_swept(task):
+        scores = mean_scores(task)[task.positive_rows]
+        return ExactlyOne().map(scores, task.positive_offsets)
+    return best_witnesses(task, _mean_classifier(task))
+
+
+def best_witnesses(task: Task, at: Solution) -> Array:
+    """Return, over positive bags, the instances with the highest scores of a solution."""
+    if not is_swept(task):
+        return ExactlyOne().map(at.scores[task.positive_rows], task.positive_offsets)
+    rows = labeled(task, rest_is_negative=False, p=np.zeros(len(task.positive_rows)))
+    rows.sweep(at.coef, at.intercept, Choose(ExactlyOne()))
+    return rows.assignment
+
+
+def _mean_classifier(task: Task) -> Solution:
+    """Solve the problem in which a positive bag is its mean: means in memory, negatives swept."""
+    design: Any = task.design
+    weight = task.weight[task.offsets[:-1]]
+    negatives = Labels(task.offsets, task.positive, weight, task.C, rest_is_negative=False)
+    n_positive = int(np.count_nonzero(task.positive))
+    shares = mean_shares(task), task.positive_rows, task.positive_offsets
+    means = Dense(design.combine(sp.csr_array(shares, shape=(n_positive, design.n_rows))))
+    each = np.ones(n_positive, dtype=bool)
+    bags = np.arange(n_positive + 1)
+    positives = Labels(bags, each, weight[task.positive], task.C, rest_is_negative=False)
+    parts: list[SweptRows] = [design.labeled(negatives), means.labeled(positives)]
+    parts[1].assignment = np.ones(n_positive)
+    joined = Joined(parts)
+    return solve_swept(joined, origin(joined))
+
+
+def solve_bag_labels(task: Task) -> Solution:
+    """Solve the problem in which every instance has the label of its bag."""
+    if not is_swept(task):
+        return solve(task.problem(1.0 * task.in_positive, rest_is_negative=False))
+    rows = labeled(task, rest_is_negative=False, p=np.ones(len(task.positive_rows)))
+    return solve_swept(rows, origin(rows))
+
+
+def solve_assigned(rows: SweptRows, p: Array, start: Place) -> Solution:
+    """Solve the problem of one assignment, with its certificate."""
+    rows.assignment = p
+    return solve_swept(rows, Place(start.coef, start.intercept))
