@@ -120,6 +120,16 @@ def test_one_message_lists_everything_that_is_wrong(trident):
     assert "1 slide of slides.csv without a file: gone." in message
 
 
+def test_the_file_of_unusual_width_is_named_also_where_it_is_the_first(tmp_path):
+    for name, d in (("a", 4), ("b", 3), ("c", 3)):
+        write_h5(tmp_path / f"{name}.h5", d=d)
+    with pytest.raises(FormatError) as caught:
+        read(tmp_path)
+    assert "1 problems" not in str(caught.value)
+    assert "a.h5: has 4 features, b.h5 and most files have 3." in str(caught.value)
+    assert "c.h5" not in str(caught.value)
+
+
 def test_missing_values_alone_are_left_to_an_imputer(tmp_path):
     write_h5(tmp_path / "a.h5", value=np.nan)
     assert np.isnan(read(tmp_path)[0].X).all()

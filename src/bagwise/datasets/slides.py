@@ -23,7 +23,7 @@ def make_slide_bags(
     n_features: int = 64,
     *,
     bag_size: BagSize = (50, 400),
-    witness_rate: float = 0.05,
+    witness_rate: float | tuple[float, float] = 0.05,
     shift: float = 6.0,
     stain: float = 0.3,
     positive_fraction: float = 0.5,
@@ -47,8 +47,8 @@ def make_slide_bags(
         Number of features of a patch.
     bag_size : int, (int, int), array-like or callable, default=(50, 400)
         Number of patches of a slide, as in `load_digits_bags`.
-    witness_rate : float, default=0.05
-        Fraction of tumor patches in a positive slide, in (0, 1].
+    witness_rate : float or (float, float), default=0.05
+        Fraction of tumor patches in a positive slide, in (0, 1]; a pair is a range of fractions.
     shift : float, default=6.0
         Distance between the means of tumor and normal tissue; features have unit variance.
     stain : float, default=0.3
@@ -78,11 +78,14 @@ def make_slide_bags(
     >>> bags.coords[:2].tolist()
     [[1536, 512], [2048, 512]]
     """
-    check_fraction("witness_rate", witness_rate, positive=True)
+    rates = np.atleast_1d(witness_rate)
+    for rate in rates.tolist():
+        check_fraction("witness_rate", rate, positive=True)
     rng = np.random.default_rng(random_state)
     sizes = draw_sizes(bag_size, n_bags, rng)
     y = draw_labels(n_bags, positive_fraction, rng)
-    n_tumor = np.maximum(1, np.rint(witness_rate * sizes)).astype(np.int64) * y
+    of_slides = rates if len(rates) == 1 else rng.uniform(rates[0], rates[-1], size=n_bags)
+    n_tumor = np.maximum(1, np.rint(of_slides * sizes)).astype(np.int64) * y
     direction = rng.standard_normal(n_features)
     direction *= shift / np.linalg.norm(direction)
     means = rng.standard_normal((_N_TISSUES, n_features))

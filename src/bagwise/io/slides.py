@@ -248,24 +248,40 @@ def _loaded(
 ) -> LabeledBags:
     stack, broken, missing = BagStack(dtype), [], []
     sizes: list[float | None] = []
+    widths: dict[int, list[str]] = {}
     with closing(LateBar(path.name, len(slides), progress, of_bytes=False)) as bar:
         for done, slide in enumerate(slides, start=1):
             try:
                 values, extra = load_bag(slide.file, key, None)
-                stack.add(slide.file, values, extra, done / len(slides))
+                widths.setdefault(values.shape[1], []).append(slide.file.name)
+                if len(widths) == 1:  # else an error follows, and nothing more need be kept
+                    stack.add(slide.file, values, extra, done / len(slides))
                 sizes.append(read_patch_size(slide.file))
                 missing += _missing(slide, values)
             except FormatError as error:
                 broken.append(str(error))
             bar.update(done)
+    broken += _unusual(widths)
     if broken:
         every = [*broken, *missing, *problems]
         more = [f"... and {len(every) - _MOST_PROBLEMS} more."] * (len(every) > _MOST_PROBLEMS)
         lines = "\n  ".join(["", *every[:_MOST_PROBLEMS], *more])
-        raise FormatError(path, f"{len(every)} problems:{lines}")
+        noun = "problem" if len(every) == 1 else "problems"
+        raise FormatError(path, f"{len(every)} {noun}:{lines}")
     if problems:
         warnings.warn(f"{path}: {' '.join(problems)}", stacklevel=4)
     return _bags(slides, stack, sizes)
+
+
+def _unusual(widths: dict[int, list[str]]) -> list[str]:
+    """Name the files whose number of features is not that of most files."""
+    usual = max(widths, key=lambda width: len(widths[width]), default=0)
+    return [
+        f"{name}: has {width} features, {widths[usual][0]} and most files have {usual}."
+        for width, names in widths.items()
+        for name in names
+        if width != usual
+    ]
 
 
 def _missing(slide: _Slide, values: Array) -> list[str]:

@@ -11,6 +11,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.ids import factorize
 from bagwise.errors import listed
+from bagwise.reports.twins import near_duplicates
 
 _ROWS_PER_BLOCK = 1 << 14  # 32 MiB of float64 at 256 features
 
@@ -30,7 +31,7 @@ def data_facts(bags: Bags, y: Array, positive: Any = None) -> list[tuple[str, st
     if bags.groups is not None:
         n_groups = len(factorize(bags.groups)[1])
         facts.append(("Groups", f"{n_groups:,}; folds and intervals keep their bags together"))
-    return facts + [*_feature_facts(bags), *_twins(bags)]
+    return facts + [*_feature_facts(bags), *_twins(bags), _near(bags)]
 
 
 def _balance(y: Array, positive: Any) -> str:
@@ -76,6 +77,19 @@ def _twins(bags: Bags) -> list[tuple[str, str]]:
             ": results may be too good" if leaks else ""
         )
     return [("Instances in several bags", text)]
+
+
+def _near(bags: Bags) -> tuple[str, str]:
+    """Tell of bags that are nearly the same."""
+    pairs, below = near_duplicates(bags)
+    across = "across groups" if bags.groups is not None else ""
+    criterion = f"means closer than {100 * below:.2g} % of the median distance of two bags"
+    if not len(pairs):
+        return "Near-duplicate bags", f"none {across} ({criterion})".replace("  ", " ")
+    names = [f"{bags.ids[i]} and {bags.ids[j]}" for i, j in pairs.tolist()]
+    count = len(np.unique(pairs))
+    text = f"{count:,} bags have a near-duplicate {across} ({criterion}), which makes results too "
+    return "Near-duplicate bags", f"{text}good: {listed(names)}".replace("  ", " ")
 
 
 def _row_codes(X: Array) -> Array:
