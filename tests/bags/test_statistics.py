@@ -82,3 +82,14 @@ def test_statistics_are_updated_as_if_computed_anew(sizes, kind, sparse, block, 
             found[rows] = part.toarray() if sparse else part
     expected, scale = by_hand(bags)
     assert np.all(np.abs(found - expected) <= 1e-13 * np.maximum(1e-3, scale)[:, None])
+
+
+def test_many_rows_and_names_twice():
+    rng = np.random.default_rng(0)
+    bags = Bags(rng.normal(size=(103, 3)), [0, 100, 103])
+    names = ("q50", "min", "q50", "size", "q10")
+    ((_, found),) = statistics_without_each(bags, names)
+    for k in (0, 57, 99, 101):
+        start, stop = (0, 100) if k < 100 else (100, 103)
+        left = Bags.from_list([np.delete(bags.X[start:stop], k - start, axis=0)])
+        np.testing.assert_allclose(found[k], statistics(left, names)[0], rtol=1e-14)

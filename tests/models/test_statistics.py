@@ -66,6 +66,14 @@ def test_it_is_the_pipeline_of_scikit_learn(model, steps, bags, y):
         np.testing.assert_array_equal(model.decision_function(fresh), expected)
 
 
+@pytest.mark.parametrize("svm", [SVC(C=3), SVC(kernel="linear"), SVC(kernel="poly", coef0=1.0)])
+def test_scores_of_two_classes_are_those_of_libsvm(svm):
+    model = StatisticsSVC(estimator=svm).fit(BAGS, Y)
+    rows = model.scaler_.transform(BagStatistics(statistics="four").fit_transform(BAGS))
+    expected = model.estimator_.decision_function(rows)
+    np.testing.assert_allclose(model.decision_function(BAGS), expected, rtol=1e-11, atol=1e-11)
+
+
 def test_the_forest_grows_with_its_parameters():
     model = StatisticsForest(n_estimators=7, max_depth=2, random_state=3).fit(BAGS, Y)
     assert len(model.estimator_.estimators_) == 7

@@ -8,7 +8,6 @@ statistics instead of computing them again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
 from bagwise.bags.segments import expand, segment_max, segment_mean
-from bagwise.bags.without import BLOCK, equal_sizes, sum_of_others
+from bagwise.bags.without import BLOCK, equal_sizes
 
 PLAIN = ("min", "max", "mean", "std")
 PRESETS = {
@@ -134,81 +133,75 @@ def _between(name: str, n: int) -> tuple[int, int, float]:
 # One row per instance ----------------------------------------------------------------------------
 
 
-def statistics_without_each(bags: Bags, names: Sequence[str]) -> Iterator[tuple[Array, Any]]:
-    """Yield row numbers, and the statistics of their bags without each of these instances.
+def statistics_without_each(bags: Bags, names: Sequence[str]) -> Iterator[tuple[slice, Any]]:
+    """Yield rows, and the statistics of their bags without each of these instances, in order.
 
     For the only instance of a bag, these are the statistics of the bag itself.
     """
-    width = bags.n_features * len(names)
     if sp.issparse(bags.X):
         for start, bag in zip(bags.offsets[:-1], bags, strict=True):
-            yield start + np.arange(bag.shape[0]), _sparse_without_each(bag, names)
+            yield slice(start, start + bag.shape[0]), _sparse_without_each(bag, names)
         return
-    for rows in equal_sizes(bags.offsets, width):
-        block = np.asarray(bags.X[rows], dtype=np.float64)
-        others = _Others(block) if rows.shape[1] > 1 else _Only(block)
-        step = max(1, BLOCK // width)  # one bag may have more instances than fit into a block
-        for i in range(0, rows.shape[1], step):
-            part = slice(i, i + step)
-            columns = [others.statistic(name, part) for name in names]
-            n_rows = rows[:, part].size
-            yield rows[:, part].ravel(), np.hstack([c.reshape(n_rows, -1) for c in columns])
+    at_once = max(1, BLOCK // (bags.n_features * len(names)))  # rows
+    for first, last in _blocks(bags.offsets, at_once):
+        begin, end = bags.offsets[first], bags.offsets[last]
+        X = np.asarray(bags.X[begin:end], dtype=np.float64)
+        offsets = bags.offsets[first : last + 1] - begin
+        for row in range(0, len(X), at_once):  # one bag may have more rows
+            part = _without_each(X, offsets, names, slice(row, row + at_once))
+            yield slice(begin + row, begin + row + len(part)), part
 
 
-class _Others:
-    """Statistics over axis 1 of a block (n_bags, size, n_features) without each of the entries."""
-
-    def __init__(self, block: Array) -> None:
-        self.block, self.size = block, block.shape[1]
-        self.ordered = np.sort(block, axis=1)
-
-    def statistic(self, name: str, part: slice) -> Array:
-        if name == "size":
-            return np.full((*self.block[:, part].shape[:2], 1), self.size - 1.0)
-        if name in ("mean", "std"):
-            return self._moments[name][:, part]
-        level = {"min": "q0", "max": "q100"}.get(name, name)
-        low, high, share = _between(level, self.size - 1)
-        value = self._at(low, part)
-        return value if share == 0 else (1 - share) * value + share * self._at(high, part)
-
-    def _at(self, place: int, part: slice) -> Array:
-        """Return the entry at a place among the sorted others: the next one where x is before."""
-        here, after = self.ordered[:, [place]], self.ordered[:, [place + 1]]
-        return np.where(self.block[:, part] <= here, after, here)
-
-    @cached_property
-    def _moments(self) -> dict[str, Array]:
-        # Around the median, which is near the mean of the others whichever entry is left out:
-        # their variance loses no digits, and is exactly 0 where they are all equal.
-        center = self.ordered[:, [(self.size - 1) // 2]]
-        centered = self.block - center
-        mean = sum_of_others(centered) / (self.size - 1)
-        variance = sum_of_others(centered**2) / (self.size - 1) - mean**2
-        return {"mean": center + mean, "std": np.sqrt(np.maximum(variance, 0.0))}
+def _blocks(offsets: Array, at_once: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last bag, excluded, of blocks with so many rows, or of one bag."""
+    first = 0
+    while first < len(offsets) - 1:
+        last = int(np.searchsorted(offsets, offsets[first] + at_once, side="right")) - 1
+        yield first, max(first + 1, last)
+        first = max(first + 1, last)
 
 
-class _Only:
-    """The statistics of bags of one instance, in the place of `_Others`."""
+def _without_each(X: Array, offsets: Array, names: Sequence[str], rows: slice) -> Array:
+    """Return the statistics of bags without each of these rows, side by side."""
+    from bagwise.bags import _without
 
-    def __init__(self, block: Array) -> None:
-        self.block = block
+    starts = np.cumsum([0, *_widths(names, X.shape[1])])
+    out = np.empty((len(range(*rows.indices(len(X)))), starts[-1]))
+    column, given = dict(zip(names, starts[:-1], strict=True)), (X, offsets, rows.start)
+    if "mean" in column or "std" in column:
+        _without.moments_of_others(*given, column.get("mean", -1), column.get("std", -1), out)
+    for name, sign in (("min", 1.0), ("max", -1.0)):
+        if name in column:
+            _without.least_of_others(*given, sign, column[name], out)
+    levels = {name: _level(name) for name in column if _level(name) is not None}
+    if levels:
+        columns = np.array([column[name] for name in levels])
+        _without.quantiles_of_others(*given, np.array(list(levels.values())), columns, out)
+    if "size" in column:
+        sizes = expand(np.maximum(1, np.diff(offsets) - 1), offsets)
+        out[:, column["size"]] = sizes[rows]
+    for name, start, stop in zip(names, starts[:-1], starts[1:], strict=True):
+        if start != column[name]:  # named twice
+            out[:, start:stop] = out[:, column[name] : column[name] + stop - start]
+    return out
 
-    def statistic(self, name: str, part: slice) -> Array:
-        if name == "size":
-            return np.ones((*self.block.shape[:2], 1))
-        return np.zeros(self.block.shape) if name == "std" else self.block
+
+def _widths(names: Sequence[str], n_features: int) -> list[int]:
+    return [1 if name == "size" else n_features for name in names]
 
 
 def _sparse_without_each(X: Any, names: Sequence[str]) -> Any:
-    used = np.unique(X.indices)  # statistics of the other columns are zero
-    block = X[:, used].toarray().astype(np.float64)[None]
-    others = _Others(block) if X.shape[0] > 1 else _Only(block)
-    columns = []
-    for name in names:
-        values = others.statistic(name, slice(None))[0]
-        if name != "size":
-            where = np.tile(used, len(values)), np.arange(len(values) + 1) * len(used)
-            values = sp.csr_array((values.ravel(), *where), shape=X.shape)
-        columns.append(sp.csr_array(values))
+    used, n = np.unique(X.indices), X.shape[0]  # statistics of the other columns are zero
+    block = X[:, used].toarray().astype(np.float64)
+    if not len(used):
+        block = np.zeros((n, 1))  # for the size
+    rows, columns, start = _without_each(block, np.array([0, n]), names, slice(0, n)), [], 0
+    for name, width in zip(names, _widths(names, block.shape[1]), strict=True):
+        values, start = rows[:, start : start + width], start + width
+        if name == "size":
+            columns.append(sp.csr_array(values))
+            continue
+        kept = values[:, : len(used)]
+        where = np.tile(used, n), np.arange(n + 1) * len(used)
+        columns.append(sp.csr_array((kept.ravel(), *where), shape=X.shape))
     return sp.hstack(columns, format="csr")

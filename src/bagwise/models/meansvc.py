@@ -60,10 +60,8 @@ class MeanSVC(EmbeddingSVC):
         return means @ bags.X
 
     def _embed_without_each(self, bags: Bags) -> Any:
-        parts = list(statistics_without_each(bags, ("mean",)))
-        order = np.argsort(np.concatenate([rows for rows, _ in parts]))
         stack = sp.vstack if sp.issparse(bags.X) else np.vstack
-        return stack([means for _, means in parts])[order]
+        return stack([means for _, means in statistics_without_each(bags, ("mean",))])
 
 
 def _at_least_single(X: Any) -> Any:

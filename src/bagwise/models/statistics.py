@@ -25,7 +25,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import assert_all_finite, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import has_fit_parameter
 
@@ -44,7 +44,7 @@ from bagwise.estimators.params import (
     param,
 )
 from bagwise.estimators.tags import BagTags
-from bagwise.kernels import settle_gamma
+from bagwise.kernels import Kernel, settle_gamma
 
 Rows = dict[tuple[int, tuple[str, ...]], tuple[Bags, Any]]
 _shared: ContextVar[Rows | None] = ContextVar("statistics of bags", default=None)
@@ -199,6 +199,8 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
         n_classes = len(self.classes_)
         with self._overflow_named():
             rows = self._for_classifier(rows)
+            if self._has_kernel_expansion(rows):
+                return _kernel_expansion(self.estimator_, rows)
             if hasattr(self.estimator_, "decision_function"):
                 return self.estimator_.decision_function(rows).reshape(rows.shape[0], -1)
             if hasattr(self.estimator_, "predict_proba"):
@@ -206,6 +208,11 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
             else:
                 shares = np.eye(n_classes)[self.estimator_.predict(rows)]
         return shares if n_classes > 2 else shares[:, 1:] - 0.5
+
+    def _has_kernel_expansion(self, rows: Any) -> bool:
+        svm = self.estimator_
+        known = isinstance(svm, SVC) and svm.kernel in ("linear", "rbf", "poly")
+        return known and len(self.classes_) == 2 and not sp.issparse(rows) and not self.sparse_
 
     @contextmanager
     def _overflow_named(self) -> Iterator[None]:
@@ -217,6 +224,15 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
                 raise
             problem = f"The statistics of the bags are too large for {type(self).__name__}"
             raise ValueError(f"{problem}: scale the features.") from error
+
+
+def _kernel_expansion(svm: Any, rows: Array) -> Array:
+    """Return decision values of two classes by matrix products, several times as fast as libsvm."""
+    assert_all_finite(rows, input_name="X")
+    if svm.kernel == "linear":
+        return rows @ svm.coef_.T + svm.intercept_
+    kernel = Kernel(svm.kernel, svm._gamma, svm.degree, svm.coef0)
+    return kernel(rows, svm.support_vectors_) @ svm.dual_coef_.T + svm.intercept_
 
 
 class StatisticsForest(StatisticsClassifier):
