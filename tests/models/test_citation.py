@@ -8,6 +8,7 @@ import pytest
 from bagwise import Bags, CitationKNN
 from bagwise.datasets import load_digits_bags
 from bagwise.kernels.bag import hausdorff
+from bagwise.testing._problems import planted_bags
 
 
 def random_bags(seed: int, n: int = 25) -> tuple[Bags, np.ndarray]:
@@ -84,3 +85,16 @@ def test_three_classes_share_the_votes():
     assert model.score(bags, y) == 1.0
     total = model.decision_function(bags).sum(axis=1)
     np.testing.assert_allclose(total, 1, atol=0.3)
+
+
+@pytest.mark.parametrize("metric", ["minimal", "average", "maximal"])
+def test_blocks_of_bags_give_the_same_scores(metric, monkeypatch):
+    bags, y = planted_bags(n_bags=30)
+    weight = 1.0 + np.arange(30) % 3
+    whole = CitationKNN(metric=metric).fit(bags, y, weight)
+    expected = whole.decision_function(bags), whole.instance_decision_function(bags)
+    monkeypatch.setattr("bagwise.models.citation._BLOCK_VALUES", 7 * 30)
+    parts = CitationKNN(metric=metric).fit(bags, y, weight)
+    np.testing.assert_allclose(parts.reach_, whole.reach_, rtol=1e-8)
+    np.testing.assert_allclose(parts.decision_function(bags), expected[0], rtol=1e-7)
+    np.testing.assert_allclose(parts.instance_decision_function(bags), expected[1], rtol=1e-7)

@@ -94,3 +94,24 @@ def test_starts_are_the_best_of_different_bags():
         density.noisy_or(density.distances(density.X[r], np.full(4, 0.5**0.5)))[0] for r in rows
     ]
     assert values == sorted(values)
+
+
+def test_very_many_candidates_are_thinned_evenly(monkeypatch):
+    density = some_density(0)
+    tried = []
+    original = Density._values_at
+
+    def spy(self, likelihood, rows, gamma):
+        tried.append(rows)
+        return original(self, likelihood, rows, gamma)
+
+    monkeypatch.setattr(Density, "_values_at", spy)
+    density.starts("noisy_or", 0.5, 2)
+    every = np.concatenate(tried)
+    np.testing.assert_array_equal(every, np.flatnonzero(density.in_positive))
+    tried.clear()
+    monkeypatch.setattr("bagwise.models.density._MOST_PAIRS", 4 * len(density.X))
+    density.starts("noisy_or", 0.5, 2)
+    few = np.concatenate(tried)
+    assert 3 <= len(few) <= 4 < len(every)
+    assert set(few) <= set(every)

@@ -8,7 +8,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from bagwise import MILES, MILESEmbedding
+from bagwise.bags.segments import expand
 from bagwise.datasets import load_digits_bags
+from bagwise.testing._problems import planted_bags
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +67,34 @@ def test_key_instances_hold_the_sought_digit():
     positive = bags[y == 1]
     hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
     assert hit.mean() > 0.9
+
+
+# Landmarks ----------------------------------------------------------------------------------------
+
+
+def test_as_many_landmarks_as_instances_are_all_of_them():
+    bags, y = planted_bags(n_bags=20)
+    every, all_ = (MILES(n_components=n).fit(bags, y) for n in (None, 1000))
+    np.testing.assert_array_equal(every.decision_function(bags), all_.decision_function(bags))
+
+
+@pytest.mark.parametrize("landmarks", ["leverage", "kmeans"])
+def test_bags_are_compared_with_landmarks_only(landmarks):
+    bags, y = planted_bags(n_bags=20)
+    weight = np.where(np.arange(20) % 4, 1.0, 0.0)
+    few = {"n_components": 9, "landmarks": landmarks}
+    embedding = MILESEmbedding(gamma=0.5, **few).fit(bags)
+    assert embedding.transform(bags).shape == (20, 9)
+    model = MILES(gamma=0.5, **few).fit(bags, y, weight)
+    assert np.all(expand(weight, bags.offsets)[model.support_] > 0)
+    assert model.gap_[0] <= 1e-4 * model.objective_[0]
+    np.testing.assert_array_equal(bags.X[model.support_], model.support_vectors_)
+
+
+def test_an_embedding_beyond_memory_is_refused(monkeypatch):
+    monkeypatch.setattr("bagwise.kernels.memory.memory_limit", lambda: 2.0**10)
+    bags, y = planted_bags(n_bags=20)
+    size = rf"similarities of 20 x {bags.n_instances} values"
+    for model in (MILES(), MILESEmbedding()):
+        with pytest.raises(MemoryError, match=rf"{size}.* Set n_components=500"):
+            model.fit(bags, y)

@@ -25,6 +25,7 @@ from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._typing import Array
+from bagwise.designs.base import rounding_of
 from bagwise.designs.dense import Dense
 from bagwise.designs.lowrank import LowRank
 from bagwise.errors import Parameter
@@ -128,6 +129,8 @@ class Nystroem(Dense):
 
     def __init__(self, features: Array, landmarks: Array, whitener: Array, error: float) -> None:
         super().__init__(features)
+        # Features in float32 are a kernel as good as the one in float64; proofs need their digits.
+        self.precision, self.rounding = np.float64, rounding_of(np.float64)
         self.landmarks, self.whitener, self.error = landmarks, whitener, error
 
     def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
@@ -171,7 +174,8 @@ def nystroem_design(
     Returns
     -------
     Nystroem
-        The features of all rows, in float32 where float64 would take more than a gigabyte.
+        The features of all rows, in float32 where float64 would take more than a gigabyte: the
+        kernel is then that of the rounded features, and products are exact for it.
     """
     used = np.flatnonzero(weights > 0)
     chosen = choose_landmarks(pairs, used, n_components, landmarks, random_state)

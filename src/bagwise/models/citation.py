@@ -22,6 +22,8 @@ multi-instance learning techniques", AI 2005.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from bagwise._typing import Array
@@ -31,6 +33,7 @@ from bagwise.estimators.params import ClassWeightParameter, Words, integer, para
 from bagwise.estimators.tags import BagTags
 from bagwise.kernels.bag import hausdorff
 
+_BLOCK_VALUES = 1 << 22  # 32 MiB of distances between bags at a time
 _SAME = 1e-9  # distances this close, relative to the largest, are equal
 
 
@@ -89,27 +92,42 @@ class CitationKNN(BagClassifier, ClassWeightParameter):
         train = bags[used]
         self.bags_X_, self.bags_offsets_ = train.X.copy(), train.offsets
         self.bags_codes_, self.bags_weight_ = codes[used], weight[used]
-        distances = hausdorff(train, train, self.metric)
-        self.resolution_ = _SAME * (float(distances.max()) or 1.0)
-        self.reach_ = self._reach(self._rounded(distances))
+        farthest, reach = 0.0, np.empty(len(train))
+        for block in self._blocks(train):
+            part = train if len(train) == len(block) else train[block]
+            distances = hausdorff(part, train, self.metric)
+            farthest = max(farthest, float(distances.max()))
+            reach[block] = self._reach(distances, block)
+        self.resolution_ = _SAME * (farthest or 1.0)
+        self.reach_ = np.where(reach > 0, self._rounded(reach), reach)
 
-    def _reach(self, distances: Array) -> Array:
+    def _blocks(self, bags: Bags) -> Iterator[Array]:
+        """Yield the numbers of bags whose distances to all training bags are held at a time."""
+        n_train = max(1, len(self.bags_codes_))
+        size = max(1, _BLOCK_VALUES // n_train)
+        return (np.arange(i, min(i + size, len(bags))) for i in range(0, len(bags), size))
+
+    def _reach(self, distances: Array, block: Array) -> Array:
         """Return how near a bag must be to be among the ``n_citers`` nearest of a training bag.
 
         A training bag does not count itself, but a second copy of it counts.
         """
         weight = self.bags_weight_
         copies = np.maximum(weight - 1, 0)
-        reach = np.full(len(weight), -1.0)
-        for i, row in enumerate(distances):
+        reach = np.full(len(block), -1.0)
+        for k, (i, row) in enumerate(zip(block, distances, strict=True)):
             nearer = np.where(np.arange(len(weight)) == i, copies, weight)
             order = np.argsort(row, kind="stable")
             enough = np.cumsum(nearer[order]) >= self.n_citers - 1e-9
             if self.n_citers:
-                reach[i] = row[order][enough.argmax()] if enough.any() else np.inf
+                reach[k] = row[order][enough.argmax()] if enough.any() else np.inf
         return reach
 
     def _bag_scores(self, bags: Bags) -> Array:
+        parts = [self._block_scores(bags[block]) for block in self._blocks(bags)]
+        return np.concatenate(parts)
+
+    def _block_scores(self, bags: Bags) -> Array:
         train = Bags(self.bags_X_, self.bags_offsets_)
         distances = self._rounded(hausdorff(bags, train, self.metric))
         voices = self._reference_weights(distances) + self._citer_weights(distances)

@@ -23,6 +23,7 @@ from bagwise._typing import Array
 from bagwise.bags.segments import bag_index, expand, segment_argmax, segment_logsumexp, segment_sum
 
 _NEAREST = 1e-10  # a negative instance exactly on the point costs 23, not infinity
+_MOST_PAIRS = 1_000_000_000  # of candidates and instances: a minute or two
 _NEGLIGIBLE = 1e-12  # below it, 1 - prod (1 - p) is sum p to all digits
 
 
@@ -148,9 +149,12 @@ class Density:
     def starts(self, likelihood: str, gamma: float, n_init: int) -> Array:
         """Return rows to start from: the likeliest instance of each of the likeliest positive bags.
 
-        Every instance of a positive bag is tried as the point, all scales being sqrt(gamma).
+        Every instance of a positive bag is tried as the point, all scales being sqrt(gamma); of
+        very many, as many as a few minutes allow, spread evenly over the bags.
         """
         candidates = np.flatnonzero(self.in_positive)
+        most = max(n_init, _MOST_PAIRS // self.X.shape[0])
+        candidates = candidates[:: -(-len(candidates) // most)]
         block = max(1, (1 << 22) // self.X.shape[0])
         values = np.concatenate(
             [

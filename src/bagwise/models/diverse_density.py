@@ -10,9 +10,10 @@ bags' labels are likeliest.
 
 Departures: features are divided by their standard deviation; the first scales are sqrt(gamma), not
 1, so that a point can see its neighbors in many dimensions too; every instance of a positive bag
-is tried as a start, but only the best of each of the ``n_init`` best bags is followed. The papers
-follow every instance of some positive bags. The hypothesis kept is the likeliest one. A bag is
-positive when an instance has d < ``radius_``, the radius that classifies the training bags best.
+is tried as a start (of very many, a part), but only the best of each of the ``n_init`` best bags is
+followed. The papers follow every instance of some positive bags. The hypothesis kept is the
+likeliest one. A bag is positive when an instance has d < ``radius_``, the radius that classifies
+the training bags best.
 
 References: O. Maron, T. Lozano-Perez, "A framework for multiple-instance learning", NIPS 1998.
 Q. Zhang, S. A. Goldman, "EM-DD: an improved multiple-instance learning technique", NIPS 2001.

@@ -8,7 +8,8 @@ the few that matter. An instance's score is its share in the bag's score: the su
 for which it is nearest (ties share) of w_k m_k(B), plus b spread evenly over the instances that are
 nearest to some k (Eqs. 15-16).
 
-Departure: one C for both classes; ``class_weight`` gives the paper's C1 and C2.
+Departures: one C for both classes; ``class_weight`` gives the paper's C1 and C2. With
+``n_components`` x^k runs over landmarks among the instances (`bagwise.designs.nystroem`) only.
 
 Reference: Y. Chen, J. Bi, J. Z. Wang, "MILES: Multiple-instance learning via embedded instance
 selection", IEEE TPAMI 28 (2006).
@@ -29,6 +30,9 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max, segment_sum
 from bagwise.bags.without import max_without_each
+from bagwise.designs import Pairs
+from bagwise.designs.nystroem import choose_landmarks
+from bagwise.errors import Parameter
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.input import BagInput
 from bagwise.estimators.params import (
@@ -40,9 +44,11 @@ from bagwise.estimators.params import (
     PredictionParameters,
     ProgressParameters,
     changed,
+    integer,
+    param,
 )
 from bagwise.estimators.tags import BagTags
-from bagwise.kernels import Kernel, settle_gamma
+from bagwise.kernels import Kernel, check_matrix, settle_gamma
 from bagwise.kernels.bag import nearest_squared
 from bagwise.solvers import Solution
 from bagwise.solvers.l1_hinge import solve_l1_hinge
@@ -55,16 +61,44 @@ def _similarities(bags: Bags, points: Any, gamma: float) -> Array:
     return np.exp(-gamma * nearest_squared(points, bags).T)
 
 
-class MILESEmbedding(TransformerMixin, BagInput, Parameters):
-    """Turn bags into their similarities to all training instances.
+class PointsParameters(Parameters):
+    """Which training instances bags are compared with."""
 
-    Column k is max_{x in B} exp(-gamma |x - x^k|^2), with x^k the k-th training instance. Any
-    scikit-learn estimator may follow in a pipeline.
+    n_components: int | None = param(
+        None,
+        [integer(), None],
+        "Number of training instances that bags are compared with; None takes all of them, as in "
+        "the paper, which needs memory for n_bags x n_instances numbers.",
+    )
+    landmarks: str = changed(
+        KernelParameters,
+        "landmarks",
+        doc="How ``n_components`` are chosen: "
+        "drawn in proportion to what those so far leave of the similarities (randomly pivoted "
+        "Cholesky), or the instances nearest to the centers of k-means.",
+    )
+
+    def _points(self, bags: Bags, gamma: float) -> Array:
+        """Return the rows of the points; refuse an embedding that does not fit into memory."""
+        rows = np.arange(bags.n_instances)
+        if self.n_components is not None:
+            pairs, rng = Pairs(Kernel("rbf", gamma), bags.X), check_random_state(self.random_state)
+            rows = choose_landmarks(pairs, rows, self.n_components, self.landmarks, rng)
+        fewer = "Lower " if self.n_components else "Set ", Parameter("n_components", "500"), "."
+        check_matrix("The matrix of similarities", len(bags), len(rows), 8, *fewer)
+        return rows
+
+
+class MILESEmbedding(TransformerMixin, BagInput, PointsParameters):
+    """Turn bags into their similarities to training instances.
+
+    Column k is max_{x in B} exp(-gamma |x - x^k|^2), with x^k the k-th training instance or
+    landmark. Any scikit-learn estimator may follow in a pipeline.
 
     Attributes
     ----------
-    points_ : ndarray or sparse array of shape (n_instances, n_features)
-        The training instances.
+    points_ : ndarray or sparse array of shape (n_points, n_features)
+        The training instances that bags are compared with.
     gamma_ : float
         The width in use.
 
@@ -90,7 +124,7 @@ class MILESEmbedding(TransformerMixin, BagInput, Parameters):
     random_state: Any = changed(
         PredictionParameters,
         "random_state",
-        doc='Seed of the sample behind "median" above 2,000 instances.',
+        doc='Seed of the sample behind "median" above 2,000 instances, and of the landmarks.',
     )
 
     def fit(self, bags: Any, y: Any = None) -> MILESEmbedding:
@@ -110,8 +144,8 @@ class MILESEmbedding(TransformerMixin, BagInput, Parameters):
         """
         self._validate_params()
         bags = self._validate_bags(bags, reset=True)
-        self.points_ = bags.X.copy()
         self.gamma_ = _settle(self, bags, np.ones(bags.n_instances))
+        self.points_ = bags.X[self._points(bags, self.gamma_)]
         return self
 
     def transform(self, bags: Any) -> Array:
@@ -135,7 +169,7 @@ def _settle(estimator: Any, bags: Bags, weights: Array) -> float:
     return settle_gamma(estimator.gamma, bags.X, weights, rng)
 
 
-class MILES(CParameter, BagClassifier, ProgressParameters, ClassWeightParameter):
+class MILES(CParameter, BagClassifier, ProgressParameters, ClassWeightParameter, PointsParameters):
     """Embed bags by their similarity to training instances and choose the instances that matter.
 
     Attributes
@@ -187,7 +221,8 @@ class MILES(CParameter, BagClassifier, ProgressParameters, ClassWeightParameter)
         used = np.flatnonzero(weight)
         train, weight = bags[used], weight[used]
         self.gamma_ = _settle(self, train, expand(weight, train.offsets))
-        embedded = _similarities(train, train.X, self.gamma_)
+        points = self._points(train, self.gamma_)
+        embedded = _similarities(train, train.X[points], self.gamma_)
         labels = np.where(self._truth(codes[used]).T, 1.0, -1.0)
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         solutions = jobs(
@@ -195,7 +230,7 @@ class MILES(CParameter, BagClassifier, ProgressParameters, ClassWeightParameter)
             for y in labels
         )
         rows = np.flatnonzero(expand(np.isin(np.arange(len(bags)), used), bags.offsets))
-        self._keep(bags, rows, solutions)
+        self._keep(bags, rows[points], solutions)
 
     def _keep(self, bags: Bags, rows: Array, solutions: list[Solution]) -> None:
         coef = np.stack([solution.coef for solution in solutions])
