@@ -91,3 +91,22 @@ def test_instances_and_explanations_have_positions(folder):
     assert {"x", "y"} <= first.keys()
     said = call("explain", folder / "model.bagwise", features, "--json")
     assert {"x", "y"} <= json.loads(said.stdout)[0].keys()
+
+
+def test_reports_cut_patches_from_thumbnails(folder, tmp_path):
+    features, out = folder / "features" / "h5_files", tmp_path / "report.html"
+    for i in range(12):
+        imsave(tmp_path / f"slide-{i:03d}.png", np.ones((60, 60, 3)))
+    listing = folder / "features" / "slides.csv"
+    arguments = [folder / "model.bagwise", features, "--labels", listing, "--images", tmp_path]
+    done("report", *arguments, "--out", out)
+    assert out.read_text().count("data:image/webp") == 12 * 3
+    (tmp_path / "slide-004.png").unlink()
+    refused(1, "none of slide 'slide-004'", "report", *arguments, "--out", out)
+
+
+def test_a_listing_chooses_slides(folder, tmp_path):
+    listing = tmp_path / "some.csv"
+    listing.write_text("slide_id,label\nslide-001,tumor\nslide-005,normal\n")
+    run(folder, "--labels", listing, "--out", tmp_path / "maps")
+    assert sorted(f.stem for f in (tmp_path / "maps").iterdir()) == ["slide-001", "slide-005"]

@@ -1,3 +1,7 @@
+import html
+import re
+import shlex
+
 import numpy as np
 import pytest
 from matplotlib.image import imsave
@@ -11,7 +15,7 @@ def test_held_out_bags_are_judged_by_the_model(folder, tmp_path):
     said = done("report", folder / "model.bagwise", folder / "test.csv", *NAMED, "--out", out)
     assert "cross-validation" not in said.output
     assert "which the model has not seen in training" in out.read_text()
-    assert "bagwise report model.bagwise test.csv" in out.read_text()
+    assert f"bagwise report {folder}/model.bagwise" in out.read_text()
 
 
 def test_training_bags_are_recognized_and_judged_by_folds(folder, tmp_path):
@@ -38,6 +42,10 @@ def test_fit_writes_one_too(folder, tmp_path):
     done("fit", folder / "train.csv", "--positive", "tumor", *arguments)
     assert "5-fold cross-validation" in out.read_text()
     assert model.exists()
+    command = re.search(r"<code>(bagwise report .*?)</code>", out.read_text()).group(1)
+    out.unlink()
+    done(*shlex.split(html.unescape(command))[1:])
+    assert out.exists()
 
 
 def test_pictures_of_instances(folder, tmp_path):

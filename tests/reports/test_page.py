@@ -78,3 +78,14 @@ def test_notebooks_show_it(digits):
     bags, y = digits
     page = report(WitnessSVC(kernel="linear").fit(bags, y), bags, y)
     assert page._repr_html_().startswith("<iframe srcdoc=")
+
+
+def test_it_says_what_it_is_doing(digits):
+    bags, y = digits
+    heard = []
+    model = WitnessSVC(kernel="linear").fit(bags, y)
+    report(model, bags, y, cv=3, callback=lambda *said: heard.append(said))
+    assert [said for said in heard if said[0] == "Fitting folds"] == [
+        ("Fitting folds", i, 3) for i in range(3)
+    ]
+    assert ("Drawing bags", 59, 60) in heard

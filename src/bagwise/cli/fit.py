@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +28,7 @@ from bagwise.cli.output import (
     say_written,
     show,
     show_json,
+    steps,
     writable,
 )
 
@@ -112,9 +114,27 @@ def fit(
     shown = "own" if isinstance(estimator, bagwise.AutoBagClassifier) else scale
     _report(out, repr(estimator), bags, choices, shown, metric, as_json)
     if report is not None:
-        page = bagwise.report(fitted, bags, y, cv=folds, data_name=source.data.name)
+        with steps() as callback:
+            page = bagwise.report(
+                fitted,
+                bags,
+                y,
+                cv=folds,
+                data_name=source.data.name,
+                command=_report_command(source, out, report, folds),
+                callback=callback,
+            )
         page.save(report)
         say_written("Report", report)
+
+
+def _report_command(source: Source, model: Path, report: Path, folds: int) -> str:
+    given = {**source.columns, "format": source.format, "labels": source.labels, "cv": folds}
+    words = ["bagwise", "report", str(model), str(source.data), "--out", str(report)]
+    words += ["--regroup"] if source.regroup else []
+    for name, value in given.items():
+        words += [] if value is None else [f"--{name}", str(value)]
+    return shlex.join(words)
 
 
 def _notes(source: Source) -> dict[str, Any]:

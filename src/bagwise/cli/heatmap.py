@@ -9,13 +9,12 @@ import numpy as np
 import typer
 
 from bagwise.cli.applied import Applied, ApplyOptions, ModelFile
-from bagwise.cli.options import Data, Format
+from bagwise.cli.options import Data, Format, Labels
 from bagwise.cli.output import Json, progress, say_written, show_json
 from bagwise.errors import suggestion
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg")
 _THUMBNAILS = (".png", ".jpg", ".jpeg")
-_SLIDES = (".svs", ".tif", ".tiff", ".ndpi", ".scn", ".bif")  # what tiffslide reads
 _THUMBNAIL_PIXELS = 1500  # longer side of a thumbnail of a whole slide: sharp at page width
 
 
@@ -52,6 +51,7 @@ def heatmap(
         Path | None,
         typer.Option(help="Also write tiles for QuPath: a .geojson file, or a folder for all."),
     ] = None,
+    labels: Labels = None,
     format: Format = None,
     as_json: Json = False,
 ) -> None:
@@ -64,13 +64,15 @@ def heatmap(
 
     `bagwise heatmap model.bagwise features/ --out maps --geojson tiles --image thumbnails`
     """
-    applied = ApplyOptions(model, data, bag=bag_column, format=format).load()
+    applied = ApplyOptions(model, data, bag=bag_column, format=format, labels=labels).load()
     applied.need_instances()
     chosen = _chosen(applied, bag)
     maps, tiles = _targets(applied, chosen, out, _PICTURES), None
     if geojson is not None:
         tiles = _targets(applied, chosen, geojson, (".geojson", ".json"))
-    scores = _scores(applied)
+    with progress() as bar:
+        bar.add_task("Scoring instances", total=None)
+        scores = _scores(applied)
     with progress() as bar:
         for number in bar.track(chosen, description="Drawing"):
             picture, factor = _picture(image, str(applied.bags.ids[number]))
@@ -121,16 +123,18 @@ def _scores(applied: Applied) -> Any:
 
 def _picture(image: Path | None, name: str) -> tuple[Any, float | None]:
     """Return the thumbnail of a slide and its reduction, where that is known."""
+    from bagwise.plot.tiles import SLIDES
+
     if image is not None and image.is_dir():
         files = [f for f in sorted(image.glob(f"{name}*")) if f.stem.split(".")[0] == name]
-        files = [f for f in files if f.suffix.lower() in (*_THUMBNAILS, *_SLIDES)]
+        files = [f for f in files if f.suffix.lower() in (*_THUMBNAILS, *SLIDES)]
         image = files[0] if files else None
     if image is None:
         return None, None
-    if image.suffix.lower() in _SLIDES:
+    if image.suffix.lower() in SLIDES:
         return _slide_thumbnail(image)
     if image.suffix.lower() not in _THUMBNAILS or not image.is_file():
-        known = ", ".join((*_THUMBNAILS, *_SLIDES))
+        known = ", ".join((*_THUMBNAILS, *SLIDES))
         raise typer.BadParameter(f"--image {image}: expected a file of the kinds {known}.")
     return image, None
 

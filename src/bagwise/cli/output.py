@@ -207,6 +207,18 @@ def progress(*more: Any, **options: Any) -> Any:
 
 
 @contextmanager
+def steps() -> Iterator[Callable[[str, int, int], None]]:
+    """Give a function that shows what is being done, how much of it is done, and of how much."""
+    with progress() as bar:
+        task = bar.add_task("", total=None)
+
+        def tell(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total or None)
+
+        yield tell
+
+
+@contextmanager
 def live() -> Iterator[Any]:
     """Give a part of the screen that can be drawn anew; None where there is no terminal."""
     from rich.live import Live

@@ -11,7 +11,7 @@ import typer
 from bagwise.cli.applied import Applied, ApplyOptions
 from bagwise.cli.evaluate import known_labels
 from bagwise.cli.options import Groups, Label
-from bagwise.cli.output import Json, say, say_written, show_json, writable
+from bagwise.cli.output import Json, say, say_written, show_json, steps, writable
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 _FOLDS = 5  # where the bags were seen in training
@@ -32,7 +32,10 @@ def report(
     ] = None,
     images: Annotated[
         Path | None,
-        typer.Option(help="Folder with a picture per instance, named by its id.", metavar="DIR"),
+        typer.Option(
+            help="Folder with a picture per instance, or a thumbnail per slide, named by its id.",
+            metavar="DIR",
+        ),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     as_json: Json = False,
@@ -50,16 +53,20 @@ def report(
     applied = options.load(label=label, groups=groups)
     y = known_labels(applied, options.data)
     folds = cv or _needed_folds(applied)
-    page = bagwise.report(
-        applied.model,
-        applied.bags,
-        y,
-        cv=folds,
-        images=None if images is None else _pictures(applied, images),
-        title=title,
-        data_name=options.data.name,
-        command=_command(options, out, label, groups, folds),
-    )
+    pictures = None if images is None else _pictures(applied, images)
+    command = _command(options, out, folds, label=label, groups=groups, images=images, title=title)
+    with steps() as callback:
+        page = bagwise.report(
+            applied.model,
+            applied.bags,
+            y,
+            cv=folds,
+            images=pictures,
+            title=title,
+            data_name=options.data.name,
+            command=command,
+            callback=callback,
+        )
     page.save(out)
     if as_json:
         show_json({"report": str(out), **page.numbers})
@@ -78,21 +85,31 @@ def _needed_folds(applied: Applied) -> int | None:
     return _FOLDS
 
 
-def _pictures(applied: Applied, folder: Path) -> list[Path]:
-    """Return the picture of each instance."""
+def _pictures(applied: Applied, folder: Path) -> Any:
+    """Return the picture of each instance: its own file, or a part of its slide."""
+    from bagwise.plot import slide_tiles
+    from bagwise.plot.tiles import SLIDES
+
     if not folder.is_dir():
         raise typer.BadParameter(f"--images {folder}: there is no such folder.")
-    files = {f.stem: f for f in sorted(folder.iterdir()) if f.suffix.lower() in _PICTURES}
+    kinds = _PICTURES if applied.bags.coords is None else (*SLIDES, *_PICTURES)
+    files = {f.stem: f for f in sorted(folder.iterdir()) if f.suffix.lower() in kinds}
+    slides = {name: files.get(str(name)) for name in applied.bags.ids.tolist()}
+    if applied.bags.coords is not None and None not in slides.values():
+        return slide_tiles(applied.bags, slides)  # type: ignore[arg-type]
     names = [str(name) for name in applied.bags.instance_ids.tolist()]
     missing = next((name for name in names if name not in files), None)
     if missing is not None:
-        raise ValueError(f"{folder} has no picture of instance {missing!r} ({missing}.png).")
+        absent = next((name for name, file in slides.items() if file is None), None)
+        of_slide = "" if applied.bags.coords is None else f", and none of slide {absent!r}"
+        what = f"no picture of instance {missing!r} ({missing}.png){of_slide}"
+        raise ValueError(f"{folder} has {what}.")
     return [files[name] for name in names]
 
 
-def _command(options: ApplyOptions, out: Path, label: Any, groups: Any, folds: int | None) -> str:
-    given = {"bag": options.bag, "label": label, "groups": groups, "labels": options.labels}
-    words = ["bagwise", "report", options.model.name, options.data.name, "--out", out.name]
-    for name, value in (given | {"cv": folds}).items():
+def _command(options: ApplyOptions, out: Path, folds: int | None, **given: Any) -> str:
+    given |= {"bag": options.bag, "labels": options.labels, "cv": folds}
+    words = ["bagwise", "report", str(options.model), str(options.data), "--out", str(out)]
+    for name, value in given.items():
         words += [] if value is None else [f"--{name}", str(value)]
     return shlex.join(words)

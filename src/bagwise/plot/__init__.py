@@ -16,6 +16,7 @@ from bagwise.plot.instances import TopInstancesDisplay
 from bagwise.plot.learning import LearningCurveDisplay
 from bagwise.plot.margins import margin_distribution
 from bagwise.plot.scores import BagSizeDisplay, InstanceScoreDisplay, ScoreStripDisplay
+from bagwise.plot.tiles import slide_tiles
 
 __all__ = [
     "BagSizeDisplay",
@@ -36,4 +37,5 @@ __all__ = [
     "heatmap",
     "image_bags",
     "margin_distribution",
+    "slide_tiles",
 ]

@@ -85,7 +85,7 @@ def heatmap(
     if ax is None:
         ax = _new_axes(corners, side)
     if image is not None:
-        _draw_image(ax, _as_image(image), corners, side, downsample)
+        _draw_image(ax, read_image(image), corners, side, downsample)
     drawn = _draw_squares(ax, corners, side, scores[rows], (low, high), image is not None)
     _outline(ax, corners, side, scores[rows], top)
     _dress(ax, corners, side, microns_per_pixel)
@@ -162,7 +162,8 @@ def _new_axes(corners: Array, side: float) -> Axes:
     return Figure(figsize=size, layout="constrained").subplots()
 
 
-def _as_image(image: Any) -> Array:
+def read_image(image: Any) -> Array:
+    """Return an image as an array; a path is read."""
     if isinstance(image, str | Path):
         from matplotlib.image import imread
 
@@ -174,10 +175,14 @@ def _draw_image(
     ax: Axes, image: Array, corners: Array, side: float, downsample: float | None
 ) -> None:
     height, width = image.shape[:2]
-    if downsample is None:
-        right, bottom = corners.max(axis=0) + side
-        downsample = max(right / width, bottom / height)
+    downsample = downsample or image_scale(image, corners, side)
     ax.imshow(image, extent=(0, width * downsample, height * downsample, 0), cmap="gray")
+
+
+def image_scale(image: Array, corners: Array, side: float) -> float:
+    """Return the fewest units of coordinates per pixel at which all patches lie in the image."""
+    right, bottom = corners.max(axis=0) + side
+    return float(max(right / image.shape[1], bottom / image.shape[0]))
 
 
 def _draw_squares(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
@@ -38,9 +39,13 @@ class BagRows:
             self.scores = self.sign * self.model.instance_decision_function(self.seen)
             self.limits = color_limits(self.scores)
 
-    def all(self) -> list[dict[str, Any]]:
-        """Return one row per bag."""
-        return [self._row(i) for i in range(len(self.bags))]
+    def all(self, tell: Callable[[str, int, int], None]) -> list[dict[str, Any]]:
+        """Return one row per bag; ``tell`` hears how many are done."""
+        rows = []
+        for i in range(len(self.bags)):
+            tell("Drawing bags", i, len(self.bags))
+            rows.append(self._row(i))
+        return rows
 
     def _row(self, i: int) -> dict[str, Any]:
         found = self.judgment

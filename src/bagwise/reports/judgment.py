@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -81,17 +83,29 @@ def _proportion(count: int, total: int) -> dict[str, Any]:
     return {"count": count, "total": total, "value": count / total, "low": low, "high": high}
 
 
-def judge(model: Any, bags: Bags, y: Array, cv: Any) -> Judgment:
+def judge(
+    model: Any,
+    bags: Bags,
+    y: Array,
+    cv: Any,
+    tell: Callable[[str, int, int], None] = lambda *_: None,
+) -> Judgment:
     """Score bags by the model itself, or by copies fitted without them where ``cv`` is given."""
     inner, _ = opened(model, bags[:1])
     positive, sign = positive_class(inner)
     negative = next(label for label in inner.classes_.tolist() if label != positive)
     if cv is None:
+        tell("Scoring bags", 0, 0)
         seen = judged(model, bags, y)
         chances = _probabilities(seen.model, seen.bags, positive)
         return Judgment(seen.truth, seen.scores, chances, positive, negative, 0)
-    splits = folds(bags, y, cv, 0)
-    scores = sign * out_of_fold_scores(clone(model), bags, y, None, splits)
+    splits, done = folds(bags, y, cv, 0), count()
+
+    def fit(copy: Any, train: Array, _: Array) -> None:
+        tell("Fitting folds", next(done), len(splits))
+        copy.fit(bags[train], y[train])
+
+    scores = sign * out_of_fold_scores(clone(model), bags, y, None, splits, fit=fit)
     return Judgment(y == positive, scores, None, positive, negative, len(splits))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ def report(
     title: str | None = None,
     command: str | None = None,
     data_name: str | None = None,
+    callback: Callable[[str, int, int], None] | None = None,
 ) -> Report:
     """Make a page about a model: what it is, how good it is, and what it says of every bag.
 
@@ -52,6 +54,9 @@ def report(
         The command line that makes the page again, to be shown on it.
     data_name : str, default=None
         What the data are called.
+    callback : callable, default=None
+        Called while the page is made, with what is being done, how much of it is done, and of how
+        much (0: not known).
 
     Returns
     -------
@@ -69,11 +74,14 @@ def report(
     """
     bags, y = check_bags(bags, finite=False), np.asarray(y)
     check_consistent_length(bags, y)
-    judgment = judge(model, bags, y, cv)
+    tell = callback or (lambda *_: None)
+    judgment = judge(model, bags, y, cv, tell)
+    tell("Scoring instances", 0, 0)
     inner, seen = opened(model, bags)
     figures = {name: svg(shown.figure_) for name, shown in judgment.figures(bags.groups).items()}
     figures |= _model_figures(inner, seen, y)
-    rows = BagRows(model, bags, judgment, images).all()
+    rows = BagRows(model, bags, judgment, images).all(tell)
+    tell("Looking at the data", 0, 0)
     content = _content(inner, bags, y, judgment) | {
         "title": title or f"{paper_name_of(inner)} on {data_name or f'{len(bags):,} bags'}",
         "data_name": data_name,
