@@ -1,6 +1,6 @@
 """Are the intervals of `compare` right? Coverage, false alarms and lost winners by simulation.
 
-    python benchmarks/compare_coverage.py --out FOLDER [--replicates 400]
+    python benchmarks/compare_coverage.py --out FOLDER [--replicates 400] [--others]
         [--page docs/results/coverage.md]
 
 Every replicate draws bags anew, cross-validates four models on the folds that
@@ -11,7 +11,8 @@ models are nearest centroids of bag means, so that thousands of comparisons are 
 with features of its own: "a" and "b" have equally telling ones and are truly equal, "weak" has half
 the shift, "noise" has none. Coverage is the fraction of replicates whose 95 % interval holds the
 true value; "false alarm" is how often the paired test at 5 % tells a from b; "winner kept" is how
-often the group of the best holds a truly best model. The same command resumes; replicates already
+often the group of the best holds a truly best model. ``--others`` judges the metrics that a
+comparison shows only if it is ranked by them. The same command resumes; replicates already
 in the folder are not run again.
 """
 
@@ -24,9 +25,9 @@ import numpy as np
 
 from bagwise import Bags, MeanSVC
 from bagwise.io._records import ResultsFile, read_records
-from bagwise.metrics import bag_measures
+from bagwise.metrics import MEASURES, bag_measures
 from bagwise.model_selection import METRICS, Comparison
-from bagwise.model_selection.intervals import Sample
+from bagwise.model_selection.intervals import Sample, difference, estimate
 from bagwise.model_selection.nested import OuterFolds, Protocol
 
 N_TEST = 2000
@@ -43,6 +44,16 @@ CASES = {
     "116 bags of 58 patients": (116, 5, 2, 5, 0.8, 2, 0.5, 2),
     "300 bags": (300, 5, 2, 5, 0.8, 2, 0.5, 1),
 }
+
+
+OTHERS = tuple(metric for metric in MEASURES if metric not in METRICS)
+
+
+def metrics_of(case, others):
+    """Return the usual metrics, or the others that the number of classes allows."""
+    if not others:
+        return METRICS
+    return OTHERS if CASES[case][5] == 2 else ("f1",)
 
 
 def scores_of(X, y, new):
@@ -66,7 +77,7 @@ def draw(n_bags, width, shift, n_classes, smallest, per_group, rng):
     return X, y, np.repeat(np.arange(n_groups), per_group) if per_group > 1 else None
 
 
-def replicate(case: str, seed: int) -> dict:
+def replicate(case: str, seed: int, others: bool) -> dict:
     """Return estimates, intervals, true values and tests of one replicate."""
     n_bags, cv, repeats, width, *how = CASES[case]
     rng = np.random.default_rng([seed, list(CASES).index(case)])
@@ -87,27 +98,40 @@ def replicate(case: str, seed: int) -> dict:
     found = Comparison(dict.fromkeys(MODELS, MeanSVC()), records, sample, folds, rules)
     train, new = draw(n_bags, width, *how, rng), draw(N_TEST, width, *how, rng)
     kept = outer.fold_of_bag(0) != 0  # the labels are in the same order
-    record = {"case": case, "seed": seed, "group": list(found.groups[0]), "models": {}}
-    record["p"] = {metric: found.difference("a", "b", metric).p_value for metric in METRICS}
+    record = {"case": case, "seed": seed, "models": {}}
+    record["group"] = [] if others else list(found.groups[0])
+    judged = {
+        name: [found._out_of_fold(found._records_of(name), r) for r in range(repeats)]
+        for name in MODELS
+    }
+    estimates = {
+        (name, m): estimate(m, sample, scores, folds)
+        for name, scores in judged.items()
+        for m in metrics_of(case, others)
+    }
+    record["p"] = {
+        m: difference(sample, estimates["a", m], estimates["b", m]).p_value
+        for m in metrics_of(case, others)
+    }
     for name, part in columns.items():
         scores = scores_of(train[0][kept, part], train[1][kept], new[0][:, part])
-        limits = found.results[name].estimates.items()
+        limits = {m: estimates[name, m] for m in metrics_of(case, others)}
         record["models"][name] = {
-            "true": bag_measures(new[1], scores, np.unique(y), METRICS),
-            "found": {metric: [each.value, each.low, each.high] for metric, each in limits},
+            "true": bag_measures(new[1], scores, np.unique(y), metrics_of(case, others)),
+            "found": {metric: [each.value, each.low, each.high] for metric, each in limits.items()},
         }
     return record
 
 
-def summary(case: str, records: list[dict]) -> list[str]:
+def summary(case: str, records: list[dict], others: bool) -> list[str]:
     """Return the lines of the page about one case."""
     lines = []
     truth = {
         (name, metric): np.mean([r["models"][name]["true"][metric] for r in records])
         for name in MODELS
-        for metric in METRICS
+        for metric in metrics_of(case, others)
     }
-    for metric in METRICS:
+    for metric in metrics_of(case, others):
         cells, inside = [], []
         for name in MODELS:
             limits = np.array([r["models"][name]["found"][metric] for r in records])
@@ -132,19 +156,20 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--replicates", type=int, default=400)
     parser.add_argument("--page", type=Path)
+    parser.add_argument("--others", action="store_true", help="F1, average precision, ...")
     args = parser.parse_args()
-    path = args.out / "coverage.jsonl"
+    path = args.out / ("coverage_others.jsonl" if args.others else "coverage.jsonl")
     done = {(r["case"], r["seed"]) for r in read_records(path)}
     with ResultsFile(path) as file:
         for seed in range(args.replicates):
             for case in CASES:
                 if (case, seed) not in done:
-                    file.append(replicate(case, seed))
+                    file.append(replicate(case, seed, args.others))
     records = [r for r in read_records(path) if r["seed"] < args.replicates]
     columns = ["case", "metric", *MODELS, "mean coverage", "width of a", "false alarm"]
     lines = [f"| {' | '.join([*columns, 'winner kept'])} |", "|" + "---|" * 10]
     for case in CASES:
-        lines += summary(case, [r for r in records if r["case"] == case])
+        lines += summary(case, [r for r in records if r["case"] == case], args.others)
     print("\n".join(lines))
     if args.page:
         note = (

@@ -194,6 +194,19 @@ def test_several_classes(problem):
     assert found.reversed_models == []
 
 
+def test_other_metrics_choose_and_rank(problem):
+    bags, y = problem
+    found = compare(bags, y, LINEAR, metric="sensitivity@0.9", pos_label=0, **SHORT)
+    assert found.sample.positive == 0
+    assert found.majority["sensitivity@0.9"] == pytest.approx(0.1)
+    best, *_ = values = [one.estimates["sensitivity@0.9"].value for one in found.results.values()]
+    assert best == max(values)
+    assert {"auc", "sensitivity@0.9_low"} <= set(found.frame.columns)
+    three = np.where(np.arange(len(y)) % 3 == 0, 2, y)
+    with pytest.raises(ValueError, match="average_precision needs two classes, there are 3"):
+        compare(bags, three, LINEAR, metric="average_precision", **SHORT)
+
+
 def test_groups_stay_together_and_widen_intervals(problem):
     bags, y = problem
     order = np.argsort(y, kind="stable")
@@ -228,7 +241,7 @@ def test_an_unclear_positive_class_is_warned_of_once(problem):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metric": "f2"}, "no metric 'f2' to compare by. Known names: auc, accuracy"),
+        ({"metric": "f2"}, "no metric 'f2' to compare by. Known names: accuracy,"),
         ({"n_repeats": 0}, "n_repeats must be at least 1"),
         ({"models": {}}, "at least one model"),
         ({"models": ["MISVM"]}, "no method 'MISVM'. Did you mean"),

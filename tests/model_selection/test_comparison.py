@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -100,9 +102,12 @@ def test_a_later_failure_keeps_the_whole_repeats():
     assert found.failures == {}
 
 
-@pytest.mark.parametrize("metric", ["auc", "accuracy", "balanced_accuracy"])
+@pytest.mark.parametrize("metric", ["auc", "accuracy", "balanced_accuracy", "specificity"])
 def test_the_metric_decides_the_order(metric):
     """Scores in perfect order, all above the threshold: the best AUC, accuracy by chance."""
     found = made({"ordered": Y + 10.0, "coarse": np.where(noisy(3.0) > 0, 1.0, -1.0)}, None, metric)
     assert (next(iter(found.results)) == "ordered") == (metric == "auc")
-    assert found.majority == {"auc": 0.5, "accuracy": 0.5, "balanced_accuracy": 0.5}
+    usual = {"auc": 0.5, "accuracy": 0.5, "balanced_accuracy": 0.5}
+    assert found.majority == usual | ({"specificity": 1.0} if metric == "specificity" else {})
+    with_f1 = replace(found, protocol=replace(found.protocol, metric="f1")).majority
+    assert with_f1["f1"] == 0.0  # of two equally frequent classes, the negative one

@@ -42,7 +42,17 @@ from bagwise.cli.output import (
 )
 from bagwise.io._atomic import writing
 
-_SHORT = {"auc": "AUC", "accuracy": "accuracy", "balanced_accuracy": "balanced"}
+_SHORT = {
+    "auc": "AUC",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced",
+    "f1": "F1",
+    "average_precision": "av. prec.",
+    "sensitivity": "sensitiv.",
+    "specificity": "specific.",
+    "sensitivity@0.9": "sens.@.9",
+    "sensitivity@0.95": "sens.@.95",
+}
 _TABLE, _FIGURE = "comparison.csv", "comparison.png"
 
 
@@ -65,7 +75,11 @@ def compare(
         typer.Option(help="Paper names, with commas. Default: all sensible models."),
     ] = None,
     metric: Annotated[
-        str, typer.Option(help="Rank by auc, accuracy or balanced_accuracy.")
+        str,
+        typer.Option(
+            help="What to choose and rank by: auc, accuracy, balanced_accuracy, f1, "
+            "average_precision, sensitivity@0.9 (at that specificity), ..."
+        ),
     ] = "auc",
     limit: Annotated[
         str,
@@ -115,9 +129,9 @@ def compare(
     Models that are tied with the best are shown as one group. The command that builds the
     recommended one, the simplest of the best that points at instances, is printed at the end.
     """
-    from bagwise.model_selection import METRICS
+    from bagwise.metrics import MEASURES
 
-    one_of(metric, METRICS, "metric")
+    one_of(metric, MEASURES, "metric")
     named, seconds = split_names(models), _seconds(limit)
     if named == []:
         raise typer.BadParameter("--models: give at least one name.")
@@ -216,8 +230,10 @@ def _cost(seconds: float) -> str:
 
 
 def _table(found: Any) -> Table:
+    from bagwise.model_selection import METRICS
+
     main, folds = found.protocol.metric, found.protocol.cv
-    others = [name for name in _SHORT if name != main]
+    others = [name for name in METRICS if name != main]
     numbers = [f"{_SHORT[main]},\n%", "95 %\ninterval", *(f"{_SHORT[m]},\n%" for m in others)]
     cost, many = "CPU s\nper fold", f", up to {found.n_repeats} times" * (found.n_repeats > 1)
     table = plain_table(

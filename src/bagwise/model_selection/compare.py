@@ -30,6 +30,7 @@ from bagwise.errors import Message, Parameter, suggestion
 from bagwise.estimators.positive import order_is_meaning, warn_of_unclear
 from bagwise.io._lock import locked
 from bagwise.io._records import ResultsError, ResultsFile, read_records
+from bagwise.metrics import MEASURES
 from bagwise.model_selection._workers import Stopped, Workers
 from bagwise.model_selection.candidates import candidates
 from bagwise.model_selection.comparison import Comparison
@@ -74,8 +75,10 @@ def compare(
     models : dict of str to estimator, or list of str, default=None
         Models by name, or names of methods as `bagwise.by_paper_name` knows them. All methods that
         make sense for the bags when None (see `candidates`), the most promising first.
-    metric : {"auc", "accuracy", "balanced_accuracy"}, default="auc"
-        The metric to choose and rank by.
+    metric : str, default="auc"
+        The metric to choose and rank by: "auc", "accuracy", "balanced_accuracy" or "f1"; for two
+        classes also "average_precision", "sensitivity", "specificity", "sensitivity@0.9" and
+        "sensitivity@0.95", the sensitivity at that specificity.
     cv, inner_cv : int, default=5, 3
         Number of outer folds, which judge, and of inner folds, which choose.
     n_repeats : int, default=3
@@ -120,8 +123,9 @@ def compare(
     bags, y = check_bags(bags, finite=impute is None), np.asarray(y)
     outer = OuterFolds(bags, y, Protocol(cv, inner_cv, metric, scale, random_state, impute))
     _check(outer, n_repeats)
-    chosen, left_out = _models(models, bags, y, _positive(y, pos_label))
-    sample = Sample(y, np.unique(y), cv, bags.groups)
+    positive = _positive(y, pos_label)
+    chosen, left_out = _models(models, bags, y, positive)
+    sample = Sample(y, np.unique(y), cv, bags.groups, positive)
     folds = [outer.fold_of_bag(repeat) for repeat in range(n_repeats)]
     start = Comparison(chosen, [], sample, folds, outer.protocol, left_out)
     limit = np.inf if time_limit is None else time_limit
@@ -134,9 +138,11 @@ def compare(
 def _check(outer: OuterFolds, n_repeats: int) -> None:
     """Refuse what cannot work before anything is fitted."""
     rules, y = outer.protocol, outer.y
-    if rules.metric not in METRICS:
-        hint = suggestion(rules.metric, METRICS)
+    if rules.metric not in MEASURES:
+        hint = suggestion(rules.metric, MEASURES)
         raise ValueError(f"There is no metric {rules.metric!r} to compare by. {hint}")
+    if rules.metric not in (*METRICS, "f1") and len(np.unique(y)) > 2:
+        raise ValueError(f"{rules.metric} needs two classes, there are {len(np.unique(y))}.")
     if n_repeats < 1:
         raise ValueError(f"n_repeats must be at least 1, got {n_repeats}.")
     if len(y) != len(outer.bags):

@@ -13,6 +13,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.catalog.expected import usual_cost
 from bagwise.estimators.tags import bag_tags
+from bagwise.metrics import bag_measures
 from bagwise.model_selection.intervals import (
     METRICS,
     Difference,
@@ -176,7 +177,8 @@ class Comparison:
         whole = list(takewhile(lambda r: counts[r] == self.protocol.cv, range(len(self.folds))))
         scores = [self._out_of_fold(good, repeat) for repeat in whole]
         folds = self.folds[: len(whole)]
-        estimates = {m: estimate(m, self.sample, scores, folds) for m in METRICS if whole}
+        metrics = dict.fromkeys([*METRICS, self.protocol.metric] if whole else [])
+        estimates = {m: estimate(m, self.sample, scores, folds) for m in metrics}
         return Compared(name, self.models[name], good, failure, estimates)
 
     def _out_of_fold(self, records: list[dict[str, Any]], repeat: int) -> Array:
@@ -305,13 +307,19 @@ class Comparison:
 
     @property
     def majority(self) -> dict[str, float]:
-        """What always predicting the most frequent label would have."""
-        counts = np.unique(self.sample.y, return_counts=True)[1]
-        return {
-            "auc": 0.5,
-            "accuracy": float(counts.max() / counts.sum()),
-            "balanced_accuracy": 1 / len(counts),
-        }
+        """What always predicting the most frequent label would have; at a specificity, chance."""
+        y, classes = self.sample.y, self.sample.classes
+        most = int(np.argmax([np.sum(y == label) for label in classes]))
+        scores = (
+            np.full(len(y), 2.0 * most - 1)
+            if len(classes) == 2
+            else np.eye(len(classes))[np.full(len(y), most)]
+        )
+        names = tuple(dict.fromkeys([*METRICS, self.protocol.metric]))
+        values = bag_measures(y, scores, classes, names, self.sample.positive)
+        at = [name for name in names if "@" in name]
+        known = {name: float(value or 0.0) for name, value in values.items()}
+        return known | {name: 1 - float(name.split("@")[1]) for name in at}
 
     @property
     def reversed_models(self) -> list[str]:

@@ -1,8 +1,7 @@
 """How sure cross-validation is: intervals and paired tests over bags.
 
-A metric is a sum of parts, one per bag, to first order: for accuracy whether the bag is classified
-correctly, for the AUC the fraction of bags of the other class, in the same fold, on the right side
-of it. With psi_i the centered part of bag i in one repeat,
+A metric is a sum of parts, one per bag, to first order (see `contributions`). With psi_i the
+centered part of bag i in one repeat,
 
     variance = (1 + n_test / n_train) G / (G - 1) sum_g (sum_{i in g} psi_i)^2,
 
@@ -21,15 +20,16 @@ curves", Biometrics 1988; E. Wilson, "Probable inference", JASA 1927.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.stats import norm, rankdata, t as student
+from scipy.stats import norm, t as student
 
 from bagwise._typing import Array
 from bagwise.bags.ids import factorize
-from bagwise.metrics import labels_of
+from bagwise.model_selection.contributions import PARTS
 
-METRICS = ("auc", "accuracy", "balanced_accuracy")
+METRICS = ("auc", "accuracy", "balanced_accuracy")  # what every comparison shows
 _DRAWS = 2000  # of joint errors: their 95 % quantile is then known to about .05
 _POWER = 0.8  # the usual chance that a study of the size asked for finds the difference
 
@@ -48,12 +48,15 @@ class Sample:
         Number of folds.
     groups : sequence or None
         Groups of bags that belong together.
+    positive : object, default=None
+        The positive class; ``classes[1]`` when None.
     """
 
     y: Array
     classes: Array
     cv: int
     groups: Array | None = None
+    positive: Any = None
 
     @property
     def units(self) -> Array:
@@ -109,8 +112,8 @@ def estimate(metric: str, sample: Sample, scores: list[Array], folds: list[Array
 
     Parameters
     ----------
-    metric : {"auc", "accuracy", "balanced_accuracy"}
-        Which one.
+    metric : str
+        Which one: any of `bagwise.metrics.MEASURES`.
     sample : Sample
         The bags.
     scores : list of ndarray of shape (n_bags,) or (n_bags, n_classes)
@@ -123,7 +126,7 @@ def estimate(metric: str, sample: Sample, scores: list[Array], folds: list[Array
     Estimate
         Its value is NaN where no fold defines the metric.
     """
-    parted = [_PARTS[metric](sample, each, of) for each, of in zip(scores, folds, strict=True)]
+    parted = [PARTS[metric](sample, each, of) for each, of in zip(scores, folds, strict=True)]
     values = np.array([value for value, _ in parted])
     parts = np.array([part for _, part in parted])
     value, variance = float(values.mean()), sample.variance(parts)
@@ -199,61 +202,3 @@ def _wilson(value: float, many: float, quantile: float) -> tuple[float, float]:
     middle = (value + weight / 2) / (1 + weight)
     half = np.sqrt(weight * value * (1 - value) + weight**2 / 4) / (1 + weight)
     return float(middle - half), float(middle + half)
-
-
-# What a bag contributes ---------------------------------------------------------------------------
-
-
-def _sides(values: Array, side: Array) -> tuple[float, Array]:
-    """Return the mean over sides of their means, and (value - mean of its side) / (side's size)."""
-    known = np.isfinite(values)
-    parts, means = np.zeros(len(values)), []
-    for each in np.unique(side):
-        rows = np.flatnonzero(known & (side == each))
-        if len(rows) == 0:
-            return float("nan"), parts
-        means.append(values[rows].mean())
-        unbiased = np.sqrt(len(rows) * max(len(rows) - 1, 1))
-        parts[rows] = (values[rows] - means[-1]) / unbiased
-    return float(np.mean(means)), parts
-
-
-def _accuracy(sample: Sample, scores: Array, _: Array) -> tuple[float, Array]:
-    right = labels_of(scores, sample.classes) == sample.y
-    return _sides(right.astype(float), np.zeros(len(right)))
-
-
-def _balanced(sample: Sample, scores: Array, _: Array) -> tuple[float, Array]:
-    right = labels_of(scores, sample.classes) == sample.y
-    value, parts = _sides(right.astype(float), sample.y)
-    return value, parts / len(sample.classes)
-
-
-def _auc(sample: Sample, scores: Array, folds: Array) -> tuple[float, Array]:
-    """Average over classes against the rest; pairs of bags count within folds only."""
-    one = scores.ndim == 1
-    columns = [scores] if one else list(scores.T)
-    labels = sample.classes[1:] if one else sample.classes
-    parted = []
-    for label, column in zip(labels, columns, strict=True):
-        truth, placed = sample.y == label, np.full(len(column), np.nan)
-        for fold in np.unique(folds):
-            rows = folds == fold
-            placed[rows] = _placements(truth[rows], column[rows])
-        parted.append(_sides(placed, truth))
-    return float(np.mean([v for v, _ in parted])), np.mean([part for _, part in parted], axis=0)
-
-
-def _placements(truth: Array, scores: Array) -> Array:
-    """Return for each bag the fraction of bags of the other class on its right side."""
-    placed = np.full(len(truth), np.nan)
-    if truth.all() or not truth.any():
-        return placed
-    ranks, n_positive = rankdata(scores), int(truth.sum())
-    lower = (ranks[truth] - rankdata(scores[truth])) / (len(truth) - n_positive)
-    higher = 1 - (ranks[~truth] - rankdata(scores[~truth])) / n_positive
-    placed[truth], placed[~truth] = lower, higher
-    return placed
-
-
-_PARTS = {"auc": _auc, "accuracy": _accuracy, "balanced_accuracy": _balanced}

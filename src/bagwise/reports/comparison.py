@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bagwise.bags import check_bags
+from bagwise.metrics import MEASURES
+from bagwise.model_selection.intervals import METRICS
 from bagwise.plot import compared_models, compared_times
 from bagwise.reports.facts import data_facts
 from bagwise.reports.rendering import Report, render, svg
@@ -12,7 +14,12 @@ from bagwise.reports.rendering import Report, render, svg
 if TYPE_CHECKING:
     from bagwise.model_selection import Comparison
 
-_METRICS = {"auc": "AUC", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
+_METRICS = {name: name.replace("_", " ") for name in MEASURES} | {
+    "auc": "AUC",
+    "f1": "F1",
+    "sensitivity@0.9": "sensitivity at a specificity of 90 %",
+    "sensitivity@0.95": "sensitivity at a specificity of 95 %",
+}
 _POINTS = {"exact": "yes", "occlusion": "by leaving them out", "": "no"}
 
 
@@ -75,7 +82,7 @@ def report_comparison(
 def _content(found: Comparison) -> dict[str, Any]:
     main, two = found.protocol.metric, found.positive is not None
     negative = [label for label in found.sample.classes.tolist() if label != found.positive]
-    others = [metric for metric in _METRICS if metric != main]
+    others = [metric for metric in METRICS if metric != main]
     columns = {"model": "model", "group": "group", "value": f"{_METRICS[main]}, %"}
     columns |= {"interval": "95 % interval", "behind": "behind", "p": "p-value"}
     columns |= {metric: f"{_METRICS[metric]}, %" for metric in others}
