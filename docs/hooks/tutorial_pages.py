@@ -10,11 +10,20 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[2] / "examples" / "tutorials"
+FIRST = (
+    "molecules",
+    "slides",
+    "images",
+    "text",
+    "audio",
+    "cells",
+)  # data; then what to do with them
 
 
 @cache
 def _notebooks() -> dict[str, list[dict[str, Any]]]:
-    paths = sorted(FOLDER.glob("*.ipynb"))
+    place = {name: i for i, name in enumerate(FIRST)}
+    paths = sorted(FOLDER.glob("*.ipynb"), key=lambda p: (place.get(p.stem, len(place)), p.stem))
     return {path.stem: json.loads(path.read_text(encoding="utf-8"))["cells"] for path in paths}
 
 
