@@ -49,5 +49,4 @@ print(f"the binding shape was found in {right.sum()} of {active.sum()} active mo
 # %% alt="Bars: permutation importance of features. The three features of the binding site come first."
 from bagwise.plot import ImportanceDisplay
 
-
 ImportanceDisplay.from_estimator(model, new, truth, top=12).figure_

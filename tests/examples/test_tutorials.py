@@ -3,8 +3,9 @@
 import base64
 import json
 
-import notebooks
 import pytest
+
+import notebooks
 
 SCRIPTS = sorted(notebooks.FOLDER.glob("*.py"))
 PNG = b"\x89PNG"
