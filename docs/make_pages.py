@@ -1,4 +1,4 @@
-"""Generate docs/api.md and the table of methods in the README.
+"""Generate docs/api.md and the tables in the README.
 
 python docs/make_pages.py
 """
@@ -14,6 +14,10 @@ from typing import Any
 API = Path(__file__).with_name("api.md")
 README = Path(__file__).parents[1] / "README.md"
 METHODS_HEAD = """| paper's name | in Python | what it is for | paper |
+|---|---|---|---|
+"""
+PEERS = Path(__file__).with_name("results") / "peers.md"
+PEERS_HEAD = """| model | other package | its time / ours | same predictions, % |
 |---|---|---|---|
 """
 SECTIONS = {
@@ -88,11 +92,21 @@ def methods_table() -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
+def peers_table(data: str = "elephant") -> str:
+    """Return the rows of the comparison with other packages on one data set."""
+    lines = [line.strip("|").split("|") for line in PEERS.read_text().splitlines()]
+    rows = [[cell.strip() for cell in line] for line in lines if line[0].strip() == data]
+    return "".join(f"| {r[1]} | {r[2]} | {r[5]} | {r[6]} |\n" for r in rows)
+
+
 def readme_page() -> str:
-    """Return the README with an updated table of methods."""
-    before, head, rest = README.read_text().partition(METHODS_HEAD)
-    _, gap, after = rest.partition("\n\n")
-    return before + head + methods_table() + gap[1:] + after
+    """Return the README with updated tables."""
+    text = README.read_text()
+    for head, table in ((METHODS_HEAD, methods_table()), (PEERS_HEAD, peers_table())):
+        before, _, rest = text.partition(head)
+        _, gap, after = rest.partition("\n\n")
+        text = before + head + table + gap[1:] + after
+    return text
 
 
 if __name__ == "__main__":
