@@ -38,6 +38,11 @@ def test_large_data_gets_linear_kernels():
     assert models["MI-SVM"].kernel == "linear"
     assert "all pairs of the 6000 instances" in left_out["MILES"]
     assert repr(models["SIL"]) == "InstanceSVC(kernel='linear')"
+    assert models["STK"].kernel == models["SimpleMI"].kernel == "rbf"  # of 600 bags
+    many = Bags(np.zeros((6000, 1)), np.arange(6001))
+    models, left_out = candidates(many)
+    assert "all pairs of the 6000 bags" in left_out["STK"]
+    assert models["SimpleMI"].kernel == "linear"
 
 
 def test_methods_of_two_classes_are_left_out_for_three(bags):

@@ -7,8 +7,10 @@ from typing import Any
 from bagwise.bags import Bags
 from bagwise.catalog import ENTRIES, Entry, Method
 from bagwise.catalog.expected import by_expected_gain
+from bagwise.models.meansvc import MeanSVC
+from bagwise.models.statistics import StatisticsClassifier
 
-_MANY_INSTANCES = 5000  # a matrix of all pairs of instances then takes 200 MB
+_MANY_ROWS = 5000  # a matrix of all pairs then takes 200 MB
 
 
 def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str, str]]:
@@ -18,7 +20,8 @@ def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str
     ----------
     bags : Bags
         The data. Above 5,000 instances, kernels become linear where a method has a linear form,
-        and methods that compare all pairs of instances are left out.
+        and methods that compare all pairs of instances are left out. Where a bag becomes a single
+        row (its mean, its statistics), bags count instead.
     n_classes : int, default=2
         Number of classes.
 
@@ -58,9 +61,16 @@ def _suited(entry: Entry, method: Method, bags: Bags, n_classes: int) -> tuple[A
         return model, f"needs {entry.needs}"
     if n_classes > 2 and not method.can["several_classes"]:
         return model, "is for two classes"
-    if bags.n_instances <= _MANY_INSTANCES:
+    of_bags = _has_bags_as_rows(model)
+    n_rows, rows = (len(bags), "bags") if of_bags else (bags.n_instances, "instances")
+    if n_rows <= _MANY_ROWS:
         return model, ""
     if entry.pairwise:
-        return model, f"compares all pairs of the {bags.n_instances} instances"
+        return model, f"compares all pairs of the {n_rows} {rows}"
     is_rbf = model.get_params().get("kernel") == "rbf"
     return model.set_params(kernel="linear") if is_rbf else model, ""
+
+
+def _has_bags_as_rows(model: Any) -> bool:
+    one_row = isinstance(model, MeanSVC | StatisticsClassifier)
+    return one_row or getattr(model, "bag_kernel", None) == "statistics"
