@@ -196,8 +196,11 @@ def test_a_solver_that_gave_up_is_named_with_its_gap(monkeypatch):
     assert model.gap_[0] == 0.125
 
 
+@pytest.mark.parametrize("many_rows", [3000, 30], ids=["factored", "iterative"])
 @pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"kernel": "poly"}])
-def test_a_calibration_computes_one_kernel_matrix(options, monkeypatch):
+def test_a_calibration_computes_one_kernel_matrix(options, many_rows, monkeypatch):
+    monkeypatch.setattr("bagwise.designs.iterative.MANY_ROWS", many_rows)
+    monkeypatch.setattr("bagwise.designs.iterative._FACTORED", 20)
     bags, y = planted_bags(n_bags=40)
     weight = np.where(np.arange(40) % 7 == 0, 0.0, 1.0 + np.arange(40) % 2)
     made, gram_matrix = [], rows_module.gram_matrix
@@ -209,4 +212,5 @@ def test_a_calibration_computes_one_kernel_matrix(options, monkeypatch):
     monkeypatch.setattr(RowsClassifier, "_out_of_fold", BagClassifier._out_of_fold)
     separate = LabelSVC(threshold="calibrated", **options).fit(bags, y, weight)
     assert len(made) == 5
-    np.testing.assert_allclose(shared.threshold_, separate.threshold_, rtol=1e-6)
+    rtol = 1e-6 if many_rows == 3000 else 2e-3  # iterative steps end at a gap of 1e-7
+    np.testing.assert_allclose(shared.threshold_, separate.threshold_, rtol=rtol)

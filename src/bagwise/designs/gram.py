@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from bagwise.designs.base import Design, Point, rounding_of
 from bagwise.designs.inverse import PreparedInverse, block_of
 from bagwise.designs.ridge import solve_dual
 
+_MANY_ROWS = 1000  # below, numba would take longer to load than it saves
 _WORTH_CORRECTING = 1.2  # changed rows per active row: the correction needs no product with K
 
 
@@ -34,12 +36,21 @@ class Gram(Design):
     def __matmul__(self, coef: Array) -> Array:
         """Return K coef."""
         used = np.flatnonzero(coef)
+        if self.n_rows > _MANY_ROWS and self.K.flags.c_contiguous:
+            return self._plus_rows(np.zeros(self.n_rows), used, coef[used])
         if 2 * len(used) < len(coef):
             # Symmetric: rows are contiguous, columns are not.
             product = coef[used].astype(self.K.dtype) @ self.K[used]
         else:
             product = self.K @ coef.astype(self.K.dtype)
         return product.astype(np.float64)
+
+    def _plus_rows(self, scores: Array, rows: Array, factors: Array) -> Array:
+        """Add combined rows of K to scores, in place; without a copy of the rows."""
+        from bagwise.designs._products import add_rows
+
+        add_rows(self.K, rows, factors, scores)
+        return scores
 
     def adjoint(self, dual: Array) -> Array:
         """Return dual: it is its own representation."""
@@ -48,6 +59,15 @@ class Gram(Design):
     def squared_norm(self, coef: Array, scores: Array | None = None) -> float:
         """Return coef' K coef."""
         return float(coef @ (self @ coef if scores is None else scores))
+
+    def norm_bound(self, coef: Array) -> float:
+        """Return sum_k |coef_k| |phi_k| >= |w|, without a product."""
+        return float(np.abs(coef) @ self.root_diagonal)
+
+    @cached_property
+    def root_diagonal(self) -> Array:
+        """The norms |phi_k| of the rows."""
+        return np.sqrt(np.maximum(self.K.diagonal(), 0).astype(np.float64))
 
     def inner(self, many: Array, coef: Array) -> Array:
         """Return many K coef."""

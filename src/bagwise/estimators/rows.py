@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from bagwise.crossfit import in_order
 from bagwise.designs import (
     Design,
     Gram,
+    Iterative,
     conditioned_design,
     kernel_design,
     matrix_design,
@@ -53,6 +54,25 @@ from bagwise.losses import get_loss
 from bagwise.procedures import Run
 
 _BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values at a time when scoring
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """The kernel matrix of a fit, for the folds of its calibration."""
+
+    design: Gram
+    offsets: Array
+    weight: Array  # of the bags, which may have been prepared for
+
+    def part(self, bags: Array, weight: Array | None = None) -> _Shared:
+        """Return some bags, with what was prepared unless they weigh something else there."""
+        weight = self.weight if weight is None else weight
+        same = np.array_equal(weight[bags], self.weight[bags])
+        design: Any = self.design.twin() if same else self.design.fresh()
+        rows = np.flatnonzero(expand(bags, self.offsets))
+        sizes = np.diff(self.offsets)[bags]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        return _Shared(design.subset(rows), offsets, weight[bags])
 
 
 class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
@@ -98,14 +118,22 @@ class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
         """Return the factor of all losses of instances."""
         raise NotImplementedError
 
+    def _prepare(self, design: Design, row_weight: Array) -> None:
+        """Precompute what the problems of all classes and folds share, where that helps."""
+
     # Fitting -------------------------------------------------------------------------------------
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         row_weight = self._loss_weight() * expand(weight, bags.offsets)
         design = self._design(bags, row_weight)
+        self._prepare(design, row_weight)
         self.fit_on_design(design, bags, codes, weight)
+        self._share(design, bags, weight)
+
+    def _share(self, design: Design, bags: Bags, weight: Array) -> None:
+        """Keep the kernel matrix of a fit for the folds of its calibration."""
         if isinstance(design, Gram):
-            self._shared, self._fitted_offsets = design, bags.offsets  # for a calibration
+            self._shared = _Shared(design, bags.offsets, weight)
 
     def fit_on_design(self, design: Design, bags: Bags, codes: Array, weight: Array) -> None:
         """Learn all classes on a design that may be shared with other fits.
@@ -165,28 +193,41 @@ class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
 
         A width that was chosen on the instances is then the same in all folds.
         """
-        design, kind = getattr(self, "_shared", None), type(self)
+        shared, kind = getattr(self, "_shared", None), type(self)
         own_rows = kind._fit_classes is RowsClassifier._fit_classes
-        if design is None or not own_rows or kind._bag_scores is not BagClassifier._bag_scores:
+        if shared is None or not own_rows or kind._bag_scores is not BagClassifier._bag_scores:
             return super()._out_of_fold(bags, codes, weight, splits, used)
-        if not used.all():
-            design = design.subset(np.flatnonzero(expand(used, self._fitted_offsets)))
+        shared = shared if used.all() else shared.part(used)
         given = self.get_params(deep=False).get("class_weight")
 
         def fold(train: Array, test: Array) -> Array:
-            train, part = np.sort(train), self._unfitted()
+            part, share = self._unfitted(), np.zeros(len(bags))
             part.classes_ = self.classes_
             of_class = class_weights(given, self.classes_, codes[train], weight[train])
-            rows = np.flatnonzero(expand(np.isin(np.arange(len(bags)), train), bags.offsets))
-            share = weight[train] * of_class[codes[train]]
-            part.fit_on_design(design.fresh().subset(rows), bags[train], codes[train], share)
-            coef = np.zeros((len(part.dual_coef_), design.n_rows))
-            coef[:, rows[part.support_]] = part.dual_coef_
-            scores = np.stack([design @ row for row in coef], axis=1) + part.intercept_
+            share[train] = weight[train] * of_class[codes[train]]
+            scores = part._scores_of_all(shared, bags, codes, share)
             return part._assumption().bag_score(scores, bags.offsets)[test]
 
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         return in_order(jobs(delayed(fold)(*split) for split in splits), splits)
+
+    def _scores_of_all(self, shared: _Shared, bags: Bags, codes: Array, weight: Array) -> Array:
+        """Learn from the bags with weight, and score all instances; one column per model.
+
+        In a large design the other bags stay, without weight: its low-rank approximation serves
+        every fold.
+        """
+        design = shared.design
+        if isinstance(design, Iterative):
+            fits = self._binary_fits(design, bags, codes, weight)
+            self._keep_solutions(fits)
+            return np.stack([fit.solution.scores for fit in fits], axis=1)
+        used, part = np.flatnonzero(weight), shared.part(weight > 0, weight)
+        self.fit_on_design(part.design, bags[used], codes[used], weight[used])
+        coef = np.zeros((len(self.dual_coef_), design.n_rows))
+        rows = np.flatnonzero(expand(weight > 0, bags.offsets))
+        coef[:, rows[self.support_]] = self.dual_coef_
+        return np.stack([design @ row for row in coef], axis=1) + self.intercept_
 
     # After the fit -------------------------------------------------------------------------------
 

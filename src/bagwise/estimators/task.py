@@ -122,3 +122,9 @@ def combinations_of(task: Task, shares: Array) -> tuple[Any, Array]:
 def mean_shares(task: Task) -> Array:
     """Return the shares with which the instances of positive bags make up the bags' means."""
     return expand(1 / np.diff(task.positive_offsets), task.positive_offsets)
+
+
+def prepare_squared(design: Design, loss: str, row_weight: Array) -> None:
+    """Prepare a design for squared hinges with these weights on both labels of every row."""
+    if loss == "squared_hinge" and not design.prepared:
+        design.prepare(2 * row_weight)

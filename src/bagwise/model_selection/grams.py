@@ -1,9 +1,9 @@
 """Gram matrices shared by the models and grid points that see the same training bags.
 
-Each worker keeps the most recent ones. The inverse that annealing starts from is shared too, by
-the points of one C. Nothing that a fit learns is shared, so that its bits do not depend on what
-ran before: a resumed comparison gives the same numbers. A fit is charged with the time that its
-Gram matrix took, whichever fit computed it.
+Each worker keeps the most recent ones. An inverse that problems start from is shared too, by the
+points of one C and by the folds of a calibration. Nothing that a fit learns is shared, so that its
+bits do not depend on what ran before: a resumed comparison gives the same numbers. A fit is charged
+with the time that its Gram matrix took, whichever fit computed it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.designs import Design, Gram, Nystroem
 from bagwise.estimators.rows import RowsClassifier
-from bagwise.models.annealed import AnnealedLabelSVC, AnnealedWitnessSVC
 
 _MAX_BYTES = 600_000_000  # per worker; the matrix of musk2 takes 350 MB
 # What a Gram matrix depends on besides the bags.
@@ -34,8 +33,8 @@ class _Kept:
     design: Design
     maker: RowsClassifier  # not fitted, but it knows the kernel
     seconds: float
-    prepared: Design | None = None  # for annealing, at one C
-    prepared_for: float = 0.0
+    prepared: Design | None = None  # at one C, for one loss
+    prepared_for: tuple[Any, ...] = ()
     prepared_seconds: float = 0.0
 
     @property
@@ -47,13 +46,13 @@ class _Kept:
 
     def design_for(self, model: Any, weight: Array) -> tuple[Design, float]:
         """Return the design that a fit starts from, and the CPU seconds it took."""
-        anneals = isinstance(model, AnnealedLabelSVC | AnnealedWitnessSVC)
-        if not anneals or model.loss != "squared_hinge":
+        if type(model)._prepare is RowsClassifier._prepare:
             return self.design, self.seconds
-        if self.prepared is None or self.prepared_for != model.C:
+        settings = model.C, model.loss
+        if self.prepared is None or self.prepared_for != settings:
             start = process_time()
-            self.prepared, self.prepared_for = self.design.fresh(), model.C
-            self.prepared.prepare(2 * (model.C * weight))
+            self.prepared, self.prepared_for = self.design.fresh(), settings
+            model._prepare(self.prepared, model.C * weight)
             self.prepared_seconds = process_time() - start
         return self.prepared, self.seconds + self.prepared_seconds
 
@@ -85,6 +84,7 @@ class GramCache:
         start = process_time()
         fresh = kept.maker._recast(type(model), **model.get_params(deep=False))
         fresh.fit_on_design(design, bags, codes, weighted)
+        fresh._share(design, bags, weighted)
         fresh._settle_threshold(bags, codes, weight, weighted)
         model._become(fresh)
         own += process_time() - start
@@ -113,8 +113,6 @@ def can_share(model: Any) -> bool:
         and kind._design is RowsClassifier._design
         and kind.fit is RowsClassifier.fit
         and model.kernel in ("rbf", "poly")
-        and not isinstance(model.threshold, str)
-        and not model.probability
     )
 
 

@@ -35,11 +35,11 @@ from sklearn.utils._param_validation import Interval
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastOne
 from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness
-from bagwise.designs import Point
+from bagwise.designs import Design, Point
 from bagwise.estimators.params import Parameters, Words, fraction, integer, param, positive
 from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.sweeping import anneal_swept, is_swept, mean_witnesses, solve_assigned
-from bagwise.estimators.task import Task
+from bagwise.estimators.task import Task, prepare_squared
 from bagwise.losses import Hinge
 from bagwise.procedures import Run
 from bagwise.procedures.anneal import Schedule, anneal
@@ -101,11 +101,13 @@ class _AnnealedSVC(MarginClassifier, AnnealingParameters):
             max_inner=self.max_inner,
         )
 
+    def _prepare(self, design: Design, row_weight: Array) -> None:
+        prepare_squared(design, self.loss, row_weight)
+
     def _fit_binary(self, task: Task) -> Run:
         if is_swept(task):
             return self._fit_swept(task)
-        if not task.design.prepared and self.loss == "squared_hinge":
-            task.design.prepare(2 * task.weight)
+        self._prepare(task.design, task.weight)
         softening = self._softening(task)
         run = anneal_task(
             task,

@@ -27,7 +27,7 @@ from bagwise.crossfit import folds
 from bagwise.designs import Design, Gram, Point
 from bagwise.estimators.params import ClassWeightParameter, LossParameter, changed, param
 from bagwise.estimators.rows import RowsClassifier
-from bagwise.estimators.task import Task
+from bagwise.estimators.task import Task, prepare_squared
 from bagwise.models.annealed import (
     AnnealedLabelSVC,
     AnnealedProportionSVC,
@@ -84,17 +84,19 @@ def annealed_path(
     template = clone(estimator) if estimator is not None else AnnealedProportionSVC()
     checked, codes, of_bags, weight = template._validated(bags, y, sample_weight)
     row_weight = expand(weight, checked.offsets)
-    design = template._design(checked, row_weight)
-    models = []
+    design, models = template._design(checked, row_weight), []
     for C in Cs:
         template._recast(AnnealedProportionSVC, C=C)._validate_params()
-        _prepare(design, template.loss, C * row_weight)
+        ready = design.fresh()
+        prepare_squared(ready, template.loss, C * row_weight)
         for point in _grid(C_proportions, positive_fractions):
             model = template._recast(AnnealedProportionSVC, C=C, **point)
             model._validate_params()
-            model.fit_on_design(design, checked, codes, weight)
-            model._settle_threshold(checked, codes, of_bags, weight)
-            models.append(model)
+            fresh = model._recast(AnnealedProportionSVC)
+            fresh.fit_on_design(ready, checked, codes, weight)
+            fresh._share(ready, checked, weight)
+            fresh._settle_threshold(checked, codes, of_bags, weight)
+            models.append(model._become(fresh))
     return models
 
 
@@ -102,11 +104,6 @@ def _grid(C_proportions: Any, positive_fractions: Any) -> list[dict[str, float]]
     # ParameterGrid sorts its names: C_proportion is the slower one.
     grid = {"C_proportion": C_proportions, "positive_fraction": positive_fractions}
     return list(ParameterGrid(grid))
-
-
-def _prepare(design: Design, loss: str, weight: Array) -> None:
-    if loss == "squared_hinge":
-        design.prepare(2 * weight)
 
 
 class AnnealedProportionSVCCV(
@@ -159,12 +156,13 @@ class AnnealedProportionSVCCV(
         splits = [(used[train], used[test]) for train, test in numbered]
         results = []
         for C in self.Cs:
-            _prepare(design, self.loss, C * row_weight)
-            results += self._search(design, bags, codes, weight, splits, C)
+            ready = design.fresh()
+            prepare_squared(ready, self.loss, C * row_weight)
+            results += self._search(ready, bags, codes, weight, splits, C)
         best = max(results, key=lambda record: record["accuracy"])
         point = {name: best[name] for name in ("C", "C_proportion", "positive_fraction")}
         chosen = self._recast(AnnealedProportionSVC, **point)
-        chosen.fit_on_design(design.fresh(), bags, codes, weight)
+        chosen.fit_on_design(design, bags, codes, weight)
         self._become(chosen)
         self.cv_results_ = results
         for name, value in point.items():

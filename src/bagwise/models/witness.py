@@ -28,6 +28,7 @@ from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
 from bagwise.assumptions import Assumption, AtLeastOne, ExactlyOne
+from bagwise.designs import Design
 from bagwise.estimators.params import MaxIterParameter, Words, param
 from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.sweeping import (
@@ -37,7 +38,7 @@ from bagwise.estimators.sweeping import (
     mean_witnesses,
     solve_bag_labels,
 )
-from bagwise.estimators.task import Task
+from bagwise.estimators.task import Task, prepare_squared
 from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
 
@@ -48,16 +49,13 @@ class _AlternatingSVC(MarginClassifier, MaxIterParameter):
     def _start(self, task: Task) -> Array:
         raise NotImplementedError
 
-    def _prepare(self, task: Task) -> None:
-        """Tell the design what is coming, where that helps."""
-
     def _fit_binary(self, task: Task) -> Run:
         assumption = self._assumption()
         if is_swept(task):
             start = self._start(task)[task.positive_rows]
             run = alternate_swept(task, assumption, start, self.max_iter, self._report)
             return replace(run, assignment=task.spread(run.assignment))
-        self._prepare(task)
+        self._prepare(task.design, task.weight)
         run = alternate(
             partial(_solve, task, assumption),
             partial(_assign, task, assumption),
@@ -113,10 +111,9 @@ class LabelSVC(_AlternatingSVC):
     def _start(self, task: Task) -> Array:
         return 1.0 * task.in_positive
 
-    def _prepare(self, task: Task) -> None:
+    def _prepare(self, design: Design, row_weight: Array) -> None:
         # Every problem of the run has the same rows; they differ in labels and pieces only.
-        if self.loss == "squared_hinge":
-            task.design.prepare(2 * task.weight)
+        prepare_squared(design, self.loss, row_weight)
 
 
 class WitnessSVC(_AlternatingSVC):
