@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags.ids import as_names, check_hashable, first_missing, name_of
 from bagwise.bags.stored import UncheckedRows
+from bagwise.rowstores.base import RowStore
 
 FLOATS = (np.float64, np.float32, np.float16)
 NUMERIC_KINDS = "fiub"
@@ -23,7 +24,7 @@ _EMPTY = "is empty. Drop it: every bag needs at least one instance."
 
 def as_rows(X: Any) -> Any:
     """Return the instances as a read-only float matrix, dense or CSR, without copying floats."""
-    if isinstance(X, UncheckedRows):
+    if isinstance(X, UncheckedRows | RowStore):
         return X
     X = X if sp.issparse(X) else as_array(X, "The array of instances")
     if X.ndim != 2:

@@ -18,6 +18,7 @@ from bagwise.bags.frames import ById, as_frame, as_html
 from bagwise.bags.ids import as_names, name_of
 from bagwise.bags.selection import resolve, select, take_rows
 from bagwise.bags.stored import verify
+from bagwise.rowstores import RowStore, placed
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -189,6 +190,8 @@ class Bags(Constructors):
         key = resolve(key, len(self))
         if isinstance(key, int):
             rows = take_rows(self.X, slice(self.offsets[key], self.offsets[key + 1]))
+            if isinstance(rows, RowStore):
+                return np.asarray(rows)
             verify(rows.data if sp.issparse(rows) else rows)
             return rows
         return replace(self, **select(self, key))
@@ -224,6 +227,21 @@ class Bags(Constructors):
         for name in {"ids", "instance_ids"} & changes.keys():
             changes.setdefault(f"has_{name}", None)
         return replace(self, **changes)
+
+    def to(self, where: str) -> Bags:
+        """Return the same bags with their instances somewhere else; estimators follow them.
+
+        Parameters
+        ----------
+        where : str
+            A device of PyTorch, such as "cuda" or "cuda:1"; "host" brings them back.
+
+        Returns
+        -------
+        Bags
+            Bags whose ``X`` is there. Slices stay there, and ``np.asarray(bags.X)`` is an array.
+        """
+        return self.replace(X=placed(self.X, where))
 
     def flat(self, key_instances: ArrayLike) -> Array:
         """Convert one position within each bag to row numbers of ``X``.

@@ -22,6 +22,7 @@ from bagwise.designs.base import rounding_of
 from bagwise.designs.dense import Dense
 from bagwise.designs.linear import LinearDesign, matrix_design
 from bagwise.designs.sparse import Sparse
+from bagwise.rowstores import RowStore
 
 _OFFSET = 30.0  # mean, in units of the spread, from which on centering saves three digits
 _UNEVEN = 1e3  # ratio of spreads, or distance of a spread from 1, beyond which rows are scaled
@@ -91,6 +92,8 @@ def conditioned_design(X: Any) -> Any:
     """Return the design of rows whose intercept is free: conditioned where that saves digits."""
     if sp.issparse(X):
         return _conditioned_sparse(X)
+    if isinstance(X, RowStore):
+        return matrix_design(X).conditioned()
     if not isinstance(X, np.ndarray):
         return matrix_design(X)
     center, spread = _moments(X)

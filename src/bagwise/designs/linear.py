@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.designs.base import Design, Point
 from bagwise.designs.ridge import solve_cg, solve_dual, solve_primal
+from bagwise.rowstores import RowStore
 
 _LARGEST_SYSTEM = 2500  # Cholesky of d x d beats CG up to about here (benchmarks/core.py)
 _UPDATES_BEFORE_REFRESH = 30  # of X'SX: each one adds rounding of its own
@@ -198,4 +199,13 @@ def matrix_design(X: Any) -> Any:
     from bagwise.designs.dense import Dense
     from bagwise.designs.sparse import Sparse
 
+    if isinstance(X, RowStore):
+        return stored_design(X)
     return Sparse(X) if sp.issparse(X) else Dense(X)
+
+
+def stored_design(rows: RowStore) -> Any:
+    """Return the design of rows that are elsewhere."""
+    from bagwise.designs.torch import TorchDense
+
+    return TorchDense(rows)  # type: ignore[arg-type]

@@ -330,8 +330,8 @@ class Joined:
 
     def sweep(self, coef: Array, intercept: float, rule: Rule = KEEP) -> Sums:
         """Return the sums of all parts."""
-        total = Sums.zero(self.n_coef)
-        for part in self.parts:
+        total = self.parts[0].sweep(coef, intercept, rule)
+        for part in self.parts[1:]:
             total.add(part.sweep(coef, intercept, rule))
         return total
 

@@ -48,10 +48,11 @@ from bagwise.estimators.sweeping import solve_bag_labels
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task
 from bagwise.estimators.weights import class_weights
-from bagwise.kernels import check_kernel_matrix, gram_matrix, in_double
-from bagwise.kernels.instance import rbf_slopes
+from bagwise.kernels import Kernel, check_kernel_matrix, gram_matrix, in_double
+from bagwise.kernels.instance import rbf_slopes, settle_gamma
 from bagwise.losses import get_loss
 from bagwise.procedures import Run
+from bagwise.rowstores import RowStore
 
 _BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values at a time when scoring
 
@@ -173,6 +174,8 @@ class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
             return conditioned_design(bags.X) if self._free_intercept else matrix_design(bags.X)
         if self.kernel == "precomputed":
             return kernel_design(check_kernel_matrix(_columns(bags.X, _column_numbers(bags))))
+        if isinstance(bags.X, RowStore) and not callable(self.kernel):
+            return self._device_gram(bags.X, row_weight)
         self.kernel_, K = gram_matrix(
             bags.X,
             self.kernel,
@@ -183,6 +186,14 @@ class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
             random_state=check_random_state(self.random_state),
         )
         return kernel_design(K)
+
+    def _device_gram(self, rows: Any, row_weight: Array) -> Design:
+        from bagwise.designs.torch_gram import device_gram
+
+        rng = check_random_state(self.random_state)
+        gamma = settle_gamma(self.gamma, np.asarray(rows), row_weight, rng)
+        self.kernel_ = Kernel(self.kernel, gamma, self.degree, self.coef0)
+        return device_gram(self.kernel_, rows)
 
     # Calibration ---------------------------------------------------------------------------------
 
@@ -258,7 +269,7 @@ class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
         if self.kernel == "precomputed":
             self.support_columns_ = _column_numbers(bags)[self.support_]
         else:
-            support = bags.X[self.support_]
+            support = _here(bags.X[self.support_])
             # Coefficients of landmarks are large and of both signs: they cancel in float64 only.
             self.support_vectors_ = support if self.kernel_approx is None else in_double(support)
 
@@ -286,7 +297,7 @@ class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
             return np.stack(columns, axis=1) + self.intercept_
         rows = max(1, _BLOCK_VALUES // max(1, len(self.support_)))
         blocks = range(0, bags.n_instances, rows)
-        parts = [self._kernel_rows(bags.X[i : i + rows]) @ self.dual_coef_.T for i in blocks]
+        parts = [self._kernel_rows(_here(bags.X[i : i + rows])) @ self.dual_coef_.T for i in blocks]
         return np.concatenate(parts).astype(np.float64) + self.intercept_
 
     def _slopes(self, X: Any, column: int) -> Array | None:
@@ -328,6 +339,11 @@ def as_given(fit: Run, design: Design) -> Run:
     """Express a solution in the features, or in the kernel values, as they were given."""
     coef, intercept = design.as_given(fit.solution.coef, fit.solution.intercept)
     return replace(fit, solution=replace(fit.solution, coef=coef, intercept=intercept))
+
+
+def _here(rows: Any) -> Any:
+    """Return rows as an array of this process."""
+    return np.asarray(rows) if isinstance(rows, RowStore) else rows
 
 
 def stacked(of_models: Any) -> Array:

@@ -94,7 +94,8 @@ def solve_swept(rows: Summed, start: Place, max_iter: int = _MOST_STEPS) -> Solu
     history: list[dict[str, float]] = []
     best, gap = place, _gap(rows, place)
     enough = max(_PROVEN, min(1e3 * rows.rounding, 1e-4))
-    while len(history) < max_iter and gap > _PROVEN * best.value(rows.metric):
+    goal = max(_PROVEN, 0.1 * rows.rounding)  # float32 scores have no more digits
+    while len(history) < max_iter and gap > goal * best.value(rows.metric):
         if len(history) == _STEPS_BEFORE_SHARP:
             rows.sharpen()
             place = swept(rows, best)

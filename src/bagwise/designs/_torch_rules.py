@@ -1,0 +1,184 @@
+"""The rules of `bagwise.assumptions.rules` on tensors; others run on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bagwise.assumptions.hard import AtLeastOne, ExactlyOne
+from bagwise.assumptions.rules import Choose, Keep, Rule, Soften, Tally
+from bagwise.assumptions.soft import SoftLabels, SoftWitness
+
+_BISECTIONS = 60  # halve an interval of 100 to below rounding
+_SATURATED = 40.0  # sigmoid(40) is 1 in float64
+_DECIDED = 1e-6  # as in `bagwise.designs.swept`
+_UNCHANGED = 1e-4  # as in `bagwise.procedures.anneal`: above it nobody asks about the coldest
+
+
+class Segments:
+    """Sums and maxima within bags, in an order that does not vary."""
+
+    def __init__(self, torch: Any, sizes: Any) -> None:
+        self.torch, self.sizes = torch, sizes
+        self.bag = torch.repeat_interleave(torch.arange(len(sizes), device=sizes.device), sizes)
+        ends = torch.cumsum(sizes, 0)
+        self.starts = ends - sizes
+
+    def sum(self, values: Any) -> Any:
+        """Return the sum of every bag."""
+        return self.torch.segment_reduce(values, "sum", lengths=self.sizes)
+
+    def max(self, values: Any) -> Any:
+        """Return the largest value of every bag."""
+        return self.torch.segment_reduce(values, "max", lengths=self.sizes)
+
+    def witnesses(self, values: Any) -> Any:
+        """Return 1 for the first of the largest values of every bag."""
+        torch, n = self.torch, len(values)
+        rows = torch.arange(n, device=values.device, dtype=torch.float64)
+        tops = torch.where(values == self.max(values)[self.bag], -rows, -float(n))
+        chosen = torch.zeros_like(values)
+        chosen[(-self.max(tops)).long()] = 1
+        return chosen
+
+    def of(self, bags: Any) -> tuple[Segments, Any]:
+        """Return the segments of some bags (a mask), and the mask of their rows."""
+        return Segments(self.torch, self.sizes[bags]), bags[self.bag]
+
+
+def decided(torch: Any, p: Any) -> Any:
+    """Count what is all but decided as decided."""
+    return torch.where(p < _DECIDED, 0.0, torch.where(p > 1 - _DECIDED, 1.0, p))
+
+
+def device_step(
+    rule: Rule, z: Any, segments: Segments, p: Any, entered: Any, weight: Any
+) -> tuple[Any, Tally]:
+    """Return the next assignment and its tally, as the rule itself would."""
+    if isinstance(rule, Keep) or len(p) == 0:
+        return p, Tally()
+    if isinstance(rule, Choose) and isinstance(rule.assumption, AtLeastOne | ExactlyOne):
+        new, tally = _chosen(rule, z, segments), Tally()
+        tally.changed = int((new != p).sum())
+    elif isinstance(rule, Soften) and _known(rule.softening):
+        new, tally = _softened(rule, z, segments, p, entered, weight)
+    else:
+        new, tally = _on_host(rule, z, segments, p, weight)
+    tally.moved = float((new - entered).abs().max())
+    return new, tally
+
+
+def _known(softening: Any) -> bool:
+    single = isinstance(softening, SoftWitness) and softening.n_witnesses == 1
+    return single or isinstance(softening, SoftLabels)
+
+
+def _on_host(rule: Rule, z: Any, segments: Segments, p: Any, weight: Any) -> tuple[Any, Tally]:
+    offsets = np.concatenate([[0], np.cumsum(segments.sizes.cpu().numpy())])
+    arrays = z.cpu().numpy(), offsets, p.cpu().numpy(), weight.cpu().numpy()
+    new, tally = rule.step(*arrays)
+    return segments.torch.as_tensor(new).to(z.device), tally
+
+
+def _chosen(rule: Choose, z: Any, segments: Segments) -> Any:
+    witnesses = segments.witnesses(z)
+    if isinstance(rule.assumption, ExactlyOne):
+        return witnesses
+    return segments.torch.maximum((z > 0).double(), witnesses)
+
+
+def _softened(
+    rule: Soften, z: Any, segments: Segments, p: Any, entered: Any, weight: Any
+) -> tuple[Any, Tally]:
+    torch = segments.torch
+    softening: Any = rule.softening
+    gain = rule.C * (1 + z).clamp(min=0) ** 2
+    loss = rule.C * (1 - z).clamp(min=0) ** 2
+
+    def step(temperature: float, previous: Any) -> Any:
+        if isinstance(softening, SoftWitness):
+            return _softmax(segments, -loss / temperature)
+        return _labels(softening, segments, loss - gain, temperature, previous)
+
+    new = step(rule.temperature, p)
+    own, last = torch.xlogy(new, new), torch.xlogy(new, p.clamp(min=1e-300))
+    if isinstance(softening, SoftLabels):
+        own = own + torch.xlogy(1 - new, 1 - new)
+        last = last + torch.xlogy(1 - new, (1 - p).clamp(min=1e-300))
+    tally = Tally(
+        divergence=float(weight @ segments.sum(own - last)),
+        entropy=float(-(weight @ segments.sum(own))),
+        penalty=float(weight @ _penalty(softening, segments, new)),
+        positives=float(weight @ segments.sum(new)),
+        undecided=np.inf,
+    )
+    if float((new - entered).abs().max()) <= _UNCHANGED:
+        tally.undecided = float((step(rule.coldest, new) - new).abs().max())
+    return new, tally
+
+
+def _softmax(segments: Segments, logits: Any) -> Any:
+    weights = segments.torch.exp(logits - segments.max(logits)[segments.bag])
+    return weights / segments.sum(weights)[segments.bag]
+
+
+def _targets(softening: SoftLabels, segments: Segments) -> Any:
+    fraction = segments.torch.as_tensor(softening.positive_fraction, dtype=segments.torch.float64)
+    return segments.sizes * fraction.to(segments.sizes.device)
+
+
+def _penalty(softening: Any, segments: Segments, p: Any) -> Any:
+    if getattr(softening, "C_proportion", 0.0) == 0:
+        return segments.torch.zeros(len(segments.sizes), dtype=p.dtype, device=p.device)
+    squares = (segments.sum(p) - _targets(softening, segments)) ** 2
+    if softening.variance:
+        squares = squares + segments.sum(p * (1 - p))
+    return softening.C_proportion * squares
+
+
+def _labels(
+    softening: SoftLabels, segments: Segments, cost: Any, temperature: float, previous: Any
+) -> Any:
+    """Return independent labels, at least one expected positive, by bisection per bag."""
+    torch, penalty = segments.torch, softening.C_proportion
+    if penalty > 0:
+        if softening.variance:
+            cost = cost + penalty * (1 - 2 * previous)
+        targets = _targets(softening, segments)
+        low, high = 2 * penalty * (targets - segments.sizes), 2 * penalty * targets
+
+        def excess(mu: Any) -> Any:
+            p = torch.sigmoid((mu[segments.bag] - cost) / temperature)
+            return mu + 2 * penalty * (segments.sum(p) - targets)
+
+        mu = _root(torch, excess, low, high)
+        p = torch.sigmoid((mu[segments.bag] - cost) / temperature)
+    else:
+        p = torch.sigmoid(-cost / temperature)
+    p = torch.where(segments.sizes[segments.bag] == 1, 1.0, p)
+    short = segments.sum(p) < 1
+    if bool(short.any()):
+        part, rows = segments.of(short)
+        p[rows] = _at_least_one(part, cost[rows] / temperature)
+    return p
+
+
+def _at_least_one(segments: Segments, logits: Any) -> Any:
+    """Return sigma(nu + best - logit) with sum 1 in every bag."""
+    torch = segments.torch
+    below = -segments.max(-logits)[segments.bag] - logits  # 0 for the cheapest, negative else
+    low = -torch.log((segments.sizes - 1).clamp(min=1).double())
+    high = torch.full_like(low, _SATURATED)
+    nu = _root(
+        torch, lambda nu: segments.sum(torch.sigmoid(nu[segments.bag] + below)) - 1, low, high
+    )
+    return torch.sigmoid(nu[segments.bag] + below)
+
+
+def _root(torch: Any, rising: Any, low: Any, high: Any) -> Any:
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        above = rising(middle) > 0
+        low, high = torch.where(above, low, middle), torch.where(above, middle, high)
+    return high

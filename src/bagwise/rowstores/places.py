@@ -1,0 +1,26 @@
+"""From the name of a place to rows that are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise.rowstores.base import RowStore
+
+
+def placed(X: Any, where: str) -> Any:
+    """Return instances that are in the named place."""
+    if where == "host":
+        return np.asarray(X) if isinstance(X, RowStore) else X
+    if sp.issparse(X):
+        raise ValueError(
+            f"Sparse instances cannot be moved to {where!r}: fit them where they are, or make them "
+            "dense with bags.replace(X=bags.X.toarray()) if there is memory for that."
+        )
+    if where.startswith(("cuda", "cpu")):
+        from bagwise.rowstores.device import DeviceRows
+
+        return DeviceRows.of(np.asarray(X), where)
+    raise ValueError(f'Unknown place {where!r}: expected "cuda", "cuda:0", ..., or "host".')
