@@ -100,6 +100,9 @@ MORE = [
 _DECIDED = "labels are decided at the end of annealing"
 _SUMMED = "bags of a linear kernel are summed before their products, which rounds differently"
 _ROUGH_POOL = "problems over a growing pool are solved only as exactly as the pool justifies"
+_EXPLICIT = (
+    "the constant, and linear features, have explicit coefficients, which rounds differently"
+)
 _SHARED = "the folds of a calibration share the kernel matrix, and with it gamma"
 _SHIFTED = "instance scores are shifted by the threshold, which is the midpoint of the sigmoid"
 _OCCLUDED = "models that score whole bags point at instances by occlusion"
@@ -120,11 +123,11 @@ EXPECTED: dict[tuple[str, str | None], str] = {
         for output in ("decision_function", "gap_", "instance_decision_function", "objective_")
     },
     ("BagKernelSVC", "instance_weights_"): _SUMMED,
-    ("OptimalMarginSVC", None): _ROUGH_POOL,
+    ("OptimalMarginSVC", None): f"{_ROUGH_POOL}; {_EXPLICIT}",
     ("WitnessSVC", "decision_function"): _SHARED,
     ("WitnessSVC", "threshold_"): _SHARED,
-    ("KeyInstanceSVC", None): _ROUGH_POOL,
-    ("ODM", None): "products are summed over active rows only, which rounds differently",
+    ("KeyInstanceSVC", None): f"{_ROUGH_POOL}; {_EXPLICIT}",
+    ("ODM", None): _EXPLICIT,
     **{
         (kind, output): _SHIFTED
         for kind in ("WitnessSVC",)

@@ -50,10 +50,22 @@ def units_by_hand(X, negatives, used):
 def test_the_kernel_is_that_of_the_units(kind, negatives, weight):
     rows, X = rows_of(negatives, weight, kind=kind)
     units = units_by_hand(X, negatives, np.array(weight) > 0)
-    K = rows.kernel()
+    made = rows.saddle(np.ones(1), BAND)
+    assert (made.K is None) == (kind in ("dense", "sparse"))
+    K = np.zeros((len(units), len(units))) if made.K is None else made.K
     assert K.dtype == np.float64
+    scaled = made.features.Z * made.features.scale
+    K = K + scaled @ scaled.T - 1.0  # the constant
     np.testing.assert_allclose(K, units @ units.T, atol=1e-5 if kind == "gram32" else 1e-12)
-    np.testing.assert_allclose(K, K.T, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(K, K.T, rtol=0, atol=1e-14)
+
+
+def test_more_features_than_units_go_through_their_products():
+    X = np.random.default_rng(0).normal(size=(12, 40))
+    task = Task(matrix_design(X), OFFSETS, POSITIVE, np.ones(12), BAND)
+    made = KeyRows(task, "instances", 1).saddle(np.ones(1), BAND)
+    np.testing.assert_allclose(made.K, X @ X.T, atol=1e-12)
+    np.testing.assert_array_equal(made.features.Z, np.ones((12, 1)))
 
 
 def test_plain_instances_need_no_combinations():

@@ -24,6 +24,7 @@ from bagwise import (
     SemiProximalSVC,
     WitnessSVC,
 )
+from reference.penalized import band_optimum
 
 Y = np.arange(40) % 2
 
@@ -63,9 +64,43 @@ def test_no_margin_distribution_is_worse_than_no_classifier(model, offset):
     assert model.objective_[0] <= losses[type(model).__name__] * (1 + 1e-9)
 
 
-def test_the_margin_distribution_survives_an_offset_of_ten_thousand():
-    model = ODM(kernel="linear").fit(overlapping(1e4), Y)
+@pytest.mark.parametrize(
+    ("relax", "size"), [(False, 1e-3), (False, 1.0), (False, 100.0), (True, 1e-3), (True, 1.0)]
+)
+@pytest.mark.parametrize("offset", [0.0, 1e2, 1e4, 1e8])
+@pytest.mark.parametrize("kind", [KeyInstanceSVC, OptimalMarginSVC])
+def test_assignments_are_solved_whatever_the_offset(kind, relax, offset, size):
+    bags = overlapping(offset, size)
+    model = kind(kernel="linear", threshold=0.0, relax=relax, max_columns=3)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*ran out of digits")
+        warnings.filterwarnings("ignore", message=".*stopped by max_columns")
+        model.fit(bags, Y)
     assert model.gap_[0] <= 1e-6 * model.objective_[0]
+    if not relax:
+        rows = np.concatenate(bags)
+        used = (model.instance_weights_ > 0) | (np.repeat(Y, 4) == 0)
+        sign = np.repeat(2.0 * Y - 1, 4)[used]
+        weight = np.full(len(sign), 5.0)  # C / 2, and 100 per 20 bags
+        best = band_optimum(rows[used], sign, weight, model._band())
+        assert model.objective_[0] == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e8])
+def test_an_offset_costs_the_penalized_intercept_and_nothing_else(offset):
+    """The labels follow a direction orthogonal to the offset: no intercept must make up for it."""
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    rows[:, 0] += 3.0 * y
+    turn = np.array([[1.0, -1.0], [1.0, 1.0]]) / np.sqrt(2)
+    moved = np.array([1.0, 1.0]) * offset + (rows * [1.0, 0.0]) @ turn
+    for model in (ODM(kernel="linear"), SemiProximalSVC()):
+        plain = ODM(kernel="linear").fit(rows[:, :1], y) if isinstance(model, ODM) else None
+        model.fit(moved, y)
+        assert model.gap_[0] <= 1e-9 * model.objective_[0]
+        assert model.score(moved, y) > 0.9
+        if plain is not None:
+            assert model.objective_[0] <= plain.objective_[0] * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("C", [0.01, 0.1, 1.0])

@@ -124,7 +124,7 @@ def test_a_descent_at_the_end_of_its_digits_keeps_the_better_model():
 def test_weights_beyond_the_digits_are_said_so():
     bags, y = planted()
     with pytest.warns(ConvergenceWarning, match="ran out of digits.*lower C_pos and C_neg"):
-        quick(C_pos=1e9, C_neg=1e9, kernel="linear", max_columns=2).fit(bags, y)
+        quick(C_pos=1e12, C_neg=1e12, kernel="linear", max_columns=2).fit(bags, y)
 
 
 def test_the_relaxation_is_a_lower_bound_of_every_rounding():

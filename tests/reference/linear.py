@@ -1,4 +1,4 @@
-"""The squared hinge with a free intercept by clarabel, on rows centered and scaled beforehand."""
+"""Hinges with a free intercept by clarabel, on rows centered and scaled beforehand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ import scipy.sparse as sp
 
 
 def optimum_by_clarabel(X, labels, C):
-    """Return the optimal 1/2|w|^2 + C sum_k max(0, 1 - y_k (x_k.w + b))^2; -inf if it fails.
+    """Return the optimal 1/2|w|^2 + C sum_k max(0, 1 - y_k (x_k.w + b))^2; -inf if it fails."""
+    return _optimum(X, labels, C, 2.0, 0.0)
+
+
+def hinge_by_clarabel(X, labels, C):
+    """Return the optimal 1/2|w|^2 + C sum_k max(0, 1 - y_k (x_k.w + b)); -inf if it fails."""
+    return _optimum(X, labels, C, 0.0, 1.0)
+
+
+def _optimum(X, labels, C, square, slope):
+    """Solve with slacks that cost 1/2 square xi^2 + slope xi.
 
     The variables are u = w spread / shrink, so that all entries of the program are of order one or
     vanish: features of 1e-150 are then worth nothing, and those of 1e150 cost nothing.
@@ -20,14 +30,16 @@ def optimum_by_clarabel(X, labels, C):
     size = unit * spread
     shrink = np.minimum(1.0, np.sqrt(C) * size)
     rows = labels[:, None] * (scaled - scaled.mean(axis=0)) / spread * shrink
-    cost = np.concatenate([(shrink / size / np.sqrt(C)) ** 2, [0.0], np.full(n, 2.0)])
-    constraints = sp.csc_array(np.hstack([-rows, -labels[:, None], -np.eye(n)]))
+    cost = np.concatenate([(shrink / size / np.sqrt(C)) ** 2, [0.0], np.full(n, square)])
+    above = np.hstack([-rows, -labels[:, None], -np.eye(n)])
+    constraints = sp.csc_array(np.vstack([above, np.hstack([np.zeros((n, d + 1)), -np.eye(n)])]))
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-    cones, nothing = [clarabel.NonnegativeConeT(n)], np.zeros(d + 1 + n)
+    linear = np.concatenate([np.zeros(d + 1), np.full(n, slope)])
+    cones, bounds = [clarabel.NonnegativeConeT(2 * n)], np.r_[-np.ones(n), np.zeros(n)]
     quadratic = sp.csc_array(sp.diags_array(cost))
-    solver = clarabel.DefaultSolver(quadratic, nothing, constraints, -np.ones(n), cones, settings)
+    solver = clarabel.DefaultSolver(quadratic, linear, constraints, bounds, cones, settings)
     solution = solver.solve()
     solved = solution.status == clarabel.SolverStatus.Solved
     return C * solution.obj_val if solved else -np.inf

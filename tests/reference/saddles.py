@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise.losses import MarginBand
+from bagwise.solvers.pool import Features
 from bagwise.solvers.saddle import Saddle
 
 BANDS = [MarginBand(0.4, 0.6), MarginBand(0.0, 0.0), MarginBand(0.7, 2.0)]
@@ -25,17 +26,18 @@ def chosen_rows(chosen, n_units):
     return sp.csr_array((np.ones(p), (np.arange(p), chosen)), shape=(p, n_units))
 
 
-def make(seed, sizes=(2, 3, 2), n_negatives=6, d=4, loss=BANDS[0], lam=5.0):
-    """A small problem with explicit features, no column yet, and those features."""
+def make(seed, sizes=(2, 3, 2), n_negatives=6, d=4, loss=BANDS[0], lam=5.0, explicit=False):
+    """A small problem, given by its kernel or its features, no column yet, and the features."""
     rng = np.random.RandomState(seed)
     n_pos = int(np.sum(sizes))
     X = rng.randn(n_pos + n_negatives, d)
     X[:n_pos:2] += 1.0
     weight = np.concatenate([np.full(len(sizes), lam / len(sizes)), np.full(n_negatives, lam / 3)])
     weight *= rng.uniform(0.5, 1.5, len(weight))
-    return Saddle(X @ X.T, np.arange(n_pos, len(X)), weight, loss), np.column_stack(
-        [X, np.ones(len(X))]
-    )
+    features, negatives = np.column_stack([X, np.ones(len(X))]), np.arange(n_pos, len(X))
+    if not explicit:
+        return Saddle(X @ X.T, negatives, weight, loss), features
+    return Saddle(None, negatives, weight, loss, Features(features, np.ones(d + 1))), features
 
 
 def row_features(saddle, features, column):
@@ -78,5 +80,5 @@ def clarabel_value(saddle, features):
 
 def with_columns(saddle, choices):
     for chosen in choices:
-        saddle = saddle.with_column(chosen_rows(chosen, len(saddle.K)))
+        saddle = saddle.with_column(chosen_rows(chosen, saddle.n_units))
     return saddle

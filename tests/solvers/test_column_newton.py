@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagwise.solvers.bordered import BorderedSystem
+from bagwise.solvers.bordered import system_of
 from bagwise.solvers.column_newton import column_newton, simplex_step, thin_start
 from reference.saddles import BANDS, assignments, clarabel_value, make, with_columns
 
@@ -22,10 +22,11 @@ def test_fixed_assignment_primal_dual_and_clarabel_agree(seed, loss):
     assert point.upper == pytest.approx(clarabel_value(saddle, features), rel=1e-9)
 
 
+@pytest.mark.parametrize("explicit", [False, True])
 @pytest.mark.parametrize("loss", BANDS)
 @pytest.mark.parametrize("seed", range(2))
-def test_enumerated_relaxation_agrees_with_a_cone_program(seed, loss):
-    saddle, features = make(seed, loss=loss)
+def test_enumerated_relaxation_agrees_with_a_cone_program(seed, loss, explicit):
+    saddle, features = make(seed, loss=loss, explicit=explicit)
     saddle = with_columns(saddle, assignments((2, 3, 2)))
     point = column_newton(saddle)
     assert point.converged
@@ -46,7 +47,7 @@ def test_the_relaxation_is_below_every_single_assignment():
 def test_a_larger_pool_starts_from_the_smaller_ones_solution():
     saddle, _ = make(0)
     every = assignments((2, 3, 2))
-    system = BorderedSystem(saddle.K, saddle.negatives)
+    system = system_of(saddle)
     small = column_newton(with_columns(saddle, every[:4]), system=system)
     warm = column_newton(with_columns(saddle, every[:5]), small, system=system)
     cold = column_newton(with_columns(saddle, every[:5]))

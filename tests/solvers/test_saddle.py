@@ -12,9 +12,10 @@ from bagwise.solvers.column_newton import column_newton
 from reference.saddles import assignments, make, row_features, with_columns
 
 
+@pytest.mark.parametrize("explicit", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_products_are_those_of_the_written_out_kernels(seed):
-    saddle, features = make(seed)
+def test_products_are_those_of_the_written_out_kernels(seed, explicit):
+    saddle, features = make(seed, explicit=explicit)
     saddle = with_columns(saddle, assignments((2, 3, 2))[::4])
     rng = np.random.RandomState(seed)
     beta, v = rng.randn(len(saddle.weight)), rng.dirichlet(np.ones(len(saddle.columns)))

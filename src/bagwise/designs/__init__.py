@@ -1,5 +1,6 @@
 """Instances as row operators: dense, sparse, or given by their kernel matrix."""
 
+from bagwise.designs.augmented import augmented_design
 from bagwise.designs.base import Design, Point
 from bagwise.designs.conditioned import conditioned_design
 from bagwise.designs.dense import Dense
@@ -19,6 +20,7 @@ __all__ = [
     "Pairs",
     "Point",
     "Sparse",
+    "augmented_design",
     "conditioned_design",
     "kernel_design",
     "matrix_design",

@@ -45,6 +45,7 @@ class Design(ABC):
     proves_itself: bool = False  # whether ``coef`` is dual and certifies itself: products are dear
     cost_is_cubic: bool = False  # whether a ridge problem costs the cube of its number of rows
     prepared: bool = False  # whether `prepare` stored something that trades digits for speed
+    augmented: bool = False  # whether the last feature is the constant of a penalized intercept
     rounding: float = 1e-14  # relative change of an objective that is below rounding
 
     @abstractmethod

@@ -96,42 +96,63 @@ def conditioned_design(X: Any) -> Any:
         return matrix_design(X).conditioned()
     if not isinstance(X, np.ndarray):
         return matrix_design(X)
+    needed, center, scale = needs_conditioning(X)
+    return Conditioned(X, center, scale) if needed else matrix_design(X)
+
+
+def needs_conditioning(X: Array) -> tuple[bool, Array, Array]:
+    """Return whether dense rows need it, their center, and the spread of the features."""
     center, spread = _moments(X)
     scale = np.exp2(np.round(np.log2(np.where(spread > 0, spread, 1.0))))
     uneven = scale.max() > _UNEVEN * scale.min() or not 1 / _UNEVEN <= scale.max() <= _UNEVEN
-    if uneven or np.any(np.abs(center) > _OFFSET * spread):
-        return Conditioned(X, center, scale)
-    return matrix_design(X)
+    return bool(uneven or np.any(np.abs(center) > _OFFSET * spread)), center, scale
+
+
+class SparseMoments:
+    """What decides how sparse rows are conditioned; all but ``unit`` is in the features' units."""
+
+    def __init__(self, X: Any) -> None:
+        columns = sp.csc_array(X)
+        n_rows, filled = X.shape[0], np.diff(columns.indptr)
+        self.unit = unit = power_of_two(abs(columns).max(axis=0).toarray().ravel())
+        self.scaled = sp.csc_array(
+            (columns.data / np.repeat(unit, filled), columns.indices, columns.indptr),
+            shape=X.shape,
+            dtype=np.float64,
+        )
+        mean = np.asarray(self.scaled.sum(axis=0)).ravel() / n_rows
+        owner = np.repeat(np.arange(X.shape[1]), filled)
+        square = np.bincount(owner, (self.scaled.data - mean[owner]) ** 2, minlength=X.shape[1])
+        self.spread = np.sqrt((square + (n_rows - filled) * mean**2) / n_rows)
+        self.offset = np.abs(mean) > _OFFSET * self.spread
+        self.center = np.where(self.offset, mean, 0.0)
+        uneven = unit.max() > _UNEVEN_SPARSE * unit.min()
+        even = not uneven and 1 / _UNEVEN_SPARSE <= unit.max() <= _UNEVEN_SPARSE
+        self.usual = even and not self.offset.any()
+
+    @property
+    def centered(self) -> Array:
+        """The features with an offset, around it."""
+        return self.scaled[:, self.offset].toarray() - self.center[self.offset]
+
+    def joined(self, sparse: Any, dense: Array) -> Any:
+        """Return the features without an offset and those with one in their own order."""
+        order = np.argsort(np.r_[np.flatnonzero(~self.offset), np.flatnonzero(self.offset)])
+        return sp.csc_array(sp.hstack([sparse, sp.csc_array(dense)]))[:, order]
 
 
 def _conditioned_sparse(X: Any) -> Any:
-    columns = sp.csc_array(X)
-    n_rows, filled = X.shape[0], np.diff(columns.indptr)
-    unit = _power_of_two(abs(columns).max(axis=0).toarray().ravel())
-    scaled = sp.csc_array(
-        (columns.data / np.repeat(unit, filled), columns.indices, columns.indptr),
-        shape=X.shape,
-        dtype=np.float64,
-    )
-    mean = np.asarray(scaled.sum(axis=0)).ravel() / n_rows
-    owner = np.repeat(np.arange(X.shape[1]), filled)
-    square = np.bincount(owner, (scaled.data - mean[owner]) ** 2, minlength=X.shape[1])
-    spread = np.sqrt((square + (n_rows - filled) * mean**2) / n_rows)
-    offset = np.abs(mean) > _OFFSET * spread
-    uneven = unit.max() > _UNEVEN_SPARSE * unit.min()
-    usual = not uneven and 1 / _UNEVEN_SPARSE <= unit.max() <= _UNEVEN_SPARSE
-    if usual and not offset.any():
+    found = SparseMoments(X)
+    if found.usual:
         return matrix_design(X)
-    finer = np.where(offset, _power_of_two(spread), 1.0)
-    center = np.where(offset, mean, 0.0)
+    offset, scaled = found.offset, found.scaled
+    finer = np.where(offset, power_of_two(found.spread), 1.0)
     if offset.any():
-        full = sp.csc_array((scaled[:, offset].toarray() - center[offset]) / finer[offset])
-        order = np.argsort(np.r_[np.flatnonzero(~offset), np.flatnonzero(offset)])
-        scaled = sp.csc_array(sp.hstack([scaled[:, ~offset], full]))[:, order]
-    return ConditionedSparse(sp.csr_array(scaled), center * unit, finer * unit)
+        scaled = found.joined(scaled[:, ~offset], found.centered / finer[offset])
+    return ConditionedSparse(sp.csr_array(scaled), found.center * found.unit, finer * found.unit)
 
 
-def _power_of_two(sizes: Array) -> Array:
+def power_of_two(sizes: Array) -> Array:
     """Return the power of two below each size; 1 for 0."""
     return np.exp2(np.floor(np.log2(np.where(sizes > 0, sizes, 1.0))))
 
@@ -142,7 +163,7 @@ def _moments(X: Array) -> tuple[Array, Array]:
     unit = np.zeros(X.shape[1])
     for block in plain._blocks():
         unit = np.maximum(unit, np.abs(X[block]).max(axis=0))
-    unit = _power_of_two(unit)
+    unit = power_of_two(unit)
     mean = sum(
         (np.asarray(X[block], dtype=np.float64) / unit).sum(axis=0) for block in plain._blocks()
     ) / len(X)

@@ -76,12 +76,12 @@ def solve_primal(
     """
     system = hessian - np.outer(mass * mean, mean)
     system.flat[:: len(mean) + 1] += metric
-    step = _solve_definite(system, residual - shift * mean)
+    step = definite(system)(residual - shift * mean)
     return step, float(shift / mass - mean @ step)
 
 
-def _solve_definite(system: Array, right: Array) -> Array:
-    """Solve by Cholesky; where rounding has eaten an eigenvalue, on the others.
+def definite(system: Array) -> Callable[[Array], Array]:
+    """Return what solves a system by Cholesky; where rounding ate an eigenvalue, on the others.
 
     Newton asks for the step from where it stands, so what is left out now can be asked for again.
     """
@@ -89,12 +89,17 @@ def _solve_definite(system: Array, right: Array) -> Array:
     (potrf,) = get_lapack_funcs(("potrf",), (system,))
     factor, info = potrf(system, lower=True, clean=False)
     if info == 0:
-        return solve_factored((factor, True), right)
+        return lambda right: solve_factored((factor, True), right)
     root = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
     values, vectors = np.linalg.eigh(system / root / root[:, None])
     kept = values > len(values) * np.finfo(float).eps * values[-1]
     basis = vectors[:, kept]
-    return basis @ ((basis.T @ (right / root)) / values[kept]) / root
+
+    def solve(right: Array) -> Array:
+        along = basis.T @ (right.T / root).T
+        return ((basis @ (along.T / values[kept]).T).T / root).T
+
+    return solve
 
 
 def solve_cg(

@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastOne, TopMean
 from bagwise.bags import Bags
+from bagwise.designs import augmented_design
 from bagwise.errors import SCALE, Message, Parameter
 from bagwise.estimators.keyrows import KeyRows
 from bagwise.estimators.params import (
@@ -39,10 +40,11 @@ from bagwise.losses import MarginBand
 from bagwise.procedures import Run, alternate
 from bagwise.procedures.columns import Choices, grow, margin_moments
 from bagwise.solvers import Solution
-from bagwise.solvers.bordered import BorderedSystem
-from bagwise.solvers.column_newton import column_newton, thin_start
+from bagwise.solvers.bordered import system_of
+from bagwise.solvers.column_newton import Systems, column_newton, thin_start
 from bagwise.solvers.mirror_prox import mirror_prox
-from bagwise.solvers.saddle import Saddle, SaddlePoint
+from bagwise.solvers.pool import SaddlePoint
+from bagwise.solvers.saddle import Saddle
 
 _ROUGH = 1e-5  # relative gap of the problem that only chooses the first assignment
 
@@ -50,7 +52,7 @@ _ROUGH = 1e-5  # relative gap of the problem that only chooses the first assignm
 class _Alternation:
     """CCCP: the two halves of an alternation between classifier and key instances."""
 
-    def __init__(self, saddle: Saddle, choices: Choices, system: BorderedSystem) -> None:
+    def __init__(self, saddle: Saddle, choices: Choices, system: Systems) -> None:
         self.saddle, self.choices, self.system = saddle, choices, system
         self.point: SaddlePoint | None = None
         self.taken: tuple[Saddle, SaddlePoint]
@@ -59,11 +61,10 @@ class _Alternation:
         """Solve the problem of a fixed assignment; scores are those of the units."""
         self.chosen, self.single = chosen, self.saddle.only(self.choices.weights(chosen))
         self.point = point = column_newton(self.single, self.point, system=self.system)
-        coef = self.single.coef(point)
         return Solution(
-            coef=coef,
-            intercept=float(coef.sum()),
-            scores=self.saddle.unit_scores(coef),
+            coef=self.single.coef(point),
+            intercept=0.0,  # the constant is among the features
+            scores=self.single.unit_scores(point),
             dual=point.beta,
             objective=point.upper,
             gap=point.gap,
@@ -106,7 +107,7 @@ class AssignedClassifier(RowsClassifier):
         ``gap_``, which is over the pool, it is no proof. NaN without relaxation.
     """
 
-    _free_intercept = False
+    _linear_design = staticmethod(augmented_design)
 
     n_witnesses: int = param(
         1,
@@ -150,8 +151,7 @@ class AssignedClassifier(RowsClassifier):
         "kernel",
         doc='Kernel between instances. A callable takes two matrices. With "precomputed" the '
         "columns of the instances are kernel values with the instances numbered by "
-        "``instance_ids``. Every kernel, the linear one too, is used through its matrix between "
-        "training instances, plus 1 for the intercept.",
+        "``instance_ids``. The intercept is a constant feature: 1 is added to the kernel.",
     )
     threshold: float | str = changed(
         PredictionParameters,
@@ -185,7 +185,7 @@ class AssignedClassifier(RowsClassifier):
     def _fit_binary(self, task: Task) -> Run:
         rows = KeyRows(task, self._negatives(), self.n_witnesses)
         saddle = rows.saddle(self._row_weights(rows), self._band())
-        choices, system = rows.choices, BorderedSystem(saddle.K, saddle.negatives)
+        choices, system = rows.choices, system_of(saddle)
         rng = check_random_state(self.random_state)
         chosen = self._first_choice(saddle, choices, system, rng)
         history, converged = list[dict[str, Any]](), True
@@ -193,7 +193,7 @@ class AssignedClassifier(RowsClassifier):
             grown = self._grow(saddle, choices, system, chosen, rng)
             pool, point = grown.assignment, grown.solution
             history, converged = grown.history, grown.converged
-            chosen = choices.top(saddle.unit_scores(pool.coef(point))[choices.rows])
+            chosen = choices.top(pool.unit_scores(point)[choices.rows])
         if self.refine or not self.relax:
             pool, point, run = self._refine(saddle, choices, system, chosen)
             history, converged = history + run.history, converged and run.converged
@@ -204,15 +204,15 @@ class AssignedClassifier(RowsClassifier):
         self,
         saddle: Saddle,
         choices: Choices,
-        system: BorderedSystem,
+        system: Systems,
         rng: np.random.RandomState,
     ) -> Array:
         """Return the first assignment, by the classifier in which a positive bag is its mean."""
         if self.init == "random":
             return choices.random(rng, 1)[0]
         means = saddle.only(choices.means())
-        coef = means.coef(column_newton(means, thin_start(means), system=system, tol=_ROUGH))
-        chosen = choices.top(saddle.unit_scores(coef)[choices.rows])
+        point = column_newton(means, thin_start(means), system=system, tol=_ROUGH)
+        chosen = choices.top(means.unit_scores(point)[choices.rows])
         if self.init == "cccp" and self.relax:
             steps = _Alternation(saddle, choices, system)
             run = alternate(steps.solve, steps.assign, chosen, max_iter=self.max_iter)
@@ -223,7 +223,7 @@ class AssignedClassifier(RowsClassifier):
         self,
         saddle: Saddle,
         choices: Choices,
-        system: BorderedSystem,
+        system: Systems,
         chosen: Array,
         rng: np.random.RandomState,
     ) -> Run:
@@ -238,7 +238,7 @@ class AssignedClassifier(RowsClassifier):
             callback=self._report,
         )
 
-    def _master(self, system: BorderedSystem, rng: np.random.RandomState) -> Any:
+    def _master(self, system: Systems, rng: np.random.RandomState) -> Any:
         stochastic = self.solver == "stochastic_mirror_prox"
 
         def solved(saddle: Saddle, last: SaddlePoint | None, tol: float) -> SaddlePoint:
@@ -249,7 +249,7 @@ class AssignedClassifier(RowsClassifier):
         return solved
 
     def _refine(
-        self, saddle: Saddle, choices: Choices, system: BorderedSystem, chosen: Array
+        self, saddle: Saddle, choices: Choices, system: Systems, chosen: Array
     ) -> tuple[Saddle, SaddlePoint, Run]:
         steps = _Alternation(saddle, choices, system)
         run = alternate(

@@ -11,13 +11,14 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags.segments import expand
-from bagwise.designs import Design, Gram, Iterative
+from bagwise.designs import Gram, Iterative
 from bagwise.estimators.task import Task
 from bagwise.kernels import check_matrix
 from bagwise.losses import MarginBand
 from bagwise.procedures.columns import Choices
 from bagwise.solvers import Solution
-from bagwise.solvers.saddle import Saddle, SaddlePoint
+from bagwise.solvers.pool import Features, SaddlePoint
+from bagwise.solvers.saddle import Saddle
 
 
 @dataclass(frozen=True)
@@ -91,30 +92,52 @@ class KeyRows:
             return self.bag_weights[1]
         return self.task.weight[~self.task.in_positive & expand(self._used, self.task.offsets)]
 
-    def kernel(self) -> Array:
-        """Return the kernel matrix between units."""
-        design = self.task.design
-        if isinstance(design, Gram):
-            gram: Any = design if self.units is None else design.aggregate(self.units)
-            if gram.K.dtype == np.float64 or isinstance(gram, Iterative):
-                return gram.K
-            K = gram.K.astype(np.float64)
-            return (K + K.T) / 2  # lower precision is symmetric to its own digits only
-        return _products(design, self.units)
-
     def saddle(self, weight: Array, loss: MarginBand) -> Saddle:
         """Return the saddle problem without columns."""
-        return Saddle(self.kernel(), np.flatnonzero(~self._unit_is_positive), weight, loss)
+        negatives = np.flatnonzero(~self._unit_is_positive)
+        if isinstance(self.task.design, Gram):
+            return Saddle(self._kernel(self.task.design), negatives, weight, loss)
+        rows, scale = self._features()
+        if len(scale) <= len(rows):
+            return Saddle(None, negatives, weight, loss, Features(rows, scale))
+        smaller = "Use fewer bags, or WitnessSVC."
+        check_matrix("The matrix between training instances", len(rows), len(rows), 8, smaller)
+        known = rows[:, :-1] * scale[:-1]
+        return Saddle(known @ known.T, negatives, weight, loss, Features(rows[:, -1:], scale[-1:]))
+
+    def _kernel(self, design: Gram) -> Array:
+        """Return the kernel matrix between units."""
+        gram: Any = design if self.units is None else design.aggregate(self.units)
+        if gram.K.dtype == np.float64 or isinstance(gram, Iterative):
+            return gram.K
+        K = gram.K.astype(np.float64)
+        return (K + K.T) / 2  # lower precision is symmetric to its own digits only
+
+    def _features(self) -> tuple[Array, Array]:
+        """Return the features of the units, the constant last, and their scale in |w|."""
+        design: Any = self.task.design
+        n_instances = len(self.task.weight)
+        units = sp.eye_array(n_instances, format="csr") if self.units is None else self.units
+        rows, scale = design.combine(units), np.broadcast_to(design.scale, design.n_coef)
+        rows = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+        if design.augmented:
+            return rows, scale
+        return np.column_stack([rows, np.ones(len(rows))]), np.append(scale, 1.0)
 
     def solution(self, saddle: Saddle, point: SaddlePoint) -> Solution:
         """Return f = sum_i beta_i sum_j mu_ij k(x_ij, .) + negatives over the instances."""
+        design: Any = self.task.design
         on_units = saddle.coef(point)
         dual = on_units if self.units is None else self.units.T @ on_units
-        coef, intercept = self.task.design.T @ dual, float(on_units.sum())
+        coef, intercept = design.T @ dual, float(point.omega[-1])
+        if saddle.K is None:
+            coef = point.omega[: design.n_coef]
+        if design.augmented:
+            coef, intercept = np.append(coef[:-1], intercept), 0.0
         return Solution(
             coef=coef,
             intercept=intercept,
-            scores=self.task.design @ coef + intercept,
+            scores=design @ coef + intercept,
             dual=dual,
             objective=point.upper,
             gap=point.gap,
@@ -129,14 +152,3 @@ class KeyRows:
         mu = np.asarray(saddle.assignment(point.v).sum(axis=0)).ravel()
         mu = mu if self.units is None else self.units.T @ mu
         return np.minimum(mu, 1.0)  # v sums to one up to rounding
-
-
-def _products(design: Design, units: Any) -> Array:
-    n_units = design.n_rows if units is None else units.shape[0]
-    smaller = "This method needs it for every kernel: use fewer bags, or WitnessSVC."
-    check_matrix("The matrix between training instances", n_units, n_units, 8, smaller)
-    linear: Any = design
-    rows = linear.matrix(np.arange(n_units)) if units is None else linear.combine(units)
-    products = rows @ rows.T
-    products = products.toarray() if sp.issparse(products) else products
-    return np.asarray(products, dtype=np.float64)

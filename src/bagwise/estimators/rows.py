@@ -104,7 +104,7 @@ class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
         Weight of each training instance as a positive.
     """
 
-    _free_intercept = True  # whether the intercept costs nothing
+    _linear_design = staticmethod(conditioned_design)  # by whether the intercept is penalized
     _loss_weights = "C"  # the parameters that weigh the losses, for messages
 
     # What a method adds --------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
         if self.kernel_approx is not None:
             return self._approximate_design(bags, row_weight)
         if self.kernel == "linear":
-            return conditioned_design(bags.X) if self._free_intercept else matrix_design(bags.X)
+            return self._linear_design(bags.X)
         if self.kernel == "precomputed":
             return kernel_design(check_kernel_matrix(_columns(bags.X, _column_numbers(bags))))
         if isinstance(bags.X, RowStore) and not callable(self.kernel):

@@ -34,6 +34,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from bagwise._typing import Array
+from bagwise.designs import augmented_design
 from bagwise.estimators.assigned import AssignedClassifier
 from bagwise.estimators.keyrows import KeyRows
 from bagwise.estimators.params import (
@@ -132,7 +133,7 @@ class ODM(BandParameters, CParameter, RowsClassifier, ClassWeightParameter):
     array([1])
     """
 
-    _free_intercept = False
+    _linear_design = staticmethod(augmented_design)
 
     C: float = changed(
         CParameter, "C", default=100.0, doc="Weight (lambda in the paper) of the mean loss."
@@ -140,7 +141,7 @@ class ODM(BandParameters, CParameter, RowsClassifier, ClassWeightParameter):
     kernel: Any = changed(
         KernelParameters,
         "kernel",
-        doc="Kernel between instances, used through its matrix, plus 1 for the intercept.",
+        doc="Kernel between instances; 1 is added to it for the intercept.",
     )
 
     def _loss(self) -> MarginBand:

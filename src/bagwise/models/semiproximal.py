@@ -33,6 +33,7 @@ from bagwise._typing import Array
 from bagwise.assumptions import ExactlyOne
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max
+from bagwise.designs import augmented_design
 from bagwise.estimators.params import (
     ClassWeightParameter,
     CParameter,
@@ -110,7 +111,7 @@ class SemiProximalSVC(CParameter, RowsClassifier, MaxIterParameter, ClassWeightP
     [array([0])]
     """
 
-    _free_intercept = False
+    _linear_design = staticmethod(augmented_design)
 
     relabel: bool = param(
         True,

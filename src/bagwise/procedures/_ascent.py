@@ -11,7 +11,7 @@ _RISE = 1e-12  # relative: a smaller rise is rounding
 def ascend(K, pull, amount, first, last, mates, chosen, scores, max_sweeps):
     """Increase |w|^2 by changing one key instance at a time until no change helps.
 
-    w = w_N + sum_s amount_s psi(chosen_s), kernel K + 1, pull = w_N.psi of every instance. Slot s
+    w = w_N + sum_s amount_s psi(chosen_s), kernel K, pull = w_N.psi of every instance. Slot s
     takes an instance first_s <= j < last_s that no other slot mates_s0 <= t < mates_s1 of its bag
     has taken. ``chosen`` and ``scores`` (w.psi of every instance) are changed in place.
     """
@@ -19,7 +19,7 @@ def ascend(K, pull, amount, first, last, mates, chosen, scores, max_sweeps):
         scores[j] = pull[j]
     for s in range(len(chosen)):
         for j in range(len(pull)):
-            scores[j] += amount[s] * (K[chosen[s], j] + 1.0)
+            scores[j] += amount[s] * K[chosen[s], j]
     for _ in range(max_sweeps):
         changes = 0
         for s in range(len(chosen)):
@@ -37,7 +37,7 @@ def ascend(K, pull, amount, first, last, mates, chosen, scores, max_sweeps):
 def _best_for(K, amount, first, last, mates, chosen, scores, slot):
     now = chosen[slot]
     best, best_rise = now, 0.0
-    size = abs(amount * scores[now]) + amount * amount * (K[now, now] + 1.0)
+    size = abs(amount * scores[now]) + amount * amount * K[now, now]
     for j in range(first, last):
         taken = False
         for t in range(mates[0], mates[1]):

@@ -21,7 +21,8 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags.segments import bag_index, expand, segment_argmax, segment_rank
 from bagwise.procedures.run import Callback, Journal, Run
-from bagwise.solvers.saddle import Saddle, SaddlePoint
+from bagwise.solvers.pool import Among, SaddlePoint
+from bagwise.solvers.saddle import Saddle
 
 RANDOM_STARTS = 100  # must all find nothing before the loop ends: a few could miss by chance
 _FEW_STARTS = 10  # random starts while better assignments are still easy to find
@@ -117,7 +118,7 @@ def grow(
         The solution is the saddle point, the assignment is the saddle problem with its pool.
         ``converged`` is False only when ``max_columns`` ended the loop.
     """
-    kernel = np.ascontiguousarray(saddle.K[np.ix_(choices.rows, choices.rows)])
+    kernel = saddle.among(choices.rows)
     pool, point, journal = [start], None, Journal(callback)
     saddle, precision = saddle.with_column(choices.weights(start)), _ROUGHEST
     while True:
@@ -166,22 +167,25 @@ def _starts(
     point: SaddlePoint,
     random_state: np.random.RandomState,
 ) -> Array:
-    coef = saddle.coef(point)
-    highest = choices.top(saddle.unit_scores(coef)[choices.rows])
-    violated = np.argsort(-(point.beta @ point.products), kind="stable")[:_KNOWN_STARTS]
+    highest = choices.top(saddle.unit_scores(point)[choices.rows])
+    violated = np.argsort(-point.norms, kind="stable")[:_KNOWN_STARTS]
     known = [pool[k] for k in violated]
     return np.concatenate([known, [highest], choices.random(random_state, _FEW_STARTS)])
 
 
 def _search(
-    saddle: Saddle, choices: Choices, kernel: Array, point: SaddlePoint, starts: Array
+    saddle: Saddle, choices: Choices, among: Among, point: SaddlePoint, starts: Array
 ) -> tuple[Array, float]:
     """Return the most violated assignment found and the gap that it proves."""
-    pull = saddle.pull(point.beta)
     of_bags, negatives = point.beta[: saddle.n_bags], point.beta[saddle.n_bags :]
-    best, value = most_violated(kernel, pull[choices.rows], of_bags, choices, starts)
-    in_pool = float((point.beta @ point.products).max())
-    largest = max(value + float(negatives @ pull[saddle.negatives]), in_pool)
+    by_matrix = saddle.pull(point.beta)
+    # What the explicit features reach without the key instances, seen from around them.
+    mean = saddle.assignment(point.v)[:, choices.rows] @ among.around
+    rest = point.reach @ point.v - of_bags @ mean
+    pull = by_matrix[choices.rows] + among.around @ rest
+    best, value = most_violated(among.kernel, pull, of_bags, choices, starts)
+    fixed = float(negatives @ by_matrix[saddle.negatives] + rest @ rest)
+    largest = max(value + fixed, float(point.norms.max()))
     return best, max(point.upper + 0.5 * largest + saddle.conjugate(point.beta), 0.0)
 
 
@@ -190,9 +194,9 @@ def most_violated(
 ) -> tuple[Array, float]:
     """Search for the assignment with the largest |w_A|^2 by coordinate ascent from each start.
 
-    ``kernel`` (m, m) is between the instances of positive bags, without the constant; ``pull`` (m,)
-    is the negatives' contribution to their scores; ``beta`` (p,) are the bags' dual variables.
-    Returns the best assignment found (the first of equal ones) and its |w_A|^2 without |w_N|^2.
+    ``kernel`` (m, m) is between the instances of positive bags; ``pull`` (m,) is what the rest
+    contributes to their scores; ``beta`` (p,) are the bags' dual variables. Returns the best
+    assignment found (the first of equal ones) and its |w_A|^2 without that of the rest.
     """
     from bagwise.procedures._ascent import ascend
 

@@ -7,8 +7,8 @@ Given a `Saddle`, returns the `SaddlePoint` of
 For fixed v the maximizer is found by Newton steps on the pieces of the loss, with an exact line
 search, until the pieces repeat. g is convex with gradient -Q_k / 2, Q_k = beta'K_k beta. On a piece
 its Hessian is H = R'(K_v + S^-1)^-1 R over the rows with curvature, R_k = K_k beta. A damped
-quadratic program over the simplex gives the step in v, and the same system updates beta. The factor
-kept by `BorderedSystem` serves all systems.
+quadratic program over the simplex gives the step in v, and the same system updates beta and omega.
+The factor kept by `BorderedSystem` serves all systems.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.solvers.bordered import BorderedSystem
+from bagwise.solvers.bordered import BorderedSystem, FeatureSystem, system_of
+from bagwise.solvers.pool import Mixture, SaddlePoint, Weights
 from bagwise.solvers.qp import TOLERANCES, quadratic_program
-from bagwise.solvers.saddle import Mixture, Saddle, SaddlePoint
+from bagwise.solvers.saddle import Saddle
 from bagwise.solvers.solution import overflow
 
 _SUFFICIENT = 1e-4  # of the predicted decrease: Armijo's usual constant
@@ -31,8 +32,9 @@ _INNER_STEPS = 200  # Newton steps at fixed v; about ten are usual
 _BISECTIONS = 40  # halve [0, 1] to 1e-12
 _ROUNDING = 1e-14  # relative: a smaller change of P_v is rounding
 _REFINEMENTS = 10  # of a ridge solution; none is needed where the features are scaled
-_TRUSTED = 1e-6  # residual of the scores, in units of the margin, that needs no refinement
+_TRUSTED = 1e-6  # residual of the scores, in units of the margin, that is worth no product with K
 _REFINED = 1e-9  # residual at which refinement ends
+_EXACT = 1e-13  # the same for explicit features, where products cost next to nothing
 _FAR_OFF = 1e-3  # relative rise of P_v from beta to its own duals that only rounding explains
 _SHARE_OF_GAP = 0.05  # that beta may miss while v moves: the step then still gains a digit
 _LOOSEST = 1e-7  # of the objective that beta may miss: with more, v took twice the steps
@@ -41,14 +43,15 @@ _THINNING = 5  # a factor of a fifth of the rows costs 1/125
 _FAR = 1e-2  # relative gap, above which the Hessian of the last pieces serves as well
 _STALLED = 1e-7  # relative gap below which a step without descent is due to rounding
 
+Systems = BorderedSystem | FeatureSystem
+
 
 @dataclass(frozen=True)
 class _Inner:
     """Newton's current point for fixed column weights."""
 
     mixture: Mixture
-    beta: Array
-    scores: Array
+    at: Weights
     value: float
     settled: bool = False  # whether the pieces repeated: beta is then exact
 
@@ -57,7 +60,7 @@ def column_newton(
     saddle: Saddle,
     start: SaddlePoint | None = None,
     *,
-    system: BorderedSystem | None = None,
+    system: Systems | None = None,
     tol: float = 1e-9,
     max_iter: int = 100,
 ) -> SaddlePoint:
@@ -69,7 +72,7 @@ def column_newton(
         With at least one column.
     start : SaddlePoint, default=None
         A solution over a pool that this one extends.
-    system : BorderedSystem, default=None
+    system : BorderedSystem or FeatureSystem, default=None
         Keeps its factor between calls.
     tol : float, default=1e-9
         Maximum gap, relative to the saddle value.
@@ -82,11 +85,11 @@ def column_newton(
         ``counts`` holds the numbers of factorizations and systems; ``converged`` says whether the
         gap was reached.
     """
-    system = system or BorderedSystem(saddle.K, saddle.negatives)
+    system = system or system_of(saddle)
     before = system.n_factorizations, system.n_systems
-    v, beta = _extended(saddle, start)
-    inner = _maximize(saddle, system, saddle.mix(v), beta, tol)
-    point, history = _measured(saddle, inner), list[dict[str, float]]()
+    v, beta, omega = _extended(saddle, start)
+    inner = _maximize(saddle, system, saddle.mix(v), beta, omega, tol)
+    point, history = _measured(saddle, inner, tol), list[dict[str, float]]()
     while point.gap > tol * point.upper and len(history) < max_iter:
         history.append({"upper": point.upper, "gap": point.gap})
         moved = _step(saddle, system, inner, point, tol)
@@ -110,7 +113,7 @@ def thin_start(saddle: Saddle) -> SaddlePoint | None:
 
     At w = 0 all rows are active, and the first factor would be that of all of them.
     """
-    if len(saddle.negatives) <= _MANY_ROWS:
+    if saddle.K is None or len(saddle.negatives) <= _MANY_ROWS:
         return None
     p, negatives = saddle.n_bags, saddle.negatives[::_THINNING]
     weight = np.concatenate([saddle.weight[:p], _THINNING * saddle.weight[p::_THINNING]])
@@ -123,57 +126,78 @@ def thin_start(saddle: Saddle) -> SaddlePoint | None:
     return replace(point, beta=beta)
 
 
-def _extended(saddle: Saddle, start: SaddlePoint | None) -> tuple[Array, Array]:
+def _extended(saddle: Saddle, start: SaddlePoint | None) -> tuple[Array, Array, Array]:
     v = np.zeros(len(saddle.columns))
     if start is None:
         v[:] = 1 / len(v)
-        return v, np.zeros(len(saddle.weight))
+        return v, np.zeros(len(saddle.weight)), np.zeros(len(saddle.features.scale))
     v[: len(start.v)] = start.v
-    return v, start.beta
+    return v, start.beta, start.omega
 
 
-def _measured(saddle: Saddle, inner: _Inner) -> SaddlePoint:
-    # The duals that belong to the scores are feasible whatever rounding did to beta. Before the
-    # pieces repeat, beta itself is closer: its scores are the ones that the losses see.
-    beta = saddle.dual(inner.scores) if inner.settled else saddle.feasible(inner.beta)
-    point = saddle.point(inner.mixture, beta)
-    if point.upper <= (1 + _FAR_OFF) * inner.value:
-        return point
-    # Rounding ate the digits: the best of what there is, w = 0 included, and the best bound.
-    others = [
-        saddle.point(inner.mixture, beta)
-        for beta in (inner.beta, np.zeros_like(inner.beta))
-        if np.isfinite(saddle.conjugate(beta))
-    ]
-    known = [c for c in (point, *others) if np.isfinite(c.upper) and not np.isnan(c.lower)]
-    if not known:  # not even w = 0 has an objective: the kernel overflowed
-        raise overflow(point.upper, point.upper - point.lower)
-    best = min(known, key=lambda candidate: candidate.upper)
-    return replace(best, lower=max(candidate.lower for candidate in known))
+def _measured(saddle: Saddle, inner: _Inner, tol: float) -> SaddlePoint:
+    """Return the best of what is known here, and the best bound.
+
+    The duals that belong to the scores are feasible whatever rounding did to beta. Before the
+    pieces repeat, and where margins are met to the last digits, beta itself is closer: its scores
+    are the ones that the losses see. Where rounding ate the digits, w = 0 may be better than both.
+    """
+    beta, omega = inner.at.beta, inner.at.omega
+    own, feasible = saddle.dual(inner.at.scores), saddle.feasible(beta)
+    nothing = np.zeros_like(beta)
+    known = list[SaddlePoint]()
+    for candidate in (own, feasible, beta) if inner.settled else (feasible, own, beta):
+        known.append(saddle.point(inner.mixture, candidate, omega))
+        best = _best(known)
+        near = best.upper <= (1 + _FAR_OFF) * inner.value
+        if best.gap <= tol * best.upper or (near and best.gap > _FAR * best.upper):
+            return best
+    if near:
+        return best
+    best = _best([*known, saddle.point(inner.mixture, nothing, np.zeros_like(omega))])
+    if not np.isfinite(best.upper):  # not even w = 0 has an objective: the kernel overflowed
+        raise overflow(best.upper, best.upper - best.lower)
+    return best
+
+
+def _columns_share(point: SaddlePoint) -> float:
+    """Return twice the gap that is due to the column weights."""
+    return float(point.norms.max() - point.norms @ point.v)
+
+
+def _best(known: list[SaddlePoint]) -> SaddlePoint:
+    """Return the lowest of several points with the highest of their bounds."""
+    lowest = min(known, key=lambda point: (np.isnan(point.upper), point.upper))
+    bounds = [point.lower for point in known if not np.isnan(point.lower)]
+    return replace(lowest, lower=max(bounds, default=-np.inf))
 
 
 # Fixed column weights ----------------------------------------------------------------------------
 
 
 def _maximize(
-    saddle: Saddle, system: BorderedSystem, mixture: Mixture, beta: Array, slack: float
+    saddle: Saddle,
+    system: Systems,
+    mixture: Mixture,
+    beta: Array,
+    omega: Array,
+    slack: float,
 ) -> _Inner:
-    """Solve for beta with fixed column weights: ridge steps until the pieces repeat.
+    """Solve for beta and omega with fixed column weights: ridge steps until the pieces repeat.
 
     Or until the next step would gain less than ``slack`` of the objective. It gains about as much
     as the last one missed its promise by: that is the effect of the pieces that changed.
     """
-    scores = saddle.scores(mixture, beta)
-    inner = _Inner(mixture, beta, scores, saddle.primal(beta, scores))
-    pieces = saddle.pieces(scores)
-    if np.allclose(beta, pieces[0] * (pieces[1] - scores), rtol=1e-11, atol=0.0):
+    at = saddle.weights(mixture, beta, omega)
+    inner, pieces = _Inner(mixture, at, saddle.primal(at)), saddle.pieces(at.scores)
+    if np.allclose(beta, pieces[0] * (pieces[1] - at.scores), rtol=1e-11, atol=0.0):
         return replace(inner, settled=True)
     for _ in range(_INNER_STEPS):
-        full, scores = _ridge(saddle, system, mixture, *pieces)
-        promised = _quadratic(inner.beta, inner.scores, *pieces) - _quadratic(full, scores, *pieces)
+        full = _ridge(saddle, system, mixture, *pieces)
+        promised = _quadratic(saddle, inner.at, *pieces) - _quadratic(saddle, full, *pieces)
         before = inner.value
-        step, inner = _line_search(saddle, inner, full, scores)
-        last, pieces = pieces, saddle.pieces(inner.scores)
+        step, inner = _line_search(saddle, inner, full)
+        last, pieces = pieces, saddle.pieces(inner.at.scores)
         if step == 0:
             break
         if step == 1 and all(np.array_equal(a, b) for a, b in zip(last, pieces, strict=True)):
@@ -183,50 +207,53 @@ def _maximize(
     return inner
 
 
-def _quadratic(beta: Array, scores: Array, curvature: Array, target: Array) -> float:
-    return 0.5 * float(beta @ scores + curvature @ (scores - target) ** 2)
+def _quadratic(saddle: Saddle, at: Weights, curvature: Array, target: Array) -> float:
+    return 0.5 * (saddle.squared_norm(at) + float(curvature @ (at.scores - target) ** 2))
 
 
 def _ridge(
-    saddle: Saddle, system: BorderedSystem, mixture: Mixture, curvature: Array, target: Array
-) -> tuple[Array, Array]:
-    """Return beta with K_v beta + beta / s = target where s > 0, and K_v beta.
+    saddle: Saddle, system: Systems, mixture: Mixture, curvature: Array, target: Array
+) -> Weights:
+    """Return beta with K_v beta + beta / s = target where s > 0, and omega = scale^2 Z_v'beta.
 
-    Kernel values that are large beside their differences (a linear kernel on features with an
-    offset) cost the border's Schur complement its digits: the residual tells, and is solved for.
+    Kernel values that are large beside their differences cost the border's Schur complement its
+    digits: the residual tells, and is solved for.
     """
     made, used = system.at(mixture, curvature), curvature > 0
-    beta = made.solve(target[:, None])[:, 0]
-    scores, missed = saddle.scores(mixture, beta), np.inf
+    beta, omega = (part[:, 0] for part in made.solve(target[:, None]))
+    at, missed = saddle.weights(mixture, beta, omega), np.inf
+    trusted, enough = (_TRUSTED, _REFINED) if saddle.K is not None else (_EXACT, _EXACT)
     for _ in range(_REFINEMENTS):
         residual = np.zeros_like(target)
-        residual[used] = (target - scores)[used] - beta[used] / curvature[used]
+        residual[used] = (target - at.scores)[used] - at.beta[used] / curvature[used]
         last, missed = missed, float(np.abs(residual).max())
-        if missed <= (_REFINED if np.isfinite(last) else _TRUSTED) or missed > 0.5 * last:
+        if missed <= (enough if np.isfinite(last) else trusted) or missed > 0.5 * last:
             break
-        better = beta + made.solve(residual[:, None])[:, 0]
-        beta, scores = better, saddle.scores(mixture, better)
-    return beta, scores
+        unmet = saddle.unmet(mixture, at)
+        more = made.solve(residual[:, None], unmet[:, None])
+        at = saddle.weights(mixture, at.beta + more[0][:, 0], at.omega + more[1][:, 0])
+    return at
 
 
-def _line_search(saddle: Saddle, inner: _Inner, full: Array, scores: Array) -> tuple[float, _Inner]:
+def _line_search(saddle: Saddle, inner: _Inner, full: Weights) -> tuple[float, _Inner]:
     """Minimize P_v between a point and a full Newton step, exactly; the slope is monotone."""
-    rise, move = full - inner.beta, scores - inner.scores
+    at, scale = inner.at, saddle.features.scale
+    move, turn = full.scores - at.scores, (full.omega - at.omega) / scale
+    rise = full.beta - at.beta
 
     def slope(step: float) -> float:
-        at = inner.scores + step * move
-        return float(rise @ at - saddle.dual(at) @ move)
+        there = at.toward(full, step)
+        along = rise @ there.own + turn @ (there.omega / scale)
+        return float(along - saddle.dual(there.scores) @ move)
 
     step = 1.0
     if slope(1.0) > _ROUNDING * inner.value:
         step = _root(slope) if slope(0.0) < 0 else 0.0
-    beta, between = inner.beta + step * rise, inner.scores + step * move
-    if step == 1:
-        beta, between = full, scores
-    value = saddle.primal(beta, between)
+    there = at.toward(full, step)
+    value = saddle.primal(there)
     if value > inner.value + _ROUNDING * inner.value:
         return 0.0, inner
-    return step, _Inner(inner.mixture, beta, between, value)
+    return step, _Inner(inner.mixture, there, value)
 
 
 def _root(slope: Callable[[float], float]) -> float:
@@ -245,7 +272,7 @@ def _root(slope: Callable[[float], float]) -> float:
 
 
 def _step(
-    saddle: Saddle, system: BorderedSystem, inner: _Inner, point: SaddlePoint, tol: float
+    saddle: Saddle, system: Systems, inner: _Inner, point: SaddlePoint, tol: float
 ) -> tuple[_Inner, SaddlePoint] | None:
     """Take a Newton step in v; return None if g no longer decreases.
 
@@ -253,26 +280,31 @@ def _step(
     short in those directions, and is raised until g decreases enough. Where the decrease is within
     rounding, a smaller gap decides.
     """
-    curvature, _ = saddle.pieces(inner.scores)
-    near = point.gap > _FAR * point.upper
-    carried = system.at(inner.mixture, curvature, near).solve(point.products)  # (K_v + S^-1)^-1 R
-    hessian = point.products.T @ carried
+    curvature, _ = saddle.pieces(inner.at.scores)
+    near, p = point.gap > _FAR * point.upper, saddle.n_bags
+    # (K_v + S^-1)^-1 R, with R_k = own + Z_v omega_k, omega_k = scale reach_k.
+    own = point.products.copy()
+    own[:p] += np.einsum("spm,ms->ps", saddle.away - inner.mixture.away, point.reach)
+    moments = point.reach / saddle.features.scale[:, None]
+    carried, turned = system.at(inner.mixture, curvature, near).solve(own, moments)
+    hessian = own.T @ carried + moments.T @ turned + point.reach.T @ point.reach
     # In proportion to the gap, which keeps the convergence fast.
     missing = min(max(point.gap / point.upper, _LEAST_DAMPING), _MOST_DAMPING)
     v, damping = inner.mixture.v, missing * float(hessian.diagonal().max())
-    norms = point.beta @ point.products
     # A constant in the gradient does not matter; subtracting it saves digits of the differences.
-    gradient = 0.5 * (norms @ v - norms)
+    gradient = 0.5 * (point.norms @ v - point.norms)
     slack = min(_SHARE_OF_GAP * max(point.gap / point.upper, tol), _LOOSEST)
+    if point.gap > _columns_share(point):
+        slack = 0.0  # most of the gap is that of beta, which was not exact enough
     for _ in range(_ATTEMPTS):
         direction = simplex_step(hessian + damping * np.eye(len(v)), gradient, v)
         slope = float(gradient @ direction)
         moved = np.maximum(v + direction, 0.0)
-        beta = inner.beta - carried @ direction
-        trial = _maximize(saddle, system, saddle.mix(moved / moved.sum()), beta, slack)
+        duals = inner.at.beta - carried @ direction, inner.at.omega - turned @ direction
+        trial = _maximize(saddle, system, saddle.mix(moved / moved.sum()), *duals, slack)
         descends = trial.value < inner.value + _SUFFICIENT * slope
         if descends or trial.value < inner.value * (1 + 100 * _ROUNDING):
-            measured = _measured(saddle, trial)
+            measured = _measured(saddle, trial, tol)
             if descends or measured.gap < 0.9 * point.gap:
                 return trial, measured
         damping *= 100

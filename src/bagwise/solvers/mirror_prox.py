@@ -28,7 +28,8 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from bagwise._typing import Array
-from bagwise.solvers.saddle import Saddle, SaddlePoint
+from bagwise.solvers.pool import SaddlePoint
+from bagwise.solvers.saddle import Saddle
 
 _CHECK_EVERY = 50  # iterations: computing gaps then takes a few percent of the time
 

@@ -22,79 +22,43 @@ where P_v is the problem with the kernel K_v = sum_k v_k K_k. Any v gives an upp
 saddle value (P_v at any w), and any beta a lower bound (min_k D(beta, A_k)). The difference is the
 certificate. `Saddle` evaluates points; the solvers move them.
 
+The kernel is k(x, x') + sum_j scale_j^2 z_j z'_j: what is known by its matrix K, and explicit
+features z, the constant at least, whose coefficients omega a point carries beside beta (omega =
+scale^2 Z'beta at the optimum only). With a linear kernel all features are explicit, and there is no
+matrix. Scores and norms then keep their digits where a feature is large beside its spread or weighs
+little in |w|^2 = beta'K beta + |omega / scale|^2: sums over beta would lose them.
+
 K_v differs from K only in the rows and columns of positive bags, and is never formed: the negatives
 use the kernel matrix of the instances, the rest are p x p and p x N blocks. The rows of K that
-belong to key instances of the pool are kept together, because every product reads them.
+belong to key instances of the pool are kept together, because every product reads them. Explicit
+features of a mixture are those of the mean assignment, Z_v, and what the assignments differ by:
+sum_k v_k Z_k Z_k' = Z_v Z_v' + sum_k v_k (Z_k - Z_v)(Z_k - Z_v)', a p x p block.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.designs.inverse import block_of
+from bagwise.kernels import check_matrix
 from bagwise.losses import MarginBand
-
-
-@dataclass(frozen=True)
-class Column:
-    """One assignment: its weights on the instances, and the kernel between its rows."""
-
-    weights: Any  # CSR, (p, n_units), rows sum to one
-    block: Array  # (p, p), constant feature included
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """K_v without the block of negatives, for a vector v of column weights."""
-
-    v: Array  # (S,)
-    block: Array  # sum_k v_k K_k between positive bags, (p, p)
-    cross: Array  # between positive bags and negatives, (p, N)
-
-
-class _Entries(NamedTuple):
-    """The nonzero weights of all assignments, one after the other."""
-
-    value: Array
-    bag: Array
-    unit: Array
-    column: Array
-    key: Array  # the place of the unit among the key units
-
-
-class _Keys(NamedTuple):
-    """The units that some assignment of the pool uses, and their kernel rows."""
-
-    units: Array  # in the order in which they came, (U,)
-    place: Array  # of a unit among them, -1 for the others, (n_units,)
-    cross: Array  # kernel with the negatives, constant feature included, (U, N)
-
-
-@dataclass(frozen=True)
-class SaddlePoint:
-    """Column weights and dual variables, with bounds on the saddle value over the pool."""
-
-    v: Array  # weights of the assignments in the pool, (n_columns,)
-    beta: Array  # signed dual variables g (a - b), (n_rows,)
-    scores: Array  # K_v beta; times g these are the margins, (n_rows,)
-    products: Array  # K_k beta, (n_rows, n_columns)
-    upper: float  # P_v
-    lower: float  # min_k D(beta, A_k)
-    converged: bool = False
-    n_iter: int = 0
-    counts: dict[str, int] = field(default_factory=dict)
-    history: list[dict[str, float]] = field(default_factory=list, repr=False)
-
-    @property
-    def gap(self) -> float:
-        """Certified bound on the distance from the saddle value over the pool."""
-        return max(self.upper - self.lower, 0.0)
+from bagwise.solvers.pool import (
+    Among,
+    Column,
+    Entries,
+    Features,
+    Keys,
+    Mixture,
+    SaddlePoint,
+    Weights,
+    met,
+)
 
 
 @dataclass(frozen=True)
@@ -104,12 +68,26 @@ class Saddle:
     Units are instances; a negative unit may also be the mean of a bag.
     """
 
-    K: Array  # kernel between units, without the constant, (n_units, n_units)
+    K: Array | None  # kernel between units without explicit features, (n_units, n_units), if any
     negatives: Array  # the units that are negative rows, (N,)
     weight: Array  # weights c of the losses, positive bags first, (p + N,)
     loss: MarginBand
+    given: Features | None = None  # the constant, if nothing is given
     columns: tuple[Column, ...] = ()  # the pool
-    keys: _Keys | None = None
+    keys: Keys | None = None
+
+    @cached_property
+    def features(self) -> Features:
+        """The explicit features of the units."""
+        if self.given is None:
+            assert self.K is not None
+            return Features(np.ones((len(self.K), 1)), np.ones(1))
+        return self.given
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return len(self.features.Z)
 
     @property
     def n_bags(self) -> int:
@@ -124,38 +102,59 @@ class Saddle:
     def with_column(self, weights: Any) -> Saddle:
         """Return the problem with this assignment (CSR, (p, n_units)) added to its pool."""
         used = np.unique(weights.indices)
+        features = np.asarray(weights @ self.features.Z)
+        first = self.columns[0].features if self.columns else features
+        away = (features - first) * self.features.scale
+        column = Column(weights, self._block(weights, used), features, away)
+        return replace(self, columns=(*self.columns, column), keys=self._keys_with(used))
+
+    def _block(self, weights: Any, used: Array) -> Array:
+        if self.K is None:
+            return np.zeros((self.n_bags, self.n_bags))
         place = np.searchsorted(used, weights.indices)
         among = self.K[np.ix_(used, used)].astype(np.float64)
         own = sp.csr_array((weights.data, place, weights.indptr), shape=(self.n_bags, len(used)))
-        block = np.asarray(own @ (own @ among).T) + 1.0
-        columns = (*self.columns, Column(weights, block))
-        return replace(self, columns=columns, keys=self._keys_with(used))
+        return np.asarray(own @ (own @ among).T)
 
-    def _keys_with(self, used: Array) -> _Keys:
+    def _keys_with(self, used: Array) -> Keys:
         """Return the key units with those of another assignment added."""
         keys = self.keys
         if keys is None:
-            keys = _Keys(used[:0], np.full(len(self.K), -1), np.empty((0, len(self.negatives))))
+            n_cross, Z = 0 if self.K is None else len(self.negatives), self.features.Z
+            none = np.empty((0, n_cross))
+            keys = Keys(used[:0], np.full(self.n_units, -1), none, Z[self.negatives])
         added, place = used[keys.place[used] < 0], keys.place.copy()
         place[added] = len(keys.units) + np.arange(len(added))
-        cross = block_of(self.K, added, self.negatives).astype(np.float64) + 1.0
-        return _Keys(
-            np.concatenate([keys.units, added]), place, np.concatenate([keys.cross, cross])
-        )
+        cross = np.empty((len(added), 0))
+        if self.K is not None:
+            cross = block_of(self.K, added, self.negatives).astype(np.float64)
+        units = np.concatenate([keys.units, added])
+        return Keys(units, place, np.concatenate([keys.cross, cross]), keys.negative)
 
     def only(self, weights: Any) -> Saddle:
         """Return the problem whose pool is one assignment: an ordinary convex problem."""
         return replace(self, columns=(), keys=None).with_column(weights)
 
+    def among(self, units: Array) -> Among:
+        """Return units as their assignments see them: around one, as all rows sum to one."""
+        Z, scale = self.features.Z, self.features.scale
+        smaller = "Use fewer bags, or relax=False with a linear kernel."
+        check_matrix(
+            "The matrix between instances of positive bags", len(units), len(units), 8, smaller
+        )
+        around = (Z[units] - Z[units[0]]) * scale
+        kernel = around @ around.T
+        return Among(kernel if self.K is None else kernel + self.K[np.ix_(units, units)], around)
+
     # Kernel products -----------------------------------------------------------------------------
 
     @cached_property
-    def _entries(self) -> _Entries:
+    def _entries(self) -> Entries:
         weights = [column.weights for column in self.columns]
         rows = [np.repeat(np.arange(self.n_bags), np.diff(w.indptr)) for w in weights]
         units = np.concatenate([w.indices for w in weights]).astype(np.int64)
         assert self.keys is not None
-        return _Entries(
+        return Entries(
             np.concatenate([w.data for w in weights]),
             np.concatenate(rows),
             units,
@@ -168,8 +167,19 @@ class Saddle:
         return np.stack([column.block for column in self.columns])
 
     @cached_property
+    def _spreads(self) -> Array:
+        """The blocks with what the features of an assignment differ by."""
+        return np.stack([column.block + column.away @ column.away.T for column in self.columns])
+
+    @cached_property
+    def away(self) -> Array:
+        """Distances of the assignments' features from the first one's, (S, p, m)."""
+        return np.stack([column.away for column in self.columns])
+
+    @cached_property
     def _alone(self) -> list[Saddle]:
-        return [replace(self, columns=(column,)) for column in self.columns]
+        alone = [replace(column, away=np.zeros_like(column.away)) for column in self.columns]
+        return [replace(self, columns=(column,)) for column in alone]
 
     def mix(self, v: Array) -> Mixture:
         """Return the blocks of K_v."""
@@ -178,23 +188,65 @@ class Saddle:
         used = v[column] > 0
         entries = (value * v[column])[used], (bag[used], key[used])
         weights = sp.csr_array(entries, shape=(self.n_bags, len(self.keys.units)))
-        block = np.tensordot(v, self._blocks, axes=1)  # Eq. 9: sum_k v_k K_k
-        return Mixture(v, block, np.asarray(weights @ self.keys.cross))
+        away = np.tensordot(v, self.away, axes=1)
+        # Eq. 9: sum_k v_k K_k, without Z_v Z_v'.
+        block = np.tensordot(v, self._spreads, axes=1) - away @ away.T
+        features = self.columns[0].features + away / self.features.scale
+        return Mixture(v, block, np.asarray(weights @ self.keys.cross), features, away)
+
+    def weights(self, mixture: Mixture, beta: Array, omega: Array | None = None) -> Weights:
+        """Return dual variables with their scores; omega is scale^2 Z_v'beta where not given."""
+        if omega is None:
+            omega = self.features.scale**2 * self._moments(mixture, beta)
+        own = self._own(mixture, beta)
+        return Weights(beta, omega, own, own + self._of_features(mixture.features, omega))
 
     def scores(self, mixture: Mixture, beta: Array) -> Array:
         """Return K_v beta."""
-        p, shared = self.n_bags, self.pull(beta)[self.negatives]
+        return self.weights(mixture, beta).scores
+
+    def _own(self, mixture: Mixture, beta: Array) -> Array:
+        p = self.n_bags
+        if self.K is None:
+            return np.concatenate([mixture.block @ beta[:p], np.zeros(len(beta) - p)])
         of_bags = mixture.block @ beta[:p] + mixture.cross @ beta[p:]
-        return np.concatenate([of_bags, beta[:p] @ mixture.cross + shared])
+        return np.concatenate([of_bags, beta[:p] @ mixture.cross + self.pull(beta)[self.negatives]])
+
+    def _of_features(self, of_bags: Array, omega: Array) -> Array:
+        assert self.keys is not None
+        return np.concatenate([of_bags @ omega, self.keys.negative @ omega])
+
+    def _moments(self, mixture: Mixture, beta: Array) -> Array:
+        """Return Z_v'beta."""
+        assert self.keys is not None
+        p = self.n_bags
+        return beta[:p] @ mixture.features + beta[p:] @ self.keys.negative
+
+    def unmet(self, mixture: Mixture, at: Weights) -> Array:
+        """Return omega / scale^2 - Z_v'beta, 0 at the optimum."""
+        return at.omega / self.features.scale**2 - self._moments(mixture, at.beta)
 
     def product(self, beta: Array, k: int) -> Array:
-        """Return K_k beta for one assignment."""
+        """Return K_k beta for one assignment, explicit features included."""
         return self._alone[k].products(beta)[:, 0]
 
     def products(self, beta: Array) -> Array:
-        """Return K_k beta, one column per assignment."""
+        """Return K_k beta, one column per assignment, explicit features included."""
+        own = self._own_products(beta)
+        first = self.mix(np.eye(len(self.columns))[0])
+        reach = self._reach(first, self.features.scale * self._moments(first, beta), beta)
+        omegas = self.features.scale[:, None] * reach
+        of_features = [
+            self._of_features(column.features, omega)
+            for column, omega in zip(self.columns, omegas.T, strict=True)
+        ]
+        return own + np.stack(of_features, axis=1)
+
+    def _own_products(self, beta: Array) -> Array:
         assert self.keys is not None
         p, size, n_keys = self.n_bags, len(self.columns), len(self.keys.units)
+        if self.K is None:
+            return np.zeros((len(beta), size))
         value, bag, unit, column, key = self._entries
         shared = self.pull(beta)
         coef = np.bincount(column * n_keys + key, value * beta[:p][bag], minlength=size * n_keys)
@@ -203,21 +255,28 @@ class Saddle:
         of_bags = self._blocks @ beta[:p] + pull.reshape(size, p)
         return np.concatenate([of_bags.T, (own + shared[self.negatives]).T])
 
+    def _reach(self, mixture: Mixture, reach: Array, beta: Array) -> Array:
+        """Return scale Z_k'beta of every column, given scale Z_v'beta."""
+        beyond = beta[: self.n_bags] @ (self.away - mixture.away)  # (S, m)
+        return reach[:, None] + beyond.T
+
     def pull(self, beta: Array) -> Array:
-        """Return the contribution of the negatives to the score of every unit."""
+        """Return the negatives' contribution to the score of every unit, by the matrix."""
         used = np.flatnonzero(beta[self.n_bags :])
         return self._sum_rows(self.negatives[used], beta[self.n_bags :][used])
 
-    def unit_scores(self, coef: Array) -> Array:
-        """Return the scores of all units, given coefficients of all units."""
+    def unit_scores(self, point: SaddlePoint) -> Array:
+        """Return the scores of all units."""
+        coef = self.coef(point)
         used = np.flatnonzero(coef)
-        return self._sum_rows(used, coef[used])
+        return self._sum_rows(used, coef[used]) + self.features.Z @ point.omega
 
     def _sum_rows(self, units: Array, factors: Array) -> Array:
         from bagwise.designs._products import add_rows
 
-        scores = np.full(len(self.K), factors.sum())
-        add_rows(self.K, units, factors, scores)
+        scores = np.zeros(self.n_units)
+        if self.K is not None:
+            add_rows(self.K, units, factors, scores)
         return scores
 
     def coef(self, point: SaddlePoint) -> Array:
@@ -229,15 +288,20 @@ class Saddle:
     def assignment(self, v: Array) -> Any:
         """Return the mean assignment mu = sum_k v_k A_k (CSR)."""
         value, bag, unit, column, _ = self._entries
-        shape = (self.n_bags, len(self.K))
+        shape = (self.n_bags, self.n_units)
         return sp.csr_array((value * v[column], (bag, unit)), shape=shape)
 
     # Values --------------------------------------------------------------------------------------
 
-    def primal(self, beta: Array, scores: Array) -> float:
-        """Return P_v at w = sum beta psi."""
-        losses = self.loss.value(self.sign * scores)
-        return float(0.5 * beta @ scores + self.weight @ losses)
+    def squared_norm(self, at: Weights) -> float:
+        """Return |w|^2."""
+        explicit = at.omega / self.features.scale
+        return float(at.beta @ at.own + explicit @ explicit)
+
+    def primal(self, at: Weights) -> float:
+        """Return P_v."""
+        losses = self.loss.value(self.sign * at.scores)
+        return 0.5 * self.squared_norm(at) + float(self.weight @ losses)
 
     def conjugate(self, beta: Array) -> float:
         """Return sum_s c_s l*(-g_s beta_s / c_s); rows without weight have no dual."""
@@ -258,11 +322,29 @@ class Saddle:
         curvature, center = self.loss.pieces(self.sign * scores)
         return self.weight * curvature, self.sign * center
 
-    def point(self, mixture: Mixture, beta: Array, **facts: Any) -> SaddlePoint:
+    def point(
+        self, mixture: Mixture, beta: Array, omega: Array | None = None, **facts: Any
+    ) -> SaddlePoint:
         """Evaluate a pair of column weights and dual variables."""
-        products = self.products(beta)
-        scores = products @ mixture.v
+        at, products = self.weights(mixture, beta, omega), self._own_products(beta)
+        scale = self.features.scale
+        found = scale * self._moments(mixture, beta)
+        moved = np.abs(beta) + self.pieces(at.scores)[0] * (1 + np.abs(at.scores))
+        wanted, margin = at.omega / scale, 1 + float(np.abs(at.scores).max())
+        reached, cost = met(found, wanted, scale, self.features.lengths, moved, margin)
+        reaches = [self._reach(mixture, reach, beta) for reach in (found, reached)]
+        norms = [beta @ products + np.einsum("ij,ij->j", reach, reach) for reach in reaches]
         # Eq. 5, corrected: D(beta, A_k), the lowest over the pool.
-        lower = -0.5 * float((beta @ products).max()) - self.conjugate(beta)
-        upper = self.primal(beta, scores)
-        return SaddlePoint(mixture.v, beta, scores, products, upper, lower, **facts)
+        lower = -self.conjugate(beta) - 0.5 * min(norms[0].max(), norms[1].max() + 2 * cost)
+        return SaddlePoint(
+            mixture.v,
+            beta,
+            at.omega,
+            at.scores,
+            products,
+            reaches[1],
+            norms[1],
+            self.primal(at),
+            float(lower),
+            **facts,
+        )

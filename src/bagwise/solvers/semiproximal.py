@@ -13,6 +13,9 @@ B P^-1 B' = K_BB - K_BA S (I + S K_AA S)^-1 S K_AB, S = W^1/2 (kernels, and more
 rows). There is one factorization per problem. The ridge block is eliminated exactly because descent
 on both blocks at once would stall.
 
+Rows with an offset carry the constant themselves, with its own weight in |z|^2
+(`bagwise.designs.augmented`).
+
 For any beta = (beta+, -lambda), D = -1/2|A'beta+ - B'lambda|^2 + sum (beta+ - beta+^2 / 2W) +
 sum lambda is a lower bound on P; beta+ = W (1 - f) makes it the certificate.
 """
@@ -27,11 +30,12 @@ import scipy.sparse as sp
 from scipy.linalg import cho_solve, solve_triangular
 
 from bagwise._typing import Array
-from bagwise.designs import Design, Gram, Point
+from bagwise.designs import Dense, Design, Gram, Point
 from bagwise.designs.ridge import factor_in_place
 from bagwise.errors import SCALE, Message
 from bagwise.kernels import check_matrix
 from bagwise.solvers.dual_cd import descend_gram, descend_rows
+from bagwise.solvers.pool import met
 from bagwise.solvers.solution import Solution
 
 _PROVEN = 1e-6  # relative gap that counts as converged
@@ -85,8 +89,8 @@ def semiproximal(
     split = _Split.of(positive, weight)
     multipliers = np.zeros(design.n_rows) if start is None else start.copy()
     multipliers[split.positive] = 0.0
-    through_features = not isinstance(design, Gram) and design.n_coef < design.n_rows
-    descend = _by_features if through_features else _by_products
+    narrow = not isinstance(design, Gram) and design.n_coef < design.n_rows
+    descend = _by_features if narrow else _by_turned if design.augmented else _by_products
     point, n_passes = descend(design, split, multipliers, tol, max_passes)
     found = _certify(design, split, point, multipliers, n_passes)
     if found.converged:
@@ -101,16 +105,13 @@ def _by_features(
 ) -> tuple[Point, int]:
     on_positives = np.zeros(design.n_rows)
     on_positives[split.positive] = split.weight[split.positive]
-    total = np.append(design.adjoint(on_positives), on_positives.sum())  # A'W 1
-    system = np.empty((design.n_coef + 1, design.n_coef + 1))
-    system[:-1, :-1] = design.weighted_gram(on_positives)
-    system[-1], system[:, -1] = total, total
-    system.flat[:: len(system) + 1] += 1
+    system, total, rows = _with_constant(design, on_positives, split.negative)
     if not np.isfinite(system).all():
         what = f"The products of the features overflow {system.dtype}: scale the features with "
         raise FloatingPointError(Message(what, SCALE, ", or lower C."))
+    if design.augmented:  # rounding may have eaten an eigenvalue: give it that back
+        system.flat[:: len(system) + 1] *= 1 + 4 * len(system) * np.finfo(float).eps
     factor, _ = factor_in_place(system)
-    rows = _with_constant(design.matrix(split.negative))
     whitened = solve_triangular(factor, rows.T, lower=True, check_finite=False).T
     inner = np.zeros(len(total) + 1)  # `descend_rows` has a last entry for a constant feature
     lambdas = multipliers[split.negative]
@@ -128,7 +129,23 @@ def _by_features(
     multipliers[split.negative] = lambdas
     inner[:-1] = solve_triangular(factor, total, lower=True) - lambdas @ whitened
     z = solve_triangular(factor, inner[:-1], lower=True, trans="T")
+    if design.augmented:
+        return Point(z, 0.0, design @ z), n_passes
     return Point(z[:-1], float(z[-1]), design @ z[:-1]), n_passes
+
+
+def _by_turned(
+    design: Any, split: _Split, multipliers: Array, tol: float, max_passes: int
+) -> tuple[Point, int]:
+    """Turn more features than rows into as many as rows; the constant stays."""
+    rows, unit = _selected(design, np.arange(design.n_rows)), design.scale.max()
+    basis, across = np.linalg.qr((rows * (design.scale / unit))[:, :-1].T)
+    narrow = Dense(np.column_stack([across.T, rows[:, -1]]))
+    narrow.scale = np.append(np.full(len(across), unit), design.scale[-1])
+    narrow.metric, narrow.augmented = narrow.scale**-2.0, True
+    point, n_passes = _by_features(narrow, split, multipliers, tol, max_passes)
+    coef = np.append(design.scale[:-1] / unit * (basis @ point.coef[:-1]), point.coef[-1])
+    return Point(coef, 0.0, design @ coef), n_passes
 
 
 def _by_products(
@@ -168,9 +185,28 @@ def _products(design: Any) -> Array:
     return np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)
 
 
-def _with_constant(rows: Any) -> Array:
+def _with_constant(design: Any, weight: Array, negative: Array) -> tuple[Array, Array, Array]:
+    """Return I + A'WA, A'W 1 and the negative rows, with the constant feature."""
+    if design.augmented:
+        system, total = design.weighted_gram(weight), design.weighted_sum(weight)
+        system.flat[:: len(system) + 1] += design.metric
+        return system, total, _selected(design, negative)
+    total = np.append(design.adjoint(weight), weight.sum())
+    system = np.empty((design.n_coef + 1, design.n_coef + 1))
+    system[:-1, :-1] = design.weighted_gram(weight)
+    system[-1], system[:, -1] = total, total
+    system.flat[:: len(system) + 1] += 1
+    rows = design.matrix(negative)
     dense = rows.toarray() if sp.issparse(rows) else rows
-    return np.column_stack([dense, np.ones(len(dense))]).astype(np.float64, copy=False)
+    with_ones = np.column_stack([dense, np.ones(len(dense))]).astype(np.float64, copy=False)
+    return system, total, with_ones
+
+
+def _selected(design: Any, rows: Array) -> Array:
+    """Return some rows in the coordinates of the coefficients."""
+    one = np.ones(len(rows)), rows, np.arange(len(rows) + 1)
+    found = design.combine(sp.csr_array(one, shape=(len(rows), design.n_rows)))
+    return found.toarray() if sp.issparse(found) else found
 
 
 def _certify(
@@ -186,11 +222,9 @@ def _certify(
     loss = 0.5 * weight @ (1 - scores[up]) ** 2
     loss += split.weight[down] @ np.maximum(0.0, 1 + scores[down])
     objective = 0.5 * _norm(design, point.coef, point.intercept, point.scores) + loss
-    coef = design.T @ beta
     bound = beta[up].sum() - 0.5 * (beta[up] ** 2 / weight).sum() + lambdas.sum()
-    bound -= 0.5 * _norm(design, coef, beta.sum())
-    gap = float(max(objective - bound, 0.0))
-    away = _norm(design, point.coef - coef, point.intercept - beta.sum())
+    norm, away = _dual_norm(design, point, beta, np.abs(beta) + _rounded(split, scores))
+    gap = float(max(objective - (bound - 0.5 * norm), 0.0))
     return Solution(
         coef=point.coef,
         intercept=point.intercept,
@@ -206,3 +240,24 @@ def _certify(
 
 def _norm(design: Design, coef: Array, intercept: float, scores: Array | None = None) -> float:
     return design.squared_norm(coef, scores) + intercept**2
+
+
+def _rounded(split: _Split, scores: Array) -> Array:
+    """Return what the duals of the positives inherit the rounding of."""
+    rounded = np.zeros_like(scores)
+    rounded[split.positive] = (split.weight * (1 + np.abs(scores)))[split.positive]
+    return rounded
+
+
+def _dual_norm(design: Any, point: Point, beta: Array, moved: Array) -> tuple[float, float]:
+    """Return |z|^2 of the duals, and the squared distance of the point from their z."""
+    if not design.augmented:
+        coef = design.T @ beta
+        norm = _norm(design, coef, beta.sum())
+        return norm, _norm(design, point.coef - coef, point.intercept - beta.sum())
+    found, wanted = design.scale * design.weighted_sum(beta), point.coef / design.scale
+    lengths = np.sqrt(design.weighted_squares(np.ones(design.n_rows)))
+    margin = 1 + float(np.abs(point.scores).max())
+    reached, cost = met(found, wanted, design.scale, lengths, moved, margin)
+    away = reached - wanted
+    return min(float(found @ found), float(reached @ reached) + 2 * cost), float(away @ away)

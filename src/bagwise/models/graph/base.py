@@ -9,6 +9,7 @@ from typing import Any, Self
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
+from bagwise.designs import matrix_design
 from bagwise.estimators.params import (
     ClassWeightParameter,
     KernelParameters,
@@ -37,7 +38,7 @@ class GraphClassifier(RowsClassifier, MaxIterParameter, ClassWeightParameter):
         Number of edges of the two graphs that took part.
     """
 
-    _free_intercept = False
+    _linear_design = staticmethod(matrix_design)
 
     bag_graph: Graph | None = param(None, [Graph, None], "Edges between bag ids (B-MILSD).")
     instance_graph: Graph | None = param(
