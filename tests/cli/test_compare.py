@@ -50,6 +50,16 @@ def test_rows_are_logged_as_they_finish_and_the_table_fits(cells, columns):
     assert "Traceback" not in shown.output
 
 
+def test_another_metric_and_the_chosen_scales_are_shown(cells):
+    more = ["--metric", "sensitivity@0.95", "--scale", "auto"]
+    shown = done("compare", cells, *TWO, *ONE, *more, COLUMNS="80")
+    rows = shown.stdout.splitlines()
+    assert max(map(len, rows)) <= 80
+    assert any("sens.@.95" in row and "AUC" in row and "balanced" in row for row in rows)
+    assert {row.split()[0] for row in rows if "exact" in row} == {"SIL", "MI-SVM"}
+    assert re.search(r"Features: (raw|standard|robust|quantile) for ", " ".join(rows))
+
+
 def test_the_command_for_the_recommended_model_works(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     named = [*COLUMNS, "--groups", "patient", "--format", "csv", "--positive", "normal"]

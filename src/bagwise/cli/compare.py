@@ -234,6 +234,8 @@ def _table(found: Any) -> Table:
 
     main, folds = found.protocol.metric, found.protocol.cv
     others = [name for name in METRICS if name != main]
+    if len(others) == len(METRICS):
+        others.remove("accuracy")  # one column more would break names at a width of 80
     numbers = [f"{_SHORT[main]},\n%", "95 %\ninterval", *(f"{_SHORT[m]},\n%" for m in others)]
     cost, many = "CPU s\nper fold", f", up to {found.n_repeats} times" * (found.n_repeats > 1)
     table = plain_table(
@@ -262,10 +264,24 @@ def _table(found: Any) -> Table:
     return table
 
 
+def _warnings(one: Any) -> str:
+    return "1 warning" if len(one.warned) == 1 else f"{len(one.warned)} warnings"
+
+
 def _settings_line(found: Any) -> str:
     label = found.positive
     positive = "" if label is None else f"Positive class: {escape(str(label))}. "
-    return f"{positive}Features: {found.protocol.scale or 'raw'}."
+    return f"{positive}Features: {escape(_scales(found))}."
+
+
+def _scales(found: Any) -> str:
+    """Say how features were scaled; where folds chose, for which models how most often."""
+    if found.protocol.scale != "auto":
+        return found.protocol.scale or "raw"
+    by_scale: dict[str, list[str]] = {}
+    for name, one in found.results.items():
+        by_scale.setdefault(one.usual_scale, []).append(name)
+    return "; ".join(f"{scale} for {', '.join(names)}" for scale, names in by_scale.items())
 
 
 def _record(found: Any) -> dict[str, Any]:
@@ -368,7 +384,7 @@ def _say_rest(found: Any) -> None:
     for name, one in found.results.items():
         if one.warned:
             first = escape(worded(one.warned[0]))
-            say(f"[yellow]{escape(name)}: {len(one.warned)} warnings[/yellow], the first: {first}")
+            say(f"[yellow]{escape(name)}: {_warnings(one)}[/yellow], the first: {first}")
     reasons: dict[str, list[str]] = {}
     for name, why in found.left_out.items():
         reasons.setdefault(why, []).append(name)
