@@ -2,9 +2,17 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import StandardScaler
 
-from bagwise import WitnessSVC, report
-from bagwise.datasets import load_digits_bags
+from bagwise import (
+    AnnealedWitnessSVC,
+    MeanSVC,
+    PerInstance,
+    WitnessSVC,
+    make_pipeline,
+    report,
+)
+from bagwise.datasets import load_digits_bags, make_gaussian_bags, make_slide_bags
 
 NASTY = '</script><script>alert("x")</script><img src=x onerror=alert(1)>'
 
@@ -23,6 +31,53 @@ def page_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     report(model, held_out, y, images=images, title=NASTY).save(path)
     return path
+
+
+def birds():
+    """Make the report of recordings of sites: text labels, folds, a kernel model in a pipeline."""
+    bags, y = make_gaussian_bags(n_bags=60, n_features=4, shift=4.0, random_state=0)
+    bags = bags.replace(groups=[f"site {i // 6}" for i in range(60)])
+    model = make_pipeline(PerInstance(StandardScaler()), WitnessSVC(pos_label="wren"))
+    labels = np.where(y == 1, "wren", "no wren")
+    return report(model.fit(bags, labels), bags, labels, cv=3, data_name="birds.csv")
+
+
+def slides():
+    """Make the report of slides, by an annealed model, with heat maps."""
+    bags, y = make_slide_bags(n_bags=30, bag_size=(20, 60), n_features=8, witness_rate=0.2)
+    model = AnnealedWitnessSVC(kernel="linear").fit(bags[:15], y[:15])
+    return report(model, bags[15:], y[15:])
+
+
+def means():
+    """Make the report of a model whose instances are scored by leaving them out."""
+    bags, y = make_gaussian_bags(n_bags=60, n_features=4, shift=4.0, random_state=0)
+    return report(MeanSVC().fit(bags, y), bags, y, cv=3, command="bagwise report m.bagwise d.csv")
+
+
+@pytest.fixture(scope="module", params=[birds, slides, means], ids=lambda kind: kind.__name__)
+def any_file(request, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / f"{request.param.__name__}.html"
+    request.param().save(path)
+    return path
+
+
+def test_every_kind_of_report_is_accessible_fits_and_prints(opened, violations, any_file):
+    for scheme in ("light", "dark"):
+        page = opened(any_file, color_scheme=scheme, bypass_csp=True)
+        assert violations(page) == []
+        page.click("#bag-table tbody tr:nth-child(2) button")
+        assert violations(page) == []
+    page = opened(any_file, viewport={"width": 390, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert re.match(rb"%PDF", page.pdf())
+
+
+def test_paper_has_all_bags_and_the_screen_a_page_of_them(opened, page_file):
+    page = opened(page_file)
+    for event, n_rows in (("beforeprint", 100), ("afterprint", 25)):
+        page.evaluate(f"window.dispatchEvent(new Event('{event}'))")
+        assert page.locator("#bag-table tbody tr").count() == n_rows
 
 
 def test_it_opens_and_no_text_becomes_code(opened, page_file):

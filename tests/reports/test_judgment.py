@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from bagwise import Bags, WitnessSVC
+from bagwise.datasets import load_digits_bags
 from bagwise.reports.judgment import Judgment, judge
 
 
@@ -46,3 +47,12 @@ def test_scores_point_towards_the_positive_class(noise):
     found = judge(model, bags, labels, None)
     assert (found.positive, found.negative) == ("a", "b")
     assert found.scores[found.truth].mean() > found.scores[~found.truth].mean()
+
+
+def test_folds_have_probabilities_of_their_own():
+    bags, y = load_digits_bags(n_bags=60)
+    model = WitnessSVC(kernel="linear", probability="sigmoid").fit(bags, y)
+    found = judge(model, bags, y, 3)
+    assert found.probabilities.shape == (60,)
+    assert ((found.probabilities > 0.5) == (found.scores > 0)).all()
+    assert "calibration" in found.figures(None)

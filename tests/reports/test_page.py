@@ -39,7 +39,9 @@ def test_it_is_self_contained_and_names_its_origin(digits):
     assert "bagwise report m d" in html
     assert not re.search(r"(src|href)=\"https?:", html)
     assert "default-src 'none'" in html
-    assert "training instance" in html  # what a kernel model compares with
+    assert re.search(r"instance \d+ of bag \d+", html)  # what a kernel model compares with
+    other = report(WitnessSVC().fit(bags[:30], y[:30]), bags[30:], y[30:]).html
+    assert "training instance" in other
     few = WitnessSVC(kernel_approx="nystroem", n_components=20).fit(bags, y)
     assert not any(row["why"] for row in rows_of(report(few, bags, y, cv=3)))  # landmarks cancel
 
@@ -50,6 +52,7 @@ def test_pipelines_slides_and_annealing():
     page = report(model.fit(bags, y), bags, y, cv=3)
     assert all(row["map"].startswith("data:image/png") for row in rows_of(page))
     assert "Course of the training" in page.html
+    assert "steps before it</th><td>PerInstance(" in page.html.replace("\n", "")
 
 
 def test_models_without_instance_scores_and_gap(digits):

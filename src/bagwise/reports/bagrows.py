@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.segments import bag_index
 from bagwise.metrics import opened, positive_class
 from bagwise.plot.features import feature_names, linear_weights
 from bagwise.plot.heatmap import color_limits, colors_of, patch_side
@@ -108,17 +109,35 @@ class BagRows:
         elif hasattr(self.model, "support_vectors_") and hasattr(self.model, "kernel_"):
             near = self.model.kernel_(self.seen.X[[row]], self.model.support_vectors_)
             parts = np.asarray(self.model.dual_coef_[0] * near[0])
-            names = np.array([f"training instance {j}" for j in self.model.support_])
+            names = self._training_names()
         else:
             return []
         order = np.argsort(-np.abs(parts), kind="stable")[:_FEATURES]
         return [{"name": str(names[j]), "value": _short(parts[j])} for j in order]
+
+    def _training_names(self) -> Array:
+        """Name the training instances of a kernel model: by bag, if it was trained on these."""
+        if not hasattr(self, "_names"):
+            rows, X = np.asarray(self.model.support_), self.seen.X
+            names = [f"training instance {j}" for j in rows]
+            if rows.max(initial=-1) < X.shape[0] and _equal(X[rows], self.model.support_vectors_):
+                bag = bag_index(self.bags.offsets)[rows]
+                places = zip(bag, rows - self.bags.offsets[bag], strict=True)
+                names = [f"instance {k} of bag {self.bags.ids[i]}" for i, k in places]
+            self._names = np.array(names)
+        return self._names
 
     def _mean(self) -> Array:
         if not hasattr(self, "_mean_row"):
             mean = self.seen.X.mean(axis=0, dtype=np.float64)
             self._mean_row = np.asarray(mean).ravel()
         return self._mean_row
+
+
+def _equal(first: Any, second: Any) -> bool:
+    if sp.issparse(first):
+        return bool(abs(first - second).max() == 0)
+    return np.array_equal(first, second)
 
 
 def _short(value: float) -> float:

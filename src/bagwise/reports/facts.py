@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from bagwise.bags.ids import factorize
 from bagwise.errors import listed
 from bagwise.reports.twins import near_duplicates
 
-_ROWS_PER_BLOCK = 1 << 14  # 32 MiB of float64 at 256 features
+_BLOCK = 1 << 21  # values looked at together: 16 MiB of float64
 
 
 def data_facts(bags: Bags, y: Array, positive: Any = None) -> list[tuple[str, str]]:
@@ -43,8 +44,8 @@ def _balance(y: Array, positive: Any) -> str:
 def _feature_facts(bags: Bags) -> list[tuple[str, str]]:
     low = np.full(bags.n_features, np.inf)
     high, missing = -low, 0
-    for start in range(0, bags.n_instances, _ROWS_PER_BLOCK):
-        block = bags.X[start : start + _ROWS_PER_BLOCK]
+    for rows in _blocks(bags.X):
+        block = bags.X[rows]
         block = block.toarray() if sp.issparse(block) else np.asarray(block)
         missing += int(np.isnan(block).sum())
         low, high = np.fmin(low, np.nanmin(block, axis=0)), np.fmax(high, np.nanmax(block, axis=0))
@@ -55,6 +56,11 @@ def _feature_facts(bags: Bags) -> list[tuple[str, str]]:
         ("Missing values", f"{missing:,}"),
         ("Constant features", f"{len(constant):,}" + (f": {listed(shown)}" if shown else "")),
     ]
+
+
+def _blocks(X: Any) -> Iterator[slice]:
+    step = max(1, _BLOCK // max(1, X.shape[1]))
+    yield from (slice(start, start + step) for start in range(0, X.shape[0], step))
 
 
 def _twins(bags: Bags) -> list[tuple[str, str]]:
@@ -97,8 +103,8 @@ def _row_codes(X: Array) -> Array:
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 2**63, size=X.shape[1], dtype=np.uint64) | np.uint64(1)
     parts = []
-    for start in range(0, len(X), _ROWS_PER_BLOCK):
-        block = np.ascontiguousarray(X[start : start + _ROWS_PER_BLOCK])
+    for rows in _blocks(X):
+        block = np.ascontiguousarray(X[rows])
         bits = block.view(f"u{block.itemsize}").astype(np.uint64)
         parts.append((bits * factors).sum(axis=1, dtype=np.uint64))
     return np.concatenate(parts)

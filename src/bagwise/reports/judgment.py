@@ -13,7 +13,8 @@ from sklearn.base import clone
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.crossfit import folds, out_of_fold_scores
+from bagwise.crossfit import bag_scores, folds
+from bagwise.crossfit.scores import fit_folds, in_order
 from bagwise.metrics import opened, positive_class
 from bagwise.plot import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
 from bagwise.plot._display import judged
@@ -105,8 +106,14 @@ def judge(
         tell("Fitting folds", next(done), len(splits))
         copy.fit(bags[train], y[train])
 
-    scores = sign * out_of_fold_scores(clone(model), bags, y, None, splits, fit=fit)
-    return Judgment(y == positive, scores, None, positive, negative, len(splits))
+    def said(copy: Any, held_out: Bags, _: Array) -> tuple[Array, Array | None]:
+        return sign * bag_scores(copy, held_out), _probabilities(copy, held_out, positive)
+
+    parts = list(fit_folds(clone(model), bags, y, None, splits, said, fit=fit))
+    scores = in_order([part[0] for part in parts], splits)
+    known = [part[1] for part in parts if part[1] is not None]
+    probabilities = in_order(known, splits) if known else None
+    return Judgment(y == positive, scores, probabilities, positive, negative, len(splits))
 
 
 def _probabilities(model: Any, bags: Bags, positive: Any) -> Array | None:

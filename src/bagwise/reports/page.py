@@ -79,10 +79,11 @@ def report(
     tell("Scoring instances", 0, 0)
     inner, seen = opened(model, bags)
     figures = {name: svg(shown.figure_) for name, shown in judgment.figures(bags.groups).items()}
-    figures |= _model_figures(inner, seen, y)
+    figures |= _model_figures(inner, seen, y, judgment)
     rows = BagRows(model, bags, judgment, images).all(tell)
     tell("Looking at the data", 0, 0)
     content = _content(inner, bags, y, judgment) | {
+        "parameters": parameters(inner, model),
         "title": title or f"{paper_name_of(inner)} on {data_name or f'{len(bags):,} bags'}",
         "data_name": data_name,
         "figures": figures,
@@ -108,16 +109,17 @@ def _content(model: Any, bags: Bags, y: Array, judgment: Judgment) -> dict[str, 
         "groups": judgment.of_groups(bags.groups),
         "facts": data_facts(bags, y, judgment.positive),
         "n_bags": len(bags),
+        "n_instances": bags.n_instances,
         "paper_name": paper_name_of(model),
         "class_name": type(model).__name__,
         "certificate": certificate(model),
-        "parameters": parameters(model),
         "scores_instances": hasattr(model, "instance_decision_function"),
     }
 
 
-def _model_figures(model: Any, seen: Bags, y: Any) -> dict[str, str]:
-    shown = {"sizes": BagSizeDisplay.from_estimator(model, seen, y).figure_}
+def _model_figures(model: Any, seen: Bags, y: Any, judgment: Judgment) -> dict[str, str]:
+    sizes = BagSizeDisplay(seen.sizes, judgment.scores, judgment.truth)
+    shown = {"sizes": sizes.plot().figure_}
     if hasattr(model, "instance_decision_function"):
         shown["instances"] = InstanceScoreDisplay.from_estimator(model, seen, y).figure_
     trained = convergence(model)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 _PACKAGES = ("bagwise", "numpy", "scipy", "scikit-learn", "numba")
+_ROUNDING = 1e-15  # relative gap that is none in double precision
+_SHOWS = ("callback", "verbose", "n_jobs")  # parameters that change no number
 _SMALL = 1e-4  # relative gap that no prediction notices
 
 
@@ -21,18 +23,22 @@ def certificate(model: Any) -> str:
     relative = gap / objective if objective else gap
     if not np.isfinite(relative):
         return "The solver proved no bound on its error: treat the result with caution."
+    within = f"to within {relative:.1e} of" if relative > _ROUNDING else "up to rounding at"
     solved = (
-        f"The last convex problem of the training is proven to be solved to within {relative:.1e} "
-        "of its best possible objective"
+        f"The last convex problem of the training is proven to be solved {within} its best "
+        "possible objective"
     )
     if relative <= _SMALL:
         return f"{solved}: training longer would not change the model."
     return f"{solved}. That is a lot: raise max_iter, or scale the features."
 
 
-def parameters(model: Any) -> list[tuple[str, str]]:
-    """Return the parameters of a model, as texts."""
-    return [(name, repr(value)) for name, value in sorted(model.get_params(deep=False).items())]
+def parameters(model: Any, whole: Any) -> list[tuple[str, str]]:
+    """Return the steps before a model, and the parameters that change its numbers, as texts."""
+    before = [repr(step) for _, step in getattr(whole, "steps", [])[:-1]]
+    known = sorted(model.get_params(deep=False).items())
+    shown = [(name, repr(value)) for name, value in known if name not in _SHOWS]
+    return [("steps before it", ", ".join(before)), *shown] if before else shown
 
 
 def versions() -> list[tuple[str, str]]:
@@ -58,4 +64,5 @@ def convergence(model: Any) -> Any:
     ax = figure.subplots()
     ax.plot(np.arange(1, len(values) + 1), values, "o-", color="#3b7dad")
     ax.set(xlabel="outer iteration", ylabel="objective")
+    ax.locator_params(axis="x", integer=True)
     return figure

@@ -2,7 +2,8 @@
 (() => {
   const { rows, positive } = JSON.parse(document.getElementById("rows").textContent);
   const at = (id) => document.getElementById(id);
-  const perPage = 25;
+  const onScreen = 25, onPaper = 1000;
+  let perPage = onScreen;
   const view = { key: null, down: false, page: 0, text: "", filter: "all" };
 
   // Threshold
@@ -95,6 +96,9 @@
   at("previous").addEventListener("click", () => { view.page--; show(); });
   at("next").addEventListener("click", () => { view.page++; show(); });
   show();
+  const printed = (count) => { perPage = count; change({}); };
+  window.addEventListener("beforeprint", () => printed(onPaper));
+  window.addEventListener("afterprint", () => printed(onScreen));
 
   // One bag
   function element(name, properties, ...children) {
