@@ -24,13 +24,14 @@ def X():
     return np.random.default_rng(0).normal(size=(90, 4)) + 3.0
 
 
-def design_of(kernel, X, n_components=20, landmarks="leverage", seed=0, weights=None):
+def design_of(kernel, X, n_components=20, landmarks="leverage", seed=0, weights=None, n_jobs=1):
     return nystroem_design(
         Pairs(kernel, X),
         np.ones(X.shape[0]) if weights is None else weights,
         n_components=n_components,
         landmarks=landmarks,
         random_state=np.random.RandomState(seed),
+        n_jobs=n_jobs,
     )
 
 
@@ -57,6 +58,13 @@ def test_all_rows_as_landmarks_are_the_kernel(kernel, X):
     np.testing.assert_allclose(design.X @ design.X.T, K, atol=1e-9 * np.abs(K).max())
     assert design.error < 1e-10
     assert len(design.landmarks) == 90
+
+
+def test_threads_do_not_change_a_bit(X, monkeypatch):
+    monkeypatch.setattr(nystroem, "_BLOCK_VALUES", 7 * 20)
+    one, many = (design_of(KERNELS[0], X, n_jobs=n_jobs) for n_jobs in (1, 3))
+    np.testing.assert_array_equal(one.X, many.X)
+    assert one.error == many.error
 
 
 def test_blocks_do_not_change_the_features(X, monkeypatch):

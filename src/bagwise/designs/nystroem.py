@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
@@ -152,6 +153,7 @@ def nystroem_design(
     n_components: int,
     landmarks: str,
     random_state: np.random.RandomState,
+    n_jobs: int | None = None,
     indefinite: bool = False,
 ) -> Nystroem:
     """Approximate a kernel by landmarks among the rows that have weight.
@@ -168,6 +170,8 @@ def nystroem_design(
         How they are chosen. The first one needs a kernel without negative eigenvalues.
     random_state : RandomState
         What they are drawn with.
+    n_jobs : int, default=None
+        Number of threads that compute features.
     indefinite : bool, default=False
         Cut off negative eigenvalues of the landmarks' kernel matrix instead of refusing it.
 
@@ -185,14 +189,19 @@ def nystroem_design(
     lower = "Lower ", Parameter("n_components", ""), "."
     check_matrix("The matrix of features", *shape, np.dtype(precision).itemsize, *lower)
     features = np.empty(shape, precision)
-    whole = left = 0.0
-    for block in _blocks(pairs.n_rows, len(chosen)):
+
+    def fill(block: slice) -> tuple[float, float]:
+        """Write the features of some rows; return what their diagonal was and what it lost."""
         values = pairs.between(block, chosen) @ W
         counts, diagonal = weights[block] > 0, pairs.diagonal(block)
-        whole += float(diagonal[counts].sum())
-        left += float(np.abs(diagonal - np.einsum("ij,ij->i", values, values))[counts].sum())
+        lost = np.abs(diagonal - np.einsum("ij,ij->i", values, values))
         features[block] = values
-    error = left / whole if whole > 0 else 0.0
+        return float(diagonal[counts].sum()), float(lost[counts].sum())
+
+    jobs = Parallel(n_jobs=n_jobs, prefer="threads")  # no bit depends on their number
+    blocks = _blocks(pairs.n_rows, len(chosen))
+    whole, left = np.sum(jobs(delayed(fill)(block) for block in blocks), axis=0)
+    error = float(left / whole) if whole > 0 else 0.0
     design = Nystroem(check_kernel_values(features), chosen, W, error)
     design.clipped = clipped
     return design

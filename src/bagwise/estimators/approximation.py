@@ -41,6 +41,7 @@ class KernelApproximation(KernelParameters):
 
     def _by_landmarks(self, pairs: Any, row_weight: Array, rng: Any, **options: Any) -> Nystroem:
         chosen = {"n_components": self.n_components, "landmarks": self.landmarks, **options}
-        design = nystroem_design(pairs, row_weight, random_state=rng, **chosen)
+        shared = {"random_state": rng, "n_jobs": self.n_jobs}
+        design = nystroem_design(pairs, row_weight, **shared, **chosen)
         self.kernel_error_ = design.error
         return design
