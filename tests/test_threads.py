@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from bagwise import AnnealedProportionSVC, WitnessSVC, annealed_path
 from bagwise._threads import one_blas_thread
 from bagwise.datasets import make_gaussian_bags
 from bagwise.testing import estimators
@@ -29,6 +30,25 @@ def test_the_limit_ends_with_its_last_user():
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(use, [0.05, 0.15])) == [{1}, {1}]
     assert blas_threads() == before
+
+
+def test_a_path_runs_with_one_thread():
+    bags, y = make_gaussian_bags(n_bags=12, random_state=0)
+    seen = []
+    model = AnnealedProportionSVC(callback=lambda record: seen.append(blas_threads()))
+    annealed_path(bags, y, Cs=[1.0], C_proportions=[1.0], positive_fractions=[0.5], estimator=model)
+    assert seen
+    assert all(threads == {1} for threads in seen)
+
+
+def test_threads_over_blocks_change_no_bit(monkeypatch):
+    bags, y = make_gaussian_bags(n_bags=60, random_state=0)
+    monkeypatch.setattr("bagwise.estimators.rows._BLOCK_VALUES", 1000)
+    for approximation in (None, "nystroem"):
+        models = [WitnessSVC(kernel_approx=approximation, n_jobs=n) for n in (None, 2)]
+        np.testing.assert_array_equal(
+            *(model.fit(bags, y).instance_decision_function(bags) for model in models)
+        )
 
 
 @pytest.mark.parametrize("model", estimators(), ids=lambda model: type(model).__name__)

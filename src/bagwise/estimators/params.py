@@ -238,7 +238,10 @@ class PredictionParameters(Parameters):
         kind="int, splitter or iterable of folds",
     )
     n_jobs: int | None = param(
-        None, [Integral, None], "Number of classes, or of folds, fitted in parallel.", kind="int"
+        None,
+        [Integral, None],
+        "Number of classes, of folds, or of blocks of kernel values, worked on in parallel.",
+        kind="int",
     )
     random_state: Any = param(
         0,

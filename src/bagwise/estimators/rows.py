@@ -297,7 +297,12 @@ class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
             return np.stack(columns, axis=1) + self.intercept_
         rows = max(1, _BLOCK_VALUES // max(1, len(self.support_)))
         blocks = range(0, bags.n_instances, rows)
-        parts = [self._kernel_rows(_here(bags.X[i : i + rows])) @ self.dual_coef_.T for i in blocks]
+
+        def scored(first: int) -> Array:
+            return self._kernel_rows(_here(bags.X[first : first + rows])) @ self.dual_coef_.T
+
+        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")  # no bit depends on their number
+        parts = jobs(delayed(scored)(first) for first in blocks)
         return np.concatenate(parts).astype(np.float64) + self.intercept_
 
     def _slopes(self, X: Any, column: int) -> Array | None:

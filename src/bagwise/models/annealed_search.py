@@ -20,6 +20,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
+from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
@@ -42,6 +43,7 @@ _CS = (0.5, 5.0)  # the paper's grid, in our convention
 _FRACTIONS = tuple(k / 10 for k in range(1, 11))
 
 
+@one_blas_thread()
 def annealed_path(
     bags: Any,
     y: Any,
