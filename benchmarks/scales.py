@@ -35,7 +35,7 @@ from reference.linear import hinge_by_clarabel, odd_problem, optimum_by_clarabel
 
 _START, _END = "<!-- scales -->", "<!-- end of scales -->"
 _PRECISION = 1e-6  # relative, of clarabel's optimum
-_NAMES = ("converged", "warned", "compared", "dishonest")
+_NAMES = ("converged", "warned", "refused", "compared", "dishonest")
 
 
 def squared(rows: Any, y: Any, C: float) -> tuple[Any, float, float]:
@@ -100,18 +100,21 @@ def judged(fit: Callable[..., tuple[Any, float, float]], seed: int) -> list[str]
     """Fit one problem; return what holds of it."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        model, best, largest = fit(*odd_problem(seed))
+        try:
+            model, best, largest = fit(*odd_problem(seed))
+        except (FloatingPointError, np.linalg.LinAlgError):  # named errors with a remedy
+            return ["refused"]
     objective, gap = model.objective_[0], model.gap_[0]
     warned = any(issubclass(w.category, ConvergenceWarning) for w in told)
     blurred = _PRECISION * objective + penalized.PRECISION * largest
     solved = bool(np.isfinite(best))
-    holds = (not warned, warned, solved, solved and objective - best > gap + blurred)
+    holds = (not warned, warned, False, solved, solved and objective - best > gap + blurred)
     return [name for name, is_so in zip(_NAMES, holds, strict=True) if is_so]
 
 
 def table(count: int, rows: dict[str, Counter[str]]) -> str:
     """Return one row per model."""
-    head = f"| model | problems | {' | '.join(_NAMES)} |\n| --- | {' | '.join(['---:'] * 5)} |"
+    head = f"| model | problems | {' | '.join(_NAMES)} |\n| --- | {' | '.join(['---:'] * 6)} |"
     cells = (
         f"| {name} | {count:,} | {' | '.join(f'{found[word]:,}' for word in _NAMES)} |"
         for name, found in rows.items()
@@ -136,8 +139,9 @@ def main() -> None:
 
 `python benchmarks/scales.py --count {options.count} --others {options.others}`: linear fits to
 features of scale 1e-150 to 1e150, offsets up to 1e8 times the spread, C from 1e-8 to 1e8.
-**Converged**: no warning. **Compared**: clarabel solved the problem on rows centered or turned, and
-scaled beforehand. **Dishonest**: the objective is further above clarabel's than the gap says.
+**Converged**: no warning. **Refused**: an error that says to scale the features. **Compared**:
+clarabel solved the problem on rows centered or turned, and scaled beforehand. **Dishonest**: the
+objective is further above clarabel's than the gap says.
 
 {table(options.count, {"InstanceSVC": found})}
 

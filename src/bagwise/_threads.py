@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 _lock = threading.Lock()
 _users = 0
-_limit = ExitStack()
+_limit: Any = None
 
 
 @cache
@@ -26,18 +26,28 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+def _disown() -> None:
+    """Let any thread set the number: since 3.8 threadpoolctl listens only to the one that did."""
+    from threadpoolctl import OpenBLASController
+
+    if hasattr(OpenBLASController, "clear_controlling_thread"):
+        OpenBLASController.clear_controlling_thread(force=True)
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread until the last user, in whichever thread, has left."""
-    global _users
+    global _users, _limit
     with _lock:
         _users += 1
         if _users == 1:
-            _limit.enter_context(_controller().limit(limits=1, user_api="blas"))
+            _limit = _controller().limit(limits=1, user_api="blas")
     try:
         yield
     finally:
         with _lock:
             _users -= 1
             if _users == 0:
-                _limit.close()
+                _disown()
+                _limit.restore_original_limits()
+                _disown()

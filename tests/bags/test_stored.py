@@ -58,14 +58,16 @@ def test_bags_verify_what_is_read(mapped, finite):
         check_bags(bags, finite=finite)
 
 
-def test_unchecked_rows_become_a_csr_array_at_first_use():
+def test_unchecked_rows_are_checked_once_at_first_use():
     calls = []
     rows = UncheckedRows.waiting((4, 3), "f8", lambda: calls.append(0) or canonical_csr(ROWS))
     bags = Bags(rows, [0, 4])
     assert (bags.shape, bags.dtype, calls) == ((1, 3), np.float64, [])
     np.testing.assert_array_equal((bags.X @ np.eye(3)), np.eye(4, 3))
     np.testing.assert_array_equal(bags[0].toarray(), np.eye(4, 3))
-    assert (type(bags.X), calls) == (sp.csr_array, [0])
+    assert (bags.X.checked, bags.X.has_canonical_format, calls) == (True, True, [0])
+    assert rows.astype(int).checked  # what scipy makes of them is no store's any more
+    assert Bags(rows.astype(int), [0, 4]).dtype == np.float64
 
 
 def test_unchecked_rows_are_pickled_checked():

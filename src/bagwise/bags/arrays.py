@@ -24,7 +24,7 @@ _EMPTY = "is empty. Drop it: every bag needs at least one instance."
 
 def as_rows(X: Any) -> Any:
     """Return the instances as a read-only float matrix, dense or CSR, without copying floats."""
-    if isinstance(X, UncheckedRows | RowStore):
+    if isinstance(X, RowStore) or (isinstance(X, UncheckedRows) and not X.checked):
         return X
     X = X if sp.issparse(X) else as_array(X, "The array of instances")
     if X.ndim != 2:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from mmap import mmap
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -80,38 +81,57 @@ def verify_bags(bags: Bags) -> None:
             verify(array)
 
 
-class UncheckedRows(sp.csr_array):
-    """CSR rows that are checked when a part of them is first used; they are a csr_array then.
+def _checked(name: str) -> Any:
+    """Return a property that reads a part of the rows, after their check."""
 
-    ``check`` returns the rows, checked.
+    def get(self: UncheckedRows) -> Array:
+        return getattr(self._checked_rows(), name)
+
+    def put(self: UncheckedRows, value: Array) -> None:
+        setattr(self._checked_rows(), name, value)
+
+    return property(get, put)
+
+
+class UncheckedRows(sp.csr_array):
+    """CSR rows that are checked when a part of them is first used.
+
+    They hold what they read: the rows that ``check`` returned or, like what scipy makes of them,
+    arrays that need no check.
     """
+
+    data, indices, indptr = map(_checked, _PARTS)
+    _check: Callable[[], sp.csr_array] | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._held: Any = SimpleNamespace()
+        super().__init__(*args, **options)
 
     @classmethod
     def waiting(
         cls, shape: tuple[int, int], dtype: Any, check: Callable[[], sp.csr_array]
     ) -> UncheckedRows:
         """Return rows of which only shape and data type are known yet."""
-        rows = cls((0, shape[1]))
-        for part in _PARTS:
-            delattr(rows, part)
-        rows.__dict__.update(_shape=shape, _kind=np.dtype(dtype), _check=check)
+        rows = cls((0, shape[1]), dtype=dtype)
+        rows._shape, rows._check = shape, check
         return rows
+
+    @property
+    def checked(self) -> bool:
+        """Whether there is nothing left to check."""
+        return self._check is None
 
     @property
     def dtype(self) -> Any:
         """Data type of the values."""
-        return vars(self).get("_kind") or self.data.dtype
+        return self._held.data.dtype  # known before the check
 
-    def __getattr__(self, name: str) -> Any:
-        check = vars(self).get("_check") if name in _PARTS else None
-        if check is None:
-            raise AttributeError(name)
-        checked = check()
-        self.__dict__.clear()
-        self.__dict__.update(vars(checked))
-        self.__class__ = sp.csr_array
-        return getattr(self, name)
+    def _checked_rows(self) -> Any:
+        if self._check is not None:
+            checked = self._check()
+            self._held, self._check = checked, None
+            self.has_canonical_format = checked.has_canonical_format
+        return self._held
 
     def __reduce__(self) -> Any:
-        assert self.data is not None  # it is a csr_array from here on
-        return self.__reduce_ex__(2)
+        return sp.csr_array, ((self.data, self.indices, self.indptr), self.shape)

@@ -16,6 +16,7 @@ from bagwise._typing import Array
 from bagwise.errors import SCALE, Message
 
 TOLERANCES = ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel")  # of piqp
+_UNBOUNDED = 1e30  # what piqp takes for infinity, and says so on stderr
 _DWARFED = 1e3  # ratio beyond which one unit for both would leave the heights too few digits
 
 
@@ -71,7 +72,9 @@ def plane_shares(
     unit = max(part * pull, float(np.max(np.diag(quadratic))))
     sums = np.zeros((len(limits), len(group)))
     sums[group, np.arange(len(group))] = 1.0
-    between = (sums, np.full(len(limits), -np.inf), np.full(len(limits), 1 / part))
+    between: Any = ()
+    if 1 / part < _UNBOUNDED:
+        between = (sums, np.full(len(limits), -np.inf), np.full(len(limits), 1 / part))
     nothing = np.zeros(len(group))
     program = quadratic_program(
         quadratic / unit, -linear / unit, nothing, between=between, max_iter=100, **settings
