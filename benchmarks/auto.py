@@ -224,6 +224,9 @@ def head(cells, tasks):
         )
     seconds = [c["results"][AUTO]["seconds"] for c in cells]
     yield f"\nMean CPU time of a fit over all cells: {np.mean(seconds):.1f} s.\n"
+    missing = [task for task in {**REPEATS, **DRAWS} if task not in tasks]
+    if missing:
+        yield f"No cell is done yet of: {', '.join(missing)}.\n"
 
 
 def table(tasks, models, means):
