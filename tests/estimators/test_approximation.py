@@ -35,6 +35,7 @@ from bagwise.estimators.params import KernelParameters
 from bagwise.kernels import Kernel
 from bagwise.model_selection.grams import GramCache, can_share
 from bagwise.testing._problems import planted_bags
+from torch_helpers import needs_torch
 
 EVERY = {
     "SIL": InstanceSVC(C=2.0),
@@ -232,6 +233,22 @@ def test_searches_share_the_features(data, monkeypatch):
     assert len(calls) == 3  # one for the cache
     cache.fit(clone(PLAIN).set_params(n_components=5), *data, key=("fold",))
     assert len(cache.kept) == 2  # another approximation is another matrix
+
+
+@needs_torch
+@pytest.mark.parametrize("model", [PLAIN, LabelSVC(kernel_approx="nystroem", n_components=9)])
+def test_rows_of_a_device_give_the_same_bits(model, data):
+    bags, y = data
+    placed = bags.to("cpu")
+    expected = clone(model).fit(bags, y).decision_function(bags)
+    np.testing.assert_array_equal(clone(model).fit(placed, y).decision_function(placed), expected)
+
+
+def test_pools_of_assignments_say_that_they_need_the_matrix(data, monkeypatch):
+    monkeypatch.setattr("bagwise.kernels.memory.memory_limit", lambda: 30_000.0)
+    needs = r"matrix between training instances of 103 x 103 .* every kernel.*WitnessSVC"
+    with pytest.raises(MemoryError, match=needs):
+        approximated(OptimalMarginSVC(threshold=0.0)).fit(*data)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "precomputed"])

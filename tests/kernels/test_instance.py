@@ -223,3 +223,11 @@ def test_the_precision_of_many_rows_follows_their_weights(monkeypatch):
     assert gram(X, gamma=0.3)[1].dtype == np.float32
     assert gram(X, gamma=0.3, weights=np.full(40, 1e5))[1].dtype == np.float64
     assert gram(X[:30], gamma=0.3)[1].dtype == np.float64
+
+
+def test_scale_of_many_rows_is_computed_in_blocks(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32) + 3
+    weights = 1.0 + np.arange(50) % 3
+    whole = settle_gamma("scale", X, weights, None)
+    monkeypatch.setattr(instance, "_SCALE_ROWS", 7)
+    assert settle_gamma("scale", X, weights, None) == whole

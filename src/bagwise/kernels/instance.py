@@ -28,6 +28,7 @@ NOT_SEMIDEFINITE = (
     "Set its negative eigenvalues to 0, or use another kernel."
 )
 _TILE = 256  # rows and columns computed at a time: half a megabyte, which a cache holds
+_SCALE_ROWS = 1 << 16  # in float64 at a time for gamma="scale"
 _SMALL_TILE = 16  # of a function whose diagonal is all that is asked for
 _MEDIAN_SAMPLE = 2000  # instances: the median of two million distances takes 0.1 s
 
@@ -187,9 +188,11 @@ def _scale_gamma(X: Any, weights: Array) -> float:
         mean = float(weights @ X.sum(axis=1)) / mass
         variance = float(weights @ X.multiply(X).sum(axis=1)) / mass - mean**2
     else:
-        mean = np.average(np.asarray(X, dtype=np.float64).mean(axis=1), weights=weights)
-        centered = np.asarray(X, dtype=np.float64) - mean
-        variance = np.average((centered**2).mean(axis=1), weights=weights)
+        blocks = [slice(i, i + _SCALE_ROWS) for i in range(0, X.shape[0], _SCALE_ROWS)]
+        means = [np.asarray(X[block], dtype=np.float64).mean(axis=1) for block in blocks]
+        mean = np.average(np.concatenate(means), weights=weights)
+        squares = [((np.asarray(X[b], dtype=np.float64) - mean) ** 2).mean(axis=1) for b in blocks]
+        variance = np.average(np.concatenate(squares), weights=weights)
     return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
