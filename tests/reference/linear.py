@@ -32,12 +32,15 @@ def _optimum(X, labels, C, square, slope):
     rows = labels[:, None] * (scaled - scaled.mean(axis=0)) / spread * shrink
     cost = np.concatenate([(shrink / size / np.sqrt(C)) ** 2, [0.0], np.full(n, square)])
     above = np.hstack([-rows, -labels[:, None], -np.eye(n)])
-    constraints = sp.csc_array(np.vstack([above, np.hstack([np.zeros((n, d + 1)), -np.eye(n)])]))
+    if slope > 0:  # a squared slack need not be told to be positive
+        above = np.vstack([above, np.hstack([np.zeros((n, d + 1)), -np.eye(n)])])
+    constraints = sp.csc_array(above)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
     linear = np.concatenate([np.zeros(d + 1), np.full(n, slope)])
-    cones, bounds = [clarabel.NonnegativeConeT(2 * n)], np.r_[-np.ones(n), np.zeros(n)]
+    cones = [clarabel.NonnegativeConeT(len(above))]
+    bounds = np.r_[-np.ones(n), np.zeros(len(above) - n)]
     quadratic = sp.csc_array(sp.diags_array(cost))
     solver = clarabel.DefaultSolver(quadratic, linear, constraints, bounds, cones, settings)
     solution = solver.solve()

@@ -45,6 +45,16 @@ def _can(method: str) -> Callable[[Any], bool]:
     return is_there
 
 
+def documented_as(original: Any) -> Callable[[Any], Any]:
+    """Give a method the docstring of the one that it passes questions on to."""
+
+    def take(method: Any) -> Any:
+        method.__doc__ = original.__doc__
+        return method
+
+    return take
+
+
 class PointsThrough:
     """Instance scores, key instances and explanations of a pipeline or search."""
 
@@ -84,36 +94,14 @@ class PointsThrough:
         return occlusion_scores(model, seen)
 
     @available_if(_can("predict_instances"))
-    def predict_instances(self, bags: Any) -> Array:
-        """Predict the class of every instance; only where the classifier scores instances.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_instances,)
-            One label per instance, aligned with ``bags.X``.
-        """
+    @documented_as(BagScores.predict_instances)
+    def predict_instances(self, bags: Any) -> Array:  # noqa: D102
         model, seen = self._inside(bags)
         return model.predict_instances(seen)
 
     @available_if(_can("key_instances"))
-    def key_instances(self, bags: Any) -> Array:
-        """Point at the instance most responsible for each bag's score.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of int of shape (n_bags,)
-            Position within the bag; ``bags.flat`` turns it into row numbers.
-        """
+    @documented_as(BagScores.key_instances)
+    def key_instances(self, bags: Any) -> Array:  # noqa: D102
         model, seen = self._inside(bags)
         if isinstance(model, BagScores):
             return model.key_instances(seen)
@@ -123,22 +111,8 @@ class PointsThrough:
         return keys[np.arange(len(seen)), model.decision_function(seen).argmax(axis=1)]
 
     @available_if(_can("explain"))
-    def explain(self, bags: Any, *, n_features: int = N_FEATURES) -> Any:
-        """Say which instances, and which of their features, made the scores of bags.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-        n_features : int, default=3
-            Maximum number of features named per instance.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per instance, as ``explain`` of all models returns. Features are those that the
-            classifier sees.
-        """
+    @documented_as(BagScores.explain)
+    def explain(self, bags: Any, *, n_features: int = N_FEATURES) -> Any:  # noqa: D102
         model, seen = self._inside(bags)
         return explanation(model if isinstance(model, BagScores) else self, seen, n_features)
 
