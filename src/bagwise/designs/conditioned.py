@@ -26,6 +26,8 @@ from bagwise.rowstores import RowStore
 
 _OFFSET = 30.0  # mean, in units of the spread, from which on centering saves three digits
 _UNEVEN = 1e3  # ratio of spreads, or distance of a spread from 1, beyond which rows are scaled
+_LARGE = 1 << 24  # 16 MiB: larger rows are read in blocks of
+_SMALL_BLOCK = 1 << 20  # 1 MiB, whose temporaries in float64 fit into the cache
 _UNEVEN_SPARSE = 1e6  # the same for sizes of sparse features, where it costs a copy
 
 
@@ -159,16 +161,18 @@ def power_of_two(sizes: Array) -> Array:
 
 def _moments(X: Array) -> tuple[Array, Array]:
     """Return mean and standard deviation of the features, in units that cannot overflow."""
-    plain = Dense(X)
+    large = X.nbytes > _LARGE
+    width = max(1, X.shape[1] * X.dtype.itemsize)
+    rows = max(1, (_SMALL_BLOCK if large else _LARGE) // width)
+    blocks = [slice(i, i + rows) for i in range(0, len(X), rows)]
     unit = np.zeros(X.shape[1])
-    for block in plain._blocks():
+    for block in blocks:
         unit = np.maximum(unit, np.abs(X[block]).max(axis=0))
     unit = power_of_two(unit)
-    mean = sum(
-        (np.asarray(X[block], dtype=np.float64) / unit).sum(axis=0) for block in plain._blocks()
-    ) / len(X)
+    mean = sum((np.asarray(X[block], dtype=np.float64) / unit).sum(axis=0) for block in blocks)
+    mean = mean / len(X)
     square = sum(
         ((np.asarray(X[block], dtype=np.float64) / unit - mean) ** 2).sum(axis=0)
-        for block in plain._blocks()
-    ) / len(X)
-    return mean * unit, np.sqrt(square) * unit
+        for block in blocks
+    )
+    return mean * unit, np.sqrt(square / len(X)) * unit
