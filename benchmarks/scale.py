@@ -5,8 +5,8 @@
 Planted bags of 1,000 instances with 256 float32 features: 8 tissues in shares that differ from bag
 to bag, and 1 to 5 % witnesses in positive bags, shifted along one direction. They are written as a
 ``.bags`` store, which is mapped, not read. Every fit is a process of its own with one BLAS thread.
-Passes are those over all rows within the solver (checking and conditioning take four more, which the
-CPU seconds include); CPU seconds are those of ``fit``; memory is the largest anonymous memory
+Passes are those over all rows within the solver (checking and conditioning take four more, which
+the CPU seconds include); CPU seconds are those of ``fit``; memory is the largest anonymous memory
 (RssAnon) during the fit above that after a first small fit, so that neither the package nor the
 mapped file counts. C is .01 at 100,000 rows, .003 at a million. Finished lines are stored in
 docs/results/scale.jsonl; ``--page`` writes docs/results/scale.md from them, and from the lines of
@@ -44,13 +44,15 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 BEFORE = {(100_000, "AL-SVM"): 223, (1_000_000, "AL-SVM"): 327}
 
 
-GPU_NOTE = """`python benchmarks/scale_gpu.py --out docs/results/scale_gpu.jsonl` on one NVIDIA H200:
-4,000 ragged bags of planted instances, 1,024 float16 features, on the GPU already. AUCs are those of
-400 other bags. ABMIL is plain PyTorch, one bag at a time; it was stopped at 240 s, after 27 of its 50
-epochs (an implementation with recorded graphs took 38 s for all 50, with AUC .973 and .528 on bags of
-equal size). The C of the plain lines was not tuned; the choice of C by three folds is inside the
-seconds of "AW with C chosen". The annealed path is not convex: float16 and float64 rows end in other
-minima (1.2 % apart for AL), where InstanceSVC, which is convex, agrees to 1e-6 or better."""
+GPU_NOTE = """\
+`python benchmarks/scale_gpu.py --out docs/results/scale_gpu.jsonl` on one NVIDIA H200:
+4,000 ragged bags of planted instances, 1,024 float16 features, on the GPU already. AUCs
+are those of 400 other bags. ABMIL is plain PyTorch, one bag at a time; it was stopped
+at 240 s, after 27 of its 50 epochs (an implementation with recorded graphs took 38 s
+for all 50, with AUC .973 and .528 on bags of equal size). The C of the plain lines was
+not tuned; the choice of C by three folds is inside the seconds of "AW with C chosen".
+The annealed path is not convex: float16 and float64 rows end in other minima (1.2 %
+apart for AL), where InstanceSVC, which is convex, agrees to 1e-6 or better."""
 
 
 def make(n_bags: int, seed: int) -> tuple[Any, Any, Any]:
@@ -188,7 +190,7 @@ def page() -> None:
         text.append("| " + " | ".join(cells) + " |")
     text += [
         "",
-        "AUCs are those of training bags: they say that the models are alike, no more.",
+        "AUCs are those of the training bags. The computer was busy at a million rows.",
         "",
     ]
     PAGE.write_text("\n".join(text + gpu_part()))
@@ -201,7 +203,7 @@ def gpu_part() -> list[str]:
     text = [
         "## One GPU",
         "",
-        "`python benchmarks/scale_gpu.py --out docs/results/scale_gpu.jsonl`",
+        GPU_NOTE,
         "",
     ]
     text += [

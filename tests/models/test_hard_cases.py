@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,8 +23,10 @@ from bagwise import (
     MILESEmbedding,
     OptimalMarginSVC,
     SemiProximalSVC,
+    StatisticsSVC,
     WitnessSVC,
 )
+from bagwise.designs.ridge import solve_primal
 from reference.penalized import band_optimum
 
 Y = np.arange(40) % 2
@@ -177,3 +180,25 @@ def test_an_embedding_keeps_no_hold_of_the_callers_array():
     before = embedding.transform(overlapping())
     X[:] = 7.0
     np.testing.assert_array_equal(embedding.transform(overlapping()), before)
+
+
+def test_statistics_too_large_for_libsvm_are_named():
+    """Constant features of 1e300 once came back as libsvm's own error, or never."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.full(30, 1e300), rng.normal(size=30)])
+    bags = Bags(sp.csr_array(X), np.arange(0, 31, 3))
+    with pytest.raises(ValueError, match="too large for StatisticsSVC: scale the features"):
+        StatisticsSVC(kernel="linear", scale=False, C=20.0).fit(bags, np.arange(10) % 2)
+
+
+def test_a_ridge_system_that_overflows_is_named():
+    system = np.array([[1.0, np.inf], [np.inf, 1.0]])
+    with pytest.raises(np.linalg.LinAlgError, match="overflowed: scale the features"):
+        solve_primal(system, 1.0, np.zeros(2), 1.0, np.ones(2), 0.0)
+
+
+def test_concepts_of_unbounded_likelihood_leave_one():
+    from bagwise.models.ddsvm import _likely
+
+    concepts = [SimpleNamespace(objective=np.nan), SimpleNamespace(objective=np.nan)]
+    assert len(_likely(concepts)) == 1

@@ -91,7 +91,12 @@ def definite(system: Array) -> Callable[[Array], Array]:
     if info == 0:
         return lambda right: solve_factored((factor, True), right)
     root = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
-    values, vectors = np.linalg.eigh(system / root / root[:, None])
+    scaled = system / root / root[:, None]
+    if not np.all(np.isfinite(scaled)):
+        raise np.linalg.LinAlgError(
+            Message("A ridge system overflowed: scale the features with ", SCALE, ", or lower C.")
+        )
+    values, vectors = np.linalg.eigh(scaled)
     kept = values > len(values) * np.finfo(float).eps * values[-1]
     basis = vectors[:, kept]
 

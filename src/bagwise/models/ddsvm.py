@@ -124,7 +124,7 @@ def _likely(concepts: list[Concept]) -> list[Concept]:
     """Keep those at least half way from the worst to the best log likelihood, the best first."""
     ranked = sorted(concepts, key=lambda concept: concept.objective)
     limit = (ranked[0].objective + ranked[-1].objective) / 2
-    return [concept for concept in ranked if concept.objective <= limit]
+    return [concept for concept in ranked if concept.objective <= limit] or ranked[:1]
 
 
 def _distinct(concepts: list[Concept], separation: float) -> list[Concept]:

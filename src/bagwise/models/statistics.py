@@ -49,6 +49,7 @@ from bagwise.kernels import Kernel, settle_gamma
 Rows = dict[tuple[int, tuple[str, ...]], tuple[Bags, Any]]
 _shared: ContextVar[Rows | None] = ContextVar("statistics of bags", default=None)
 _SOLVED = 1e-8  # tolerance of libsvm: scores of equal problems then agree to four digits
+_MOST_STEPS = 1_000_000  # of libsvm, which huge values and large C can make endless
 
 
 @contextmanager
@@ -220,7 +221,7 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
         try:
             yield
         except ValueError as error:
-            if "Input X contains" not in str(error):
+            if not any(words in str(error) for words in ("Input X contains", "are not finite")):
                 raise
             problem = f"The statistics of the bags are too large for {type(self).__name__}"
             raise ValueError(f"{problem}: scale the features.") from error
@@ -306,7 +307,8 @@ class StatisticsSVC(CParameter, StatisticsClassifier):
 
     def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
         gamma = settle_gamma(self.gamma, rows, weight, check_random_state(seed))
-        return SVC(C=self.C, kernel=self.kernel, gamma=gamma, tol=_SOLVED)
+        limit = max(_MOST_STEPS, 100 * rows.shape[0])
+        return SVC(C=self.C, kernel=self.kernel, gamma=gamma, tol=_SOLVED, max_iter=limit)
 
 
 class StatisticsLogistic(CParameter, StatisticsClassifier):
@@ -332,4 +334,4 @@ class StatisticsLogistic(CParameter, StatisticsClassifier):
     )
 
     def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
-        return LogisticRegression(C=self.C, solver="newton-cg", tol=1e-2 * _SOLVED, max_iter=1000)
+        return LogisticRegression(C=self.C, solver="newton-cg", tol=1e-2 * _SOLVED, max_iter=100)

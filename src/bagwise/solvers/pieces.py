@@ -34,7 +34,10 @@ def quadratic_gap(problem: Problem, point: Point) -> float:
     pull = curvature * (target - z)
     hessian, gradient, error = _derivatives(design, curvature, pull, point.coef, z)
     unit = np.sqrt(np.maximum(hessian.diagonal(), np.finfo(float).tiny))
-    values, vectors = np.linalg.eigh(hessian / unit / unit[:, None])
+    scaled = hessian / unit / unit[:, None]
+    if not np.all(np.isfinite(scaled)):
+        return np.inf
+    values, vectors = np.linalg.eigh(scaled)
     if not values[0] > _SINGULAR * values[-1]:
         return np.inf
     along, blurred = vectors.T @ (gradient / unit), np.abs(vectors.T) @ (error / unit)
