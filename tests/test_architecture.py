@@ -43,6 +43,7 @@ NOT_OF_A_MODULE = {
     "bench/test_presets.py": "the folder of presets",
     "browser/test_comparison.py": "the page of a comparison, in a browser",
     "browser/test_report.py": "reports, in a real browser",
+    "browser/test_site.py": "the documentation, in a real browser",
     "cli/test_init.py": "cli/__init__.py",
     "cli/test_mistakes.py": "docs/mistakes.md",
     "cli/test_page.py": "docs/cli.md",

@@ -37,6 +37,7 @@ def opened(chromium):
 
     def open_(path, **options):
         page = chromium.new_page(**options)
+        page.set_default_timeout(120_000)  # milliseconds; the computer may be busy
         page.on("console", lambda m: troubles.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("request", lambda r: troubles.append(r.url) if r.url.startswith("http") else None)

@@ -41,7 +41,7 @@ _ROWS_TIME = (
 )
 _ROWS_MEMORY = (
     "linear: O(n + d²), a few vectors for many features; "
-    "kernel: 8 n² bytes, 4 n² above 3,000 instances"
+    'kernel: 8 n² bytes, 4 n² above 3,000 instances, O(n) with kernel_approx="nystroem"'
 )
 _BAGS_TIME = "linear: O(n d + N d²); kernel: O(n d + N² d + N³)"
 _BAGS_MEMORY = "linear: O(N d); kernel: 8 N² bytes"

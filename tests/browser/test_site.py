@@ -1,0 +1,159 @@
+"""The documentation as a reader sees it: opened from a folder in a real browser, without a network.
+
+`mkdocs build --strict` checks links between pages. The site is built once, or taken from the folder
+that the environment variable BAGWISE_SITE names.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import api_pages
+import bagwise
+from bagwise.catalog import ENTRIES
+
+ROOT = Path(__file__).parents[2]
+
+# What a newcomer types, and the pages that answer it.
+SEARCHES = {
+    "annealing": {"annealing"},
+    "missing values": {"faq"},
+    "which instance": {"instances", "faq"},
+    "probability": {"faq"},
+    "group k-fold": {"faq"},
+    "GPU": {"faq"},
+    "CLAM": {"tutorials/slides", "faq"},
+    "save model": {"faq", "api/bagwise.save"},
+    "imbalanced": {"faq"},
+    "multi-class": {"faq"},
+    "out of memory": {"faq"},
+}
+KINDS = ("index", "tutorial", "gallery", "tutorials/slides", "api/bagwise.WitnessSVC", "choose")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory) -> Path:
+    """Return the folder of the built site."""
+    if given := os.environ.get("BAGWISE_SITE"):
+        return Path(given)
+    if importlib.util.find_spec("material") is None:
+        assert os.environ.get("BAGWISE_REQUIRE_BROWSER") != "1", "the documentation's tools"
+        pytest.skip('the documentation is not built: pip install ".[docs]"')
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
+    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture
+def show(opened, site):
+    """Return a function that opens a page by its name."""
+    return lambda name, **options: opened(site / f"{name}.html", **options)
+
+
+def found(page, site, words):
+    """Return the pages of the first three results of the search box."""
+    box, items = page.locator("[data-md-component=search-query]"), ".md-search-result__item"
+    for text, state in (("", "detached"), (words, "attached")):
+        box.fill(text)
+        box.press("End")  # it listens to keys
+        page.locator(items).first.wait_for(state=state)
+    links = [item.locator("a").first for item in page.locator(items).all()[:3]]
+    addresses = [link.get_attribute("href").partition(f"{site.name}/")[2] for link in links]
+    return [address.partition(".html")[0] for address in addresses]
+
+
+def test_the_search_leads_to_the_right_pages(show, site):
+    page = show("index")
+    page.locator("[data-md-component=search-query]").focus()
+    results = {words: found(page, site, words) for words in SEARCHES}
+    assert {w: r for w, r in results.items() if not SEARCHES[w] & set(r)} == {}
+    assert results["annealing"][0] == "annealing"
+
+
+def test_the_navigation_leads_to_every_part(show):
+    page = show("index", viewport={"width": 1400, "height": 900})
+    tabs = page.locator(".md-tabs__link").all_inner_texts()
+    assert [text.strip() for text in tabs] == [
+        "Start here", "Choose a model", "Tutorials", "How-to", "Methods", "Benchmarks", "API",
+        "Project",
+    ]  # fmt: skip
+    for name in ("Choose a model", "API"):
+        page.click(f".md-tabs__link:has-text('{name}')")
+        assert name.partition(" ")[0] in page.inner_text("h1")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", KINDS)
+def test_no_serious_barrier(show, violations, name, scheme):
+    assert violations(show(name, color_scheme=scheme)) == []
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_phone_shows_the_page_without_scrolling_sideways(show, name):
+    page = show(name, viewport={"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("h1").is_visible()
+
+
+def test_dark_mode_is_a_click_away_and_code_can_be_copied(show):
+    page = show("index", color_scheme="light")
+    page.click("label[for=__palette_1]")
+    assert page.get_attribute("body", "data-md-color-scheme") == "slate"
+    assert page.locator("button.md-clipboard, .md-code__button").count() >= 2
+    assert f"bagwise {bagwise.__version__}" in page.inner_text("footer")
+
+
+def test_formulas_are_typeset_without_scripts(site):
+    for entry in ENTRIES:
+        text = (site / "api" / f"bagwise.{entry.class_name}.html").read_text()
+        assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in text
+        assert entry.guide.use.split('"')[0] in re.sub(r"</?(?:a|code)[^>]*>", "", text)
+
+
+class Terms(HTMLParser):
+    """Collects what is defined on a page: the code in the terms of definition lists."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.inside, self.found = False, set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.inside = tag == "dt" or (self.inside and tag == "code")
+
+    def handle_data(self, data):
+        if self.inside:
+            self.found.add(data)
+
+
+def test_every_parameter_of_every_estimator_is_on_its_page(site):
+    for entry in ENTRIES:
+        text = (site / "api" / f"bagwise.{entry.class_name}.html").read_text()
+        assert set(entry.estimator._get_param_names()) <= Terms(text).found
+
+
+def test_every_public_name_has_a_page_that_is_searched(site):
+    index = json.loads((site / "search" / "search_index.json").read_text())
+    indexed = {doc["location"] for doc in index["docs"]}
+    for path in api_pages.public():
+        assert f"api/{path}.html" in indexed
+
+
+def test_every_file_that_can_be_downloaded_is_there(site):
+    for page in (site / "tutorials").glob("*.html"):
+        links = re.findall(r'href="([^"]+)"[^>]* download', page.read_text())
+        links += re.findall(r'download[^>]* href="([^"]+)"', page.read_text())
+        assert sorted({Path(link).suffix for link in links}) == [".ipynb", ".py"]
+        assert all((page.parent / link).is_file() for link in links)
