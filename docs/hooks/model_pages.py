@@ -64,21 +64,20 @@ def model_table() -> str:
         measured = {row["method"]: row for row in csv.DictReader(file)}
     costs = json.loads(COSTS.read_text(encoding="utf-8"))["methods"]
     head = (
-        "| method | class | AUC musk1 | AUC digits | time, 500 | time, 2,000 "
-        "| MB, 500 | MB, 2,000 | instances |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n"
+        "| method | AUC musk1 | AUC digits | time | MB | instances |\n|---|--:|--:|--:|--:|---|\n"
     )
     return head + "\n".join(_row(m, measured.get(m.name, {}), costs.get(m.name)) for m in METHODS)
 
 
 def _row(method: Any, measured: dict[str, str], cost: dict[str, Any] | None) -> str:
     areas = [f"{100 * float(v):.0f}" if (v := measured.get(task)) else "–" for task in TASKS]
-    spent = ["–"] * 4
-    if cost:
-        spent = [f"{cost[n]['ratio']:.1f}" if cost.get(n) else "–" for n in ("500", "2000")]
-        spent += [f"{cost[n]['megabytes']:.0f}" if cost.get(n) else "–" for n in ("500", "2000")]
-    link = f"[`{method.code}`](api/bagwise.{method.class_name}.md)"
-    cells = [method.name, link, *areas, *spent, method.can["instance_scores"]]
-    return f"| {' | '.join(cells)} |"
+    spent = [_spent(cost, "ratio", ".1f"), _spent(cost, "megabytes", ".0f")]
+    link = f"[{method.name}](api/bagwise.{method.class_name}.md)"
+    return f"| {' | '.join([link, *areas, *spent, method.can['instance_scores']])} |"
+
+
+def _spent(cost: dict[str, Any] | None, what: str, form: str) -> str:
+    return " / ".join(f"{size[what]:{form}}" for size in cost.values()) if cost else "–"
 
 
 def citations() -> str:
