@@ -41,7 +41,8 @@ _ROWS_TIME = (
 )
 _ROWS_MEMORY = (
     "linear: O(n + d²), a few vectors for many features; "
-    'kernel: 8 n² bytes, 4 n² above 3,000 instances, O(n) with kernel_approx="nystroem"'
+    "kernel: 2 to 5 matrices of n² doubles, floats above 3,000 instances, O(n) with"
+    ' kernel_approx="nystroem"'
 )
 _BAGS_TIME = "linear: O(n d + N d²); kernel: O(n d + N² d + N³)"
 _BAGS_MEMORY = "linear: O(N d); kernel: 8 N² bytes"
@@ -129,7 +130,7 @@ GUIDES = {
         r" \psi_i(A))"
         r" + \frac{C_-}{q} \sum_{Y_k = -1} \ell(-w \cdot x_k)",
         _POOL_TIME,
-        "8 n² bytes for each of K assignments in the worst case",
+        "2.5 matrices of n² doubles",
         "noisy bags, where the variance of margins matters; a convex relaxation over key instances",
         "more than a few thousand instances, or when time is short: take WitnessSVC",
     ),
@@ -147,7 +148,7 @@ GUIDES = {
         r" \cdot \psi_i(A))^2"
         r" + \frac{C}{2} \sum_s \max(0, 1 + w \cdot x_s)^2",
         _POOL_TIME,
-        "8 n² bytes for each of K assignments in the worst case",
+        "2.5 matrices of n² doubles",
         "locating regions of interest, by a relaxation that does not depend on a start",
         "more than a few thousand instances: take WitnessSVC",
     ),
@@ -165,7 +166,7 @@ GUIDES = {
         r" = -1} (1 - p_k),"
         r" \quad p_k = \exp\left(-\sum_f s_f^2 (x_{kf} - c_f)^2\right)",
         "O(T n d) per start and O(n² d) to choose the starts",
-        "O(n d)",
+        "O(n²) while the starts are chosen",
         "positive instances form one compact cluster; the learned scales tell which features"
         " matter",
         "hundreds of features, or several kinds of positives: take MILES or WitnessSVC",
@@ -174,7 +175,7 @@ GUIDES = {
         r"\max_{c, s} \; \prod_i P_i(c, s), \quad P_i \text{ by the instance of bag } i \text{"
         r" nearest to } c",
         "O(T n d) per start and O(n² d) to choose the starts",
-        "O(n d)",
+        "O(n²) while the starts are chosen",
         "as DiverseDensity, with larger bags",
         "hundreds of features, or several kinds of positives: take MILES or WitnessSVC",
     ),
@@ -182,7 +183,7 @@ GUIDES = {
         r"\min_{w, b} \; \|w\|_1 + C \sum_i \max(0, 1 - Y_i (w \cdot m(B_i) + b)), \quad"
         r" m_k(B) = \max_{x \in B} \exp(-\gamma \|x - x_k\|^2)",
         "O(n² d) for the embedding, then a linear program of N rows and n columns",
-        "8 N n bytes",
+        "O(n²) while the embedding is computed, then 8 N n bytes",
         "several kinds of positive instances, or negative evidence; chooses few telling instances",
         "signals of a few features among many: distances do not see them. Take"
         ' WitnessSVC(kernel="linear")',
@@ -275,7 +276,7 @@ GUIDES = {
         r"\max\left(\max_{x \in B} \min_{x' \in B'} \|x - x'\|, \; \max_{x' \in B'} \min_{x"
         r" \in B} \|x - x'\|\right)",
         "O(n² d), again for every prediction",
-        "O(n d), the training bags",
+        "O(n²) for distances between instances, and the training bags",
         "few bags, few features, no training; molecules",
         "large data, irrelevant features or different scales: take WitnessSVC",
     ),
