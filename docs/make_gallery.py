@@ -13,16 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import StandardScaler
 
 from bagwise import (
     AnnealedLabelSVC,
     AnnealedWitnessSVC,
+    PerInstance,
     WitnessSVC,
+    make_pipeline,
     plot,
     report,
     report_comparison,
 )
-from bagwise.datasets import load_digits_bags, make_slide_bags
+from bagwise.datasets import fetch, load_digits_bags, make_gaussian_bags, make_slide_bags
 from bagwise.model_selection import compare
 from bagwise.reports import Report
 
@@ -80,8 +83,39 @@ def photograph() -> None:
         page.screenshot(path=IMAGES / "comparison.png")
 
 
+def photograph_kinds() -> None:
+    """Photograph reports of molecules, of digits and of recordings: light, dark, on a phone."""
+    musk, y = fetch("musk1")
+    scaled = make_pipeline(PerInstance(StandardScaler()), WitnessSVC()).fit(musk, y)
+    with opened(report(scaled, musk, y, cv=5, data_name="musk1"), color_scheme="dark") as page:
+        keep(page, "musk1-dark")
+    bags, y = load_digits_bags(n_bags=160)
+    model = WitnessSVC(kernel="linear", probability="sigmoid").fit(bags[:80], y[:80])
+    images = bags[80:].X.reshape(-1, 8, 8)
+    shown = report(model, bags[80:], y[80:], images=images, title="Is there a 9?")
+    with opened(shown, viewport={"width": 390, "height": 844}) as page:
+        page.click("#bag-table tbody tr:nth-child(3) button")
+        keep(page, "digits-phone")
+    calls, y = make_gaussian_bags(n_bags=120, n_features=12, shift=3.0, random_state=1)
+    calls = calls.replace(groups=[f"site {i // 6:02d}" for i in range(120)])
+    species = np.where(y == 1, "wren", "no wren")
+    wrens = WitnessSVC(kernel="linear", pos_label="wren").fit(calls, species)
+    with opened(report(wrens, calls, species, cv=5, data_name="birds.csv")) as page:
+        page.locator("#threshold").scroll_into_view_if_needed()
+        keep(page, "birds")
+
+
+def keep(page: Any, name: str) -> None:
+    """Write a small picture of what is on the screen."""
+    from PIL import Image
+
+    path = IMAGES / f"{name}.png"
+    page.screenshot(path=path)
+    Image.open(path).convert("RGB").quantize(128).save(path, optimize=True)
+
+
 @contextmanager
-def opened(shown: Report) -> Iterator[Any]:
+def opened(shown: Report, **options: Any) -> Iterator[Any]:
     """Open a report in Chromium."""
     from playwright.sync_api import sync_playwright
 
@@ -91,7 +125,7 @@ def opened(shown: Report) -> Iterator[Any]:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        page = browser.new_page(viewport={"width": 900, "height": 760})
+        page = browser.new_page(**{"viewport": {"width": 900, "height": 760}, **options})
         page.goto(path.as_uri())
         yield page
         browser.close()
@@ -101,3 +135,4 @@ if __name__ == "__main__":
     IMAGES.mkdir(parents=True, exist_ok=True)
     draw()
     photograph()
+    photograph_kinds()
