@@ -223,7 +223,7 @@ def _member(kind: type, name: str, member: Any, function: Any) -> list[str]:
 def _source(thing: Any) -> list[str]:
     try:
         lines, start = inspect.getsourcelines(thing)
-        path = Path(inspect.getfile(thing)).relative_to(SOURCE.parent)
+        path = Path(inspect.getfile(inspect.unwrap(thing))).relative_to(SOURCE.parent)
     except (TypeError, OSError):
         return []
     code = textwrap.indent(f"```python\n{textwrap.dedent(''.join(lines))}```", "    ")
