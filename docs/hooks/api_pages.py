@@ -221,7 +221,6 @@ def _member(kind: type, name: str, member: Any, function: Any) -> list[str]:
 
 
 def _source(thing: Any) -> list[str]:
-    thing = inspect.unwrap(thing) if callable(thing) else thing  # behind a decorator
     try:
         lines, start = inspect.getsourcelines(thing)
         path = Path(inspect.getfile(inspect.unwrap(thing))).relative_to(SOURCE.parent)
