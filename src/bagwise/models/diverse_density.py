@@ -260,7 +260,7 @@ class EMDD(_DensityClassifier):
     """
 
     n_init: int = changed(_DensityClassifier, "n_init", default=20)
-    max_iter: int = param(1000, integer(), "Maximum number of EM rounds per search.")
+    max_iter: int = param(100, integer(), "Maximum number of EM rounds per search.")
 
     def _likelihood(self) -> str:
         return "most_likely_cause"
