@@ -155,6 +155,8 @@ def test_bags_folder(dtype, sparse, mmap, tmp_path_factory, data):
 @given(st.data())
 def test_folder(suffix, tmp_path_factory, data):
     names = st.text(string.ascii_letters, min_size=1, max_size=4)
+    # A table of labels that are all "INF" holds numbers, as far as a reader can tell.
+    names = names.filter(lambda name: name.lower() not in ("inf", "nan"))
     bags, y = data.draw(labeled_bags(names=names))
     path = tmp_path_factory.mktemp("folder") / "slides"
     with warnings.catch_warnings():
