@@ -144,3 +144,12 @@ def test_a_library_that_stops_early_is_not_called_converged(monkeypatch):
         solution = solve_hinge(problem(K, y, 1.0, Gram), max_iter=5)
     assert not solution.converged
     assert solution.gap > 1e-4 * solution.objective
+
+
+def test_duals_that_libsvm_could_not_represent_are_named():
+    class Overflowing:
+        def fit(self, *args, **options):
+            raise ValueError("The dual coefficients or intercepts are not finite.")
+
+    with pytest.raises(FloatingPointError, match=r"The solver overflowed.*Scale the features"):
+        hinge._libsvm(Overflowing(), np.ones((2, 1)), np.array([1, -1]), np.ones(2))

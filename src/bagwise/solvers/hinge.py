@@ -34,7 +34,7 @@ from bagwise.designs.sparse import with_short_indices
 from bagwise.problems import Problem
 from bagwise.solvers.dual_cd import best_intercept, coordinate_descent
 from bagwise.solvers.interior import Sides, interior_point
-from bagwise.solvers.solution import Solution, certify
+from bagwise.solvers.solution import Solution, certify, overflow
 
 _LIBSVM_ROWS = 20_000  # libsvm's time grows with the square of the rows or faster
 _LARGEST_SYSTEM = 2500  # the interior point factors a few dozen matrices of this size in seconds
@@ -109,7 +109,12 @@ def _decomposed(problem: Problem, sides: Sides, tol: float, max_iter: int) -> So
 def _libsvm(svm: Any, X: Any, targets: Array, weights: Array) -> tuple[Array, int]:
     """Return the dual variables, whose signs are known from the labels, and the iterations."""
     X = with_short_indices(X) if sp.issparse(X) else X
-    svm.fit(X, targets, sample_weight=weights)
+    try:
+        svm.fit(X, targets, sample_weight=weights)
+    except ValueError as error:
+        if "are not finite" not in str(error):
+            raise
+        raise overflow(np.inf, np.inf) from error
     alpha = np.zeros(len(targets))
     dual = svm.dual_coef_.toarray() if sp.issparse(svm.dual_coef_) else svm.dual_coef_
     alpha[svm.support_] = np.abs(dual).ravel()
