@@ -1,7 +1,7 @@
 """From a folder of slide features to heat maps and a report, in three commands.
 
     python benchmarks/slides.py                       # writes docs/results/slides.md
-    python benchmarks/slides.py --slides 40 --folder /tmp/slides
+    python benchmarks/slides.py --slides 40 --folder slides
 
 Slides are synthetic (`datasets.make_slide_bags`): 500 to 3,000 patches of 1,024 half-precision
 features, a connected tumor of 8 to 15 % of the patches in every second slide, and thumbnails. They
@@ -23,6 +23,7 @@ import select
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -237,7 +238,9 @@ def write_page(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--slides", type=int, default=200)
-    parser.add_argument("--folder", type=Path, default=Path("/tmp/bagwise-slides"))
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "bagwise-slides"
+    )
     parser.add_argument("--no-page", action="store_true", help="print, and write no page")
     options = parser.parse_args()
     folder, small = options.folder / "slides", options.folder / "small"

@@ -72,3 +72,16 @@ def test_places_are_named():
     if not torch.cuda.is_available():
         with pytest.raises(RuntimeError, match="sees no GPU"):
             made().to("cuda")
+
+
+@pytest.mark.parametrize("name", ["CitationKNN", "MeanSVC", "SemiProximalSVC", "StatisticsForest"])
+def test_other_estimators_bring_the_rows_back(name):
+    import bagwise
+    from bagwise.datasets import make_gaussian_bags
+
+    bags, y = make_gaussian_bags(12, 3, shift=3.0, random_state=0)
+    model = getattr(bagwise, name)().fit(bags, y)
+    scores = model.decision_function(bags)
+    np.testing.assert_array_equal(
+        model.fit(bags.to("cpu"), y).decision_function(bags.to("cpu")), scores
+    )

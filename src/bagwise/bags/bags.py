@@ -229,7 +229,10 @@ class Bags(Constructors):
         return replace(self, **changes)
 
     def to(self, where: str) -> Bags:
-        """Return the same bags with their instances somewhere else; estimators follow them.
+        """Return the same bags with their instances somewhere else.
+
+        `InstanceSVC`, `LabelSVC`, `WitnessSVC` and the annealed models work where the instances
+        are; the other estimators bring them back to the host.
 
         Parameters
         ----------
@@ -241,7 +244,8 @@ class Bags(Constructors):
         Bags
             Bags whose ``X`` is there. Slices stay there, and ``np.asarray(bags.X)`` is an array.
         """
-        return self.replace(X=placed(self.X, where))
+        X = placed(self.X, where)
+        return self if X is self.X else self.replace(X=X)
 
     def flat(self, key_instances: ArrayLike) -> Array:
         """Convert one position within each bag to row numbers of ``X``.

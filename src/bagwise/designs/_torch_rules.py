@@ -9,10 +9,10 @@ import numpy as np
 from bagwise.assumptions.hard import AtLeastOne, ExactlyOne
 from bagwise.assumptions.rules import Choose, Keep, Rule, Soften, Tally
 from bagwise.assumptions.soft import SoftLabels, SoftWitness
+from bagwise.designs.swept import DECIDED
 
 _BISECTIONS = 60  # halve an interval of 100 to below rounding
 _SATURATED = 40.0  # sigmoid(40) is 1 in float64
-_DECIDED = 1e-6  # as in `bagwise.designs.swept`
 _UNCHANGED = 1e-4  # as in `bagwise.procedures.anneal`: above it nobody asks about the coldest
 
 
@@ -49,7 +49,7 @@ class Segments:
 
 def decided(torch: Any, p: Any) -> Any:
     """Count what is all but decided as decided."""
-    return torch.where(p < _DECIDED, 0.0, torch.where(p > 1 - _DECIDED, 1.0, p))
+    return torch.where(p < DECIDED, 0.0, torch.where(p > 1 - DECIDED, 1.0, p))
 
 
 def device_step(

@@ -17,15 +17,35 @@ _MANY_ROWS = 1000  # below, numba would take longer to load than it saves
 _WORTH_CORRECTING = 1.2  # changed rows per active row: the correction needs no product with K
 
 
-class Gram(Design):
+class DualRows(Design):
+    """Rows whose coefficients are dual: w = sum_k coef_k phi(x_k)."""
+
+    cost_is_cubic = True
+
+    def adjoint(self, dual: Array) -> Array:
+        """Return dual: it is its own representation."""
+        return dual
+
+    def squared_norm(self, coef: Array, scores: Array | None = None) -> float:
+        """Return coef' K coef."""
+        return float(coef @ (self @ coef if scores is None else scores))
+
+    def inner(self, many: Array, coef: Array) -> Array:
+        """Return many K coef."""
+        return many @ (self @ coef)
+
+    def lift(self, weights: Any, coef: Array) -> Array:
+        """Spread the coefficients of combinations over their rows."""
+        return weights.T @ coef
+
+
+class Gram(DualRows):
     """A symmetric positive semi-definite kernel matrix.
 
     A ridge problem factors the rows with curvature. `prepare(s0)` inverts the system with curvature
     s0 on all rows once; a problem that differs from it in few rows R then costs one factor of size
     |R|. The smaller of the two factors is computed.
     """
-
-    cost_is_cubic = True
 
     def __init__(self, K: Array) -> None:
         self.K = K
@@ -52,14 +72,6 @@ class Gram(Design):
         add_rows(self.K, rows, factors, scores)
         return scores
 
-    def adjoint(self, dual: Array) -> Array:
-        """Return dual: it is its own representation."""
-        return dual
-
-    def squared_norm(self, coef: Array, scores: Array | None = None) -> float:
-        """Return coef' K coef."""
-        return float(coef @ (self @ coef if scores is None else scores))
-
     def norm_bound(self, coef: Array) -> float:
         """Return sum_k |coef_k| |phi_k| >= |w|, without a product."""
         return float(np.abs(coef) @ self.root_diagonal)
@@ -68,10 +80,6 @@ class Gram(Design):
     def root_diagonal(self) -> Array:
         """The norms |phi_k| of the rows."""
         return np.sqrt(np.maximum(self.K.diagonal(), 0).astype(np.float64))
-
-    def inner(self, many: Array, coef: Array) -> Array:
-        """Return many K coef."""
-        return many @ (self @ coef)
 
     def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
         """Factor the active rows, or correct the prepared inverse."""
@@ -128,10 +136,6 @@ class Gram(Design):
     def aggregate(self, weights: Any) -> Design:
         """Return the kernel between combinations of rows."""
         return Gram(weights @ (weights @ self.K).T)
-
-    def lift(self, weights: Any, coef: Array) -> Array:
-        """Spread the coefficients of combinations over their rows."""
-        return weights.T @ coef
 
     def fresh(self) -> Design:
         """Return the same kernel matrix without the prepared inverse."""

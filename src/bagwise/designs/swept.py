@@ -34,12 +34,12 @@ from bagwise.designs.dense import Dense
 from bagwise.designs.ridge import solve_primal
 
 _BLOCK_BYTES = 1 << 22  # 4 MiB: it is read from memory once and from the cache twice
-_LAZY = 0.1  # relative change of a curvature below which a row's part in H stays
+LAZY = 0.1  # relative change of a curvature below which a row's part in H stays
 _MOST_SHARDS = 32  # each has its own H
 _FEWEST_ROWS = 64  # rows per feature in a shard: its H is then small beside its rows
-_UPDATES_BEFORE_REFRESH = 30  # of H: each one adds rounding of its own
-_DIGITS_KEPT = 1e-4  # of the diagonal's peak: less means that rounding errors are left
-_DECIDED = 1e-6  # distance from 0 or 1 at which a probability counts as decided
+UPDATES_BEFORE_REFRESH = 30  # of H: each one adds rounding of its own
+DIGITS_KEPT = 1e-4  # of the diagonal's peak: less means that rounding errors are left
+DECIDED = 1e-6  # distance from 0 or 1 at which a probability counts as decided
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Shard:
     """Some whole bags: their rows, labels, assignment, and the curvatures within H."""
 
     def __init__(self, rows: Dense, labels: Labels) -> None:
-        self.rows, self.labels, self.lazy = rows, labels, _LAZY
+        self.rows, self.labels, self.lazy = rows, labels, LAZY
         self.gram_precision: Any = rows.precision
         self.inside = expand(labels.positive, labels.offsets)
         self.p = np.zeros(int(np.count_nonzero(self.inside)))
@@ -151,8 +151,8 @@ class Shard:
 
     def sweep(self, coef: Array, intercept: float, rule: Rule) -> Sums:
         """Return the sums at a point, under the assignment that the rule makes of it."""
-        worn = np.any(self.hessian.diagonal() < _DIGITS_KEPT * self.peak)
-        if self.age >= _UPDATES_BEFORE_REFRESH or worn:
+        worn = np.any(self.hessian.diagonal() < DIGITS_KEPT * self.peak)
+        if self.age >= UPDATES_BEFORE_REFRESH or worn:
             self._forget()
         self.age += 1
         total = Sums.zero(self.rows.n_coef)
@@ -228,7 +228,7 @@ class Shard:
             tally.add(counted)
             self.p[rows] = new
         p = self.p[rows]
-        return np.where(p < _DECIDED, 0.0, np.where(p > 1 - _DECIDED, 1.0, p))
+        return np.where(p < DECIDED, 0.0, np.where(p > 1 - DECIDED, 1.0, p))
 
     def _enroll(self, block: Array, rows: slice, curvature: Array) -> None:
         last, curvature = self.last[rows], curvature.astype(np.float32)

@@ -8,6 +8,7 @@ device in a sweep. The Hessian stays there too, with the Newton step that it is 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,13 @@ from bagwise.assumptions.rules import KEEP, Rule
 from bagwise.designs._torch_rules import Segments, decided, device_step
 from bagwise.designs.base import rounding_of
 from bagwise.designs.dense import Dense
-from bagwise.designs.swept import Labels, Sums
+from bagwise.designs.swept import DIGITS_KEPT, LAZY, UPDATES_BEFORE_REFRESH, Labels, Sums
 from bagwise.rowstores.device import DeviceRows, import_torch
 
 _BLOCK_ROWS = 1 << 16  # float32 sums of more rows would lose digits
 _SHORT = 4096  # rows per product of a stack: as fast as longer ones, with half a digit more
 _ALIGNED = 8  # columns: tensor cores take eight at a time
 _PARTS, _SHIFT = 3, 2048.0  # float16 has 11 bits: each part takes up what the one before left
-_LAZY = 0.1  # as in `bagwise.designs.swept`
-_UPDATES_BEFORE_REFRESH = 30
-_DIGITS_KEPT = 1e-4
 _OFFSET, _UNEVEN = 30.0, 1e3  # as in `bagwise.designs.conditioned`
 
 
@@ -219,14 +217,10 @@ class TorchSums(Sums):
 
     def add(self, other: Sums) -> None:
         """Add the sums of other rows, from the host or the device."""
-        other_hessian: Any = other.hessian
         mine: Any = self.hessian
-        if isinstance(other_hessian, np.ndarray):
-            other_hessian = mine.new_tensor(other_hessian)
-        total = mine + other_hessian
+        total = mine + import_torch().as_tensor(other.hessian).to(mine.device)
         self.hessian = np.zeros((0, 0))
-        other = Sums(np.zeros((0, 0)), *list(vars(other).values())[1:])
-        super().add(other)
+        super().add(replace(other, hessian=self.hessian))
         self.hessian = total
 
     def step(self, coef: Array, metric: Any) -> tuple[Array, float, float]:
@@ -245,8 +239,7 @@ class TorchSums(Sums):
                 step = torch.cholesky_solve(right[:, None], factor)[:, 0].cpu().numpy()
                 rise = float(shift / self.mass - mean @ step)
                 return step, rise, 0.5 * float(step @ residual + rise * shift)
-        on_host = Sums(hessian.cpu().numpy(), *list(vars(self).values())[1:])
-        return on_host.step(coef, metric)
+        return Sums(**{**vars(self), "hessian": hessian.cpu().numpy()}).step(coef, metric)
 
 
 class TorchSwept:
@@ -263,7 +256,7 @@ class TorchSwept:
         self.segments = Segments(torch, sizes[rows.up(labels.positive)])
         self.bag_weight = rows.up(labels.weight[labels.positive] / labels.C)
         self.p = torch.zeros(len(self.inside), dtype=torch.float64, device=sizes.device)
-        self.entered, self.lazy = self.p.clone(), _LAZY
+        self.entered, self.lazy = self.p.clone(), LAZY
         self._forget()
 
     def _forget(self) -> None:
@@ -329,8 +322,8 @@ class TorchSwept:
 
     def _changed(self, curvature: Any) -> Any:
         """Return the changes of curvature that are large enough to count, and count them."""
-        worn = bool((self.hessian.diagonal() < _DIGITS_KEPT * self.peak).any())
-        if self.age >= _UPDATES_BEFORE_REFRESH or worn:
+        worn = bool((self.hessian.diagonal() < DIGITS_KEPT * self.peak).any())
+        if self.age >= UPDATES_BEFORE_REFRESH or worn:
             self._forget()
         self.age += 1
         change = curvature - self.last

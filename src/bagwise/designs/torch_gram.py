@@ -8,16 +8,15 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.designs.base import Design, Point, rounding_of
+from bagwise.designs.gram import DualRows, Gram
 from bagwise.kernels import Kernel
 from bagwise.rowstores.device import DeviceRows, import_torch
 
 _PANEL = 4096  # rows of the kernel matrix computed at a time
 
 
-class TorchGram(Design):
+class TorchGram(DualRows):
     """A kernel matrix as a tensor; coefficients are dual, as with `bagwise.designs.Gram`."""
-
-    cost_is_cubic = True
 
     def __init__(self, K: Any) -> None:
         self.K, self.torch = K, import_torch()
@@ -30,18 +29,6 @@ class TorchGram(Design):
     def __matmul__(self, coef: Array) -> Array:
         """Return K coef."""
         return (self.K @ self._up(coef)).cpu().numpy()
-
-    def adjoint(self, dual: Array) -> Array:
-        """Return dual: it is its own representation."""
-        return dual
-
-    def squared_norm(self, coef: Array, scores: Array | None = None) -> float:
-        """Return coef' K coef."""
-        return float(coef @ (self @ coef if scores is None else scores))
-
-    def inner(self, many: Array, coef: Array) -> Array:
-        """Return many K coef."""
-        return many @ (self @ coef)
 
     def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
         """Factor the active rows (`bagwise.designs.ridge.solve_dual`, on the device)."""
@@ -65,13 +52,7 @@ class TorchGram(Design):
 
     def aggregate(self, weights: Any) -> Design:
         """Return the kernel between combinations of rows."""
-        from bagwise.designs.gram import Gram
-
         return Gram(weights @ (weights @ self.K.cpu().numpy()).T)
-
-    def lift(self, weights: Any, coef: Array) -> Array:
-        """Spread the coefficients of combinations over their rows."""
-        return weights.T @ coef
 
     def subset(self, rows: Array) -> TorchGram:
         """Return the design of some rows."""

@@ -17,6 +17,7 @@ class BagInput(BaseEstimator):
     """What classifiers and transformers of bags share: checked bags of the fitted width."""
 
     _accepts_nan: ClassVar[bool] = False
+    _follows_rows: ClassVar[bool] = False  # whether it works where the rows are
 
     def _checked(self, bags: Any) -> Bags:
         check_is_fitted(self)
@@ -24,6 +25,8 @@ class BagInput(BaseEstimator):
 
     def _validate_bags(self, bags: Any, reset: bool) -> Bags:
         """Return checked bags and compare their width (and names) with those seen in fit."""
+        if isinstance(bags, Bags) and not self._follows_rows:
+            bags = bags.to("host")
         if not isinstance(bags, Bags) and is_plain_table(bags):
             X = validate_data(
                 self,

@@ -80,6 +80,7 @@ class _AnnealedSVC(MarginClassifier, AnnealingParameters):
     """One annealing run per class."""
 
     _entropy_ends_it = True
+    _follows_rows = True
 
     def _softening(self, task: Task) -> Softening:
         raise NotImplementedError
@@ -104,19 +105,17 @@ class _AnnealedSVC(MarginClassifier, AnnealingParameters):
     def _prepare(self, design: Design, row_weight: Array) -> None:
         prepare_squared(design, self.loss, row_weight)
 
+    def _path(self, task: Task, softening: Softening) -> tuple[Any, ...]:
+        """Return where the path starts, its schedule, its steps and who is told of them."""
+        start = self._start(task, softening)
+        return start, self._schedule(), self.newton_steps, self._report
+
     def _fit_binary(self, task: Task) -> Run:
         if is_swept(task):
             return self._fit_swept(task)
         self._prepare(task.design, task.weight)
         softening = self._softening(task)
-        run = anneal_task(
-            task,
-            softening,
-            self._start(task, softening),
-            self._schedule(),
-            self.newton_steps,
-            self._report,
-        )
+        run = anneal_task(task, softening, *self._path(task, softening))
         p = _rounded(run.assignment, _UNDERFLOW)
         if isinstance(task.loss, Hinge) and np.ptp(run.solution.scores) < _NOTHING:
             self._warn_of_nothing()  # and what scores say nothing of stays undecided
@@ -127,14 +126,7 @@ class _AnnealedSVC(MarginClassifier, AnnealingParameters):
 
     def _fit_swept(self, task: Task) -> Run:
         softening = self._softening(task)
-        rows, run = anneal_swept(
-            task,
-            softening,
-            self._start(task, softening),
-            self._schedule(),
-            self.newton_steps,
-            self._report,
-        )
+        rows, run = anneal_swept(task, softening, *self._path(task, softening))
         p = self._final(softening, _rounded(run.assignment, _UNDERFLOW), task.positive_offsets)
         solution = solve_assigned(rows, p, run.solution)
         penalty = softening.penalty(p, task.positive_offsets)

@@ -32,6 +32,8 @@ class InstanceSVC(MarginClassifier):
     array([1, 0, 1, 0])
     """
 
+    _follows_rows = True
+
     vote: str = param(
         "any",
         Words("any", "majority"),

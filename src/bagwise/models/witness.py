@@ -46,6 +46,8 @@ from bagwise.solvers import Solution, solve
 class _AlternatingSVC(MarginClassifier, MaxIterParameter):
     """Alternation between the two-sided problem and an assumption's cheapest assignment."""
 
+    _follows_rows = True
+
     def _start(self, task: Task) -> Array:
         raise NotImplementedError
 
