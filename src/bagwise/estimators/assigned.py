@@ -41,7 +41,7 @@ from bagwise.procedures import Run, alternate
 from bagwise.procedures.columns import Choices, grow, margin_moments
 from bagwise.solvers import Solution
 from bagwise.solvers.bordered import system_of
-from bagwise.solvers.column_newton import Systems, column_newton, thin_start
+from bagwise.solvers.column_newton import Systems, column_newton
 from bagwise.solvers.mirror_prox import mirror_prox
 from bagwise.solvers.pool import SaddlePoint
 from bagwise.solvers.saddle import Saddle
@@ -211,7 +211,7 @@ class AssignedClassifier(RowsClassifier):
         if self.init == "random":
             return choices.random(rng, 1)[0]
         means = saddle.only(choices.means())
-        point = column_newton(means, thin_start(means), system=system, tol=_ROUGH)
+        point = column_newton(means, system=system, tol=_ROUGH)
         chosen = choices.top(means.unit_scores(point)[choices.rows])
         if self.init == "cccp" and self.relax:
             steps = _Alternation(saddle, choices, system)

@@ -38,7 +38,7 @@ _EXACT = 1e-13  # the same for explicit features, where products cost next to no
 _FAR_OFF = 1e-3  # relative rise of P_v from beta to its own duals that only rounding explains
 _SHARE_OF_GAP = 0.05  # that beta may miss while v moves: the step then still gains a digit
 _LOOSEST = 1e-7  # of the objective that beta may miss: with more, v took twice the steps
-_MANY_ROWS = 3000  # negatives, below which a factor of all rows takes well under a second
+_MANY_ROWS = 1000  # negatives, below which a factor of all rows takes well under a second
 _THINNING = 5  # a factor of a fifth of the rows costs 1/125
 _FAR = 1e-2  # relative gap, above which the Hessian of the last pieces serves as well
 _STALLED = 1e-7  # relative gap below which a step without descent is due to rounding
@@ -71,7 +71,7 @@ def column_newton(
     saddle : Saddle
         With at least one column.
     start : SaddlePoint, default=None
-        A solution over a pool that this one extends.
+        A solution over a pool that this one extends; `thin_start` where it is not given.
     system : BorderedSystem or FeatureSystem, default=None
         Keeps its factor between calls.
     tol : float, default=1e-9
@@ -87,7 +87,7 @@ def column_newton(
     """
     system = system or system_of(saddle)
     before = system.n_factorizations, system.n_systems
-    v, beta, omega = _extended(saddle, start)
+    v, beta, omega = _extended(saddle, thin_start(saddle) if start is None else start)
     inner = _maximize(saddle, system, saddle.mix(v), beta, omega, tol)
     point, history = _measured(saddle, inner, tol), list[dict[str, float]]()
     while point.gap > tol * point.upper and len(history) < max_iter:
@@ -120,7 +120,7 @@ def thin_start(saddle: Saddle) -> SaddlePoint | None:
     thin = replace(saddle, negatives=negatives, weight=weight, columns=(), keys=None)
     for column in saddle.columns:
         thin = thin.with_column(column.weights)
-    point = column_newton(thin, thin_start(thin), tol=_LOOSEST)
+    point = column_newton(thin, tol=_LOOSEST)
     beta = np.zeros(len(saddle.weight))
     beta[:p], beta[p::_THINNING] = point.beta[:p], point.beta[p:]
     return replace(point, beta=beta)
