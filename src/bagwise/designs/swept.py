@@ -20,7 +20,7 @@ shards are the same wherever they are swept, and their sums are added in the sam
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -32,6 +32,7 @@ from bagwise.assumptions.rules import KEEP, Keep, Rule, Tally
 from bagwise.bags.segments import expand
 from bagwise.designs.dense import Dense
 from bagwise.designs.ridge import solve_primal
+from bagwise.designs.tree import Node, added
 
 _BLOCK_BYTES = 1 << 22  # 4 MiB: it is read from memory once and from the cache twice
 LAZY = 0.1  # relative change of a curvature below which a row's part in H stays
@@ -55,6 +56,11 @@ class Labels:
     weight: Array
     C: float
     rest_is_negative: bool
+
+    def positive_parts(self, cuts: list[int]) -> list[slice]:
+        """Return which of the positive bags are in each shard."""
+        before = np.concatenate([[0], np.cumsum(self.positive)])
+        return [slice(int(before[a]), int(before[b])) for a, b in pairwise(cuts)]
 
     def part(self, bags: slice) -> Labels:
         """Return the labels of a range of bags."""
@@ -151,6 +157,15 @@ class Shard:
 
     def sweep(self, coef: Array, intercept: float, rule: Rule) -> Sums:
         """Return the sums at a point, under the assignment that the rule makes of it."""
+        visits = self.visits(coef, intercept, rule)
+        while True:
+            try:
+                next(visits)
+            except StopIteration as end:
+                return end.value
+
+    def visits(self, coef: Array, intercept: float, rule: Rule) -> Generator[int, None, Sums]:
+        """Sweep block by block: yield the rows that are done, return the sums."""
         worn = np.any(self.hessian.diagonal() < DIGITS_KEPT * self.peak)
         if self.age >= UPDATES_BEFORE_REFRESH or worn:
             self._forget()
@@ -161,6 +176,7 @@ class Shard:
         coef = coef.astype(self.rows.precision)
         for bags, first, stop in self._blocks():
             self._visit(bags, first, stop, coef, intercept, rule, total)
+            yield int(self.labels.offsets[bags.stop])
         self.peak = np.maximum(self.peak, self.hessian.diagonal())
         total.hessian += self.hessian
         total.mean_sum += self.mean_sum
@@ -283,6 +299,7 @@ class Swept:
         self.n_rows, self.n_coef, self.passes = rows.n_rows, rows.n_coef, 0
         self.labels = labels
         self.cuts = shard_cuts(labels.offsets, rows.n_coef)
+        self.positives = labels.positive_parts(self.cuts)
         self.shards = [
             Shard(rows.span(*labels.offsets[[a, b]]), labels.part(slice(a, b)))
             for a, b in pairwise(self.cuts)
@@ -291,12 +308,11 @@ class Swept:
     def sweep(self, coef: Array, intercept: float, rule: Rule = KEEP) -> Sums:
         """Return the sums of all rows at a point; the rule changes the assignment first."""
         self.passes += 1
-        total, first = Sums.zero(self.n_coef), 0
-        for shard in self.shards:
-            count = int(np.count_nonzero(shard.labels.positive))
-            total.add(shard.sweep(coef, intercept, rule.part(slice(first, first + count))))
-            first += count
-        return total
+        parts = zip(self.shards, self.positives, strict=True)
+        return added(
+            Node(0, i, shard.sweep(coef, intercept, rule.part(bags)))
+            for i, (shard, bags) in enumerate(parts)
+        )
 
     def sharpen(self) -> None:
         """Keep H exact and in float64 from now on."""
