@@ -2,7 +2,7 @@
 
 `hard` rules give each instance a label, `soft` ones a probability at a temperature, and count
 potentials (`count`) score every possible number of positives; `inference` finds the best labeling
-under a potential.
+under a potential and `posterior` sums over all of them.
 """
 
 from bagwise.assumptions.count import (
@@ -13,6 +13,7 @@ from bagwise.assumptions.count import (
 )
 from bagwise.assumptions.hard import Assumption, AtLeastFraction, AtLeastOne, ExactlyOne, TopMean
 from bagwise.assumptions.inference import BestLabelings, CountInference
+from bagwise.assumptions.posterior import CountPosterior, Posteriors
 from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness
 
 __all__ = [
@@ -23,8 +24,10 @@ __all__ = [
     "BestLabelings",
     "BinnedPotential",
     "CountInference",
+    "CountPosterior",
     "CountPotential",
     "ExactlyOne",
+    "Posteriors",
     "SoftLabels",
     "SoftWitness",
     "Softened",

@@ -13,9 +13,12 @@ from dataclasses import replace
 from typing import Any
 
 from bagwise.models.markov.starts import start_point
+from bagwise.oracles.likelihood import MarkovLikelihood
 from bagwise.oracles.markov import MarkovRisk
 from bagwise.procedures import Run
 from bagwise.procedures.nrbm import restarted_nrbm
+from bagwise.procedures.run import Journal
+from bagwise.solvers.lbfgs import lbfgs
 
 _SMALL_GAIN = 10.0  # times the tolerance: a smaller gain is sought again, more finely
 _FINER = 0.01  # factor from one tolerance to the next
@@ -23,6 +26,8 @@ _FINEST = 1e-10  # tolerance below which rounding decides
 _MOST_STEPS = 2000  # of bundle methods, after which nothing is sought more finely
 _FINER_STEPS = 300  # of one finer descent, after which no further round begins
 _NOTHING = 1e-12  # relative gain over w = 0 that is rounding
+_SMOOTH = 1e-4  # of the tolerance: a smooth objective is solved finely at little cost
+_SMOOTH_STEPS = 20  # iterations of L-BFGS per allowed round of the bundle methods
 _DESCENDING = "mean"  # the start to add where those given find nothing
 
 Records = list[dict[str, Any]]
@@ -72,6 +77,31 @@ def run_starts(
         ]
         best = _lowest(fits)
     return best, [_record(name, fit, zero) for name, fit in fits]
+
+
+def likeliest(
+    names: Sequence[str],
+    risk: MarkovRisk,
+    alpha: float,
+    *,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    callback: Callable[[dict[str, float]], None] | None = None,
+) -> tuple[Run, Records]:
+    """Maximize the likelihood from every start; return the highest, and a record of all."""
+    likelihood = MarkovLikelihood(risk)
+    fits = []
+    for name in names:
+        journal = Journal(callback)
+        start = start_point(name, risk, alpha, tol, seed)
+        found = lbfgs(
+            likelihood, alpha, start, tol=_SMOOTH * tol, max_iter=_SMOOTH_STEPS * max_iter
+        )
+        journal.add(objective=found.objective, gap=found.gap, solver_steps=float(found.n_iter))
+        fits.append((name, Run(found, None, journal.records, found.converged)))
+    zero = likelihood.value(risk.zero())
+    return _lowest(fits), [_record(name, fit, zero) for name, fit in fits]
 
 
 def learned_nothing(records: Records) -> list[Any]:

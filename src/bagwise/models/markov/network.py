@@ -10,7 +10,10 @@ the bag's score is D = F(+1) - F(-1), and training minimizes (Eq. 22)
     alpha/2 |w|^2 + sum_n max(0, 1 - Y_n D_n)                       (two classes)
     alpha/2 |w|^2 + sum_n max_l (1[l != Y_n] + D_nl) - D_{n, Y_n}   (more, one network per class).
 
-The sum over classes of F_l(-1) is in every class's score (Eq. 5) and cancels.
+The sum over classes of F_l(-1) is in every class's score (Eq. 5) and cancels. With
+``loss="log_loss"`` the network is a distribution, P(Y, y | B) proportional to exp f_w(B, Y, y): the
+labels y are summed out instead of maximized over (D is then the log-odds of the bag), and training
+maximizes the likelihood of the bags' labels.
 
 - ``cardinality="any"`` (MIMN, Eqs. 9-12): at least one positive;
 - ``"ratio"`` (RMIMN, Eq. 13): at least the fraction ``positive_fraction``;
@@ -51,19 +54,18 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.crossfit import CV, check_enough_bags, folds
 from bagwise.errors import Argument, Message, Parameter
-from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.rows import stacked
 from bagwise.estimators.tags import BagTags
-from bagwise.models.markov.descents import learned_nothing, run_starts
+from bagwise.models.markov.descents import learned_nothing, likeliest, run_starts
 from bagwise.models.markov.inputs import NetworkInputs, models_of
-from bagwise.models.markov.parameters import NetworkParameters
+from bagwise.models.markov.scores import NetworkScores
 from bagwise.models.markov.starts import STARTS
 from bagwise.models.markov.trained import Network
 from bagwise.oracles.markov import MarkovRisk
 from bagwise.procedures import Run
 
 
-class MarkovNetworkClassifier(NetworkParameters, BagClassifier):
+class MarkovNetworkClassifier(NetworkScores):
     """Cardinality Markov network, for two classes or more (MIMN, RMIMN, GMIMN).
 
     Attributes
@@ -209,18 +211,19 @@ class MarkovNetworkClassifier(NetworkParameters, BagClassifier):
 
     def _best_start(self, risk: MarkovRisk, alpha: float) -> tuple[Run, list[dict[str, Any]]]:
         """Run every start; return the lowest, and a record of all."""
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        return run_starts(
+        return (likeliest if self._soft else run_starts)(
             list(self.init or self._default_starts(risk)),
             risk,
             alpha,
             tol=self.tol,
             max_iter=self.max_iter,
-            seed=seed,
+            seed=int(check_random_state(self.random_state).randint(2**31)),
             callback=self._report,
         )
 
     def _default_starts(self, risk: MarkovRisk) -> list[str]:
+        if self._soft:  # smooth: it moves from w = 0, also with many classes
+            return ["zero", "instances", "mean"]
         other_rule = "half" if risk.inference.at_least_one else "any"
         return ["instances", other_rule, *(["mean"] if risk.n_models > 1 else [])]
 
@@ -239,7 +242,8 @@ class MarkovNetworkClassifier(NetworkParameters, BagClassifier):
         ]
         if self.combine == "best":
             return [networks[int(np.argmax(accuracy))]]
-        self.shares_ = 1.0 / (len(networks) * np.where(deviation > 0, deviation, 1.0))
+        unit = self._soft | (deviation == 0)  # log-odds have one unit already
+        self.shares_ = 1.0 / (len(networks) * np.where(unit, 1.0, deviation))
         return networks
 
     def _inner_scores(self, bags: Bags, labels: Array, weight: Array) -> Array:
@@ -250,8 +254,7 @@ class MarkovNetworkClassifier(NetworkParameters, BagClassifier):
                 bags[train], labels[train], weight[train], self._alphas()
             )
             operator, columns = inputs.operator(bags[test]), inputs.bag_columns(bags[test])
-            inference = CountInference(self.potential_, bags[test].offsets)
-            return np.stack([net.scores(operator, columns, inference) for net in networks])
+            return self._scores_of(networks, operator, columns, bags[test])
 
         parts = Parallel(n_jobs=self.n_jobs)(delayed(held_out)(*split) for split in splits)
         scores = np.empty((parts[0].shape[0], len(bags), parts[0].shape[2]))
@@ -325,75 +328,6 @@ class MarkovNetworkClassifier(NetworkParameters, BagClassifier):
         weights = np.zeros((len(labels), bags.n_instances))
         weights[:, expand(np.isin(np.arange(len(bags)), used), bags.offsets)] = labels >= 0.5
         self.instance_weights_ = stacked(weights)
-
-    # Predicting ----------------------------------------------------------------------------------
-
-    def _instance_scores(self, bags: Bags) -> Array:
-        operator = self.inputs_.operator(bags)
-        coef = self.coef_ / self.inputs_.scale
-        if self.fit_intercept:
-            coef = np.hstack([coef, self.intercept_[:, None]])
-        return np.stack([operator @ row for row in coef], axis=1)
-
-    def _bag_scores(self, bags: Bags) -> Array:
-        return np.tensordot(self.shares_, self._network_scores(bags), axes=1)
-
-    def _network_scores(self, bags: Bags) -> Array:
-        operator, columns = self.inputs_.operator(bags), self.inputs_.bag_columns(bags)
-        inference = CountInference(self.potential_, bags.offsets)
-        return np.stack([net.scores(operator, columns, inference) for net in self.networks_])
-
-    def path_decision_function(self, bags: Any) -> Array:
-        """Score bags by every network of the path on its own.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_networks, n_bags) or (n_networks, n_bags, n_classes)
-            Scores without threshold, in the order of ``networks_``.
-        """
-        scores = self._network_scores(self._checked(bags))
-        return np.stack([self._user_scores(of_network) for of_network in scores])
-
-    def predict_instances(self, bags: Any) -> Array:
-        """Infer the labels of all instances, given the predicted labels of their bags.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_instances,) or (n_instances, n_classes)
-            Two classes: one label per instance. More classes: whether the instance belongs to the
-            column's class; it may belong to none, or to several.
-        """
-        bags = self._checked(bags)
-        scores = self._thresholded(bags)
-        if scores.shape[1] == 1:
-            chosen = scores > 0
-        else:
-            chosen = scores.argmax(axis=1)[:, None] == np.arange(scores.shape[1])
-        sides = np.stack([~chosen.T, chosen.T], axis=1).astype(float)  # (n_models, 2, n_bags)
-        labels = self._labelings(bags, sides).T >= 0.5
-        if labels.shape[1] > 1:
-            return labels
-        code = np.where(labels[:, 0], self._positive_code(), 1 - self._positive_code())
-        return self.classes_[code]
-
-    def _labelings(self, bags: Bags, sides: Array) -> Array:
-        """Return the networks' mean label of every instance, given each bag's side."""
-        operator = self.inputs_.operator(bags)
-        inference = CountInference(self.potential_, bags.offsets)
-        total = np.zeros((len(sides), bags.n_instances))
-        for network in self.networks_:
-            total += network.labelings(operator, inference, sides)
-        return total / len(self.networks_)
 
 
 def _is_positive(value: Any) -> bool:

@@ -36,6 +36,14 @@ class NetworkParameters(MaxIterParameter, ProgressParameters, ClassWeightParamet
         0.5, fraction(), 'Minimum fraction (rho in the paper) of positives for "ratio".'
     )
     n_bins: int = param(5, integer(), 'Number of ranges of the fraction for "learned".')
+    loss: str = param(
+        "hinge",
+        Words("hinge", "log_loss"),
+        'The hinge of the margin (the paper\'s), or with "log_loss" the negative log-likelihood of '
+        "the bags' labels with all labelings summed out; ``predict_proba`` then exists without "
+        "calibration. Bags of very different sizes need ``fit_intercept=True`` there: the number "
+        "of labelings grows with the size.",
+    )
     alpha: float = param(
         1.0,
         positive(),

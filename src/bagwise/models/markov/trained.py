@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.assumptions import CountInference
+from bagwise.assumptions import CountInference, CountPosterior, Posteriors
 from bagwise.oracles.markov import InstanceOperator
 from bagwise.procedures import Run
 
@@ -30,6 +30,14 @@ class Network:
         """Return D of every bag, (n_bags, n_models)."""
         best = inference.best(self._instance_scores(operator), self.potential)
         return (best.value[:, 1] + self.bag @ columns.T - best.value[:, 0]).T
+
+    def log_odds(
+        self, operator: InstanceOperator, columns: Array, posterior: CountPosterior
+    ) -> tuple[Array, Posteriors]:
+        """Return log P(Y = 1) / P(Y = -1) of bags, (n_bags, n_models), and the labels' sums."""
+        found = posterior.of(self._instance_scores(operator), self.potential)
+        difference = found.log_sum[:, 1] + self.bag @ columns.T - found.log_sum[:, 0]
+        return difference.T, found
 
     def labelings(
         self, operator: InstanceOperator, inference: CountInference, sides: Array

@@ -1,0 +1,123 @@
+"""Exact posteriors under a count potential: sums over all 2^m labelings of a bag by their counts.
+
+With scores s and the potential C_w, a bag as a negative (side 0) or positive one (side 1) has
+
+    Z_side = sum_y exp(sum_i y_i s_i + C_w(sum_i y_i, side)) = sum_k e_k(exp s) exp C_w(k, side),
+
+e_k the elementary symmetric polynomials. A tree of products of polynomials gives all of them, and
+its reverse pass every P(y_i = 1 | side) = d log Z / d s_i, in O(m K) for a potential that is
+constant from count K on: O(m) for "at least one", O(m K) for "at least K", O(m^2) at worst.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.assumptions.count import as_potential
+from bagwise.assumptions.inference import flat_tables
+from bagwise.bags.segments import expand
+
+
+@dataclass(frozen=True)
+class Posteriors:
+    """Sums over the labelings of every bag as a negative bag (side 0) and as a positive one (1)."""
+
+    log_sum: Array  # log Z, (n_models, 2, n_bags)
+    marginals: Array  # P(y_i = 1 | side), (n_models, 2, n_instances)
+    counts: Array  # P(k positives | side), bag after bag, (n_models, 2, n_states)
+
+
+class CountPosterior:
+    """The sums over labelings of one set of bags under one potential.
+
+    Parameters
+    ----------
+    potential : CountPotential, or object with a method ``table(size)``
+        The potential.
+    offsets : ndarray of int of shape (n_bags + 1,)
+        Where each bag starts.
+
+    Examples
+    --------
+    A bag of two instances with score 0: as a positive bag it has three possible labelings.
+
+    >>> import numpy as np
+    >>> from bagwise.assumptions import AtLeastPotential, CountPosterior
+    >>> posterior = CountPosterior(AtLeastPotential(), np.array([0, 2]))
+    >>> found = posterior.of(np.zeros((1, 2)), np.zeros((1, 2)))
+    >>> np.exp(found.log_sum[0, :, 0]).round(6).tolist()
+    [1.0, 3.0]
+    >>> found.marginals[0, 1].round(4).tolist()
+    [0.6667, 0.6667]
+    """
+
+    def __init__(self, potential: Any, offsets: Array) -> None:
+        self.potential = as_potential(potential)
+        self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
+        sizes = np.diff(self.offsets)
+        self.start, self.table, self.bins = flat_tables(self.potential, sizes)
+        self.caps = self._caps(sizes)
+        widths = np.minimum(sizes, self.caps) + 1
+        self.states = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+
+    def _caps(self, sizes: Array) -> Array:
+        """Return for each bag the count from which on the potential is constant, at least 1."""
+        found = np.ones(len(sizes), dtype=np.int64)
+        for size in np.unique(sizes).tolist():
+            bags = np.flatnonzero(sizes == size)
+            part = slice(self.start[bags[0]], self.start[bags[0]] + size + 1)
+            table, bins = self.table[:, part], self.bins[:, part]
+            differs = np.any((table != table[:, -1:]) | (bins != bins[:, -1:]), axis=0)
+            found[bags] = max(1, 1 + np.flatnonzero(differs).max(initial=-1))
+        return found
+
+    def of(self, scores: Array, weights: Array, *, marginals: bool = True) -> Posteriors:
+        """Return the sums over labelings, and unless told otherwise the posteriors.
+
+        Parameters
+        ----------
+        scores : ndarray of float64 of shape (n_models, n_instances)
+            What an instance adds if it is positive.
+        weights : ndarray of shape (n_models, n_weights)
+            The learned weights of the potential.
+        marginals : bool, default=True
+            Without them only ``log_sum`` is computed, and the other arrays are empty.
+        """
+        from bagwise.assumptions import _posterior as kernels
+
+        n_models, n_states = len(scores), int(self.states[-1])
+        learned = np.hstack([weights, np.zeros((n_models, 1))])  # bin -1: no weight
+        potential = self.table + learned[:, self.bins]  # (n_models, 2, entries)
+        found = Posteriors(
+            np.empty((n_models, 2, len(self.caps))),
+            np.empty((n_models, 2, scores.shape[1] if marginals else 0)),
+            np.empty((n_models, 2, n_states if marginals else 0)),
+        )
+        layout = (self.offsets, self.caps, self.start, self.states)
+        filled = (found.log_sum, found.marginals, found.counts)
+        kernels.sum_product(np.ascontiguousarray(scores), *layout, potential, *filled)
+        return found
+
+    def instance_slopes(self, found: Posteriors, amount: Array) -> Array:
+        """Return the derivative of sum(amount * log_sum) in the scores.
+
+        ``amount`` has shape (n_models, 2, n_bags), the result that of the scores. With bag
+        probabilities as amounts, these are the instances' posteriors.
+        """
+        of_rows = [expand(amount[:, side].T, self.offsets).T for side in range(2)]
+        return found.marginals[:, 0] * of_rows[0] + found.marginals[:, 1] * of_rows[1]
+
+    def bin_slopes(self, found: Posteriors, amount: Array) -> Array:
+        """Return the derivative of sum(amount * log_sum) in the learned weights."""
+        widths = np.diff(self.states)
+        within = np.arange(self.states[-1]) - np.repeat(self.states[:-1], widths)
+        bins = self.bins[:, np.repeat(self.start, widths) + within]  # (2, n_states)
+        mass = found.counts * np.repeat(amount, widths, axis=2)
+        sums = np.zeros((len(amount), self.potential.n_weights + 1))  # the last one: no bin
+        for row, of_model in zip(sums, mass, strict=True):
+            np.add.at(row, bins, of_model)
+        return sums[:, :-1]

@@ -1,0 +1,198 @@
+"""What a trained Markov network says about bags and instances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import expit, softmax
+from sklearn.utils.metaestimators import available_if
+
+from bagwise._typing import Array
+from bagwise.assumptions import CountInference, CountPosterior, CountPotential
+from bagwise.bags import Bags
+from bagwise.estimators.base import BagClassifier
+from bagwise.models.markov.inputs import NetworkInputs
+from bagwise.models.markov.parameters import NetworkParameters
+from bagwise.models.markov.trained import Network
+from bagwise.oracles.markov import InstanceOperator
+
+
+def _gives_probabilities(estimator: NetworkScores) -> bool:
+    if estimator.probability == "sigmoid" or estimator.loss == "log_loss":
+        return True
+    raise AttributeError("predict_proba exists only with probability='sigmoid' or loss='log_loss'.")
+
+
+class NetworkScores(NetworkParameters, BagClassifier):
+    """The predicting half of a Markov network."""
+
+    if TYPE_CHECKING:  # fields would be parameters
+        inputs_: NetworkInputs
+        networks_: list[Network]
+        potential_: CountPotential
+        shares_: Array
+        coef_: Array
+        intercept_: Array
+
+    @property
+    def _soft(self) -> bool:
+        """Whether labelings are summed out instead of maximized over."""
+        return self.loss == "log_loss"
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        operator = self.inputs_.operator(bags)
+        coef = self.coef_ / self.inputs_.scale
+        if self.fit_intercept:
+            coef = np.hstack([coef, self.intercept_[:, None]])
+        return np.stack([operator @ row for row in coef], axis=1)
+
+    def _bag_scores(self, bags: Bags) -> Array:
+        return np.tensordot(self.shares_, self._network_scores(bags), axes=1)
+
+    def _network_scores(self, bags: Bags) -> Array:
+        operator, columns = self.inputs_.operator(bags), self.inputs_.bag_columns(bags)
+        return self._scores_of(self.networks_, operator, columns, bags)
+
+    def _scores_of(
+        self, networks: list[Network], operator: InstanceOperator, columns: Array, bags: Bags
+    ) -> Array:
+        """Return D of every network, (n_networks, n_bags, n_models)."""
+        if self._soft:
+            posterior = CountPosterior(self.potential_, bags.offsets)
+            return np.stack([net.log_odds(operator, columns, posterior)[0] for net in networks])
+        inference = CountInference(self.potential_, bags.offsets)
+        return np.stack([net.scores(operator, columns, inference) for net in networks])
+
+    def path_decision_function(self, bags: Any) -> Array:
+        """Score bags by every network of the path on its own.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_networks, n_bags) or (n_networks, n_bags, n_classes)
+            Scores without threshold, in the order of ``networks_``.
+        """
+        scores = self._network_scores(self._checked(bags))
+        return np.stack([self._user_scores(of_network) for of_network in scores])
+
+    def predict_instances(self, bags: Any) -> Array:
+        """Infer the labels of all instances, given the predicted labels of their bags.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_instances,) or (n_instances, n_classes)
+            Two classes: one label per instance. More classes: whether the instance belongs to the
+            column's class; it may belong to none, or to several.
+        """
+        bags = self._checked(bags)
+        scores = self._thresholded(bags)
+        if scores.shape[1] == 1:
+            chosen = scores > 0
+        else:
+            chosen = scores.argmax(axis=1)[:, None] == np.arange(scores.shape[1])
+        sides = np.stack([~chosen.T, chosen.T], axis=1).astype(float)  # (n_models, 2, n_bags)
+        labels = self._labelings(bags, sides).T >= 0.5
+        if labels.shape[1] > 1:
+            return labels
+        code = np.where(labels[:, 0], self._positive_code(), 1 - self._positive_code())
+        return self.classes_[code]
+
+    def _labelings(self, bags: Bags, sides: Array) -> Array:
+        """Return the networks' mean label of every instance, given each bag's side."""
+        operator = self.inputs_.operator(bags)
+        inference = CountInference(self.potential_, bags.offsets)
+        total = np.zeros((len(sides), bags.n_instances))
+        for network in self.networks_:
+            total += network.labelings(operator, inference, sides)
+        return total / len(self.networks_)
+
+    # Probabilities -------------------------------------------------------------------------------
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, bags: Any) -> Array:
+        """Return class probabilities: the network's own, or those of the sigmoids.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_bags, n_classes)
+            Rows sum to one. With ``probability="sigmoid"`` by sigmoids fitted to out-of-fold
+            scores, otherwise P(Y | bag) of the network, with ``threshold_`` taken from its
+            log-odds.
+        """
+        if self.probability == "sigmoid":
+            return super().predict_proba(bags)
+        return self._as_classes(self._chances(self._thresholded(self._checked(bags))))
+
+    def predict_instances_proba(self, bags: Any) -> Array:
+        """Return exact posteriors of instances: P(y_i = 1 | bag), all labelings summed out.
+
+        The label of the bag is summed out too, P(y_i | B) = sum_Y P(Y | B) P(y_i | Y, B): with the
+        probabilities of ``predict_proba`` where that exists, otherwise with those of the network.
+        A network that was trained for its margin (``loss="hinge"``) has posteriors as well, but
+        nothing in its training makes them calibrated.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_instances, 2) or (n_instances, n_classes)
+            Two classes: probabilities of both, rows sum to one. More classes: the probability
+            that the instance belongs to the column's class; it may belong to none, or to several.
+
+        Examples
+        --------
+        >>> from bagwise import MarkovNetworkClassifier
+        >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+        >>> model = MarkovNetworkClassifier(alpha=0.01, loss="log_loss").fit(bags, [1, 0, 1, 0])
+        >>> model.predict_instances_proba(bags)[:2, 1].round(1)
+        array([0.5, 1. ])
+        """
+        bags = self._checked(bags)
+        operator, columns = self.inputs_.operator(bags), self.inputs_.bag_columns(bags)
+        posterior = CountPosterior(self.potential_, bags.offsets)
+        fixed = self._given_chances(bags) if hasattr(self, "predict_proba") else None
+        total = np.zeros((len(self.threshold_), bags.n_instances))
+        for network in self.networks_:
+            odds, found = network.log_odds(operator, columns, posterior)
+            of_bags = self._chances(odds - self.threshold_) if fixed is None else fixed
+            total += posterior.instance_slopes(found, np.stack([1 - of_bags.T, of_bags.T], axis=1))
+        share = np.minimum(total / len(self.networks_), 1.0).T  # (n_instances, n_models)
+        return self._as_classes(share)
+
+    def _chances(self, odds: Array) -> Array:
+        """Return the probability that each model's class is the bag's, (n_bags, n_models)."""
+        if odds.shape[1] == 1:
+            return expit(odds)
+        if self.multi_class == "native":
+            return softmax(odds, axis=1)
+        alone = expit(odds)
+        return alone / alone.sum(axis=1, keepdims=True)
+
+    def _given_chances(self, bags: Bags) -> Array:
+        given = self.predict_proba(bags)
+        return given if given.shape[1] > 2 else given[:, [self._positive_code()]]
+
+    def _as_classes(self, positive: Array) -> Array:
+        """Return one column per class, from one per model."""
+        if positive.shape[1] > 1:
+            return positive
+        both = np.hstack([1 - positive, positive])
+        return both if self._positive_code() == 1 else both[:, ::-1]
