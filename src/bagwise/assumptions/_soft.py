@@ -9,6 +9,7 @@ import numpy as np
 from bagwise._jit import njit
 
 _SATURATED = 800.0  # exp(-800) is zero in float64
+_NOTHING = -745.2  # exp of less is 0 in float64, after a slow search for digits
 _FINE = 1e3  # range of logits beyond which the multiplier has lost 3 of 16 digits
 
 
@@ -16,7 +17,7 @@ _FINE = 1e3  # range of logits beyond which the multiplier has lost 3 of 16 digi
 def _sigmoid(x):
     if x >= 0:
         return 1.0 / (1.0 + math.exp(-x))
-    e = math.exp(x)
+    e = math.exp(x) if x > _NOTHING else 0.0
     return e / (1.0 + e)
 
 
@@ -111,7 +112,42 @@ def _at_least_one(cost, temperature, p):
             second = j
     low = -math.log(m - 1.0)
     high = max(min(0.5 * (cost[second] - cost[first]) / temperature, _SATURATED), low)
-    _root(cost, first, temperature, 1.0, 1.0, 0.0, low, high, 0.0, p)  # Eq. 8: lambda of Eq. 6
+    # Eq. 8, lambda of Eq. 6: sigma(nu - x) = e / (e + exp(-nu)) with e = exp(-x), taken once.
+    together = 0.0
+    for j in range(m):
+        logit = (cost[first] - cost[j]) / temperature if j != first else 0.0
+        p[j] = math.exp(logit) if logit > _NOTHING else 0.0
+        together += p[j]
+    nu = _unit_root(p, low, high, min(max(-math.log(together), low), high))
+    rest = math.exp(-nu)
+    for j in range(m):
+        p[j] = p[j] / (p[j] + rest) if p[j] > 0.0 else 0.0
+
+
+@njit(cache=True)
+def _unit_root(e, low, high, nu):
+    """Find nu with sum_j e_j / (e_j + exp(-nu)) = 1 by guarded Newton."""
+    for _ in range(200):
+        rest, total, spread = math.exp(-nu), 0.0, 0.0
+        for j in range(len(e)):
+            share = e[j] / (e[j] + rest) if e[j] > 0.0 else 0.0
+            total += share
+            spread += share * (1.0 - share)
+        if total == 1.0:
+            return nu
+        if total > 1.0:
+            high = nu
+        else:
+            low = nu
+        step = nu - (total - 1.0) / spread if spread > 0 else low
+        inside = low < step < high
+        if not inside:
+            step = 0.5 * (low + high)
+        moved, nu = abs(step - nu), step
+        # Newton's error is squared in every step: after a small step it is below rounding.
+        if moved <= (1e-9 if inside else 1e-15) * max(1.0, abs(nu)):
+            return nu
+    return nu
 
 
 @njit(cache=True)
@@ -128,6 +164,8 @@ def label_step(cost, offsets, temperature, penalty, targets, previous, p, entrop
         entropy[i], divergence[i] = 0.0, 0.0
         for j in range(a, b):
             x, y, q = p[j], 1.0 - p[j], previous[j]
+            if x == 0.0 and q == 0.0:  # most instances of a cold bag: all logarithms are 0
+                continue
             own = _xlog(x, x) + _xlog(y, y)
             entropy[i] -= own
             divergence[i] += own - _xlog(x, q) - _xlog(y, 1.0 - q)
@@ -139,7 +177,8 @@ def _softmax(cost, temperature, p):
     lowest, total = cost.min(), 0.0
     for j in range(len(cost)):
         difference = lowest - cost[j]
-        p[j] = 1.0 if difference == 0.0 else math.exp(difference / temperature)
+        logit = difference / temperature if difference < 0.0 else 0.0
+        p[j] = math.exp(logit) if logit > _NOTHING else 0.0
         total += p[j]
     p /= total  # Eq. 11
 
@@ -174,6 +213,8 @@ def witness_step(cost, offsets, temperature, n_witnesses, previous, p, entropy, 
             _water_fill(cost[a:b], temperature, n_witnesses, p[a:b])
         entropy[i], divergence[i] = 0.0, 0.0
         for j in range(a, b):
+            if p[j] == 0.0:
+                continue
             own = _xlog(p[j], p[j])
             entropy[i] -= own
             divergence[i] += own - _xlog(p[j], previous[j])

@@ -17,6 +17,8 @@ from bagwise.assumptions.hard import Assumption
 from bagwise.assumptions.soft import Softening
 from bagwise.bags.segments import expand
 
+UNCHANGED = 1e-4  # change of a probability: too small to decide a label
+
 
 @dataclass
 class Tally:
@@ -28,7 +30,7 @@ class Tally:
     positives: float = 0.0  # sum of the assignment
     changed: int = 0  # instances whose assignment changed
     moved: float = 0.0  # largest change since a rule was entered
-    undecided: float = 0.0  # largest change that the coldest temperature would still make
+    undecided: float = 0.0  # largest change at the coldest temperature; inf if much has moved
 
     def add(self, other: Tally) -> None:
         """Add the tally of other bags."""
@@ -48,8 +50,13 @@ class Rule(Protocol):
     def part(self, bags: slice) -> Rule:
         """Return the rule for some of the positive bags."""
 
-    def step(self, z: Array, offsets: Array, p: Array, weight: Array) -> tuple[Array, Tally]:
-        """Return the next assignment and its tally; ``weight`` has one value per bag."""
+    def step(
+        self, z: Array, offsets: Array, p: Array, entered: Array, weight: Array
+    ) -> tuple[Array, Tally]:
+        """Return the next assignment and its tally; ``weight`` has one value per bag.
+
+        ``entered`` is the assignment of the last rule that entered.
+        """
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,9 @@ class Keep:
         """Return the same rule."""
         return self
 
-    def step(self, z: Array, offsets: Array, p: Array, weight: Array) -> tuple[Array, Tally]:
+    def step(
+        self, z: Array, offsets: Array, p: Array, entered: Array, weight: Array
+    ) -> tuple[Array, Tally]:
         """Return the assignment as it is."""
         return p, Tally()
 
@@ -81,7 +90,9 @@ class Choose:
         """Return the same rule."""
         return self
 
-    def step(self, z: Array, offsets: Array, p: Array, weight: Array) -> tuple[Array, Tally]:
+    def step(
+        self, z: Array, offsets: Array, p: Array, entered: Array, weight: Array
+    ) -> tuple[Array, Tally]:
         """Count the instances whose assignment changes."""
         new = self.assumption.map(z, offsets)
         return new, Tally(changed=int(np.count_nonzero(new != p)))
@@ -106,16 +117,21 @@ class Soften:
         softening: Any = replace(self.softening, positive_fraction=fraction[bags])  # type: ignore[type-var]
         return replace(self, softening=softening)
 
-    def step(self, z: Array, offsets: Array, p: Array, weight: Array) -> tuple[Array, Tally]:
+    def step(
+        self, z: Array, offsets: Array, p: Array, entered: Array, weight: Array
+    ) -> tuple[Array, Tally]:
         """Return the next soft assignment, and how far it is from the one before and from rest."""
         costs = self.C * self.loss.value(-z), self.C * self.loss.value(z)
         new = self.softening.step(*costs, offsets, self.temperature, p)
-        cold = self.softening.step(*costs, offsets, self.coldest, new.p)
         tally = Tally(
             divergence=float(weight @ new.divergence),
             entropy=float(weight @ new.entropy),
             penalty=float(weight @ self.softening.penalty(new.p, offsets)),
             positives=float(expand(weight, offsets) @ new.p),
-            undecided=float(np.max(np.abs(new.p - cold.p), initial=0.0)),
+            moved=float(np.max(np.abs(new.p - entered), initial=0.0)),
+            undecided=np.inf,
         )
+        if tally.moved <= UNCHANGED:  # otherwise nobody asks
+            cold = self.softening.step(*costs, offsets, self.coldest, new.p)
+            tally.undecided = float(np.max(np.abs(new.p - cold.p), initial=0.0))
         return new.p, tally

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 
 from bagwise.assumptions.hard import AtLeastOne, ExactlyOne
-from bagwise.assumptions.rules import Choose, Keep, Rule, Soften, Tally
+from bagwise.assumptions.rules import UNCHANGED, Choose, Keep, Rule, Soften, Tally
 from bagwise.assumptions.soft import SoftLabels, SoftWitness
 from bagwise.designs.swept import DECIDED
 
 _BISECTIONS = 60  # halve an interval of 100 to below rounding
 _SATURATED = 40.0  # sigmoid(40) is 1 in float64
-_UNCHANGED = 1e-4  # as in `bagwise.procedures.anneal`: above it nobody asks about the coldest
 
 
 class Segments:
@@ -64,7 +63,7 @@ def device_step(
     elif isinstance(rule, Soften) and _known(rule.softening):
         new, tally = _softened(rule, z, segments, p, entered, weight)
     else:
-        new, tally = _on_host(rule, z, segments, p, weight)
+        new, tally = _on_host(rule, z, segments, p, entered, weight)
     tally.moved = float((new - entered).abs().max())
     return new, tally
 
@@ -74,10 +73,12 @@ def _known(softening: Any) -> bool:
     return single or isinstance(softening, SoftLabels)
 
 
-def _on_host(rule: Rule, z: Any, segments: Segments, p: Any, weight: Any) -> tuple[Any, Tally]:
+def _on_host(
+    rule: Rule, z: Any, segments: Segments, p: Any, entered: Any, weight: Any
+) -> tuple[Any, Tally]:
     offsets = np.concatenate([[0], np.cumsum(segments.sizes.cpu().numpy())])
-    arrays = z.cpu().numpy(), offsets, p.cpu().numpy(), weight.cpu().numpy()
-    new, tally = rule.step(*arrays)
+    host = [values.cpu().numpy() for values in (z, p, entered, weight)]
+    new, tally = rule.step(host[0], offsets, *host[1:])
     return segments.torch.as_tensor(new).to(z.device), tally
 
 
@@ -113,7 +114,7 @@ def _softened(
         positives=float(weight @ segments.sum(new)),
         undecided=np.inf,
     )
-    if float((new - entered).abs().max()) <= _UNCHANGED:
+    if float((new - entered).abs().max()) <= UNCHANGED:
         tally.undecided = float((step(rule.coldest, new) - new).abs().max())
     return new, tally
 

@@ -160,19 +160,23 @@ def power_of_two(sizes: Array) -> Array:
 
 
 def _moments(X: Array) -> tuple[Array, Array]:
-    """Return mean and standard deviation of the features, in units that cannot overflow."""
+    """Return mean and standard deviation of the features, merged from those of blocks."""
     large = X.nbytes > _LARGE
     width = max(1, X.shape[1] * X.dtype.itemsize)
     rows = max(1, (_SMALL_BLOCK if large else _LARGE) // width)
     blocks = [slice(i, i + rows) for i in range(0, len(X), rows)]
-    unit = np.zeros(X.shape[1])
+    unit: Any = 1.0
+    if X.dtype == np.float64:  # whose squares may overflow or vanish
+        unit = np.zeros(X.shape[1])
+        for block in blocks:
+            unit = np.maximum(unit, np.abs(X[block]).max(axis=0))
+        unit = power_of_two(unit)
+    mean, square, count = np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0
     for block in blocks:
-        unit = np.maximum(unit, np.abs(X[block]).max(axis=0))
-    unit = power_of_two(unit)
-    mean = sum((np.asarray(X[block], dtype=np.float64) / unit).sum(axis=0) for block in blocks)
-    mean = mean / len(X)
-    square = sum(
-        ((np.asarray(X[block], dtype=np.float64) / unit - mean) ** 2).sum(axis=0)
-        for block in blocks
-    )
+        part = np.asarray(X[block], dtype=np.float64) / unit
+        more, center = len(part), part.mean(axis=0)
+        part -= center
+        apart, share = center - mean, more / (count + more)
+        square += np.einsum("ij,ij->j", part, part) + apart**2 * (count * share)
+        mean, count = mean + share * apart, count + more
     return mean * unit, np.sqrt(square / len(X)) * unit

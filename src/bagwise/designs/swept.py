@@ -29,12 +29,11 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Keep, Rule, Tally
-from bagwise.bags.segments import expand
 from bagwise.designs.dense import Dense
 from bagwise.designs.ridge import solve_primal
 from bagwise.designs.tree import Node, added
 
-_BLOCK_BYTES = 1 << 22  # 4 MiB: it is read from memory once and from the cache twice
+_BLOCK_BYTES = 1 << 20  # 1 MiB: it is read from memory once and from the cache twice
 LAZY = 0.1  # relative change of a curvature below which a row's part in H stays
 _MOST_SHARDS = 32  # each has its own H
 _FEWEST_ROWS = 64  # rows per feature in a shard: its H is then small beside its rows
@@ -139,16 +138,17 @@ class Shard:
     def __init__(self, rows: Dense, labels: Labels) -> None:
         self.rows, self.labels, self.lazy = rows, labels, LAZY
         self.gram_precision: Any = rows.precision
-        self.inside = expand(labels.positive, labels.offsets)
-        self.p = np.zeros(int(np.count_nonzero(self.inside)))
+        self.p = np.zeros(int(np.diff(labels.offsets)[labels.positive].sum()))
         self.entered = np.zeros(len(self.p), dtype=np.float32)
+        self.blocks = list(self._blocks())
+        self.pending = {sign: _Pending(sign) for sign in (1, -1)}
         self._forget()
 
     def _forget(self) -> None:
         d = self.rows.n_coef
         self.last = np.zeros(self.rows.n_rows, dtype=np.float32)
         self.hessian, self.mean_sum, self.mass = np.zeros((d, d)), np.zeros(d), 0.0
-        self.peak, self.age = np.zeros(d), 0
+        self.peak, self.updates = np.zeros(d), 0
 
     def sharpen(self) -> None:
         """From now on, keep H exact and in float64."""
@@ -167,24 +167,26 @@ class Shard:
     def visits(self, coef: Array, intercept: float, rule: Rule) -> Generator[int, None, Sums]:
         """Sweep block by block: yield the rows that are done, return the sums."""
         worn = np.any(self.hessian.diagonal() < DIGITS_KEPT * self.peak)
-        if self.age >= UPDATES_BEFORE_REFRESH or worn:
+        if self.updates >= UPDATES_BEFORE_REFRESH or worn:
             self._forget()
-        self.age += 1
         total = Sums.zero(self.rows.n_coef)
         if rule.enters:
             self.entered[:] = self.p
-        coef = coef.astype(self.rows.precision)
-        for bags, first, stop in self._blocks():
-            self._visit(bags, first, stop, coef, intercept, rule, total)
-            yield int(self.labels.offsets[bags.stop])
+        coef, mass = coef.astype(self.rows.precision), self.mass
+        for bags, rows, inside in self.blocks:
+            self._visit(bags, rows, inside, coef, intercept, rule, total)
+            yield rows.stop
+        for pending in self.pending.values():
+            pending.flush(self)
+        self.updates += mass != self.mass
         self.peak = np.maximum(self.peak, self.hessian.diagonal())
         total.hessian += self.hessian
         total.mean_sum += self.mean_sum
         total.mass = self.mass
         return total
 
-    def _blocks(self) -> Iterator[tuple[slice, int, int]]:
-        """Yield ranges of whole bags, and where their rows and their positive rows start."""
+    def _blocks(self) -> Iterator[tuple[slice, slice, slice]]:
+        """Yield ranges of whole bags, of their rows, and of their rows among the positive ones."""
         offsets, positive = self.labels.offsets, self.labels.positive
         width = self.rows.n_coef * np.dtype(self.rows.precision).itemsize
         rows = max(1, _BLOCK_BYTES // max(1, width))
@@ -193,77 +195,90 @@ class Shard:
             end = int(np.searchsorted(offsets, offsets[bag] + rows, side="right")) - 1
             end = min(max(end, bag + 1), len(positive))
             count = int((np.diff(offsets[bag : end + 1]) * positive[bag:end]).sum())
-            yield slice(bag, end), first, first + count
+            rows_of = slice(int(offsets[bag]), int(offsets[end]))
+            yield slice(bag, end), rows_of, slice(first, first + count)
             bag, first = end, first + count
 
     def _visit(
         self,
         bags: slice,
-        first: int,
-        stop: int,
+        rows: slice,
+        inside: slice,
         coef: Array,
         intercept: float,
         rule: Rule,
         total: Sums,
     ) -> None:
+        from bagwise.designs._visits import gather_positive, weigh
+
         # 1) Scores, and the assignment that they make.
         labels = self.labels
-        offsets = labels.offsets[bags.start : bags.stop + 1]
-        rows = slice(int(offsets[0]), int(offsets[-1]))
+        offsets, positive = labels.offsets[bags.start : bags.stop + 1], labels.positive[bags]
         block = self.rows._rows(rows)
-        z = (block @ coef).astype(np.float64) + intercept
-        inside = self.inside[rows]
-        p = self._assigned(z[inside], bags, slice(first, stop), rule, total.tally)
-        # 2) Weights of the two labels, duals, risks.
-        weight = expand(labels.weight[bags], offsets - offsets[0])
-        up, down = np.zeros(len(z)), weight.copy()
-        up[inside] = weight[inside] * p
-        down[inside] = weight[inside] * (1 - p) if labels.rest_is_negative else 0.0
-        above, below = np.maximum(0.0, 1 - z), np.maximum(0.0, 1 + z)
-        beta_up, beta_down = 2 * up * above, 2 * down * below
-        total.risk_up += float(up @ above**2)
-        total.risk_down += float(down @ below**2)
-        total.rises += float(beta_up.sum())
-        total.falls += float(beta_down.sum())
-        both = np.stack([beta_up, beta_down]).astype(block.dtype) @ block
-        total.rise += both[0]
-        total.fall += both[1]
+        scores = block @ coef
+        if inside.start < inside.stop and not isinstance(rule, Keep):
+            z = np.empty(inside.stop - inside.start)
+            gather_positive(scores, offsets, positive, intercept, z)
+            self._assign(z, bags, inside, rule, total.tally)
+        # 2) Duals, risks, and the curvatures that changed.
+        beta, change = np.empty((2, len(block)), block.dtype), np.empty(len(block))
+        place = offsets, positive, labels.weight[bags], intercept
+        state = self.p[inside], labels.rest_is_negative, self.last[rows], self.lazy
+        *sums, more, less = weigh(scores, *place, *state, beta, change)
+        total.risk_up += sums[0]
+        total.risk_down += sums[1]
+        total.rises += sums[2]
+        total.falls += sums[3]
+        if sums[2] > 0:
+            total.rise += beta[0] @ block
+        if sums[3] > 0:
+            total.fall += beta[1] @ block
         # 3) Curvatures that changed enroll anew.
-        self._enroll(block, rows, 2 * (up * (above > 0) + down * (below > 0)))
+        for sign, count in ((1, more), (-1, less)):
+            if count:
+                self.pending[sign].add(self, block, np.maximum(sign * change, 0.0), count)
 
-    def _assigned(self, z: Array, bags: slice, rows: slice, rule: Rule, tally: Tally) -> Array:
-        if rows.start < rows.stop and not isinstance(rule, Keep):
-            positive, labels = self.labels.positive[bags], self.labels
-            before = int(np.count_nonzero(labels.positive[: bags.start]))
-            which = slice(before, before + int(np.count_nonzero(positive)))
-            sizes = np.diff(labels.offsets[bags.start : bags.stop + 1])[positive]
-            offsets = np.concatenate([[0], np.cumsum(sizes)])
-            weight = labels.weight[bags][positive] / labels.C
-            new, counted = rule.part(which).step(z, offsets, self.p[rows], weight)
-            counted.moved = float(np.max(np.abs(new - self.entered[rows]), initial=0.0))
-            tally.add(counted)
-            self.p[rows] = new
-        p = self.p[rows]
-        return np.where(p < DECIDED, 0.0, np.where(p > 1 - DECIDED, 1.0, p))
+    def _assign(self, z: Array, bags: slice, rows: slice, rule: Rule, tally: Tally) -> None:
+        positive, labels = self.labels.positive[bags], self.labels
+        before = int(np.count_nonzero(labels.positive[: bags.start]))
+        which = slice(before, before + int(np.count_nonzero(positive)))
+        sizes = np.diff(labels.offsets[bags.start : bags.stop + 1])[positive]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        weight = labels.weight[bags][positive] / labels.C
+        until_now = self.p[rows], self.entered[rows]
+        self.p[rows], counted = rule.part(which).step(z, offsets, *until_now, weight)
+        tally.add(counted)
 
-    def _enroll(self, block: Array, rows: slice, curvature: Array) -> None:
-        last, curvature = self.last[rows], curvature.astype(np.float32)
-        change = curvature - last
-        for sign in (1, -1):
-            used = np.flatnonzero(sign * change > self.lazy * np.maximum(curvature, last))
-            if len(used) == 0:
-                continue
-            amount = (sign * change[used]).astype(np.float64)
-            part = block if 10 * len(used) > 9 * len(block) else block[used]
-            if part is block:
-                amount = np.zeros(len(block))
-                amount[used] = sign * change[used]
-            root = np.sqrt(amount).astype(self.gram_precision)
-            scaled = part.astype(self.gram_precision, copy=False) * root[:, None]
-            self.hessian += sign * (scaled.T @ scaled)
-            self.mean_sum += sign * (root @ scaled)
-            self.mass += sign * float(amount.sum())
-            last[used] = curvature[used]
+
+class _Pending:
+    """Rows that are about to enter H or to leave it: few at a time would cost as much as many."""
+
+    def __init__(self, sign: int) -> None:
+        self.sign = sign
+        self.parts: list[Array] = []
+        self.roots: list[Array] = []
+        self.n_bytes = 0
+
+    def add(self, shard: Shard, block: Array, amount: Array, count: int) -> None:
+        """Add the rows of a block whose curvature changed by some amount."""
+        if 10 * count <= 9 * len(block):
+            used = np.flatnonzero(amount)
+            block, amount = block[used], amount[used]
+        root = np.sqrt(amount).astype(shard.gram_precision)
+        self.parts.append(block.astype(shard.gram_precision, copy=False) * root[:, None])
+        self.roots.append(root)
+        shard.mass += self.sign * float(amount.sum())
+        self.n_bytes += self.parts[-1].nbytes
+        if self.n_bytes >= _BLOCK_BYTES:
+            self.flush(shard)
+
+    def flush(self, shard: Shard) -> None:
+        """Multiply."""
+        if self.parts:
+            rows = self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
+            shard.hessian += self.sign * (rows.T @ rows)
+            shard.mean_sum += self.sign * (np.concatenate(self.roots) @ rows)
+        self.parts, self.roots, self.n_bytes = [], [], 0
 
 
 class Summed(Protocol):

@@ -14,14 +14,14 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.assumptions.hard import Assumption, ExactlyOne
-from bagwise.assumptions.rules import Choose, Soften
+from bagwise.assumptions.rules import UNCHANGED, Choose, Soften
 from bagwise.assumptions.soft import Softening
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Joined, Labels, SweptRows
 from bagwise.estimators.task import Task, mean_scores, mean_shares
 from bagwise.losses import SquaredHinge
 from bagwise.procedures.alternate import alternate
-from bagwise.procedures.anneal import UNCHANGED, Schedule, Softer, cool
+from bagwise.procedures.anneal import Schedule, Softer, cool
 from bagwise.procedures.run import Callback, Run
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.sweeps import Place, descend, origin, solve_swept, swept

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.assumptions.rules import UNCHANGED
 from bagwise.assumptions.soft import Softened
 from bagwise.bags.segments import expand
 from bagwise.designs import Point
 from bagwise.procedures.run import Callback, Journal, Run
 
 _IDLE = 0.25  # of ``rest``: after less divergence the next temperature would hardly differ
-UNCHANGED = 1e-4  # change of a probability: too small to decide a label
 
 
 @dataclass(frozen=True)

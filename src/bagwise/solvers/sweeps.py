@@ -23,6 +23,7 @@ _FAIR_SHARE = 1e-3  # of the promised decrease: any small number stops a cycle o
 _PROVEN = 1e-9  # relative gap that counts as converged
 _STEPS_BEFORE_SHARP = 8  # exact Newton needs about as many: then a coarse Hessian is to blame
 _MOST_STEPS = 60
+_UNSEEN = 0.1  # of the objective: a step that promises less is taken without a look
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,18 @@ def origin(rows: Summed) -> Place:
 
 
 def descend(rows: Summed, place: Place, slack: float, limit: int) -> tuple[Place, int]:
-    """Take Newton steps until the next one gains less than ``slack``, relative to the objective.
+    """Take Newton steps until the next one promises less than a tenth of the objective.
 
     Returns the place and the number of steps. The last step is not looked at (its place has no
-    sums): whoever asks for an approximate solution changes the assignment next, which takes a pass.
+    sums): whoever asks for an approximate solution changes the assignment next, which takes a pass,
+    and goes on from there. A step that was looked at also ends it where it gained less than
+    ``slack``, or what it promised up to that.
     """
     place = place if place.sums is not None else swept(rows, place)
     for taken in range(1, limit + 1):
         step, rise, drop = place.sums.step(place.coef, rows.metric)  # type: ignore[union-attr]
         value = place.value(rows.metric)
-        if drop <= 0.5 * slack * abs(value) or taken == limit:
+        if drop <= _UNSEEN * abs(value) or taken == limit:
             return Place(place.coef + step, place.intercept + rise), taken
         place, share = _searched(rows, place, step, rise, drop)
         fall = value - place.value(rows.metric)
