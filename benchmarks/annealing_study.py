@@ -206,9 +206,7 @@ def page(path: Path) -> None:
     known = list(stored().values())
     grid = [cell for cell in known if cell["kind"] == "grid"]
     schedules = [cell for cell in known if cell["kind"] == "schedule"]
-    notes = path.with_suffix(".notes.md")
     body = ["Protocol: " + __doc__.split("Protocol: ")[1].strip()]
-    body += [notes.read_text().strip()] if notes.exists() else []
     body += ["## AL-SVM and the paper's Table 2", *best_table(grid)]
     body += ["## Error % (AUC) by C, width, scaling and end", *grid_table(grid)]
     body += ["## Schedules: error % (objective / default)", *schedule_table(schedules)]

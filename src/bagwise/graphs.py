@@ -253,6 +253,29 @@ class Graph:
         kind = "directed" if self.directed else "undirected"
         return f"Graph({len(self.ids)} nodes, {self.n_edges} edges, {kind})"
 
+    def scaled(self, factor: float) -> Graph:
+        """Return the graph with all weights multiplied, as one view of several.
+
+        Parameters
+        ----------
+        factor : float
+            A positive number.
+
+        Returns
+        -------
+        Graph
+            The same edges.
+
+        Examples
+        --------
+        >>> Graph.from_edges([("a", "b")]).scaled(0.5).weight
+        array([0.5])
+        """
+        if not 0 < factor < np.inf:
+            raise ValueError(f"factor must be a positive number, it is {factor!r}.")
+        ends = self.ids[self.source], self.ids[self.target]
+        return Graph(*ends, factor * self.weight, directed=self.directed)
+
     def among(self, ids: Iterable[Hashable], what: str = "node") -> Edges:
         """Return the edges whose two ends are among these ids, by position.
 

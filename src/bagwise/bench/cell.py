@@ -144,7 +144,7 @@ def _bags_key(cell: Cell, data: BenchData) -> tuple[Any, ...]:
 def _hidden(model: Any, data: BenchData, train: Array) -> dict[str, Bags]:
     """Return the other bags, for a model over a graph that sees them without labels."""
     graphs = (getattr(model, name, None) for name in ("bag_graph", "instance_graph"))
-    if all(graph is None for graph in graphs):
+    if not any(graphs):
         return {}
     return {"unlabeled": data.bags[np.setdiff1d(np.arange(len(data.bags)), train)]}
 

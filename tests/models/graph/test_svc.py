@@ -28,8 +28,8 @@ def by_hand(model, bags, y):
         (model.bag_graph, bags.ids, top),
         (model.instance_graph, bags.instance_ids, f),
     ):
-        if graph is not None:
-            value += model.mu * _roughness(graph.among(ids), scores)
+        for view in [graph] if isinstance(graph, Graph) else graph or []:
+            value += model.mu * _roughness(view.among(ids), scores)
     return value
 
 
@@ -43,14 +43,22 @@ def _roughness(edges, scores):
     return total / len(edges)
 
 
-@given(st.integers(0, 10**6), st.sampled_from([1.0, 30.0, 1000.0]), st.booleans(), st.booleans())
+VIEWS = st.sampled_from(["none", "one", "two"])
+
+
+def views_of(graph, other, how_many):
+    return {"none": None, "one": graph, "two": [graph, other.scaled(0.3)]}[how_many]
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1.0, 30.0, 1000.0]), VIEWS, VIEWS)
 def test_the_true_objective_falls_with_exact_negatives(seed, C, over_bags, over_instances):
     bags, y, of_bags, of_rows = noisy_bags(seed)
+    _, _, more_bags, more_rows = noisy_bags(seed + 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # homophily of a random graph
         model = GraphSVC(
-            bag_graph=of_bags if over_bags else None,
-            instance_graph=of_rows if over_instances else None,
+            bag_graph=views_of(of_bags, more_bags, over_bags),
+            instance_graph=views_of(of_rows, more_rows, over_instances),
             C=C,
             mu=2.0,
         ).fit(bags, y)
@@ -59,7 +67,41 @@ def test_the_true_objective_falls_with_exact_negatives(seed, C, over_bags, over_
         assert after <= before + gap + 1e-9 * C
     assert all(record["rise"] == 0 for record in model.history_)
     assert model.objective_[0] == pytest.approx(by_hand(model, bags, y), rel=1e-9)
-    assert model.gap_[0] <= 1e-4 * (C + 4) + 1e-9
+    assert model.gap_[0] <= 1e-4 * (C + 8) + 1e-9
+
+
+def fit_quietly(bags, y, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # homophily of a random graph
+        return GraphSVC(**options).fit(bags, y)
+
+
+def test_a_graph_in_two_halves_is_the_graph():
+    bags, y, graph, _ = noisy_bags(4)
+    halves = [graph.scaled(0.25), graph.scaled(0.75)]
+    whole, parts = (
+        fit_quietly(bags, y, bag_graph=g, mu=2.0, tol=1e-7, tol_graph=1e-7) for g in (graph, halves)
+    )
+    assert parts.objective_[0] == pytest.approx(whole.objective_[0], rel=1e-5)
+    assert parts.homophily_ == whole.homophily_
+    assert parts.n_edges_ == (2 * whole.n_edges_[0], 0)
+
+
+def test_of_several_runs_the_lowest_objective_is_kept():
+    bags, y, graph, _ = noisy_bags(1, n_bags=60)
+    objectives = [
+        fit_quietly(bags, y, bag_graph=graph, C=1000.0, n_init=n).objective_[0] for n in (1, 2, 6)
+    ]
+    assert objectives[2] <= objectives[1] <= objectives[0]
+    assert objectives[2] < objectives[0]
+
+
+def test_a_looser_delta_stops_cccp_earlier():
+    bags, y, graph, _ = noisy_bags(1, n_bags=60)
+    loose, tight = (
+        fit_quietly(bags, y, bag_graph=graph, C=1000.0, tol_cccp=delta) for delta in (0.5, 1e-9)
+    )
+    assert loose.n_iter_ < tight.n_iter_
 
 
 def test_the_printed_linearization_climbs_and_says_so():
@@ -272,7 +314,9 @@ ROWS_BY_NAME = Graph.from_edges([("row 0", "row 3")])
             lambda: GraphSVC(negatives="instances", linearize_negatives=True).fit(BAGS, Y),
             "Choose one of the two",
         ),
-        (lambda: GraphSVC(bag_graph=[(0, 1)]).fit(BAGS, Y), "'bag_graph' parameter"),
+        (lambda: GraphSVC(bag_graph=(0, 1)).fit(BAGS, Y), r"bag_graph\[0\] must be a Graph"),
+        (lambda: GraphSVC(bag_graph=5).fit(BAGS, Y), "'bag_graph' parameter"),
+        (lambda: BAG_GRAPH.scaled(0.0), "factor must be a positive number"),
         (lambda: GraphSVC(mu=-1).fit(BAGS, Y), "'mu' parameter"),
     ],
 )

@@ -22,7 +22,13 @@ from bagwise.estimators.params import (
 from bagwise.estimators.rows import RowsClassifier
 from bagwise.estimators.tags import BagTags
 from bagwise.graphs import Graph
-from bagwise.models.graph.structure import Structure, homophily, padded, present_edges
+from bagwise.models.graph.structure import (
+    Structure,
+    homophily,
+    padded,
+    present_edges,
+    views_of,
+)
 
 
 class GraphClassifier(RowsClassifier, MaxIterParameter, ClassWeightParameter):
@@ -40,11 +46,18 @@ class GraphClassifier(RowsClassifier, MaxIterParameter, ClassWeightParameter):
 
     _linear_design = staticmethod(matrix_design)
 
-    bag_graph: Graph | None = param(None, [Graph, None], "Edges between bag ids (B-MILSD).")
-    instance_graph: Graph | None = param(
+    bag_graph: Any = param(
         None,
-        [Graph, None],
-        "Edges between instance ids (I-MILSD; with both graphs BI-MILSD).",
+        [Graph, list, tuple, None],
+        "Edges between bag ids (B-MILSD). Several graphs are views of the same bags: each has a "
+        "term of its own, with its own number of edges and degrees; `Graph.scaled` weights it.",
+        kind="Graph, list of Graph or None",
+    )
+    instance_graph: Any = param(
+        None,
+        [Graph, list, tuple, None],
+        "Edges between instance ids (I-MILSD; with both graphs BI-MILSD), or several views.",
+        kind="Graph, list of Graph or None",
     )
     scaling: str = param(
         "out",
@@ -68,12 +81,17 @@ class GraphClassifier(RowsClassifier, MaxIterParameter, ClassWeightParameter):
         1e-4, positive(), "Precision of the mean loss at which the cutting plane method stops."
     )
     tol_graph: float = param(1e-4, positive(), "Its precision of the mean difference along edges.")
+    tol_cccp: float = param(
+        1e-6,
+        positive(),
+        "Relative decrease of the objective at which CCCP stops (the paper's delta).",
+    )
     fit_intercept: bool = param(True, ["boolean"], "Learn an intercept, penalized like a weight.")
     kernel: Any = changed(KernelParameters, "kernel", default="linear")
 
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do; cutting planes stop at their precision."""
-        exact = self.kernel == "linear" and self.bag_graph is self.instance_graph is None
+        exact = self.kernel == "linear" and not self.bag_graph and not self.instance_graph
         return replace(super().__bag_tags__(), tolerance=1e-5 if exact else 0.1)
 
     def _fit_structure(
@@ -128,7 +146,7 @@ class GraphClassifier(RowsClassifier, MaxIterParameter, ClassWeightParameter):
     def _joined(self, bags: Bags, others: Bags | None) -> Bags:
         """Return all bags that take part; those without labels do so by edges only."""
         self._check_graph_ids(bags, others)
-        graphs = self.bag_graph is not None or self.instance_graph is not None
+        graphs = bool(self.bag_graph or self.instance_graph)
         return Bags.concat([bags, others]) if graphs and others is not None else bags
 
     def _check_graph_ids(self, bags: Bags, others: Bags | None) -> None:
@@ -137,7 +155,7 @@ class GraphClassifier(RowsClassifier, MaxIterParameter, ClassWeightParameter):
                 (self.bag_graph, part.has_ids, "bag"),
                 (self.instance_graph, part.has_instance_ids, "instance"),
             ):
-                if graph is not None and not has:
+                if graph and not has:
                     name = "ids" if what == "bag" else "instance_ids"
                     raise ValueError(
                         f"The {what}s have no ids of their own, so the edges of {what}_graph "
@@ -145,9 +163,11 @@ class GraphClassifier(RowsClassifier, MaxIterParameter, ClassWeightParameter):
                     )
 
     def _structure(self, bags: Bags, weight: Array) -> Structure:
-        of_bags = present_edges(self.bag_graph, "bag", bags.ids, bags.instance_ids)
-        of_rows = present_edges(self.instance_graph, "instance", bags.instance_ids, bags.ids)
-        self.n_edges_ = tuple(0 if edges is None else len(edges) for edges in (of_bags, of_rows))
+        views = views_of(self.bag_graph, "bag_graph")
+        of_bags = present_edges(views, "bag", bags.ids, bags.instance_ids)
+        views = views_of(self.instance_graph, "instance_graph")
+        of_rows = present_edges(views, "instance", bags.instance_ids, bags.ids)
+        self.n_edges_ = tuple(sum(map(len, views)) for views in (of_bags, of_rows))
         design = self._design(bags, expand(weight, bags.offsets))
         return Structure(design, bags.offsets, of_bags, of_rows)
 

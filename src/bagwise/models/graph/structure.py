@@ -28,14 +28,14 @@ class Structure:
         All rows.
     offsets : ndarray of shape (n_bags + 1,)
         Where each bag starts.
-    bag_edges, row_edges : Edges or None
-        The edges present; None where there are none.
+    bag_edges, row_edges : tuple of Edges
+        The edges present, one entry per view.
     """
 
     design: Design
     offsets: Array
-    bag_edges: Edges | None
-    row_edges: Edges | None
+    bag_edges: tuple[Edges, ...]
+    row_edges: tuple[Edges, ...]
 
     @property
     def n_bags(self) -> int:
@@ -94,15 +94,34 @@ def padded(values: Array, length: int, fill: Any = 0) -> Array:
     return padded
 
 
-def homophily(edges: Edges | None, codes: Array) -> float:
-    """Return the share of edges that join equal labels; NaN where none joins labels."""
-    return float("nan") if edges is None else edges.homophily(codes)
+def homophily(views: tuple[Edges, ...], codes: Array) -> float:
+    """Return the share of all views' edges that join equal labels; NaN where none joins labels."""
+    if not views:
+        return float("nan")
+    source = np.concatenate([edges.source for edges in views])
+    target = np.concatenate([edges.target for edges in views])
+    return Edges(source, target, np.ones(len(source)), len(codes), True).homophily(codes)
 
 
-def present_edges(graph: Graph | None, what: str, ids: Array, other_ids: Array) -> Edges | None:
+def views_of(graph: Any, name: str) -> tuple[Graph, ...]:
+    """Return the graphs that were given: none, one, or several views."""
+    views = (graph,) if isinstance(graph, Graph) else tuple(graph or ())
+    for i, view in enumerate(views):
+        if not isinstance(view, Graph):
+            raise ValueError(f"{name}[{i}] must be a Graph, it is {view!r}.")
+    return views
+
+
+def present_edges(
+    views: tuple[Graph, ...], what: str, ids: Array, other_ids: Array
+) -> tuple[Edges, ...]:
+    """Return the edges between these things, of every view that has some here."""
+    found = [_present(graph, what, ids, other_ids) for graph in views if graph.n_edges]
+    return tuple(edges for edges in found if len(edges))
+
+
+def _present(graph: Graph, what: str, ids: Array, other_ids: Array) -> Edges:
     """Return the edges between these things; refuse a graph over things of another kind."""
-    if graph is None or graph.n_edges == 0:
-        return None
     names = ids.tolist()
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -117,5 +136,4 @@ def present_edges(graph: Graph | None, what: str, ids: Array, other_ids: Array) 
             f"No end of {what}_graph, such as {graph.ids.tolist()[0]!r}, is the id of a {what} in "
             f"this fit, such as {names[0]!r}.{hint} Give the graph over {what} ids."
         )
-    edges = graph.among(ids, what)
-    return edges if len(edges) else None
+    return graph.among(ids, what)

@@ -8,7 +8,8 @@ both, and MI-SVM without any. With f_k = w.x_k + b and f(B_i) = max_{k in i} f_k
               + mu'/|E'| sum_{(k,l) in E'} w_kl |f_k / sqrt(d_k) - f_l / sqrt(d_l)|
 
 by CCCP over cutting planes. n is the weight of the labeled bags; d are degrees, at least 1, and
-E the edges, of the graph between the bags of this fit, labeled or not.
+E the edges, of the graph between the bags of this fit, labeled or not. Several graphs over the same
+bags (views) have one such term each.
 
 Departures. The print also replaces the maximum of negative bags by a witness in every convex
 problem (2). The hinge of a negative bag is convex as it stands, and its linearization lies below
@@ -33,7 +34,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.estimators.params import CParameter, changed, param, positive
+from bagwise.estimators.params import CParameter, changed, integer, param, positive
 from bagwise.estimators.rows import as_given
 from bagwise.graphs import Edges
 from bagwise.models.graph.base import GraphClassifier
@@ -87,6 +88,12 @@ class GraphSVC(CParameter, GraphClassifier):
         "up to 2^10 are worth trying.",
     )
 
+    n_init: int = param(
+        1,
+        integer(),
+        "Number of CCCP runs, of which the one with the lowest objective is kept. The first starts "
+        "from the means of the bags, the others from random witnesses.",
+    )
     mu: float = param(
         0.1, positive(zero=True), "Weight of the mean difference along the edges between bags."
     )
@@ -112,20 +119,25 @@ class GraphSVC(CParameter, GraphClassifier):
 
     def _fit_column(self, structure: Structure, share: Array, positive: Array) -> Run:
         terms = self._terms(structure, share, positive)
-        start = Start(mean_scores(structure, self.C * share, positive))
-        return self._run_cccp(structure, terms, start)
+        rng = np.random.RandomState(self.random_state)
+        starts = [mean_scores(structure, self.C * share, positive)]
+        # Ranks at random: every instance of a bag is as likely to be its first witness.
+        starts += [rng.permutation(structure.design.n_rows) for _ in range(self.n_init - 1)]
+        runs = [self._run_cccp(structure, terms, Start(scores)) for scores in starts]
+        return min(runs, key=lambda run: run.solution.objective)
 
     def _terms(self, structure: Structure, share: Array, positive: Array) -> list[Term]:
         """Return the terms of (1) that have weight, the loss first."""
         kind = "witnesses" if self.linearize_negatives else self.negatives
         terms: list[Term] = [BagHinge(self.C, self.tol, share, positive, structure.offsets, kind)]
-        if structure.bag_edges is not None and self.mu > 0:
-            scale = self._scale(structure.bag_edges)
-            terms.append(BagEdges(self.mu, self.tol_graph, structure.bag_edges, scale))
         mu_instances = self.mu if self.mu_instances is None else self.mu_instances
-        if structure.row_edges is not None and mu_instances > 0:
-            edges, scale = structure.row_edges, self._scale(structure.row_edges)
-            terms.append(RowEdges(mu_instances, self.tol_graph, edges, scale, structure.n_bags))
+        for view, edges in enumerate(structure.bag_edges if self.mu > 0 else ()):
+            scale, name = self._scale(edges), _named("bag_edges", view)
+            terms.append(BagEdges(self.mu, self.tol_graph, edges, scale, name))
+        for view, edges in enumerate(structure.row_edges if mu_instances > 0 else ()):
+            scale, name = self._scale(edges), _named("instance_edges", view)
+            n_bags = structure.n_bags
+            terms.append(RowEdges(mu_instances, self.tol_graph, edges, scale, n_bags, name))
         return terms
 
     def _scale(self, edges: Edges) -> Array:
@@ -141,6 +153,7 @@ class GraphSVC(CParameter, GraphClassifier):
             partial(true_objective, structure, terms),
             start.scores,
             max_iter=self.max_iter,
+            tol=self.tol_cccp,
             monotone=not self.linearize_negatives,
             callback=self._report,
         )
@@ -181,3 +194,8 @@ class GraphSVC(CParameter, GraphClassifier):
                 ConvergenceWarning,
                 stacklevel=2,
             )
+
+
+def _named(term: str, view: int) -> str:
+    """Name a view's term in the history; the first one has the plain name."""
+    return term if view == 0 else f"{term}_{view + 1}"
