@@ -98,8 +98,12 @@ class _AlternatingSVC(MarginClassifier, MaxIterParameter):
 
         Parameters
         ----------
-        bags, y, sample_weight
-            What the model was fitted to.
+        bags : Bags, or anything check_bags takes
+            The bags that the model was fitted to.
+        y : array-like of shape (n_bags,)
+            Their labels.
+        sample_weight : array-like of shape (n_bags,), default=None
+            Their weights.
         time_limit : float, default=60.0
             Seconds after which the bounds reached are returned.
         tol : float, default=1e-6
