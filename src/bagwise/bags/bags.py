@@ -228,7 +228,7 @@ class Bags(Constructors):
             changes.setdefault(f"has_{name}", None)
         return replace(self, **changes)
 
-    def to(self, where: str) -> Bags:
+    def to(self, where: str, *, device: str | None = None, folder: str | None = None) -> Bags:
         """Return the same bags with their instances somewhere else.
 
         `InstanceSVC`, `LabelSVC`, `WitnessSVC` and the annealed models work where the instances
@@ -237,14 +237,22 @@ class Bags(Constructors):
         Parameters
         ----------
         where : str
-            A device of PyTorch, such as "cuda" or "cuda:1"; "host" brings them back.
+            A device of PyTorch, such as "cuda" or "cuda:1"; "dask" for the workers of the Dask
+            client that is open when a model is fitted, which read the instances from the file
+            that the bags were opened from; "host" brings them back.
+        device : str, default=None
+            With "dask", the device on which every worker keeps its instances, such as "cuda". None
+            reads them from the file in every pass.
+        folder : str, default=None
+            With "dask", a folder that all workers can write to, for checkpoints while a model is
+            fitted. None is the folder in which the file is.
 
         Returns
         -------
         Bags
             Bags whose ``X`` is there. Slices stay there, and ``np.asarray(bags.X)`` is an array.
         """
-        X = placed(self.X, where)
+        X = placed(self.X, where, device, folder)
         return self if X is self.X else self.replace(X=X)
 
     def flat(self, key_instances: ArrayLike) -> Array:

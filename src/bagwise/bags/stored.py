@@ -48,6 +48,12 @@ def guard(array: np.memmap, sums: list[int], error: Callable[[str], Exception]) 
     _GUARDS[array._mmap] = _Guard(sums, error)  # type: ignore[attr-defined]
 
 
+def guarded(array: np.memmap) -> tuple[list[int], Callable[[str], Exception]] | None:
+    """Return what `guard` was given for a mapped file, for another process that maps it."""
+    found = _GUARDS.get(array._mmap)  # type: ignore[attr-defined]
+    return None if found is None else (found.sums, found.error)
+
+
 def verify(rows: Array) -> None:
     """Verify the blocks of a file that an array lies in, each once; other arrays pass."""
     base: Any = rows

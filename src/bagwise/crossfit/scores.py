@@ -7,10 +7,10 @@ score.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -20,6 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.rowstores.together import side_by_side
 
 
 def fit_folds(
@@ -52,7 +53,8 @@ def fit_folds(
             fit(model, train, test)
         return judge(model, bags[test], y[test])
 
-    return Parallel(**parallel)(delayed(around(fold))(*split) for split in splits)
+    calls = [partial(around(fold), *split) for split in splits]
+    return side_by_side(bags.X, calls, **parallel)
 
 
 _NO_SLOPE = 1e-6  # on scores of unit spread: the probability would be the same for all bags

@@ -12,7 +12,10 @@ centered entry by entry, and all others keep their zeros.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from functools import partial, reduce
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +29,8 @@ from bagwise.rowstores import RowStore
 
 _OFFSET = 30.0  # mean, in units of the spread, from which on centering saves three digits
 _UNEVEN = 1e3  # ratio of spreads, or distance of a spread from 1, beyond which rows are scaled
-_LARGE = 1 << 24  # 16 MiB: larger rows are read in blocks of
+_LARGE = 1 << 24  # 16 MiB: larger rows are cut into parts, so that several workers can add them up
+_MOST_PARTS = 256  # more workers than that would wait for each other
 _SMALL_BLOCK = 1 << 20  # 1 MiB, whose temporaries in float64 fit into the cache
 _UNEVEN_SPARSE = 1e6  # the same for sizes of sparse features, where it costs a copy
 
@@ -102,9 +106,9 @@ def conditioned_design(X: Any) -> Any:
     return Conditioned(X, center, scale) if needed else matrix_design(X)
 
 
-def needs_conditioning(X: Array) -> tuple[bool, Array, Array]:
+def needs_conditioning(X: Any, each: Any = None) -> tuple[bool, Array, Array]:
     """Return whether dense rows need it, their center, and the spread of the features."""
-    center, spread = _moments(X)
+    center, spread = _moments(X, each)
     scale = np.exp2(np.round(np.log2(np.where(spread > 0, spread, 1.0))))
     uneven = scale.max() > _UNEVEN * scale.min() or not 1 / _UNEVEN <= scale.max() <= _UNEVEN
     return bool(uneven or np.any(np.abs(center) > _OFFSET * spread)), center, scale
@@ -159,24 +163,61 @@ def power_of_two(sizes: Array) -> Array:
     return np.exp2(np.floor(np.log2(np.where(sizes > 0, sizes, 1.0))))
 
 
-def _moments(X: Array) -> tuple[Array, Array]:
-    """Return mean and standard deviation of the features, merged from those of blocks."""
-    large = X.nbytes > _LARGE
+class Moments(NamedTuple):
+    """Count, mean and summed squared deviations of some rows."""
+
+    count: int
+    mean: Any
+    square: Any
+
+    def merged(self, other: Moments) -> Moments:
+        """Return the moments of the rows of both."""
+        count, apart = self.count + other.count, other.mean - self.mean
+        share = other.count / count
+        square = self.square + (other.square + apart**2 * (self.count * share))
+        return Moments(count, self.mean + share * apart, square)
+
+
+def _moments(X: Any, each: Any = None) -> tuple[Array, Array]:
+    """Return mean and standard deviation of the features, merged from those of blocks.
+
+    ``each(function, *args)`` returns the function of every part of the rows, in their order.
+    """
+    each, parts = each or partial(_each, X), moment_parts(X)
     width = max(1, X.shape[1] * X.dtype.itemsize)
-    rows = max(1, (_SMALL_BLOCK if large else _LARGE) // width)
-    blocks = [slice(i, i + rows) for i in range(0, len(X), rows)]
+    rows = max(1, (_SMALL_BLOCK if len(parts) > 1 else _LARGE) // width)
     unit: Any = 1.0
     if X.dtype == np.float64:  # whose squares may overflow or vanish
-        unit = np.zeros(X.shape[1])
-        for block in blocks:
-            unit = np.maximum(unit, np.abs(X[block]).max(axis=0))
-        unit = power_of_two(unit)
-    mean, square, count = np.zeros(X.shape[1]), np.zeros(X.shape[1]), 0
-    for block in blocks:
-        part = np.asarray(X[block], dtype=np.float64) / unit
-        more, center = len(part), part.mean(axis=0)
-        part -= center
-        apart, share = center - mean, more / (count + more)
-        square += np.einsum("ij,ij->j", part, part) + apart**2 * (count * share)
-        mean, count = mean + share * apart, count + more
-    return mean * unit, np.sqrt(square / len(X)) * unit
+        unit = power_of_two(np.max(each(_largest, rows), axis=0))
+    found = reduce(Moments.merged, each(_part_moments, rows, unit))
+    return found.mean * unit, np.sqrt(found.square / len(X)) * unit
+
+
+def _each(X: Array, function: Any, *args: Any) -> list[Any]:
+    return [function(X[first:stop], *args) for first, stop in moment_parts(X)]
+
+
+def moment_parts(X: Any) -> list[tuple[int, int]]:
+    """Return ranges of rows whose moments are merged; they depend on the shape only."""
+    rows = max(1, _LARGE // max(1, X.shape[1] * X.dtype.itemsize))
+    rows = max(rows, -(-len(X) // _MOST_PARTS))
+    return list(pairwise([*range(0, len(X), rows), len(X)]))
+
+
+def _largest(X: Any, rows: int) -> Array:
+    return np.max([np.abs(block).max(axis=0) for block in _blocks(X, rows)], axis=0)
+
+
+def _part_moments(X: Any, rows: int, unit: Any) -> Moments:
+    return reduce(Moments.merged, (_block_moments(block, unit) for block in _blocks(X, rows)))
+
+
+def _block_moments(block: Array, unit: Any) -> Moments:
+    part = np.asarray(block, dtype=np.float64) / unit
+    center = part.mean(axis=0)
+    part -= center
+    return Moments(len(part), center, np.einsum("ij,ij->j", part, part))
+
+
+def _blocks(X: Any, rows: int) -> Iterator[Array]:
+    return (np.asarray(X[i : i + rows]) for i in range(0, len(X), rows))

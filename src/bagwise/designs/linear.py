@@ -206,6 +206,10 @@ def matrix_design(X: Any) -> Any:
 
 def stored_design(rows: RowStore) -> Any:
     """Return the design of rows that are elsewhere."""
-    from bagwise.designs.torch import TorchDense
+    if hasattr(rows, "tensor"):
+        from bagwise.designs.torch import TorchDense
 
-    return TorchDense(rows)  # type: ignore[arg-type]
+        return TorchDense(rows)  # type: ignore[arg-type]
+    from bagwise.designs.dask import ClusterDense
+
+    return ClusterDense(rows)  # type: ignore[arg-type]

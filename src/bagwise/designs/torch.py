@@ -310,7 +310,7 @@ class TorchSwept:
         gradients, totals = sums[:2].cpu().numpy(), beta.sum(1).cpu().numpy()
         return TorchSums(
             self.hessian.clone(),
-            self.mean_sum.cpu().numpy(),
+            self.mean_sum.clone().cpu().numpy(),  # whoever adds sums changes them
             self.mass,
             gradients[0],
             gradients[1],

@@ -25,15 +25,20 @@ class Node:
         return self.index << self.level
 
 
+def grow(stack: list[Node], node: Node) -> None:
+    """Put the next node on a stack, and add up neighbors there."""
+    stack.append(node)
+    while len(stack) > 1 and _are_neighbors(*stack[-2:]):
+        right, left = stack.pop(), stack.pop()
+        left.sums.add(right.sums)
+        stack.append(Node(left.level + 1, left.index // 2, left.sums))
+
+
 def grown(nodes: Iterable[Node]) -> list[Node]:
     """Add up neighbors among nodes in the order of their shards; return those without one."""
     stack: list[Node] = []
     for node in nodes:
-        stack.append(node)
-        while len(stack) > 1 and _are_neighbors(*stack[-2:]):
-            right, left = stack.pop(), stack.pop()
-            left.sums.add(right.sums)
-            stack.append(Node(left.level + 1, left.index // 2, left.sums))
+        grow(stack, node)
     return stack
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,8 @@ from bagwise.kernels.instance import rbf_slopes, settle_gamma
 from bagwise.losses import get_loss
 from bagwise.procedures import Run
 from bagwise.rowstores import RowStore
+from bagwise.rowstores.device import DeviceRows
+from bagwise.rowstores.together import side_by_side
 
 _BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values at a time when scoring
 
@@ -154,9 +157,9 @@ class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
         self._keep(bags, [as_given(fit, design) for fit in fits])
 
     def _binary_fits(self, design: Design, bags: Bags, codes: Array, weight: Array) -> list[Run]:
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         tasks = self._tasks(design, bags, codes, weight)
-        return jobs(delayed(self._fit_binary)(task) for task in tasks)
+        calls = (partial(self._fit_binary, task) for task in tasks)
+        return side_by_side(bags.X, calls, n_jobs=self.n_jobs, prefer="threads")
 
     def _tasks(self, design: Design, bags: Bags, codes: Array, weight: Array) -> Iterator[Task]:
         """Yield one task per class; what a design caches goes with its task."""
@@ -174,10 +177,10 @@ class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
             return self._linear_design(bags.X)
         if self.kernel == "precomputed":
             return kernel_design(check_kernel_matrix(_columns(bags.X, _column_numbers(bags))))
-        if isinstance(bags.X, RowStore) and not callable(self.kernel):
+        if isinstance(bags.X, DeviceRows) and not callable(self.kernel):
             return self._device_gram(bags.X, row_weight)
         self.kernel_, K = gram_matrix(
-            bags.X,
+            _here(bags.X),
             self.kernel,
             gamma=self.gamma,
             degree=self.degree,

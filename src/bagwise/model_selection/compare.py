@@ -265,8 +265,11 @@ class _Run:
         plan = self._plan()
         limited = np.isfinite(self.deadline)
         n_jobs = effective_n_jobs(1 if self.n_jobs is None else self.n_jobs)
-        if n_jobs == 1 and not limited:
+        on_cluster = hasattr(self.outer.bags.X, "n_side_by_side")  # its workers do the work
+        if on_cluster or (n_jobs == 1 and not limited):
             for cell in plan:
+                if time.monotonic() >= self.deadline:
+                    break
                 self._keep(cell, self.outer.judge(cell))
             return
         if limited:

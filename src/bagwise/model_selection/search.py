@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -20,6 +21,7 @@ from bagwise.errors import Argument, ScaleWarning
 from bagwise.metrics import bag_measures
 from bagwise.model_selection.scaling import scalings, with_scaler
 from bagwise.preprocessing import PerInstance
+from bagwise.rowstores.together import side_by_side
 
 FOLDS = Argument("cv", "")  # what errors about too few bags name
 
@@ -145,22 +147,23 @@ def search(
     [{'C': 0.3}, {'C': 3.0}, {'C': 30.0}]
     """
     splits, classes = folds(bags, y, cv, random_state, name=FOLDS), np.unique(y)
-    choices = []
     positive = model.get_params(deep=False).get("pos_label")
     steps = {"given": scaler} if scaler is not None else scalings(bags, scale, impute=impute)
-    for point, name in product(points, steps):
+
+    def tried(point: dict[str, Any], name: str) -> Choice:
         candidate = with_scaler(clone(model).set_params(**point), steps[name])
-        with warnings.catch_warnings():
-            if scale == "auto":  # raw features are tried on purpose
-                warnings.simplefilter("ignore", ScaleWarning)
-            scores = out_of_fold_scores(candidate, bags, y, None, splits, n_jobs)
+        scores = out_of_fold_scores(candidate, bags, y, None, splits, n_jobs)
         threshold = 0.0
         if calibrate and scores.ndim == 1:
             threshold = best_threshold(scores, y == classes[1], np.ones(len(y)))
         value = bag_measures(y, scores - threshold, classes, (metric,), positive)[metric]
-        choices.append(Choice(point, threshold, -np.inf if value is None else value, name))
         callback()
-    return choices
+        return Choice(point, threshold, -np.inf if value is None else value, name)
+
+    with warnings.catch_warnings():
+        if scale == "auto":  # raw features are tried on purpose
+            warnings.simplefilter("ignore", ScaleWarning)
+        return side_by_side(bags.X, (partial(tried, *pair) for pair in product(points, steps)))
 
 
 def standardizer(bags: Bags) -> PerInstance:

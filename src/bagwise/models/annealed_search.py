@@ -13,10 +13,10 @@ the standard error of 3 that so few bags have. The model that is kept is fitted 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
@@ -28,6 +28,7 @@ from bagwise.crossfit import folds
 from bagwise.designs import Design, Gram, Point
 from bagwise.estimators.params import ClassWeightParameter, LossParameter, changed, param
 from bagwise.estimators.rows import RowsClassifier
+from bagwise.estimators.sweeping import anneal_swept, is_swept
 from bagwise.estimators.task import Task, prepare_squared
 from bagwise.models.annealed import (
     AnnealedLabelSVC,
@@ -36,6 +37,7 @@ from bagwise.models.annealed import (
     anneal_task,
     solve_softened,
 )
+from bagwise.rowstores.together import side_by_side
 
 _SEARCH_REST = 0.1  # divergence per bag at which a run of the search cools on (module docstring)
 _SEARCH_ENTROPY = 1e-2  # entropy per instance at which it ends
@@ -149,6 +151,10 @@ class AnnealedProportionSVCCV(
     variance: bool = changed(AnnealedProportionSVC, "variance")
     init: str = changed(AnnealedLabelSVC, "init")
 
+    @property
+    def _follows_rows(self) -> bool:  # type: ignore[override]
+        return self.kernel == "linear"
+
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         self._check_grid()
         row_weight = expand(weight, bags.offsets)
@@ -193,11 +199,11 @@ class AnnealedProportionSVCCV(
         models = [self._recast(AnnealedProportionSVC, C=C, **point) for point in grid]
         if isinstance(design, Gram):
             design = design.astype(np.float32)
-        jobs = Parallel(n_jobs=self.n_jobs)
-        parts = jobs(
-            delayed(_held_out)(design, models, bags, codes, weight, train, test)
+        calls = (
+            partial(_held_out, design, models, bags, codes, weight, train, test)
             for train, test in splits
         )
+        parts = side_by_side(bags.X, calls, n_jobs=self.n_jobs)
         mass = weight.sum()
         hits = np.sum([part[0] for part in parts], axis=0) / mass
         p_hats = np.mean([part[1] for part in parts], axis=0)
@@ -263,6 +269,9 @@ def _quick(
         rest=max(schedule.rest, _SEARCH_REST),
         entropy=max(schedule.entropy, _SEARCH_ENTROPY),
     )
+    if is_swept(task):
+        _, run = anneal_swept(task, softening, start, schedule, 1, None)
+        return run.solution, run.history[-1]["p_hat"], run.solution
     if first is None:
         first, _ = solve_softened(task, softening, 1, start, None)
     run = anneal_task(task, softening, start, schedule, max_steps=1, first=first)

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from bagwise.rowstores.base import RowStore
 
 
-def placed(X: Any, where: str) -> Any:
-    """Return instances that are in the named place."""
+def placed(X: Any, where: str, device: str | None = None, folder: str | None = None) -> Any:
+    """Return instances that are in the named place; ``device`` and ``folder`` are for "dask"."""
     if where == "host":
         return np.asarray(X) if isinstance(X, RowStore) else X
     if sp.issparse(X):
@@ -19,8 +19,12 @@ def placed(X: Any, where: str) -> Any:
             f"Sparse instances cannot be moved to {where!r}: fit them where they are, or make them "
             "dense with bags.replace(X=bags.X.toarray()) if there is memory for that."
         )
+    if where == "dask":
+        from bagwise.rowstores.cluster import ClusterRows
+
+        return ClusterRows.of(X, device, folder)
     if where.startswith(("cuda", "cpu")):
         from bagwise.rowstores.device import DeviceRows
 
         return DeviceRows.of(np.asarray(X), where)
-    raise ValueError(f'Unknown place {where!r}: expected "cuda", "cuda:0", ..., or "host".')
+    raise ValueError(f'Unknown place {where!r}: expected "cuda", "cuda:0", ..., "dask" or "host".')

@@ -1,0 +1,257 @@
+"""Rows of a file that the workers of a Dask cluster open by its path: nothing is sent to them."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.bags.stored import guard, guarded, verify
+from bagwise.errors import Message
+from bagwise.rowstores.base import RowStore
+
+_BLOCK_VALUES = 1 << 22  # 16 MiB of float32 are looked at together
+_MOST_PARTS = 256  # of the rows: more workers than that would wait for each other
+_BYTES_PER_ROW, _MOST_HESSIANS = 24, 32  # of a fit, on the workers (`bagwise.designs.swept`)
+_STATE_BYTES = 4 << 30  # what all fits of a pass may take together
+_WRITE = 'bagwise.io.write("features.bags", bags, y); bags, y = bagwise.io.read("features.bags")'
+
+
+def import_distributed() -> Any:
+    """Return dask.distributed, or raise an error that says how to get it."""
+    try:
+        import distributed
+    except ImportError as error:
+        raise ImportError("A cluster needs Dask: pip install 'bagwise[dask]'.") from error
+    return distributed
+
+
+def current_client() -> Any:
+    """Return the client that the user has opened."""
+    try:
+        return import_distributed().default_client()
+    except ValueError as error:
+        raise RuntimeError(
+            'bags.to("dask") needs a Dask client while it works: '
+            "with dask.distributed.Client(...): model.fit(bags, y). "
+            'bags.to("host") takes the bags off the cluster.'
+        ) from error
+
+
+def live_workers(client: Any) -> dict[str, int]:
+    """Return the addresses of the workers and their threads, in an order that does not vary."""
+    workers = dict(sorted(client.nthreads().items()))
+    if not workers:
+        raise RuntimeError(
+            f"The Dask cluster at {client.scheduler.address} has no workers: start some, for "
+            f"example with the command: dask worker {client.scheduler.address}"
+        )
+    return workers
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    """A matrix in a .npy file, as one process found it and others are to find it."""
+
+    path: str
+    dtype: str
+    shape: tuple[int, int]
+    offset: int
+    by_columns: bool
+    size: int
+    changed: int  # time of the last change, in nanoseconds
+    checksums: tuple[list[int], Callable[[str], Exception]] | None = field(
+        repr=False, compare=False, default=None
+    )
+
+    @classmethod
+    def under(cls, X: Any) -> tuple[MappedFile, slice] | None:
+        """Return the file that an array maps, and which of its rows; None for other arrays."""
+        root = X
+        while isinstance(root, np.ndarray) and isinstance(root.base, np.ndarray):
+            root = root.base
+        if not isinstance(root, np.memmap) or root.ndim != 2 or root.strides != X.strides:
+            return None
+        name = getattr(root, "filename", None)
+        if name is None or root.dtype != X.dtype or root.shape[1] != X.shape[1]:
+            return None
+        stat = os.stat(name)
+        file = cls(
+            path=str(Path(name).absolute()),
+            dtype=root.dtype.str,
+            shape=root.shape,
+            offset=root.offset,
+            by_columns=root.flags.f_contiguous and not root.flags.c_contiguous,
+            size=stat.st_size,
+            changed=stat.st_mtime_ns,
+            checksums=guarded(root),
+        )
+        first = (X.ctypes.data - root.ctypes.data) // root.strides[0]
+        return file, slice(first, first + len(X))
+
+    def open(self) -> np.memmap:
+        """Map the file in this process, once."""
+        try:
+            stat = os.stat(self.path)
+        except OSError as error:
+            raise FileNotFoundError(
+                f"A worker cannot open {self.path} ({error.strerror}): the store must be under the "
+                "same path on all workers, for example on a file system that they share."
+            ) from error
+        if (stat.st_size, stat.st_mtime_ns) != (self.size, self.changed):
+            raise ValueError(
+                f"{self.path} was changed, or is another file, since it was opened: open it "
+                "again, and make sure that all workers see the same file."
+            )
+        key = self.path, self.changed, self.size
+        if key not in _MAPPED:
+            order: Any = "F" if self.by_columns else "C"
+            where = {"offset": self.offset, "shape": self.shape, "order": order}
+            mapped: Any = np.memmap(self.path, np.dtype(self.dtype), "r", **where)
+            if self.checksums is not None:
+                guard(mapped, *self.checksums)
+            _MAPPED[key] = mapped
+        return _MAPPED[key]
+
+
+_MAPPED: dict[tuple[str, int, int], Any] = {}
+
+
+class ClusterRows(RowStore):
+    """Rows of a mapped file, or a selection of them, that workers of a cluster read.
+
+    ``device`` is where the workers keep their rows, ``folder`` where they keep checkpoints: beside
+    the store unless given.
+    """
+
+    def __init__(
+        self, file: MappedFile, rows: slice | Array, device: str | None, folder: str | None
+    ) -> None:
+        self.file, self.rows, self.device, self.folder = file, rows, device, folder
+        n_rows = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+        self.shape, self.dtype = (n_rows, file.shape[1]), np.dtype(file.dtype)
+        self._finite: bool | None = None
+
+    @classmethod
+    def of(cls, X: Any, device: str | None, folder: str | None) -> ClusterRows:
+        """Return the rows of a mapped file; those of other arrays have no path."""
+        if isinstance(X, ClusterRows):
+            return cls(X.file, X.rows, device, folder)
+        import_distributed()
+        found = MappedFile.under(X) if isinstance(X, np.ndarray) else None
+        if found is None:
+            raise ValueError(
+                Message(
+                    "These instances are in memory, and the workers of a cluster open files by "
+                    f"their path. Write them first: {_WRITE}. "
+                    'Select bags after bags.to("dask"), not before.'
+                )
+            )
+        return cls(*found, device, folder)
+
+    @property
+    def is_finite(self) -> bool:  # type: ignore[override]
+        """Whether all rows are finite; the workers look, and verify the file, when first asked."""
+        if self._finite is None:
+            self._finite = all(each_part(self, _is_finite, parts_of(self)))
+        return self._finite
+
+    @property
+    def n_side_by_side(self) -> int:
+        """How many fits share a pass: as many as the workers have room for."""
+        n_rows, n_features = self.shape
+        state = _BYTES_PER_ROW * n_rows + _MOST_HESSIANS * 8 * n_features**2
+        return max(1, _STATE_BYTES // max(1, state))
+
+    def place_for_state(self) -> Path:
+        """Return the folder in which checkpoints go."""
+        store = Path(self.file.path).parent
+        beside = store.parent if store.suffix == ".bags" else store
+        return beside if self.folder is None else Path(self.folder)
+
+    def __getitem__(self, key: Any) -> ClusterRows:
+        if isinstance(key, slice) and isinstance(self.rows, slice):
+            start, stop, step = key.indices(len(self))
+            if step == 1:
+                chosen: Any = slice(self.rows.start + start, self.rows.start + max(start, stop))
+                return self._part(chosen)
+        return self._part(self._numbers()[key])
+
+    def _part(self, rows: slice | Array) -> ClusterRows:
+        part = ClusterRows(self.file, rows, self.device, self.folder)
+        part._finite = self._finite or None
+        return part
+
+    def _numbers(self) -> Array:
+        if isinstance(self.rows, slice):
+            return np.arange(self.rows.start, self.rows.stop)
+        return self.rows
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        rows = np.asarray(self.file.open()[self.rows])
+        return rows if dtype is None else rows.astype(dtype, copy=False)
+
+    def release(self) -> None:
+        """Unmap the pages of these rows: they stay in the page cache, and leave this process."""
+        mapped = self.file.open()
+        if not isinstance(self.rows, slice) or self.file.by_columns or not len(self):
+            return
+        page, width = mmap.PAGESIZE, mapped.strides[0]
+        first = self.file.offset % mmap.ALLOCATIONGRANULARITY + self.rows.start * width
+        start = first // page * page
+        if hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+            mapped._mmap.madvise(mmap.MADV_DONTNEED, start, first + len(self) * width - start)  # type: ignore[attr-defined]
+
+
+def parts_of(rows: RowStore) -> list[tuple[int, int]]:
+    """Return ranges of rows that depend on nothing but their shape."""
+    step = max(1, -(-len(rows) // _MOST_PARTS), _BLOCK_VALUES // max(1, rows.shape[1]))
+    cuts = [*range(0, len(rows), step), len(rows)]
+    return list(pairwise(cuts))
+
+
+def each_part(
+    rows: ClusterRows, function: Callable[..., Any], parts: list[Any], *args: Any
+) -> list[Any]:
+    """Return ``function(rows[a:b], *more, *args)`` of every part (a, b, *more), one task a worker.
+
+    What is returned does not depend on the workers: a task that is lost is done again.
+    """
+    client = current_client()
+    workers = live_workers(client)
+    ends = np.linspace(0, len(parts), len(workers) + 1).round().astype(int)
+    shares = [parts[a:b] for a, b in pairwise(ends) if a < b]
+    calls = [client.submit(_apply, rows, function, share, args, pure=False) for share in shares]
+    return [value for values in client.gather(calls) for value in values]
+
+
+def _apply(
+    rows: ClusterRows, function: Callable[..., Any], parts: list[Any], args: tuple[Any, ...]
+) -> list[Any]:
+    from bagwise._threads import one_blas_thread
+
+    values = []
+    with one_blas_thread():
+        for first, stop, *more in parts:
+            part = rows[first:stop]
+            values.append(function(part, *more, *args))
+            part.release()
+    return values
+
+
+def _is_finite(rows: ClusterRows) -> bool:
+    step = max(1, _BLOCK_VALUES // max(1, rows.shape[1]))
+    for start in range(0, len(rows), step):
+        block = np.asarray(rows[start : start + step])
+        verify(block)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(block.sum(dtype=np.float64)):
+                return False
+    return True

@@ -1,0 +1,238 @@
+"""Fits on a cluster of two worker processes against the same fits in one process, bit by bit."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from bagwise import (
+    AnnealedLabelSVC,
+    AnnealedProportionSVC,
+    AnnealedProportionSVCCV,
+    AnnealedWitnessSVC,
+    Bags,
+    InstanceSVC,
+    LabelSVC,
+    WitnessSVC,
+    io,
+)
+from bagwise.datasets import make_gaussian_bags
+from bagwise.designs import conditioned, dask as on_cluster, dense, swept
+from bagwise.estimators import sweeping
+from bagwise.model_selection import compare, search
+from torch_helpers import needs_torch
+
+MODELS = [
+    InstanceSVC(),
+    LabelSVC(),
+    WitnessSVC(),
+    AnnealedLabelSVC(),
+    AnnealedWitnessSVC(init="mean"),
+    AnnealedProportionSVC(positive_fraction="bags"),
+]
+LEARNED = ("coef_", "intercept_", "objective_", "gap_", "instance_weights_")
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch):
+    monkeypatch.setattr(sweeping, "_MANY_ROWS", 0)
+    monkeypatch.setattr(swept, "_FEWEST_ROWS", 8)
+    monkeypatch.setattr(conditioned, "_LARGE", 4096)
+    monkeypatch.setattr(dense, "_BLOCK_BYTES", 2048)
+
+
+def stored(folder, n_classes=2, offset=0.0, dtype=np.float32):
+    rng = np.random.default_rng(0)
+    bags, y = make_gaussian_bags(60, 4, bag_size=rng.integers(1, 12, 60), shift=2.0, random_state=0)
+    X = (bags.X + offset).astype(dtype)
+    y = y if n_classes == 2 else np.arange(60) % n_classes
+    bags = bags.replace(X=X, priors=rng.uniform(0.2, 0.6, 60))
+    io.write(folder / "planted.bags", bags, y)
+    return io.read(folder / "planted.bags")
+
+
+def same_bits(model, bags, y, **to):
+    """Fit here and on the cluster; everything learned has to be the same."""
+    here = {name: getattr(model.fit(bags, y), name) for name in LEARNED}
+    scores = model.decision_function(bags)
+    there = bags.to("dask", **to)
+    model.fit(there, y)
+    for name, value in here.items():
+        np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
+    np.testing.assert_array_equal(model.decision_function(there), scores)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_bits_are_those_of_one_process(client, tmp_path, model):
+    bags, y = stored(tmp_path)
+    assert len(swept.shard_cuts(bags.offsets, 4)) > 8
+    same_bits(model.set_params(kernel="linear", C=0.5), bags, y)
+    assert [path.name for path in tmp_path.iterdir()] == ["planted.bags"]
+
+
+def test_conditioned_rows_have_the_same_bits(client, tmp_path):
+    bags, y = stored(tmp_path, offset=1e3, dtype=np.float64)
+    same_bits(AnnealedLabelSVC(kernel="linear"), bags, y)
+
+
+def test_selections_have_the_same_bits(client, tmp_path):
+    bags, y = stored(tmp_path)
+    some = np.random.default_rng(1).permutation(60)[:40]
+    here = AnnealedLabelSVC(kernel="linear").fit(bags[some], y[some])
+    there = AnnealedLabelSVC(kernel="linear").fit(bags.to("dask")[some], y[some])
+    np.testing.assert_array_equal(there.coef_, here.coef_)
+    held_out = np.setdiff1d(np.arange(60), some)
+    np.testing.assert_array_equal(
+        there.decision_function(bags.to("dask")[held_out]), here.decision_function(bags[held_out])
+    )
+
+
+class Killer:
+    """Kill one of the workers after four temperatures, while a model is fitted."""
+
+    def __init__(self, client, which):
+        self.client, self.which, self.records = client, which, 0
+
+    def __call__(self, record):
+        self.records += 1
+        if self.records == 4:
+            pids = sorted(self.client.run(os.getpid).items())
+            os.kill(pids[self.which][1], signal.SIGKILL)
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e9], ids=["checkpoints", "no checkpoint yet"])
+def test_a_killed_worker_changes_no_bit(client, tmp_path, monkeypatch, seconds):
+    monkeypatch.setattr(on_cluster, "_SECONDS_BETWEEN_CHECKPOINTS", seconds)
+    bags, y = stored(tmp_path)
+    here = AnnealedLabelSVC(kernel="linear").fit(bags, y)
+    there = AnnealedLabelSVC(kernel="linear", callback=Killer(client, int(seconds > 0)))
+    there.fit(bags.to("dask"), y)
+    for name in LEARNED:
+        np.testing.assert_array_equal(getattr(there, name), getattr(here, name), err_msg=name)
+    client.wait_for_workers(2, timeout=60)
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """How many fits took part in each pass."""
+    counts, one = [], on_cluster._pass
+    monkeypatch.setattr(
+        on_cluster, "_pass", lambda requests: counts.append(len(requests)) or one(requests)
+    )
+    return counts
+
+
+def test_classes_share_their_passes(client, tmp_path, passes):
+    bags, y = stored(tmp_path, n_classes=3)
+    same_bits(AnnealedLabelSVC(kernel="linear"), bags, y)
+    assert max(passes) == 3
+    assert sum(passes) > 2 * len(passes)
+
+
+def test_folds_share_their_passes(client, tmp_path, passes):
+    bags, y = stored(tmp_path)
+    model = AnnealedWitnessSVC(kernel="linear", threshold="calibrated", calibration_cv=4)
+    here = model.fit(bags, y).threshold_
+    there = model.fit(bags.to("dask"), y).threshold_
+    np.testing.assert_array_equal(there, here)
+    assert max(passes) == 4
+
+
+def test_grid_points_and_folds_share_their_passes(client, tmp_path, passes):
+    bags, y = stored(tmp_path)
+    model, points = WitnessSVC(kernel="linear"), [{"C": 0.1}, {"C": 1.0}]
+    here = search(model, points, bags, y, cv=3)
+    assert not passes
+    assert search(model, points, bags.to("dask"), y, cv=3) == here
+    assert max(passes) == 6
+
+
+def test_models_are_compared_on_a_cluster(client, tmp_path, passes):
+    bags, y = stored(tmp_path)
+    models = {"SIL": InstanceSVC(kernel="linear"), "MI-SVM": WitnessSVC(kernel="linear")}
+    options = {"cv": 3, "inner_cv": 2, "n_repeats": 1}
+    here = compare(bags, y, models, **options).records
+    there = compare(bags.to("dask"), y, models, n_jobs=2, time_limit=1e3, **options).records
+    assert max(passes) > 1
+    by_fold = {(r["model"], r["fold"]): (r["point"], r["scores"]) for r in here}
+    assert {(r["model"], r["fold"]): (r["point"], r["scores"]) for r in there} == by_fold
+
+
+def test_a_search_class_searches_on_a_cluster(client, tmp_path, passes):
+    bags, y = stored(tmp_path)
+    grid = {"Cs": [0.5], "C_proportions": [1.0], "positive_fractions": [0.1, 0.5]}
+    model = AnnealedProportionSVCCV(kernel="linear", cv=3, **grid)
+    here = model.fit(bags, y).cv_results_
+    assert model.fit(bags.to("dask"), y).cv_results_ == here
+    assert max(passes) == 3
+
+
+@needs_torch
+def test_workers_may_keep_their_rows_on_a_device(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(on_cluster, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    bags, y = stored(tmp_path, offset=100.0)
+    for model in (InstanceSVC(kernel="linear"), AnnealedLabelSVC(kernel="linear")):
+        here = model.fit(bags, y).objective_
+        there = model.fit(bags.to("dask", device="cpu"), y)
+        np.testing.assert_allclose(there.objective_, here, rtol=1e-6)
+        undisturbed = there.coef_
+        if isinstance(model, AnnealedLabelSVC):
+            model.set_params(callback=Killer(client, 0))
+            model.fit(bags.to("dask", device="cpu"), y)
+            np.testing.assert_array_equal(model.coef_, undisturbed)
+            client.wait_for_workers(2, timeout=60)
+
+
+def test_kernels_and_hinges_are_fitted_here(client, tmp_path):
+    bags, y = stored(tmp_path, dtype=np.float64)
+    for options in ({"kernel": "rbf"}, {"kernel": "linear", "loss": "hinge"}):
+        here = InstanceSVC(**options).fit(bags, y).decision_function(bags)
+        there = InstanceSVC(**options).fit(bags.to("dask"), y)
+        np.testing.assert_allclose(there.decision_function(bags.to("dask")), here, rtol=1e-12)
+
+
+def test_a_folder_for_checkpoints(client, tmp_path):
+    bags, y = stored(tmp_path)
+    with pytest.raises(PermissionError, match=r'name a folder.*bags.to\("dask", folder='):
+        InstanceSVC(kernel="linear").fit(bags.to("dask", folder=str(tmp_path / "none")), y)
+    (tmp_path / "here").mkdir()
+    same_bits(LabelSVC(kernel="linear"), bags, y, folder=str(tmp_path / "here"))
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_errors_of_workers_reach_the_user(client, tmp_path):
+    bags, y = stored(tmp_path)
+    there = bags.to("dask")
+    X = np.load(tmp_path / "planted.bags" / "X.npy")
+    X[7, 2] = np.nan
+    io.write(tmp_path / "planted.bags", Bags(X, bags.offsets), y, overwrite=True)
+    with pytest.raises(ValueError, match="was changed, or is another file"):
+        InstanceSVC(kernel="linear").fit(there, y)
+    bags, y = io.read(tmp_path / "planted.bags")
+    with pytest.raises(ValueError, match=r"contains NaN in its instance .*, feature 2"):
+        InstanceSVC(kernel="linear").fit(bags.to("dask"), y)
+
+
+def test_shards_stay_where_they_are_and_even_out():
+    sizes = np.ones(8, int)
+    first = on_cluster.planned([], sizes, ["a", "b"], move=True)
+    assert first == ["a"] * 4 + ["b"] * 4
+    lost = on_cluster.planned(first, sizes, ["b", "c"], move=False)
+    assert lost[4:] == ["b"] * 4
+    assert lost[:4] == ["c"] * 4
+    alone = on_cluster.planned(first, sizes, ["b"], move=False)
+    assert alone == ["b"] * 8
+    again = on_cluster.planned(alone, sizes, ["b", "c"], move=True)
+    assert sorted(again) == ["b"] * 4 + ["c"] * 4
+    assert on_cluster.planned(again, sizes, ["b", "c"], move=True) == again

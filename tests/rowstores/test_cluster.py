@@ -1,0 +1,96 @@
+"""Rows that the workers of a cluster open by path; no worker is needed to select them."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from bagwise import Bags, InstanceSVC, io
+from bagwise.rowstores.cluster import ClusterRows, MappedFile, parts_of
+
+
+@pytest.fixture
+def stored(tmp_path):
+    X = np.random.default_rng(0).normal(size=(10, 3)).astype(np.float32)
+    io.write(tmp_path / "some.bags", Bags(X, [0, 3, 4, 10], ids=["a", "b", "c"]), [0, 1, 0])
+    return io.read(tmp_path / "some.bags")[0]
+
+
+def test_rows_are_those_of_the_file(stored):
+    moved = stored.to("dask")
+    assert isinstance(moved.X, ClusterRows)
+    assert moved.X.shape == (10, 3)
+    assert moved.dtype == np.float32
+    np.testing.assert_array_equal(np.asarray(moved.X), stored.X)
+    np.testing.assert_array_equal(moved.to("host").X, stored.X)
+    assert len(pickle.dumps(moved.X)) < 2000
+
+
+@pytest.mark.parametrize("key", [slice(1, 3), [2, 0], np.array([True, False, True]), [1, 2]])
+def test_selections_stay_in_the_file(stored, key):
+    part = stored.to("dask")[key]
+    assert isinstance(part.X, ClusterRows)
+    np.testing.assert_array_equal(np.asarray(part.X), stored[key].X)
+    again = pickle.loads(pickle.dumps(part.X))
+    np.testing.assert_array_equal(np.asarray(again), stored[key].X)
+    np.testing.assert_array_equal(np.asarray(part.X[1:]), stored[key].X[1:])
+
+
+def test_a_range_of_bags_can_go_to_the_cluster(stored):
+    moved = stored[1:].to("dask")
+    np.testing.assert_array_equal(np.asarray(moved.X), stored[1:].X)
+
+
+def test_files_by_columns(tmp_path):
+    X = np.asfortranarray(np.random.default_rng(0).normal(size=(10, 3)))
+    np.save(tmp_path / "X.npy", X)
+    bags = Bags(np.load(tmp_path / "X.npy", mmap_mode="r"), [0, 4, 10]).to("dask")
+    np.testing.assert_array_equal(np.asarray(bags.X), X)
+    np.testing.assert_array_equal(np.asarray(bags[1:].X), X[4:])
+    bags.X.release()
+
+
+def test_released_rows_are_read_again(stored):
+    rows = stored.to("dask").X
+    before = np.array(rows)
+    rows.release()
+    rows[2:5].release()
+    np.testing.assert_array_equal(np.asarray(rows), before)
+
+
+def test_rows_in_memory_have_no_path(stored):
+    for bags in (Bags(np.zeros((3, 2)), [0, 1, 3]), stored[[2, 0]]):
+        with pytest.raises(ValueError, match=r"in memory.*Write them first: bagwise.io.write"):
+            bags.to("dask")
+    sparse = Bags(sp.csr_array(np.eye(3)), [0, 1, 3])
+    with pytest.raises(ValueError, match="Sparse instances cannot be moved"):
+        sparse.to("dask")
+
+
+def test_without_a_client(stored):
+    with pytest.raises(RuntimeError, match=r"needs a Dask client.*with dask.distributed.Client"):
+        InstanceSVC(kernel="linear").fit(stored.to("dask"), [0, 1, 0])
+
+
+def test_a_file_that_is_not_there(stored, tmp_path):
+    rows = stored.to("dask").X
+    (tmp_path / "some.bags" / "X.npy").rename(tmp_path / "elsewhere.npy")
+    with pytest.raises(FileNotFoundError, match="under the same path on all workers"):
+        np.asarray(rows)
+
+
+def test_other_maps_have_no_rows(tmp_path):
+    np.save(tmp_path / "X.npy", np.zeros((4, 6)))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert MappedFile.under(mapped[::2]) is None
+    assert MappedFile.under(mapped[:, :3]) is None
+    assert MappedFile.under(mapped[1:])[1] == slice(1, 4)
+
+
+def test_parts_cover_the_rows(stored):
+    parts = parts_of(stored.to("dask").X)
+    assert parts[0][0] == 0
+    assert parts[-1][1] == 10
