@@ -166,15 +166,15 @@ def power_of_two(sizes: Array) -> Array:
 class Moments(NamedTuple):
     """Count, mean and summed squared deviations of some rows."""
 
-    count: int
+    n_rows: int
     mean: Any
     square: Any
 
     def merged(self, other: Moments) -> Moments:
         """Return the moments of the rows of both."""
-        count, apart = self.count + other.count, other.mean - self.mean
-        share = other.count / count
-        square = self.square + (other.square + apart**2 * (self.count * share))
+        count, apart = self.n_rows + other.n_rows, other.mean - self.mean
+        share = other.n_rows / count
+        square = self.square + (other.square + apart**2 * (self.n_rows * share))
         return Moments(count, self.mean + share * apart, square)
 
 
