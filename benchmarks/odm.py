@@ -56,7 +56,11 @@ def grown_pool(name, weight, columns):
     rng = np.random.RandomState(0)
     start = rows.choices.random(rng, 1)[0]
     options = {"tol": 1e-2, "max_columns": columns, "random_state": rng}
-    return grow(saddle, rows.choices, start, column_newton, **options).assignment
+
+    def newton(saddle, last, tol):
+        return column_newton(saddle, last, tol=tol)
+
+    return grow(saddle, rows.choices, start, newton, **options).assignment
 
 
 def solvers(iterations):
@@ -65,7 +69,10 @@ def solvers(iterations):
         "Newton": lambda: column_newton(saddle, tol=1e-4),
         "mirror prox": lambda: mirror_prox(saddle, max_iter=iterations),
         "stochastic mirror prox": lambda: mirror_prox(
-            saddle, stochastic=True, max_iter=iterations // 8
+            saddle, gradients="stochastic", max_iter=iterations // 8
+        ),
+        "variance-reduced mirror prox": lambda: mirror_prox(
+            saddle, gradients="variance_reduced", max_iter=iterations
         ),
     }
     lines = [

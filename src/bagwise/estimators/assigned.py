@@ -46,6 +46,11 @@ from bagwise.solvers.mirror_prox import mirror_prox
 from bagwise.solvers.pool import SaddlePoint
 from bagwise.solvers.saddle import Saddle
 
+_GRADIENTS = {
+    "mirror_prox": "exact",
+    "stochastic_mirror_prox": "stochastic",
+    "variance_reduced_mirror_prox": "variance_reduced",
+}
 _ROUGH = 1e-5  # relative gap of the problem that only chooses the first assignment
 
 
@@ -133,8 +138,8 @@ class AssignedClassifier(RowsClassifier):
     )
     solver: str = param(
         "newton",
-        Words("newton", "mirror_prox", "stochastic_mirror_prox"),
-        "Solver of the problem over the pool; the last two are Zhang & Jin's, for study.",
+        Words("newton", *_GRADIENTS),
+        "Solver of the problem over the pool; those but Newton are Zhang & Jin's, for study.",
     )
     tol: float = param(
         0.01,
@@ -239,12 +244,11 @@ class AssignedClassifier(RowsClassifier):
         )
 
     def _master(self, system: Systems, rng: np.random.RandomState) -> Any:
-        stochastic = self.solver == "stochastic_mirror_prox"
-
         def solved(saddle: Saddle, last: SaddlePoint | None, tol: float) -> SaddlePoint:
             if self.solver == "newton":
                 return column_newton(saddle, last, system=system, tol=tol)
-            return mirror_prox(saddle, last, stochastic=stochastic, random_state=rng)
+            gradients = _GRADIENTS[self.solver]
+            return mirror_prox(saddle, last, gradients=gradients, random_state=rng)
 
         return solved
 

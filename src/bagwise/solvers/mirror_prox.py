@@ -12,11 +12,22 @@ The deterministic form uses exact gradients and a step size that is adapted unti
 
     eta <g(y) - g(w), y - w+> <= V(w, y) + V(y, w+)
 
-holds. ``stochastic=True`` is Algorithm 1 as printed: its first step uses gradients at a running
-average (lines 5 and 18). It draws the column of the gradient in u from v, and a column for the
-gradient in v uniformly (lines 6-9, 12-15). Departures: gamma_t = 2 / (t + 2), because the printed
-2 / (t + 1) leaves the domain at t = 0; a step size eta_t of order 1 / sqrt(t). With exact gradients
-the printed averages were slower than the plain form. C, the set of all assignments, is the pool.
+holds. ``gradients="stochastic"`` is Algorithm 1 as printed: its first step uses gradients at a
+running average (lines 5 and 18). It draws the column of the gradient in u from v, and a column for
+the gradient in v uniformly (lines 6-9, 12-15). Departures: gamma_t = 2 / (t + 2), because the
+printed 2 / (t + 1) leaves the domain at t = 0; a step size eta_t of order 1 / sqrt(t). With exact
+gradients the printed averages were slower than the plain form. C, the set of all assignments, is
+the pool.
+
+``gradients="variance_reduced"`` is what the paper names as its next step. It keeps the exact
+gradient at a snapshot z and corrects it by one column k, drawn with probability q_k: the product
+K_k (beta - beta_z) serves u with weight v_k / q_k and v in its entry k (Alacaoglu & Malitsky 2022,
+Algorithm 2 with the mirror maps above). Both steps begin at a mixture of the point and the
+snapshot. A step costs one product with a column, where the exact form costs two with every column.
+
+References: T. Zhang, H. Jin, "Optimal margin distribution machine for multi-instance learning",
+IJCAI 2020. A. Alacaoglu, Y. Malitsky, "Stochastic variance reduction for variational inequality
+methods", COLT 2022.
 """
 
 from __future__ import annotations
@@ -32,6 +43,8 @@ from bagwise.solvers.pool import SaddlePoint
 from bagwise.solvers.saddle import Saddle
 
 _CHECK_EVERY = 50  # iterations: computing gaps then takes a few percent of the time
+_VR_STEP = 0.7  # in units of the inverse curvature; at 2 it diverges
+_VR_EPOCH = 1  # steps from one snapshot to the next, per column of the pool
 
 
 class _State(NamedTuple):
@@ -47,17 +60,21 @@ def mirror_prox(
     saddle: Saddle,
     start: SaddlePoint | None = None,
     *,
-    stochastic: bool = False,
+    gradients: str = "exact",
     random_state: np.random.RandomState | None = None,
     tol: float = 1e-4,
     max_iter: int = 20_000,
 ) -> SaddlePoint:
     """Approach the saddle point by first-order steps; return the best point seen.
 
-    The parameters are those of `column_newton`. With ``stochastic``, columns are drawn from
-    ``random_state`` instead of computing exact gradients.
+    The parameters are those of `column_newton`. With ``gradients`` "stochastic" or
+    "variance_reduced", columns are drawn from ``random_state``.
     """
-    steps = _stochastic if stochastic else _deterministic
+    steps = {
+        "exact": _deterministic,
+        "stochastic": _stochastic,
+        "variance_reduced": _variance_reduced,
+    }[gradients]
     rng = random_state or np.random.RandomState(0)
     best: SaddlePoint | None = None
     history: list[dict[str, float]] = []
@@ -214,3 +231,49 @@ def _stochastic(saddle: Saddle, state: _State, rng: np.random.RandomState) -> An
         state = _mirror_step(state, _sampled(saddle, halfway, rng), step, entropy)
         average = average.mixed(state, share)  # line 18
         t += 1
+
+
+def _variance_reduced(saddle: Saddle, state: _State, rng: np.random.RandomState) -> Any:
+    """Yield the last point and the average since the last snapshot but one, endlessly."""
+    size = len(saddle.columns)
+    entropy, step = _entropy_weight(saddle), _VR_STEP / _curvature(saddle)
+    keep = 1 - 1 / (_VR_EPOCH * size)  # of the point, in the mixture with the snapshot
+    while True:
+        snapshot, exact = state, _gradient(saddle, state)
+        products = saddle.products(_signed(saddle, snapshot))
+        shares = 0.5 * snapshot.v + 0.5 / size  # what has weight, and what may get it
+        average = state
+        for t in range(_VR_EPOCH * size):
+            yield state, average
+            center = _between(state, snapshot, keep)
+            halfway = _mirror_step(center, exact, step, entropy)
+            k = min(int(np.searchsorted(np.cumsum(shares), rng.random_sample())), size - 1)
+            corrected = _corrected(saddle, halfway, snapshot, exact, products[:, k], k, shares[k])
+            state = _mirror_step(center, corrected, step, entropy)
+            average = average.mixed(halfway, 1 / (t + 1))
+
+
+def _signed(saddle: Saddle, state: _State) -> Array:
+    return saddle.sign * (state.a - state.b)
+
+
+def _between(state: _State, snapshot: _State, keep: float) -> _State:
+    """Mix in the dual space: means of u, geometric means of v."""
+    mixed = snapshot.mixed(state, keep)
+    v = state.v**keep * snapshot.v ** (1 - keep)
+    return mixed._replace(v=v / v.sum())
+
+
+def _corrected(
+    saddle: Saddle, at: _State, snapshot: _State, exact: _State, known: Array, k: int, share: float
+) -> _State:
+    """Return the snapshot's gradient, corrected by column k; unbiased over its draws."""
+    of_a, of_b, value = _separable(saddle, at)
+    then_a, then_b, then = _separable(saddle, snapshot)
+    beta, before = _signed(saddle, at), _signed(saddle, snapshot)
+    product = saddle.product(beta, k)
+    margins = saddle.sign * (at.v[k] * product - snapshot.v[k] * known) / share
+    of_v = exact.v + (value - then)
+    of_v[k] -= 0.5 * float(beta @ product - before @ known) / share
+    falls = of_b - then_b if saddle.loss.nu else np.zeros_like(of_b)
+    return _State(exact.a + (of_a - then_a) - margins, exact.b + falls + margins, of_v)
