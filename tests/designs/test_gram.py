@@ -18,6 +18,8 @@ def test_gram_products(dtype, precision):
         coef = rng.normal(size=N)
         coef[used:] = 0
         assert np.allclose(design @ coef, X @ X.T @ coef, atol=precision)
+        exact = design.K.astype(np.float64) @ coef  # single precision is for entries, not for sums
+        assert np.allclose(design @ coef, exact, rtol=1e-12, atol=1e-12)
         assert np.array_equal(design.T @ coef, coef)
         norm = np.sum((X.T @ coef) ** 2)
         assert design.squared_norm(coef) == pytest.approx(norm, rel=precision)

@@ -14,7 +14,7 @@ from bagwise.designs import Dense, Gram, Point, Sparse, matrix_design
 from bagwise.kernels import Kernel
 from bagwise.losses import MarginBand, SquaredHinge
 from bagwise.problems import Problem
-from bagwise.solvers import newton
+from bagwise.solvers import newton, newton_steps
 from reference.program import kernel_features, reference_solution
 
 LOSSES = [SquaredHinge(), MarginBand(0.3, 0.2), MarginBand(0.3, 0.0)]
@@ -297,6 +297,40 @@ def test_the_objective_stays_below_its_last_values_and_history_counts_the_steps(
     for i in range(1, len(values)):
         assert values[i] <= max(values[max(i - 3, 0) : i]) * (1 + 1e-13)
     assert values[-1] == pytest.approx(solution.objective, rel=1e-14)
+
+
+@pytest.mark.parametrize("seed", [4, 10, 14, 22])
+def test_rows_alike_with_weights_beyond_single_precision(seed):
+    """Only the intercept is of use; products of K in its own precision would hide that."""
+    up, down = 1.7e7 * np.random.default_rng(seed).integers(0, 2, (2, 23))
+    ours = Problem(Gram(np.ones((23, 23), dtype=np.float32)), up, down, SquaredHinge())
+    solution = newton(ours)
+    balance = (up.sum() - down.sum()) / (up.sum() + down.sum())
+    best = up.sum() * (1 - balance) ** 2 + down.sum() * (1 + balance) ** 2
+    assert solution.objective <= ours.risk(np.zeros(23))
+    assert solution.objective - best <= solution.gap + 1e-12 * best
+
+
+def test_rises_by_rounding_do_not_add_up():
+    rounding = Dense(np.ones((1, 1), dtype=np.float32)).rounding
+
+    class Creeping(Dense):
+        """Steps lead up and down in turn, each time a little higher."""
+
+        def squared_norm(self, coef, scores=None):
+            odd = coef[0] % 2 == 1
+            return 1.0 if odd else 2.0 * (1 + 0.9 * rounding) ** coef[0]
+
+        def weighted_ridge(self, curvature, target, current, atol):
+            n = current.coef[0] + 1
+            return Point(np.array([n]), 0.0, np.full(3, 2.0 if n % 2 else 0.0))
+
+    few = np.full(3, 1e-9)  # rows whose pieces change, so that it does not end
+    ours = Problem(Creeping(np.zeros((3, 1), dtype=np.float32)), few, 0 * few, SquaredHinge())
+    history = []
+    newton_steps(ours, ours.design.start(), 1e-10, 20, history)
+    first = ours.objective(ours.design.start())
+    assert max(step["objective"] for step in history) <= first * (1 + rounding)
 
 
 def test_a_warm_start_at_the_optimum_takes_one_step():

@@ -1,15 +1,17 @@
-"""The bound by the current quadratic: true, tight, and infinite where it proves nothing."""
+"""Bounds that need no duality gap: true, tight, and infinite where they prove nothing."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from bagwise.designs import Point, matrix_design
-from bagwise.losses import SquaredHinge
+from bagwise.designs.conditioned import conditioned_design
+from bagwise.losses import Hinge, SquaredHinge
 from bagwise.problems import Problem
 from bagwise.solvers import solve
-from bagwise.solvers.pieces import quadratic_gap
+from bagwise.solvers.pieces import quadratic_gap, repaired_gap
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(50, 3))
@@ -59,3 +61,64 @@ def test_it_certifies_where_duals_cannot():
     assert solution.gap <= 1e-9 * solution.objective
     small = solve(problem(C=1e12))  # all but the same: 1/2|w|^2 no longer counts
     assert solution.objective == pytest.approx(1e-12 * small.objective, rel=1e-9)
+
+
+# Duals that can be repaired -----------------------------------------------------------------------
+
+
+def least_hinge_loss():
+    """Return the optimal sum of hinge losses without a penalty, its point and its duals."""
+    labels = 2 * POSITIVE - 1
+    scores = labels[:, None] * np.hstack([X, np.ones((50, 1))])
+    found = linprog(
+        np.r_[np.zeros(4), np.ones(50)],
+        -np.hstack([scores, np.eye(50)]),
+        -np.ones(50),
+        bounds=[(None, None)] * 4 + [(0, None)] * 50,
+    )
+    coef = found.x[:3]
+    return found.fun, Point(coef, found.x[3], X @ coef), -found.ineqlin.marginals, labels
+
+
+def repaired(error, share=1.0):
+    """Return the bound for duals that are off by ``error``, and the excess over the optimum.
+
+    The rows are 1e100 times as large, so that the penalty does not count.
+    """
+    best, point, alpha, labels = least_hinge_loss()
+    case = Problem(matrix_design(X), POSITIVE, 1 - POSITIVE, Hinge())
+    case.design.metric, case.design.scale = 1e-200, 1e100
+    off = error * np.random.default_rng(1).normal(size=50)
+    alpha = np.clip(alpha + np.where((alpha > 1e-9) & (alpha < 1 - 1e-9), off, 0), 0, 1)
+    freedom = share * np.minimum(alpha, 1 - alpha)
+    bound = repaired_gap(case, point, labels * alpha, freedom, alpha.sum(), np.linalg.norm(freedom))
+    return bound, best - alpha.sum()
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-9, 1e-6, 1e-4])
+def test_duals_inside_their_bounds_are_repaired(error):
+    bound, excess = repaired(error)
+    assert max(excess, 0) <= bound <= 100 * error + 1e-9
+
+
+def test_duals_without_freedom_prove_nothing():
+    assert repaired(1e-6, share=0.0)[0] == np.inf
+    assert repaired(1e-6, share=1e-8)[0] == np.inf  # less than is missing
+
+
+@pytest.mark.parametrize("size", [1e12, 1e100, 1e150])
+def test_hinge_problems_without_a_penalty_that_counts_are_certified(size):
+    case = Problem(conditioned_design(size * X), POSITIVE, 1 - POSITIVE, Hinge())
+    solution = solve(case)
+    assert solution.converged
+    assert solution.gap <= 1e-6 * solution.objective
+    assert solution.objective == pytest.approx(least_hinge_loss()[0], rel=1e-6)
+
+
+def test_separable_rows_of_any_size_converge():
+    labels = np.where(X[:, 0] > 0, 1.0, 0.0)
+    rows = 1e80 * (X + np.where(X[:, :1] > 0, 1, -1))
+    solution = solve(Problem(conditioned_design(rows), labels, 1 - labels, Hinge()))
+    assert solution.converged
+    assert solution.gap <= 1e-18  # of a loss of 50 at w = 0
+    assert solution.objective < 1e-150

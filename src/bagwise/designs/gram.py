@@ -60,10 +60,8 @@ class Gram(DualRows):
             return self._plus_rows(np.zeros(self.n_rows), used, coef[used])
         if 2 * len(used) < len(coef):
             # Symmetric: rows are contiguous, columns are not.
-            product = coef[used].astype(self.K.dtype) @ self.K[used]
-        else:
-            product = self.K @ coef.astype(self.K.dtype)
-        return product.astype(np.float64)
+            return coef[used] @ self.K[used]
+        return self.K @ coef  # summed in float64 whatever K is: large C would show its rounding
 
     def _plus_rows(self, scores: Array, rows: Array, factors: Array) -> Array:
         """Add combined rows of K to scores, in place; without a copy of the rows."""

@@ -33,7 +33,7 @@ from bagwise.designs import Gram, Point
 from bagwise.designs.sparse import with_short_indices
 from bagwise.problems import Problem
 from bagwise.solvers.dual_cd import best_intercept, coordinate_descent
-from bagwise.solvers.interior import Sides, interior_point
+from bagwise.solvers.interior import Sides, interior_point, within
 from bagwise.solvers.solution import Solution, certify, overflow
 
 _LIBSVM_ROWS = 20_000  # libsvm's time grows with the square of the rows or faster
@@ -69,10 +69,9 @@ def solve_hinge(
     n_rows, n_coef = len(sides.rows), problem.design.n_coef
     tall = not isinstance(problem.design, Gram) and n_coef <= min(n_rows, _LARGEST_SYSTEM)
     solution = interior_point(problem) if tall else _decomposed(problem, sides, tol, max_iter)
-    loose = solution.gap > gap_tol * solution.objective
-    if loose and not tall and n_rows <= _LARGEST_SYSTEM:
+    if not tall and n_rows <= _LARGEST_SYSTEM and not within(problem, solution, gap_tol):
         solution = interior_point(problem)
-    return replace(solution, converged=solution.gap <= gap_tol * solution.objective)
+    return replace(solution, converged=within(problem, solution, gap_tol))
 
 
 def _one_sided(problem: Problem, sides: Sides) -> Solution:

@@ -176,7 +176,7 @@ def newton_steps(
         full = design.weighted_ridge(*pieces, point, atol)
         # 2) Go there, or part of the way.
         drop = _promised(design, pieces, point, full)
-        point, value, step = _line_search(problem, point, full, values[-_MEMORY:], drop)
+        point, value, step = _line_search(problem, point, full, values, drop)
         values.append(value)
         history.append({"objective": value, "step": step})
         last_residual, (residual, goal) = residual, _missing(problem, point, value, tol, slack)
@@ -226,18 +226,22 @@ def _promised(design: Design, pieces: tuple[Array, Array], point: Point, full: P
 
 
 def _line_search(
-    problem: Problem, point: Point, full: Point, recent: list[float], drop: float
+    problem: Problem, point: Point, full: Point, values: list[float], drop: float
 ) -> tuple[Point, float, float]:
     """Halve the step until the objective is below a recent one by a share of the promised decrease.
 
-    Without that share, Newton can alternate forever between two pieces of equal objective.
+    Without that share, Newton can alternate forever between two pieces of equal objective. Rounding
+    is allowed for, but only once: no step leads above the first of the objectives ``values``.
     """
-    step, ceiling = 1.0, max(recent)
+    step, ceiling = 1.0, max(values[-_MEMORY:])
+    slack = problem.design.rounding
     for _ in range(_HALVINGS):
         trial = point.toward(full, step)
         value = problem.objective(trial)
         enough = _FAIR_SHARE * step * drop
-        if value <= ceiling - enough + problem.design.rounding * abs(ceiling):
+        if value <= min(
+            ceiling - enough + slack * abs(ceiling), values[0] + slack * abs(values[0])
+        ):
             return trial, value, step
         step /= 2
-    return point, recent[-1], 1.0  # no descent left above rounding
+    return point, values[-1], 1.0  # no descent left above rounding

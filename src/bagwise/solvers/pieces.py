@@ -1,10 +1,14 @@
-"""A bound on the distance from the optimum that needs no dual variables.
+"""Bounds on the distance from the optimum where rounding leaves the duality gap without meaning.
 
-With a squared hinge and weights so large that 1/2|w|^2 hardly counts (features of 1e100, C of 1e8),
-w = Phi'beta holds only up to the rounding of a sum of large terms, and the duality gap, which
-squares what is missing, proves nothing. But the objective F is quadratic on the current pieces,
-with gradient g and Hessian H at v. If its minimizer v - H^-1 g lies on the same pieces, that is the
-minimizer of F, because F is convex, and F(v) is 1/2 g'H^-1 g above it.
+With weights so large that 1/2|w|^2 hardly counts (features of 1e100, C of 1e8), w = Phi'beta holds
+only up to the rounding of a sum of large terms, and the duality gap, which squares what is missing,
+proves nothing.
+
+- `quadratic_gap`, for the squared hinge: the objective F is quadratic on the current pieces, with
+  gradient g and Hessian H at v. If its minimizer v - H^-1 g lies on the same pieces, that is the
+  minimizer of F, because F is convex, and F(v) is 1/2 g'H^-1 g above it.
+- `repaired_gap`, for the hinge: duals strictly inside their bounds can be moved until
+  w = Phi'beta and sum beta = 0 hold. That they can suffices, and what they lose by it is bounded.
 """
 
 from __future__ import annotations
@@ -33,14 +37,10 @@ def quadratic_gap(problem: Problem, point: Point) -> float:
     curvature, target = pieces = problem.quadratic(z)
     pull = curvature * (target - z)
     hessian, gradient, error = _derivatives(design, curvature, pull, point.coef, z)
-    unit = np.sqrt(np.maximum(hessian.diagonal(), np.finfo(float).tiny))
-    scaled = hessian / unit / unit[:, None]
-    if not np.all(np.isfinite(scaled)):
+    found = _resolved(hessian, gradient, error)
+    if found is None:
         return np.inf
-    values, vectors = np.linalg.eigh(scaled)
-    if not values[0] > _SINGULAR * values[-1]:
-        return np.inf
-    along, blurred = vectors.T @ (gradient / unit), np.abs(vectors.T) @ (error / unit)
+    values, vectors, unit, along, blurred = found
     step = -(vectors @ (along / values)) / unit
     there = problem.quadratic(z + design @ step[:-1] + step[-1])
     if not all(np.array_equal(new, old) for new, old in zip(there, pieces, strict=True)):
@@ -52,14 +52,65 @@ def _derivatives(
     design: Any, curvature: Array, pull: Array, coef: Array, z: Array
 ) -> tuple[Array, Array, Array]:
     """Return Hessian and gradient in (coef, intercept), and a bound on the gradient's rounding."""
-    d, mixed = design.n_coef, design.weighted_sum(curvature)
-    hessian = np.zeros((d + 1, d + 1))
-    hessian[:d, :d] = design.weighted_gram(curvature)
+    d = design.n_coef
+    hessian = _bordered_gram(design, curvature)
     hessian[:d, :d].flat[:: d + 1] += design.metric
-    hessian[:d, d] = hessian[d, :d] = mixed
-    hessian[d, d] = curvature.sum()
     gradient = np.append(design.metric * coef - design.weighted_sum(pull), -pull.sum())
     # |sum_k x_kj r_k| is off by eps sum_k |x_kj r_k|, which Cauchy and Schwarz bound.
     moved = curvature * (1 + np.abs(z))  # r_k itself inherits the rounding of its score
     lengths = np.append(np.sqrt(design.weighted_squares(np.ones(len(z)))), np.sqrt(len(z)))
     return hessian, gradient, design.rounding * lengths * float(np.linalg.norm(moved))
+
+
+def repaired_gap(
+    problem: Problem, point: Point, dual: Array, freedom: Array, value: float, loss: float
+) -> float:
+    """Return the duality gap of duals that lie near ``dual`` and are feasible; infinite if none is.
+
+    Linear designs with the hinge only. Row k's dual may move by ``freedom_k`` either way, which
+    changes ``value``, the part of the dual objective that is linear in the duals, by less than
+    ``loss`` if all are moved as far. Moved by freedom^2 Phi v with the v that makes the equations
+    hold, none moves by more than rho of its freedom, rho^2 = r'(Phi' freedom^2 Phi)^-1 r where r
+    is what is missing; its rounding errors count in full.
+    """
+    design: Any = problem.design
+    if design.n_coef > _MANY_COEFFICIENTS:
+        return np.inf
+    required = design.metric * point.coef
+    missing = np.append(design.weighted_sum(dual) - required, dual.sum())
+    terms = np.sqrt(design.weighted_squares(dual**2)) + np.abs(required)
+    error = design.rounding * np.append(terms, np.linalg.norm(dual))
+    found = _resolved(_bordered_gram(design, freedom**2), missing, error)
+    if found is None:
+        return np.inf
+    values, _, _, along, blurred = found
+    rho = float(np.sqrt(((np.abs(along) + blurred) ** 2 / values).sum()))
+    if not rho <= 1:
+        return np.inf
+    norm = design.squared_norm(point.coef)
+    return max(problem.objective(point) + 0.5 * norm - value, 0.0) + rho * loss
+
+
+def _bordered_gram(design: Any, weights: Array) -> Array:
+    """Return Phi' diag(weights) Phi with a column of ones in Phi."""
+    d = design.n_coef
+    gram = np.empty((d + 1, d + 1))
+    gram[:d, :d] = design.weighted_gram(weights)
+    gram[:d, d] = gram[d, :d] = design.weighted_sum(weights)
+    gram[d, d] = weights.sum()
+    return gram
+
+
+def _resolved(matrix: Array, vector: Array, error: Array) -> tuple[Array, ...] | None:
+    """Return what solves a system, scaled to a unit diagonal; None where it is too near singular.
+
+    Eigenvalues and eigenvectors, the scale, and the vector and its error along the eigenvectors.
+    """
+    unit = np.sqrt(np.maximum(matrix.diagonal(), np.finfo(float).tiny))
+    scaled = matrix / unit / unit[:, None]
+    if not np.all(np.isfinite(scaled)):
+        return None
+    values, vectors = np.linalg.eigh(scaled)
+    if not values[0] > _SINGULAR * values[-1]:
+        return None
+    return values, vectors, unit, vectors.T @ (vector / unit), np.abs(vectors.T) @ (error / unit)
