@@ -96,9 +96,11 @@ def column_newton(
         if moved is None:
             break
         inner, point = moved
+    # Where all margins can be met, the optimum is 0, and no gap is small beside it.
+    rounding = _ROUNDING * float(saddle.weight @ saddle.loss.value(np.zeros(len(saddle.weight))))
     return replace(
         point,
-        converged=point.gap <= max(tol, _STALLED) * point.upper,
+        converged=point.gap <= max(tol, _STALLED) * point.upper + rounding,
         n_iter=len(history),
         history=history,
         counts={

@@ -85,9 +85,7 @@ def _certified(problem: Problem, point: Point, settled: bool) -> Solution:
     digits = 10 * _GAP if itself else min(max(1e3 * rounding, _PROVEN), 1e-4)
     enough = digits * (solution.objective + rounding * worst)
     if solution.gap > enough and isinstance(problem.design, LinearDesign):
-        # Losses and norms are not negative: no optimum is further away than 0.
-        gaps = solution.gap, quadratic_gap(problem, point), solution.objective
-        solution = replace(solution, gap=min(gaps))
+        solution = replace(solution, gap=min(solution.gap, quadratic_gap(problem, point)))
     proven = solution.gap <= enough
     return replace(solution, converged=proven or (settled and not problem.design.exact))
 

@@ -74,8 +74,9 @@ def certify(
     """Measure a point and its duals, and return them as a `Solution`."""
     objective = problem.objective(point)
     near = point if problem.design.proves_itself else None
-    gap = objective - problem.dual_objective(up, down, near)
-    if not (np.isfinite(objective) and np.isfinite(gap)):
+    with np.errstate(over="ignore"):
+        gap = objective - problem.dual_objective(up, down, near)
+    if not np.isfinite(objective) or np.isnan(gap):
         raise overflow(objective, gap)
     return Solution(
         coef=point.coef,
@@ -83,7 +84,7 @@ def certify(
         scores=point.scores + point.intercept,
         dual=up - down,
         objective=objective,
-        gap=float(np.maximum(gap, 0.0)),
+        gap=float(np.clip(gap, 0.0, objective)),  # losses and norms are not negative: P* >= 0
         residual=problem.residual(point, up - down),
         n_iter=n_iter,
         converged=converged,
