@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bagwise import Bags, WitnessSVC
-from bagwise.inspection import permutation_importance
+from bagwise import Bags, WitnessSVC, inspection
+from bagwise.inspection import key_stability, permutation_importance
+from bagwise.testing._problems import planted_bags
 
 
 @pytest.fixture(scope="module")
@@ -31,3 +32,36 @@ def test_a_metric_that_is_not_defined_is_named(fitted):
     model, bags, y = fitted
     with pytest.raises(ValueError, match="auc is not defined"):
         permutation_importance(model, bags[y == 1], y[y == 1])
+
+
+def test_key_stability_is_high_where_witnesses_are_clear_and_low_where_there_are_none():
+    clear, y = planted_bags(n_bags=24, shift=6.0)
+    model = WitnessSVC(kernel="linear").fit(clear, y)
+    found = key_stability(model, clear, y, n_bootstrap=6)
+    assert found.key_instances.shape == (6, 24)
+    assert found.stability[y == 1].mean() > 0.9
+    rng = np.random.default_rng(0)
+    noise = clear.replace(X=rng.normal(size=clear.X.shape))
+    vague = key_stability(WitnessSVC(kernel="linear").fit(noise, y), noise, y, n_bootstrap=6)
+    assert vague.stability.mean() < found.stability[y == 1].mean() - 0.2
+    again = key_stability(model, clear, y, n_bootstrap=6)
+    assert np.array_equal(again.key_instances, found.key_instances)
+
+
+def test_key_stability_draws_groups_together(monkeypatch):
+    bags, y = planted_bags(n_bags=12)
+    bags = bags.replace(groups=np.arange(12) // 2)
+    seen, plain = [], inspection.fit_weighted
+
+    def watched(model, part, labels, weight):
+        seen.append((part.groups, weight))
+        return plain(model, part, labels, weight)
+
+    monkeypatch.setattr(inspection, "fit_weighted", watched)
+    model = WitnessSVC(kernel="linear").fit(bags, y)
+    inspection.key_stability(model, bags, y, n_bootstrap=4)
+    assert len(seen) == 4
+    for groups, weight in seen:
+        for group in np.unique(groups):
+            assert len(set(weight[groups == group])) == 1
+            assert np.count_nonzero(groups == group) == 2

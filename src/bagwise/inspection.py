@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.crossfit import bag_scores
+from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.metrics import bag_measures
 
-__all__ = ["permutation_importance"]
+__all__ = ["key_stability", "permutation_importance"]
 
 
 def permutation_importance(
@@ -83,6 +85,84 @@ def permutation_importance(
     return Bunch(
         importances=falls, importances_mean=falls.mean(axis=1), importances_std=falls.std(axis=1)
     )
+
+
+def key_stability(
+    model: Any,
+    bags: Any,
+    y: ArrayLike,
+    *,
+    n_bootstrap: int = 20,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> Bunch:
+    """Measure how often models fitted to bootstrap samples point at the same key instances.
+
+    A key instance that changes with the sample of training bags is no finding about its bag.
+
+    Parameters
+    ----------
+    model : BagClassifier, Pipeline or search
+        Fitted to these bags; it is not changed.
+    bags : Bags, or anything check_bags takes
+        The training bags. Bags of one group are drawn together.
+    y : array-like of shape (n_bags,)
+        Their labels.
+    n_bootstrap : int, default=20
+        Number of samples: bags (or groups) drawn with replacement, within each class where there
+        are no groups.
+    random_state : int, RandomState or None, default=0
+        Seed of the samples.
+    n_jobs : int, default=None
+        Number of fits in parallel.
+
+    Returns
+    -------
+    Bunch
+        ``stability`` of shape (n_bags,): the fraction of the samples whose model has the same key
+        instance in the bag. ``expected`` of shape (n_bags,): the same for keys at random, 1 / m.
+        ``key_instances`` of shape (n_bootstrap, n_bags): those of every sample.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.datasets import make_gaussian_bags
+    >>> from bagwise.inspection import key_stability
+    >>> bags, y = make_gaussian_bags(n_bags=40, shift=3.0)
+    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
+    >>> found = key_stability(model, bags, y, n_bootstrap=5)
+    >>> found.stability[y == 1].mean() > found.expected[y == 1].mean()
+    np.True_
+    """
+    bags, y = check_bags(bags), np.asarray(y)
+    check_consistent_length(bags, y)
+    rng = check_random_state(random_state)
+    weights = [_drawn(bags, y, rng) for _ in range(n_bootstrap)]
+
+    def keys_of(weight: Array) -> Array:
+        used = np.flatnonzero(weight)
+        fresh = clone(model)
+        fit_weighted(fresh, bags[used], y[used], weight[used])
+        return np.asarray(fresh.key_instances(bags))
+
+    keys = np.stack(Parallel(n_jobs=n_jobs)(delayed(keys_of)(weight) for weight in weights))
+    same = keys == np.asarray(model.key_instances(bags))
+    return Bunch(stability=same.mean(axis=0), expected=1.0 / bags.sizes, key_instances=keys)
+
+
+def _drawn(bags: Bags, y: Array, rng: np.random.RandomState) -> Array:
+    """Return how often each bag is drawn; every class is."""
+    if bags.groups is None:
+        times = np.zeros(len(bags))
+        for label in np.unique(y):
+            members = np.flatnonzero(y == label)
+            np.add.at(times, rng.choice(members, len(members)), 1.0)
+        return times
+    names, group = np.unique(bags.groups, return_inverse=True)
+    while True:  # a sample without one of the classes says nothing
+        weight = np.bincount(rng.choice(len(names), len(names)), minlength=len(names))[group] * 1.0
+        if len(np.unique(y[weight > 0])) == len(np.unique(y)):
+            return weight
 
 
 def _shuffled(bags: Bags, feature: int, rng: np.random.RandomState) -> Bags:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from bagwise.estimators.params import (
     param,
     positive,
 )
+from bagwise.estimators.restarts import Restarts
 from bagwise.estimators.rows import RowsClassifier
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task
@@ -100,7 +102,7 @@ class _Alternation:
         return record
 
 
-class AssignedClassifier(RowsClassifier):
+class AssignedClassifier(Restarts, RowsClassifier):
     """Classifier over key-instance assignments.
 
     Attributes
@@ -188,11 +190,17 @@ class AssignedClassifier(RowsClassifier):
         return replace(super().__bag_tags__(), tolerance=max(tolerance, 1e-6))
 
     def _fit_binary(self, task: Task) -> Run:
+        return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
+
+    def _fit_from(self, task: Task, drawn: np.random.RandomState | None) -> Run:
         rows = KeyRows(task, self._negatives(), self.n_witnesses)
         saddle = rows.saddle(self._row_weights(rows), self._band())
         choices, system = rows.choices, system_of(saddle)
         rng = check_random_state(self.random_state)
-        chosen = self._first_choice(saddle, choices, system, rng)
+        if drawn is None:
+            chosen = self._first_choice(saddle, choices, system, rng)
+        else:
+            chosen = choices.random(drawn, 1)[0]
         history, converged = list[dict[str, Any]](), True
         if self.relax:
             grown = self._grow(saddle, choices, system, chosen, rng)

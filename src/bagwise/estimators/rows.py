@@ -262,6 +262,9 @@ class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
         self.gap_ = np.array([solution.gap for solution in solutions])
         self.n_iter_ = max(len(fit.history) for fit in fits)
         self.history_ = [fit.history for fit in fits] if len(fits) > 1 else fits[0].history
+        if fits[0].starts:
+            self.starts_ = [fit.starts for fit in fits] if len(fits) > 1 else fits[0].starts
+            self.stability_ = stacked([fit.stability for fit in fits])
         for fit in fits:
             self._warn(fit)
         return np.stack([solution.coef for solution in solutions])

@@ -37,6 +37,7 @@ from bagwise.assumptions import AtLeastOne
 from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness
 from bagwise.designs import Design, Point
 from bagwise.estimators.params import Parameters, Words, fraction, integer, param, positive
+from bagwise.estimators.restarts import Restarts
 from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.sweeping import anneal_swept, is_swept, mean_witnesses, solve_assigned
 from bagwise.estimators.task import Task, prepare_squared
@@ -51,6 +52,7 @@ _SLACK = 1e-4  # relative decrease at which a problem on the way is solved
 _DECIDED = 1e-6  # distance from 0 or 1 at which a probability counts as decided on the way
 _UNDERFLOW = 1e-12  # probabilities that would only be numbers out of range to the last solver
 _NOTHING = 1e-3  # spread of the scores below which a classifier says nothing
+_SPREAD = 5.0  # of random losses, in units of the temperature: most draws are all but decided
 _NO_WITNESS = 1e-3  # weight below which an instance is no witness in the final refit
 
 
@@ -76,7 +78,7 @@ class AnnealingParameters(Parameters):
     max_inner: int = param(100, integer(), "Maximum number of alternations per temperature.")
 
 
-class _AnnealedSVC(MarginClassifier, AnnealingParameters):
+class _AnnealedSVC(Restarts, MarginClassifier, AnnealingParameters):
     """One annealing run per class."""
 
     _entropy_ends_it = True
@@ -105,17 +107,20 @@ class _AnnealedSVC(MarginClassifier, AnnealingParameters):
     def _prepare(self, design: Design, row_weight: Array) -> None:
         prepare_squared(design, self.loss, row_weight)
 
-    def _path(self, task: Task, softening: Softening) -> tuple[Any, ...]:
+    def _path(self, task: Task, softening: Softening, rng: Any) -> tuple[Any, ...]:
         """Return where the path starts, its schedule, its steps and who is told of them."""
-        start = self._start(task, softening)
+        start = self._start(task, softening) if rng is None else _drawn(task, softening, rng)
         return start, self._schedule(), self.newton_steps, self._report
 
     def _fit_binary(self, task: Task) -> Run:
+        return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
+
+    def _fit_from(self, task: Task, rng: np.random.RandomState | None) -> Run:
         if is_swept(task):
-            return self._fit_swept(task)
+            return self._fit_swept(task, rng)
         self._prepare(task.design, task.weight)
         softening = self._softening(task)
-        run = anneal_task(task, softening, *self._path(task, softening))
+        run = anneal_task(task, softening, *self._path(task, softening, rng))
         p = _rounded(run.assignment, _UNDERFLOW)
         if isinstance(task.loss, Hinge) and np.ptp(run.solution.scores) < _NOTHING:
             self._warn_of_nothing()  # and what scores say nothing of stays undecided
@@ -124,9 +129,9 @@ class _AnnealedSVC(MarginClassifier, AnnealingParameters):
         p = task.spread(p)
         return Run(refit(task, softening, p, run.solution), p, run.history, run.converged)
 
-    def _fit_swept(self, task: Task) -> Run:
+    def _fit_swept(self, task: Task, rng: np.random.RandomState | None) -> Run:
         softening = self._softening(task)
-        rows, run = anneal_swept(task, softening, *self._path(task, softening))
+        rows, run = anneal_swept(task, softening, *self._path(task, softening, rng))
         p = self._final(softening, _rounded(run.assignment, _UNDERFLOW), task.positive_offsets)
         solution = solve_assigned(rows, p, run.solution)
         penalty = softening.penalty(p, task.positive_offsets)
@@ -141,6 +146,13 @@ class _AnnealedSVC(MarginClassifier, AnnealingParameters):
             UserWarning,
             stacklevel=2,
         )
+
+
+def _drawn(task: Task, softening: Softening, rng: np.random.RandomState) -> Array:
+    """Draw labels or witnesses: the step of least cost at random losses, with unit temperature."""
+    usual = softening.start(task.positive_offsets)
+    losses = rng.exponential(scale=_SPREAD, size=(2, len(usual)))
+    return softening.step(losses[0], losses[1], task.positive_offsets, 1.0, usual).p
 
 
 def anneal_task(

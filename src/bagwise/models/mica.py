@@ -21,6 +21,7 @@ programming", Journal of Optimization Theory and Applications 137 (2008).
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max, segment_sum
 from bagwise.designs import Design, Gram, Nystroem, Point, matrix_design
 from bagwise.estimators.params import MaxIterParameter, Words, param
+from bagwise.estimators.restarts import Restarts
 from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task, combined_problem, mean_shares
@@ -43,7 +45,7 @@ from bagwise.solvers.l1_hinge import solve_l1_hinge
 _TIE = 1e-9  # scores that differ by less are alike
 
 
-class MICA(MarginClassifier, MaxIterParameter):
+class MICA(Restarts, MarginClassifier, MaxIterParameter):
     """Let a convex combination of its instances stand for each positive bag.
 
     Where one instance alone lies beyond the margin it is the witness of `WitnessSVC`; where several
@@ -90,11 +92,18 @@ class MICA(MarginClassifier, MaxIterParameter):
         return design
 
     def _fit_binary(self, task: Task) -> Run:
-        steps = _Steps(task, self.penalty)
+        return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
+
+    def _fit_from(self, task: Task, rng: np.random.RandomState | None) -> Run:
+        steps, shares = _Steps(task, self.penalty), mean_shares(task)
+        if rng is not None:  # uniform on the simplex
+            drawn = rng.exponential(size=len(shares))
+            total = segment_sum(drawn, task.positive_offsets)
+            shares = drawn / expand(total, task.positive_offsets)
         run = alternate(
             steps.solve,
             steps.assign,
-            mean_shares(task),
+            shares,
             max_iter=self.max_iter,
             callback=self._report,
         )

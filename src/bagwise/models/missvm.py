@@ -25,6 +25,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.assumptions import ExactlyOne
 from bagwise.estimators.params import MaxIterParameter, param, positive
+from bagwise.estimators.restarts import Restarts
 from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.task import Task, mean_scores
 from bagwise.problems import Problem
@@ -32,7 +33,7 @@ from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
 
 
-class MissSVM(MarginClassifier, MaxIterParameter):
+class MissSVM(Restarts, MarginClassifier, MaxIterParameter):
     """Witnesses for positive bags, and a margin free of their other instances (MissSVM).
 
     See Also
@@ -57,10 +58,14 @@ class MissSVM(MarginClassifier, MaxIterParameter):
     )
 
     def _fit_binary(self, task: Task) -> Run:
+        return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
+
+    def _fit_from(self, task: Task, rng: np.random.RandomState | None) -> Run:
+        scores = mean_scores(task) if rng is None else rng.normal(size=len(task.weight))
         run = alternate(
             partial(_solve, task, self.unlabeled_weight),
             partial(_assign, task),
-            _assign(task, mean_scores(task)),
+            _assign(task, scores),
             max_iter=self.max_iter,
             callback=self._report,
         )

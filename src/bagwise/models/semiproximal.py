@@ -55,7 +55,7 @@ _TIE = 1e-7  # scores nearer than this are equal: (3) is solved to about 1e-9
 
 @dataclass(frozen=True)
 class _RelabeledFit(Run):
-    moved: list[Array]
+    moved: list[Array] = field(default_factory=list)
 
 
 @dataclass
@@ -147,7 +147,7 @@ class SemiProximalSVC(CParameter, RowsClassifier, MaxIterParameter, ClassWeightP
             callback=self._report,
         )
         moved = relabeling.moved[: len(run.history) - 1]
-        return _RelabeledFit(run.solution, run.assignment, run.history, run.converged, moved)
+        return _RelabeledFit(run.solution, run.assignment, run.history, run.converged, moved=moved)
 
     def _keep(self, bags: Bags, fits: list[Any]) -> None:
         super()._keep(bags, fits)

@@ -36,6 +36,7 @@ from bagwise.assumptions import Assumption, AtLeastOne, ExactlyOne
 from bagwise.bags import Bags
 from bagwise.designs import Design, Gram
 from bagwise.estimators.params import MaxIterParameter, Words, param
+from bagwise.estimators.restarts import Restarts
 from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.sweeping import (
     alternate_swept,
@@ -53,7 +54,7 @@ from bagwise.solvers import Solution, solve
 _IMPROVEMENTS = 20  # convex problems from the assignment of a node; more are hardly ever needed
 
 
-class _AlternatingSVC(MarginClassifier, MaxIterParameter):
+class _AlternatingSVC(Restarts, MarginClassifier, MaxIterParameter):
     """Alternation between the two-sided problem and an assumption's cheapest assignment."""
 
     _follows_rows = True
@@ -63,16 +64,24 @@ class _AlternatingSVC(MarginClassifier, MaxIterParameter):
         raise NotImplementedError
 
     def _fit_binary(self, task: Task) -> Run:
+        def fit_from(rng: np.random.RandomState | None) -> Run:
+            return self._fit_from(
+                task, self._start(task) if rng is None else _drawn(task, self, rng)
+            )
+
+        return self._lowest(fit_from, task.offsets, task.positive)
+
+    def _fit_from(self, task: Task, start: Array) -> Run:
         assumption = self._assumption()
         if is_swept(task):
-            start = self._start(task)[task.positive_rows]
+            start = start[task.positive_rows]
             run = alternate_swept(task, assumption, start, self.max_iter, self._report)
             return replace(run, assignment=task.spread(run.assignment))
         self._prepare(task.design, task.weight)
         run = alternate(
             partial(_solve, task, assumption),
             partial(_assign, task, assumption),
-            self._start(task),
+            start,
             max_iter=self.max_iter,
             callback=self._report,
         )
@@ -171,6 +180,11 @@ def _assign(task: Task, assumption: Assumption, scores: Array) -> Array:
     return task.spread(assumption.map(scores[rows], task.positive_offsets))
 
 
+def _drawn(task: Task, model: _AlternatingSVC, rng: np.random.RandomState) -> Array:
+    """Draw witnesses, or labels of which half are positive."""
+    return _assign(task, model._assumption(), rng.random_sample(len(task.weight)) - 0.5)
+
+
 def _improved(task: Task, assumption: Assumption, start: Array) -> tuple[float, Array]:
     """Alternate from an assignment; return the objective and the assignment at the end."""
     steps = partial(_solve, task, assumption), partial(_assign, task, assumption)
@@ -255,5 +269,4 @@ class WitnessSVC(_AlternatingSVC):
             return task.spread(mean_witnesses(task))
         if self.init == "instances":
             return task.spread(best_witnesses(task, solve_bag_labels(task)))
-        drawn = check_random_state(self.random_state).random_sample(len(task.weight))
-        return _assign(task, ExactlyOne(), drawn)
+        return _drawn(task, self, check_random_state(self.random_state))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -25,12 +25,18 @@ class Run:
         One record per iteration.
     converged : bool
         False only when a bound on the number of iterations ended the loop.
+    starts : list of dict
+        Objective, gap and iterations of every start, where there were several.
+    stability : ndarray of shape (n_bags,) or None
+        How well the other starts agree with this run about the positives of each bag.
     """
 
     solution: Any
     assignment: Any
     history: list[dict[str, Any]]
     converged: bool
+    starts: list[dict[str, Any]] = field(default_factory=list)
+    stability: Any = None
 
 
 class Journal:

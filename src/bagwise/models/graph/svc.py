@@ -34,7 +34,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.estimators.params import CParameter, changed, integer, param, positive
+from bagwise.estimators.params import CParameter, changed, param, positive
+from bagwise.estimators.restarts import Restarts
 from bagwise.estimators.rows import as_given
 from bagwise.graphs import Edges
 from bagwise.models.graph.base import GraphClassifier
@@ -57,7 +58,7 @@ _MANY_FEATURES = 500  # block descent beats cutting planes from about here
 _SHARP = 1e-9  # precision asked of cutting planes that run out of cuts by themselves
 
 
-class GraphSVC(CParameter, GraphClassifier):
+class GraphSVC(Restarts, CParameter, GraphClassifier):
     """MI-SVM that wants linked bags, or linked instances, to score alike (MILSD).
 
     Bags without labels may take part through their edges (``fit(..., unlabeled=bags)``). The graphs
@@ -88,12 +89,6 @@ class GraphSVC(CParameter, GraphClassifier):
         "up to 2^10 are worth trying.",
     )
 
-    n_init: int = param(
-        1,
-        integer(),
-        "Number of CCCP runs, of which the one with the lowest objective is kept. The first starts "
-        "from the means of the bags, the others from random witnesses.",
-    )
     mu: float = param(
         0.1, positive(zero=True), "Weight of the mean difference along the edges between bags."
     )
@@ -119,12 +114,13 @@ class GraphSVC(CParameter, GraphClassifier):
 
     def _fit_column(self, structure: Structure, share: Array, positive: Array) -> Run:
         terms = self._terms(structure, share, positive)
-        rng = np.random.RandomState(self.random_state)
-        starts = [mean_scores(structure, self.C * share, positive)]
-        # Ranks at random: every instance of a bag is as likely to be its first witness.
-        starts += [rng.permutation(structure.design.n_rows) for _ in range(self.n_init - 1)]
-        runs = [self._run_cccp(structure, terms, Start(scores)) for scores in starts]
-        return min(runs, key=lambda run: run.solution.objective)
+
+        def fit_from(rng: np.random.RandomState | None) -> Run:
+            drawn = None if rng is None else rng.normal(size=structure.design.n_rows)
+            scores = mean_scores(structure, self.C * share, positive) if drawn is None else drawn
+            return self._run_cccp(structure, terms, Start(scores))
+
+        return self._lowest(fit_from, structure.offsets, positive)
 
     def _terms(self, structure: Structure, share: Array, positive: Array) -> list[Term]:
         """Return the terms of (1) that have weight, the loss first."""

@@ -1,0 +1,85 @@
+"""Several starts: what is kept, what is recorded, for every estimator that has them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from bagwise import (
+    MICA,
+    AnnealedLabelSVC,
+    AnnealedProportionSVC,
+    AnnealedWitnessSVC,
+    GraphSVC,
+    KeyInstanceSVC,
+    LabelSVC,
+    MissSVM,
+    OptimalMarginSVC,
+    WitnessSVC,
+)
+from bagwise.catalog import make_estimator
+from bagwise.testing._problems import planted_bags
+
+ALTERNATING = [
+    LabelSVC(),
+    WitnessSVC(),
+    WitnessSVC(loss="hinge", kernel="linear"),
+    AnnealedLabelSVC(T0=0.1),
+    AnnealedProportionSVC(T0=0.1),
+    AnnealedWitnessSVC(T0=0.1),
+    MICA(),
+    MissSVM(),
+    GraphSVC(),
+    OptimalMarginSVC(relax=False, threshold=0.0),
+    KeyInstanceSVC(relax=False, threshold=0.0),
+]
+
+
+@pytest.mark.parametrize("model", ALTERNATING, ids=str)
+def test_more_starts_never_end_higher(model):
+    bags, y = planted_bags(n_bags=16, shift=0.7)
+    once = clone(model).fit(bags, y)
+    more = clone(model).set_params(n_init=4).fit(bags, y)
+    again = clone(model).set_params(n_init=4).fit(bags, y)
+    assert not hasattr(once, "starts_")
+    objectives = [record["objective"] for record in more.starts_]
+    assert len(objectives) == 4
+    assert objectives[0] == once.objective_[0]  # the usual start is the first one
+    assert more.objective_[0] == min(objectives)
+    assert np.array_equal(more.decision_function(bags), again.decision_function(bags))
+    of_positive = more.stability_[y == 1]
+    assert ((of_positive >= 0) & (of_positive <= 1)).all()
+    assert np.isnan(more.stability_[y == 0]).all()
+
+
+def test_a_prefix_of_the_starts_is_the_same():
+    bags, y = planted_bags(n_bags=16, shift=0.7)
+    few, many = (WitnessSVC(n_init=n).fit(bags, y).starts_ for n in (3, 5))
+    assert [record["objective"] for record in few] == [r["objective"] for r in many[:3]]
+
+
+def test_random_starts_find_a_lower_minimum_than_a_bad_one():
+    bags, y = planted_bags(n_bags=20, shift=0.5)
+    gained = 0
+    for seed in range(4):
+        many = WitnessSVC(init="random", C=10.0, n_init=5, random_state=seed).fit(bags, y)
+        gained += many.objective_[0] < many.starts_[0]["objective"] * (1 - 1e-6)
+    assert gained >= 2
+
+
+def test_every_class_has_its_starts():
+    bags, y = planted_bags(3, n_bags=18)
+    model = WitnessSVC(n_init=3).fit(bags, y)
+    assert [len(of_class) for of_class in model.starts_] == [3, 3, 3]
+    assert model.stability_.shape == (3, 18)
+
+
+def test_clear_witnesses_are_stable():
+    bags, y = planted_bags(n_bags=20, shift=8.0)
+    assert WitnessSVC(n_init=5).fit(bags, y).stability_[y == 1].mean() > 0.8
+
+
+@pytest.mark.parametrize("name", ["SemiProximalSVC", "SparseMIL", "GraphSVCCV"])
+def test_estimators_whose_start_is_part_of_the_method_have_no_other(name):
+    assert "n_init" not in make_estimator(name).get_params()
