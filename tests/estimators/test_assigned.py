@@ -116,7 +116,8 @@ def test_refinement_rounds_and_goes_down(seed):
     pool = [record for record in refined.history_ if "heuristic_gap" in record]
     steps = [record for record in refined.history_ if "changed" in record]
     assert len(pool) + len(steps) == len(refined.history_)
-    assert len(pool) == len(relaxed.history_) == refined.n_columns_[0]
+    assert len(pool) == len(relaxed.history_)
+    assert refined.n_columns_[0] == pool[-1]["n_columns"]
     assert refined.heuristic_gap_[0] == pool[-1]["heuristic_gap"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagwise.losses import MarginBand
+from bagwise.procedures import columns
 from bagwise.procedures.columns import Choices, grow, margin_moments, most_violated
 from bagwise.solvers.column_newton import column_newton
 from bagwise.solvers.saddle import Saddle
@@ -91,10 +93,14 @@ def test_the_oracle_finds_the_best_assignment_from_every_start(seed, k):
     w, beta = rng.randn(4), rng.randn(4)  # beta of both signs: above the band it is negative
     every = every_assignment(choices)
     kernel = X @ X.T
-    best, value = most_violated(kernel, X @ w, beta, choices, np.stack(every))
+    found, ends = most_violated(kernel, X @ w, beta, choices, np.stack(every))
     values = [squared_norm(X, w, choices, beta, chosen) for chosen in every]
-    assert value == pytest.approx(max(values), rel=1e-9, abs=1e-9)
-    assert squared_norm(X, w, choices, beta, best) == pytest.approx(value, rel=1e-9, abs=1e-9)
+    assert ends[0] == pytest.approx(max(values), rel=1e-9, abs=1e-9)
+    assert np.all(np.diff(ends) <= 0)
+    assert len(np.unique(found, axis=0)) == len(found)
+    for chosen, value in zip(found, ends, strict=True):
+        own = squared_norm(X, w, choices, beta, chosen)
+        assert own == pytest.approx(value, rel=1e-9, abs=1e-9)
 
 
 @given(seed=st.integers(0, 200))
@@ -105,7 +111,7 @@ def test_one_ascent_ends_where_no_single_change_helps(seed):
     w, beta = rng.randn(4), rng.randn(4)
     start = choices.random(rng, 1)
     kernel = X @ X.T
-    end, value = most_violated(kernel, X @ w, beta, choices, start)
+    (end,), (value,) = most_violated(kernel, X @ w, beta, choices, start)
     assert value >= squared_norm(X, w, choices, beta, start[0]) - 1e-9
     for bag in range(4):
         for j in range(choices.offsets[bag], choices.offsets[bag + 1]):
@@ -162,6 +168,44 @@ def test_a_full_pool_stops_and_says_so():
     assert not growth.converged
     assert len(growth.assignment.columns) == 2
     assert growth.history[-1]["heuristic_gap"] > 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weightless_assignments_leave_and_the_end_is_the_same(seed, monkeypatch):
+    """A pool that never drops anything ends at the same value; dropped ones may come back."""
+    choices = make_choices(n_negatives=6)
+    saddle = make_saddle(seed, choices)
+    lean = grown(saddle, choices)
+    monkeypatch.setattr(columns._Pool, "needed", lambda self, point: np.full(len(point.v), True))
+    whole = grown(saddle, choices)
+    assert len(lean.assignment.columns) <= len(whole.assignment.columns)
+    assert lean.solution.upper == pytest.approx(whole.solution.upper, rel=1e-7)
+
+
+def test_an_assignment_that_came_back_stays():
+    choices = make_choices(n_negatives=6)
+    pool = columns._Pool(make_saddle(0, choices), choices)
+    first, second = choices.random(np.random.RandomState(0), 2)
+    pool.add(first[None])
+    pool.add(np.stack([first, second]))
+    assert len(pool.members) == len(pool.saddle.columns) == 2
+    point = column_newton(pool.saddle)
+    without = pool.drop(replace(point, v=np.array([0.0, 1.0])))
+    assert without.v.tolist() == [1.0]
+    assert not pool.has(first)
+    pool.add(first[None])
+    assert pool.needed(replace(point, v=np.array([1.0, 0.0]))).tolist() == [True, True]
+
+
+def test_growth_starts_from_what_a_center_violates():
+    choices = make_choices(n_negatives=6)
+    saddle = make_saddle(0, choices)
+    means = saddle.only(choices.means())
+    alone, helped = (
+        grown(saddle, choices, center=c) for c in (None, (means, column_newton(means)))
+    )
+    assert alone.history[0]["n_columns"] == 1 < helped.history[0]["n_columns"]
+    assert helped.solution.upper == pytest.approx(alone.solution.upper, rel=1e-7)
 
 
 def test_growth_is_repeatable():

@@ -60,11 +60,29 @@ def test_simplex_steps_meet_their_optimality_conditions(seed, size):
     rng = np.random.RandomState(seed)
     F, v = rng.randn(size, size), rng.dirichlet(np.ones(size))
     H, g = F @ F.T + 1e-6 * np.eye(size), rng.randn(size)
-    x = v + simplex_step(H, g, v)
+    x = v + simplex_step(H, g, v, (np.empty(0), np.empty((0, size))))
     assert x.min() >= 0
     assert x.sum() == pytest.approx(1)
     gradient = H @ (x - v) + g
     assert x @ gradient - gradient.min() <= 1e-7 * max(1, np.abs(gradient).max())
+
+
+@given(seed=st.integers(0, 100))
+def test_simplex_steps_stay_above_planes(seed):
+    """No other point of the simplex has a lower maximum of planes plus quadratic."""
+    rng = np.random.RandomState(seed)
+    F, v, g = rng.randn(4, 4), rng.dirichlet(np.ones(4)), rng.randn(4)
+    H, heights, slopes = F @ F.T + 1e-6 * np.eye(4), -rng.rand(3), 3 * rng.randn(3, 4)
+
+    def value(d):
+        return 0.5 * d @ H @ d + max(g @ d, (heights + slopes @ d).max())
+
+    step = simplex_step(H, g, v, (heights, slopes))
+    assert step.sum() == pytest.approx(0, abs=1e-9)
+    others = np.concatenate([rng.dirichlet(np.ones(4), 200), np.eye(4)]) - v
+    for t in (1.0, 0.1, 0.01):
+        towards = step + t * (others - step)
+        assert value(step) <= min(value(d) for d in towards) + 1e-7
 
 
 @pytest.mark.parametrize("loss", BANDS)

@@ -69,3 +69,12 @@ def gather_rows(K, rows, first, lower):
         source = K[rows[i]]
         for j in range(i + 1):
             lower[i, j] = source[rows[j]]
+
+
+@njit(cache=True)
+def gather_block(K, rows, columns, out):
+    """Copy K[rows][:, columns] to ``out``."""
+    for i in range(len(rows)):
+        source = K[rows[i]]
+        for j in range(len(columns)):
+            out[i, j] = source[columns[j]]

@@ -133,6 +133,15 @@ def block_of(matrix: Array, rows: Array, columns: Array) -> Array:
     return matrix.take(rows, axis=0).take(columns, axis=1)
 
 
+def double_block(matrix: Array, rows: Array, columns: Array, out: Array | None = None) -> Array:
+    """Return some rows and columns in float64, without a copy of whole rows."""
+    from bagwise.designs._products import gather_block
+
+    out = np.empty((len(rows), len(columns))) if out is None else out
+    gather_block(matrix, rows, columns, out)
+    return out
+
+
 def _inverted(system: Array) -> Array:
     """Invert a positive definite matrix in place (potrf + potri)."""
     factor, lower = factor_in_place(system.T)

@@ -53,7 +53,8 @@ _GRADIENTS = {
     "stochastic_mirror_prox": "stochastic",
     "variance_reduced_mirror_prox": "variance_reduced",
 }
-_ROUGH = 1e-5  # relative gap of the problem that only chooses the first assignment
+_ROUGH = 1e-5  # relative gap of the problem that only chooses the first assignments
+_Solved = tuple[Saddle, SaddlePoint]
 
 
 class _Alternation:
@@ -198,12 +199,12 @@ class AssignedClassifier(Restarts, RowsClassifier):
         choices, system = rows.choices, system_of(saddle)
         rng = check_random_state(self.random_state)
         if drawn is None:
-            chosen = self._first_choice(saddle, choices, system, rng)
+            chosen, center = self._first_choice(saddle, choices, system, rng)
         else:
-            chosen = choices.random(drawn, 1)[0]
+            chosen, center = choices.random(drawn, 1)[0], None
         history, converged = list[dict[str, Any]](), True
         if self.relax:
-            grown = self._grow(saddle, choices, system, chosen, rng)
+            grown = self._grow(saddle, choices, system, chosen, rng, center)
             pool, point = grown.assignment, grown.solution
             history, converged = grown.history, grown.converged
             chosen = choices.top(pool.unit_scores(point)[choices.rows])
@@ -219,18 +220,18 @@ class AssignedClassifier(Restarts, RowsClassifier):
         choices: Choices,
         system: Systems,
         rng: np.random.RandomState,
-    ) -> Array:
-        """Return the first assignment, by the classifier in which a positive bag is its mean."""
+    ) -> tuple[Array, _Solved | None]:
+        """Return the first assignment, and the classifier in which a positive bag is its mean."""
         if self.init == "random":
-            return choices.random(rng, 1)[0]
+            return choices.random(rng, 1)[0], None
         means = saddle.only(choices.means())
         point = column_newton(means, system=system, tol=_ROUGH)
         chosen = choices.top(means.unit_scores(point)[choices.rows])
         if self.init == "cccp" and self.relax:
             steps = _Alternation(saddle, choices, system)
             run = alternate(steps.solve, steps.assign, chosen, max_iter=self.max_iter)
-            return run.assignment
-        return chosen
+            return run.assignment, (means, point)
+        return chosen, (means, point)
 
     def _grow(
         self,
@@ -239,6 +240,7 @@ class AssignedClassifier(Restarts, RowsClassifier):
         system: Systems,
         chosen: Array,
         rng: np.random.RandomState,
+        center: _Solved | None,
     ) -> Run:
         return grow(
             saddle,
@@ -249,6 +251,7 @@ class AssignedClassifier(Restarts, RowsClassifier):
             max_columns=self.max_columns,
             random_state=rng,
             callback=self._report,
+            center=center,
         )
 
     def _master(self, system: Systems, rng: np.random.RandomState) -> Any:

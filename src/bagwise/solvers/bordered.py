@@ -28,7 +28,7 @@ import numpy as np
 from scipy.linalg import lu_factor, lu_solve, solve_triangular
 
 from bagwise._typing import Array
-from bagwise.designs.inverse import block_of
+from bagwise.designs.inverse import double_block
 from bagwise.designs.ridge import definite, factor_in_place
 from bagwise.solvers.pool import Features, Mixture
 
@@ -150,7 +150,9 @@ class BorderedSystem(_Cached):
         n_bags = len(mixture.block)
         rows, root = np.flatnonzero(curvature), np.sqrt(curvature)
         bags, negatives = rows[rows < n_bags], rows[rows >= n_bags] - n_bags
-        system = self._corner(mixture, bags, negatives) * root[rows] * root[rows, None]
+        system = self._corner(mixture, bags, negatives)
+        system *= root[rows]
+        system *= root[rows, None]
         system.flat[:: len(rows) + 1] += 1.0
         factor = factor_in_place(system.T)[0]
         self.n_factorizations += 1
@@ -175,7 +177,7 @@ class BorderedSystem(_Cached):
 
     def _factor(self, rows: Array, curvature: Array) -> Array:
         units, root = self.negatives[rows], np.sqrt(curvature)
-        system = block_of(self.K, units, units).astype(np.float64, copy=False)
+        system = double_block(self.K, units, units)
         system *= root
         system *= root[:, None]
         system.flat[:: len(rows) + 1] += 1.0
@@ -185,14 +187,17 @@ class BorderedSystem(_Cached):
     def _border(self, mixture: Mixture, base: _Base, bags: Array, added: Array) -> Array:
         units = self.negatives[base.rows]
         of_bags = mixture.cross[np.ix_(bags, base.rows)].T
-        of_added = block_of(self.K, self.negatives[added], units).T
+        of_added = double_block(self.K, self.negatives[added], units).T
         return np.concatenate([of_bags, of_added], axis=1)
 
     def _corner(self, mixture: Mixture, bags: Array, added: Array) -> Array:
-        units = self.negatives[added]
-        cross = mixture.cross[np.ix_(bags, added)]
-        among = block_of(self.K, units, units).astype(np.float64)
-        return np.block([[mixture.block[np.ix_(bags, bags)], cross], [cross.T, among]])
+        units, size = self.negatives[added], len(bags)
+        corner = np.empty((size + len(added), size + len(added)))
+        double_block(mixture.block, bags, bags, corner[:size, :size])
+        double_block(mixture.cross, bags, added, corner[:size, size:])
+        double_block(self.K, units, units, corner[size:, size:])
+        corner[size:, :size] = corner[:size, size:].T
+        return corner
 
     def _rows(self, mixture: Mixture, bags: Array, added: Array) -> Array:
         return np.concatenate([mixture.features[bags], self.Z[added]])

@@ -9,12 +9,16 @@ search, until the pieces repeat. g is convex with gradient -Q_k / 2, Q_k = beta'
 its Hessian is H = R'(K_v + S^-1)^-1 R over the rows with curvature, R_k = K_k beta. A damped
 quadratic program over the simplex gives the step in v, and the same system updates beta and omega.
 The factor kept by `BorderedSystem` serves all systems.
+
+H is nearly singular where assignments are nearly equal, and steps then lead far into other pieces.
+But any beta bounds g from below by the plane sum_k v_k D(beta, A_k). The planes of steps that did
+not descend stay in the program, which therefore does not try the same step again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -26,7 +30,9 @@ from bagwise.solvers.saddle import Saddle
 from bagwise.solvers.solution import overflow
 
 _SUFFICIENT = 1e-4  # of the predicted decrease: Armijo's usual constant
-_ATTEMPTS = 8  # each damps 100 times more: the last step is 1e-14 of the first
+_ATTEMPTS = 16  # each damps 10 times more: the last step is 1e-15 of the first
+_DAMPING = 10.0  # factor after a step that did not descend, and its inverse after one that did
+_PLANES = 8  # of failed steps to remember: older ones lie far away
 _LEAST_DAMPING, _MOST_DAMPING = 1e-9, 1e-1  # relative: rounding of H; beyond, steps hardly move
 _INNER_STEPS = 200  # Newton steps at fixed v; about ten are usual
 _BISECTIONS = 40  # halve [0, 1] to 1e-12
@@ -36,7 +42,9 @@ _TRUSTED = 1e-6  # residual of the scores, in units of the margin, that is worth
 _REFINED = 1e-9  # residual at which refinement ends
 _EXACT = 1e-13  # the same for explicit features, where products cost next to nothing
 _FAR_OFF = 1e-3  # relative rise of P_v from beta to its own duals that only rounding explains
+_NO_BETTER = 0.01  # of a gap: if less of it is due to beta, no other beta is worth its products
 _SHARE_OF_GAP = 0.05  # that beta may miss while v moves: the step then still gains a digit
+_ROUGH = 1e-3  # relative gap of a problem that only starts another one
 _LOOSEST = 1e-7  # of the objective that beta may miss: with more, v took twice the steps
 _MANY_ROWS = 1000  # negatives, below which a factor of all rows takes well under a second
 _THINNING = 5  # a factor of a fifth of the rows costs 1/125
@@ -54,6 +62,30 @@ class _Inner:
     at: Weights
     value: float
     settled: bool = False  # whether the pieces repeated: beta is then exact
+
+
+@dataclass
+class _Failures:
+    """What steps that did not descend teach the next ones."""
+
+    planes: list[Array] = field(default_factory=list)  # D(beta, A_k) at their ends, (S,) each
+    raised: float = 1.0  # by how much the damping is raised
+
+    def add(self, saddle: Saddle, trial: _Inner) -> None:
+        """Note a step that did not descend."""
+        beta = saddle.feasible(trial.at.beta)
+        end = saddle.point(trial.mixture, beta, trial.at.omega, np.zeros_like(beta))
+        heights = -saddle.conjugate(beta) - 0.5 * end.norms
+        if np.all(np.isfinite(heights)):
+            self.planes = [*self.planes[1 - _PLANES :], heights]
+        self.raised *= _DAMPING
+
+    def around(self, inner: _Inner) -> tuple[Array, Array]:
+        """Return the planes as heights above the current value of g, and slopes."""
+        v = inner.mixture.v
+        planes = np.array(self.planes).reshape(-1, len(v))
+        heights = planes @ v
+        return heights - inner.value, planes - heights[:, None]
 
 
 def column_newton(
@@ -90,9 +122,10 @@ def column_newton(
     v, beta, omega = _extended(saddle, thin_start(saddle) if start is None else start)
     inner = _maximize(saddle, system, saddle.mix(v), beta, omega, tol)
     point, history = _measured(saddle, inner, tol), list[dict[str, float]]()
+    failures = _Failures()
     while point.gap > tol * point.upper and len(history) < max_iter:
         history.append({"upper": point.upper, "gap": point.gap})
-        moved = _step(saddle, system, inner, point, tol)
+        moved = _step(saddle, system, inner, point, tol, failures)
         if moved is None:
             break
         inner, point = moved
@@ -120,9 +153,8 @@ def thin_start(saddle: Saddle) -> SaddlePoint | None:
     p, negatives = saddle.n_bags, saddle.negatives[::_THINNING]
     weight = np.concatenate([saddle.weight[:p], _THINNING * saddle.weight[p::_THINNING]])
     thin = replace(saddle, negatives=negatives, weight=weight, columns=(), keys=None)
-    for column in saddle.columns:
-        thin = thin.with_column(column.weights)
-    point = column_newton(thin, tol=_LOOSEST)
+    thin = thin.with_columns([column.weights for column in saddle.columns])
+    point = column_newton(thin, tol=_ROUGH)
     beta = np.zeros(len(saddle.weight))
     beta[:p], beta[p::_THINNING] = point.beta[:p], point.beta[p:]
     return replace(point, beta=beta)
@@ -146,17 +178,19 @@ def _measured(saddle: Saddle, inner: _Inner, tol: float) -> SaddlePoint:
     """
     beta, omega = inner.at.beta, inner.at.omega
     own, feasible = saddle.dual(inner.at.scores), saddle.feasible(beta)
-    nothing = np.zeros_like(beta)
+    nothing, (curvature, _) = np.zeros_like(beta), saddle.pieces(inner.at.scores)
     known = list[SaddlePoint]()
     for candidate in (own, feasible, beta) if inner.settled else (feasible, own, beta):
-        known.append(saddle.point(inner.mixture, candidate, omega))
+        known.append(saddle.point(inner.mixture, candidate, omega, curvature))
         best = _best(known)
         near = best.upper <= (1 + _FAR_OFF) * inner.value
-        if best.gap <= tol * best.upper or (near and best.gap > _FAR * best.upper):
+        due_to_v = 0.5 * _columns_share(best)
+        if best.gap <= tol * best.upper or (near and best.gap - due_to_v <= _NO_BETTER * best.gap):
             return best
     if near:
         return best
-    best = _best([*known, saddle.point(inner.mixture, nothing, np.zeros_like(omega))])
+    zero = saddle.point(inner.mixture, nothing, np.zeros_like(omega), curvature)
+    best = _best([*known, zero])
     if not np.isfinite(best.upper):  # not even w = 0 has an objective: the kernel overflowed
         raise overflow(best.upper, best.upper - best.lower)
     return best
@@ -274,13 +308,17 @@ def _root(slope: Callable[[float], float]) -> float:
 
 
 def _step(
-    saddle: Saddle, system: Systems, inner: _Inner, point: SaddlePoint, tol: float
+    saddle: Saddle,
+    system: Systems,
+    inner: _Inner,
+    point: SaddlePoint,
+    tol: float,
+    failures: _Failures,
 ) -> tuple[_Inner, SaddlePoint] | None:
     """Take a Newton step in v; return None if g no longer decreases.
 
-    Nearly equal assignments make H nearly singular. A small multiple of the identity keeps the step
-    short in those directions, and is raised until g decreases enough. Where the decrease is within
-    rounding, a smaller gap decides.
+    A multiple of the identity keeps the step short where H is nearly singular, and is raised until
+    g decreases enough. Where the decrease is within rounding, a smaller gap decides.
     """
     curvature, _ = saddle.pieces(inner.at.scores)
     near, p = point.gap > _FAR * point.upper, saddle.n_bags
@@ -292,43 +330,59 @@ def _step(
     hessian = own.T @ carried + moments.T @ turned + point.reach.T @ point.reach
     # In proportion to the gap, which keeps the convergence fast.
     missing = min(max(point.gap / point.upper, _LEAST_DAMPING), _MOST_DAMPING)
-    v, damping = inner.mixture.v, missing * float(hessian.diagonal().max())
+    v, damping = inner.mixture.v, missing * float(hessian.diagonal().max()) * np.eye(len(point.v))
     # A constant in the gradient does not matter; subtracting it saves digits of the differences.
     gradient = 0.5 * (point.norms @ v - point.norms)
     slack = min(_SHARE_OF_GAP * max(point.gap / point.upper, tol), _LOOSEST)
     if point.gap > _columns_share(point):
         slack = 0.0  # most of the gap is that of beta, which was not exact enough
-    for _ in range(_ATTEMPTS):
-        direction = simplex_step(hessian + damping * np.eye(len(v)), gradient, v)
-        slope = float(gradient @ direction)
+    for attempt in range(_ATTEMPTS):
+        heights, slopes = failures.around(inner)
+        damped = hessian + failures.raised * damping
+        direction = simplex_step(damped, gradient, v, (heights, slopes))
+        fall = max([gradient @ direction, *(heights + slopes @ direction)])
         moved = np.maximum(v + direction, 0.0)
         duals = inner.at.beta - carried @ direction, inner.at.omega - turned @ direction
         trial = _maximize(saddle, system, saddle.mix(moved / moved.sum()), *duals, slack)
-        descends = trial.value < inner.value + _SUFFICIENT * slope
+        descends = trial.value < inner.value + _SUFFICIENT * fall
         if descends or trial.value < inner.value * (1 + 100 * _ROUNDING):
             measured = _measured(saddle, trial, tol)
             if descends or measured.gap < 0.9 * point.gap:
+                if attempt == 0:
+                    failures.raised = max(failures.raised / _DAMPING, 1.0)
                 return trial, measured
-        damping *= 100
+        failures.add(saddle, trial)
     return None
 
 
-def simplex_step(hessian: Array, gradient: Array, v: Array) -> Array:
-    """Minimize 1/2 d'Hd + g'd over the d that keep v + d in the simplex; H positive definite.
+def simplex_step(hessian: Array, gradient: Array, v: Array, planes: tuple[Array, Array]) -> Array:
+    """Minimize 1/2 d'Hd + max(g'd, planes) over the d that keep v + d in the simplex.
 
-    d = 0 where the program fails, so that the caller damps H further.
+    H is positive definite. ``planes`` are heights (J,) at d = 0 and slopes (J, S). d = 0 where the
+    program fails, so that the caller damps H further.
     """
-    slope, bend = float(np.abs(gradient).max()), float(hessian.diagonal().max())
+    slope, bend, size = float(np.abs(gradient).max()), float(hessian.diagonal().max()), len(v)
     if slope == 0:
         return np.zeros_like(v)
     length = slope / bend  # the unit that scales the problem to order one
-    symmetric = np.asfortranarray((hessian + hessian.T) / (2 * bend))
-    equal = np.ones((1, len(v)), order="F"), np.zeros(1)
-    tight = dict.fromkeys(TOLERANCES, 1e-12)
-    program = quadratic_program(symmetric, gradient / slope, -v / length, equal=equal, **tight)
+    quadratic, linear = np.zeros((size + 1, size + 1), order="F"), np.eye(1, size + 1, size)[0]
+    quadratic[:size, :size] = (hessian + hessian.T) / (2 * bend)
+    # The last variable is the maximum.
+    rows = np.column_stack([np.vstack([gradient, planes[1]]) / slope, -np.ones(1 + len(planes[0]))])
+    unit = np.maximum(np.abs(rows).max(axis=1), 1.0)
+    high = np.append(0.0, -planes[0] / (slope * length)) / unit
+    between = np.asfortranarray(rows / unit[:, None]), np.full(len(high), -np.inf), high
+    program = quadratic_program(
+        quadratic,
+        linear,
+        np.append(-v / length, -np.inf),
+        equal=(np.asfortranarray(1.0 - linear[None]), np.zeros(1)),
+        between=between,
+        **dict.fromkeys(TOLERANCES, 1e-12),
+    )
     if not np.all(np.isfinite(program.x)):
         return np.zeros_like(v)
-    step = np.maximum(length * program.x, -v)
+    step = np.maximum(length * program.x[:size], -v)
     emptied = v + step < 1e-12
     step[emptied] = -v[emptied]
     return step

@@ -96,7 +96,7 @@ class SaddlePoint:
     beta: Array  # signed dual variables g (a - b), (n_rows,)
     omega: Array  # coefficients of the explicit features, (m,)
     scores: Array  # times g these are the margins, (n_rows,)
-    products: Array  # K_k beta without explicit features, (n_rows, n_columns)
+    products: Array  # K_k beta without explicit features, on rows in use, (n_rows, n_columns)
     reach: Array  # scale Z_k'beta, (m, n_columns)
     norms: Array  # beta'K_k beta with explicit features, (n_columns,)
     upper: float  # P_v

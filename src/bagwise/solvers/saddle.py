@@ -45,7 +45,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.designs.inverse import block_of
+from bagwise.designs.inverse import double_block
 from bagwise.kernels import check_matrix
 from bagwise.losses import MarginBand
 from bagwise.solvers.pool import (
@@ -59,6 +59,8 @@ from bagwise.solvers.pool import (
     Weights,
     met,
 )
+
+_UNUSED = 2  # key units per one in use: fewer are not worth a copy of their kernel rows
 
 
 @dataclass(frozen=True)
@@ -101,18 +103,42 @@ class Saddle:
 
     def with_column(self, weights: Any) -> Saddle:
         """Return the problem with this assignment (CSR, (p, n_units)) added to its pool."""
-        used = np.unique(weights.indices)
-        features = np.asarray(weights @ self.features.Z)
-        first = self.columns[0].features if self.columns else features
-        away = (features - first) * self.features.scale
-        column = Column(weights, self._block(weights, used), features, away)
-        return replace(self, columns=(*self.columns, column), keys=self._keys_with(used))
+        return self.with_columns([weights])
+
+    def with_columns(self, many: list[Any]) -> Saddle:
+        """Return the problem with several assignments added to its pool."""
+        used = [np.unique(weights.indices) for weights in many]
+        features = [np.asarray(weights @ self.features.Z) for weights in many]
+        first = self.columns[0].features if self.columns else features[0]
+        added = tuple(
+            Column(weights, self._block(weights, units), own, (own - first) * self.features.scale)
+            for weights, units, own in zip(many, used, features, strict=True)
+        )
+        keys = self._keys_with(np.unique(np.concatenate(used)))
+        return replace(self, columns=self.columns + added, keys=keys)
+
+    def part(self, kept: Array) -> Saddle:
+        """Return the problem over some columns of its pool."""
+        columns = [self.columns[k] for k in np.flatnonzero(kept)]
+        first, scale = columns[0].features, self.features.scale
+        around = (replace(column, away=(column.features - first) * scale) for column in columns)
+        assert self.keys is not None
+        return replace(self, columns=tuple(around), keys=self._needed(self.keys, columns))
+
+    def _needed(self, keys: Keys, columns: list[Column]) -> Keys:
+        """Return the key units without those that no column uses, if they are many."""
+        used = np.unique(np.concatenate([column.weights.indices for column in columns]))
+        if len(keys.units) <= _UNUSED * len(used):
+            return keys
+        place, cross = np.full_like(keys.place, -1), keys.cross[keys.place[used]]
+        place[used] = np.arange(len(used))
+        return Keys(used, place, cross, keys.negative)
 
     def _block(self, weights: Any, used: Array) -> Array:
         if self.K is None:
             return np.zeros((self.n_bags, self.n_bags))
         place = np.searchsorted(used, weights.indices)
-        among = self.K[np.ix_(used, used)].astype(np.float64)
+        among = double_block(self.K, used, used)
         own = sp.csr_array((weights.data, place, weights.indptr), shape=(self.n_bags, len(used)))
         return np.asarray(own @ (own @ among).T)
 
@@ -127,7 +153,7 @@ class Saddle:
         place[added] = len(keys.units) + np.arange(len(added))
         cross = np.empty((len(added), 0))
         if self.K is not None:
-            cross = block_of(self.K, added, self.negatives).astype(np.float64)
+            cross = double_block(self.K, added, self.negatives)
         units = np.concatenate([keys.units, added])
         return Keys(units, place, np.concatenate([keys.cross, cross]), keys.negative)
 
@@ -194,23 +220,32 @@ class Saddle:
         features = self.columns[0].features + away / self.features.scale
         return Mixture(v, block, np.asarray(weights @ self.keys.cross), features, away)
 
-    def weights(self, mixture: Mixture, beta: Array, omega: Array | None = None) -> Weights:
-        """Return dual variables with their scores; omega is scale^2 Z_v'beta where not given."""
+    def weights(
+        self,
+        mixture: Mixture,
+        beta: Array,
+        omega: Array | None = None,
+        shared: Array | None = None,
+    ) -> Weights:
+        """Return dual variables with their scores; omega is scale^2 Z_v'beta where not given.
+
+        ``shared`` is `pull(beta)` where it is known already.
+        """
         if omega is None:
             omega = self.features.scale**2 * self._moments(mixture, beta)
-        own = self._own(mixture, beta)
+        own = self._own(mixture, beta, self.pull(beta) if shared is None else shared)
         return Weights(beta, omega, own, own + self._of_features(mixture.features, omega))
 
     def scores(self, mixture: Mixture, beta: Array) -> Array:
         """Return K_v beta."""
         return self.weights(mixture, beta).scores
 
-    def _own(self, mixture: Mixture, beta: Array) -> Array:
+    def _own(self, mixture: Mixture, beta: Array, shared: Array) -> Array:
         p = self.n_bags
         if self.K is None:
             return np.concatenate([mixture.block @ beta[:p], np.zeros(len(beta) - p)])
         of_bags = mixture.block @ beta[:p] + mixture.cross @ beta[p:]
-        return np.concatenate([of_bags, beta[:p] @ mixture.cross + self.pull(beta)[self.negatives]])
+        return np.concatenate([of_bags, beta[:p] @ mixture.cross + shared[self.negatives]])
 
     def _of_features(self, of_bags: Array, omega: Array) -> Array:
         assert self.keys is not None
@@ -232,7 +267,7 @@ class Saddle:
 
     def products(self, beta: Array) -> Array:
         """Return K_k beta, one column per assignment, explicit features included."""
-        own = self._own_products(beta)
+        own = self._own_products(beta, self.pull(beta))
         first = self.mix(np.eye(len(self.columns))[0])
         reach = self._reach(first, self.features.scale * self._moments(first, beta), beta)
         omegas = self.features.scale[:, None] * reach
@@ -242,18 +277,21 @@ class Saddle:
         ]
         return own + np.stack(of_features, axis=1)
 
-    def _own_products(self, beta: Array) -> Array:
+    def _own_products(self, beta: Array, shared: Array, rows: Array | None = None) -> Array:
+        """Return K_k beta without explicit features, 0 in all negatives but ``rows``."""
         assert self.keys is not None
         p, size, n_keys = self.n_bags, len(self.columns), len(self.keys.units)
+        products = np.zeros((len(beta), size))
         if self.K is None:
-            return np.zeros((len(beta), size))
+            return products
         value, bag, unit, column, key = self._entries
-        shared = self.pull(beta)
         coef = np.bincount(column * n_keys + key, value * beta[:p][bag], minlength=size * n_keys)
-        own = coef.reshape(size, n_keys) @ self.keys.cross
         pull = np.bincount(column * p + bag, value * shared[unit], minlength=size * p)
-        of_bags = self._blocks @ beta[:p] + pull.reshape(size, p)
-        return np.concatenate([of_bags.T, (own + shared[self.negatives]).T])
+        products[:p] = (self._blocks @ beta[:p] + pull.reshape(size, p)).T
+        rows = np.arange(len(self.negatives)) if rows is None else rows
+        cross = self.keys.cross.take(rows, axis=1)
+        products[p + rows] = (coef.reshape(size, n_keys) @ cross + shared[self.negatives[rows]]).T
+        return products
 
     def _reach(self, mixture: Mixture, reach: Array, beta: Array) -> Array:
         """Return scale Z_k'beta of every column, given scale Z_v'beta."""
@@ -323,11 +361,22 @@ class Saddle:
         return self.weight * curvature, self.sign * center
 
     def point(
-        self, mixture: Mixture, beta: Array, omega: Array | None = None, **facts: Any
+        self,
+        mixture: Mixture,
+        beta: Array,
+        omega: Array | None = None,
+        curvature: Array | None = None,
+        **facts: Any,
     ) -> SaddlePoint:
-        """Evaluate a pair of column weights and dual variables."""
-        at, products = self.weights(mixture, beta, omega), self._own_products(beta)
-        scale = self.features.scale
+        """Evaluate a pair of column weights and dual variables.
+
+        If curvatures are given, products are for rows with curvature or a dual variable only.
+        """
+        shared, rows, scale = self.pull(beta), None, self.features.scale
+        if curvature is not None:
+            rows = np.flatnonzero((curvature != 0)[self.n_bags :] | (beta != 0)[self.n_bags :])
+        at = self.weights(mixture, beta, omega, shared)
+        products = self._own_products(beta, shared, rows)
         found = scale * self._moments(mixture, beta)
         moved = np.abs(beta) + self.pieces(at.scores)[0] * (1 + np.abs(at.scores))
         wanted, margin = at.omega / scale, 1 + float(np.abs(at.scores).max())
