@@ -4,6 +4,7 @@ from bagwise.model_selection.auto import AutoBagClassifier
 from bagwise.model_selection.candidates import candidates
 from bagwise.model_selection.compare import compare
 from bagwise.model_selection.comparison import Compared, Comparison
+from bagwise.model_selection.conformal import ConformalBagClassifier
 from bagwise.model_selection.crossvalidate import CrossValidation, cross_validate_bags
 from bagwise.model_selection.gridsearch import BagGridSearchCV, BagRandomizedSearchCV
 from bagwise.model_selection.intervals import METRICS
@@ -23,6 +24,7 @@ __all__ = [
     "Choice",
     "Compared",
     "Comparison",
+    "ConformalBagClassifier",
     "CrossValidation",
     "PositiveChoice",
     "Ranking",

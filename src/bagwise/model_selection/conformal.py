@@ -1,0 +1,292 @@
+"""Conformal prediction: sets of labels, and of instances, that hold the truth as often as asked.
+
+A calibration bag i that the model did not see has the nonconformity a_i, minus the score of its own
+class; scores are those of `decision_function`, of two classes -f and f. A new bag gets the p-value
+
+    p(c) = (1 + sum_g mean_{i in g} [a_i >= a(c)]) / (G + 1)
+
+for every class c, and its set holds the classes with p(c) > 1 - level. g are the G groups of the
+calibration bags (``bags.groups``; without groups every bag is its own). A group counts once: its
+bags are not exchangeable with those of a new group one by one (Lee, Barber & Willett 2023). With
+``class_conditional=True`` only bags of class c are compared, which gives every class its coverage.
+
+`split` holds out a part of the bags for calibration: sets hold the truth with probability at least
+``level``. `cross` fits one model per fold and compares a bag with each calibration bag under the
+model that did not see that one (Vovk 2015); every bag calibrates, and at least 2 level - 1 is
+guaranteed, in practice about ``level``.
+
+Key instances: where instance labels of the calibration bags are known, a positive bag's set holds
+the instances whose score is within a margin of the bag's best. The margin is the conformal quantile
+of what the best *true* instance was behind, so that the set holds a true one as often as asked.
+
+References: V. Vovk, "Cross-conformal predictors", 2015. Y. Lee, R. F. Barber, R. Willett,
+"Distribution-free inference with hierarchical data", 2023.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from bagwise._typing import Array
+from bagwise.bags import Bags, check_bags
+from bagwise.bags.ids import factorize
+from bagwise.bags.segments import expand, segment_max
+from bagwise.crossfit import fit_folds, folds
+from bagwise.crossfit.scores import bag_scores
+
+_METHODS = ("split", "cross")
+
+
+class ConformalBagClassifier(ClassifierMixin, BaseEstimator):
+    """Sets of labels that hold the true one with a stated probability.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A bag classifier with ``decision_function``. Copies of it are fitted.
+    method : {"cross", "split"}, default="cross"
+        One model per fold, where every bag calibrates; or one model, and one fold for calibration.
+    cv : int or splitter, default=5
+        Folds; "split" calibrates on the first. A number of folds is stratified and keeps
+        ``bags.groups`` together.
+    class_conditional : bool, default=False
+        Whether each class has its coverage, instead of all bags together.
+    n_jobs : int, default=None
+        Number of folds fitted at once.
+    random_state : int, default=0
+        Seed of the folds.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    estimators_ : list of estimators
+        The fitted copies; one with ``method="split"``.
+    nonconformity_ : ndarray of shape (n_calibration,)
+        Minus the score of the own class of each calibration bag, by a model that did not see it.
+    fold_, codes_, group_ : ndarray of int of shape (n_calibration,)
+        The copy that has scored it, its class and its group.
+    margins_ : ndarray or None
+        How far the best true instance of each positive calibration bag is behind the best one.
+    margin_weight_ : ndarray or None
+        The weights of these bags.
+
+    See Also
+    --------
+    cross_validate_bags : Out-of-fold scores and their metrics.
+
+    Examples
+    --------
+    >>> from bagwise import MeanSVC
+    >>> from bagwise.datasets import make_gaussian_bags
+    >>> from bagwise.model_selection import ConformalBagClassifier
+    >>> bags, y = make_gaussian_bags(60, random_state=0)
+    >>> model = ConformalBagClassifier(MeanSVC(kernel="linear"), cv=3).fit(bags, y)
+    >>> model.predict_set(bags[:2], level=0.9).shape
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        method: str = "cross",
+        cv: Any = 5,
+        class_conditional: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.class_conditional = class_conditional
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, bags: Any, y: Any) -> Self:
+        """Fit the copies and score the calibration bags.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            Labeled bags; those of one group stay on one side of every fold.
+        y : array-like of shape (n_bags,)
+            One label per bag.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        if self.method not in _METHODS:
+            raise ValueError(f"method must be 'cross' or 'split', it is {self.method!r}.")
+        bags, y = check_bags(bags), column_or_1d(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        splits = folds(bags, y, self.cv, self.random_state)
+        splits = splits[:1] if self.method == "split" else splits
+        judged = list(fit_folds(self.estimator, bags, y, None, splits, _kept, n_jobs=self.n_jobs))
+        held_out = np.concatenate([test for _, test in splits])
+        scores = np.concatenate([_per_class(scores) for _, scores, _ in judged])
+        self.classes_, self.estimators_ = classes, [model for model, _, _ in judged]
+        self.codes_ = codes[held_out]
+        self.nonconformity_ = -scores[np.arange(len(held_out)), self.codes_]
+        self.fold_ = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
+        self.group_ = _groups(bags)[held_out]
+        self._note_margins(bags[held_out], [rows for _, _, rows in judged])
+        return self
+
+    def _note_margins(self, bags: Bags, scores: list[Array | None]) -> None:
+        """Note how far the best true instance of each positive bag is behind the best one."""
+        self.margins_ = self.margin_weight_ = None
+        known = [part for part in scores if part is not None]
+        if len(self.classes_) > 2 or len(known) < len(scores):
+            return
+        rows = np.concatenate(known)
+        true = np.asarray(bags.instance_labels) > 0
+        best = segment_max(rows, bags.offsets)
+        best_true = segment_max(np.where(true, rows, -np.inf), bags.offsets)
+        used = (self.codes_ == 1) & np.isfinite(best_true)
+        self.margins_, self.margin_weight_ = (best - best_true)[used], _weights(self.group_[used])
+
+    def predict(self, bags: Any) -> Array:
+        """Predict the class with the highest p-value, ties by the mean score of the copies.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_bags,)
+            One label per bag.
+        """
+        check_is_fitted(self)
+        bags = check_bags(bags)
+        mean = np.mean([_per_class(bag_scores(m, bags)) for m in self.estimators_], axis=0)
+        return self.classes_[np.lexsort((mean, self.p_values(bags)), axis=1)[:, -1]]
+
+    def p_values(self, bags: Any) -> Array:
+        """Return how well each class conforms: small values speak against it.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+
+        Returns
+        -------
+        ndarray of shape (n_bags, n_classes)
+            In (0, 1]. The true class has a p-value of at most alpha in at most a fraction alpha of
+            the bags (``method="split"``).
+        """
+        check_is_fitted(self)
+        bags = check_bags(bags)
+        asked = [-_per_class(bag_scores(model, bags)) for model in self.estimators_]
+        values = np.empty((len(bags), len(self.classes_)))
+        for c in range(len(self.classes_)):
+            used = np.flatnonzero((self.codes_ == c) | (not self.class_conditional))
+            weight, fold = _weights(self.group_[used]), self.fold_[used]
+            behind = np.zeros(len(bags))
+            for k, scores in enumerate(asked):
+                at_least = self.nonconformity_[used[fold == k]] >= scores[:, c, None]
+                behind += at_least @ weight[fold == k]
+            values[:, c] = (1 + behind) / (1 + weight.sum())
+        return values
+
+    def predict_set(self, bags: Any, level: float = 0.9) -> Array:
+        """Return the set of labels of each bag.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+        level : float, default=0.9
+            Probability with which the set holds the true label. An empty set says that the bag is
+            unlike all calibration bags, a set of several that they cannot be told apart.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_bags, n_classes)
+            Whether the class is in the bag's set.
+        """
+        return self.p_values(bags) > 1 - _checked_level(level)
+
+    def key_instance_sets(self, bags: Any, level: float = 0.9) -> Array:
+        """Return for every instance whether it is in its bag's set of key instances.
+
+        The set of a positive bag holds at least one truly positive instance with probability
+        ``level``. It needs ``instance_labels`` in the bags of `fit`, two classes, and an estimator
+        that scores instances.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The bags.
+        level : float, default=0.9
+            The probability.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_instances,)
+            Whether the instance is in the set.
+        """
+        check_is_fitted(self)
+        if self.margins_ is None or self.margin_weight_ is None or not len(self.margins_):
+            raise ValueError(
+                "Sets of key instances need bags with instance_labels in fit, two classes and an "
+                "estimator with instance scores."
+            )
+        bags = check_bags(bags)
+        margin = _quantile(self.margins_, self.margin_weight_, _checked_level(level))
+        inside = np.zeros(bags.n_instances, dtype=bool)
+        for model in self.estimators_:  # in the set if any copy puts it there
+            rows = model.instance_decision_function(bags)
+            inside |= rows >= expand(segment_max(rows, bags.offsets) - margin, bags.offsets)
+        return inside
+
+
+def _kept(model: Any, held_out: Bags, _: Array) -> tuple[Any, Array, Array | None]:
+    """Return a fold's model and its scores of the bags and instances it did not see."""
+    rows = None
+    if held_out.instance_labels is not None and hasattr(model, "instance_decision_function"):
+        rows = model.instance_decision_function(held_out)
+    return model, bag_scores(model, held_out), rows
+
+
+def _per_class(scores: Array) -> Array:
+    """Return one column per class."""
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        f = scores.reshape(-1)
+        return np.column_stack([-f, f])
+    return scores
+
+
+def _groups(bags: Bags) -> Array:
+    """Return each bag's group number; without groups every bag is its own."""
+    return np.arange(len(bags)) if bags.groups is None else factorize(bags.groups)[0]
+
+
+def _weights(group: Array) -> Array:
+    """Return each bag's share of its group: every group counts once."""
+    return 1 / np.bincount(group)[group]
+
+
+def _quantile(values: Array, weight: Array, level: float) -> float:
+    """Return the smallest value that enough of the weight, with one unknown bag, is not above."""
+    order = np.argsort(values)
+    reached = np.cumsum(weight[order]) / (1 + weight.sum())
+    enough = np.flatnonzero(reached >= level - 1e-12)
+    return float(values[order][enough[0]]) if len(enough) else np.inf
+
+
+def _checked_level(level: Any) -> float:
+    if isinstance(level, Real) and 0 < float(level) < 1:
+        return float(level)
+    raise ValueError(f"level must be a number between 0 and 1, it is {level!r}.")

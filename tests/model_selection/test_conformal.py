@@ -1,0 +1,183 @@
+"""Conformal sets: p-values against loops, coverage by simulation, with groups and instances."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from bagwise import Bags, InstanceSVC, MeanSVC
+from bagwise.datasets import make_gaussian_bags
+from bagwise.model_selection import ConformalBagClassifier
+
+
+class FirstFeature(ClassifierMixin, BaseEstimator):
+    """Scores by the first feature, whatever it is fitted to: all noise is in the bags."""
+
+    def fit(self, bags, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, bags):
+        return np.maximum.reduceat(bags.X[:, 0], bags.offsets[:-1])
+
+    def instance_decision_function(self, bags):
+        return bags.X[:, 0]
+
+
+def singletons(scores, groups=None, instance_labels=None):
+    offsets = np.arange(len(scores) + 1)
+    return Bags(scores[:, None], offsets, groups=groups, instance_labels=instance_labels)
+
+
+def draw(rng, n, spread=1.0):
+    y = (np.arange(n) % 2).astype(int)
+    return rng.normal(2 * y - 1, spread, n), y
+
+
+@pytest.mark.parametrize("method", ["split", "cross"])
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("class_conditional", [False, True])
+def test_p_values_are_the_counts_they_are_named_for(method, grouped, class_conditional):
+    bags, y = make_gaussian_bags(40, 3, random_state=1)
+    if grouped:
+        bags = bags.replace(groups=np.arange(40) // 2)
+    options = {"method": method, "cv": 4, "class_conditional": class_conditional}
+    model = ConformalBagClassifier(MeanSVC(kernel="linear"), **options).fit(bags, y)
+    asked, _ = make_gaussian_bags(5, 3, random_state=2)
+    found = model.p_values(asked)
+    assert len(model.estimators_) == (4 if method == "cross" else 1)
+    for b in range(5):
+        for c in (0, 1):
+            total, count = 0.0, 0.0
+            used = [
+                i for i in range(len(model.codes_)) if not class_conditional or model.codes_[i] == c
+            ]
+            for i in used:
+                copy = model.estimators_[model.fold_[i]]
+                f = copy.decision_function(asked[[b]])[0]
+                mates = sum(model.group_[j] == model.group_[i] for j in used)
+                total += 1 / mates
+                count += (model.nonconformity_[i] >= (f if c == 0 else -f)) / mates
+            assert found[b, c] == pytest.approx((1 + count) / (1 + total), rel=1e-12)
+
+
+def test_calibration_bags_are_scored_by_copies_that_did_not_see_them():
+    bags, y = make_gaussian_bags(30, 3, random_state=0)
+    model = ConformalBagClassifier(InstanceSVC(kernel="linear"), cv=3).fit(bags, y)
+    for k, copy in enumerate(model.estimators_):
+        used = model.fold_ == k
+        assert len(copy.decision_function(bags)) == 30
+        assert used.sum() == 10
+    assert sorted(np.bincount(model.fold_)) == [10, 10, 10]
+
+
+@pytest.mark.parametrize(
+    ("method", "class_conditional"), [("split", False), ("split", True), ("cross", False)]
+)
+def test_sets_hold_the_truth_as_often_as_asked(method, class_conditional):
+    rng, held = np.random.default_rng(0), []
+    for _ in range(150):
+        scores, y = draw(rng, 60)
+        options = {"method": method, "cv": 3, "class_conditional": class_conditional}
+        model = ConformalBagClassifier(FirstFeature(), **options).fit(singletons(scores), y)
+        asked, truth = draw(rng, 50)
+        held.append(model.predict_set(singletons(asked), level=0.8)[np.arange(50), truth])
+    by_class = np.array(held).reshape(150, 25, 2).mean(axis=(0, 1))
+    n = 60 if method == "cross" else 20
+    n = n / 2 if class_conditional else n
+    error = 4 * np.sqrt(0.2 * 0.8 / 150 / 20)  # of the mean over draws of the calibration bags
+    assert 0.8 - error <= np.mean(held) <= 0.8 + 1 / n + error
+    if class_conditional:
+        assert by_class.min() >= 0.8 - 1.5 * error
+
+
+def test_one_class_that_is_harder_needs_class_conditional_sets():
+    rng, held = np.random.default_rng(1), {False: [], True: []}
+    for conditional, found in held.items():
+        for _ in range(80):
+            y = (np.arange(100) % 5 == 0).astype(int)
+            scores = rng.normal(np.where(y, 0.0, -3.0), 1.0)
+            options = {"method": "split", "cv": 2, "class_conditional": conditional}
+            model = ConformalBagClassifier(FirstFeature(), **options).fit(singletons(scores), y)
+            asked = rng.normal(0.0, 1.0, 40)
+            found.append(model.predict_set(singletons(asked), level=0.9)[:, 1].mean())
+    assert np.mean(held[False]) < 0.85
+    assert np.mean(held[True]) > 0.88
+
+
+def test_groups_count_once():
+    """Sizes of groups differ with their errors: counting bags would promise too much."""
+    rng, held = np.random.default_rng(2), {True: [], False: []}
+    for _ in range(120):
+        easy, hard = np.repeat(np.arange(20), 10), 20 + np.arange(20)
+        groups = np.concatenate([easy, hard])
+        y = (np.arange(len(groups)) % 2).astype(int)
+        spread = np.where(groups < 20, 0.1, 3.0)
+        scores = rng.normal(2 * y - 1, spread)
+        bags = singletons(scores, groups=groups)
+        new = rng.random(40) < 0.5  # a new group is as often easy as hard
+        truth = (np.arange(40) % 2).astype(int)
+        asked = singletons(rng.normal(2 * truth - 1, np.where(new, 0.1, 3.0)))
+        for counted in (True, False):
+            given = bags if counted else bags.replace(groups=None)
+            model = ConformalBagClassifier(FirstFeature(), method="split", cv=2).fit(given, y)
+            held[counted].append(model.predict_set(asked, 0.9)[np.arange(40), truth].mean())
+    assert np.mean(held[True]) >= 0.88
+    assert np.mean(held[False]) < 0.85
+
+
+def test_sets_of_key_instances_hold_a_true_one():
+    rng, held, sizes = np.random.default_rng(3), [], []
+
+    def bags_of(n):
+        X = rng.normal(size=(n * 6, 1))
+        truth = np.zeros(n * 6, dtype=int)
+        y = (np.arange(n) % 2).astype(int)
+        rows = 6 * np.flatnonzero(y) + rng.integers(0, 6, y.sum())
+        truth[rows], X[rows] = 1, X[rows] + 1.5
+        return Bags(X, np.arange(0, 6 * n + 1, 6), instance_labels=truth), y
+
+    for _ in range(100):
+        bags, y = bags_of(60)
+        model = ConformalBagClassifier(FirstFeature(), method="split", cv=2).fit(bags, y)
+        asked, truth = bags_of(40)
+        inside = model.key_instance_sets(asked, level=0.8)
+        hit = np.add.reduceat(inside & (asked.instance_labels > 0), asked.offsets[:-1]) > 0
+        held.append(hit[truth == 1].mean())
+        sizes.append(np.add.reduceat(inside, asked.offsets[:-1]).mean())
+    assert 0.77 <= np.mean(held) <= 0.8 + 1 / 15 + 0.03
+    assert 1.0 < np.mean(sizes) < 4.0
+
+
+def test_the_label_has_the_highest_p_value_and_ties_go_by_score():
+    everything, labels = make_gaussian_bags(100, 3, shift=6.0, random_state=0)
+    bags, y, asked, truth = everything[:60], labels[:60], everything[60:], labels[60:]
+    model = ConformalBagClassifier(MeanSVC(kernel="linear"), cv=3).fit(bags, y)
+    predicted, p = model.predict(asked), model.p_values(asked)
+    assert np.all(p[np.arange(40), predicted] == p.max(axis=1))
+    assert np.mean(predicted == truth) > 0.7
+
+
+def test_three_classes():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    bags = Bags(np.eye(3)[y] + 0.3 * rng.normal(size=(60, 3)), np.arange(61))
+    model = ConformalBagClassifier(MeanSVC(kernel="linear"), cv=3).fit(bags, y)
+    sets = model.predict_set(bags, level=0.9)
+    assert sets.shape == (60, 3)
+    assert sets[np.arange(60), y].mean() >= 0.9
+    assert sets.sum() < 120
+
+
+def test_bad_input_is_named():
+    bags, y = make_gaussian_bags(20, 3, random_state=0)
+    with pytest.raises(ValueError, match="'cross' or 'split', it is 'jackknife'"):
+        ConformalBagClassifier(MeanSVC(), method="jackknife").fit(bags, y)
+    model = ConformalBagClassifier(MeanSVC(kernel="linear"), cv=2).fit(
+        bags.replace(instance_labels=None), y
+    )
+    with pytest.raises(ValueError, match="between 0 and 1, it is 95"):
+        model.predict_set(bags, level=95)
+    with pytest.raises(ValueError, match="instance_labels in fit"):
+        model.key_instance_sets(bags)
