@@ -50,6 +50,7 @@ class CountInference:
         self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
         self.n_bags = len(offsets) - 1
         self.at_least_one = False
+        self._work: BestLabelings | None = None
         self.closed_form = isinstance(potential, AtLeastPotential)
         if isinstance(potential, AtLeastPotential):
             self.least = potential.least(self.offsets)
@@ -102,6 +103,11 @@ class CountInference:
             tables = (self.start, self.table, self.bins)
             kernels.by_table(rising, self.offsets, *tables, weights, *found)
         return out
+
+    def values(self, scores: Array, weights: Array) -> Array:
+        """Return the values of the best labelings alone."""
+        self._work = best = self.best(scores, weights, out=self._work)
+        return best.value
 
     def _empty(self, n_models: int) -> BestLabelings:
         kinds = (np.float64, np.int32, np.float64, np.int32)

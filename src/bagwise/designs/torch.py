@@ -26,6 +26,7 @@ _BLOCK_ROWS = 1 << 16  # float32 sums of more rows would lose digits
 _SHORT = 4096  # rows per product of a stack: as fast as longer ones, with half a digit more
 _ALIGNED = 8  # columns: tensor cores take eight at a time
 _PARTS, _SHIFT = 3, 2048.0  # float16 has 11 bits: each part takes up what the one before left
+_SPLIT_ROUNDING = 1e-8  # of an objective: split products are exact, float32 sums err both ways
 _OFFSET, _UNEVEN = 30.0, 1e3  # as in `bagwise.designs.conditioned`
 
 
@@ -38,8 +39,10 @@ class TorchDense(Dense):
         super().__init__(rows)  # type: ignore[arg-type]
         self.torch, self.tensor = import_torch(), rows.tensor
         self.center: Any = None
-        if rows.tensor.dtype != self.torch.float64:
+        if rows.tensor.dtype == self.torch.float32:
             self.rounding = rounding_of(np.float32)
+        elif rows.tensor.dtype != self.torch.float64:
+            self.rounding = _SPLIT_ROUNDING
 
     def conditioned(self) -> TorchDense:
         """Return the rows centered and scaled where that saves digits."""

@@ -64,6 +64,25 @@ class InstanceOperator:
             return rows
         return np.hstack([rows, weights @ np.ones((self.n_rows, 1))])
 
+    # Vectors of scores, which are where the instances are ----------------------------------------
+
+    def join(self, instances: Any, potential: Array, bags: Array) -> Any:
+        """Return the parts of z as one vector."""
+        return np.concatenate([*instances, potential.ravel(), bags.ravel()])
+
+    def split(self, z: Any, n_models: int, n_weights: int) -> MarkovScores:
+        """Return the parts of z (views)."""
+        ends = n_models * np.cumsum([self.n_rows, n_weights])
+        return MarkovScores(*(part.reshape(n_models, -1) for part in np.split(z, ends)))
+
+    def lifted(self, scores: Array) -> Any:
+        """Return scores of instances where the instances are."""
+        return scores
+
+    def inference(self, potential: Any, offsets: Array) -> CountInference:
+        """Return the inference of bags where the instances are."""
+        return CountInference(potential, offsets)
+
 
 @dataclass(frozen=True)
 class MarkovScores:
@@ -112,7 +131,7 @@ class MarkovRisk:
 
     def under(self, potential: CountPotential) -> MarkovRisk:
         """Return the risk of the same data under another count potential."""
-        inference = CountInference(potential, self.inference.offsets)
+        inference = self.instances.inference(potential, self.inference.offsets)
         data = (self.bag_features, self.codes, self.n_classes, self.weight)
         return MarkovRisk(self.instances, inference, *data)
 
@@ -126,7 +145,7 @@ class MarkovRisk:
         """Return z = Zw as one flat vector: one pass over the instances."""
         instance, potential, bag = self.split(w)
         scores = [self.instances @ row for row in instance]
-        return np.concatenate([*scores, potential.ravel(), (bag @ self.bag_features.T).ravel()])
+        return self.instances.join(scores, potential, bag @ self.bag_features.T)
 
     def backward(self, r: Array) -> Array:
         """Return Z'r: one pass over the instances."""
@@ -135,9 +154,8 @@ class MarkovRisk:
         return np.hstack([instance, part.potential, part.bags @ self.bag_features]).ravel()
 
     def parts(self, z: Array) -> MarkovScores:
-        """Split a flat vector into its parts (views)."""
-        ends = self.n_models * np.cumsum([self.instances.n_rows, self.widths[1]])
-        return MarkovScores(*(part.reshape(self.n_models, -1) for part in np.split(z, ends)))
+        """Split a flat vector into its parts."""
+        return self.instances.split(z, self.n_models, self.widths[1])
 
     # The risk ------------------------------------------------------------------------------------
 
@@ -146,14 +164,18 @@ class MarkovRisk:
         part = self.parts(z)
         best = self.inference.best(part.instances, part.potential, out=self._work)
         self._work = best
-        negative, positive = best.value[:, 0], best.value[:, 1] + part.bags
+        return best, self._totals(best.value, part.bags)
+
+    def _totals(self, value: Array, bags: Array) -> Array:
+        negative, positive = value[:, 0], value[:, 1] + bags
         if self.n_models == 1:
-            return best, np.stack([negative[0], positive[0]])
-        return best, positive - negative + negative.sum(axis=0)
+            return np.stack([negative[0], positive[0]])
+        return positive - negative + negative.sum(axis=0)
 
     def value(self, z: Array, *, truth: bool = True) -> float:
         """Return R; without ``truth`` its first term sum_n weight_n max_l (1[l != Y] + T_l)."""
-        total = self.labelings(z)[1]
+        part = self.parts(z)
+        total = self._totals(self.inference.values(part.instances, part.potential), part.bags)
         margin = self._augmented(total)[1]
         return float(self.weight @ (margin - self._of_truth(total) if truth else margin))
 
@@ -191,20 +213,22 @@ class MarkovRisk:
     def _pull(self, z: Array, best: BestLabelings, amount: Array) -> Array:
         instances = self.inference.positives(self.parts(z).instances, best, amount)
         potential = self.inference.bin_sums(best, amount)
-        return np.concatenate([instances.ravel(), potential.ravel(), amount[:, 1].ravel()])
+        return self.instances.join(instances, potential, amount[:, 1])
 
     def zero(self) -> Array:
         """Return the z of w = 0."""
-        bags = self.n_models * (self.widths[1] + len(self.codes))
-        return np.zeros(self.n_models * self.instances.n_rows + bags)
+        return self._of_instances(np.zeros((self.n_models, self.instances.n_rows)))
+
+    def _of_instances(self, scores: Array) -> Array:
+        """Return the z in which only instances score."""
+        shapes = ((self.n_models, self.widths[1]), (self.n_models, len(self.codes)))
+        return self.instances.join(self.instances.lifted(scores), *map(np.zeros, shapes))
 
     def whole_bags(self) -> Array:
         """Return the z in which every instance scores 1 for its bag's class and -1 for others."""
-        z = self.zero()
         of_model = np.arange(self.n_models)[:, None] if self.n_models > 1 else 1
-        belongs = expand(self.codes, self.inference.offsets) == of_model
-        self.parts(z).instances[:] = np.where(belongs, 1.0, -1.0)
-        return z
+        belongs = np.atleast_2d(expand(self.codes, self.inference.offsets) == of_model)
+        return self._of_instances(np.where(belongs, 1.0, -1.0))
 
     def frozen(self, z: Array) -> FrozenMarkovRisk:
         """Return the convex majorizer: the tangent of sum_n weight_n T_{Y_n} at z replaces it."""

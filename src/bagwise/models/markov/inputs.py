@@ -66,7 +66,7 @@ class NetworkInputs:
 
     def fit(self, bags: Bags, y: Array, weight: Array) -> tuple[InstanceOperator, Array]:
         """Fit all parts; return the training bags' operator and out-of-fold bag features."""
-        X = bags.X if self.feature_map is None else self.feature_map.fit_transform(bags.X)
+        X = bags.X if self.feature_map is None else self.feature_map.fit_transform(_here(bags))
         design = matrix_design(X)
         if self.unit_norm:
             rows = expand(weight, bags.offsets)
@@ -84,7 +84,7 @@ class NetworkInputs:
 
     def operator(self, bags: Bags) -> InstanceOperator:
         """Return the instances of new bags as the network sees them."""
-        X = bags.X if self.feature_map is None else self.feature_map.transform(bags.X)
+        X = bags.X if self.feature_map is None else self.feature_map.transform(_here(bags))
         return InstanceOperator(matrix_design(X), self.scale, self.fit_intercept)
 
     def bag_columns(self, bags: Bags) -> Array:
@@ -112,6 +112,21 @@ class NetworkInputs:
                 f"{name_of(bags.ids, i)} has {given[i, j]} as bag feature {j}: impute it."
             )
         return given
+
+
+def where_rows_are(instances: InstanceOperator) -> InstanceOperator:
+    """Return the operator whose scores stay on the device of the rows, if they are on one."""
+    from bagwise.designs.torch import TorchDense
+    from bagwise.oracles.markov_device import DeviceOperator
+
+    design: Any = instances.design
+    if not isinstance(design, TorchDense):
+        return instances
+    return DeviceOperator(design, instances.scale, instances.fit_intercept)
+
+
+def _here(bags: Bags) -> Any:
+    return bags.to("host").X
 
 
 def _plain_output(feature_map: Any) -> Any:

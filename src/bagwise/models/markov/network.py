@@ -46,7 +46,6 @@ from bagwise._typing import Array
 from bagwise.assumptions import (
     AtLeastPotential,
     BinnedPotential,
-    CountInference,
     CountPotential,
     as_potential,
 )
@@ -57,7 +56,7 @@ from bagwise.errors import Argument, Message, Parameter
 from bagwise.estimators.rows import stacked
 from bagwise.estimators.tags import BagTags
 from bagwise.models.markov.descents import learned_nothing, likeliest, run_starts
-from bagwise.models.markov.inputs import NetworkInputs, models_of
+from bagwise.models.markov.inputs import NetworkInputs, models_of, where_rows_are
 from bagwise.models.markov.scores import NetworkScores
 from bagwise.models.markov.starts import STARTS
 from bagwise.models.markov.trained import Network
@@ -110,6 +109,8 @@ class MarkovNetworkClassifier(NetworkScores):
     >>> model.predict(bags), model.key_instances(bags)
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
+
+    _follows_rows = True
 
     def __bag_tags__(self) -> BagTags:
         """The bag's score has potentials in it; inferred labels are not signs of scores."""
@@ -183,7 +184,8 @@ class MarkovNetworkClassifier(NetworkScores):
             n_jobs=self.n_jobs,
         )
         instances, bag_columns = inputs.fit(bags, labels, weight)
-        inference = CountInference(self.potential_, bags.offsets)
+        instances = instances if self._soft else where_rows_are(instances)
+        inference = instances.inference(self.potential_, bags.offsets)
         n_classes = len(self.classes_)
         joint = n_classes == 2 or self.multi_class == "native"
         targets = [labels] if joint else [1 * (labels == code) for code in range(n_classes)]

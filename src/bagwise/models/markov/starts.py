@@ -126,7 +126,7 @@ def _short_steps(risk: MarkovRisk, z: Array, curvature: float) -> Array:
     Near 0 the risk is R(0) + t slope, so that t = -slope / (alpha |w|^2): as short as alpha is
     large.
     """
-    tiny = _TINY / max(float(np.abs(z).max(initial=0.0)), 1.0)
+    tiny = _TINY / max(float(abs(z).max()), 1.0)
     slope = (risk.value(tiny * z) - risk.value(risk.zero())) / tiny
     lengths = -slope / curvature * _AROUND if slope < 0 else np.empty(0)
     return lengths[lengths < _RAY[0]]
