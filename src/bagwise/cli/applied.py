@@ -42,7 +42,7 @@ class ApplyOptions:
     regroup: Regroup = False
     labels: Labels = None
 
-    def load(self, **columns: str | None) -> Applied:
+    def load(self, *, check: bool = True, **columns: str | None) -> Applied:
         """Read the model and the bags; ``columns`` are further roles, such as the label's."""
         import bagwise
         from bagwise.persistence import describe
@@ -53,9 +53,12 @@ class ApplyOptions:
             raise not_there(self.model)
         description = describe(self.model)
         model = bagwise.load(self.model)
-        return Applied(model, description, *self._read(description, {"bag": self.bag, **columns}))
+        columns = {"bag": self.bag, **columns}
+        return Applied(model, description, *self._read(description, columns, check))
 
-    def _read(self, description: dict[str, Any], columns: dict[str, Any]) -> tuple[Any, Any]:
+    def _read(
+        self, description: dict[str, Any], columns: dict[str, Any], check: bool
+    ) -> tuple[Any, Any]:
         """Read the features that the model knows; other columns are named as they were in fit."""
         if not self.data.exists():
             return read_bags(self.data)
@@ -74,7 +77,7 @@ class ApplyOptions:
                 columns["decimal"] = notes.get("decimal")
         if format == "svmlight":  # the last features may be zero everywhere
             columns["n_features"] = str(description["n_features"])
-        return read_bags(self.data, format, self.regroup, **columns)
+        return read_bags(self.data, format, self.regroup, check=check, **columns)
 
     def _noted(self, format: str, column: str | None) -> str | None:
         """Return a column's name in fit, where this file has it too."""

@@ -40,6 +40,7 @@ from bagwise.cli.output import (
     worded,
     writable,
 )
+from bagwise.cli.places import Place
 from bagwise.io._atomic import writing
 
 _SHORT = {
@@ -70,6 +71,7 @@ def _seconds(text: str) -> float:
 
 def compare(
     source: Source,
+    place: Place,
     models: Annotated[
         str | None,
         typer.Option(help="Paper names, with commas. Default: all sensible models."),
@@ -137,13 +139,15 @@ def compare(
         raise typer.BadParameter("--models: give at least one name.")
     for name in named or []:
         build_model(name, {})  # a wrong name is refused before the data are read
-    bags, y = source.read_labeled()
+    tried: Any = place.models(named, scale, source.impute) if place else named
+    bags, y = source.read_labeled(check=not place)
     options = {"metric": metric, "cv": folds, "n_repeats": repeats, "random_state": seed}
     scaler = scaler_for(bags, None if scale == "auto" else scale, source.impute)
-    label = positive_label(positive, y, bags, scaler=scaler, random_state=seed)
-    options |= {"scale": scale, "impute": source.impute, "pos_label": label, "n_jobs": jobs}
-    options |= {"time_limit": None if np.isinf(seconds) else seconds, "out": out}
-    found = _compared(bags, y, named, **options)
+    with place.moved(bags) as there:
+        label = positive_label(positive, y, there, scaler=scaler, random_state=seed)
+        options |= {"scale": scale, "impute": source.impute, "pos_label": label, "n_jobs": jobs}
+        options |= {"time_limit": None if np.isinf(seconds) else seconds, "out": out}
+        found = _compared(there, y, tried, **options)
     if not found.results and found.failures and not found.unfinished:
         name, failure = next(iter(found.failures.items()))
         raise ValueError(f"No model could be fitted. {name}: {worded(failure)}")

@@ -29,11 +29,13 @@ from bagwise.cli.output import (
     show_json,
     worded,
 )
+from bagwise.cli.places import Place
 
 
 def cv(
     source: Source,
     choice: ModelOptions,
+    place: Place,
     scale: Scale = None,
     folds: Folds = 10,
     repeats: Annotated[
@@ -57,10 +59,12 @@ def cv(
     if scale == "auto":
         raise typer.BadParameter("--scale auto is for fit and compare, which choose it.")
     settings = choice.settings()
-    choice.build(settings)  # a wrong name or value is refused before the data are read
-    bags, y = source.read_labeled()
-    options = {"random_state": seed, "n_jobs": jobs}
-    with interruptible("No results are kept: fewer --folds take less time."):
+    # A wrong name or value is refused before the data are read.
+    place.check(choice.build(settings), scale, source.impute)
+    bags, y = source.read_labeled(check=not place)
+    options = {"random_state": seed, "n_jobs": place.jobs(jobs)}
+    hint = "No results are kept: fewer --folds take less time."
+    with interruptible(hint), place.moved(bags) as bags:
         scaler = scaler_for(bags, scale, source.impute)
         estimator = choice.build(settings, bags, y, scaler=scaler, **options)
         whole = with_scaler(estimator, scaler)

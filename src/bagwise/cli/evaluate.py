@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ from rich.table import Table
 from bagwise.cli.applied import Applied, ApplyOptions
 from bagwise.cli.options import Label, labeled
 from bagwise.cli.output import Json, plain_table, say, show, show_json
+from bagwise.cli.places import Place
 
 
-def evaluate(options: ApplyOptions, label: Label = None, as_json: Json = False) -> None:
+def evaluate(
+    options: ApplyOptions, place: Place, label: Label = None, as_json: Json = False
+) -> None:
     """Compare a model's predictions with the true labels of bags it has not seen.
 
     For two classes: accuracy, AUC, sensitivity (of the positive class), specificity, F1 and average
@@ -25,15 +29,18 @@ def evaluate(options: ApplyOptions, label: Label = None, as_json: Json = False) 
 
     `bagwise evaluate slides.bagwise test.csv --bag slide --label diagnosis`
     """
-    applied = options.load(label=label)
+    applied = options.load(check=not place, label=label)
+    place.check(applied.classifier, "steps" if hasattr(applied.model, "steps") else None)
     y = known_labels(applied, options.data)
     if applied.n_seen:
         say(
             f"The model was trained on {applied.n_seen} of these {len(y)} bags: the result is too "
             "good. `bagwise report` and `bagwise cv` judge by folds instead."
         )
-    numbers = _numbers(applied, y)
-    confusion, positive = _confusion(applied, y), applied.description["positive_class"]
+    with place.moved(applied.bags) as there:
+        moved = replace(applied, bags=there)
+        numbers, confusion = _numbers(moved, y), _confusion(moved, y)
+    positive = applied.description["positive_class"]
     if as_json:
         values = {name: _finite(value) for name, (value, *_) in numbers.items()}
         bounds = {n: b for n, (_, *b) in numbers.items() if b and np.isfinite(b).all()}

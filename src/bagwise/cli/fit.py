@@ -31,6 +31,7 @@ from bagwise.cli.output import (
     steps,
     writable,
 )
+from bagwise.cli.places import Place
 
 _SCALED = {
     "own": "scaled as the names of the models say",
@@ -44,6 +45,7 @@ _SCALED = {
 def fit(
     source: Source,
     choice: ModelOptions,
+    place: Place,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="The model file.", callback=writable())
     ] = Path("model.bagwise"),
@@ -80,6 +82,8 @@ def fit(
 
     `bagwise fit cells.csv --bag slide --label dx --groups patient --model MI-SVM --cv --scale auto`
 
+    `bagwise fit features.bags --model AL-SVM --param kernel=linear --dask local:4`
+
     With `--cv`, a list gives the candidates, `--param "C=[0.1,1,10]"`; without a list the usual
     ones are tried. All models have `threshold=calibrated` and `probability=sigmoid`, most have
     `class_weight=balanced` and `kernel=linear`. The report includes the objective and a proven
@@ -92,23 +96,24 @@ def fit(
 
     one_of(metric, MEASURES, "metric")
     plain, points = _settings(choice, cv)
-    bags, y = source.read_labeled()
-    options: dict[str, Any] = {"random_state": seed, "n_jobs": jobs}
-    with interruptible(f"{out} was not written."):
+    place.check(choice.build(plain), scale, source.impute)
+    bags, y = source.read_labeled(check=not place)
+    options: dict[str, Any] = {"random_state": seed, "n_jobs": place.jobs(jobs)}
+    with interruptible(f"{out} was not written."), place.moved(bags) as there:
         first = scaler_for(bags, "standard" if scale == "auto" else scale, source.impute)
-        estimator = choice.build(plain, bags, y, scaler=first, **options)
+        estimator = choice.build(plain, there, y, scaler=first, **options)
         choices = []
         if isinstance(estimator, bagwise.AutoBagClassifier):  # scales candidates one by one
             estimator.scale, scale = scale or estimator.scale, None
         if cv or scale == "auto":
             options |= {"cv": folds, "metric": metric, "scale": scale, "impute": source.impute}
-            choices = _search(estimator, points, bags, y, **options)
+            choices = _search(estimator, points, there, y, **options)
             best = max(choices, key=lambda choice: choice.value)
             estimator.set_params(**best.point)
             scale = best.scale
         with fit_progress(estimator):
             scaler = scaler_for(bags, scale, source.impute)
-            fitted = with_scaler(estimator, scaler).fit(bags, y)
+            fitted = with_scaler(estimator, scaler).fit(there, y)
     notes = _notes(source) | _ensemble(fitted) | {"trained_on": packed(fingerprints(bags))}
     bagwise.save(fitted, out, notes=notes)
     shown = "own" if isinstance(estimator, bagwise.AutoBagClassifier) else scale

@@ -200,15 +200,16 @@ class Source:
         """The columns by name or number; None where none was given."""
         return {"bag": self.bag, "label": self.label, "groups": self.groups}
 
-    def read(self) -> tuple[Bags, Any]:
+    def read(self, *, check: bool = True) -> tuple[Bags, Any]:
         """Return bags and labels; labels are None where there are none."""
         columns = {**self.columns, "features": split_names(self.features)}
         columns |= {"drop": split_names(self.drop), "decimal": self.decimal, "labels": self.labels}
-        return read_bags(self.data, self.format, self.regroup, **columns)
+        return read_bags(self.data, self.format, self.regroup, check=check, **columns)
 
-    def read_labeled(self) -> tuple[Bags, Any]:
-        """Return bags and labels; both must be complete."""
-        return labeled(*self.read(), self.data, finite=self.impute is None)
+    def read_labeled(self, *, check: bool = True) -> tuple[Bags, Any]:
+        """Return bags and labels; both must be complete, which may also be checked elsewhere."""
+        bags, y = self.read(check=check)
+        return labeled(bags, y, self.data, finite=self.impute is None, check=check)
 
     def words(self) -> list[str]:
         """Return the words of a command line that reads the same."""
@@ -221,15 +222,22 @@ class Source:
         return words
 
 
-def labeled(bags: Bags, y: Any, data: Path, *, finite: bool = True) -> tuple[Bags, Any]:
+def labeled(
+    bags: Bags, y: Any, data: Path, *, finite: bool = True, check: bool = True
+) -> tuple[Bags, Any]:
     """Ask for labels, and for instances without missing values, before any work is done."""
     if y is None:
         raise ValueError(f"{data} has no labels: name their column with --label.")
-    return check_bags(bags, finite=finite), np.asarray(y)
+    return check_bags(bags, finite=finite) if check else bags, np.asarray(y)
 
 
 def read_bags(
-    data: Path, format: str | None = None, regroup: bool = False, **columns: Any
+    data: Path,
+    format: str | None = None,
+    regroup: bool = False,
+    *,
+    check: bool = True,
+    **columns: Any,
 ) -> tuple[Bags, Any]:
     """Read bags and labels from a file of any format, or fetch a data set by its name."""
     if not data.exists():
@@ -246,7 +254,7 @@ def read_bags(
         _tell_guess(data, columns)
     with hinted(data, columns):
         bags, y = read(data, format=format, **options)
-    return check_bags(bags, finite=False), y
+    return check_bags(bags, finite=False) if check else bags, y
 
 
 def _fetched(data: Path, columns: dict[str, Any]) -> tuple[Bags, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import typer
 
 from bagwise.cli.applied import Applied, ApplyOptions, Out
 from bagwise.cli.output import Json, deliver
+from bagwise.cli.places import Place
 
 
 def predict(
     options: ApplyOptions,
+    place: Place,
     instances: Annotated[
         bool, typer.Option("--instances", help="One row per instance instead of one per bag.")
     ] = False,
@@ -28,9 +31,13 @@ def predict(
 
     `bagwise predict slides.bagwise new.csv --bag slide --out predictions.csv`
     """
-    applied = options.load()
+    applied = options.load(check=not place)
+    place.check(applied.classifier, "steps" if hasattr(applied.model, "steps") else None)
     applied.say_positive()
-    deliver(_of_instances(applied) if instances else _of_bags(applied), out, as_json)
+    with place.moved(applied.bags) as there:
+        applied = replace(applied, bags=there)
+        columns = _of_instances(applied) if instances else _of_bags(applied)
+    deliver(columns, out, as_json)
 
 
 def _of_bags(applied: Applied) -> dict[str, Any]:

@@ -38,6 +38,7 @@ from bagwise.model_selection.intervals import METRICS, Sample
 from bagwise.model_selection.nested import INNER_FOLDS, Cell, OuterFolds, Protocol, judged
 from bagwise.model_selection.scaling import scalings
 from bagwise.model_selection.search import FOLDS
+from bagwise.rowstores import RowStore
 
 POSITIVE = Parameter("pos_label", "")
 RESULTS = "comparison.jsonl"
@@ -265,8 +266,8 @@ class _Run:
         plan = self._plan()
         limited = np.isfinite(self.deadline)
         n_jobs = effective_n_jobs(1 if self.n_jobs is None else self.n_jobs)
-        on_cluster = hasattr(self.outer.bags.X, "n_side_by_side")  # its workers do the work
-        if on_cluster or (n_jobs == 1 and not limited):
+        elsewhere = isinstance(self.outer.bags.X, RowStore)  # where the work is done, too
+        if elsewhere or (n_jobs == 1 and not limited):
             for cell in plan:
                 if time.monotonic() >= self.deadline:
                     break
