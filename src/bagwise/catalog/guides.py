@@ -296,6 +296,14 @@ GUIDES = {
         "a model that changes much from sample to sample; gives out-of-bag scores",
         "the model is stable, or must be read: take the model alone",
     ),
+    "PathCV": Guide(
+        r"\hat C = \arg\max_C \; \text{out-of-fold accuracy of the model at } C,"
+        r" \quad \text{each fit begun at its neighbor's solution}",
+        "about three fits of the model per fold, for nine values",
+        "one kernel matrix; one model per value",
+        "C, or another parameter of a max-margin model, has to be chosen",
+        "several parameters have to be chosen at once: take BagGridSearchCV",
+    ),
     "AutoBagClassifier": Guide(
         r"F(B) = \sum_j a_j f_j(B), \quad a \geq 0 \text{ chosen by Caruana's greedy selection"
         r" on out-of-fold scores}",

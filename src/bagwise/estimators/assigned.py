@@ -193,15 +193,21 @@ class AssignedClassifier(Restarts, RowsClassifier):
     def _fit_binary(self, task: Task) -> Run:
         return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
 
-    def _fit_from(self, task: Task, drawn: np.random.RandomState | None) -> Run:
+    def _fit_warm(self, task: Task, last: Run | None) -> Run:
+        return self._fit_binary(task) if last is None else self._fit_from(task, last)
+
+    def _fit_from(self, task: Task, start: Any) -> Run:
         rows = KeyRows(task, self._negatives(), self.n_witnesses)
         saddle = rows.saddle(self._row_weights(rows), self._band())
         choices, system = rows.choices, system_of(saddle)
         rng = check_random_state(self.random_state)
-        if drawn is None:
+        center = None
+        if isinstance(start, Run):  # a neighbor's key instances
+            chosen = choices.top(start.assignment[task.positive_rows])
+        elif start is None:
             chosen, center = self._first_choice(saddle, choices, system, rng)
         else:
-            chosen, center = choices.random(drawn, 1)[0], None
+            chosen = choices.random(start, 1)[0]
         history, converged = list[dict[str, Any]](), True
         if self.relax:
             grown = self._grow(saddle, choices, system, chosen, rng, center)

@@ -45,7 +45,8 @@ from bagwise.estimators.params import (
     LossParameter,
     ProgressParameters,
 )
-from bagwise.estimators.sweeping import solve_bag_labels
+from bagwise.estimators.paths import Paths
+from bagwise.estimators.sweeping import is_swept, solve_bag_labels
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task
 from bagwise.estimators.weights import class_weights
@@ -56,6 +57,7 @@ from bagwise.procedures import Run
 from bagwise.rowstores import RowStore
 from bagwise.rowstores.device import DeviceRows
 from bagwise.rowstores.together import side_by_side
+from bagwise.solvers import Solution, solve
 
 _BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values at a time when scoring
 
@@ -79,7 +81,7 @@ class _Shared:
         return _Shared(design.subset(rows), offsets, weight[bags])
 
 
-class RowsClassifier(KernelApproximation, BagClassifier, ProgressParameters):
+class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParameters):
     """Kernel or linear classifier over weighted instances.
 
     Attributes
@@ -339,11 +341,22 @@ class MarginClassifier(CParameter, LossParameter, RowsClassifier, ClassWeightPar
         return self.C
 
     def _fit_binary(self, task: Task) -> Run:
+        return self._taken(task, solve_bag_labels(task))
+
+    def _fit_warm(self, task: Task, last: Run | None) -> Run:
+        if last is None or is_swept(task) or type(self)._fit_binary is not _BAG_LABELS:
+            return self._fit_binary(task)
+        problem = task.problem(1.0 * task.in_positive, rest_is_negative=False)
+        return self._taken(task, solve(problem, last.solution.point))
+
+    def _taken(self, task: Task, solution: Solution) -> Run:
         p = 1.0 * task.in_positive
-        solution = solve_bag_labels(task)
         record = {"objective": solution.objective, "gap": solution.gap}
         self._report(record)
         return Run(solution, p, [record], True)
+
+
+_BAG_LABELS = MarginClassifier._fit_binary  # rows take the labels of their bags
 
 
 def as_given(fit: Run, design: Design) -> Run:

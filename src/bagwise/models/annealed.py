@@ -25,6 +25,7 @@ AISTATS 2007.
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -52,6 +53,8 @@ _SLACK = 1e-4  # relative decrease at which a problem on the way is solved
 _DECIDED = 1e-6  # distance from 0 or 1 at which a probability counts as decided on the way
 _UNDERFLOW = 1e-12  # probabilities that would only be numbers out of range to the last solver
 _NOTHING = 1e-3  # spread of the scores below which a classifier says nothing
+_OPEN = 0.02  # probability to which a decided label is opened at a neighbor on a path
+_WARM = 0.3  # first temperature there, in units of C: labels near the boundary still change
 _SPREAD = 5.0  # of random losses, in units of the temperature: most draws are all but decided
 _NO_WITNESS = 1e-3  # weight below which an instance is no witness in the final refit
 
@@ -107,20 +110,34 @@ class _AnnealedSVC(Restarts, MarginClassifier, AnnealingParameters):
     def _prepare(self, design: Design, row_weight: Array) -> None:
         prepare_squared(design, self.loss, row_weight)
 
-    def _path(self, task: Task, softening: Softening, rng: Any) -> tuple[Any, ...]:
-        """Return where the path starts, its schedule, its steps and who is told of them."""
-        start = self._start(task, softening) if rng is None else _drawn(task, softening, rng)
-        return start, self._schedule(), self.newton_steps, self._report
+    def _path(self, task: Task, softening: Softening, start: Any) -> tuple[Any, ...]:
+        """Return where the path starts, its schedule, its steps and who is told of them.
+
+        ``start`` is None, a random state to draw from, or the run of a neighbor.
+        """
+        schedule = self._schedule()
+        if isinstance(start, Run):  # decided labels are a little open again, and not as hot
+            p = np.clip(start.assignment[task.positive_rows], _OPEN, 1 - _OPEN)
+            hottest = max(min(schedule.hottest, _WARM * self.C), schedule.coldest)
+            schedule = replace(schedule, hottest=hottest)
+        elif start is None:
+            p = self._start(task, softening)
+        else:
+            p = _drawn(task, softening, start)
+        return p, schedule, self.newton_steps, self._report
+
+    def _fit_warm(self, task: Task, last: Run | None) -> Run:
+        return self._fit_binary(task) if last is None else self._fit_from(task, last)
 
     def _fit_binary(self, task: Task) -> Run:
         return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
 
-    def _fit_from(self, task: Task, rng: np.random.RandomState | None) -> Run:
+    def _fit_from(self, task: Task, start: Any) -> Run:
         if is_swept(task):
-            return self._fit_swept(task, rng)
+            return self._fit_swept(task, start)
         self._prepare(task.design, task.weight)
         softening = self._softening(task)
-        run = anneal_task(task, softening, *self._path(task, softening, rng))
+        run = anneal_task(task, softening, *self._path(task, softening, start))
         p = _rounded(run.assignment, _UNDERFLOW)
         if isinstance(task.loss, Hinge) and np.ptp(run.solution.scores) < _NOTHING:
             self._warn_of_nothing()  # and what scores say nothing of stays undecided
@@ -129,9 +146,9 @@ class _AnnealedSVC(Restarts, MarginClassifier, AnnealingParameters):
         p = task.spread(p)
         return Run(refit(task, softening, p, run.solution), p, run.history, run.converged)
 
-    def _fit_swept(self, task: Task, rng: np.random.RandomState | None) -> Run:
+    def _fit_swept(self, task: Task, start: Any) -> Run:
         softening = self._softening(task)
-        rows, run = anneal_swept(task, softening, *self._path(task, softening, rng))
+        rows, run = anneal_swept(task, softening, *self._path(task, softening, start))
         p = self._final(softening, _rounded(run.assignment, _UNDERFLOW), task.positive_offsets)
         solution = solve_assigned(rows, p, run.solution)
         penalty = softening.penalty(p, task.positive_offsets)

@@ -27,6 +27,7 @@ from bagwise.bags.segments import expand
 from bagwise.crossfit import folds
 from bagwise.designs import Design, Gram, Point
 from bagwise.estimators.params import ClassWeightParameter, LossParameter, changed, param
+from bagwise.estimators.paths import held_out_scores, rows_of
 from bagwise.estimators.rows import RowsClassifier
 from bagwise.estimators.sweeping import anneal_swept, is_swept
 from bagwise.estimators.task import Task, prepare_squared
@@ -227,7 +228,7 @@ def _held_out(
 ) -> tuple[Array, Array]:
     """Return the weight of rightly classified test bags, and p-hat, of each model on one fold."""
     train, test = np.sort(train), np.sort(test)  # rows of a subset keep their order
-    rows, test_rows = _rows_of(bags, train), _rows_of(bags, test)
+    rows, test_rows = rows_of(bags, train), rows_of(bags, test)
     part, held_out = bags[train], bags[test]
     narrow = design.subset(rows)
     first: list[Point | None] = [None] * len(models[0]._truth(codes).T)
@@ -236,26 +237,13 @@ def _held_out(
         columns, fractions = [], []
         for k, task in enumerate(model._tasks(narrow, part, codes[train], weight[train])):
             point, p_hat, first[k] = _quick(model, task, first[k])
-            columns.append(_scores(design, rows, test_rows, point) + point.intercept)
+            columns.append(held_out_scores(design, rows, test_rows, point) + point.intercept)
             fractions.append(p_hat)
         scores = model._assumption().bag_score(np.stack(columns, axis=1), held_out.offsets)
         right = model._labels(model._user_scores(scores)) == model.classes_[codes[test]]
         hits.append(float(weight[test] @ right))
         p_hats.append(np.mean(fractions))
     return np.array(hits), np.array(p_hats)
-
-
-def _rows_of(bags: Bags, selected: Array) -> Array:
-    member = np.zeros(len(bags), dtype=bool)
-    member[selected] = True
-    return np.flatnonzero(expand(member, bags.offsets))
-
-
-def _scores(design: Design, rows: Array, test_rows: Array, point: Point) -> Array:
-    """Score held-out rows of the whole design by a point of its subset."""
-    if isinstance(design, Gram):
-        return (design.K[np.ix_(test_rows, rows)] @ point.coef).astype(np.float64)
-    return (design @ point.coef)[test_rows]
 
 
 def _quick(

@@ -94,10 +94,15 @@ class MICA(Restarts, MarginClassifier, MaxIterParameter):
     def _fit_binary(self, task: Task) -> Run:
         return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
 
-    def _fit_from(self, task: Task, rng: np.random.RandomState | None) -> Run:
+    def _fit_warm(self, task: Task, last: Run | None) -> Run:
+        return self._fit_binary(task) if last is None else self._fit_from(task, last)
+
+    def _fit_from(self, task: Task, start: Any) -> Run:
         steps, shares = _Steps(task, self.penalty), mean_shares(task)
-        if rng is not None:  # uniform on the simplex
-            drawn = rng.exponential(size=len(shares))
+        if isinstance(start, Run):
+            shares = start.assignment[task.positive_rows]
+        elif start is not None:  # uniform on the simplex
+            drawn = start.exponential(size=len(shares))
             total = segment_sum(drawn, task.positive_offsets)
             shares = drawn / expand(total, task.positive_offsets)
         run = alternate(

@@ -19,6 +19,7 @@ semi-supervised learning", ICML 2007.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -60,8 +61,14 @@ class MissSVM(Restarts, MarginClassifier, MaxIterParameter):
     def _fit_binary(self, task: Task) -> Run:
         return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
 
-    def _fit_from(self, task: Task, rng: np.random.RandomState | None) -> Run:
-        scores = mean_scores(task) if rng is None else rng.normal(size=len(task.weight))
+    def _fit_warm(self, task: Task, last: Run | None) -> Run:
+        return self._fit_binary(task) if last is None else self._fit_from(task, last)
+
+    def _fit_from(self, task: Task, start: Any) -> Run:
+        if isinstance(start, Run):
+            scores = start.solution.scores
+        else:
+            scores = mean_scores(task) if start is None else start.normal(size=len(task.weight))
         run = alternate(
             partial(_solve, task, self.unlabeled_weight),
             partial(_assign, task),

@@ -71,15 +71,21 @@ class _AlternatingSVC(Restarts, MarginClassifier, MaxIterParameter):
 
         return self._lowest(fit_from, task.offsets, task.positive)
 
-    def _fit_from(self, task: Task, start: Array) -> Run:
+    def _fit_warm(self, task: Task, last: Run | None) -> Run:
+        if last is None or is_swept(task):
+            return self._fit_binary(task)
+        return self._fit_from(task, last.assignment, last.solution)
+
+    def _fit_from(self, task: Task, start: Array, near: Solution | None = None) -> Run:
         assumption = self._assumption()
         if is_swept(task):
             start = start[task.positive_rows]
             run = alternate_swept(task, assumption, start, self.max_iter, self._report)
             return replace(run, assignment=task.spread(run.assignment))
-        self._prepare(task.design, task.weight)
+        if near is None:  # from nearby, few problems are left to solve
+            self._prepare(task.design, task.weight)
         run = alternate(
-            partial(_solve, task, assumption),
+            lambda p, last: _solve(task, assumption, p, near if last is None else last),
             partial(_assign, task, assumption),
             start,
             max_iter=self.max_iter,

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.metrics import roc_auc_score
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_max
 from bagwise.crossfit import folds
 from bagwise.estimators.params import Words, param
+from bagwise.estimators.paths import rated
 from bagwise.models.graph.base import GraphClassifier
 from bagwise.models.graph.structure import Start, Structure, mean_scores, padded
 from bagwise.models.graph.svc import GraphSVC
@@ -115,7 +115,7 @@ class GraphSVCCV(GraphClassifier):
             path = self._path(structure, share, positive, grid)
             columns.append([segment_max(rows, structure.offsets)[test] for rows in path])
         stacked: Array = np.moveaxis(np.array(columns), 0, 2)  # (n_points, n_test, n_models)
-        return [self._rated(scores, codes[test], weight[test]) for scores in stacked]
+        return [rated(self, scores, codes[test], weight[test]) for scores in stacked]
 
     def _path(
         self, structure: Structure, share: Array, positive: Array, grid: list[tuple[float, float]]
@@ -131,12 +131,3 @@ class GraphSVCCV(GraphClassifier):
             start = Start(solution.scores, solution)
             path.append(solution.scores)
         return path
-
-    def _rated(self, scores: Array, codes: Array, weight: Array) -> float:
-        user = self._user_scores(scores)
-        if self.scoring == "roc_auc":
-            if user.ndim == 2:
-                raise ValueError("scoring='roc_auc' is for two classes; use 'accuracy'.")
-            return float(roc_auc_score(codes, user, sample_weight=weight))
-        right = self._labels(user) == self.classes_[codes]
-        return float(np.average(right, weights=weight))

@@ -1,0 +1,160 @@
+"""A parameter chosen by cross-validation along warm-started paths.
+
+Every fold and the final fit follow one path over all values, on parts of one kernel matrix: the
+search costs about as much as three fits per fold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.segments import expand
+from bagwise.crossfit import folds
+from bagwise.designs import Design
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.params import ClassWeightParameter, Words, param
+from bagwise.estimators.paths import CS, held_out_scores, rated, rows_of
+from bagwise.estimators.tags import BagTags, bag_tags
+from bagwise.models.witness import WitnessSVC
+
+
+class PathCV(BagClassifier, ClassWeightParameter):
+    """Choose one parameter of a max-margin model by cross-validation along warm-started paths.
+
+    Attributes
+    ----------
+    chosen_ : estimator
+        The model at the value that was chosen, from the path over all bags.
+    best_value_ : float
+        That value: of equal ones the first.
+    cv_results_ : list of dict
+        ``value``, ``score`` (mean over folds) and ``scores`` (one per fold).
+    models_ : list of estimators
+        The models of the path over all bags, one per value.
+
+    See Also
+    --------
+    WitnessSVC.path : The path alone.
+    AnnealedProportionSVCCV : A grid over three parameters of ALP-SVM.
+    GraphSVCCV : A path over C and mu of MILSD.
+
+    Examples
+    --------
+    >>> from bagwise import LabelSVC, PathCV
+    >>> from bagwise.datasets import make_gaussian_bags
+    >>> bags, y = make_gaussian_bags(n_bags=30, shift=3.0, random_state=0)
+    >>> model = PathCV(estimator=LabelSVC(), values=[0.01, 0.1, 1.0], cv=3).fit(bags, y)
+    >>> len(model.cv_results_), model.best_value_ in (0.01, 0.1, 1.0)
+    (3, True)
+    """
+
+    estimator: Any = param(
+        None,
+        [HasMethods(["fit", "path"]), None],
+        "The model; `WitnessSVC` when None.",
+        kind="bag estimator with ``path``",
+    )
+    name: str = param("C", [str], "The parameter that is chosen.", kind="str")
+    values: Any = param(CS, ["array-like"], "Its candidates, in the order of the path.")
+    scoring: str = param("accuracy", Words("accuracy", "roc_auc"), "What is maximized.")
+    cv: Any = param(
+        5,
+        ["cv_object"],
+        "Folds of the search; a number of folds is stratified and keeps ``bags.groups`` together.",
+        kind="int, splitter or iterable of folds",
+    )
+
+    def _model(self) -> Any:
+        """Return the model with what this estimator decides."""
+        model = WitnessSVC() if self.estimator is None else clone(self.estimator)
+        shared = ("pos_label", "random_state")
+        model.set_params(**{key: getattr(self, key) for key in shared})
+        return model.set_params(threshold=0.0, probability=False, class_weight=None)
+
+    def __bag_tags__(self) -> BagTags:
+        """The tags of the model."""
+        tags = bag_tags(self._model())
+        return replace(tags, objective=False, gap=False, instance_weights=False)
+
+    def __sklearn_tags__(self) -> Any:
+        """Take over what the model accepts."""
+        tags, of_model = super().__sklearn_tags__(), self._model().__sklearn_tags__()
+        tags.input_tags.sparse = of_model.input_tags.sparse
+        tags.classifier_tags.multi_class = of_model.classifier_tags.multi_class
+        return tags
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        base = self._model()
+        base.classes_, base.n_features_in_ = self.classes_, self.n_features_in_
+        models = base._at_values(self.name, self.values)
+        design = base._design(bags, expand(weight, bags.offsets))
+        used = np.flatnonzero(weight > 0)  # a bag without weight is in no fold
+        numbered = folds(bags, self.classes_[codes], self.cv, self.random_state, weight > 0)
+        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        parts = jobs(
+            delayed(self._held_out)(
+                base, models, design, bags, codes, weight, used[train], used[test]
+            )
+            for train, test in numbered
+        )
+        scores = np.array(parts)  # (n_folds, n_values)
+        self.cv_results_ = [
+            {"value": value, "score": float(column.mean()), "scores": column}
+            for value, column in zip(self.values, scores.T, strict=True)
+        ]
+        best = int(np.argmax(scores.mean(axis=0)))
+        steps = base._along(models, design, bags, codes, weight)
+        self.models_ = [
+            self._settled(model, part) for model, (part, _) in zip(models, steps, strict=True)
+        ]
+        self.best_value_, self.chosen_ = self.values[best], self.models_[best]
+
+    def _settled(self, model: Any, part: Any) -> Any:
+        part._keep_threshold(0.0)
+        return model._become(part)
+
+    def _held_out(
+        self,
+        base: Any,
+        models: list[Any],
+        design: Design,
+        bags: Bags,
+        codes: Array,
+        weight: Array,
+        train: Array,
+        test: Array,
+    ) -> list[float]:
+        """Return the score of every value on one fold."""
+        train, test = np.sort(train), np.sort(test)  # rows of a subset keep their order
+        rows, test_rows, held_out = rows_of(bags, train), rows_of(bags, test), bags[test]
+        narrow, found = design.subset(rows), []
+        for part, runs in base._along(models, narrow, bags[train], codes[train], weight[train]):
+            columns = [
+                held_out_scores(design, rows, test_rows, run.solution) + run.solution.intercept
+                for run in runs
+            ]
+            scores = part._assumption().bag_score(np.stack(columns, axis=1), held_out.offsets)
+            found.append(rated(self, scores, codes[test], weight[test]))
+        return found
+
+    # Predicting ----------------------------------------------------------------------------------
+
+    def _assumption(self) -> Any:
+        return self._model()._assumption()
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        return self.chosen_._instance_scores(bags)
+
+    def _bag_scores(self, bags: Bags) -> Array:
+        return self.chosen_._bag_scores(bags)
+
+    def _slopes(self, X: Any, column: int) -> Array | None:
+        return self.chosen_._slopes(X, column)
