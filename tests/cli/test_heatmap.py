@@ -1,4 +1,5 @@
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -21,6 +22,15 @@ def folder(tmp_path_factory):
 
 def run(folder, *arguments):
     return done("heatmap", folder / "model.bagwise", folder / "features" / "h5_files", *arguments)
+
+
+def test_one_map_reads_one_slide(folder, tmp_path):
+    features = tmp_path / "features"
+    shutil.copytree(folder / "features" / "h5_files", features)
+    (features / "slide-001.h5").write_bytes(b"damaged")
+    target = tmp_path / "map.png"
+    done("heatmap", folder / "model.bagwise", features, "--bag", "slide-000", "--out", target)
+    assert target.exists()
 
 
 def test_one_map_and_its_tiles(folder, tmp_path):

@@ -6,6 +6,7 @@ import pytest
 
 from bagwise.datasets import make_slide_bags
 from bagwise.io import FormatError, ShuffledBagError, read, read_slides, write_slides
+from bagwise.rowstores.files import FileRows
 
 IDS = ("TCGA-AA-0001-01Z-00-DX1", "TCGA-AA-0002-01Z-00-DX1", "TCGA-AA-0003-01Z-00-DX1")
 
@@ -183,3 +184,45 @@ def test_damage_beside_the_coordinates_is_named(tmp_path):
         file["coords"].attrs["patch_size"] = "large"
     with pytest.raises(FormatError, match=r"a\.h5: is truncated or not an HDF5 file"):
         read(tmp_path)
+
+
+def test_features_in_one_piece_stay_in_their_files(trident):
+    there, y = read_slides(trident / "features_uni_v1", labels=trident / "slides.csv")
+    bags, _ = read_slides(trident / "features_uni_v1", labels=trident / "slides.csv", mapped=True)
+    assert isinstance(bags.X, FileRows)
+    assert bags.X.is_finite
+    assert np.array_equal(np.asarray(bags.X), there.X)
+    assert np.array_equal(bags.coords, there.coords)
+    assert y.tolist() == ["a", "b", "a"]
+
+
+@pytest.mark.parametrize("how", [{"chunks": (1, 3)}, {"compression": "gzip"}])
+def test_features_in_chunks_are_read(tmp_path, how):
+    for name in "ab":
+        with h5py.File(tmp_path / f"{name}.h5", "w") as archive:
+            archive.create_dataset("features", data=np.ones((5, 3)), **how)
+    bags, _ = read_slides(tmp_path, mapped=True)
+    assert isinstance(bags.X, np.ndarray)
+    assert np.array_equal(bags.X, np.ones((10, 3)))
+
+
+def test_arrays_by_columns_and_other_files_are_read_beside_mapped_ones(tmp_path):
+    values = np.arange(6.0).reshape(3, 2)
+    for name, array in (("a", values), ("b", np.asfortranarray(values)), ("c", values > 2)):
+        np.save(tmp_path / f"{name}.npy", array)
+    bags, _ = read_slides(tmp_path, mapped=True)
+    assert np.array_equal(np.asarray(bags.X), np.concatenate([values, values, values > 2]))
+    assert [isinstance(part, np.ndarray) for part in bags.X.parts] == [False, True, True]
+
+
+def test_a_missing_value_in_a_mapped_file_is_not_forgotten(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[1.0], [np.nan]]))
+    assert not read_slides(tmp_path, mapped=True)[0].X.is_finite
+
+
+def test_only_the_slides_asked_for_are_read(trident):
+    (trident / "features_uni_v1" / f"{IDS[0]}.0f3a-uuid.h5").write_bytes(b"damaged")
+    bags, y = read_slides(trident, only=[IDS[1]])
+    assert (bags.ids.tolist(), y.tolist()) == ([IDS[1]], ["b"])
+    with pytest.raises(ValueError, match=r"There is no bag .TCGA-AA-0009."):
+        read_slides(trident, only=["TCGA-AA-0009"])

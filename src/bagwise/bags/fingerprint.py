@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
 
+_BLOCK_VALUES = 1 << 21  # looked at together: 16 MiB of float64
+
 
 def fingerprints(bags: Bags) -> Array:
     """Return the CRC-32 of each bag's instances; equal bags of one data type have equal numbers."""
@@ -21,6 +23,21 @@ def fingerprints(bags: Bags) -> Array:
             value = zlib.crc32(part.astype(np.float64).tobytes(), value)
         prints[i] = value
     return prints
+
+
+def row_codes(bags: Bags) -> Array:
+    """Return a number per instance; equal instances have equal numbers, others hardly ever."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 2**63, size=bags.n_features, dtype=np.uint64) | np.uint64(1)
+    sums = np.empty(bags.n_instances, dtype=np.uint64)
+    step = max(1, _BLOCK_VALUES // max(1, bags.n_features))
+    for start in range(0, bags.n_instances, step):
+        rows = bags.X[start : start + step]
+        dense = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+        block = np.ascontiguousarray(dense) + dense.dtype.type(0)  # -0 equals 0
+        bits = block.view(f"u{block.itemsize}").astype(np.uint64)
+        sums[start : start + step] = (bits * factors).sum(axis=1, dtype=np.uint64)
+    return np.unique(sums, return_inverse=True)[1]
 
 
 def packed(prints: Array) -> str:

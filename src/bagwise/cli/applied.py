@@ -42,8 +42,11 @@ class ApplyOptions:
     regroup: Regroup = False
     labels: Labels = None
 
-    def load(self, *, check: bool = True, **columns: str | None) -> Applied:
-        """Read the model and the bags; ``columns`` are further roles, such as the label's."""
+    def load(self, only: list[str] | None = None, *, check: bool = True, **columns: Any) -> Applied:
+        """Read the model and the bags; ``columns`` are further roles, such as the label's.
+
+        ``only`` names the bags that are needed: of a folder of slides, others are not read.
+        """
         import bagwise
         from bagwise.persistence import describe
 
@@ -53,7 +56,7 @@ class ApplyOptions:
             raise not_there(self.model)
         description = describe(self.model)
         model = bagwise.load(self.model)
-        columns = {"bag": self.bag, **columns}
+        columns |= {"bag": self.bag, "only": only or None}
         return Applied(model, description, *self._read(description, columns, check))
 
     def _read(
@@ -66,6 +69,8 @@ class ApplyOptions:
 
         format = self.format or recognize(self.data)
         notes, columns["labels"] = description["notes"], self.labels
+        if format != "slides":
+            del columns["only"]
         if format == "slides" and self.labels is not None:
             for role in {"bag", "label"} & columns.keys():
                 columns[role] = columns[role] or notes.get(role)

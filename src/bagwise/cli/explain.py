@@ -10,6 +10,7 @@ import typer
 from bagwise.cli.applied import Applied, ApplyOptions, Out
 from bagwise.cli.output import Json, deliver, say
 from bagwise.errors import suggestion
+from bagwise.rowstores import here
 
 _N_FEATURES = 3  # named per instance: what fits on a line
 
@@ -96,7 +97,7 @@ def _contributions(applied: Applied, rows: Any) -> list[str] | None:
     names = [f"x{j}" for j in range(coef.shape[1])] if names is None else names
     said = []
     for row in rows:
-        x = applied.seen.X[[row]]
+        x = here(applied.seen.X[[row]])
         shares = applied.sign * coef[0] * (x.toarray() if hasattr(x, "toarray") else x)[0]
         best = [j for j in np.argsort(-shares, kind="stable")[:_N_FEATURES] if shares[j] > 0]
         said.append(", ".join(f"{names[j]} {shares[j]:+.3g}" for j in best))

@@ -64,7 +64,7 @@ def heatmap(
 
     `bagwise heatmap model.bagwise features/ --out maps --geojson tiles --image thumbnails`
     """
-    applied = ApplyOptions(model, data, bag=bag_column, format=format, labels=labels).load()
+    applied = ApplyOptions(model, data, bag=bag_column, format=format, labels=labels).load(bag)
     applied.need_instances()
     chosen = _chosen(applied, bag)
     maps, tiles = _targets(applied, chosen, out, _PICTURES), None

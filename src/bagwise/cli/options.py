@@ -250,6 +250,8 @@ def read_bags(
     if regroup:
         options["regroup"] = True
     _refuse_unknown(format, READERS[format], options)
+    if format == "slides":
+        options["mapped"] = True
     if format == "csv":
         _tell_guess(data, columns)
     with hinted(data, columns):

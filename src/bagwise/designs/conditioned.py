@@ -98,10 +98,8 @@ def conditioned_design(X: Any) -> Any:
     """Return the design of rows whose intercept is free: conditioned where that saves digits."""
     if sp.issparse(X):
         return _conditioned_sparse(X)
-    if isinstance(X, RowStore):
+    if isinstance(X, RowStore) and not X.is_here:
         return matrix_design(X).conditioned()
-    if not isinstance(X, np.ndarray):
-        return matrix_design(X)
     needed, center, scale = needs_conditioning(X)
     return Conditioned(X, center, scale) if needed else matrix_design(X)
 

@@ -50,7 +50,7 @@ class Dense(LinearDesign):
 
     def _exact(self, key: Any) -> Array:
         """Return rows as they are kept, for products with float64."""
-        return self.X[key]
+        return np.asarray(self.X[key])
 
     def __matmul__(self, coef: Array) -> Array:
         """Return X w."""

@@ -199,7 +199,7 @@ def matrix_design(X: Any) -> Any:
     from bagwise.designs.dense import Dense
     from bagwise.designs.sparse import Sparse
 
-    if isinstance(X, RowStore):
+    if isinstance(X, RowStore) and not X.is_here:
         return stored_design(X)
     return Sparse(X) if sp.issparse(X) else Dense(X)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
@@ -13,7 +12,7 @@ from bagwise.designs import Design, Nystroem, Pairs, nystroem_design
 from bagwise.errors import Message, Parameter
 from bagwise.estimators.params import KernelParameters
 from bagwise.kernels import Kernel, settle_gamma
-from bagwise.rowstores import RowStore
+from bagwise.rowstores import here
 
 
 class KernelApproximation(KernelParameters):
@@ -28,7 +27,7 @@ class KernelApproximation(KernelParameters):
 
     def _approximate_design(self, bags: Bags, row_weight: Array) -> Design:
         self._check_approximable()
-        X = np.asarray(bags.X) if isinstance(bags.X, RowStore) else bags.X
+        X = here(bags.X)
         rng = check_random_state(self.random_state)
         numbers = settle_gamma(self.gamma, X, row_weight, rng), self.degree, self.coef0
         self.kernel_ = Kernel(self.kernel, *(() if callable(self.kernel) else numbers))

@@ -94,11 +94,12 @@ def _features(model: Any, bags: Bags, column: Array, n_features: int) -> tuple[A
     for k in np.unique(column):
         rows = np.flatnonzero(column == k)
         for some in (rows[i : i + step] for i in range(0, len(rows), step)):
-            slopes = model._slopes(bags.X[some], int(k))
+            X = bags.X[some] if mean is None else np.asarray(bags.X[some])
+            slopes = model._slopes(X, int(k))
             if slopes is None:
                 kind = type(model).__name__
                 return texts, f"none: scores of {kind} with these parameters have no slopes"
-            texts[some] = _named(_contributions(slopes, bags.X[some], mean), names, n_features)
+            texts[some] = _named(_contributions(slopes, X, mean), names, n_features)
     return texts, _BY_SLOPE
 
 

@@ -54,7 +54,7 @@ from bagwise.kernels import Kernel, check_kernel_matrix, gram_matrix, in_double
 from bagwise.kernels.instance import rbf_slopes, settle_gamma
 from bagwise.losses import get_loss
 from bagwise.procedures import Run
-from bagwise.rowstores import RowStore
+from bagwise.rowstores import here
 from bagwise.rowstores.device import DeviceRows
 from bagwise.rowstores.together import side_by_side
 from bagwise.solvers import Solution, solve
@@ -182,7 +182,7 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
         if isinstance(bags.X, DeviceRows) and not callable(self.kernel):
             return self._device_gram(bags.X, row_weight)
         self.kernel_, K = gram_matrix(
-            _here(bags.X),
+            here(bags.X),
             self.kernel,
             gamma=self.gamma,
             degree=self.degree,
@@ -277,7 +277,7 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
         if self.kernel == "precomputed":
             self.support_columns_ = _column_numbers(bags)[self.support_]
         else:
-            support = _here(bags.X[self.support_])
+            support = here(bags.X[self.support_])
             # Coefficients of landmarks are large and of both signs: they cancel in float64 only.
             self.support_vectors_ = support if self.kernel_approx is None else in_double(support)
 
@@ -307,7 +307,7 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
         blocks = range(0, bags.n_instances, rows)
 
         def scored(first: int) -> Array:
-            return self._kernel_rows(_here(bags.X[first : first + rows])) @ self.dual_coef_.T
+            return self._kernel_rows(here(bags.X[first : first + rows])) @ self.dual_coef_.T
 
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")  # no bit depends on their number
         parts = jobs(delayed(scored)(first) for first in blocks)
@@ -363,11 +363,6 @@ def as_given(fit: Run, design: Design) -> Run:
     """Express a solution in the features, or in the kernel values, as they were given."""
     coef, intercept = design.as_given(fit.solution.coef, fit.solution.intercept)
     return replace(fit, solution=replace(fit.solution, coef=coef, intercept=intercept))
-
-
-def _here(rows: Any) -> Any:
-    """Return rows as an array of this process."""
-    return np.asarray(rows) if isinstance(rows, RowStore) else rows
 
 
 def stacked(of_models: Any) -> Array:

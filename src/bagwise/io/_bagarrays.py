@@ -35,11 +35,16 @@ _FEATURES = ("features", "feats", "X", "x", "data")
 _STORED = {"instance_label": "instance_labels", "instance": "instance_ids"}
 
 
-def load_bag(file: Path, key: str | None, ids_key: str | None) -> tuple[Array, dict[str, Array]]:
-    """Return the instances of a bag and their attributes."""
+def load_bag(
+    file: Path, key: str | None, ids_key: str | None, mapped: bool = False
+) -> tuple[Array, dict[str, Array]]:
+    """Return the instances of a bag and their attributes; ``mapped`` reads what cannot be mapped.
+
+    Mapped instances are a `numpy.memmap`.
+    """
     if file.suffix not in _READERS:
         raise FormatError(file, f"suffix {file.suffix!r}, expected one of {', '.join(_READERS)}.")
-    arrays = _READERS[file.suffix](file)
+    arrays = (_MAPPERS if mapped else {}).get(file.suffix, _READERS[file.suffix])(file)
     values = _unwrapped(arrays[_choose(file, arrays, key)])
     if values.ndim != 2 or not len(values):
         raise FormatError(file, f"has shape {values.shape}, expected (instances, features).")
@@ -59,7 +64,7 @@ def load_bag(file: Path, key: str | None, ids_key: str | None) -> tuple[Array, d
 
 def _unwrapped(array: Any) -> Array:
     """Return an array without the batch of one that encoders leave around it."""
-    array = np.asarray(array)
+    array = np.asanyarray(array)
     return array[0] if array.ndim == 3 and len(array) == 1 else array
 
 
@@ -125,12 +130,24 @@ def _opened_h5(file: Path) -> Iterator[Any]:
         raise _corrupt(file, "an HDF5 file", error) from error
 
 
-def _read_h5(file: Path) -> dict[str, Any]:
+def _read_h5(file: Path, take: Callable[[Any], Any] = lambda values: values[()]) -> dict[str, Any]:
     with _opened_h5(file) as archive:
         sets = {n: d for n, d in archive.items() if hasattr(d, "asstr")}  # not the groups
         for name, each in sets.items():
             refuse_claim(file, name, size_of(each.shape, each.dtype.itemsize))
-        return {n: d.asstr()[()] if d.dtype.kind == "O" else d[()] for n, d in sets.items()}
+        return {n: d.asstr()[()] if d.dtype.kind == "O" else take(d) for n, d in sets.items()}
+
+
+def _map_h5(file: Path) -> dict[str, Any]:
+    """Map the matrices that lie in one piece; chunks and what is compressed are read."""
+
+    def take(values: Any) -> Any:
+        start = values.id.get_offset()
+        if start is None or values.ndim < 2 or values.dtype.kind not in NUMERIC_KINDS:
+            return values[()]
+        return np.memmap(file, values.dtype, "r", start, values.shape)
+
+    return _read_h5(file, take)
 
 
 def _read_pt(file: Path) -> dict[str, Any]:
@@ -166,6 +183,11 @@ _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     ".csv": _read_csv,
     ".pt": _read_pt,
     ".pth": _read_pt,
+}
+_MAPPERS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    ".npy": lambda file: {"": map_npy(file)},
+    ".h5": _map_h5,
+    ".hdf5": _map_h5,
 }
 
 

@@ -32,6 +32,7 @@ from bagwise.io._grow import GrowingRows, typed_column
 from bagwise.io._source import LateBar, open_source, write_text
 from bagwise.io._tabletext import Row, sniff
 from bagwise.io.errors import FormatError, MixedTypeError, ShuffledBagError, missing_value
+from bagwise.rowstores.files import FileRows, FileSpan
 
 PATH_COLUMNS = ("path", "file", "filename")
 _USUAL = {
@@ -167,11 +168,15 @@ def _check_listing(path: Path, table: list[Row], roles: dict[str, int]) -> None:
 
 
 class BagStack:
-    """The rows of all files, which must have the same features and data type."""
+    """The rows of all files, which must have the same features and data type.
+
+    Memory maps stay in their files, and are opened when their rows are needed.
+    """
 
     def __init__(self, dtype: Any) -> None:
         self._dtype = dtype
         self._rows: GrowingRows | None = None
+        self._parts: list[Any] = []  # where the first file is mapped: all files
         self._extras: list[dict[str, Any]] = []
         self.sizes: list[int] = []
 
@@ -190,15 +195,26 @@ class BagStack:
             raise MixedTypeError(file, Message(both, Argument("dtype"), " for all files."))
         if known != first_known:
             raise FormatError(file, f"holds {known}, {first} holds {first_known}.")
-        self._rows.reserve(len(values), fraction)[:] = values
+        if self._stays(values, kind) and len(self._parts) == len(self.sizes):
+            self._parts.append(FileSpan.of(values))
+        elif self._parts:
+            self._parts.append(np.asarray(values, kind))
+        else:
+            self._rows.reserve(len(values), fraction)[:] = values
         self._extras.append(extra)
         self.sizes.append(len(values))
 
-    def finish(self) -> tuple[Any, dict[str, Any]]:
-        """Return all rows and their attributes."""
+    def _stays(self, values: Any, kind: np.dtype) -> bool:
+        """Return whether a file's rows can stay in it."""
+        mapped = isinstance(values, np.memmap) and values.flags.c_contiguous
+        return mapped and values.dtype.newbyteorder("=") == kind.newbyteorder("=")
+
+    def finish(self, is_finite: bool = False) -> tuple[Any, dict[str, Any]]:
+        """Return all rows and their attributes; ``is_finite`` says what is known of mapped ones."""
         assert self._rows is not None  # a listing is never empty
         joined = {n: np.concatenate([e[n] for e in self._extras]) for n in self._extras[0]}
-        return self._rows.finish(), joined
+        rows = FileRows(self._parts, is_finite) if self._parts else self._rows.finish()
+        return rows, joined
 
 
 def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = ".npy") -> None:

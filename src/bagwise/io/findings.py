@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.fingerprint import row_codes
 from bagwise.bags.segments import bag_index
 from bagwise.estimators.spreads import far_apart, feature_spreads
 
@@ -75,7 +76,7 @@ def look_at(bags: Bags, y: Any = None) -> Findings:
     labels = {} if y is None else dict(zip(*np.unique(y, return_counts=True), strict=True))
     codes = bag_index(bags.offsets)
     groups = None if bags.groups is None else np.unique(bags.groups, return_inverse=True)[1]
-    copies = _copies(bags)
+    copies = row_codes(bags)
     return Findings(
         *(len(bags), bags.n_instances, bags.n_features),
         sizes=(int(bags.sizes.min()), int(np.median(bags.sizes)), int(bags.sizes.max())),
@@ -104,19 +105,6 @@ def _columns(bags: Bags) -> tuple[Array, Array, Array]:
 
 def _far_of_ranges(ranges: Array) -> tuple[int, int] | None:
     return far_apart(ranges)  # the spread of a feature with gaps is taken for its range
-
-
-def _copies(bags: Bags) -> Array:
-    """Return a number per instance, equal for instances with equal features."""
-    numbers: dict[bytes, int] = {}
-    codes = np.empty(bags.n_instances, dtype=np.int64)
-    step = max(1, _BLOCK_VALUES // bags.n_features)
-    for start in range(0, bags.n_instances, step):
-        rows = bags.X[start : start + step]
-        block = np.ascontiguousarray(rows.toarray() if sp.issparse(rows) else rows) + 0.0  # no -0
-        for k, row in enumerate(block):
-            codes[start + k] = numbers.setdefault(row.tobytes(), len(numbers))
-    return codes
 
 
 def _in_several(copies: Array, places: Array) -> int:

@@ -21,7 +21,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
-from bagwise.errors import Argument, Message, listed
+from bagwise.errors import Argument, Message, listed, suggestion
 from bagwise.io._assemble import (
     Column,
     LabeledBags,
@@ -58,6 +58,8 @@ def read_slides(
     labels: str | Path | None = None,
     key: str | None = None,
     dtype: Any = None,
+    only: Iterable[str] | None = None,
+    mapped: bool = False,
     progress: bool | None = None,
 ) -> LabeledBags:
     """Read a folder with one file of patch features per slide, and a CSV of labels.
@@ -82,6 +84,12 @@ def read_slides(
         The array of a file; None: "features", or the only one.
     dtype : dtype, default=None
         Data type of the features; None: as in the files, which must agree.
+    only : iterable of str, default=None
+        Ids of the slides to read; None: all.
+    mapped : bool, default=False
+        Whether features stay in their files, where the format has them in one piece (.npy, and .h5
+        without chunks and compression). ``bags.X`` is then a row store: linear models read it in
+        blocks, other models as a whole, and ``np.asarray(bags.X)`` is an array.
     progress : bool, default=None
         As in `read_csv`.
 
@@ -107,7 +115,9 @@ def read_slides(
     if not slides:
         what = "no slide has a file, a row and a label."
         raise FormatError(listing or path, " ".join([what, *problems]))
-    return _loaded(path, slides, problems, key, dtype, progress)
+    if only is not None:
+        slides, problems = _wanted(slides, [str(name) for name in only]), []
+    return _loaded(path, slides, problems, key, dtype, mapped, progress)
 
 
 class _Slide(NamedTuple):
@@ -213,6 +223,14 @@ def _listed_slides(
     return slides, problems
 
 
+def _wanted(slides: list[_Slide], names: list[str]) -> list[_Slide]:
+    known = [slide.name for slide in slides]
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise ValueError(f"There is no bag {unknown!r}. {suggestion(unknown, known)}")
+    return [slide for slide in slides if slide.name in names]
+
+
 def _roles(listing: Path, names: list[str], named: dict[str, Any]) -> dict[str, int]:
     roles = {}
     for role, usual in _USUAL.items():
@@ -244,6 +262,7 @@ def _loaded(
     problems: list[str],
     key: str | None,
     dtype: Any,
+    mapped: bool,
     progress: bool | None,
 ) -> LabeledBags:
     stack, broken, missing = BagStack(dtype), [], []
@@ -252,7 +271,7 @@ def _loaded(
     with closing(LateBar(path.name, len(slides), progress, of_bytes=False)) as bar:
         for done, slide in enumerate(slides, start=1):
             try:
-                values, extra = load_bag(slide.file, key, None)
+                values, extra = load_bag(slide.file, key, None, mapped)
                 widths.setdefault(values.shape[1], []).append(slide.file.name)
                 if len(widths) == 1:  # else an error follows, and nothing more need be kept
                     stack.add(slide.file, values, extra, done / len(slides))
@@ -270,7 +289,7 @@ def _loaded(
         raise FormatError(path, f"{len(every)} {noun}:{lines}")
     if problems:
         warnings.warn(f"{path}: {' '.join(problems)}", stacklevel=4)
-    return _bags(slides, stack, sizes)
+    return _bags(slides, stack.finish(is_finite=not missing), stack.sizes, sizes)
 
 
 def _unusual(widths: dict[int, list[str]]) -> list[str]:
@@ -291,14 +310,19 @@ def _missing(slide: _Slide, values: Array) -> list[str]:
     return [f"{slide.file.name}: patch {bad[0]} has a missing or infinite value ({len(bad)} such)."]
 
 
-def _bags(slides: list[_Slide], stack: BagStack, sizes: list[float | None]) -> LabeledBags:
-    rows, attributes = stack.finish()
+def _bags(
+    slides: list[_Slide],
+    stacked: tuple[Any, dict[str, Any]],
+    counts: list[int],
+    sizes: list[float | None],
+) -> LabeledBags:
+    rows, attributes = stacked
     y = _typed([slide.label for slide in slides])
     groups = _typed([slide.group for slide in slides])
     if all(size is not None for size in sizes):
         attributes["patch_size"] = np.array(sizes, dtype=np.float64)
     ids = np.array([slide.name for slide in slides])
-    return Bags(rows, offsets_of(stack.sizes), ids=ids, groups=groups, **attributes), y
+    return Bags(rows, offsets_of(counts), ids=ids, groups=groups, **attributes), y
 
 
 def _typed(texts: Iterable[str | None]) -> Array | None:

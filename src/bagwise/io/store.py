@@ -31,6 +31,7 @@ from bagwise.io._atomic import replacing
 from bagwise.io._claims import map_npy
 from bagwise.io._flatten import checked_labels, names_as_rows, rows_as_names
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
+from bagwise.rowstores import RowStore
 
 MANIFEST = "bags.json"
 _VERSION = 2  # of the format; version 1 had no checksums, and is still read
@@ -275,12 +276,14 @@ def _as_list(folder: Path, name: str, values: Array) -> list[Any]:
 
 def _save(file: Path, values: Array) -> dict[str, Any]:
     """Write an array block by block; return its size, type and checksums."""
-    header = np.lib.format.header_data_from_array_1_0(values)
+    plain = np.asarray(values[:1]) if isinstance(values, RowStore) else values
+    header = np.lib.format.header_data_from_array_1_0(plain) | {"shape": values.shape}
     rows = values.T if header["fortran_order"] else values  # as they lie in the file
-    step = max(1, _BLOCK_BYTES // max(1, rows[:1].nbytes))
+    step = max(1, _BLOCK_BYTES // max(1, np.asarray(rows[:1]).nbytes))
     # Not into a memory map: on a full disk that ends the process without a word.
     with file.open("wb") as target:
         np.lib.format.write_array_header_1_0(target, header)
         for start in range(0, len(rows), step):
-            target.write(rows[start : start + step].tobytes())
-    return {"bytes": file.stat().st_size, **_header(values), "checksums": checksums(file)}
+            target.write(np.asarray(rows[start : start + step]).tobytes())
+    about = _header(plain) | {"shape": list(values.shape)}
+    return {"bytes": file.stat().st_size, **about, "checksums": checksums(file)}

@@ -224,5 +224,6 @@ def _entries(X: Any, row: int) -> tuple[Array, Array]:
     if sp.issparse(X):  # canonical: the indices are sorted
         entries = slice(X.indptr[row], X.indptr[row + 1])
         return X.indices[entries], X.data[entries]
-    columns = np.flatnonzero(X[row])
-    return columns, np.asarray(X[row])[columns]
+    values = np.asarray(X[row : row + 1])[0]
+    columns = np.flatnonzero(values)
+    return columns, values[columns]

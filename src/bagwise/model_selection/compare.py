@@ -24,6 +24,7 @@ from sklearn.base import clone
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
+from bagwise.bags.fingerprint import fingerprints
 from bagwise.catalog import make_estimator
 from bagwise.crossfit import check_enough_bags
 from bagwise.errors import Message, Parameter, suggestion
@@ -198,7 +199,8 @@ class _opened:
 
     def __init__(self, folder: Path, outer: OuterFolds) -> None:
         bags, y = outer.bags, outer.y
-        data = joblib.hash((bags.X, bags.offsets, y.tolist(), bags.groups))
+        X = fingerprints(bags) if isinstance(bags.X, RowStore) else bags.X
+        data = joblib.hash((X, bags.offsets, y.tolist(), bags.groups))
         self.folder, self.head = folder, {"data": data, **asdict(outer.protocol)}
         self.stack = ExitStack()
 

@@ -11,6 +11,7 @@ from bagwise._typing import Array
 from bagwise.bags import check_bags
 from bagwise.metrics import opened
 from bagwise.plot._display import NEGATIVE, POSITIVE, Display
+from bagwise.rowstores import here
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +97,7 @@ class ContributionDisplay(Display):
         if instance is None:
             instance = int(inner.key_instances(seen[bag : bag + 1])[0])
         mean = np.asarray(seen.X.mean(axis=0), dtype=np.float64).ravel()
-        row = seen.X[seen.offsets[bag] + instance]
+        row = here(seen.X[[seen.offsets[bag] + instance]])
         values = coef * (
             np.asarray(row.todense() if hasattr(row, "todense") else row).ravel() - mean
         )

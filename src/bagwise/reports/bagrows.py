@@ -18,6 +18,7 @@ from bagwise.plot.features import feature_names, linear_weights
 from bagwise.plot.heatmap import color_limits, colors_of, patch_side
 from bagwise.plot.instances import picture_of
 from bagwise.reports.judgment import Judgment
+from bagwise.rowstores import here
 
 _STRIP = 300  # columns of a score strip: a phone shows no more
 _TOP = 3  # instances shown per bag
@@ -107,7 +108,7 @@ class BagRows:
         elif getattr(self.model, "kernel_approx", None) is not None:
             return []  # contributions of landmarks cancel: none of them says why
         elif hasattr(self.model, "support_vectors_") and hasattr(self.model, "kernel_"):
-            near = self.model.kernel_(self.seen.X[[row]], self.model.support_vectors_)
+            near = self.model.kernel_(here(self.seen.X[[row]]), self.model.support_vectors_)
             parts = np.asarray(self.model.dual_coef_[0] * near[0])
             names = self._training_names()
         else:
@@ -120,7 +121,9 @@ class BagRows:
         if not hasattr(self, "_names"):
             rows, X = np.asarray(self.model.support_), self.seen.X
             names = [f"training instance {j}" for j in rows]
-            if rows.max(initial=-1) < X.shape[0] and _equal(X[rows], self.model.support_vectors_):
+            if rows.max(initial=-1) < X.shape[0] and _equal(
+                here(X[rows]), self.model.support_vectors_
+            ):
                 bag = bag_index(self.bags.offsets)[rows]
                 places = zip(bag, rows - self.bags.offsets[bag], strict=True)
                 names = [f"instance {k} of bag {self.bags.ids[i]}" for i, k in places]

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.fingerprint import row_codes
 from bagwise.bags.ids import factorize
 from bagwise.errors import listed
 from bagwise.reports.twins import near_duplicates
@@ -67,7 +68,7 @@ def _twins(bags: Bags) -> list[tuple[str, str]]:
     """Tell of bags that share instances, which leak from training to test bags."""
     if sp.issparse(bags.X):
         return []
-    codes = np.unique(_row_codes(bags.X), return_inverse=True)[1]
+    codes = row_codes(bags)
     bag = np.repeat(np.arange(len(bags)), bags.sizes)
     pairs = np.unique(np.column_stack([codes, bag]), axis=0)
     shared = np.bincount(pairs[:, 0])[pairs[:, 0]] > 1
@@ -96,15 +97,3 @@ def _near(bags: Bags) -> tuple[str, str]:
     count = len(np.unique(pairs))
     text = f"{count:,} bags have a near-duplicate {across} ({criterion}), which makes results too "
     return "Near-duplicate bags", f"{text}good: {listed(names)}".replace("  ", " ")
-
-
-def _row_codes(X: Array) -> Array:
-    """Return a number per row; rows of equal bits have equal numbers, others hardly ever."""
-    rng = np.random.default_rng(0)
-    factors = rng.integers(0, 2**63, size=X.shape[1], dtype=np.uint64) | np.uint64(1)
-    parts = []
-    for rows in _blocks(X):
-        block = np.ascontiguousarray(X[rows])
-        bits = block.view(f"u{block.itemsize}").astype(np.uint64)
-        parts.append((bits * factors).sum(axis=1, dtype=np.uint64))
-    return np.concatenate(parts)

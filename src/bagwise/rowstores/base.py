@@ -9,6 +9,13 @@ import numpy as np
 
 from bagwise._typing import Array
 
+_BLOCK_VALUES = 1 << 21  # a block of 16 MiB in float64
+
+
+def here(rows: Any) -> Any:
+    """Return rows as a matrix of this process."""
+    return np.asarray(rows) if isinstance(rows, RowStore) else rows
+
 
 class RowStore(ABC):
     """A matrix of instances that `Bags.X` may be: selections stay where they are.
@@ -19,6 +26,7 @@ class RowStore(ABC):
     shape: tuple[int, int]
     dtype: np.dtype  # of the arrays that it gives
     ndim = 2
+    is_here = False  # whether this process reads the rows itself, as it would those of an array
     is_finite = False  # whether it is known to hold neither NaN nor infinity
 
     def __len__(self) -> int:
@@ -27,6 +35,14 @@ class RowStore(ABC):
     @abstractmethod
     def __getitem__(self, rows: Any) -> RowStore:
         """Return a selection of rows, by a slice or by their numbers."""
+
+    def mean(self, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
+        """Return the means of the features in float64, read in blocks; `numpy.mean` calls it."""
+        step = max(1, _BLOCK_VALUES // max(1, self.shape[1]))
+        total = np.zeros(self.shape[1])
+        for start in range(0, len(self), step):
+            total += np.asarray(self[start : start + step]).sum(axis=0, dtype=np.float64)
+        return total / len(self)
 
     @abstractmethod
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.rowstores.base import RowStore
+from bagwise.rowstores.base import here
 
 
 def placed(X: Any, where: str, device: str | None = None, folder: str | None = None) -> Any:
     """Return instances that are in the named place; ``device`` and ``folder`` are for "dask"."""
     if where == "host":
-        return np.asarray(X) if isinstance(X, RowStore) else X
+        return here(X)
     if sp.issparse(X):
         raise ValueError(
             f"Sparse instances cannot be moved to {where!r}: fit them where they are, or make them "

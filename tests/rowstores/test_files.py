@@ -1,0 +1,113 @@
+"""Rows in files act as the array that they are together."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from bagwise import AnnealedWitnessSVC, Bags, BagStatistics, WitnessSVC
+from bagwise.rowstores import here
+from bagwise.rowstores.files import FileRows, FileSpan
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Three files, an array between them, and the matrix that they are."""
+    rng = np.random.default_rng(0)
+    parts = [rng.normal(size=(n, 3)).astype(np.float16) for n in (40, 1, 25, 30)]
+    spans = []
+    for i, part in enumerate(parts):
+        np.save(tmp_path / f"{i}.npy", part)
+        spans.append(FileSpan.of(np.load(tmp_path / f"{i}.npy", mmap_mode="r")))
+    spans[2] = parts[2]
+    return FileRows(spans), np.concatenate(parts)
+
+
+KEYS = (
+    *(slice(None), slice(5, 60), slice(40, 41), slice(90, 200), slice(7, 7), slice(0, 96, 9)),
+    *(np.arange(96)[::-1], np.r_[30:60, 0:20], np.r_[3, 95, 3], np.arange(96) % 5 == 0, [41]),
+)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_selections_are_those_of_the_matrix(stored, key):
+    rows, matrix = stored
+    chosen = rows[key]
+    assert chosen.shape == matrix[key].shape
+    np.testing.assert_array_equal(np.asarray(chosen), matrix[key])
+    np.testing.assert_array_equal(np.asarray(chosen[1:]), matrix[key][1:])
+
+
+def test_long_runs_stay_in_their_files(stored):
+    rows, _ = stored
+    assert all(isinstance(part, FileSpan) for part in rows[np.r_[66:96, 0:40]].parts)
+    assert isinstance(rows[[1, 9, 70]].parts[0], np.ndarray)
+
+
+def test_other_types_means_and_copies(stored):
+    rows, matrix = stored
+    assert np.asarray(rows, dtype=np.float32).dtype == np.float32
+    np.testing.assert_allclose(np.mean(rows, axis=0), matrix.mean(axis=0, dtype=float))
+    np.testing.assert_array_equal(here(pickle.loads(pickle.dumps(rows))), matrix)
+    assert len(pickle.dumps(rows[:40])) < 1000  # a path, no rows
+
+
+def test_a_file_that_became_shorter_is_an_error(stored):
+    rows, _ = stored
+    with rows.parts[0].path.open("rb+") as file:
+        file.truncate(150)
+    with pytest.raises(ValueError, match="mmap length is greater than file size"):
+        np.asarray(rows)
+
+
+@pytest.fixture
+def both(tmp_path):
+    """The same bags in files and in memory."""
+    rng = np.random.default_rng(1)
+    members = [rng.normal(size=(rng.integers(20, 40), 4)) for _ in range(24)]
+    y = np.arange(24) % 2
+    for bag, label in zip(members, y, strict=True):
+        bag[:2] += 3.0 * label
+    spans = []
+    for i, bag in enumerate(members):
+        np.save(tmp_path / f"{i}.npy", bag)
+        spans.append(FileSpan.of(np.load(tmp_path / f"{i}.npy", mmap_mode="r")))
+    there = Bags.from_list(members)
+    return there.replace(X=FileRows(spans)), there, y
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        WitnessSVC(kernel="linear", probability="sigmoid"),
+        WitnessSVC(kernel="rbf"),
+        AnnealedWitnessSVC(kernel="linear"),
+    ],
+    ids=str,
+)
+def test_models_are_the_same_to_the_bit(both, model):
+    stored, there, y = both
+    expected = model.fit(there, y).decision_function(there)
+    np.testing.assert_array_equal(model.fit(stored, y).decision_function(stored), expected)
+    frames = [model.explain(bags) for bags in (stored, there)]
+    assert frames[0].equals(frames[1])
+
+
+def test_what_needs_arrays_gets_them(both):
+    stored, there, _ = both
+    np.testing.assert_array_equal(
+        BagStatistics().fit_transform(stored), BagStatistics().fit_transform(there)
+    )
+    assert isinstance(stored.to("host").X, np.ndarray)
+    assert isinstance(stored[3], np.ndarray)
+
+
+def test_missing_values_are_named(both):
+    stored, _, y = both
+    X = here(stored.X[:30]).copy()
+    X[7, 2] = np.nan
+    broken = stored.replace(X=FileRows([X, stored.X[30:]]))
+    with pytest.raises(ValueError, match="contains NaN in its instance 7, feature 2"):
+        WitnessSVC(kernel="linear").fit(broken, y)
