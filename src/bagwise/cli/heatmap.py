@@ -179,8 +179,10 @@ def _draw(
 
 
 def _title(applied: Applied, scores: Any, number: int) -> str:
+    from bagwise.plot._display import plain
+
     label = applied.classifier.predict(applied.seen[number : number + 1])[0]
-    return f"{applied.bags.ids[number]}: predicted {label}"
+    return plain(f"{applied.bags.ids[number]}: predicted {label}")
 
 
 def _write_tiles(applied: Applied, scores: Any, number: int, file: Path, top: int) -> None:

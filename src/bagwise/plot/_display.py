@@ -22,6 +22,16 @@ POSITIVE, NEGATIVE, NEUTRAL = "#d1480f", "#3b7dad", "#6b6b6b"
 _SIZE = (4.8, 3.8)  # inches: two fit side by side on a page
 
 
+def plain(name: Any) -> str:
+    """Return a name as matplotlib has to be given it to be shown letter by letter.
+
+    Dollars would begin and end mathematics, and names that begin with an underscore would be left
+    out of legends.
+    """
+    text = str(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
 class Display:
     """A figure that can be drawn on axes of the user's; holds what it draws."""
 

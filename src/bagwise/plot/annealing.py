@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise.plot._display import plain
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -54,7 +56,7 @@ def annealing_path(model: Any, *, title: str | None = None) -> Figure:
     axes = figure.subplots(2, 2, sharex=True)
     for axis, (field, label) in zip(axes.flat, _PANELS.items(), strict=True):
         for number, history in enumerate(histories):
-            _draw(axis, history, field, number, f"class {model.classes_[number]}")
+            _draw(axis, history, field, number, f"class {plain(model.classes_[number])}")
         axis.set_ylabel(label)
         axis.grid(color="#dddddd", linewidth=0.6)
     axes[0, 0].set_xscale("log")

@@ -11,6 +11,7 @@ from bagwise._typing import Array
 from bagwise.assumptions import BinnedPotential
 from bagwise.bags import check_bags
 from bagwise.bags.segments import segment_mean
+from bagwise.plot._display import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +63,7 @@ def cardinality_weights(model: Any, bags: Any = None, *, title: str | None = Non
     names = model.classes_[-1:] if len(weights) == 1 else model.classes_
     for column, (of_model, name) in enumerate(zip(weights, names, strict=True)):
         _draw_weights(axes[0, column], of_model)
-        axes[0, column].set_title("" if len(weights) == 1 else f"class {name}")
+        axes[0, column].set_title("" if len(weights) == 1 else f"class {plain(name)}")
     if bags is not None:
         shares, positive = _inferred_shares(model, check_bags(bags))
         for axis, share, sign in zip(axes[1], shares.T, positive.T, strict=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bagwise.plot._display import plain
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -58,8 +60,7 @@ def compared_models(comparison: Comparison, metric: str | None = None) -> Figure
         axes.plot([found.low, found.high], [row, row], color=color, linewidth=1.5)
         axes.plot([found.value], [row], marker="o", color=color, markersize=5)
     axes.axvline(comparison.majority[metric], color=_FAINT, linestyle="--", linewidth=1, zorder=0)
-    marked = [f"{one.name} ←" if one.name == comparison.recommendation else one.name
-              for one in results]  # fmt: skip
+    marked = [plain(one.name) + " ←" * (one.name == comparison.recommendation) for one in results]
     axes.set_yticks(range(len(results)), marked, fontsize=9)
     axes.set_ylim(len(results) - 0.4, -0.6)
     _bars(axes, comparison)
@@ -141,7 +142,7 @@ def _name(axes: Axes, metric: str, names: set[str], comparison: Comparison) -> N
     for name in names:
         one = comparison.results[name]
         at = (one.seconds, one.estimates[metric].value)
-        text = f"{name} ←" if name == comparison.recommendation else name
+        text = plain(name) + " ←" * (name == comparison.recommendation)
         axes.annotate(text, at, xytext=(5, 4), textcoords="offset points", fontsize=9)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bagwise.plot._display import plain
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -52,7 +54,7 @@ def critical_difference(ranking: Ranking, *, title: str | None = None) -> Figure
     for i, (name, rank) in enumerate(zip(names, ranking.ranks, strict=True)):
         on_left = i < half
         level = i if on_left else len(names) - 1 - i
-        _method(axes, name, rank, 1.2 + 0.35 * len(bars) + level, on_left, len(names))
+        _method(axes, plain(name), rank, 1.2 + 0.35 * len(bars) + level, on_left, len(names))
     axes.set(xlim=(0.0, len(names) + 1.0), ylim=(depth, -2.3))
     axes.axis("off")
     if title:

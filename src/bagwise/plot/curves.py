@@ -11,7 +11,7 @@ from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
 from bagwise._typing import Array
-from bagwise.plot._display import NEGATIVE, NEUTRAL, POSITIVE, Display, judged, resampled
+from bagwise.plot._display import NEGATIVE, NEUTRAL, POSITIVE, Display, judged, plain, resampled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -163,7 +163,7 @@ class _Curve(Display):
         """
         ax = self._on(ax)
         low, high = self.interval
-        head = "" if name is None else f"{name}: "
+        head = "" if name is None else f"{plain(name)}: "
         label = f"{head}{self._value_name} {self.value:.3f} ({low:.3f} to {high:.3f})"
         (line,) = ax.plot(self.x, self.y, label=label)
         ax.fill_between(_GRID, *self.band, alpha=0.18, linewidth=0, color=line.get_color())

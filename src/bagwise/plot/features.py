@@ -10,7 +10,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import check_bags
 from bagwise.metrics import opened
-from bagwise.plot._display import NEGATIVE, POSITIVE, Display
+from bagwise.plot._display import NEGATIVE, POSITIVE, Display, plain
 from bagwise.rowstores import here
 
 if TYPE_CHECKING:
@@ -213,6 +213,6 @@ class ImportanceDisplay(Display):
 def _bars(ax: Axes, names: Array, values: Array, **more: Any) -> None:
     rows = np.arange(len(names))
     ax.barh(rows, values, color=np.where(values > 0, POSITIVE, NEGATIVE).tolist(), **more)
-    ax.set_yticks(rows, [str(name)[:_LONGEST_NAME] for name in names], fontsize="small")
+    ax.set_yticks(rows, [plain(str(name)[:_LONGEST_NAME]) for name in names], fontsize="small")
     ax.invert_yaxis()
     ax.axvline(0, color="black", linewidth=0.8)

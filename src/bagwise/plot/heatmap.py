@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.ids import name_of
+from bagwise.plot._display import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +90,7 @@ def heatmap(
     drawn = _draw_squares(ax, corners, side, scores[rows], (low, high), image is not None)
     _outline(ax, corners, side, scores[rows], top)
     _dress(ax, corners, side, microns_per_pixel)
-    ax.set_title(str(bags.ids[number]) if title is None else title, fontsize="medium")
+    ax.set_title(plain(bags.ids[number]) if title is None else title, fontsize="medium")
     figure: Any = ax.get_figure()
     bar = figure.colorbar(drawn, ax=ax, shrink=0.7)
     bar.set_ticks([low, low / 2, 0.0, high / 2, high])

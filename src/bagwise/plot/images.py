@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import expand
+from bagwise.plot._display import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,7 +151,7 @@ def _chosen_rows(bags: Bags, chosen: ArrayLike) -> Array:
 
 def _captions(bags: Bags, captions: Sequence[str] | None) -> list[str]:
     if captions is None:
-        return [f"bag {bag_id}" for bag_id in bags.ids]
+        return [f"bag {plain(bag_id)}" for bag_id in bags.ids]
     if len(captions) != len(bags):
         raise ValueError(f"There are {len(captions)} captions for {len(bags)} bags.")
     return list(captions)

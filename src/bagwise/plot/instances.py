@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.plot._display import Display
+from bagwise.plot._display import Display, plain
 from bagwise.plot.scores import instance_scores
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class TopInstancesDisplay(Display):
         picture = picture_of(images, seen.n_instances)
         bag = np.repeat(np.arange(len(seen)), seen.sizes)
         rows = np.argsort(-scores, kind="stable")[:top]
-        captions = [f"{seen.ids[bag[row]]}\n{scores[row]:.2f}" for row in rows]
+        captions = [f"{plain(seen.ids[bag[row]])}\n{scores[row]:.2f}" for row in rows]
         return cls([picture(int(row)) for row in rows], captions).plot(ax)
 
     def _grid(self) -> tuple[int, int]:

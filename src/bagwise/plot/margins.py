@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import expand, segment_max
+from bagwise.plot._display import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +68,7 @@ def margin_distribution(
     for style, (name, model) in zip(_styles(), models.items(), strict=False):
         parts = _margins(name, model, bags, y)
         every = np.concatenate(parts)
-        label = f"{name} (mean {every.mean():.2f}, sd {every.std():.2f})"
+        label = f"{plain(name)} (mean {every.mean():.2f}, sd {every.std():.2f})"
         for axis, part in zip(axes, parts, strict=True):
             _draw(axis, part / abs(every.mean()), *style, label)
     for axis, what in zip(axes, ("positive bags", "negative instances"), strict=True):

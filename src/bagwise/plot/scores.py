@@ -12,7 +12,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import expand, segment_max
 from bagwise.metrics import opened, positive_class
-from bagwise.plot._display import NEGATIVE, NEUTRAL, POSITIVE, Display, judged
+from bagwise.plot._display import NEGATIVE, NEUTRAL, POSITIVE, Display, judged, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +100,8 @@ class ScoreStripDisplay(Display):
             ax.plot([of_bag.min(), of_bag.max()], [line, line], color=color, alpha=0.3, lw=1)
             ax.plot(of_bag, np.full(len(of_bag), line), "|", color=color, alpha=0.6)
             ax.plot(of_bag.max(), line, "o", color=color, markersize=4)
-        ax.set_yticks(range(len(shown)), [self.names[bag][:30] for bag in shown], fontsize="small")
+        names = [plain(self.names[bag][:30]) for bag in shown]
+        ax.set_yticks(range(len(shown)), names, fontsize="small")
         ax.set(xlabel="instance score (dot: highest of the bag)", ylim=(-1, len(shown)))
         if self.truth is not None:
             _legend(ax, "o")

@@ -1,0 +1,99 @@
+"""Names of bags, features, classes and models are shown letter by letter in every figure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from bagwise import AnnealedLabelSVC, InstanceSVC, MarkovNetworkClassifier, MeanSVC
+from bagwise.datasets import make_slide_bags
+from bagwise.model_selection import compare, rank_methods
+from bagwise.plot import (
+    ContributionDisplay,
+    ImportanceDisplay,
+    RocDisplay,
+    ScoreStripDisplay,
+    TopInstancesDisplay,
+    annealing_path,
+    cardinality_weights,
+    compared_models,
+    compared_times,
+    critical_difference,
+    heatmap,
+    image_bags,
+    margin_distribution,
+)
+from bagwise.plot._display import plain
+
+NAMES = ("$x$", "a$b", "_c", "50 %", r"\$d", "$e_f$")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_matplotlib_shows_the_name(name):
+    text = Figure().text(0, 0, plain(name))
+    shown, is_math = text._preprocess_math(text.get_text())
+    assert not is_math
+    assert shown.strip() == name
+
+
+@pytest.fixture(scope="module")
+def model_and_bags():
+    bags, y = make_slide_bags(6, 4, bag_size=5, witness_rate=0.4, dtype=np.float64)
+    bags = bags.replace(ids=list(NAMES), feature_names=list(NAMES[:4]))
+    y[:3], y[3:] = 0, 1
+    return InstanceSVC(kernel="linear").fit(bags, y), bags, y
+
+
+def pictures(bags):
+    return np.zeros((bags.n_instances, 4, 4))
+
+
+FIGURES = {
+    "strips": lambda m, b, y: ScoreStripDisplay.from_estimator(m, b, y).figure_,
+    "top": lambda m, b, y: TopInstancesDisplay.from_estimator(m, b, pictures(b)).figure_,
+    "contributions": lambda m, b, y: ContributionDisplay.from_estimator(m, b, bag=0).figure_,
+    "importance": lambda m, b, y: ImportanceDisplay.from_estimator(m, b, y).figure_,
+    "roc": lambda m, b, y: RocDisplay.from_estimator(m, b, y).plot(name="$x$").figure_,
+    "heat map": lambda m, b, y: heatmap(b, m.instance_decision_function(b), "$x$"),
+    "images": lambda m, b, y: image_bags(b, (2, 2)),
+    "margins": lambda m, b, y: margin_distribution({"$x$": m, "_c": m}, b, y),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_of_models(model_and_bags, name):
+    assert_plain(FIGURES[name](*model_and_bags), "_c" if name == "margins" else "$x$")
+
+
+@pytest.mark.parametrize("draw", [compared_models, compared_times])
+def test_figures_of_comparisons(draw):
+    bags, y = make_slide_bags(20, 4, bag_size=5, witness_rate=0.4)
+    models = {"$x$": InstanceSVC(kernel="linear"), "_c $": MeanSVC()}
+    assert_plain(draw(compare(bags, y, models, cv=2, n_repeats=1)), "$x$")
+
+
+@pytest.mark.parametrize(
+    ("model", "draw"),
+    [
+        (AnnealedLabelSVC(kernel="linear"), annealing_path),
+        (MarkovNetworkClassifier(cardinality="learned"), cardinality_weights),
+    ],
+    ids=str,
+)
+def test_figures_of_several_classes(model_and_bags, model, draw):
+    bags = model_and_bags[1].replace(feature_names=None)
+    assert_plain(draw(model.fit(bags, np.repeat(["$x$", "a$b", "_c"], 2))), "$x$")
+
+
+def test_the_figure_of_ranks():
+    ranking = rank_methods(["$x$", "a$b", "_c"], [[0.9, 0.8, 0.7], [0.7, 0.6, 0.5]])
+    assert_plain(critical_difference(ranking), "$x$")
+
+
+def assert_plain(figure, name):
+    figure.savefig("/dev/null", format="svg")  # ticks are labeled when they are drawn
+    shown = [t._preprocess_math(t.get_text()) for t in figure.findobj(Text) if t.get_text()]
+    assert not any(is_math for text, is_math in shown if "$" in text)
+    assert any(name in text for text, _ in shown)
