@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bagwise.designs import Gram, matrix_design
+from bagwise.designs import Gram, Iterative, matrix_design
 from bagwise.estimators.keyrows import KeyRows
 from bagwise.estimators.task import Task
 from bagwise.losses import MarginBand
@@ -86,6 +86,23 @@ def test_choices_are_the_instances_of_used_positive_bags(negatives):
     for_bags, against = rows.bag_weights
     assert (for_bags.tolist(), against.tolist()) == ([1, 2], [1, 1])
     assert rows.negative_weights.tolist() == ([1] * 5 if as_instances else [1, 1])
+
+
+def test_a_large_matrix_is_not_copied_for_bags_without_weight():
+    (plain, X), weight = rows_of(weight=(1, 1, 0, 2, 1)), np.repeat([1.0, 1, 0, 2, 1], SIZES)
+    large = KeyRows(
+        Task(Iterative(X @ X.T), OFFSETS, POSITIVE, weight, BAND), "instances", n_witnesses=1
+    )
+    assert large.units is None
+    loss_weight = np.concatenate([plain.bag_weights[0], plain.negative_weights])
+    points = []
+    for rows in (plain, large):
+        saddle = rows.saddle(loss_weight, BAND)
+        chosen = rows.choices.random(np.random.RandomState(0), 3)
+        saddle = saddle.with_columns([rows.choices.weights(draw) for draw in chosen])
+        points.append(rows.solution(saddle, column_newton(saddle)))
+    np.testing.assert_allclose(points[1].dual, points[0].dual, atol=1e-9)
+    np.testing.assert_allclose(points[1].scores, points[0].scores, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["dense", "gram"])

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, strategies as st
 
-from bagwise.designs import Gram, matrix_design
+from bagwise.designs import Gram, Iterative, matrix_design
 from bagwise.solvers.semiproximal import semiproximal
 
 
@@ -50,6 +50,20 @@ def test_equals_clarabel(seed, shape):
         assert solution.gap <= 1e-9 * weight.sum()  # the scale of the objective at z = 0
         assert solution.residual <= 1e-7 * (1 + np.abs(z).max())
         assert solution.converged
+
+
+@given(st.integers(0, 10**6))
+def test_few_negatives_at_a_time_end_at_the_same_solution(seed):
+    X, positive, weight = drawn(seed, 60, 8)
+    whole = semiproximal(Gram(X @ X.T), positive, weight)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bagwise.solvers.semiproximal._AT_ONCE", 3)
+        some = semiproximal(Iterative(X @ X.T), positive, weight)
+        again = semiproximal(Iterative(X @ X.T), positive, weight, -np.minimum(some.dual, 0))
+    for solution in (some, again):
+        np.testing.assert_allclose(solution.scores, whole.scores, atol=1e-6)
+        assert solution.gap <= 1e-9 * weight.sum()
+    assert again.n_iter <= some.n_iter
 
 
 def test_kernel_equals_clarabel_on_a_factor_of_the_kernel():

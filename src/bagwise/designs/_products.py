@@ -78,3 +78,12 @@ def gather_block(K, rows, columns, out):
         source = K[rows[i]]
         for j in range(len(columns)):
             out[i, j] = source[columns[j]]
+
+
+@njit(cache=True)
+def scatter_rows(K, rows, factors, places, out):
+    """Write factors_i factors_j K[rows_i, rows_j] to out[places_i, places_j]."""
+    for i in range(len(rows)):
+        source, target, factor = K[rows[i]], out[places[i]], factors[i]
+        for j in range(len(rows)):
+            target[places[j]] = factor * factors[j] * source[rows[j]]

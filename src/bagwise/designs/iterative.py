@@ -34,7 +34,6 @@ _GATHERED = 0.75  # of all rows: the triangle of more rows costs memory and save
 _SHRUNK = 0.6  # of the gathered entries still used: below, products gain from a new triangle
 _SPARE = 1.1  # rows that a triangle has room for, per row: few rows become active again
 _UNRESOLVED = 1e-9  # relative change of an objective below the rounding of K in float32
-_PANEL = 256  # rows at a time when combining rows: tens of megabytes
 
 
 class Iterative(Gram):
@@ -153,14 +152,15 @@ class Iterative(Gram):
 
     def aggregate(self, weights: Any) -> Design:
         """Return the kernel between combinations of rows; most of them are single rows."""
+        from bagwise.designs._products import scatter_rows
+
         weights = sp.csr_array(weights)
         entries, first = np.diff(weights.indptr), weights.indptr[:-1]
         single, mixed = np.flatnonzero(entries == 1), np.flatnonzero(entries != 1)
         combined = np.empty((len(entries), len(entries)), self.K.dtype)
-        row, factor = weights.indices[first[single]], weights.data[first[single]]
-        for k in (slice(i, i + _PANEL) for i in range(0, len(single), _PANEL)):
-            panel = block_of(self.K, row[k], row) * np.outer(factor[k], factor)
-            combined[np.ix_(single[k], single)] = panel
+        scatter_rows(
+            self.K, weights.indices[first[single]], weights.data[first[single]], single, combined
+        )
         coef = weights[mixed]
         mixtures = np.zeros((len(mixed), self.n_rows))
         for i, scores in enumerate(mixtures):

@@ -26,7 +26,8 @@ class KeyRows:
     """The rows of a task: positive bags that choose key instances, and negatives.
 
     Units are the instances of bags with positive weight; with ``negatives="bags"`` the mean of a
-    negative bag takes the place of its instances.
+    negative bag takes the place of its instances. In a large kernel matrix all instances are units,
+    but no row uses those of other bags.
     """
 
     task: Task
@@ -38,11 +39,15 @@ class KeyRows:
         return self.task.weight[self.task.offsets[:-1]] > 0
 
     @cached_property
+    def _instance_is_used(self) -> Array:
+        return expand(self._used, self.task.offsets)
+
+    @cached_property
     def units(self) -> Any:
         """The units as combinations of instances (CSR); None where they are the instances."""
-        task, used = self.task, expand(self._used, self.task.offsets)
-        if used.all() and self.negatives == "instances":
-            return None
+        task, used = self.task, self._instance_is_used
+        if self.negatives == "instances" and (used.all() or isinstance(task.design, Iterative)):
+            return None  # a part of a large matrix would be a copy of it
         n_instances = len(task.weight)
         single = used if self.negatives == "instances" else used & task.in_positive
         instances = np.flatnonzero(single)
@@ -65,19 +70,21 @@ class KeyRows:
         return sp.vstack([plain, means], format="csr")
 
     @cached_property
-    def _unit_is_positive(self) -> Array:
+    def _positive_units(self) -> tuple[Array, Array]:
+        """The units in positive bags, and the others."""
         if self.units is None:
-            return self.task.in_positive
-        first = self.units.indices[self.units.indptr[:-1]]
-        return self.task.in_positive[first]
+            used, positive = self._instance_is_used, self.task.in_positive
+            return np.flatnonzero(used & positive), np.flatnonzero(used & ~positive)
+        positive = self.task.in_positive[self.units.indices[self.units.indptr[:-1]]]
+        return np.flatnonzero(positive), np.flatnonzero(~positive)
 
     @cached_property
     def choices(self) -> Choices:
         """What an assignment may choose."""
         sizes = np.diff(self.task.offsets)[self.task.positive & self._used]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.flatnonzero(self._unit_is_positive)
-        return Choices(rows, offsets, len(self._unit_is_positive), self.n_witnesses)
+        n_units = len(self.task.weight) if self.units is None else self.units.shape[0]
+        return Choices(self._positive_units[0], offsets, n_units, self.n_witnesses)
 
     @cached_property
     def bag_weights(self) -> tuple[Array, Array]:
@@ -90,11 +97,11 @@ class KeyRows:
         """The bag's weight for every negative row."""
         if self.negatives == "bags":
             return self.bag_weights[1]
-        return self.task.weight[~self.task.in_positive & expand(self._used, self.task.offsets)]
+        return self.task.weight[~self.task.in_positive & self._instance_is_used]
 
     def saddle(self, weight: Array, loss: MarginBand) -> Saddle:
         """Return the saddle problem without columns."""
-        negatives = np.flatnonzero(~self._unit_is_positive)
+        negatives = self._positive_units[1]
         if isinstance(self.task.design, Gram):
             return Saddle(self._kernel(self.task.design), negatives, weight, loss)
         rows, scale = self._features()

@@ -10,8 +10,9 @@ the negative rows with a constant 1. This leaves a box problem in lambda alone:
 
 solved by coordinate descent on the whitened rows B~ (features), or on their products
 B P^-1 B' = K_BB - K_BA S (I + S K_AA S)^-1 S K_AB, S = W^1/2 (kernels, and more features than
-rows). There is one factorization per problem. The ridge block is eliminated exactly because descent
-on both blocks at once would stall.
+rows), which are computed for negatives that have violated optimality only. There is one
+factorization per problem, of the positives' size. The ridge block is eliminated exactly because
+descent on both blocks at once would stall.
 
 Rows with an offset carry the constant themselves, with its own weight in |z|^2
 (`bagwise.designs.augmented`).
@@ -31,6 +32,7 @@ from scipy.linalg import cho_solve, solve_triangular
 
 from bagwise._typing import Array
 from bagwise.designs import Dense, Design, Gram, Point
+from bagwise.designs.inverse import double_block
 from bagwise.designs.ridge import factor_in_place
 from bagwise.errors import SCALE, Message
 from bagwise.kernels import check_matrix
@@ -39,6 +41,8 @@ from bagwise.solvers.pool import met
 from bagwise.solvers.solution import Solution
 
 _PROVEN = 1e-6  # relative gap that counts as converged
+_AT_ONCE = 400  # negatives to add at least, later half as many as there are: 2 to 5 rounds
+_TIGHTER = 0.1  # of the tolerance, on some negatives: the gradients of all are computed anew
 
 
 @dataclass(frozen=True)
@@ -151,33 +155,82 @@ def _by_turned(
 def _by_products(
     design: Design, split: _Split, multipliers: Array, tol: float, max_passes: int
 ) -> tuple[Point, int]:
-    K = _products(design)
-    up, down = split.positive, split.negative
-    root = np.sqrt(split.weight[up])
-    across = K[np.ix_(up, down)] + 1.0
-    system = (K[np.ix_(up, up)] + 1.0) * root * root[:, None]
-    system.flat[:: len(up) + 1] += 1
-    factor = factor_in_place(system)
-    half = solve_triangular(factor[0], root[:, None] * across, lower=True, check_finite=False)
-    Q = K[np.ix_(down, down)] + 1.0 - half.T @ half
-    pull = half.T @ solve_triangular(factor[0], root, lower=True, check_finite=False)
-    lambdas = multipliers[down]
-    gradient = Q @ lambdas - 1.0 - pull
-    upper = split.weight[down]
-    n_passes, _ = descend_gram(
-        np.ascontiguousarray(Q), lambdas, gradient, upper, tol=tol, max_passes=max_passes
-    )
-    multipliers[down] = lambdas
-    beta = np.zeros(design.n_rows)
-    beta[up] = root * cho_solve(factor, root * (1 + across @ lambdas), check_finite=False)
-    beta[down] = -lambdas
-    coef = design.T @ beta
-    return Point(coef, float(beta.sum()), design @ coef), n_passes
+    """Descend on a growing set of negatives: most of them have no multiplier."""
+    working, n_passes = _Working(_products(design), split), 0
+    while True:
+        beta = working.duals(multipliers)
+        coef = design.T @ beta
+        point = Point(coef, float(beta.sum()), design @ coef)
+        slope = -1.0 - (point.scores + point.intercept)[split.negative]
+        if not working.grow(multipliers[split.negative], slope, tol) or n_passes >= max_passes:
+            return point, n_passes
+        rows = split.negative[working.members]
+        lambdas = multipliers[rows]
+        passes, _ = descend_gram(
+            np.ascontiguousarray(working.Q),
+            lambdas,
+            slope[working.members],
+            split.weight[rows],
+            tol=_TIGHTER * tol,
+            max_passes=max_passes - n_passes,
+        )
+        multipliers[rows], n_passes = lambdas, n_passes + passes
+
+
+class _Working:
+    """Negatives whose multipliers are solved for, and Q = B P^-1 B' between them."""
+
+    def __init__(self, K: Array, split: _Split) -> None:
+        self.K, self.split, up = K, split, split.positive
+        self.root = np.sqrt(split.weight[up])
+        system = double_block(K, up, up)
+        system += 1.0
+        system *= self.root
+        system *= self.root[:, None]
+        system.flat[:: len(up) + 1] += 1
+        self.factor = factor_in_place(system.T)
+        self.members = np.empty(0, dtype=np.intp)  # numbers among the negatives
+        self.half, self.Q = np.empty((len(up), 0)), np.empty((0, 0))
+
+    def duals(self, multipliers: Array) -> Array:
+        """Return beta of all rows: that of the positives solves their ridge problem."""
+        up, beta = self.split.positive, -multipliers
+        used = np.flatnonzero(multipliers)
+        pushed = self._across(used) @ multipliers[used]
+        beta[up] = self.root * cho_solve(self.factor, self.root * (1 + pushed), check_finite=False)
+        return beta
+
+    def grow(self, lambdas: Array, slope: Array, tol: float) -> bool:
+        """Add the negatives that violate optimality most; return whether any does."""
+        upper = self.split.weight[self.split.negative]
+        violation = np.where(lambdas < upper, np.maximum(-slope, 0.0), 0.0)
+        violation = np.where(lambdas > 0, np.maximum(violation, slope), violation)
+        if violation.max(initial=0.0) <= tol:
+            return False
+        inside = (lambdas > 0) & (lambdas < upper)
+        violation[inside] = np.inf  # free ones move with any other
+        violation[self.members] = 0.0
+        order = np.argsort(-violation, kind="stable")[: max(_AT_ONCE, len(self.members) // 2)]
+        new = np.sort(order[violation[order] > tol])
+        rows = self.split.negative[new]
+        half = solve_triangular(
+            self.factor[0], self.root[:, None] * self._across(rows), lower=True, check_finite=False
+        )
+        known = self.split.negative[self.members]
+        border = double_block(self.K, rows, known) + 1.0 - half.T @ self.half
+        corner = double_block(self.K, rows, rows) + 1.0 - half.T @ half
+        self.Q = np.block([[self.Q, border.T], [border, corner]])
+        self.half = np.concatenate([self.half, half], axis=1)
+        self.members = np.concatenate([self.members, new])
+        return True
+
+    def _across(self, rows: Array) -> Array:
+        return double_block(self.K, self.split.positive, rows) + 1.0
 
 
 def _products(design: Any) -> Array:
     if isinstance(design, Gram):
-        return design.K.astype(np.float64, copy=False)
+        return design.K
     fewer = "It is needed with more features than instances: use fewer bags."
     check_matrix("The matrix between training instances", design.n_rows, design.n_rows, 8, fewer)
     rows = design.matrix(np.arange(design.n_rows))
