@@ -10,12 +10,15 @@ Jobs and checkpoints are files in a folder that all workers see. A job ends when
 
 from __future__ import annotations
 
+import ctypes
 import heapq
 import os
 import pickle
+import sys
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,12 +33,14 @@ from bagwise.designs.conditioned import Conditioned
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Shard, Sums
 from bagwise.designs.tree import Node, grow, grown
-from bagwise.rowstores.cluster import ClusterRows
+from bagwise.rowstores.cluster import ClusterRows, memory_of_worker
 
 JOB = "job.pickle"
 # What the constructor of a shard makes, here or on a device, and nothing changes.
 _CONSTANT = {"rows", "labels", "inside", "torch", "weight", "segments", "bag_weight", "metric"}
 _CONSTANT |= {"rounding", "n_coef", "passes"}
+_MALLOC_OPTIONS = (-1, -3)  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of glibc
+_KEPT_BYTES = 1 << 25  # 32 MiB, the most that glibc accepts: some blocks and their copies
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,7 @@ class Job:
     shards: dict[int, tuple[int, Any]] = field(default_factory=dict)  # with their version
 
     def __post_init__(self) -> None:
+        self.rows.mapped  # noqa: B018  (shards share the map)
         self.design = local_design(self.rows, self.coordinates)
         self.positives = self.labels.positive_parts(self.cuts)
         inside = np.diff(self.labels.offsets) * self.labels.positive
@@ -165,11 +171,13 @@ def advance(orders: list[Order], n_threads: int = 1) -> tuple[str, list[Any]]:
     """
     from distributed import get_worker
 
+    _keep_freed_memory()
+    memory = memory_of_worker()
     for folder in [folder for folder in list(_JOBS) if not Path(folder).exists()]:
         _JOBS.pop(folder, None)
     shares = [_share(orders, k, n_threads) for k in range(n_threads)]
     with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
-        parts = list(pool.map(_read_once, shares))
+        parts = list(pool.map(_read_once, shares, [memory] * n_threads))
     answers = [[each for part in parts for each in part[k]] for k in range(len(orders))]
     return get_worker().address, [
         grown(answer) if order.sums else answer
@@ -185,10 +193,19 @@ def _share(orders: list[Order], k: int, n: int) -> list[Order]:
     ]
 
 
-def _read_once(orders: list[Order]) -> list[list[Any]]:
+@cache
+def _keep_freed_memory() -> None:
+    """Let blocks reuse memory: Dask's nanny has it returned at once, which doubles a pass."""
+    if sys.platform == "linux" and "MALLOC_TRIM_THRESHOLD_" in os.environ:
+        libc = ctypes.CDLL(None)
+        for option in _MALLOC_OPTIONS:
+            libc.mallopt(option, _KEPT_BYTES)
+
+
+def _read_once(orders: list[Order], memory: int | None = None) -> list[list[Any]]:
     """Let the sweeps of several jobs go through the rows side by side, block by block."""
     answers: list[list[Any]] = [[] for _ in orders]
-    running = {k: _carried_out(order, answers[k]) for k, order in enumerate(orders)}
+    running = {k: _carried_out(order, answers[k], memory) for k, order in enumerate(orders)}
     queue = [(0.0, k) for k in running]
     while queue:
         _, k = heapq.heappop(queue)
@@ -198,12 +215,14 @@ def _read_once(orders: list[Order]) -> list[list[Any]]:
     return answers
 
 
-def _carried_out(order: Order, answer: list[Any]) -> Generator[float, None, None]:
+def _carried_out(
+    order: Order, answer: list[Any], memory: int | None
+) -> Generator[float, None, None]:
     """Work on one shard after another; yield the fraction of the rows that lies behind."""
     if not order.shards:
         return
     job = _job(order.folder)
-    offsets = job.labels.offsets
+    offsets, is_crowded = job.labels.offsets, job.rows.crowds(memory)
     for i in order.shards:
         first = int(offsets[job.cuts[i]])
         shard = job.shard(i, order)
@@ -219,7 +238,8 @@ def _carried_out(order: Order, answer: list[Any]) -> Generator[float, None, None
         else:
             answer.append((i, _here(shard.p)))
         job.keep(i, order, shard)
-        job.rows[first : int(offsets[job.cuts[i + 1]])].release()
+        if is_crowded:
+            job.rows[first : int(offsets[job.cuts[i + 1]])].release()
 
 
 def _visits(shard: Any, pass_: Sweep, positives: slice) -> Generator[int, None, Sums]:

@@ -21,6 +21,7 @@ _BLOCK_VALUES = 1 << 22  # 16 MiB of float32 are looked at together
 _MOST_PARTS = 256  # of the rows: more workers than that would wait for each other
 _BYTES_PER_ROW, _MOST_HESSIANS = 24, 32  # of a fit, on the workers (`bagwise.designs.swept`)
 _STATE_BYTES = 4 << 30  # what all fits of a pass may take together
+_CROWDED = 0.3  # of a worker's memory: Dask ends workers that seem to use 0.95 of it
 _WRITE = 'bagwise.io.write("features.bags", bags, y); bags, y = bagwise.io.read("features.bags")'
 
 
@@ -138,6 +139,10 @@ class ClusterRows(RowStore):
         n_rows = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
         self.shape, self.dtype = (n_rows, file.shape[1]), np.dtype(file.dtype)
         self._finite: bool | None = None
+        self._mapped: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_mapped": None}
 
     @classmethod
     def of(cls, X: Any, device: str | None, folder: str | None) -> ClusterRows:
@@ -186,7 +191,7 @@ class ClusterRows(RowStore):
 
     def _part(self, rows: slice | Array) -> ClusterRows:
         part = ClusterRows(self.file, rows, self.device, self.folder)
-        part._finite = self._finite or None
+        part._finite, part._mapped = self._finite or None, self._mapped
         return part
 
     def _numbers(self) -> Array:
@@ -195,19 +200,30 @@ class ClusterRows(RowStore):
         return self.rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        rows = np.asarray(self.file.open()[self.rows])
+        rows = np.asarray(self.mapped[self.rows])
         return rows if dtype is None else rows.astype(dtype, copy=False)
+
+    @property
+    def mapped(self) -> Any:
+        """The file, mapped by this process."""
+        if self._mapped is None:
+            self._mapped = self.file.open()
+        return self._mapped
+
+    def crowds(self, memory: int | None) -> bool:
+        """Whether the file is large beside the memory of a worker, which counts mapped pages."""
+        return bool(memory) and self.file.size > _CROWDED * (memory or 0)
 
     def release(self) -> None:
         """Unmap the pages of these rows: they stay in the page cache, and leave this process."""
-        mapped = self.file.open()
+        mapped = self.mapped
         if not isinstance(self.rows, slice) or self.file.by_columns or not len(self):
             return
         page, width = mmap.PAGESIZE, mapped.strides[0]
         first = self.file.offset % mmap.ALLOCATIONGRANULARITY + self.rows.start * width
         start = first // page * page
         if hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
-            mapped._mmap.madvise(mmap.MADV_DONTNEED, start, first + len(self) * width - start)  # type: ignore[attr-defined]
+            mapped._mmap.madvise(mmap.MADV_DONTNEED, start, first + len(self) * width - start)
 
 
 def parts_of(rows: RowStore) -> list[tuple[int, int]]:
@@ -237,13 +253,20 @@ def _apply(
 ) -> list[Any]:
     from bagwise._threads import one_blas_thread
 
-    values = []
+    values, is_crowded = [], rows.crowds(memory_of_worker())
+    rows.mapped  # noqa: B018  (parts share the map)
     with one_blas_thread():
         for first, stop, *more in parts:
             part = rows[first:stop]
             values.append(function(part, *more, *args))
-            part.release()
+            if is_crowded:
+                part.release()
     return values
+
+
+def memory_of_worker() -> int | None:
+    """Return how much memory the worker of this task may use; None is all there is."""
+    return import_distributed().get_worker().memory_manager.memory_limit
 
 
 def _is_finite(rows: ClusterRows) -> bool:
