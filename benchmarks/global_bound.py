@@ -1,6 +1,6 @@
 """How far alternation and annealing are from the global minimum of MI-SVM and mi-SVM.
 
-    BAGWISE_DATA=... python benchmarks/global_bound.py [--time-limit 40] [--n-jobs 16]
+    BAGWISE_DATA=... python benchmarks/global_bound.py [--time-limit 20] [--n-jobs 16]
 
 Standardized features, rbf kernel of the median width, squared hinge. "10 + 10" are 10 positive and
 10 negative bags drawn with seed 0, "all" is the whole set. Lower and upper enclose the global
@@ -106,7 +106,7 @@ def line(found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/results/global_bound.md"))
-    parser.add_argument("--time-limit", type=float, default=40.0)
+    parser.add_argument("--time-limit", type=float, default=20.0)
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--sets", nargs="+", default=SETS)
     given = parser.parse_args()

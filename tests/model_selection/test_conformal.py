@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bagwise import Bags, InstanceSVC, MeanSVC
+from bagwise import Bags, InstanceSVC, MeanSVC, WitnessSVC
+from bagwise.crossfit import folds
 from bagwise.datasets import make_gaussian_bags
 from bagwise.model_selection import ConformalBagClassifier
+from bagwise.testing._problems import planted_bags
 
 
 class FirstFeature(ClassifierMixin, BaseEstimator):
@@ -181,3 +183,16 @@ def test_bad_input_is_named():
         model.predict_set(bags, level=95)
     with pytest.raises(ValueError, match="instance_labels in fit"):
         model.key_instance_sets(bags)
+
+
+def test_split_sets_are_those_of_mapie():
+    mapie = pytest.importorskip("mapie.classification")
+    bags, y = planted_bags(n_bags=120, shift=1.0)
+    splits = folds(bags[:90], y[:90], 3, 0)
+    ours = ConformalBagClassifier(WitnessSVC(), method="split", cv=splits).fit(bags[:90], y[:90])
+    train, test = splits[0]
+    base = WitnessSVC(probability="sigmoid", threshold=0.0).fit(bags[train], y[train])
+    theirs = mapie.SplitConformalClassifier(base, confidence_level=0.9, prefit=True)
+    theirs.conformalize(bags[test], y[test])
+    sets = theirs.predict_set(bags[90:])[1][:, :, 0]
+    np.testing.assert_array_equal(ours.predict_set(bags[90:], level=0.9), sets)
