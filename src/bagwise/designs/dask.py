@@ -125,6 +125,10 @@ class ClusterSwept:
         """Keep H exact and in float64 from now on."""
         self.operations.append(worker.Sharpen())
 
+    def refine(self) -> bool:
+        """Return False: products stay in the precision of the rows."""
+        return False
+
     def revert(self) -> None:
         """Take back the assignment that the last entering rule replaced."""
         self.operations.append(worker.Revert())

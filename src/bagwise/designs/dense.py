@@ -41,6 +41,12 @@ class Dense(LinearDesign):
         part.X, part.n_rows = self.X[start:stop], stop - start
         return part
 
+    def mean(self) -> Array:
+        """Return the mean of the rows."""
+        return sum(self._rows(block).sum(axis=0, dtype=np.float64) for block in self._blocks()) / (
+            self.n_rows
+        )
+
     def _blocks(self) -> Iterator[slice]:
         rows = max(1, _BLOCK_BYTES // max(1, self.n_coef * np.dtype(self.precision).itemsize))
         return (slice(i, min(i + rows, self.n_rows)) for i in range(0, self.n_rows, rows))

@@ -305,6 +305,9 @@ class SweptRows(Summed, Protocol):
     def revert(self) -> None:
         """Take back the assignment that the last entering rule replaced."""
 
+    def refine(self) -> bool:
+        """Multiply in float64 from now on, where that costs little; return whether it is news."""
+
 
 class Swept:
     """All rows as shards in this process."""
@@ -333,6 +336,10 @@ class Swept:
         """Keep H exact and in float64 from now on."""
         for shard in self.shards:
             shard.sharpen()
+
+    def refine(self) -> bool:
+        """Return False: products stay in the precision of the rows."""
+        return False
 
     def revert(self) -> None:
         """Take back the assignment that the last entering rule replaced."""

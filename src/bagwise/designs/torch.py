@@ -26,7 +26,6 @@ _BLOCK_ROWS = 1 << 16  # float32 sums of more rows would lose digits
 _SHORT = 4096  # rows per product of a stack: as fast as longer ones, with half a digit more
 _ALIGNED = 8  # columns: tensor cores take eight at a time
 _PARTS, _SHIFT = 3, 2048.0  # float16 has 11 bits: each part takes up what the one before left
-_SPLIT_ROUNDING = 1e-8  # of an objective: split products are exact, float32 sums err both ways
 _OFFSET, _UNEVEN = 30.0, 1e3  # as in `bagwise.designs.conditioned`
 
 
@@ -39,10 +38,8 @@ class TorchDense(Dense):
         super().__init__(rows)  # type: ignore[arg-type]
         self.torch, self.tensor = import_torch(), rows.tensor
         self.center: Any = None
-        if rows.tensor.dtype == self.torch.float32:
+        if rows.tensor.dtype != self.torch.float64:
             self.rounding = rounding_of(np.float32)
-        elif rows.tensor.dtype != self.torch.float64:
-            self.rounding = _SPLIT_ROUNDING
 
     def conditioned(self) -> TorchDense:
         """Return the rows centered and scaled where that saves digits."""
@@ -80,9 +77,11 @@ class TorchDense(Dense):
 
     # Products on the device ----------------------------------------------------------------------
 
-    def scores(self, coef: Any) -> Any:
-        """Return X w, float64, as a tensor."""
+    def scores(self, coef: Any, *, exact: bool = False) -> Any:
+        """Return X w, float64, as a tensor; with ``exact`` the products are float64 too."""
         torch = self.torch
+        if exact:
+            return torch.cat([self._doubles(i) @ coef for i in self._starts()])
         out = torch.empty(self.n_rows, dtype=torch.float64, device=self.tensor.device)
         for i in range(0, self.n_rows, 16 * _BLOCK_ROWS):
             rows = self.block(slice(i, i + 16 * _BLOCK_ROWS))
@@ -90,10 +89,17 @@ class TorchDense(Dense):
             out[i : i + 16 * _BLOCK_ROWS] = back(_products(torch, rows, columns).double())[:, 0]
         return out
 
-    def sums(self, many: Any) -> Any:
+    def _doubles(self, start: int) -> Any:
+        return self.block(slice(start, start + _BLOCK_ROWS)).double()
+
+    def sums(self, many: Any, *, exact: bool = False) -> Any:
         """Return the weighted sums of rows, one per row of weights, as float64 tensors."""
         torch, device = self.torch, self.tensor.device
         total = torch.zeros((len(many), self.n_coef), dtype=torch.float64, device=device)
+        if exact:
+            for i in self._starts():
+                total += many[:, i : i + _BLOCK_ROWS] @ self._doubles(i)
+            return total
         whole = 0 if self.center is not None else self.n_rows // _SHORT * _SHORT
         if whole:  # many short products at once: float32 sums stay short
             rows = self.tensor[:whole].view(-1, _SHORT, self.n_coef)
@@ -259,7 +265,7 @@ class TorchSwept:
         self.segments = Segments(torch, sizes[rows.up(labels.positive)])
         self.bag_weight = rows.up(labels.weight[labels.positive] / labels.C)
         self.p = torch.zeros(len(self.inside), dtype=torch.float64, device=sizes.device)
-        self.entered, self.lazy = self.p.clone(), LAZY
+        self.entered, self.lazy, self.exact = self.p.clone(), LAZY, False
         self._forget()
 
     def _forget(self) -> None:
@@ -273,6 +279,12 @@ class TorchSwept:
         """Keep H exact and in float64 from now on."""
         self.lazy = 0.0
         self._forget()
+
+    def refine(self) -> bool:
+        """Multiply in float64 from now on; return whether that is news."""
+        news = self.rows.tensor.dtype != self.torch.float64 and not self.exact
+        self.exact, self.rounding = True, rounding_of(np.float64)
+        return news
 
     def revert(self) -> None:
         """Take back the assignment that the last entering rule replaced."""
@@ -292,7 +304,7 @@ class TorchSwept:
         torch, rows = self.torch, self.rows
         self.passes += 1
         # 1) Scores, and the assignment that they make.
-        z = rows.scores(rows.up(coef)) + intercept
+        z = rows.scores(rows.up(coef), exact=self.exact) + intercept
         if rule.enters:
             self.entered = self.p.clone()
         self.p, tally = device_step(
@@ -308,7 +320,7 @@ class TorchSwept:
         risks = float(up @ above**2), float(down @ below**2)
         # 3) Curvatures that changed enroll anew.
         change = self._changed((2 * (up * (above > 0) + down * (below > 0))).float())
-        sums = rows.sums(torch.cat([beta, change[None]]))
+        sums = rows.sums(torch.cat([beta, change[None]]), exact=self.exact)
         self._enroll(change, sums[2])
         gradients, totals = sums[:2].cpu().numpy(), beta.sum(1).cpu().numpy()
         return TorchSums(

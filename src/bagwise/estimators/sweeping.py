@@ -6,6 +6,7 @@ the passes over the rows (`bagwise.designs.swept`). The procedures are the same.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -172,6 +173,12 @@ def best_witnesses(task: Task, at: Solution) -> Array:
     """Return, over positive bags, the instances with the highest scores of a solution."""
     if not is_swept(task):
         return ExactlyOne().map(at.scores[task.positive_rows], task.positive_offsets)
+    design: Any = task.design
+    if not design.elsewhere:  # bag by bag, as for their means
+        tops = [int(np.argmax(design.span(*span) @ at.coef)) for span in _positive_spans(task)]
+        chosen = np.zeros(len(task.positive_rows))
+        chosen[task.positive_offsets[:-1] + tops] = 1.0
+        return chosen
     rows = labeled(task, rest_is_negative=False, p=np.zeros(len(task.positive_rows)))
     rows.sweep(at.coef, at.intercept, Choose(ExactlyOne()))
     return rows.assignment
@@ -183,8 +190,7 @@ def _mean_classifier(task: Task) -> Solution:
     weight = task.weight[task.offsets[:-1]]
     negatives = Labels(task.offsets, task.positive, weight, task.C, rest_is_negative=False)
     n_positive = int(np.count_nonzero(task.positive))
-    shares = mean_shares(task), task.positive_rows, task.positive_offsets
-    means = Dense(design.combine(sp.csr_array(shares, shape=(n_positive, design.n_rows))))
+    means = Dense(_positive_means(task))
     each = np.ones(n_positive, dtype=bool)
     bags = np.arange(n_positive + 1)
     positives = Labels(bags, each, weight[task.positive], task.C, rest_is_negative=False)
@@ -194,15 +200,38 @@ def _mean_classifier(task: Task) -> Solution:
     return solve_swept(joined, origin(joined))
 
 
+def _positive_means(task: Task) -> Array:
+    design: Any = task.design
+    if design.elsewhere:
+        shares = mean_shares(task), task.positive_rows, task.positive_offsets
+        shape = len(task.positive_offsets) - 1, design.n_rows
+        return design.combine(sp.csr_array(shares, shape=shape))
+    # Bag by bag: weights of all rows would be as long as what a pass must do without.
+    return np.stack([design.span(*span).mean() for span in _positive_spans(task)])
+
+
+def _positive_spans(task: Task) -> Iterator[tuple[int, int]]:
+    """Return where the rows of each positive bag begin and end."""
+    bags = np.flatnonzero(task.positive)
+    return zip(task.offsets[bags].tolist(), task.offsets[bags + 1].tolist(), strict=True)
+
+
 def solve_bag_labels(task: Task) -> Solution:
     """Solve the problem in which every instance has the label of its bag."""
     if not is_swept(task):
         return solve(task.problem(1.0 * task.in_positive, rest_is_negative=False))
     rows = labeled(task, rest_is_negative=False, p=np.ones(len(task.positive_rows)))
-    return solve_swept(rows, origin(rows))
+    return _refined(rows, solve_swept(rows, origin(rows)))
 
 
 def solve_assigned(rows: SweptRows, p: Array, start: Place) -> Solution:
     """Solve the problem of one assignment, with its certificate."""
     rows.assignment = p
-    return solve_swept(rows, Place(start.coef, start.intercept))
+    return _refined(rows, solve_swept(rows, Place(start.coef, start.intercept)))
+
+
+def _refined(rows: SweptRows, solution: Solution) -> Solution:
+    """Go on in float64 where products were coarser: from there it takes few passes."""
+    if not rows.refine():
+        return solution
+    return solve_swept(rows, Place(solution.coef, solution.intercept))
