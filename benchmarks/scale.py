@@ -8,17 +8,24 @@ to bag, and 1 to 5 % witnesses in positive bags, shifted along one direction. Th
 Passes are those over all rows within the solver (checking and conditioning take four more, which
 the CPU seconds include); CPU seconds are those of ``fit``; memory is the largest anonymous memory
 (RssAnon) during the fit above that after a first small fit, so that neither the package nor the
-mapped file counts. C is .01 at 100,000 rows, .003 at a million. "Steps looked at" takes a pass after
-every Newton step that promises more than a thousandth of the objective (the default: a tenth), which
-follows the path of fits below 50,000 rows; "in memory" is that path, with products of vectors. Finished lines are stored in
-docs/results/scale.jsonl; ``--page`` writes docs/results/scale.md from them, and from the lines of
-benchmarks/scale_gpu.py.
+mapped file counts. C is .01 at 100,000 rows, .003 at a million. "Steps looked at" takes a pass
+after every Newton step that promises more than a thousandth of the objective (the default: a
+tenth), which follows the path of fits below 50,000 rows; "in memory" is that path, with products
+of vectors. Finished lines are stored in docs/results/scale.jsonl; ``--page`` writes
+docs/results/scale.md from them, from those of benchmarks/scale_gpu.py and from the cost model
+(benchmarks/scale_costs.py).
+
+``--cold`` takes the file out of the page cache after every pass, as if the machine had no memory to
+keep it, and compares the bytes that came from the disk, and the time, with passes times one
+sequential read (docs/results/scale_cold.jsonl).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import mmap
+import os
 import subprocess
 import sys
 import tempfile
@@ -30,7 +37,9 @@ from typing import Any
 import numpy as np
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
-LINES, GPU_LINES, PAGE = (RESULTS / name for name in ("scale.jsonl", "scale_gpu.jsonl", "scale.md"))
+LINES, GPU_LINES, COLD_LINES, PAGE = (
+    RESULTS / name for name in ("scale.jsonl", "scale_gpu.jsonl", "scale_cold.jsonl", "scale.md")
+)
 BAG, FEATURES, RANK, TISSUES, SHIFT = 1000, 256, 16, 8, 2.5
 WEIGHTS = {100_000: 0.01, 1_000_000: 0.003}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -44,6 +53,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "AL-SVM, steps looked at": ("AnnealedLabelSVC", {}),
     "AL-SVM, in memory": ("AnnealedLabelSVC", {}),
 }
+STORES = Path(os.environ["SCALE_STORES"]) if "SCALE_STORES" in os.environ else None  # to reuse
 LOOKED_AT = 1e-3  # of the objective: steps that promise more are looked at, instead of a tenth
 # Of version 0.1 on the same planted bags, with products of vectors.
 BEFORE = {(100_000, "AL-SVM"): 223, (1_000_000, "AL-SVM"): 327}
@@ -87,6 +97,8 @@ def written(folder: Path, n_rows: int) -> Path:
     from bagwise.io import write
 
     path = folder / f"{n_rows}.bags"
+    if path.exists():
+        return path
     X, y, witness = make(n_rows // BAG, seed=1)
     write(path, Bags(X, np.arange(0, n_rows + 1, BAG), instance_labels=witness), y)
     return path
@@ -158,20 +170,98 @@ def one(path: Path, name: str) -> dict[str, Any]:
     }
 
 
-def measure(n_rows: int, names: list[str]) -> None:
+class Cold:
+    """Rows whose file leaves the page cache after every pass."""
+
+    def __init__(self, X: Any) -> None:
+        self.mapped, self.path, self.n_bytes, self.passes = X.base._mmap, X.filename, X.nbytes, 0
+
+    def evict(self) -> None:
+        """Unmap the pages and drop them."""
+        self.mapped.madvise(mmap.MADV_DONTNEED)
+        with open(self.path, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def after(self, kind: Any, name: str) -> None:
+        """Evict after every call of a method."""
+        method = getattr(kind, name)
+
+        def called(rows: Any, *args: Any) -> Any:
+            found = method(rows, *args)
+            if rows.n_rows * rows.n_coef * 4 >= self.n_bytes:
+                self.passes += 1
+                self.evict()
+            return found
+
+        setattr(kind, name, called)
+
+    def read_once(self) -> float:
+        """Return the seconds of one sequential read from the disk."""
+        self.evict()
+        began = time.perf_counter()
+        with open(self.path, "rb") as file:
+            while file.read(1 << 24):
+                pass
+        return time.perf_counter() - began
+
+
+def from_disk() -> int:
+    """Return the bytes that this process has made the disk read."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("read_bytes"))
+
+
+def cold(path: Path, name: str) -> dict[str, Any]:
+    """Fit one model whose rows come from the disk in every pass."""
+    import bagwise
+    from bagwise.designs import dense, swept
+    from bagwise.io import read
+
+    bags, y = read(path)
+    kind, options = {**MODELS, "MIMN": ("MarkovNetworkClassifier", {"init": ["instances"]})}[name]
+    if name != "MIMN":
+        options = {**options, "kernel": "linear", "C": WEIGHTS[bags.n_instances]}
+    model = getattr(bagwise, kind)(**options)
+    small = bagwise.Bags(np.array(bags.X[: 60 * BAG]), np.arange(0, 60 * BAG + 1, BAG))
+    model.fit(small, y[:60])
+    del small
+    rows = Cold(bags.X)
+    rows.after(swept.Swept, "sweep")
+    for method in ("__matmul__", "adjoint", "weighted_squares"):
+        rows.after(dense.Dense, method)
+    once, before, peak = rows.read_once(), anonymous(), Peak()
+    rows.evict()
+    disk, began = from_disk(), time.perf_counter()
+    peak.start()
+    model.fit(bags, y)
+    seconds, peak.running = time.perf_counter() - began, False
+    return {
+        "rows": bags.n_instances,
+        "model": name,
+        "passes": rows.passes,
+        "disk passes": (from_disk() - disk) / rows.n_bytes,
+        "seconds": seconds,
+        "one read": once,
+        "megabytes": peak.most - before,
+        "data": rows.n_bytes / 2**20,
+        "objective": float(model.objective_[0]),
+    }
+
+
+def measure(n_rows: int, names: list[str], how: str, lines: Path) -> None:
     """Run the models that have no line yet, each in a process of its own."""
-    found = [json.loads(line) for line in LINES.read_text().splitlines()] if LINES.exists() else []
+    found = [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []
     done = {(line["rows"], line["model"]) for line in found}
     left = [name for name in names if (n_rows, name) not in done]
     if not left:
         return
     with tempfile.TemporaryDirectory() as folder:
-        path = written(Path(folder), n_rows)
+        path = written(STORES or Path(folder), n_rows)
         for name in left:
-            command = [sys.executable, __file__, "--one", str(path), name]
+            command = [sys.executable, __file__, how, str(path), name]
             line = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             print(line, end="", flush=True)
-            with LINES.open("a") as stream:
+            with lines.open("a") as stream:
                 stream.write(line)
 
 
@@ -241,13 +331,19 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=list(WEIGHTS))
     parser.add_argument("--models", nargs="+", default=list(MODELS))
     parser.add_argument("--page", action="store_true")
+    parser.add_argument("--cold", nargs="*", metavar="MODEL")
     parser.add_argument("--one", nargs=2)
+    parser.add_argument("--one-cold", nargs=2)
     options = parser.parse_args()
-    if options.one:
-        print(json.dumps(one(Path(options.one[0]), options.one[1])))
-        return
+    for found, run in ((options.one, one), (options.one_cold, cold)):
+        if found:
+            print(json.dumps(run(Path(found[0]), found[1])))
+            return
     for n_rows in options.rows:
-        measure(n_rows, options.models)
+        if options.cold is None:
+            measure(n_rows, options.models, "--one", LINES)
+        else:
+            measure(n_rows, options.cold, "--one-cold", COLD_LINES)
     if options.page:
         page()
 
