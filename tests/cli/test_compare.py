@@ -11,12 +11,14 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from bagwise.catalog import METHODS
-from bagwise.cli.compare import _seconds
+from bagwise import InstanceSVC
+from bagwise.catalog import METHODS, make_estimator
+from bagwise.cli.compare import _seconds, _settings
 from bagwise.io import write
 from bagwise.model_selection import compare as compared
 from command_line import COLUMNS, call, done, printed, refused
@@ -70,6 +72,13 @@ def test_the_command_for_the_recommended_model_works(folder, tmp_path, monkeypat
     assert {"--features", "--format", "--groups", "--positive", "--scale"} < set(words)
     done(*words[1:])
     assert (tmp_path / "model.bagwise").is_file()
+
+
+def test_the_command_says_what_was_compared():
+    one = SimpleNamespace(name="SIL", usual_point={"C": 0.3})
+    model = InstanceSVC(kernel="linear", pos_label="a")
+    assert _settings(model, one) == ["kernel=linear", "C=0.3"]
+    assert _settings(make_estimator("SIL"), one) == ["C=0.3"]
 
 
 def test_a_page_shows_the_ranking_and_how_to_make_it_again(cells, tmp_path):

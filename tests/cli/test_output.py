@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -209,11 +210,21 @@ def test_a_fit_tells_its_iterations_objective_and_gap(monkeypatch):
     assert said == ["fitting SimpleMI"] * 2
 
 
-def test_models_without_iterations_or_with_workers_have_no_bar(monkeypatch):
-    monkeypatch.setattr(output, "progress", None)  # asking for one would fail
-    for model in (CitationKNN(), WitnessSVC(n_jobs=2)):
-        with output.fit_progress(model):
-            assert model.get_params().get("callback") is None
+@pytest.mark.parametrize("model", [CitationKNN(), WitnessSVC(n_jobs=2)], ids=str)
+def test_models_without_iterations_or_with_workers_have_a_clock(monkeypatch, model):
+    tasks = []
+
+    class Clock(nullcontext):
+        def __enter__(self):
+            return self
+
+        def add_task(self, *what, total):
+            tasks.append((what, total))
+
+    monkeypatch.setattr(output, "progress", Clock)
+    with output.fit_progress(model):
+        assert model.get_params().get("callback") is None
+    assert tasks == [(("fitting",), None)]
 
 
 # Ctrl-C ------------------------------------------------------------------------------------------

@@ -45,6 +45,14 @@ def test_large_data_gets_linear_kernels():
     assert models["SimpleMI"].kernel == "linear"
 
 
+def test_of_many_instances_those_that_read_them_seldom_come_first():
+    bags = Bags(np.zeros((60_000, 1)), np.arange(0, 60_001, 100))
+    names = list(candidates(bags)[0])
+    statistics = {"StatisticsForest", "StatisticsSVC", "StatisticsLogistic", "SimpleMI", "STK"}
+    assert (names[0], set(names[1:6])) == ("SIL", statistics)
+    assert names[6] == "MI-SVM"
+
+
 def test_methods_of_two_classes_are_left_out_for_three(bags):
     left_out = candidates(bags, n_classes=3)[1]
     for method in METHODS:

@@ -373,13 +373,20 @@ def _build_command(found: Any, words: list[str]) -> str:
     one = found.results[found.recommendation]
     scaled = [] if one.usual_scale == "raw" else ["--scale", one.usual_scale]
     words = ["bagwise", "fit", *words, *scaled, "--model", one.name]
-    for setting in (*_settings(one), "threshold=calibrated"):
+    for setting in (*_settings(found.models[one.name], one), "threshold=calibrated"):
         words += ["--param", setting]
     return join([*words, "--out", "model.bagwise"])
 
 
-def _settings(one: Any) -> list[str]:
-    return [f"{key}={value:g}" for key, value in one.usual_point.items()]
+def _settings(model: Any, one: Any) -> list[str]:
+    """Return the parameters of a model that its name does not say, such as a linear kernel."""
+    from bagwise.catalog import make_estimator
+
+    said = make_estimator(one.name).get_params(deep=False)
+    own = {k: v for k, v in model.get_params(deep=False).items() if repr(v) != repr(said[k])}
+    own.pop("pos_label", None)
+    chosen = {key: f"{value:g}" for key, value in one.usual_point.items()}
+    return [f"{key}={value}" for key, value in (own | chosen).items()]
 
 
 def _say_rest(found: Any) -> None:

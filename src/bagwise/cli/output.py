@@ -233,14 +233,16 @@ def live() -> Iterator[Any]:
 
 @contextmanager
 def fit_progress(model: Any) -> Iterator[None]:
-    """Show each outer iteration of a fit, with its objective and gap, where a terminal watches."""
+    """Show each outer iteration of a fit, with its objective and gap, where a terminal watches.
+
+    Models without outer iterations, and fits in other processes, which could not draw, get a clock.
+    """
     known = model.get_params(deep=False)
-    # Workers of other processes could not draw the bar.
-    if "callback" not in known or known["callback"] or known.get("n_jobs") not in (None, 1):
-        yield
-        return
     with progress() as bar:
         steps = bar.add_task("fitting", total=None)
+        if "callback" not in known or known["callback"] or known.get("n_jobs") not in (None, 1):
+            yield
+            return
 
         def advance(record: dict[str, Any]) -> None:
             shown = [

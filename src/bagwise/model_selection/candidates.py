@@ -7,10 +7,12 @@ from typing import Any
 from bagwise.bags import Bags
 from bagwise.catalog import ENTRIES, Entry, Method
 from bagwise.catalog.expected import by_expected_gain
+from bagwise.models.instance import InstanceSVC
 from bagwise.models.meansvc import MeanSVC
 from bagwise.models.statistics import StatisticsClassifier
 
 _MANY_ROWS = 5000  # a matrix of all pairs then takes 200 MB
+MANY_TO_READ = 50_000  # instances from which on a pass over them is what a fit costs
 
 
 def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str, str]]:
@@ -29,7 +31,8 @@ def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str
     -------
     models : dict of str to BagClassifier
         Not fitted. The most promising first: each adds most to the best of those before it, on the
-        tasks that were measured for this purpose.
+        tasks that were measured for this purpose. Above 50,000 instances those come before that
+        read them a few times only.
     left_out : dict of str to str
         Names of the other methods, and why they are left out.
 
@@ -51,7 +54,16 @@ def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str
             left_out[method.name] = reason or f"is {same}"
         else:
             models[method.name] = model
-    return {name: models[name] for name in by_expected_gain(list(models))}, left_out
+    order = by_expected_gain(list(models))
+    if bags.n_instances > MANY_TO_READ:
+        order.sort(key=lambda name: _burden(models[name]))
+    return {name: models[name] for name in order}, left_out
+
+
+def _burden(model: Any) -> int:
+    """Rank what a fit to many instances costs: one convex problem, one row per bag, the rest."""
+    one_problem = isinstance(model, InstanceSVC) and model.vote == "any"
+    return 0 if one_problem else 1 if _has_bags_as_rows(model) else 2
 
 
 def _suited(entry: Entry, method: Method, bags: Bags, n_classes: int) -> tuple[Any, str]:

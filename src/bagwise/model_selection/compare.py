@@ -33,7 +33,7 @@ from bagwise.io._lock import locked
 from bagwise.io._records import ResultsError, ResultsFile, read_records
 from bagwise.metrics import MEASURES
 from bagwise.model_selection._workers import Stopped, Workers
-from bagwise.model_selection.candidates import candidates
+from bagwise.model_selection.candidates import MANY_TO_READ, candidates
 from bagwise.model_selection.comparison import Comparison
 from bagwise.model_selection.intervals import METRICS, Sample
 from bagwise.model_selection.nested import INNER_FOLDS, Cell, OuterFolds, Protocol, judged
@@ -44,7 +44,7 @@ from bagwise.rowstores import RowStore
 POSITIVE = Parameter("pos_label", "")
 RESULTS = "comparison.jsonl"
 _SHARES = 2.0  # how many times its equal share of the time a fold may take at first
-_SHORTEST = 5.0  # seconds that every fold may take: a new worker process costs half as much
+_SHORTEST = 5.0  # seconds that a fold of few rows may take: a new process costs half as much
 _PATIENCE = 4.0  # how much more it may take each time that it is tried again
 
 
@@ -268,7 +268,8 @@ class _Run:
         plan = self._plan()
         limited = np.isfinite(self.deadline)
         n_jobs = effective_n_jobs(1 if self.n_jobs is None else self.n_jobs)
-        elsewhere = isinstance(self.outer.bags.X, RowStore)  # where the work is done, too
+        X = self.outer.bags.X
+        elsewhere = isinstance(X, RowStore) and not X.is_here  # where the work is done, too
         if elsewhere or (n_jobs == 1 and not limited):
             for cell in plan:
                 if time.monotonic() >= self.deadline:
@@ -277,7 +278,8 @@ class _Run:
             return
         if limited:
             equal = (self.deadline - time.monotonic()) * n_jobs / len(self.start.models)
-            self.share = max(_SHORTEST, _SHARES * equal / self.outer.protocol.cv)
+            shortest = _SHORTEST * max(1.0, self.outer.bags.n_instances / MANY_TO_READ)
+            self.share = max(shortest, _SHARES * equal / self.outer.protocol.cv)
         with Workers(judged, self.outer, n_jobs) as workers:
             for cell, result in workers.run(
                 lambda: self._next(plan), lambda _: self.share, self.deadline
