@@ -42,6 +42,7 @@ from .models.miles import MILES as MILES, MILESEmbedding as MILESEmbedding
 from .models.missvm import MissSVM as MissSVM
 from .models.odm import ODM as ODM, OptimalMarginSVC as OptimalMarginSVC
 from .models.path import PathCV as PathCV
+from .models.proportions import LabelProportionSVC as LabelProportionSVC
 from .models.semiproximal import SemiProximalSVC as SemiProximalSVC
 from .models.sparse_mil import SparseMIL as SparseMIL
 from .models.statistics import (

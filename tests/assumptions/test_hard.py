@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagwise.assumptions import AtLeastFraction, AtLeastOne, ExactlyOne, TopMean
+from bagwise.assumptions import AtLeastFraction, AtLeastOne, ExactCounts, ExactlyOne, TopMean
 from bagwise.losses import Hinge, SquaredHinge
 
 LABELING = [
@@ -115,3 +115,22 @@ def test_the_mean_of_the_best_is_that_of_sorted_scores(n_witnesses, bags):
     np.testing.assert_allclose(both[:, 0], expected, atol=1e-12)
     against = TopMean(n_witnesses).bag_score(-scores, offsets)
     np.testing.assert_allclose(both[:, 1], against, atol=1e-12)
+
+
+@given(st.integers(0, 10**6))
+def test_exact_counts_choose_the_highest_and_score_the_cut(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 6, 5)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    counts = rng.integers(0, sizes + 1)
+    scores = rng.normal(size=offsets[-1])
+    rule = ExactCounts(counts)
+    p = rule.map(scores, offsets)
+    for i, (a, b) in enumerate(pairwise(offsets)):
+        inside = p[a:b] > 0
+        assert inside.sum() == counts[i]
+        assert np.max(scores[a:b][~inside], initial=-np.inf) <= np.min(
+            scores[a:b][inside], initial=np.inf
+        )
+        holds = np.sum(scores[a:b] > 0) == counts[i]
+        assert (rule.bag_score(scores, offsets)[i] > 0) == holds

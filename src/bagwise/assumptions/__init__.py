@@ -11,7 +11,14 @@ from bagwise.assumptions.count import (
     CountPotential,
     as_potential,
 )
-from bagwise.assumptions.hard import Assumption, AtLeastFraction, AtLeastOne, ExactlyOne, TopMean
+from bagwise.assumptions.hard import (
+    Assumption,
+    AtLeastFraction,
+    AtLeastOne,
+    ExactCounts,
+    ExactlyOne,
+    TopMean,
+)
 from bagwise.assumptions.inference import BestLabelings, CountInference
 from bagwise.assumptions.posterior import CountPosterior, Posteriors
 from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness
@@ -26,6 +33,7 @@ __all__ = [
     "CountInference",
     "CountPosterior",
     "CountPotential",
+    "ExactCounts",
     "ExactlyOne",
     "Posteriors",
     "SoftLabels",

@@ -91,6 +91,25 @@ class AtLeastFraction:
 
 
 @dataclass(frozen=True)
+class ExactCounts:
+    """Every bag has a known number of positives."""
+
+    counts: Array  # (n_bags,)
+    rest_is_negative: ClassVar[bool] = True
+
+    def map(self, scores: Array, offsets: Array) -> Array:
+        """Choose as many of the highest scores of every bag."""
+        return 1.0 * (segment_rank(scores, offsets) < expand(self.counts, offsets))
+
+    def bag_score(self, scores: Array, offsets: Array) -> Array:
+        """Return how far the scores are from another count: the nearer side of the cut."""
+        inside = self.map(scores, offsets) > 0
+        lowest_inside = -segment_max(np.where(inside, -scores, -np.inf), offsets)
+        highest_outside = segment_max(np.where(inside, -np.inf, scores), offsets)
+        return np.minimum(lowest_inside, -highest_outside)
+
+
+@dataclass(frozen=True)
 class TopMean:
     """A bag's score is the mean of its ``n_witnesses`` highest instance scores."""
 

@@ -85,8 +85,8 @@ class _AlternatingSVC(Restarts, MarginClassifier, MaxIterParameter):
         if near is None:  # from nearby, few problems are left to solve
             self._prepare(task.design, task.weight)
         run = alternate(
-            lambda p, last: _solve(task, assumption, p, near if last is None else last),
-            partial(_assign, task, assumption),
+            lambda p, last: solve_assigned(task, assumption, p, near if last is None else last),
+            partial(assign, task, assumption),
             start,
             max_iter=self.max_iter,
             callback=self._report,
@@ -176,24 +176,26 @@ class _AlternatingSVC(Restarts, MarginClassifier, MaxIterParameter):
         return X @ X.T
 
 
-def _solve(task: Task, assumption: Assumption, p: Array, last: Solution | None) -> Solution:
+def solve_assigned(task: Task, assumption: Assumption, p: Array, last: Solution | None) -> Solution:
+    """Solve the convex problem of an assignment."""
     problem = task.problem(p, assumption.rest_is_negative)
     return solve(problem, None if last is None else last.point)
 
 
-def _assign(task: Task, assumption: Assumption, scores: Array) -> Array:
+def assign(task: Task, assumption: Assumption, scores: Array) -> Array:
+    """Return the assumption's cheapest assignment at these scores of all instances."""
     rows = task.positive_rows
     return task.spread(assumption.map(scores[rows], task.positive_offsets))
 
 
 def _drawn(task: Task, model: _AlternatingSVC, rng: np.random.RandomState) -> Array:
     """Draw witnesses, or labels of which half are positive."""
-    return _assign(task, model._assumption(), rng.random_sample(len(task.weight)) - 0.5)
+    return assign(task, model._assumption(), rng.random_sample(len(task.weight)) - 0.5)
 
 
 def _improved(task: Task, assumption: Assumption, start: Array) -> tuple[float, Array]:
     """Alternate from an assignment; return the objective and the assignment at the end."""
-    steps = partial(_solve, task, assumption), partial(_assign, task, assumption)
+    steps = partial(solve_assigned, task, assumption), partial(assign, task, assumption)
     run = alternate(*steps, start, max_iter=_IMPROVEMENTS)
     return float(run.solution.objective), run.assignment
 

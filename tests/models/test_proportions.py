@@ -1,0 +1,103 @@
+"""LabelProportionSVC: descent, exact counts, limits, brute force on small bags, named errors."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from sklearn.base import clone
+
+from bagwise import Bags, InstanceSVC, LabelProportionSVC
+from bagwise.designs import matrix_design
+from bagwise.losses import SquaredHinge
+from bagwise.problems import Problem
+from bagwise.solvers import solve
+
+
+def mixed(seed, n_bags=12, sizes=(3, 9), gap=2.0):
+    """Return bags of two Gaussians, the shares of the second, and the labels."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(*sizes, n_bags)
+    labels = (rng.random(sizes.sum()) < np.repeat(rng.random(n_bags), sizes)).astype(int)
+    X = rng.normal(size=(sizes.sum(), 3)) + gap * labels[:, None]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    shares = np.add.reduceat(labels, offsets[:-1]) / sizes
+    return Bags(X, offsets), shares, labels
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["soft", "anneal", "random"]))
+def test_counts_are_kept_and_the_objective_falls(seed, init):
+    bags, shares, _ = mixed(seed)
+    if shares.max() == 0 or shares.min() == 1:
+        return
+    model = LabelProportionSVC(kernel="linear", init=init).fit(bags, shares)
+    counts = np.add.reduceat(model.instance_weights_, bags.offsets[:-1])
+    np.testing.assert_array_equal(counts, np.round(shares * bags.sizes))
+    values = [record["objective"] for record in model.estimator_.history_]
+    assert all(after <= before * (1 + 1e-9) for before, after in pairwise(values))
+    assert model.gap_ <= 1e-6 * model.objective_
+    f = model.instance_decision_function(bags)
+    slack = np.maximum(0, 1 - np.where(model.instance_weights_ > 0, f, -f))
+    by_hand = 0.5 * np.sum(model.estimator_.coef_**2) + np.sum(slack**2)
+    assert model.objective_ == pytest.approx(by_hand, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_starts_find_the_best_labels_of_all(seed):
+    bags, shares, _ = mixed(seed, n_bags=4, sizes=(3, 5), gap=1.0)
+    ways = []
+    for i, share in enumerate(shares):
+        rows = range(bags.offsets[i], bags.offsets[i + 1])
+        ways.append(list(combinations(rows, round(share * bags.sizes[i]))))
+    design, best = matrix_design(bags.X), np.inf
+    for chosen in product(*ways):
+        p = np.zeros(bags.n_instances)
+        p[[row for rows in chosen for row in rows]] = 1
+        best = min(best, solve(Problem(design, p, 1 - p, SquaredHinge())).objective)
+    model = LabelProportionSVC(kernel="linear", n_init=30).fit(bags, shares)
+    assert model.objective_ == pytest.approx(best, rel=1e-6)
+
+
+def test_pure_bags_are_a_plain_svm():
+    bags, _, _ = mixed(0)
+    y = np.arange(len(bags)) % 2
+    model = LabelProportionSVC(C=2.0).fit(bags, y)
+    plain = InstanceSVC(C=2.0).fit(bags, y)
+    np.testing.assert_allclose(
+        model.instance_decision_function(bags), plain.instance_decision_function(bags), atol=1e-7
+    )
+
+
+def test_it_recovers_labels_that_it_never_saw():
+    bags, shares, labels = mixed(3, n_bags=40, gap=3.0)
+    model = LabelProportionSVC().fit(bags, shares)
+    assert np.mean(model.predict_instances(bags) == labels) > 0.97
+    new, known, _ = mixed(4, n_bags=20, gap=3.0)
+    assert np.abs(model.predict(new) - known).mean() < 0.05
+    assert model.score(new, known) > 0.9
+
+
+def test_two_fits_give_the_same_bits_and_clones_do_too():
+    bags, shares, _ = mixed(5)
+    one = LabelProportionSVC(init="random", n_init=3, random_state=4).fit(bags, shares)
+    two = clone(one).fit(bags, shares)
+    assert (
+        one.instance_decision_function(bags).tobytes()
+        == two.instance_decision_function(bags).tobytes()
+    )
+
+
+def test_bad_input_is_named():
+    bags, shares, _ = mixed(0)
+    with pytest.raises(ValueError, match="init must be 'anneal', 'soft' or 'random', it is 'hot'"):
+        LabelProportionSVC(init="hot").fit(bags, shares)
+    with pytest.raises(ValueError, match=r"Bag 0 .* has the share 75"):
+        LabelProportionSVC().fit(bags, 100 * shares + 50)
+    with pytest.raises(ValueError, match="There are 3 shares for 12 bags"):
+        LabelProportionSVC().fit(bags, shares[:3])
+    with pytest.raises(ValueError, match="All instances have the same label"):
+        LabelProportionSVC().fit(bags, np.zeros(12))
+    with pytest.raises(ValueError, match="'C' parameter"):
+        LabelProportionSVC(C=-1).fit(bags, shares)
