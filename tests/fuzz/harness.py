@@ -66,7 +66,7 @@ class Progress:
     """Counts by kind and outcome, the findings, and the next case: what is resumed.
 
     Findings with the same kind, outcome and place are one, with their cases; ``again`` has cases
-    that count as they ended in a second run, after a finding.
+    that count as they ended in a later run, after a finding.
     """
 
     seed: int
@@ -331,7 +331,7 @@ def write_report(page: Path, name: str, title: str, command: str, progress: Prog
     )
     told = f"What may not happen, by place:\n\n{found}" if found else "Nothing that may not happen."
     if progress.again:
-        told += f"\n\nCounted as they ended in a second run, after a finding: {progress.again}."
+        told += f"\n\nCounted as they ended in a later run, after a finding: {sorted(set(progress.again))}."
     section = f"{start}\n## {title}\n\n{head}.\n\n{summary(progress)}\n\n{told}\n{end}"
     old = page.read_text() if page.exists() else _INTRODUCTION
     before, is_there, rest = old.partition(start)
