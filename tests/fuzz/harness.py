@@ -331,7 +331,8 @@ def write_report(page: Path, name: str, title: str, command: str, progress: Prog
     )
     told = f"What may not happen, by place:\n\n{found}" if found else "Nothing that may not happen."
     if progress.again:
-        told += f"\n\nCounted as they ended in a later run, after a finding: {sorted(set(progress.again))}."
+        cases = sorted(set(progress.again))
+        told += f"\n\nCounted as they ended in a later run, after a finding: {cases}."
     section = f"{start}\n## {title}\n\n{head}.\n\n{summary(progress)}\n\n{told}\n{end}"
     old = page.read_text() if page.exists() else _INTRODUCTION
     before, is_there, rest = old.partition(start)
