@@ -28,10 +28,11 @@ from typing import Any, dataclass_transform
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
+from bagwise._documented import joined, sections
+
 _MAX_INTEGER = 2**53  # beyond it float64 cannot hold an integer
 _MAX_JOBS = 4096  # more workers than any machine has cores: a typing error
 _WIDTH = 96  # of a line of a generated docstring, indent included
-_RULE = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)  # a numpydoc section's heading
 
 
 class Words(StrOptions):
@@ -127,7 +128,7 @@ def _in_order(cls: type) -> Iterator[dataclasses.Field[Any]]:
 
 def _documented(cls: type, fields: list[dataclasses.Field[Any]]) -> str:
     """Return the class's docstring with its sections on parameters and attributes filled in."""
-    intro, sections = _sections(cls._own_docstring)  # type: ignore[attr-defined]
+    intro, own = sections(cls._own_docstring)  # type: ignore[attr-defined]
     parameters = "\n".join(map(_entry, fields))
     attributes = "\n".join(_attributes(cls).values())
     filled = {
@@ -136,15 +137,8 @@ def _documented(cls: type, fields: list[dataclasses.Field[Any]]) -> str:
         "See Also": "",
         "References": _reference(cls),
     }
-    filled |= {name: text for name, text in sections.items() if name != "Attributes"}
-    parts = [f"{name}\n{'-' * len(name)}\n{text}\n" for name, text in filled.items() if text]
-    return "\n".join([intro, *parts])
-
-
-def _sections(docstring: str) -> tuple[str, dict[str, str]]:
-    intro, *rest = _RULE.split(inspect.cleandoc(docstring) + "\n")
-    texts = zip(rest[::2], rest[1::2], strict=True)
-    return intro.strip() + "\n", {name: text.strip() for name, text in texts}
+    filled |= {name: text for name, text in own.items() if name != "Attributes"}
+    return joined(intro, filled)
 
 
 def _reference(cls: type) -> str:
@@ -194,8 +188,8 @@ def _attributes(cls: type) -> dict[str, str]:
     """Return the entries of fitted attributes by name: the class's own, then its bases'."""
     found: dict[str, str] = dict.fromkeys(getattr(cls, "_never_fitted", ()), "")
     for base in cls.__mro__:
-        _, sections = _sections(base.__dict__.get("_own_docstring", ""))
-        for entry in re.split(r"\n(?=\S)", sections.get("Attributes", "")):
+        _, parts = sections(base.__dict__.get("_own_docstring", ""))
+        for entry in re.split(r"\n(?=\S)", parts.get("Attributes", "")):
             names = entry.split(" : ")[0].split(", ")
             if entry and not found.keys() & set(names):
                 found |= dict.fromkeys(names, "") | {names[0]: entry}

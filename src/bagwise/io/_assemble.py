@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bagwise._documented import documenting
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.frames import BAG_FEATURE as BAG_FEATURE, COORDS as COORDS
@@ -20,16 +21,39 @@ from bagwise.io.errors import DuplicateColumnError, FormatError, LabelError, Shu
 
 Column = str | int
 LabeledBags = tuple[Bags, Any]
-Reader = TypeVar("Reader", bound=Callable[..., LabeledBags])
-_RETURNS = """\
-    Returns
-    -------
-    bags : Bags
-        The bags, in the order of the file.
-    y : ndarray of shape (n_bags,) or None
-        Their labels: integers, floats or texts; None if there are none.
-
-"""
+_THERE = "if there is such a column"
+reads = documenting(
+    {
+        "path": "The file.",
+        "bag": 'Column of the bag ids, by name or position; None: "bag", or the first without a '
+        "header.",
+        "label": 'Column of the bag labels, the same on all rows of a bag; None: "label" '
+        f"{_THERE}, or the second without a header.",
+        "instance_labels": f'Column of the labels of instances; None: "instance_label" {_THERE}.',
+        "groups": f'Column of the groups of bags, such as patients; None: "group" {_THERE}.',
+        "priors": "Column of the expected fraction of positive instances of a bag; None: "
+        f'"prior" {_THERE}.',
+        "instance_ids": f'Column of the ids of instances; None: "instance" {_THERE}.',
+        "features": 'The feature columns, by name, position or pattern such as "f*"; None: all '
+        "other columns.",
+        "drop": "Columns to leave out, given in the same way.",
+        "regroup": "Whether to accept a file in which the rows of a bag are not consecutive.",
+        "progress": "Whether to show a progress bar; None: on a terminal, if reading takes more "
+        "than two seconds.",
+    },
+    returns="""\
+bags : Bags
+    The bags, in the order of the file.
+y : ndarray of shape (n_bags,) or None
+    Their labels: integers, floats or texts; None if there are none.""",
+)
+writes = documenting(
+    {
+        "path": "The file to write.",
+        "bags": "The bags; sparse ones are written with their zeros.",
+        "y": ("array-like of shape (n_bags,)", "Their labels."),
+    }
+)
 
 # The columns that writers write, and that readers look for by default.
 ROLES = {
@@ -43,14 +67,6 @@ ROLES = {
 }
 _PER_BAG = ("groups", "priors", "bag_features", "patch_size")
 _PER_ROW = ("instance_labels", "instance_ids", "coords")
-
-
-def returns_bags(reader: Reader) -> Reader:
-    """Document what a reader returns, before the examples of its docstring."""
-    reader.__doc__ = (reader.__doc__ or "").replace(
-        "    Examples\n", _RETURNS + "    Examples\n", 1
-    )
-    return reader
 
 
 @dataclass(frozen=True)

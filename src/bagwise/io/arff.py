@@ -27,7 +27,7 @@ from bagwise.bags.segments import offsets_of
 from bagwise.errors import listed, suggestion
 from bagwise.io._arffrows import InnerRows
 from bagwise.io._arfftext import Attribute, Header, is_open_quote, quoted, split_fields
-from bagwise.io._assemble import BAG_FEATURE, LabeledBags, returns_bags
+from bagwise.io._assemble import BAG_FEATURE, LabeledBags, reads, writes
 from bagwise.io._flatten import bag_columns, instance_columns, written_feature_names
 from bagwise.io._grow import typed_column
 from bagwise.io._source import open_source, write_text
@@ -42,7 +42,11 @@ from bagwise.io.errors import (
 _OF_BAGS = {"group": "groups", "prior": "priors", "patch_size": "patch_size"}
 
 
-@returns_bags
+@reads(
+    path="The file, plain or gzip.",
+    bag="Attribute with the bag's id; None: the first, as in WEKA.",
+    label="Attribute with the bag's label; None: the last, as in WEKA.",
+)
 def read_arff(
     path: str | Path,
     bag: str | None = None,
@@ -51,17 +55,6 @@ def read_arff(
     progress: bool | None = None,
 ) -> LabeledBags:
     """Read a relational ARFF file, as WEKA writes multi-instance data; sparse if any row is.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file, plain or gzip.
-    bag : str, default=None
-        Attribute with the bag's id; None: the first, as in WEKA.
-    label : str, default=None
-        Attribute with the bag's label; None: the last, as in WEKA.
-    progress : bool, default=None
-        As in `read_csv`.
 
     Examples
     --------
@@ -169,20 +162,17 @@ class _Parts:
         return typed_column([fields[column] for fields in self._texts], exact_text=exact)
 
 
+@writes(
+    path="The file to write, compressed if the name ends in ``.gz``.",
+    bags=(
+        "The bags; sparse ones as sparse rows. Groups, priors and bag features become "
+        "further attributes, which WEKA's learners do not expect: remove them for WEKA."
+    ),
+    y=("array-like of shape (n_bags,)", "Their labels, written as a nominal attribute."),
+    relation="Name of the relation.",
+)
 def write_arff(path: str | Path, bags: Bags, y: Any = None, *, relation: str = "bags") -> None:
     """Write a relational ARFF file that WEKA's multi-instance learners read.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file to write, compressed if the name ends in ``.gz``.
-    bags : Bags
-        The bags; sparse ones as sparse rows. Groups, priors and bag features become further
-        attributes, which WEKA's learners do not expect: remove them for WEKA.
-    y : array-like of shape (n_bags,), default=None
-        Their labels, written as a nominal attribute.
-    relation : str, default="bags"
-        Name of the relation.
 
     Examples
     --------

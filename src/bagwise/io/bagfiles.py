@@ -21,9 +21,10 @@ from bagwise.errors import Argument, Message, listed
 from bagwise.io._assemble import (
     LabeledBags,
     position_of,
+    reads,
     refuse_duplicates,
     refuse_shared,
-    returns_bags,
+    writes,
 )
 from bagwise.io._atomic import replacing
 from bagwise.io._bagarrays import load_bag, save_bag
@@ -41,7 +42,24 @@ _USUAL = {
 }
 
 
-@returns_bags
+@reads(
+    path="The CSV, or a folder that contains the bags and a single CSV.",
+    bag=(
+        'Column of the bag ids; None: "bag" if there is such a column, else the paths '
+        "without suffix."
+    ),
+    label='Column of the labels; None: "label" if there is such a column.',
+    file=(
+        'Column of the paths, relative to the CSV; None: "path", "file" or "filename". '
+        "The files are .npy, .npz, .h5, .csv or .pt (the last needs torch; loaded with "
+        "``weights_only``)."
+    ),
+    groups="Column of the groups of bags, such as patients.",
+    priors="Column of the expected fraction of positive instances.",
+    key='The array of an .npz, .h5 or .pt file; None: the only one, or "features".',
+    instance_ids='The array of an .npz or .h5 file with the instance ids, such as "coords".',
+    dtype=("dtype", "Data type of the instances; None: as in the files, which must agree."),
+)
 def read_folder(
     path: str | Path,
     bag: str | None = None,
@@ -56,28 +74,6 @@ def read_folder(
     progress: bool | None = None,
 ) -> LabeledBags:
     """Read bags stored in one file each and listed in a CSV.
-
-    Parameters
-    ----------
-    path : str or Path
-        The CSV, or a folder that contains the bags and a single CSV.
-    bag : str, default=None
-        Column of the bag ids; None: "bag" if there is such a column, else the paths without suffix.
-    label : str, default=None
-        Column of the labels; None: "label" if there is such a column.
-    file : str, default=None
-        Column of the paths, relative to the CSV; None: "path", "file" or "filename". The files are
-        .npy, .npz, .h5, .csv or .pt (the last needs torch; loaded with ``weights_only``).
-    groups, priors : str, default=None
-        Columns of the patients and of the expected fraction of positive instances.
-    key : str, default=None
-        The array of an .npz, .h5 or .pt file; None: the only one, or "features".
-    instance_ids : str, default=None
-        The array of an .npz or .h5 file with the instance ids, such as "coords".
-    dtype : dtype, default=None
-        Data type of the instances; None: as in the files, which must agree.
-    progress : bool, default=None
-        As in `read_csv`.
 
     Examples
     --------
@@ -217,19 +213,15 @@ class BagStack:
         return rows, joined
 
 
+@writes(
+    path="The folder; it is created if necessary.",
+    suffix=(
+        '{".npy", ".npz", ".h5", ".csv", ".pt"}',
+        ("Format of the files; .npz and .h5 also store instance labels, ids and coordinates."),
+    ),
+)
 def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = ".npy") -> None:
     """Write one file per bag, and ``bags.csv`` with their paths, ids and labels.
-
-    Parameters
-    ----------
-    path : str or Path
-        The folder; it is created if necessary.
-    bags : Bags
-        The bags; sparse ones are written with their zeros.
-    y : array-like of shape (n_bags,), default=None
-        Their labels.
-    suffix : {".npy", ".npz", ".h5", ".csv", ".pt"}, default=".npy"
-        Format of the files; .npz and .h5 also store instance labels, ids and coordinates.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.bags import Bags
-from bagwise.io._assemble import Column, LabeledBags, assemble, lay_out, returns_bags
+from bagwise.io._assemble import Column, LabeledBags, assemble, lay_out, reads, writes
 from bagwise.io._atomic import replacing, sync
 from bagwise.io._flatten import (
     NOT_IN_LINES,
@@ -37,7 +37,12 @@ _SPECIAL = re.compile(r"[,|:\n\r]|^\s|\s$|\.$|^$")
 _OF_DATA = "| CRC-32 of {}: "
 
 
-@returns_bags
+@reads(
+    path="The ``.data`` file (or the ``.names`` file beside it), plain or gzip.",
+    bag="Column of the bag ids; None: the first.",
+    label="Column of the labels; None: the last.",
+    instance_ids="Column of the ids of instances; None: the second (the conformation).",
+)
 def read_c45(
     path: str | Path,
     bag: Column | None = None,
@@ -48,15 +53,6 @@ def read_c45(
     progress: bool | None = None,
 ) -> LabeledBags:
     """Read C4.5 data, such as the musk files ``clean1.data`` and ``clean2.data``.
-
-    Parameters
-    ----------
-    path : str or Path
-        The ``.data`` file (or the ``.names`` file beside it), plain or gzip.
-    bag, label, instance_ids : str or int, default=None
-        The columns; None: the first, the last and the second (the conformation).
-    regroup, progress : bool, optional
-        As in `read_csv`.
 
     Examples
     --------
@@ -133,17 +129,12 @@ def _of_data(name: str, content: Path) -> str:
         return f"{_OF_DATA.format(name)}{crc32_of(file):08x}"
 
 
+@writes(
+    path="The ``.data`` file to write; the ``.names`` file is written beside it.",
+    bags=("The bags; ids must not contain commas, colons, vertical bars or line breaks."),
+)
 def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
     """Write NAME.data and NAME.names.
-
-    Parameters
-    ----------
-    path : str or Path
-        The ``.data`` file to write; the ``.names`` file is written beside it.
-    bags : Bags
-        The bags; ids must not contain commas, colons, vertical bars or line breaks.
-    y : array-like of shape (n_bags,)
-        Their labels.
 
     Examples
     --------

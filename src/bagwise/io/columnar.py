@@ -27,7 +27,8 @@ from bagwise.io._assemble import (
     assemble,
     by_role,
     lay_out,
-    returns_bags,
+    reads,
+    writes,
 )
 from bagwise.io._flatten import dense_blocks, long_columns, written_feature_names
 from bagwise.io._grow import GrowingRows
@@ -36,7 +37,15 @@ from bagwise.io._tabletext import ENCODE
 from bagwise.io.errors import FormatError, MixedTypeError
 
 
-@returns_bags
+@reads(
+    instances=(
+        "The column with the instances as lists of lists (nested form); None: the only "
+        "such column, if there is one."
+    ),
+    dtype=(
+        "Data type of the instances; None: float16 or float32 if all features are, else float64."
+    ),
+)
 def read_parquet(
     path: str | Path,
     bag: Column | None = None,
@@ -54,19 +63,7 @@ def read_parquet(
 ) -> LabeledBags:
     """Read a Parquet file, long (one row per instance) or nested (one row per bag).
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    bag, label : str or int, default=None
-        The columns, as in `read_csv`; other columns are not read.
-    instances : str, default=None
-        The column with the instances as lists of lists (nested form); None: the only such column,
-        if there is one.
-    instance_labels, groups, priors, instance_ids, features, drop, regroup : optional
-        As in `read_csv`.
-    dtype : dtype, default=None
-        Data type of the instances; None: float16 or float32 if all features are, else float64.
+    Columns that are not used are not read.
 
     Examples
     --------
@@ -80,20 +77,14 @@ def read_parquet(
     return _read(ParquetFile, path, named, instances, features, drop, regroup, dtype)
 
 
-@returns_bags
+@reads(
+    path="The file, in the IPC file or stream format.",
+    options="The other parameters of `read_parquet`.",
+)
 def read_arrow(
     path: str | Path, bag: Column | None = None, label: Column | None = None, **options: Any
 ) -> LabeledBags:
     """Read an Arrow IPC (Feather) file, long or nested.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file, in the IPC file or stream format.
-    bag, label : str or int, default=None
-        The columns, as in `read_csv`.
-    **options : object
-        The other parameters of `read_parquet`.
 
     Examples
     --------
@@ -172,20 +163,14 @@ def _column(path: Path, key: str, parts: list[Any]) -> Any:
     return values.astype(np.float64) if is_number else values
 
 
+@writes(
+    nested=(
+        "Whether to write one row per bag, with its instances as a list of lists, "
+        "instead of one row per instance."
+    )
+)
 def write_parquet(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
     """Write a Parquet file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file to write.
-    bags : Bags
-        The bags; sparse ones are written with their zeros.
-    y : array-like of shape (n_bags,), default=None
-        Their labels.
-    nested : bool, default=False
-        Whether to write one row per bag, with its instances as a list of lists, instead of one row
-        per instance.
 
     Examples
     --------
@@ -199,15 +184,9 @@ def write_parquet(path: str | Path, bags: Bags, y: Any = None, *, nested: bool =
     ParquetFile.write(Path(path), make(Path(path), bags, y))
 
 
+@writes(nested="As in `write_parquet`.")
 def write_arrow(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
     """Write an Arrow IPC (Feather version 2) file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file to write.
-    bags, y, nested : optional
-        As in `write_parquet`.
 
     Examples
     --------

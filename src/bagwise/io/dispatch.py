@@ -9,7 +9,7 @@ from typing import Any
 
 from bagwise.bags import Bags
 from bagwise.errors import Argument, Message, listed, suggestion
-from bagwise.io._assemble import LabeledBags, returns_bags
+from bagwise.io._assemble import LabeledBags, reads, writes
 from bagwise.io._source import open_source
 from bagwise.io._tabletext import sniff
 from bagwise.io.arff import read_arff, write_arff
@@ -45,7 +45,20 @@ _START_BYTES = 4096  # of a file without a suffix, enough to recognize its forma
 _SVMLIGHT = re.compile(r"(#.*\n)*\s*(\S+\s+qid:\S+|[^\s:,]+:[^\s:,]+:[^\s:,]+)(\s|$)")
 
 
-@returns_bags
+_NONE = "the reader of the format says what None means"
+
+
+@reads(
+    path="The file or folder.",
+    bag=("str or int", f"Column of the bag ids; {_NONE}."),
+    label=("str or int", f"Column of the labels; {_NONE}."),
+    format=(
+        "csv, excel, parquet, arrow, arff, c45, svmlight, mat, bags, folder or slides; "
+        "None: from the suffix, else from the first bytes. A CSV with a column of paths"
+        ' is a "folder".'
+    ),
+    options='Options of the reader of the format, such as ``groups="patient"``.',
+)
 def read(
     path: str | Path,
     bag: Any = None,
@@ -55,18 +68,6 @@ def read(
     **options: Any,
 ) -> LabeledBags:
     """Read bags from a file or folder of any format that bagwise knows.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file or folder.
-    bag, label : str or int, default=None
-        Columns of the bag ids and the labels; the reader of the format says what None means.
-    format : str, default=None
-        csv, excel, parquet, arrow, arff, c45, svmlight, mat, bags, folder or slides; None: from the
-        suffix, else from the first bytes. A CSV with a column of paths is a "folder".
-    **options : object
-        Options of the reader of the format, such as ``groups="patient"``.
 
     Examples
     --------
@@ -82,23 +83,16 @@ def read(
     return reader(path, **named, **options)
 
 
+@writes(
+    path="The file or folder to write.",
+    bags="The bags.",
+    format=("As in `read`; None: from the suffix. Without one: a folder with one file per bag."),
+    options="Options of the writer of the format, such as ``nested=True``.",
+)
 def write(
     path: str | Path, bags: Bags, y: Any = None, *, format: str | None = None, **options: Any
 ) -> None:
     """Write bags in the format of the suffix.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file or folder to write.
-    bags : Bags
-        The bags.
-    y : array-like of shape (n_bags,), default=None
-        Their labels.
-    format : str, default=None
-        As in `read`; None: from the suffix. Without one: a folder with one file per bag.
-    **options : object
-        Options of the writer of the format, such as ``nested=True``.
 
     Examples
     --------

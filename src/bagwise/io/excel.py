@@ -21,7 +21,8 @@ from bagwise.io._assemble import (
     assemble,
     by_role,
     lay_out,
-    returns_bags,
+    reads,
+    writes,
 )
 from bagwise.io._atomic import writing
 from bagwise.io._claims import ZIP_ERRORS, unzipped
@@ -47,7 +48,7 @@ _NOT_A_WORKBOOK = (
 )
 
 
-@returns_bags
+@reads(path="The .xlsx file.", sheet="The sheet, by name or position.")
 def read_excel(
     path: str | Path,
     bag: Column | None = None,
@@ -63,17 +64,6 @@ def read_excel(
     regroup: bool = False,
 ) -> LabeledBags:
     """Read an Excel workbook whose first row contains names.
-
-    Parameters
-    ----------
-    path : str or Path
-        The .xlsx file.
-    bag, label : str or int, default=None
-        The columns, as in `read_csv`.
-    sheet : str or int, default=0
-        The sheet, by name or position.
-    instance_labels, groups, priors, instance_ids, features, drop, regroup : optional
-        As in `read_csv`.
 
     Examples
     --------
@@ -148,17 +138,9 @@ def _column(path: Path, frame: Any, key: str, j: int) -> Any:
     return values if values.dtype.kind != "O" else np.array(values.tolist())
 
 
+@writes(path="The .xlsx file to write.")
 def write_excel(path: str | Path, bags: Bags, y: Any = None) -> None:
     """Write an Excel workbook with one row per instance.
-
-    Parameters
-    ----------
-    path : str or Path
-        The .xlsx file to write.
-    bags : Bags
-        The bags; sparse ones are written with their zeros.
-    y : array-like of shape (n_bags,), default=None
-        Their labels.
 
     Examples
     --------

@@ -26,7 +26,7 @@ from bagwise.bags.forms import PER_BAG, PER_INSTANCE, WIDE
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
 from bagwise.errors import Argument, Message, listed
-from bagwise.io._assemble import Coded, LabeledBags, assemble, returns_bags
+from bagwise.io._assemble import Coded, LabeledBags, assemble, reads, writes
 from bagwise.io._atomic import writing
 from bagwise.io._claims import NPY_ERRORS, refuse_claim, size_of
 from bagwise.io._flatten import checked_labels
@@ -44,7 +44,14 @@ _OTHERS = (OSError, RuntimeError, UnboundLocalError, ZeroDivisionError)  # of Sc
 _ATTRIBUTES = (*PER_BAG, *PER_INSTANCE, "feature_names")
 
 
-@returns_bags
+_NONE = "None: that with the usual name"
+
+
+@reads(
+    bag=f"Variable with the bag of every instance; {_NONE}.",
+    label=f"Variable with the labels, one per bag or per instance; {_NONE}.",
+    X=f"Variable with the instances; {_NONE}.",
+)
 def read_mat(
     path: str | Path,
     bag: str | None = None,
@@ -54,16 +61,6 @@ def read_mat(
     regroup: bool = False,
 ) -> LabeledBags:
     """Read bags from a MATLAB file of any version (version 7.3 needs h5py, and numeric labels).
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    bag, label, X : str, default=None
-        The variables with the bag of every instance, the labels (one per bag or per instance) and
-        the instances; None: those with the usual names.
-    regroup : bool, default=False
-        As in `read_csv`.
 
     Examples
     --------
@@ -232,17 +229,9 @@ def _assembled(path: Path, X: Any, bag: Array, labels: Any, regroup: bool) -> La
     return bags, y
 
 
+@writes(bags="The bags, dense or sparse, but not float16, which MATLAB does not have.")
 def write_mat(path: str | Path, bags: Bags, y: Any = None) -> None:
     """Write a MATLAB 5 file with X, bag (1, 2, ... per instance), ids and y (one per bag).
-
-    Parameters
-    ----------
-    path : str or Path
-        The file to write.
-    bags : Bags
-        The bags, dense or sparse, but not float16, which MATLAB does not have.
-    y : array-like of shape (n_bags,), default=None
-        Their labels.
 
     Examples
     --------

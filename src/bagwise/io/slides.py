@@ -26,9 +26,10 @@ from bagwise.io._assemble import (
     Column,
     LabeledBags,
     position_of,
+    reads,
     refuse_duplicates,
     refuse_shared,
-    returns_bags,
+    writes,
 )
 from bagwise.io._atomic import replacing
 from bagwise.io._bagarrays import load_bag, read_patch_size, save_bag
@@ -48,7 +49,27 @@ _USUAL = {
 _MOST_PROBLEMS = 12  # that a message lists
 
 
-@returns_bags
+@reads(
+    path=(
+        "A folder of .h5, .npz, .npy or .pt files; a folder with ``h5_files`` or "
+        "``pt_files`` (CLAM) or with one ``features_...`` (TRIDENT) in it; or a single "
+        "file. Arrays of shape (1, patches, features) are accepted; coordinates and "
+        "patch sizes are read from HDF5 files."
+    ),
+    bag='Column of the slide ids; None: "slide_id", "slide" or "bag".',
+    label='Column of the labels; None: "label" if there is such a column.',
+    groups='Column of the patients; None: "case_id" or "patient" if there is such a column.',
+    labels=(
+        "The CSV. None: the only CSV in the folder, if it has slide ids. Without a CSV,"
+        " every file is a bag without a label."
+    ),
+    key='The array of a file; None: "features", or the only one.',
+    dtype=("dtype", "Data type of the features; None: as in the files, which must agree."),
+    only=("iterable of str", "Ids of the slides to read; None: all."),
+    mapped="Whether features stay in their files, where the format has them in one piece (.npy, "
+    "and .h5 without chunks and compression). ``bags.X`` is then a row store: linear models read "
+    "it in blocks, other models as a whole, and ``np.asarray(bags.X)`` is an array.",
+)
 def read_slides(
     path: str | Path,
     bag: Column | None = None,
@@ -67,31 +88,6 @@ def read_slides(
     The file of a slide is named by its id, or begins with it before a dot, dash or underscore.
     Slides without a file, files without a row and rows without a label are left out with a warning
     that names them. If files cannot be read, one error lists all problems of the folder.
-
-    Parameters
-    ----------
-    path : str or Path
-        A folder of .h5, .npz, .npy or .pt files; a folder with ``h5_files`` or ``pt_files`` (CLAM)
-        or with one ``features_...`` (TRIDENT) in it; or a single file. Arrays of shape (1, patches,
-        features) are accepted; coordinates and patch sizes are read from HDF5 files.
-    bag, label, groups : str or int, default=None
-        Columns of the slide ids, the labels and the patients. None: "slide_id", "slide" or "bag";
-        "label"; "case_id" or "patient", if there are such columns.
-    labels : str or Path, default=None
-        The CSV. None: the only CSV in the folder, if it has slide ids. Without a CSV, every file is
-        a bag without a label.
-    key : str, default=None
-        The array of a file; None: "features", or the only one.
-    dtype : dtype, default=None
-        Data type of the features; None: as in the files, which must agree.
-    only : iterable of str, default=None
-        Ids of the slides to read; None: all.
-    mapped : bool, default=False
-        Whether features stay in their files, where the format has them in one piece (.npy, and .h5
-        without chunks and compression). ``bags.X`` is then a row store: linear models read it in
-        blocks, other models as a whole, and ``np.asarray(bags.X)`` is an array.
-    progress : bool, default=None
-        As in `read_csv`.
 
     Examples
     --------
@@ -333,17 +329,9 @@ def _typed(texts: Iterable[str | None]) -> Array | None:
 # Writing ------------------------------------------------------------------------------------------
 
 
+@writes(path="The folder; it must be new or empty.", bags="The slides; their ids name the files.")
 def write_slides(path: str | Path, bags: Bags, y: Any = None) -> None:
     """Write a folder as CLAM does: ``slides.csv`` and one HDF5 file per slide in ``h5_files``.
-
-    Parameters
-    ----------
-    path : str or Path
-        The folder; it must be new or empty.
-    bags : Bags
-        The slides; their ids name the files.
-    y : array-like of shape (n_bags,), default=None
-        Their labels.
 
     Examples
     --------

@@ -26,7 +26,7 @@ from bagwise.bags.arrays import canonical_csr
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.stored import UncheckedRows, checksums, guard, verify, verify_bags
 from bagwise.errors import Argument, Message
-from bagwise.io._assemble import LabeledBags, returns_bags
+from bagwise.io._assemble import LabeledBags, reads, writes
 from bagwise.io._atomic import replacing
 from bagwise.io._claims import map_npy
 from bagwise.io._flatten import checked_labels, names_as_rows, rows_as_names
@@ -40,16 +40,12 @@ _NAMES = ("ids", "instance_ids", "groups")
 _INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
 
 
-@returns_bags
+@reads(
+    path="The folder.",
+    mmap=("Whether to map the instances into memory, which reads them only when they are used."),
+)
 def read_bags(path: str | Path, *, mmap: bool = True) -> LabeledBags:
     """Open a ``.bags`` folder; the bags are exactly as they were written.
-
-    Parameters
-    ----------
-    path : str or Path
-        The folder.
-    mmap : bool, default=True
-        Whether to map the instances into memory, which reads them only when they are used.
 
     Examples
     --------
@@ -205,19 +201,13 @@ def _header(values: Array) -> dict[str, Any]:
     return {"dtype": values.dtype.str, "shape": list(values.shape), "by_columns": by_columns}
 
 
+@writes(
+    path="The folder to write.",
+    bags="The bags.",
+    overwrite="Whether to replace an existing ``.bags`` folder.",
+)
 def write_bags(path: str | Path, bags: Bags, y: Any = None, *, overwrite: bool = False) -> None:
     """Write a ``.bags`` folder, block by block: memory-mapped bags may be larger than memory.
-
-    Parameters
-    ----------
-    path : str or Path
-        The folder to write.
-    bags : Bags
-        The bags.
-    y : array-like of shape (n_bags,), default=None
-        Their labels.
-    overwrite : bool, default=False
-        Whether to replace an existing ``.bags`` folder.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from bagwise.bags import Bags
 from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import bag_of_row, expand, offsets_of
 from bagwise.errors import Argument, Message
-from bagwise.io._assemble import LabeledBags, assemble, returns_bags
+from bagwise.io._assemble import LabeledBags, assemble, reads, writes
 from bagwise.io._flatten import NOT_IN_LINES, checked_labels, refuse_special, warn_left_out
 from bagwise.io._grow import TextColumn, is_number, typed_columns
 from bagwise.io._source import open_source, write_text
@@ -42,7 +42,17 @@ class _Line(NamedTuple):
     pairs: str
 
 
-@returns_bags
+@reads(
+    path=(
+        "The file, plain or gzip; ``label qid:bag index:value ...`` or "
+        "``instance:bag:label index:value ...``."
+    ),
+    n_features=(
+        "Number of features; None: as a comment ``# n_features`` in the file says, else"
+        " the largest index."
+    ),
+    zero_based="Whether indices count from zero.",
+)
 def read_svmlight(
     path: str | Path,
     *,
@@ -52,19 +62,6 @@ def read_svmlight(
     progress: bool | None = None,
 ) -> LabeledBags:
     """Read an svmlight file whose lines name their bag; the instances stay sparse.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file, plain or gzip; ``label qid:bag index:value ...`` or
-        ``instance:bag:label index:value ...``.
-    n_features : int, default=None
-        Number of features; None: as a comment ``# n_features`` in the file says, else the largest
-        index.
-    zero_based : bool, default=False
-        Whether indices count from zero.
-    regroup, progress : bool, optional
-        As in `read_csv`.
 
     Examples
     --------
@@ -171,19 +168,13 @@ def _stack(path: Path, parts: list[tuple[Array, Array, Array]], n_features: int 
     return small_csr(data, columns, offsets_of(counts), (len(counts), n_features or largest))
 
 
+@writes(
+    path="The file to write, compressed if the name ends in ``.gz``.",
+    bags="The bags; zeros are left out. Ids must not contain white space or colons.",
+    style=('{"qid", "triple"}', "``label qid:bag ...`` or ``instance:bag:label ...``."),
+)
 def write_svmlight(path: str | Path, bags: Bags, y: Any, *, style: str = "qid") -> None:
     """Write an svmlight file whose lines name their bag.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file to write, compressed if the name ends in ``.gz``.
-    bags : Bags
-        The bags; zeros are left out. Ids must not contain white space or colons.
-    y : array-like of shape (n_bags,)
-        Their labels.
-    style : {"qid", "triple"}, default="qid"
-        ``label qid:bag ...`` or ``instance:bag:label ...``.
 
     Examples
     --------

@@ -26,7 +26,8 @@ from bagwise.io._assemble import (
     assemble,
     by_role,
     lay_out,
-    returns_bags,
+    reads,
+    writes,
 )
 from bagwise.io._flatten import dense_blocks, long_columns, written_feature_names
 from bagwise.io._grow import TextColumn, typed_columns
@@ -35,7 +36,18 @@ from bagwise.io._tabletext import TableText, parse_rows, sniff
 from bagwise.io.errors import FormatError
 
 
-@returns_bags
+@reads(
+    header=("Whether the first line contains names; None: it does unless it contains a number."),
+    delimiter=(
+        "Field separator; None: the most frequent of comma, tab and semicolon in the first line."
+    ),
+    decimal=('{".", ","}', "Decimal separator of the features."),
+    dtype="Data type of the instances.",
+    engine=(
+        '{"auto", "pyarrow", "csv"}',
+        ('The parser; "auto" takes pyarrow if it is installed. The result is the same.'),
+    ),
+)
 def read_csv(
     path: str | Path,
     bag: Column | None = None,
@@ -56,37 +68,6 @@ def read_csv(
     progress: bool | None = None,
 ) -> LabeledBags:
     """Read a CSV or TSV file, plain or gzip, with one row per instance.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    bag : str or int, default=None
-        Column of the bag ids, by name or position; None: "bag", or the first without a header.
-    label : str or int, default=None
-        Column of the bag labels, the same on all rows of a bag; None: "label" if there is such a
-        column, or the second without a header.
-    instance_labels, groups, priors, instance_ids : str or int, default=None
-        Columns of other attributes of `Bags`; None: "instance_label", "group", "prior" and
-        "instance" if there are such columns.
-    features : sequence of str or int, default=None
-        The feature columns, by name, position or pattern such as "f*"; None: all other columns.
-    drop : sequence of str or int, default=None
-        Columns to leave out, given in the same way.
-    header : bool, default=None
-        Whether the first line contains names; None: it does unless it contains a number.
-    delimiter : str, default=None
-        Field separator; None: the most frequent of comma, tab and semicolon in the first line.
-    decimal : {".", ","}, default="."
-        Decimal separator of the features.
-    dtype : dtype, default=float64
-        Data type of the instances.
-    regroup : bool, default=False
-        Whether to accept a file in which the rows of a bag are not consecutive.
-    engine : {"auto", "pyarrow", "csv"}, default="auto"
-        The parser; "auto" takes pyarrow if it is installed. The result is the same.
-    progress : bool, default=None
-        Whether to show a progress bar; None: on a terminal, if reading takes more than two seconds.
 
     Examples
     --------
@@ -132,22 +113,12 @@ def _parse(
     return X, keys
 
 
+@writes(delimiter="Field separator; None: tab for ``.tsv``, comma otherwise.")
 def write_csv(path: str | Path, bags: Bags, y: Any = None, *, delimiter: str | None = None) -> None:
     """Write a CSV or TSV file, compressed if the name ends in ``.gz``.
 
     Numbers are written so that reading gives the same bits. The columns are those that `read_csv`
     looks for: bag, label, instance_label, group, prior, instance (where known), features.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file to write.
-    bags : Bags
-        The bags; sparse ones are written with their zeros.
-    y : array-like of shape (n_bags,), default=None
-        Their labels.
-    delimiter : str, default=None
-        Field separator; None: tab for ``.tsv``, comma otherwise.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length
 
+from bagwise._documented import Sentence, documenting
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import bag_scores
@@ -20,6 +21,23 @@ if TYPE_CHECKING:
 # Orange for positive, blue for negative: distinct for color-blind readers.
 POSITIVE, NEGATIVE, NEUTRAL = "#d1480f", "#3b7dad", "#6b6b6b"
 _SIZE = (4.8, 3.8)  # inches: two fit side by side on a page
+
+
+_SENTENCES: dict[str, Sentence] = {
+    "model": ("BagClassifier, Pipeline or search", "Fitted; two classes."),
+    "bags": ("Bags, or anything check_bags takes", "The bags."),
+    "y": ("array-like of shape (n_bags,)", "Their labels."),
+    "truth": ("array-like of bool of shape (n_bags,)", "Which bags are positive."),
+    "metric": '"accuracy", "balanced_accuracy", "auc" or "f1".',
+    "n_repeats": "Number of shuffles per feature.",
+    "random_state": ("int, RandomState or None", "Seed of the shuffles."),
+    "title": "Title of the figure.",
+    "ax": "Where to draw; a new figure when None.",
+}
+displays = documenting(_SENTENCES, returns="Display\n    With ``figure_`` and ``ax_``.")
+draws = documenting(
+    _SENTENCES, returns="matplotlib.figure.Figure\n    The figure; save it with ``savefig``."
+)
 
 
 def plain(name: Any) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise.plot._display import plain
+from bagwise.plot._display import draws, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,15 +23,15 @@ _COLORS = ("#3b7dad", "#d1480f", "#4d9221", "#7b3294", "#8c6d31")
 _MARKERS = ("o", "s", "^", "D", "v")
 
 
+@draws(
+    model=(
+        "AnnealedLabelSVC, AnnealedWitnessSVC, AnnealedProportionSVC or its CV",
+        "Fitted. Its ``history_`` is drawn.",
+    ),
+    title="Title of the figure; the name of the estimator when not given.",
+)
 def annealing_path(model: Any, *, title: str | None = None) -> Figure:
     """Draw what happened at each temperature of an annealed model's fit.
-
-    Parameters
-    ----------
-    model : AnnealedLabelSVC, AnnealedWitnessSVC, AnnealedProportionSVC or its CV
-        Fitted. Its ``history_`` is drawn.
-    title : str, default=None
-        Title of the figure; the name of the estimator when not given.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from bagwise._typing import Array
 from bagwise.assumptions import BinnedPotential
 from bagwise.bags import check_bags
 from bagwise.bags.segments import segment_mean
-from bagwise.plot._display import plain
+from bagwise.plot._display import draws, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,18 +20,15 @@ if TYPE_CHECKING:
 _POSITIVE, _NEGATIVE = "#d1480f", "#3b7dad"
 
 
+@draws(
+    model=("MarkovNetworkClassifier", 'Fitted with ``cardinality="learned"``.'),
+    bags=(
+        "Bags whose inferred fractions of positive instances are drawn below the "
+        "weights: filled bars for bags predicted positive, outlines for the others."
+    ),
+)
 def cardinality_weights(model: Any, bags: Any = None, *, title: str | None = None) -> Figure:
     """Draw the learned weights of a network over the fraction of positive instances.
-
-    Parameters
-    ----------
-    model : MarkovNetworkClassifier
-        Fitted with ``cardinality="learned"``.
-    bags : Bags, or anything check_bags takes, default=None
-        Bags whose inferred fractions of positive instances are drawn below the weights: filled
-        bars for bags predicted positive, outlines for the others.
-    title : str, default=None
-        Title of the figure.
 
     Returns
     -------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bagwise.plot._display import plain
+from bagwise.plot._display import draws, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,15 +19,15 @@ _INK, _TIED, _BAR, _FAINT = "#8a8a8a", "#1f5fa8", "#d1480f", "#bbbbbb"
 _STEP = 0.018  # of the axis, between two bars
 
 
+_compares = draws(
+    comparison="As `bagwise.model_selection.compare` returns it.",
+    metric="The metric; that of the comparison when None.",
+)
+
+
+@_compares
 def compared_models(comparison: Comparison, metric: str | None = None) -> Figure:
     """Draw models with 95 % intervals; bars join those that the bags cannot tell apart.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        As `bagwise.model_selection.compare` returns it.
-    metric : str, default=None
-        The metric; that of the comparison when None.
 
     Returns
     -------
@@ -76,15 +76,9 @@ def compared_models(comparison: Comparison, metric: str | None = None) -> Figure
     return figure
 
 
+@_compares
 def compared_times(comparison: Comparison, metric: str | None = None) -> Figure:
     """Draw the result of each model against its CPU time per fold.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        As `bagwise.model_selection.compare` returns it.
-    metric : str, default=None
-        The metric; that of the comparison when None.
 
     Returns
     -------

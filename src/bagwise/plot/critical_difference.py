@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bagwise.plot._display import plain
+from bagwise.plot._display import draws, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,15 +17,11 @@ _ROW = 0.26  # inches per line of text
 _INK, _BAR = "#222222", "#d1480f"
 
 
+@draws(
+    ranking=("Average ranks of methods, as `bagwise.model_selection.rank_methods` returns them.")
+)
 def critical_difference(ranking: Ranking, *, title: str | None = None) -> Figure:
     """Draw average ranks; bars join methods that differ by no more than the critical difference.
-
-    Parameters
-    ----------
-    ranking : Ranking
-        Average ranks of methods, as `bagwise.model_selection.rank_methods` returns them.
-    title : str, default=None
-        Title of the figure.
 
     Returns
     -------

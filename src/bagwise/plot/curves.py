@@ -11,7 +11,16 @@ from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
 from bagwise._typing import Array
-from bagwise.plot._display import NEGATIVE, NEUTRAL, POSITIVE, Display, judged, plain, resampled
+from bagwise.plot._display import (
+    NEGATIVE,
+    NEUTRAL,
+    POSITIVE,
+    Display,
+    displays,
+    judged,
+    plain,
+    resampled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,29 +59,14 @@ class _Curve(Display):
     positive: Any = None
 
     @classmethod
+    @displays(
+        bags="Bags that the model has not seen.",
+        name="Name of the curve in the legend; the class of the model when None.",
+    )
     def from_estimator(
         cls, model: Any, bags: Any, y: ArrayLike, *, ax: Axes | None = None, name: str | None = None
     ) -> Self:
-        """Draw the curve of a fitted model on labeled bags.
-
-        Parameters
-        ----------
-        model : BagClassifier, Pipeline or search
-            Fitted; two classes.
-        bags : Bags, or anything check_bags takes
-            Bags that the model has not seen.
-        y : array-like of shape (n_bags,)
-            Their labels.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-        name : str, default=None
-            Name of the curve in the legend; the class of the model when None.
-
-        Returns
-        -------
-        Display
-            With ``figure_`` and ``ax_``.
-        """
+        """Draw the curve of a fitted model on labeled bags."""
         seen = judged(model, bags, y)
         name = type(seen.model).__name__ if name is None else name
         groups = seen.bags.groups
@@ -81,6 +75,15 @@ class _Curve(Display):
         )
 
     @classmethod
+    @displays(
+        scores=("array-like of shape (n_bags,)", "Scores that are high for positive bags."),
+        groups=(
+            "array-like of shape (n_bags,)",
+            "Groups of bags that are drawn together for the band.",
+        ),
+        positive="What the positive class is called.",
+        name="Name of the curve in the legend.",
+    )
     def from_scores(
         cls,
         truth: ArrayLike,
@@ -91,28 +94,7 @@ class _Curve(Display):
         ax: Axes | None = None,
         name: str | None = None,
     ) -> Self:
-        """Draw the curve of given scores, for example out-of-fold scores.
-
-        Parameters
-        ----------
-        truth : array-like of bool of shape (n_bags,)
-            Which bags are positive.
-        scores : array-like of shape (n_bags,)
-            Scores that are high for positive bags.
-        groups : array-like of shape (n_bags,), default=None
-            Groups of bags that are drawn together for the band.
-        positive : object, default="positive"
-            What the positive class is called.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-        name : str, default=None
-            Name of the curve in the legend.
-
-        Returns
-        -------
-        Display
-            With ``figure_`` and ``ax_``.
-        """
+        """Draw the curve of given scores, for example out-of-fold scores."""
         truth, scores = np.asarray(truth, dtype=bool), np.asarray(scores, dtype=np.float64)
         if not 0 < truth.sum() < len(truth):
             raise ValueError("The bags are all of one class: a curve needs both.")
@@ -304,56 +286,29 @@ class CalibrationDisplay(Display):
     truth: Array
 
     @classmethod
+    @displays(
+        model=("BagClassifier", 'Fitted with ``probability="sigmoid"``; two classes.'),
+        bags="Bags that the model has not seen.",
+        n_bins="Number of bins with equally many bags.",
+    )
     def from_estimator(
         cls, model: Any, bags: Any, y: ArrayLike, *, n_bins: int = 8, ax: Axes | None = None
     ) -> Self:
-        """Draw the calibration of a model with ``predict_proba``.
-
-        Parameters
-        ----------
-        model : BagClassifier
-            Fitted with ``probability="sigmoid"``; two classes.
-        bags : Bags, or anything check_bags takes
-            Bags that the model has not seen.
-        y : array-like of shape (n_bags,)
-            Their labels.
-        n_bins : int, default=8
-            Number of bins with equally many bags.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        CalibrationDisplay
-            With ``figure_`` and ``ax_``.
-        """
+        """Draw the calibration of a model with ``predict_proba``."""
         seen = judged(model, bags, y)
         column = seen.model.classes_.tolist().index(seen.positive)
         chances = seen.model.predict_proba(seen.bags)[:, column]
         return cls.from_probabilities(seen.truth, chances, n_bins=n_bins, ax=ax)
 
     @classmethod
+    @displays(
+        probabilities=("array-like of shape (n_bags,)", "Their probabilities."),
+        n_bins="Number of bins with equally many bags.",
+    )
     def from_probabilities(
         cls, truth: ArrayLike, probabilities: ArrayLike, *, n_bins: int = 8, ax: Axes | None = None
     ) -> Self:
-        """Draw the calibration of given probabilities.
-
-        Parameters
-        ----------
-        truth : array-like of bool of shape (n_bags,)
-            Which bags are positive.
-        probabilities : array-like of shape (n_bags,)
-            Their probabilities.
-        n_bins : int, default=8
-            Number of bins with equally many bags.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        CalibrationDisplay
-            With ``figure_`` and ``ax_``.
-        """
+        """Draw the calibration of given probabilities."""
         truth, chances = np.asarray(truth, dtype=bool), np.asarray(probabilities)
         curve = calibration_curve(truth, chances, n_bins=n_bins, strategy="quantile")
         return cls(curve[1], curve[0], chances, truth).plot(ax)

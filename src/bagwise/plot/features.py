@@ -10,8 +10,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import check_bags
 from bagwise.metrics import opened
-from bagwise.plot._display import NEGATIVE, POSITIVE, Display, plain
-from bagwise.rowstores import here
+from bagwise.plot._display import (Display, NEGATIVE, POSITIVE, displays, plain from bagwise.rowstores import here)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,6 +54,13 @@ class ContributionDisplay(Display):
     values: Array
 
     @classmethod
+    @displays(
+        model='Fitted with ``kernel="linear"``; two classes.',
+        bags="The bags; the mean of their instances is the reference.",
+        bag="Number of the bag.",
+        instance="Position within the bag; the key instance when None.",
+        top="Maximum number of features.",
+    )
     def from_estimator(
         cls,
         model: Any,
@@ -65,28 +71,7 @@ class ContributionDisplay(Display):
         top: int = 12,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the largest contributions to the score of one instance.
-
-        Parameters
-        ----------
-        model : BagClassifier, Pipeline or search
-            Fitted with ``kernel="linear"``; two classes.
-        bags : Bags, or anything check_bags takes
-            The bags; the mean of their instances is the reference.
-        bag : int, default=0
-            Number of the bag.
-        instance : int, default=None
-            Position within the bag; the key instance when None.
-        top : int, default=12
-            Maximum number of features.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        ContributionDisplay
-            With ``figure_`` and ``ax_``.
-        """
+        """Draw the largest contributions to the score of one instance."""
         inner, seen = opened(model, check_bags(bags))
         coef = linear_weights(inner)
         if coef is None:
@@ -154,6 +139,12 @@ class ImportanceDisplay(Display):
     metric: str = "auc"
 
     @classmethod
+    @displays(
+        model="Fitted.",
+        bags="Bags that the model has not seen.",
+        metric="As in `bagwise.inspection.permutation_importance`.",
+        top="Maximum number of features drawn.",
+    )
     def from_estimator(
         cls,
         model: Any,
@@ -166,32 +157,7 @@ class ImportanceDisplay(Display):
         random_state: Any = 0,
         ax: Axes | None = None,
     ) -> Self:
-        """Compute and draw the importance of features for a fitted model.
-
-        Parameters
-        ----------
-        model : BagClassifier, Pipeline or search
-            Fitted.
-        bags : Bags, or anything check_bags takes
-            Bags that the model has not seen.
-        y : array-like of shape (n_bags,)
-            Their labels.
-        metric : str, default="auc"
-            As in `bagwise.inspection.permutation_importance`.
-        n_repeats : int, default=5
-            Number of shuffles per feature.
-        top : int, default=15
-            Maximum number of features drawn.
-        random_state : int, RandomState or None, default=0
-            Seed of the shuffles.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        ImportanceDisplay
-            With ``figure_`` and ``ax_``.
-        """
+        """Compute and draw the importance of features for a fitted model."""
         from bagwise.inspection import permutation_importance
 
         found = permutation_importance(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.ids import name_of
-from bagwise.plot._display import plain
+from bagwise.plot._display import draws, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +22,38 @@ _SCALES = (1, 2, 5)  # what a scale bar may begin with
 _OPACITY = 0.55  # of the colors over a picture
 
 
+@draws(
+    bags=(
+        "Bags",
+        (
+            "With ``coords``; ``patch_size`` is the side of a square, else the distance of "
+            "neighbors."
+        ),
+    ),
+    scores=(
+        "array-like of shape (n_instances,)",
+        (
+            "Scores of all instances of ``bags``, as from ``instance_decision_function``: "
+            "above 0 they speak for the positive class."
+        ),
+    ),
+    bag="Id of the bag, or its number.",
+    top="Number of instances outlined, those with the highest scores.",
+    image=("array of shape (h, w, 3), str or Path", "A thumbnail of the slide, drawn below."),
+    downsample=(
+        "Units of ``coords`` per pixel of the image. None: the smallest at which all "
+        "patches lie inside the image, which is right if tissue reaches an edge."
+    ),
+    microns_per_pixel="Length of a unit of ``coords``; the scale bar is in units when None.",
+    limits=(
+        "(float, float)",
+        (
+            "Scores at the ends of the colors; those of all ``scores`` when None, so that "
+            "maps of several bags share their colors."
+        ),
+    ),
+    title="Title; the id of the bag when None.",
+)
 def heatmap(
     bags: Any,
     scores: ArrayLike,
@@ -37,36 +69,6 @@ def heatmap(
 ) -> Figure:
     """Draw the scores of a bag's instances where they lie, with the key instances outlined.
 
-    Parameters
-    ----------
-    bags : Bags
-        With ``coords``; ``patch_size`` is the side of a square, else the distance of neighbors.
-    scores : array-like of shape (n_instances,)
-        Scores of all instances of ``bags``, as from ``instance_decision_function``: above 0 they
-        speak for the positive class.
-    bag : object, default=0
-        Id of the bag, or its number.
-    top : int, default=5
-        Number of instances outlined, those with the highest scores.
-    image : array of shape (h, w, 3), str or Path, default=None
-        A thumbnail of the slide, drawn below.
-    downsample : float, default=None
-        Units of ``coords`` per pixel of the image. None: the smallest at which all patches lie
-        inside the image, which is right if tissue reaches an edge.
-    microns_per_pixel : float, default=None
-        Length of a unit of ``coords``; the scale bar is in units when None.
-    limits : (float, float), default=None
-        Scores at the ends of the colors; those of all ``scores`` when None, so that maps of several
-        bags share their colors.
-    title : str, default=None
-        Title; the id of the bag when None.
-    ax : matplotlib.axes.Axes, default=None
-        Where to draw; a new figure when None.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure; save it with ``savefig``.
 
     Examples
     --------

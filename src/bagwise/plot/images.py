@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import expand
-from bagwise.plot._display import plain
+from bagwise.plot._display import draws, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +30,20 @@ _HEAD_INCHES = 1.0  # title and legend
 _MARGIN_INCHES = 0.15  # around everything
 
 
+@draws(
+    bags="Every instance is a grayscale image, row by row; large values are dark.",
+    image_shape=("(int, int)", "Height and width of the images; square when None."),
+    chosen=(
+        "array-like of int of shape (n_bags,)",
+        ("The model's choice in each bag, as from ``key_instances``; -1 for no choice."),
+    ),
+    truth=(
+        "array-like of shape (n_instances,)",
+        "Nonzero for true witnesses; ``bags.instance_labels`` when None.",
+    ),
+    captions="One per bag, on its left; the ids of the bags when None.",
+    columns="Maximum number of images per row; larger bags continue in the next row.",
+)
 def image_bags(
     bags: Any,
     image_shape: tuple[int, int] | None = None,
@@ -42,27 +56,6 @@ def image_bags(
 ) -> Figure:
     """Draw bags of images, and mark the true witnesses and the model's choice.
 
-    Parameters
-    ----------
-    bags : Bags, or anything check_bags takes
-        Every instance is a grayscale image, row by row; large values are dark.
-    image_shape : (int, int), default=None
-        Height and width of the images; square when None.
-    chosen : array-like of int of shape (n_bags,), default=None
-        The model's choice in each bag, as from ``key_instances``; -1 for no choice.
-    truth : array-like of shape (n_instances,), default=None
-        Nonzero for true witnesses; ``bags.instance_labels`` when None.
-    captions : sequence of str, default=None
-        One per bag, on its left; the ids of the bags when None.
-    title : str, default=None
-        Title of the figure.
-    columns : int, default=16
-        Maximum number of images per row; larger bags continue in the next row.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure; save it with ``savefig``.
 
     Examples
     --------

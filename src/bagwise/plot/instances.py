@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.plot._display import Display, plain
+from bagwise.plot._display import Display, displays, plain
 from bagwise.plot.scores import instance_scores
 
 if TYPE_CHECKING:
@@ -48,29 +48,18 @@ class TopInstancesDisplay(Display):
     captions: list[str]
 
     @classmethod
+    @displays(
+        model="Fitted; two classes, with instance scores.",
+        images=(
+            "array of shape (n_instances, h, w[, 3]), sequence of paths, or callable",
+            ("A picture per instance, aligned with ``bags.X``; a callable takes a row number."),
+        ),
+        top="Maximum number of pictures.",
+    )
     def from_estimator(
         cls, model: Any, bags: Any, images: Any, *, top: int = 24, ax: Axes | None = None
     ) -> Self:
-        """Draw the pictures of the highest instances.
-
-        Parameters
-        ----------
-        model : BagClassifier, Pipeline or search
-            Fitted; two classes, with instance scores.
-        bags : Bags, or anything check_bags takes
-            The bags.
-        images : array of shape (n_instances, h, w[, 3]), sequence of paths, or callable
-            A picture per instance, aligned with ``bags.X``; a callable takes a row number.
-        top : int, default=24
-            Maximum number of pictures.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        TopInstancesDisplay
-            With ``figure_`` and ``ax_``.
-        """
+        """Draw the pictures of the highest instances."""
         _, seen, scores = instance_scores(model, bags)
         picture = picture_of(images, seen.n_instances)
         bag = np.repeat(np.arange(len(seen)), seen.sizes)

@@ -15,7 +15,7 @@ from bagwise._typing import Array
 from bagwise.bags import check_bags
 from bagwise.crossfit import bag_scores, fit_folds, folds
 from bagwise.metrics import bag_measures
-from bagwise.plot._display import NEGATIVE, Display
+from bagwise.plot._display import NEGATIVE, Display, displays
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,6 +49,12 @@ class LearningCurveDisplay(Display):
     metric: str = "auc"
 
     @classmethod
+    @displays(
+        model=("BagClassifier or Pipeline", "The estimator; it is not changed."),
+        fractions="Parts of each training fold, each class in proportion.",
+        cv=("int or splitter", "Folds; they keep ``bags.groups`` together."),
+        random_state=("int, RandomState or None", "Seed of the folds and the parts."),
+    )
     def from_estimator(
         cls,
         model: Any,
@@ -61,32 +67,7 @@ class LearningCurveDisplay(Display):
         random_state: Any = 0,
         ax: Axes | None = None,
     ) -> Self:
-        """Fit copies of a model on growing parts of the training folds.
-
-        Parameters
-        ----------
-        model : BagClassifier or Pipeline
-            The estimator; it is not changed.
-        bags : Bags, or anything check_bags takes
-            The bags.
-        y : array-like of shape (n_bags,)
-            Their labels.
-        metric : str, default="auc"
-            "accuracy", "balanced_accuracy", "auc" or "f1".
-        fractions : sequence of float, default=(0.25, 0.5, 0.75, 1.0)
-            Parts of each training fold, each class in proportion.
-        cv : int or splitter, default=5
-            Folds; they keep ``bags.groups`` together.
-        random_state : int, RandomState or None, default=0
-            Seed of the folds and the parts.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        LearningCurveDisplay
-            With ``figure_`` and ``ax_``.
-        """
+        """Fit copies of a model on growing parts of the training folds."""
         bags, y = check_bags(bags), np.asarray(y)
         classes, codes = np.unique(y, return_inverse=True)
         rng = check_random_state(random_state)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import expand, segment_max
-from bagwise.plot._display import plain
+from bagwise.plot._display import draws, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +23,13 @@ _COLORS = ("#d1480f", "#3b7dad", "#6b6b6b", "#2e8b57", "#8a4fa3", "#b8860b")
 _BINS, _RANGE = 40, (-0.5, 2.5)  # of mean margins; values outside are counted at the ends
 
 
+@draws(
+    models=(
+        "mapping of str to BagClassifier",
+        "Fitted models by name; of two classes, with instance scores.",
+    ),
+    bags="The bags, usually the training bags.",
+)
 def margin_distribution(
     models: Mapping[str, Any], bags: Any, y: ArrayLike, *, title: str | None = None
 ) -> Figure:
@@ -31,17 +38,6 @@ def margin_distribution(
     The margin of a positive bag is its highest instance score, that of a negative instance is minus
     its score. The margins of each model are divided by their mean, because scaling a model does not
     change its predictions: the figure compares how much they spread.
-
-    Parameters
-    ----------
-    models : mapping of str to BagClassifier
-        Fitted models by name; of two classes, with instance scores.
-    bags : Bags, or anything check_bags takes
-        The bags, usually the training bags.
-    y : array-like of shape (n_bags,)
-        Their labels.
-    title : str, default=None
-        Title of the figure.
 
     Returns
     -------

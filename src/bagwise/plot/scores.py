@@ -12,7 +12,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import expand, segment_max
 from bagwise.metrics import opened, positive_class
-from bagwise.plot._display import NEGATIVE, NEUTRAL, POSITIVE, Display, judged, plain
+from bagwise.plot._display import NEGATIVE, NEUTRAL, POSITIVE, Display, displays, judged, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,27 +62,15 @@ class ScoreStripDisplay(Display):
     truth: Array | None = None
 
     @classmethod
+    @displays(
+        model="Fitted; two classes, with instance scores.",
+        bags="The bags; of more than 60, those with the highest and the lowest scores.",
+        y=("array-like of shape (n_bags,)", "Their labels, for the colors."),
+    )
     def from_estimator(
         cls, model: Any, bags: Any, y: ArrayLike | None = None, *, ax: Axes | None = None
     ) -> Self:
-        """Draw the instance scores of each bag.
-
-        Parameters
-        ----------
-        model : BagClassifier, Pipeline or search
-            Fitted; two classes, with instance scores.
-        bags : Bags, or anything check_bags takes
-            The bags; of more than 60, those with the highest and the lowest scores.
-        y : array-like of shape (n_bags,), default=None
-            Their labels, for the colors.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        ScoreStripDisplay
-            With ``figure_`` and ``ax_``.
-        """
+        """Draw the instance scores of each bag."""
         inner, seen, scores = instance_scores(model, bags)
         truth = None if y is None else np.asarray(y) == positive_class(inner)[0]
         return cls(scores, seen.offsets, [str(i) for i in seen.ids.tolist()], truth).plot(ax)
@@ -145,25 +133,9 @@ class InstanceScoreDisplay(Display):
     in_positive: Array
 
     @classmethod
+    @displays(model="Fitted; two classes, with instance scores.")
     def from_estimator(cls, model: Any, bags: Any, y: ArrayLike, *, ax: Axes | None = None) -> Self:
-        """Draw the histogram of a fitted model's instance scores.
-
-        Parameters
-        ----------
-        model : BagClassifier, Pipeline or search
-            Fitted; two classes, with instance scores.
-        bags : Bags, or anything check_bags takes
-            The bags.
-        y : array-like of shape (n_bags,)
-            Their labels.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        InstanceScoreDisplay
-            With ``figure_`` and ``ax_``.
-        """
+        """Draw the histogram of a fitted model's instance scores."""
         inner, seen, scores = instance_scores(model, bags)
         truth = np.asarray(y) == positive_class(inner)[0]
         return cls(scores, expand(truth, seen.offsets)).plot(ax)
@@ -216,25 +188,9 @@ class BagSizeDisplay(Display):
         return float(spearmanr(self.sizes[~self.truth], self.scores[~self.truth]).statistic)
 
     @classmethod
+    @displays()
     def from_estimator(cls, model: Any, bags: Any, y: ArrayLike, *, ax: Axes | None = None) -> Self:
-        """Draw a fitted model's bag scores against the sizes of the bags.
-
-        Parameters
-        ----------
-        model : BagClassifier, Pipeline or search
-            Fitted; two classes.
-        bags : Bags, or anything check_bags takes
-            The bags.
-        y : array-like of shape (n_bags,)
-            Their labels.
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-
-        Returns
-        -------
-        BagSizeDisplay
-            With ``figure_`` and ``ax_``.
-        """
+        """Draw a fitted model's bag scores against the sizes of the bags."""
         seen = judged(model, bags, y)
         return cls(seen.bags.sizes, seen.scores, seen.truth).plot(ax)
 

@@ -1,0 +1,103 @@
+"""Parameters that many functions share, documented once.
+
+Readers of ten formats take the columns of the bags and of the labels, and figures of ten kinds take
+a model, bags and axes. `documenting` holds a sentence for each such parameter; a function adds
+those of its own. Names, types and defaults come from the signature.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from textwrap import fill
+from typing import TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., object])
+Sentence = str | tuple[str, str]  # about a parameter; a type before it overrides the signature's
+
+_HEADING = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)  # of a numpydoc section
+_WORDS = {  # of an annotation, as numpydoc writes them
+    **{" | None": "", "Sequence[": "sequence of ", "]": "", " | ": " or "},
+    **{"DTypeLike": "dtype", "Column": "str or int", "Axes": "matplotlib.axes.Axes"},
+    **{"ArrayLike": "array-like", "Any": "object"},
+}
+_WIDTH = 100  # of a line, as in the source
+
+
+def sections(docstring: str) -> tuple[str, dict[str, str]]:
+    """Return the introduction of a docstring, and its sections by their headings."""
+    intro, *rest = _HEADING.split(inspect.cleandoc(docstring) + "\n")
+    texts = zip(rest[::2], rest[1::2], strict=True)
+    return intro.strip() + "\n", {name: text.strip() for name, text in texts}
+
+
+def joined(intro: str, parts: Mapping[str, str]) -> str:
+    """Return the docstring of an introduction and its sections; empty ones are left out."""
+    told = [f"{name}\n{'-' * len(name)}\n{text}\n" for name, text in parts.items() if text]
+    return "\n".join([intro, *told])
+
+
+def documenting(
+    shared: Mapping[str, Sentence], returns: str = ""
+) -> Callable[..., Callable[[Function], Function]]:
+    """Return a decorator that documents the parameters of a function.
+
+    Parameters
+    ----------
+    shared : mapping of str to str or (str, str)
+        Sentences about parameters, by their names; in a pair, the type comes first.
+    returns : str, default=""
+        The section "Returns", where a function has none of its own.
+
+    Returns
+    -------
+    callable
+        Called with the sentences of a function's own parameters.
+    """
+
+    def of(**own: Sentence) -> Callable[[Function], Function]:
+        def document(function: Function) -> Function:
+            intro, found = sections(function.__doc__ or "")
+            parameters = inspect.signature(function).parameters.values()
+            entries = [_entry(one, *_told(shared, own, one.name)) for one in parameters]
+            filled = {"Parameters": "\n".join(filter(None, entries)), "Returns": returns}
+            function.__doc__ = joined(intro, {**filled, **found})
+            return function
+
+        return document
+
+    return of
+
+
+def _told(
+    shared: Mapping[str, Sentence], own: Mapping[str, Sentence], name: str
+) -> tuple[str, str]:
+    """Return the type of a parameter, where it is given, and its sentence."""
+    if name in ("cls", "self"):
+        return "", ""
+    pairs = [one if isinstance(one, tuple) else ("", one)
+             for one in (shared.get(name, ""), own.get(name, ""))]  # fmt: skip
+    kind, sentence = (second or first for first, second in zip(*pairs, strict=True))
+    if not sentence:
+        raise TypeError(f"The parameter {name!r} is not documented.")
+    return kind, sentence
+
+
+def _entry(parameter: inspect.Parameter, kind: str, text: str) -> str:
+    """Return what numpydoc says of a parameter; nothing of the object of a method."""
+    if not text:
+        return ""
+    if not kind:
+        kind = parameter.annotation
+        for word, written in _WORDS.items():
+            kind = kind.replace(word, written)
+    default = parameter.default
+    if default is not parameter.empty:
+        shown = (
+            f'"{default}"' if isinstance(default, str) else getattr(default, "__name__", default)
+        )
+        kind += f", default={shown}"
+    name = f"**{parameter.name}" if parameter.kind is parameter.VAR_KEYWORD else parameter.name
+    indent = "    "
+    return f"{name} : {kind}\n{fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent)}"
