@@ -123,6 +123,12 @@ def _in_order(cls: type) -> Iterator[dataclasses.Field[Any]]:
                 yield fields.pop(name)
 
 
+_BEFORE = """\
+>>> from bagwise import {}
+>>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+"""  # what an example that imports nothing goes on from
+
+
 # Docstrings --------------------------------------------------------------------------------------
 
 
@@ -138,6 +144,8 @@ def _documented(cls: type, fields: list[dataclasses.Field[Any]]) -> str:
         "References": _reference(cls),
     }
     filled |= {name: text for name, text in own.items() if name != "Attributes"}
+    if "Examples" in filled and "import" not in filled["Examples"]:
+        filled["Examples"] = _BEFORE.format(cls.__name__) + filled["Examples"]
     return joined(intro, filled)
 
 

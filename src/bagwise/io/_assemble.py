@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bagwise._documented import documenting
+from bagwise._documented import Function, documenting, joined, sections
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.frames import BAG_FEATURE as BAG_FEATURE, COORDS as COORDS
@@ -54,6 +54,28 @@ writes = documenting(
         "y": ("array-like of shape (n_bags,)", "Their labels."),
     }
 )
+
+_ROUND_TRIP = """\
+>>> from bagwise import Bags, io
+>>> path = getfixture("tmp_path") / "bags{}"
+>>> io.{}(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0])
+>>> io.{}(path)
+(Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))"""
+
+
+def round_trip(suffix: str) -> Callable[[Function], Function]:
+    """Add an example to a reader or writer: bags that are written and read again."""
+
+    def add(function: Function) -> Function:
+        intro, found = sections(function.__doc__ or "")
+        name = function.__name__
+        pair = name.replace("read", "write"), name.replace("write", "read")
+        found["Examples"] = _ROUND_TRIP.format(suffix, *pair)
+        function.__doc__ = joined(intro, found)
+        return function
+
+    return add
+
 
 # The columns that writers write, and that readers look for by default.
 ROLES = {

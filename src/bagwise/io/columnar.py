@@ -28,6 +28,7 @@ from bagwise.io._assemble import (
     by_role,
     lay_out,
     reads,
+    round_trip,
     writes,
 )
 from bagwise.io._flatten import dense_blocks, long_columns, written_feature_names
@@ -37,6 +38,7 @@ from bagwise.io._tabletext import ENCODE
 from bagwise.io.errors import FormatError, MixedTypeError
 
 
+@round_trip(".parquet")
 @reads(
     instances=(
         "The column with the instances as lists of lists (nested form); None: the only "
@@ -64,19 +66,12 @@ def read_parquet(
     """Read a Parquet file, long (one row per instance) or nested (one row per bag).
 
     Columns that are not used are not read.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.parquet"
-    >>> io.write_parquet(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0], nested=True)
-    >>> io.read_parquet(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))
     """
     named = by_role(bag, label, instance_labels, groups, priors, instance_ids)
     return _read(ParquetFile, path, named, instances, features, drop, regroup, dtype)
 
 
+@round_trip(".arrow")
 @reads(
     path="The file, in the IPC file or stream format.",
     options="The other parameters of `read_parquet`.",
@@ -84,16 +79,7 @@ def read_parquet(
 def read_arrow(
     path: str | Path, bag: Column | None = None, label: Column | None = None, **options: Any
 ) -> LabeledBags:
-    """Read an Arrow IPC (Feather) file, long or nested.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.arrow"
-    >>> io.write_arrow(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0])
-    >>> io.read_arrow(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))
-    """
+    """Read an Arrow IPC (Feather) file, long or nested."""
     named = {role: options.pop(role, None) for role in ROLES} | {"bag": bag, "label": label}
     return _read(IpcFile, path, named, **options)
 
@@ -163,6 +149,7 @@ def _column(path: Path, key: str, parts: list[Any]) -> Any:
     return values.astype(np.float64) if is_number else values
 
 
+@round_trip(".parquet")
 @writes(
     nested=(
         "Whether to write one row per bag, with its instances as a list of lists, "
@@ -170,32 +157,15 @@ def _column(path: Path, key: str, parts: list[Any]) -> Any:
     )
 )
 def write_parquet(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
-    """Write a Parquet file.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.parquet"
-    >>> io.write_parquet(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]))
-    >>> io.read_parquet(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), None)
-    """
+    """Write a Parquet file."""
     make = nested_batches if nested else _long_batches
     ParquetFile.write(Path(path), make(Path(path), bags, y))
 
 
+@round_trip(".feather")
 @writes(nested="As in `write_parquet`.")
 def write_arrow(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
-    """Write an Arrow IPC (Feather version 2) file.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.feather"
-    >>> io.write_arrow(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]), nested=True)
-    >>> io.read_arrow(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), None)
-    """
+    """Write an Arrow IPC (Feather version 2) file."""
     make = nested_batches if nested else _long_batches
     IpcFile.write(Path(path), make(Path(path), bags, y))
 

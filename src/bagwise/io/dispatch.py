@@ -9,7 +9,7 @@ from typing import Any
 
 from bagwise.bags import Bags
 from bagwise.errors import Argument, Message, listed, suggestion
-from bagwise.io._assemble import LabeledBags, reads, writes
+from bagwise.io._assemble import LabeledBags, reads, round_trip, writes
 from bagwise.io._source import open_source
 from bagwise.io._tabletext import sniff
 from bagwise.io.arff import read_arff, write_arff
@@ -48,6 +48,7 @@ _SVMLIGHT = re.compile(r"(#.*\n)*\s*(\S+\s+qid:\S+|[^\s:,]+:[^\s:,]+:[^\s:,]+)(\
 _NONE = "the reader of the format says what None means"
 
 
+@round_trip(".tsv")
 @reads(
     path="The file or folder.",
     bag=("str or int", f"Column of the bag ids; {_NONE}."),
@@ -67,16 +68,7 @@ def read(
     format: str | None = None,
     **options: Any,
 ) -> LabeledBags:
-    """Read bags from a file or folder of any format that bagwise knows.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.tsv"
-    >>> io.write(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0])
-    >>> io.read(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))
-    """
+    """Read bags from a file or folder of any format that bagwise knows."""
     path = Path(path)
     reader, _, _ = _chosen(format or recognize(path))
     named = {k: v for k, v in (("bag", bag), ("label", label)) if v is not None}

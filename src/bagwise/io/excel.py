@@ -22,6 +22,7 @@ from bagwise.io._assemble import (
     by_role,
     lay_out,
     reads,
+    round_trip,
     writes,
 )
 from bagwise.io._atomic import writing
@@ -48,6 +49,7 @@ _NOT_A_WORKBOOK = (
 )
 
 
+@round_trip(".xlsx")
 @reads(path="The .xlsx file.", sheet="The sheet, by name or position.")
 def read_excel(
     path: str | Path,
@@ -63,16 +65,7 @@ def read_excel(
     drop: Sequence[Column] | None = None,
     regroup: bool = False,
 ) -> LabeledBags:
-    """Read an Excel workbook whose first row contains names.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.xlsx"
-    >>> io.write_excel(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0])
-    >>> io.read_excel(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))
-    """
+    """Read an Excel workbook whose first row contains names."""
     path = Path(path)
     frame = _frame(path, sheet)
     named = by_role(bag, label, instance_labels, groups, priors, instance_ids)

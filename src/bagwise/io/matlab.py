@@ -26,7 +26,7 @@ from bagwise.bags.forms import PER_BAG, PER_INSTANCE, WIDE
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
 from bagwise.errors import Argument, Message, listed
-from bagwise.io._assemble import Coded, LabeledBags, assemble, reads, writes
+from bagwise.io._assemble import Coded, LabeledBags, assemble, reads, round_trip, writes
 from bagwise.io._atomic import writing
 from bagwise.io._claims import NPY_ERRORS, refuse_claim, size_of
 from bagwise.io._flatten import checked_labels
@@ -47,6 +47,7 @@ _ATTRIBUTES = (*PER_BAG, *PER_INSTANCE, "feature_names")
 _NONE = "None: that with the usual name"
 
 
+@round_trip(".mat")
 @reads(
     bag=f"Variable with the bag of every instance; {_NONE}.",
     label=f"Variable with the labels, one per bag or per instance; {_NONE}.",
@@ -60,16 +61,7 @@ def read_mat(
     X: str | None = None,
     regroup: bool = False,
 ) -> LabeledBags:
-    """Read bags from a MATLAB file of any version (version 7.3 needs h5py, and numeric labels).
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.mat"
-    >>> io.write_mat(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0])
-    >>> io.read_mat(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))
-    """
+    """Read bags from a MATLAB file of any version (version 7.3 needs h5py, and numeric labels)."""
     path = Path(path)
     if bag is not None and bag == label:
         problem = Message("is used as bag and as label; name another with ", Argument("label"))

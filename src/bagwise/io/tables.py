@@ -27,6 +27,7 @@ from bagwise.io._assemble import (
     by_role,
     lay_out,
     reads,
+    round_trip,
     writes,
 )
 from bagwise.io._flatten import dense_blocks, long_columns, written_feature_names
@@ -113,20 +114,13 @@ def _parse(
     return X, keys
 
 
+@round_trip(".csv.gz")
 @writes(delimiter="Field separator; None: tab for ``.tsv``, comma otherwise.")
 def write_csv(path: str | Path, bags: Bags, y: Any = None, *, delimiter: str | None = None) -> None:
     """Write a CSV or TSV file, compressed if the name ends in ``.gz``.
 
     Numbers are written so that reading gives the same bits. The columns are those that `read_csv`
     looks for: bag, label, instance_label, group, prior, instance (where known), features.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.csv.gz"
-    >>> io.write_csv(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]), [1, 0])
-    >>> io.read_csv(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))
     """
     path = Path(path)
     keys = long_columns(bags, y)

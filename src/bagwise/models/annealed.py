@@ -257,8 +257,6 @@ class AnnealedLabelSVC(_AnnealedSVC):
 
     Examples
     --------
-    >>> from bagwise import AnnealedLabelSVC
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = AnnealedLabelSVC(kernel="linear", C=10).fit(bags, [1, 0, 1, 0])
     >>> model.predict_instances(bags)
     array([0, 1, 0, 1, 0, 0, 0])
@@ -293,8 +291,6 @@ class AnnealedProportionSVC(AnnealedLabelSVC):
 
     Examples
     --------
-    >>> from bagwise import AnnealedProportionSVC
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = AnnealedProportionSVC(positive_fraction=0.5, kernel="linear")
     >>> model.fit(bags, [1, 0, 1, 0]).predict(bags)
     array([1, 0, 1, 0])
@@ -346,8 +342,6 @@ class AnnealedWitnessSVC(_AnnealedSVC):
 
     Examples
     --------
-    >>> from bagwise import AnnealedWitnessSVC
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = AnnealedWitnessSVC(kernel="linear", C=10).fit(bags, [1, 0, 1, 0])
     >>> model.key_instances(bags)
     array([1, 0, 0, 0])

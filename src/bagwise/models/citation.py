@@ -64,8 +64,6 @@ class CitationKNN(BagClassifier, ClassWeightParameter):
 
     Examples
     --------
-    >>> from bagwise import CitationKNN
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = CitationKNN(n_references=1, n_citers=1, metric="maximal").fit(bags, [1, 0, 1, 0])
     >>> model.predict([[[0.1], [3.1]], [[0.1], [0.4]]])
     array([1, 0])

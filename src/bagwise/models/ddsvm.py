@@ -52,8 +52,6 @@ class DDSVM(EmbeddingSVC):
 
     Examples
     --------
-    >>> from bagwise import DDSVM
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> DDSVM(C=10).fit(bags, [1, 0, 1, 0]).predict(bags)
     array([1, 0, 1, 0])
     """

@@ -213,8 +213,6 @@ class DiverseDensity(_DensityClassifier):
 
     Examples
     --------
-    >>> from bagwise import DiverseDensity
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = DiverseDensity().fit(bags, [1, 0, 1, 0])
     >>> model.predict(bags), model.key_instances(bags)
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
@@ -252,8 +250,6 @@ class EMDD(_DensityClassifier):
 
     Examples
     --------
-    >>> from bagwise import EMDD
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = EMDD().fit(bags, [1, 0, 1, 0])
     >>> model.predict(bags), model.key_instances(bags)
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))

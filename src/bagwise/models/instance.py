@@ -26,8 +26,6 @@ class InstanceSVC(MarginClassifier):
 
     Examples
     --------
-    >>> from bagwise import InstanceSVC
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> InstanceSVC(kernel="linear").fit(bags, [1, 0, 1, 0]).predict(bags)
     array([1, 0, 1, 0])
     """

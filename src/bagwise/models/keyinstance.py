@@ -39,8 +39,6 @@ class KeyInstanceSVC(CParameter, AssignedClassifier, ClassWeightParameter):
 
     Examples
     --------
-    >>> from bagwise import KeyInstanceSVC
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = KeyInstanceSVC(kernel="linear", threshold=0.0).fit(bags, [1, 0, 1, 0])
     >>> model.key_instances(bags)
     array([1, 0, 0, 0])

@@ -36,8 +36,6 @@ class MeanSVC(EmbeddingSVC):
 
     Examples
     --------
-    >>> from bagwise import MeanSVC
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = MeanSVC(kernel="linear", C=10).fit(bags, [1, 0, 1, 0])
     >>> model.predict(bags), model.key_instances(bags)
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))

@@ -71,8 +71,6 @@ class MILBoost(BagClassifier, ProgressParameters, ClassWeightParameter):
 
     Examples
     --------
-    >>> from bagwise import MILBoost
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = MILBoost(n_estimators=10).fit(bags, [1, 0, 1, 0])
     >>> model.predict(bags), model.key_instances(bags)
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))

@@ -198,8 +198,6 @@ class MILES(CParameter, BagClassifier, ProgressParameters, ClassWeightParameter,
 
     Examples
     --------
-    >>> from bagwise import MILES
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = MILES(C=10, gamma=1.0).fit(bags, [1, 0, 1, 0])
     >>> model.predict(bags), model.key_instances(bags)
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))

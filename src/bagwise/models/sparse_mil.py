@@ -48,8 +48,6 @@ class SparseMIL(MarginClassifier, MaxIterParameter):
 
     Examples
     --------
-    >>> from bagwise import SparseMIL
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = SparseMIL(kernel="linear", C=10).fit(bags, [1, 0, 1, 0])
     >>> model.predict(bags), model.key_instances(bags)
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))

@@ -248,8 +248,6 @@ class StatisticsForest(StatisticsClassifier):
 
     Examples
     --------
-    >>> from bagwise import StatisticsForest
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> StatisticsForest(n_estimators=20).fit(bags, [1, 0, 1, 0]).predict(bags)
     array([1, 0, 1, 0])
     """
@@ -284,8 +282,6 @@ class StatisticsSVC(CParameter, StatisticsClassifier):
 
     Examples
     --------
-    >>> from bagwise import StatisticsSVC
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> StatisticsSVC(C=10).fit(bags, [1, 0, 1, 0]).predict(bags)
     array([1, 0, 1, 0])
     """
@@ -320,8 +316,6 @@ class StatisticsLogistic(CParameter, StatisticsClassifier):
 
     Examples
     --------
-    >>> from bagwise import StatisticsLogistic
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> StatisticsLogistic().fit(bags, [1, 0, 1, 0]).predict(bags)
     array([1, 0, 1, 0])
     """

@@ -221,8 +221,6 @@ class LabelSVC(_AlternatingSVC):
 
     Examples
     --------
-    >>> from bagwise import LabelSVC
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = LabelSVC(kernel="linear", C=10).fit(bags, [1, 0, 1, 0])
     >>> model.predict_instances(bags)
     array([0, 1, 0, 1, 0, 0, 0])
@@ -253,8 +251,6 @@ class WitnessSVC(_AlternatingSVC):
 
     Examples
     --------
-    >>> from bagwise import WitnessSVC
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = WitnessSVC(kernel="linear", C=10).fit(bags, [1, 0, 1, 0])
     >>> model.key_instances(bags)
     array([1, 0, 0, 0])

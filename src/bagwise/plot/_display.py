@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length
 
-from bagwise._documented import Sentence, documenting
+from bagwise._documented import Sentence, documenting, joined, sections
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import bag_scores
@@ -40,6 +40,15 @@ draws = documenting(
 )
 
 
+_BEFORE = """\
+>>> from bagwise import WitnessSVC
+>>> from bagwise.datasets import load_digits_bags
+>>> from bagwise.plot import {}
+>>> bags, y = load_digits_bags(n_bags=20)
+>>> model = WitnessSVC(kernel="linear").fit(bags, y)
+"""  # what an example that imports nothing goes on from
+
+
 def plain(name: Any) -> str:
     """Return a name as matplotlib has to be given it to be shown letter by letter.
 
@@ -55,6 +64,12 @@ class Display:
 
     figure_: Figure
     ax_: Axes
+
+    def __init_subclass__(cls) -> None:
+        intro, found = sections(cls.__doc__ or "")
+        if "Examples" in found and "import" not in found["Examples"]:
+            found["Examples"] = _BEFORE.format(cls.__name__) + found["Examples"]
+        cls.__doc__ = joined(intro, found)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw it.

@@ -10,7 +10,8 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import check_bags
 from bagwise.metrics import opened
-from bagwise.plot._display import (Display, NEGATIVE, POSITIVE, displays, plain from bagwise.rowstores import here)
+from bagwise.plot._display import NEGATIVE, POSITIVE, Display, displays, plain
+from bagwise.rowstores import here
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,11 +42,6 @@ class ContributionDisplay(Display):
 
     Examples
     --------
-    >>> from bagwise import WitnessSVC
-    >>> from bagwise.datasets import load_digits_bags
-    >>> from bagwise.plot import ContributionDisplay
-    >>> bags, y = load_digits_bags(n_bags=20)
-    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
     >>> len(ContributionDisplay.from_estimator(model, bags, bag=0, top=5).names)
     5
     """
@@ -125,11 +121,6 @@ class ImportanceDisplay(Display):
 
     Examples
     --------
-    >>> from bagwise import WitnessSVC
-    >>> from bagwise.datasets import load_digits_bags
-    >>> from bagwise.plot import ImportanceDisplay
-    >>> bags, y = load_digits_bags(n_bags=20)
-    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
     >>> ImportanceDisplay.from_estimator(model, bags, y, n_repeats=2, top=3).values.shape
     (3, 2)
     """

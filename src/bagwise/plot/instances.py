@@ -33,11 +33,6 @@ class TopInstancesDisplay(Display):
 
     Examples
     --------
-    >>> from bagwise import WitnessSVC
-    >>> from bagwise.datasets import load_digits_bags
-    >>> from bagwise.plot import TopInstancesDisplay
-    >>> bags, y = load_digits_bags(n_bags=20)
-    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
     >>> images = bags.X.reshape(-1, 8, 8)
     >>> shown = TopInstancesDisplay.from_estimator(model, bags, images, top=6)
     >>> len(shown.pictures)

@@ -47,11 +47,6 @@ class ScoreStripDisplay(Display):
 
     Examples
     --------
-    >>> from bagwise import WitnessSVC
-    >>> from bagwise.datasets import load_digits_bags
-    >>> from bagwise.plot import ScoreStripDisplay
-    >>> bags, y = load_digits_bags(n_bags=20)
-    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
     >>> len(ScoreStripDisplay.from_estimator(model, bags, y).names)
     20
     """
@@ -119,11 +114,6 @@ class InstanceScoreDisplay(Display):
 
     Examples
     --------
-    >>> from bagwise import WitnessSVC
-    >>> from bagwise.datasets import load_digits_bags
-    >>> from bagwise.plot import InstanceScoreDisplay
-    >>> bags, y = load_digits_bags(n_bags=20)
-    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
     >>> shown = InstanceScoreDisplay.from_estimator(model, bags, y)
     >>> len(shown.scores) == bags.n_instances
     True
@@ -167,11 +157,6 @@ class BagSizeDisplay(Display):
 
     Examples
     --------
-    >>> from bagwise import WitnessSVC
-    >>> from bagwise.datasets import load_digits_bags
-    >>> from bagwise.plot import BagSizeDisplay
-    >>> bags, y = load_digits_bags(n_bags=20)
-    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
     >>> -1 <= BagSizeDisplay.from_estimator(model, bags, y).correlation <= 1
     True
     """

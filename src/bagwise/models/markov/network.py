@@ -103,8 +103,6 @@ class MarkovNetworkClassifier(NetworkScores):
 
     Examples
     --------
-    >>> from bagwise import MarkovNetworkClassifier
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> model = MarkovNetworkClassifier(alpha=0.1).fit(bags, [1, 0, 1, 0])
     >>> model.predict(bags), model.key_instances(bags)
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
