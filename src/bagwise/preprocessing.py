@@ -24,9 +24,10 @@ from bagwise.bags.statistics import PRESETS, check_statistics, column_names, sta
 from bagwise.estimators.input import BagInput
 from bagwise.estimators.params import Parameters, Words, param
 from bagwise.estimators.weights import check_weight
+from bagwise.kernels.features import KernelFeatures
 from bagwise.kernels.intersection import IntersectionMap
 
-__all__ = ["BagStatistics", "IntersectionMap", "PerInstance"]
+__all__ = ["BagStatistics", "IntersectionMap", "KernelFeatures", "PerInstance"]
 
 
 def _can(method: str) -> Callable[[PerInstance], bool]:
