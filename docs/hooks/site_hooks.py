@@ -15,6 +15,7 @@ import api_pages
 import bagwise
 import model_pages
 import page_of_errors
+import scale_pages
 import tutorial_pages
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +31,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "models": model_pages.model_table,
     "citations": model_pages.citations,
     "tutorials": tutorial_pages.gallery,
+    "scale": scale_pages.costs,
 }
 # Reference pages repeat the words of guides; a reader who searches wants the guide first.
 SEARCH_BOOSTS = {"api/": 0.3, "results/": 0.2, "changelog": 0.2, "errors": 0.5, "mistakes": 0.5}

@@ -30,12 +30,13 @@ SEARCHES = {
     "which instance": {"instances", "faq"},
     "probability": {"faq"},
     "group k-fold": {"faq"},
-    "GPU": {"faq"},
+    "GPU": {"large"},
     "CLAM": {"tutorials/slides", "faq"},
     "save model": {"faq", "api/bagwise.save"},
     "imbalanced": {"faq"},
     "multi-class": {"faq"},
-    "out of memory": {"faq"},
+    "out of memory": {"large"},
+    "cluster": {"large"},
 }
 KINDS = ("index", "tutorial", "gallery", "tutorials/slides", "api/bagwise.WitnessSVC", "choose")
 

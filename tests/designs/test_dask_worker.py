@@ -39,9 +39,9 @@ def test_operations_are_those_of_swept_rows(job):
     folder, local, n_shards = job
     rng, w = np.random.default_rng(1), np.ones(3)
     p = rng.random(len(local.assignment))
-    np.save(f"{folder}/p.npy", p)
+    p.tofile(f"{folder}/p")
     rule = Choose(ExactlyOne(), enters=True)
-    operations = [worker.Assign(f"{folder}/p.npy"), worker.Sweep(w, 0.1, rule), worker.Revert()]
+    operations = [worker.Assign(f"{folder}/p"), worker.Sweep(w, 0.1, rule), worker.Revert()]
     operations += [worker.Sharpen(), worker.Sweep(-w, 0.0, KEEP)]
     local.assignment = p
     local.sweep(w, 0.1, rule)

@@ -18,7 +18,7 @@ def printed(cells):
 
 def test_every_field_has_a_tutorial():
     assert {path.stem for path in SCRIPTS} == {
-        "molecules", "slides", "images", "text", "audio", "cells", "proportions", "honest"
+        "molecules", "slides", "images", "text", "audio", "cells", "proportions", "honest", "scale"
     }  # fmt: skip
 
 

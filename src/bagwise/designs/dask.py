@@ -140,8 +140,8 @@ class ClusterSwept:
 
     @assignment.setter
     def assignment(self, p: Array) -> None:
-        file = self.folder / f"assignment-{self.base + len(self.operations)}.npy"
-        np.save(file, np.asarray(p, dtype=np.float64))
+        file = self.folder / f"assignment-{self.base + len(self.operations)}"
+        np.asarray(p, dtype=np.float64).tofile(file)  # no .npy: threads cannot parse its header
         self.operations.append(worker.Assign(str(file)))
 
     # Who does what -------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class Revert:
 
 @dataclass(frozen=True)
 class Assign:
-    """A new assignment of the instances of positive bags, in a file."""
+    """A new assignment of the instances of positive bags, in a file of float64 numbers."""
 
     path: str
 
@@ -131,8 +131,8 @@ class Job:
             for _ in _visits(shard, operation, self.positives[i]):
                 pass
         elif isinstance(operation, Assign):
-            part: Any = np.load(operation.path, mmap_mode="r")[self.inside[i]]
-            shard.p = shard.rows.up(np.array(part)) if self.rows.device else np.array(part)
+            part = _part_of(operation.path, self.inside[i])
+            shard.p = shard.rows.up(part) if self.rows.device else part
         elif isinstance(operation, Revert):
             shard.p = _copied(shard.entered)
         else:
@@ -264,6 +264,11 @@ def _checkpoint(folder: str, i: int, version: int) -> Path:
 def _here(value: Any) -> Any:
     """Return a tensor as an array; other values as they are."""
     return value.cpu().numpy() if hasattr(value, "cpu") else value
+
+
+def _part_of(path: str, which: slice) -> Array:
+    """Read part of a file of float64 numbers."""
+    return np.fromfile(path, np.float64, which.stop - which.start, offset=8 * which.start)
 
 
 def _copied(values: Any) -> Any:
