@@ -294,7 +294,9 @@ def page() -> None:
         "AUCs are those of the training bags. The computer was busy at a million rows.",
         "",
     ]
-    PAGE.write_text("\n".join(text + gpu_part()))
+    from scale_dask import section
+
+    PAGE.write_text("\n".join(text + gpu_part() + section()))
 
 
 def gpu_part() -> list[str]:

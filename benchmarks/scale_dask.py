@@ -100,7 +100,7 @@ def section() -> list[str]:
     if not LINES.exists():
         return []
     lines = [json.loads(line) for line in LINES.read_text().splitlines()]
-    text = ["## A cluster", "", (__doc__ or "").strip(), ""]
+    text = ["## Workers of a Dask cluster", "", (__doc__ or "").strip(), ""]
     text += [
         "| rows | model | way | workers | seconds of each round | bits |",
         "|---|---|---|---|---|---|",

@@ -7,6 +7,7 @@ import signal
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from distributed import Client, LocalCluster
 
 from bagwise import (
@@ -17,6 +18,7 @@ from bagwise import (
     Bags,
     InstanceSVC,
     LabelSVC,
+    MarkovNetworkClassifier,
     WitnessSVC,
     io,
 )
@@ -84,6 +86,29 @@ def test_bits_are_those_of_one_process(client, tmp_path, model):
 def test_conditioned_rows_have_the_same_bits(client, tmp_path):
     bags, y = stored(tmp_path, offset=1e3, dtype=np.float64)
     same_bits(AnnealedLabelSVC(kernel="linear"), bags, y)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_products_have_the_same_bits(client, tmp_path, offset):
+    bags, _ = stored(tmp_path, offset=offset)
+    here, there = (conditioned.conditioned_design(x.X) for x in (bags, bags.to("dask")))
+    rng = np.random.default_rng(2)
+    w, r = rng.normal(size=4), rng.normal(size=bags.n_instances)
+    r[:200] = 0.0
+    np.testing.assert_array_equal(there @ w, here @ w)
+    np.testing.assert_array_equal(there.adjoint(r), here.adjoint(r))
+    np.testing.assert_array_equal(there.weighted_sum(r), here.weighted_sum(r))
+    np.testing.assert_array_equal(there.mean(), here.mean())
+    weights = sp.random_array((5, len(r)), density=0.2, random_state=0, format="csr")
+    np.testing.assert_array_equal(there.combine(weights), here.combine(weights))
+    np.testing.assert_array_equal(there.subset(np.arange(9)) @ w, (here @ w)[:9])
+
+
+def test_markov_networks_have_the_same_bits(client, tmp_path):
+    bags, y = stored(tmp_path)
+    model = MarkovNetworkClassifier(alpha=0.1)
+    here = model.fit(bags, y).decision_function(bags)
+    np.testing.assert_array_equal(model.fit(bags.to("dask"), y).decision_function(bags), here)
 
 
 def test_selections_have_the_same_bits(client, tmp_path):

@@ -76,7 +76,7 @@ class Place:
         if not getattr(estimator, "_follows_rows", False) and not self._with_linear(estimator):
             raise typer.BadParameter(
                 f"{self.flag}: {name} works in one process only. SIL, mi-SVM, MI-SVM, AL-SVM, "
-                "AW-SVM and ALP-SVM work there."
+                "AW-SVM, ALP-SVM and MIMN work there."
             )
         if self.dask is not None and not self._is_linear(estimator):
             raise typer.BadParameter(

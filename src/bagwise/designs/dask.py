@@ -16,6 +16,7 @@ import shutil
 import tempfile
 import time
 import weakref
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,19 @@ class _OnCluster(Dense):
             total[used] += values
         return total
 
+    def weighted_sum(self, weights: Array) -> Array:
+        """Return X' weights."""
+        return self._added((b.start, b.stop, weights[b]) for b in self._blocks())
+
+    def _added(self, parts: Iterable[Any]) -> Array:
+        found = each_part(self.X, worker.combined, list(parts), self.coordinates)
+        return sum(found, start=np.zeros(self.n_coef))
+
+    def mean(self) -> Array:
+        """Return the mean of the rows."""
+        blocks = [(block.start, block.stop) for block in self._blocks()]
+        return sum(each_part(self.X, worker.summed, blocks, self.coordinates)) / self.n_rows
+
     def labeled(self, labels: Labels) -> ClusterSwept:
         """Return the rows with labels, to be swept on the workers."""
         return ClusterSwept(self, labels)
@@ -81,6 +95,11 @@ class ClusterDense(_OnCluster):
 
         needed, center, scale = needs_conditioning(self.X, each)
         return ClusterConditioned(self.X, center, scale) if needed else self
+
+    def adjoint(self, dual: Array) -> Array:
+        """Return X' r."""
+        used = (b for b in self._blocks() if np.any(dual[b]))
+        return self._added((b.start, b.stop, dual[b].astype(self.precision)) for b in used)
 
     def subset(self, rows: Array) -> ClusterDense:
         """Return the design of some rows."""

@@ -312,6 +312,11 @@ def combined(rows: ClusterRows, weights: Any, coordinates: Any) -> Array:
     return weights @ local_design(rows, coordinates)._rows(slice(None))
 
 
+def summed(rows: ClusterRows, coordinates: Any) -> Array:
+    """Return the sum of a block of rows."""
+    return local_design(rows, coordinates)._rows(slice(None)).sum(axis=0, dtype=np.float64)
+
+
 def in_order(nodes: Iterable[Node]) -> list[Node]:
     """Return nodes from several workers in the order of their shards."""
     return sorted(nodes, key=lambda node: node.first)
