@@ -38,7 +38,7 @@ METHODS = (
 # From the names of the working tree to those of version 0.1. None: there was no such parameter.
 CLASSES = {"MissSVM": "MISSVM"}
 # Classes that version 0.1 did not have.
-NEW = {"AutoBagClassifier", "StatisticsForest", "StatisticsLogistic", "StatisticsSVC"}
+NEW = {"AutoBagClassifier", "PathCV", "StatisticsForest", "StatisticsLogistic", "StatisticsSVC"}
 _ANNEALED = {"init": "start", "max_inner": "max_iter"}
 _PROPORTION = {**_ANNEALED, "positive_fraction": "p_star", "C_proportion": "C2"}
 _GRID = {**_ANNEALED, "C_proportions": "C2s", "positive_fractions": "p_stars"}

@@ -32,7 +32,7 @@ from bagwise.designs.inverse import double_block
 from bagwise.designs.ridge import definite, factor_in_place
 from bagwise.solvers.pool import Features, Mixture
 
-_LARGEST_SHARE = 0.4  # of the factored rows: with more changes a new factor costs less
+_LARGEST_SHARE = 0.15  # of the factored rows: a border of more costs as much as a new factor
 _FEW_ROWS = 4  # negatives per positive bag up to which all rows are factored at once
 _FEW = 32  # changed rows whose corrections are always cheaper than a new factor
 

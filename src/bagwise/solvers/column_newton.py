@@ -284,7 +284,7 @@ def _line_search(saddle: Saddle, inner: _Inner, full: Weights) -> tuple[float, _
 
     step = 1.0
     if slope(1.0) > _ROUNDING * inner.value:
-        step = _root(slope) if slope(0.0) < 0 else 0.0
+        step = _root(slope)
     there = at.toward(full, step)
     value = saddle.primal(there)
     if value > inner.value + _ROUNDING * inner.value:
@@ -293,15 +293,24 @@ def _line_search(saddle: Saddle, inner: _Inner, full: Weights) -> tuple[float, _
 
 
 def _root(slope: Callable[[float], float]) -> float:
-    """Find the zero of an increasing function on [0, 1] by bisection.
+    """Find the zero of an increasing function on [0, 1] that ends above zero; 0 if it begins there.
 
+    False position and bisection in turn: the slope is linear between the pieces of the loss.
     SciPy's root finders leave a reference cycle that keeps the kernel matrix in memory.
     """
-    low, high = 0.0, 1.0
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
-    return low
+    low, high, below, above = 0.0, 1.0, slope(0.0), slope(1.0)
+    enough, middle = _ROUNDING * max(-below, above), 0.0
+    for turn in range(2 * _BISECTIONS if below < 0 else 0):
+        share = 0.5 if turn % 2 else below / (below - above)
+        middle = low + share * (high - low)
+        value = slope(middle)
+        if abs(value) <= enough:
+            break
+        if value < 0:
+            low, below = middle, value
+        else:
+            high, above = middle, value
+    return middle
 
 
 # Column weights ----------------------------------------------------------------------------------
