@@ -103,6 +103,7 @@ _ROUGH_POOL = "problems over a growing pool are solved only as exactly as the po
 _EXPLICIT = (
     "the constant, and linear features, have explicit coefficients, which rounds differently"
 )
+_WORKING_SET = "negatives enter the descent when they violate optimality: the last digits differ"
 _SHARED = "the folds of a calibration share the kernel matrix, and with it gamma"
 _SHIFTED = "instance scores are shifted by the threshold, which is the midpoint of the sigmoid"
 _OCCLUDED = "models that score whole bags point at instances by occlusion"
@@ -128,6 +129,7 @@ EXPECTED: dict[tuple[str, str | None], str] = {
     ("WitnessSVC", "threshold_"): _SHARED,
     ("KeyInstanceSVC", None): f"{_ROUGH_POOL}; {_EXPLICIT}",
     ("ODM", None): _EXPLICIT,
+    ("SemiProximalSVC", None): _WORKING_SET,
     **{
         (kind, output): _SHIFTED
         for kind in ("WitnessSVC",)

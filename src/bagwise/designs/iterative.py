@@ -31,6 +31,7 @@ _TRACE_WANTED = 0.03  # the same, if it costs few columns: 2 to 6 iterations a N
 _ROWS_PER_COLUMN = 32  # columns up to n / 32 are cheap beside products with K
 _DOUBLE = 4e6  # curvature x trace of K: above, rounding L'SL to float32 spoils the preconditioner
 _GATHERED = 0.75  # of all rows: the triangle of more rows costs memory and saves little
+_MOST_GATHERED = 12_000  # rows: their triangle takes 0.3 GB, beside 1.6 GB of K for 20,000
 _SHRUNK = 0.6  # of the gathered entries still used: below, products gain from a new triangle
 _SPARE = 1.1  # rows that a triangle has room for, per row: few rows become active again
 _UNRESOLVED = 1e-9  # relative change of an objective below the rounding of K in float32
@@ -185,7 +186,7 @@ class ActiveRows:
         from bagwise.designs._products import multiply_symmetric
 
         place, lower = active, self.K
-        if len(active) <= _GATHERED * len(self.K):
+        if len(active) <= min(_GATHERED * len(self.K), _MOST_GATHERED):
             self._gather(active)
             place, lower = self.place[active], self.lower
         wide = np.zeros(len(self.rows) if lower is self.lower else len(lower))
