@@ -207,12 +207,13 @@ has it. One half trains, the other half is judged.
 |---|---|---|---|---|---|---|
 {rows}
 
-One BLAS thread, on two cores that others use too. First sign is the time until something is on the screen, mostly that of loading Python's
+One BLAS thread, on two cores which about ten other busy processes shared: CPU seconds count, and without them a command takes little
+longer than these. First sign is the time until something is on the screen, mostly that of loading Python's
 libraries; then still is the longest time without a change of the screen after it, where a progress bar or a clock moves otherwise. Memory
 is the peak that belongs to the process alone (RssAnon), beyond that of the same command on slides of 20 patches: the share is that of
 the {half:.0f} MB of features which the command works on. They stay in their files and are read in blocks, by the folds of the calibration too.
 
-Of the highest {top:.0f} % of the patches of a held-out tumor slide, {mean:.1f} % lie in the planted tumor (mean of {n_tumor} slides; the
+Of the highest {top:.0f} % of the patches of a held-out tumor slide, {mean:.2f} % lie in the planted tumor (mean of {n_tumor} slides; the
 worst has {worst:.0f} %).
 
 ![A heat map over its thumbnail](../images/slides/map.png)

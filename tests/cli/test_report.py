@@ -14,7 +14,7 @@ def test_held_out_bags_are_judged_by_the_model(folder, tmp_path):
     out = tmp_path / "report.html"
     said = done("report", folder / "model.bagwise", folder / "test.csv", *NAMED, "--out", out)
     assert "cross-validation" not in said.output
-    assert "which the model has not seen in training" in out.read_text()
+    assert "which are taken to be new to the model" in out.read_text()
     assert f"bagwise report {folder}/model.bagwise" in out.read_text()
 
 

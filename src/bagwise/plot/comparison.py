@@ -98,7 +98,7 @@ def compared_times(comparison: Comparison, metric: str | None = None) -> Figure:
     'log'
     """
     from matplotlib.figure import Figure
-    from matplotlib.ticker import LogFormatter
+    from matplotlib.ticker import LogLocator, NullLocator
 
     metric = metric or comparison.protocol.metric
     results = list(comparison.results.values())
@@ -116,8 +116,8 @@ def compared_times(comparison: Comparison, metric: str | None = None) -> Figure:
               color=_BAR, linewidth=1, zorder=0)  # fmt: skip
     _name(axes, metric, {*(one.name for one in best), comparison.recommendation}, comparison)
     axes.set_xscale("log")
-    for axis in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
-        axis(LogFormatter(minor_thresholds=(2, 0.5)))
+    axes.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}")
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set(xlabel="CPU seconds per fold", ylabel=_worded(metric))
     axes.spines[["top", "right"]].set_visible(False)
     return axes.get_figure()  # type: ignore[return-value]

@@ -187,4 +187,6 @@ class BagSizeDisplay(Display):
         ax.set(xlabel="instances in the bag", ylabel="bag score")
         if self.sizes.max() > 20 * self.sizes.min():
             ax.set_xscale("log")
+        else:
+            ax.locator_params(axis="x", integer=True)
         _legend(ax, "o")

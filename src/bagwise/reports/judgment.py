@@ -37,7 +37,7 @@ class Judgment:
     def how(self) -> str:
         """Where the scores come from, in words."""
         if not self.n_folds:
-            return "on these bags, which the model has not seen in training"
+            return "on these bags, which are taken to be new to the model"  # nobody can tell
         return (
             f"by {self.n_folds}-fold cross-validation: each bag was scored by a copy of the model "
             "that was trained without it"
