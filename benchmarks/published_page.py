@@ -121,8 +121,8 @@ Why some are not reproduced, or undecided:
 - *KI-SVM and MI-ODM on the musk sets*: these are at threshold 0. With a threshold chosen on the
   training bags Bag-KI-SVM has 88.0 and MI-ODM 87.0 to 89.1 on musk1 ([draws from the paper's whole
   grid](odm.md)).
-- *Markov networks on musk2 and fox*: one alpha and one map are run here. With others MIMN has 89.9 on
-  musk2 and 65.5 on fox ([all maps](markov.md)).
+- *Markov networks on musk2 and fox*: one map is run here, on musk2 one alpha. With others the best
+  network has 89.9 on musk2 and 65.5 on fox ([all maps](markov.md)).
 - *MI-SVM, MICA and miGraph*: quoted there from papers with other losses, kernels and folds.
 """
 
