@@ -80,7 +80,7 @@ def test_figures_of_comparisons(draw):
         (AnnealedLabelSVC(kernel="linear"), annealing_path),
         (MarkovNetworkClassifier(cardinality="learned"), cardinality_weights),
     ],
-    ids=str,
+    ids=["annealing_path", "cardinality_weights"],
 )
 def test_figures_of_several_classes(model_and_bags, model, draw):
     bags = model_and_bags[1].replace(feature_names=None)
