@@ -47,6 +47,7 @@ NOT_OF_A_MODULE = {
     "cli/test_init.py": "cli/__init__.py",
     "cli/test_mistakes.py": "docs/mistakes.md",
     "cli/test_page.py": "docs/cli.md",
+    "cli/test_refusals.py": "bad arguments, over several commands",
     "cli/test_wording.py": "errors of the library, as the command line words them",
     "examples/test_toy2d.py": "examples/toy2d.py",
     "examples/test_tutorials.py": "examples/tutorials",

@@ -38,8 +38,18 @@ def joined(intro: str, parts: Mapping[str, str]) -> str:
     return "\n".join([intro, *told])
 
 
+def begun(parts: Mapping[str, str], before: str, name: str) -> dict[str, str]:
+    """Return sections whose example, where it imports nothing, goes on from the lines ``before``.
+
+    These import the ``name`` that is documented in place of {}.
+    """
+    example = parts.get("Examples", "")
+    lines = before.format(name) if example and "import" not in example else ""
+    return {**parts, "Examples": lines + example}
+
+
 def documenting(
-    shared: Mapping[str, Sentence], returns: str = ""
+    shared: Mapping[str, Sentence], returns: str = "", before: str = ""
 ) -> Callable[..., Callable[[Function], Function]]:
     """Return a decorator that documents the parameters of a function.
 
@@ -49,6 +59,8 @@ def documenting(
         Sentences about parameters, by their names; in a pair, the type comes first.
     returns : str, default=""
         The section "Returns", where a function has none of its own.
+    before : str, default=""
+        What examples that import nothing go on from.
 
     Returns
     -------
@@ -62,7 +74,8 @@ def documenting(
             parameters = inspect.signature(function).parameters.values()
             entries = [_entry(one, *_told(shared, own, one.name)) for one in parameters]
             filled = {"Parameters": "\n".join(filter(None, entries)), "Returns": returns}
-            function.__doc__ = joined(intro, {**filled, **found})
+            name = getattr(function, "__name__", "")
+            function.__doc__ = joined(intro, begun({**filled, **found}, before, name))
             return function
 
         return document

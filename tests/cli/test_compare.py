@@ -95,21 +95,6 @@ def test_a_page_shows_the_ranking_and_how_to_make_it_again(cells, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("status", "message", "more"),
-    [
-        (2, "there is no metric 'acuracy'. Did you mean 'accuracy'?", ["--metric", "acuracy"]),
-        (2, "There is no method 'MISVM'", ["--models", "MI-SVM,MISVM"]),
-        (2, "--folds", ["--folds", "0"]),
-        (2, "--time soon: write it as in 90s, 5m or 1h30m", ["--time", "soon"]),
-        (1, "has no column 'x'", ["--label", "x"]),
-        (1, "Lower --folds to", ["--folds", "40"]),
-    ],
-)
-def test_compare_refuses_bad_arguments(cells, status, message, more):
-    refused(status, message, "compare", cells, *more)
-
-
-@pytest.mark.parametrize(
     ("text", "seconds"),
     [("90", 90), ("90s", 90), ("5m", 300), ("1h30m", 5400), ("2m30s", 150), ("none", np.inf)],
 )

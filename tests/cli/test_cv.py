@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from bagwise import Bags, WitnessSVC
 from bagwise.io import read, write
@@ -45,24 +44,6 @@ def test_cv_runs_on_a_data_set(dataset):
     _, y = dataset("musk1")
     metrics = printed("cv", "musk1", "-m", "MeanSVC", "--folds", 2, "-j", 1)["metrics"]
     assert metrics["accuracy"]["mean"] > np.bincount(y).max() / len(y)
-
-
-@pytest.mark.parametrize(
-    ("status", "message", "more"),
-    [
-        (2, "There is no method 'MISVM'", ["-m", "MISVM"]),
-        (2, "no parameter 'negatives'", ["-p", "negatives=bags"]),
-        (2, "--folds", ["--folds", "1"]),
-        (2, "--jobs must be at least 1, or -1", ["-j", "0"]),
-        (1, "the 19 folds of --folds. Lower --folds to", ["--folds", "19"]),
-        (1, "has no column 'x'", ["--bag", "x"]),
-        (2, "the labels are", ["--positive", "x"]),
-        (2, "The 'C' parameter", ["-p", "C=none"]),
-        (2, "A list of candidates needs `bagwise fit --cv`", ["-p", "C=[1,2]"]),
-    ],
-)
-def test_cv_refuses_bad_arguments(cells, status, message, more):
-    refused(status, message, "cv", cells, "-m", "MI-SVM", *more)
 
 
 # The positive class -------------------------------------------------------------------------------

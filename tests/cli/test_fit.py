@@ -157,38 +157,6 @@ def test_a_search_scales_on_the_training_part_of_each_fold(folder, fit, monkeypa
 # Bad input ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("status", "message", "more"),
-    [
-        (2, "There is no method 'MI-SVN'. Did you mean", ["-m", "MI-SVN"]),
-        (2, "has no parameter 'gama'. Did you mean 'gamma'?", ["-p", "gama=1"]),
-        (2, "write NAME=VALUE", ["-p", "C"]),
-        (2, "the labels are normal, tumor", ["--positive", "cancer"]),
-        (2, "there is no folder", ["-o", "no/such/folder/m.bagwise"]),
-        (2, "there is no format 'parket'. Did you mean 'parquet'?", ["--format", "parket"]),
-        (1, "has no column 'slice'. Did you mean 'slide'?", ["--bag", "slice"]),
-        (1, "has no column 'grade'. Known names: diagnosis, slide, patient", ["--label", "grade"]),
-        (2, "The 'C' parameter", ["-p", "C=-1"]),
-        (2, "not a complete list or dict", ["-p", "C=[1,2", "--cv"]),
-        (2, "not a complete list or dict", ["-p", "C=[1,x]", "--cv"]),
-        (2, "not a complete list or dict", ["-p", "class_weight={tumor: 2}"]),
-        (2, "give at least one candidate", ["-p", "C=[]", "--cv"]),
-        (2, "A list of candidates needs `bagwise fit --cv`", ["-p", "C=[1,2]"]),
-        (2, "The 'C' parameter", ["-p", "C=[1,-2]", "--cv"]),
-        (2, "--param C is given twice", ["-p", "C=1", "-p", "C=2"]),
-        (2, "nothing is left to choose beside C", ["-p", "C=10", "--cv"]),
-        (2, "--param calibration_cv: give the number of folds", ["-p", "calibration_cv=[1,2]"]),
-        (2, "--param n_jobs must be at least 1", ["-p", "n_jobs=0"]),
-        (2, "--jobs must be at least 1, or -1", ["--cv", "-j", "0"]),
-        (2, "No such option", ["--kernel", "rbf"]),
-    ],
-)
-def test_fit_refuses_bad_arguments(folder, tmp_path, status, message, more):
-    base = [*COLUMNS, "-m", "MI-SVM", "-o", tmp_path / "m.bagwise"]
-    refused(status, message, "fit", folder / "train.csv", *base, *more)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_fit_on_numbers_out_of_range_says_what_helps(tmp_path):
     bags = [(bag, k) for bag in range(6) for k in (1, 2)]
     rows = [f"{bag},{bag % 2},{bag % 2 + 1}e200,{k}e200" for bag, k in bags]

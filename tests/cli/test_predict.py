@@ -118,19 +118,6 @@ def test_other_formats_predict_the_same(folder, tmp_path, name):
     assert [record["score"] for record in records] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("status", "message", "more"),
-    [
-        (2, "must end in .csv, .tsv, .json, .parquet", ["-o", "out.xls"]),
-        (2, "there is no folder no/such", ["-o", "no/such/out.csv"]),
-        (1, "has no column 'slice'", ["--bag", "slice"]),
-        (2, "No such option", ["--model", "MI-SVM"]),
-    ],
-)
-def test_predict_refuses_bad_arguments(folder, status, message, more):
-    refused(status, message, "predict", folder / "model.bagwise", folder / "new.csv", *more)
-
-
 def test_predict_names_a_missing_feature(folder, tmp_path):
     (tmp_path / "narrow.csv").write_text("slide,f0\ns1,0.5\n")
     message = "has no column 'f1'"

@@ -12,9 +12,10 @@ from scipy.optimize import minimize
 from bagwise.procedures import nrbm as module
 from bagwise.procedures.nrbm import restarted_nrbm
 from bagwise.solvers.bundle import bmrm, nrbm
+from reference.oracles import Hinges
 
 
-class Ramps:
+class Ramps(Hinges):
     """sum_i min(2, max(0, 1 - y_i z_i)): a difference of hinges."""
 
     def __init__(self, n=40, d=4, seed=0, flipped=8):
@@ -23,15 +24,6 @@ class Ramps:
         self.y = np.where(self.X[:, 0] > 0, 1.0, -1.0)
         self.y[:flipped] *= -1.0  # what a hinge cares for and a ramp gives up
         self.n_coef = d
-
-    def forward(self, w):
-        return self.X @ w
-
-    def backward(self, r):
-        return self.X.T @ r
-
-    def value(self, z):
-        return self.evaluate(z)[0]
 
     def evaluate(self, z):
         loss = np.maximum(0, 1 - self.y * z)

@@ -14,6 +14,7 @@ from bagwise.losses import Hinge
 from bagwise.problems import Problem
 from bagwise.solvers import hinge, solve
 from bagwise.solvers.hinge import solve_hinge
+from reference.hinge import data, problem
 from reference.program import kernel_features, reference_solution
 
 ROUTES = ["interior", "libsvm", "descent"]
@@ -27,16 +28,6 @@ def route(request, monkeypatch):
     if request.param == "descent":
         monkeypatch.setattr(hinge, "_LIBSVM_ROWS", 0)
     return request.param
-
-
-def data(seed=0, n=200, d=6, offset=0.0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X + offset, X[:, 0] + 0.5 * rng.normal(size=n) > 0.3
-
-
-def problem(X, y, C=1.0, design=matrix_design):
-    return Problem(design(X), C * y, C * (1.0 - y), Hinge())
 
 
 def two_sided(X, C=1.0, seed=0):

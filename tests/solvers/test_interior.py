@@ -10,17 +10,8 @@ from bagwise.designs import Gram, matrix_design
 from bagwise.losses import Hinge
 from bagwise.problems import Problem
 from bagwise.solvers.interior import Sides, State, interior_point
+from reference.hinge import data, problem
 from reference.program import reference_solution
-
-
-def data(seed=0, n=200, d=6, offset=0.0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X + offset, X[:, 0] + 0.5 * rng.normal(size=n) > 0.3
-
-
-def problem(X, y, C=1.0, design=matrix_design):
-    return Problem(design(X), C * y, C * (1.0 - y), Hinge())
 
 
 @given(seed=st.integers(0, 10_000), C=st.sampled_from([1e-3, 0.1, 1.0, 30.0, 1e4]))

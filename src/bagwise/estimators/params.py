@@ -28,7 +28,7 @@ from typing import Any, dataclass_transform
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
-from bagwise._documented import joined, sections
+from bagwise._documented import begun, joined, sections
 
 _MAX_INTEGER = 2**53  # beyond it float64 cannot hold an integer
 _MAX_JOBS = 4096  # more workers than any machine has cores: a typing error
@@ -144,9 +144,7 @@ def _documented(cls: type, fields: list[dataclasses.Field[Any]]) -> str:
         "References": _reference(cls),
     }
     filled |= {name: text for name, text in own.items() if name != "Attributes"}
-    if "Examples" in filled and "import" not in filled["Examples"]:
-        filled["Examples"] = _BEFORE.format(cls.__name__) + filled["Examples"]
-    return joined(intro, filled)
+    return joined(intro, begun(filled, _BEFORE, cls.__name__))
 
 
 def _reference(cls: type) -> str:

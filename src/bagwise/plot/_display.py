@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length
 
-from bagwise._documented import Sentence, documenting, joined, sections
+from bagwise._documented import Sentence, begun, documenting, joined, sections
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import bag_scores
@@ -34,12 +34,6 @@ _SENTENCES: dict[str, Sentence] = {
     "title": "Title of the figure.",
     "ax": "Where to draw; a new figure when None.",
 }
-displays = documenting(_SENTENCES, returns="Display\n    With ``figure_`` and ``ax_``.")
-draws = documenting(
-    _SENTENCES, returns="matplotlib.figure.Figure\n    The figure; save it with ``savefig``."
-)
-
-
 _BEFORE = """\
 >>> from bagwise import WitnessSVC
 >>> from bagwise.datasets import load_digits_bags
@@ -47,6 +41,12 @@ _BEFORE = """\
 >>> bags, y = load_digits_bags(n_bags=20)
 >>> model = WitnessSVC(kernel="linear").fit(bags, y)
 """  # what an example that imports nothing goes on from
+displays = documenting(_SENTENCES, returns="Display\n    With ``figure_`` and ``ax_``.")
+draws = documenting(
+    _SENTENCES,
+    returns="matplotlib.figure.Figure\n    The figure; save it with ``savefig``.",
+    before=_BEFORE,
+)
 
 
 def plain(name: Any) -> str:
@@ -67,9 +67,7 @@ class Display:
 
     def __init_subclass__(cls) -> None:
         intro, found = sections(cls.__doc__ or "")
-        if "Examples" in found and "import" not in found["Examples"]:
-            found["Examples"] = _BEFORE.format(cls.__name__) + found["Examples"]
-        cls.__doc__ = joined(intro, found)
+        cls.__doc__ = joined(intro, begun(found, _BEFORE, cls.__name__))
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw it.

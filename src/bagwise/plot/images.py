@@ -59,11 +59,6 @@ def image_bags(
 
     Examples
     --------
-    >>> from bagwise import WitnessSVC
-    >>> from bagwise.datasets import load_digits_bags
-    >>> from bagwise.plot import image_bags
-    >>> bags, y = load_digits_bags(n_bags=20)
-    >>> model = WitnessSVC(kernel="linear").fit(bags, y)
     >>> image_bags(bags[:4], chosen=model.key_instances(bags[:4]))
     <Figure size ... with 1 Axes>
     """

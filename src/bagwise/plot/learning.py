@@ -36,11 +36,7 @@ class LearningCurveDisplay(Display):
 
     Examples
     --------
-    >>> from bagwise import MeanSVC
-    >>> from bagwise.datasets import load_digits_bags
-    >>> from bagwise.plot import LearningCurveDisplay
-    >>> bags, y = load_digits_bags(n_bags=40)
-    >>> LearningCurveDisplay.from_estimator(MeanSVC(), bags, y, fractions=(0.5, 1.0)).values.shape
+    >>> LearningCurveDisplay.from_estimator(model, bags, y, fractions=(0.5, 1.0)).values.shape
     (2, 5)
     """
 
