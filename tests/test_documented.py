@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bagwise._documented import documenting, joined, sections
+from bagwise._documented import answers, begun, documenting, joined, sections
 
 SHARED = {"path": "The file.", "y": ("array-like of shape (n_bags,)", "Their labels.")}
 reads = documenting(SHARED, returns="Bags\n    The bags.")
@@ -59,3 +59,21 @@ def test_what_nobody_explains_is_an_error():
 def test_sections_come_apart_and_together_again():
     text = joined("Do it.\n", {"Notes": "A note.", "See Also": "", "Examples": ">>> 1"})
     assert sections(text) == ("Do it.\n", {"Notes": "A note.", "Examples": ">>> 1"})
+
+
+def test_answers_about_bags_are_one_line_in_the_source():
+    @answers("ndarray of shape (n_bags,)", "Their sizes.")
+    def sizes(bags):
+        """Count."""
+
+    assert sections(sizes.__doc__)[1] == {
+        "Parameters": "bags : Bags, or anything check_bags takes\n    The bags.",
+        "Returns": "ndarray of shape (n_bags,)\n    Their sizes.",
+    }
+
+
+def test_examples_go_on_from_what_they_share_unless_they_import_something():
+    before = ">>> from here import {}\n"
+    assert begun({"Examples": ">>> 1"}, before, "f")["Examples"] == ">>> from here import f\n>>> 1"
+    assert begun({"Examples": ">>> import f"}, before, "f")["Examples"] == ">>> import f"
+    assert joined("Do it.\n", begun({}, before, "f")) == "Do it.\n"

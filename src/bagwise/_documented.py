@@ -83,6 +83,17 @@ def documenting(
     return of
 
 
+_OF_BAGS: dict[str, Sentence] = {
+    "bags": ("Bags, or anything check_bags takes", "The bags."),
+    "y": ("array-like of shape (n_bags,)", "One label per bag."),
+}
+
+
+def answers(kind: str, sentence: str, **own: Sentence) -> Callable[[Function], Function]:
+    """Return a decorator that documents what is asked about bags, and what is returned."""
+    return documenting(_OF_BAGS, f"{kind}\n{_indented(sentence)}")(**own)
+
+
 def _told(
     shared: Mapping[str, Sentence], own: Mapping[str, Sentence], name: str
 ) -> tuple[str, str]:
@@ -112,5 +123,8 @@ def _entry(parameter: inspect.Parameter, kind: str, text: str) -> str:
         )
         kind += f", default={shown}"
     name = f"**{parameter.name}" if parameter.kind is parameter.VAR_KEYWORD else parameter.name
-    indent = "    "
-    return f"{name} : {kind}\n{fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent)}"
+    return f"{name} : {kind}\n{_indented(text)}"
+
+
+def _indented(text: str) -> str:
+    return fill(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
+from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
@@ -136,19 +137,11 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # ty
         self.transformer_ = clone(self.transformer)
         return self._lifted(bags, self.transformer_.fit_transform(bags.X, labels, **weights))
 
+    @answers(
+        "Bags", "The same bags with new instances, sparse if the transformer returns sparse rows."
+    )
     def transform(self, bags: Any) -> Bags:
-        """Transform all instances.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        Bags
-            The same bags with new instances, sparse if the transformer returns sparse rows.
-        """
+        """Transform all instances."""
         bags = self._checked(bags)
         return self._lifted(bags, self.transformer_.transform(bags.X))
 
@@ -286,20 +279,13 @@ class BagStatistics(TransformerMixin, BagInput, Parameters):
         self._validate_bags(bags, reset=True)
         return self
 
+    @answers(
+        "ndarray or csr_array of shape (n_bags, n_columns)",
+        "The first statistic of all features, then the second, and so on; sparse if "
+        "the instances are sparse.",
+    )
     def transform(self, bags: Any) -> Any:
-        """Compute the statistics.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray or csr_array of shape (n_bags, n_columns)
-            The first statistic of all features, then the second, and so on; sparse if the
-            instances are sparse.
-        """
+        """Compute the statistics."""
         bags = self._checked(bags)
         return statistics(bags, check_statistics(self.statistics))
 

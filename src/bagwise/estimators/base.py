@@ -24,6 +24,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from bagwise._documented import answers
 from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -221,35 +222,15 @@ class BagClassifier(ClassifierMixin, BagScores):
 
     # Predicting ----------------------------------------------------------------------------------
 
+    @answers("ndarray of shape (n_bags,)", "One label per bag.")
     def predict(self, bags: Any) -> Array:
-        """Predict the class of bags.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_bags,)
-            One label per bag.
-        """
+        """Predict the class of bags."""
         return self._labels(self.decision_function(bags))
 
     @available_if(_gives_probabilities)
+    @answers("ndarray of shape (n_bags, n_classes)", "Rows sum to one.")
     def predict_proba(self, bags: Any) -> Array:
-        """Return class probabilities, by sigmoids fitted to out-of-fold scores.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_bags, n_classes)
-            Rows sum to one.
-        """
+        """Return class probabilities, by sigmoids fitted to out-of-fold scores."""
         scores = self._thresholded(self._checked(bags))
         positive = sigmoid_probabilities(scores, self.slope_)
         if positive.shape[1] == 1:

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline, _name_estimators
 from sklearn.utils.metaestimators import available_if
 
+from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import check_bags
 from bagwise.bags.segments import segment_argmax
@@ -75,19 +76,11 @@ class PointsThrough:
         return innermost(self, check_bags(bags, finite=False))
 
     @available_if(_can("instance_decision_function"))
+    @answers(
+        "ndarray of shape (n_instances,) or (n_instances, n_classes)", "Aligned with ``bags.X``."
+    )
     def instance_decision_function(self, bags: Any) -> Array:
-        """Score every instance, as the classifier inside does, or by occlusion.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_instances,) or (n_instances, n_classes)
-            Aligned with ``bags.X``.
-        """
+        """Score every instance, as the classifier inside does, or by occlusion."""
         model, seen = self._inside(bags)
         if isinstance(model, BagScores):
             return model.instance_decision_function(seen)

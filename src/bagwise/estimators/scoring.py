@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from bagwise._documented import answers
 from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastOne, ExactlyOne
@@ -76,39 +77,27 @@ class BagScores(BagInput, PredictionParameters):
             bag_score=lambda of_bag: rule.bag_score(of_bag, np.array([0, len(of_bag)]))[0]
         )
 
+    @answers(
+        "ndarray of shape (n_bags,) or (n_bags, n_classes)",
+        "Positive values speak for ``classes_[1]`` (two classes) or for the column's class.",
+        bags="The bags to score.",
+    )
     def decision_function(self, bags: Any) -> Array:
-        """Score bags: the aggregate of their instance scores minus ``threshold_``.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags to score.
-
-        Returns
-        -------
-        ndarray of shape (n_bags,) or (n_bags, n_classes)
-            Positive values speak for ``classes_[1]`` (two classes) or for the column's class.
-        """
+        """Score bags: the aggregate of their instance scores minus ``threshold_``."""
         return self._user_scores(self._thresholded(self._checked(bags)))
 
     @available_if(_scores_instances)
+    @answers(
+        "ndarray of shape (n_instances,) or (n_instances, n_classes)",
+        "Aligned with ``bags.X``. Where the bag's score is the maximum or mean of its"
+        " instances' scores, the threshold is subtracted from both.",
+    )
     def instance_decision_function(self, bags: Any) -> Array:
         """Score every instance.
 
         Models that score whole bags say how the bag's score changes when the instance is taken
         out (the tag ``instance_scores`` is "occlusion"); the only instance of a bag has the score
         of the bag.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_instances,) or (n_instances, n_classes)
-            Aligned with ``bags.X``. Where the bag's score is the maximum or mean of its
-            instances' scores, the threshold is subtracted from both.
         """
         bags = self._checked(bags)
         scores = self._raw_instance_scores(bags)
@@ -116,36 +105,19 @@ class BagScores(BagInput, PredictionParameters):
         return self._user_scores(scores - shift)
 
     @available_if(_labels_instances)
+    @answers("ndarray of shape (n_instances,)", "One label per instance, aligned with ``bags.X``.")
     def predict_instances(self, bags: Any) -> Array:
-        """Predict the class of every instance.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_instances,)
-            One label per instance, aligned with ``bags.X``.
-        """
+        """Predict the class of every instance."""
         return self._labels(self.instance_decision_function(bags))
 
     @available_if(_scores_instances)
+    @answers(
+        "ndarray of int of shape (n_bags,)",
+        "Position within the bag; ``bags.flat`` turns it into row numbers. With more "
+        "than two classes, the instance that speaks most for the predicted class.",
+    )
     def key_instances(self, bags: Any) -> Array:
-        """Point at the instance most responsible for each bag's score.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of int of shape (n_bags,)
-            Position within the bag; ``bags.flat`` turns it into row numbers. With more than two
-            classes, the instance that speaks most for the predicted class.
-        """
+        """Point at the instance most responsible for each bag's score."""
         bags = self._checked(bags)
         keys = segment_argmax(self._raw_instance_scores(bags), bags.offsets)
         if keys.shape[1] == 1:

@@ -33,6 +33,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.ids import factorize
@@ -154,38 +155,21 @@ class ConformalBagClassifier(ClassifierMixin, BaseEstimator):
         used = (self.codes_ == 1) & np.isfinite(best_true)
         self.margins_, self.margin_weight_ = (best - best_true)[used], _weights(self.group_[used])
 
+    @answers("ndarray of shape (n_bags,)", "One label per bag.")
     def predict(self, bags: Any) -> Array:
-        """Predict the class with the highest p-value, ties by the mean score of the copies.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_bags,)
-            One label per bag.
-        """
+        """Predict the class with the highest p-value, ties by the mean score of the copies."""
         check_is_fitted(self)
         bags = check_bags(bags)
         mean = np.mean([_per_class(bag_scores(m, bags)) for m in self.estimators_], axis=0)
         return self.classes_[np.lexsort((mean, self.p_values(bags)), axis=1)[:, -1]]
 
+    @answers(
+        "ndarray of shape (n_bags, n_classes)",
+        "In (0, 1]. The true class has a p-value of at most alpha in at most a "
+        'fraction alpha of the bags (``method="split"``).',
+    )
     def p_values(self, bags: Any) -> Array:
-        """Return how well each class conforms: small values speak against it.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_bags, n_classes)
-            In (0, 1]. The true class has a p-value of at most alpha in at most a fraction alpha of
-            the bags (``method="split"``).
-        """
+        """Return how well each class conforms: small values speak against it."""
         check_is_fitted(self)
         bags = check_bags(bags)
         asked = [-_per_class(bag_scores(model, bags)) for model in self.estimators_]

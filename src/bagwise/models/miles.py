@@ -26,6 +26,7 @@ from sklearn.base import TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max, segment_sum
@@ -148,19 +149,9 @@ class MILESEmbedding(TransformerMixin, BagInput, PointsParameters):
         self.points_ = bags.X[self._points(bags, self.gamma_)]
         return self
 
+    @answers("ndarray of shape (n_bags, n_points)", "Values in (0, 1].")
     def transform(self, bags: Any) -> Array:
-        """Return the similarities.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_bags, n_points)
-            Values in (0, 1].
-        """
+        """Return the similarities."""
         return _similarities(self._checked(bags), self.points_, self.gamma_)
 
 

@@ -29,6 +29,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from bagwise._documented import answers
 from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.assumptions.hard import ExactCounts
@@ -184,50 +185,22 @@ class LabelProportionSVC(RegressorMixin, BaseEstimator):
         schedule = Schedule(hottest=10 * self.C, coldest=1e-6 * self.C, rest=1e-2)  # as in AL-SVM
         return anneal_task(task, penalized, soft, schedule).assignment
 
+    @answers("ndarray of shape (n_instances,)", "Positive scores for positive instances.")
     def instance_decision_function(self, bags: Any) -> Array:
-        """Score instances.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_instances,)
-            Positive scores for positive instances.
-        """
+        """Score instances."""
         check_is_fitted(self)
         return self.estimator_.instance_decision_function(bags)
 
+    @answers(
+        "ndarray of int of shape (n_instances,)", "1 for positive instances, 0 for negative ones."
+    )
     def predict_instances(self, bags: Any) -> Array:
-        """Label instances.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of int of shape (n_instances,)
-            1 for positive instances, 0 for negative ones.
-        """
+        """Label instances."""
         return (self.instance_decision_function(bags) > 0).astype(int)
 
+    @answers("ndarray of shape (n_bags,)", "Shares in [0, 1].")
     def predict(self, bags: Any) -> Array:
-        """Predict the share of positive instances in each bag.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_bags,)
-            Shares in [0, 1].
-        """
+        """Predict the share of positive instances in each bag."""
         bags = check_bags(bags)
         return segment_mean(self.predict_instances(bags).astype(float), bags.offsets)
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.utils.metaestimators import available_if
 
+from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.assumptions import CountInference, CountPosterior, CountPotential
 from bagwise.bags import Bags
@@ -64,36 +65,22 @@ class NetworkScores(NetworkParameters, BagClassifier):
         inference = CountInference(self.potential_, bags.offsets)
         return np.stack([net.scores(operator, columns, inference) for net in networks])
 
+    @answers(
+        "ndarray of shape (n_networks, n_bags) or (n_networks, n_bags, n_classes)",
+        "Scores without threshold, in the order of ``networks_``.",
+    )
     def path_decision_function(self, bags: Any) -> Array:
-        """Score bags by every network of the path on its own.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_networks, n_bags) or (n_networks, n_bags, n_classes)
-            Scores without threshold, in the order of ``networks_``.
-        """
+        """Score bags by every network of the path on its own."""
         scores = self._network_scores(self._checked(bags))
         return np.stack([self._user_scores(of_network) for of_network in scores])
 
+    @answers(
+        "ndarray of shape (n_instances,) or (n_instances, n_classes)",
+        "Two classes: one label per instance. More classes: whether the instance "
+        "belongs to the column's class; it may belong to none, or to several.",
+    )
     def predict_instances(self, bags: Any) -> Array:
-        """Infer the labels of all instances, given the predicted labels of their bags.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_instances,) or (n_instances, n_classes)
-            Two classes: one label per instance. More classes: whether the instance belongs to the
-            column's class; it may belong to none, or to several.
-        """
+        """Infer the labels of all instances, given the predicted labels of their bags."""
         bags = self._checked(bags)
         scores = self._thresholded(bags)
         if scores.shape[1] == 1:
@@ -119,21 +106,14 @@ class NetworkScores(NetworkParameters, BagClassifier):
     # Probabilities -------------------------------------------------------------------------------
 
     @available_if(_gives_probabilities)
+    @answers(
+        "ndarray of shape (n_bags, n_classes)",
+        'Rows sum to one. With ``probability="sigmoid"`` by sigmoids fitted to '
+        "out-of-fold scores, otherwise P(Y | bag) of the network, with ``threshold_``"
+        " taken from its log-odds.",
+    )
     def predict_proba(self, bags: Any) -> Array:
-        """Return class probabilities: the network's own, or those of the sigmoids.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_bags, n_classes)
-            Rows sum to one. With ``probability="sigmoid"`` by sigmoids fitted to out-of-fold
-            scores, otherwise P(Y | bag) of the network, with ``threshold_`` taken from its
-            log-odds.
-        """
+        """Return class probabilities: the network's own, or those of the sigmoids."""
         if self.probability == "sigmoid":
             return super().predict_proba(bags)
         return self._as_classes(self._chances(self._thresholded(self._checked(bags))))
