@@ -141,13 +141,15 @@ def main() -> None:
     kept = args.out.with_suffix(".json")
     found = json.loads(kept.read_text()) if kept.exists() else {}
     every = [(f"{name}: {row}", measure) for name in args.only for row, measure in rows(name)]
-    for row, measure in [*other_rows(), *every]:
+    every = [*other_rows(), *every]
+    for row, measure in every:
         if row not in found:
             found[row] = measure()
             kept.write_text(json.dumps(found, indent=1))
             print(row, found[row])
     names = ["seconds", "x SVC", "folds", "relative gap", "x MeanSVC"]
-    lines = [f"| {row} | {' | '.join(cell(r, n) for n in names)} |" for row, r in found.items()]
+    order = [row for row, _ in every]
+    lines = [f"| {row} | {' | '.join(cell(found[row], n) for n in names)} |" for row in order]
     head = [f"| | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
     text = "\n".join(["# Kernel models", "", __doc__.strip(), "", *head, *lines])
     args.out.write_text(text + "\n")

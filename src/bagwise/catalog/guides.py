@@ -46,7 +46,7 @@ _ROWS_MEMORY = (
 )
 _BAGS_TIME = "linear: O(n d + N d²); kernel: O(n d + N² d + N³)"
 _BAGS_MEMORY = "linear: O(N d); kernel: 8 N² bytes"
-_POOL_TIME = "O(n² d + K n³) for a pool of K assignments, K at most max_columns"
+_POOL_TIME = "O(n² d + T (K n² + a³)), T rounds of a pool of K assignments, a active instances"
 _LOSS_OF_MAX = r"\ell\left(\max_{k \in i} f_k\right)"
 _NEGATIVES = r"C \sum_{Y_k = -1} \ell(-f_k)"
 _RIDGE = r"\min_{w, b} \; \frac{1}{2} \|w\|^2"
