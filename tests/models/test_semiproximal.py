@@ -112,3 +112,38 @@ def test_max_iter_warns():
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):
         model = SemiProximalSVC(C=10, max_iter=1).fit(bags, y)
     assert model.moved_ == []
+
+
+def test_the_worked_example():
+    """The printed result: 35 instances, 3 + 4 bags, C = 1, at rest in iteration 0, all bags right.
+
+    The data are shown in a figure only, so they are rebuilt from the printed optimum: instances
+    whose values f = v.x - gamma meet the conditions of optimality of Problem 3 at (v, gamma),
+
+        v = sum_{J+} r x - sum_{J-} l x,   gamma = -sum r + sum l,
+
+    r = 1 - f, multipliers l = 1 for f > -1 and 0 for f < -1 in negative bags.
+    """
+    v, gamma = np.array([-0.00856, 0.00350]), -0.6074
+    negative = np.append(np.linspace(-0.95, -0.15, 12), np.linspace(-1.9, -1.05, 8))
+    multiplier = 1.0 * (negative > -1)
+    known = np.array(
+        [-0.9, -0.76, 0.06, 1.39, -0.62, -0.48, 0.14, 0.36, -0.33, -0.19, 0.5, 0.54, 1.2]
+    )
+    # The last two values of positive instances solve the two conditions along v and gamma.
+    total = 15 + gamma - multiplier.sum() - known.sum()
+    squares = total + known.sum() - multiplier @ negative - (v @ v + gamma**2) - known @ known
+    half = np.sqrt(squares / 2 - total**2 / 4)
+    positive = np.append(known, [total / 2 - half, total / 2 + half])
+    f = np.concatenate([positive, negative])
+    dual = np.concatenate([1 - positive, -multiplier])
+    across = np.random.default_rng(0).normal(scale=50.0, size=35)
+    across[0] -= dual @ across / dual[0]  # the condition across v
+    X = np.outer((f + gamma) / (v @ v), v) + np.outer(across, [-v[1], v[0]]) / np.linalg.norm(v)
+    bags, y = Bags(X, np.arange(0, 36, 5)), np.array([1, 1, 1, 0, 0, 0, 0])
+    model = SemiProximalSVC(C=1.0).fit(bags, y)
+    np.testing.assert_allclose(model.coef_[0], v, atol=5e-9)
+    assert model.intercept_[0] == pytest.approx(-gamma, abs=1e-6)
+    assert model.n_iter_ == 1
+    assert model.moved_ == []
+    assert model.predict(bags).tolist() == y.tolist()
