@@ -43,6 +43,9 @@ from .models.missvm import MissSVM as MissSVM
 from .models.odm import ODM as ODM, OptimalMarginSVC as OptimalMarginSVC
 from .models.path import PathCV as PathCV
 from .models.proportions import LabelProportionSVC as LabelProportionSVC
+from .models.proportions_likelihood import (
+    LabelProportionLogistic as LabelProportionLogistic,
+)
 from .models.semiproximal import SemiProximalSVC as SemiProximalSVC
 from .models.sparse_mil import SparseMIL as SparseMIL
 from .models.statistics import (

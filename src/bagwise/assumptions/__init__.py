@@ -21,7 +21,7 @@ from bagwise.assumptions.hard import (
 )
 from bagwise.assumptions.inference import BestLabelings, CountInference
 from bagwise.assumptions.posterior import CountPosterior, Posteriors
-from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness
+from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness, SoftWitnesses
 
 __all__ = [
     "Assumption",
@@ -38,6 +38,7 @@ __all__ = [
     "Posteriors",
     "SoftLabels",
     "SoftWitness",
+    "SoftWitnesses",
     "Softened",
     "Softening",
     "TopMean",

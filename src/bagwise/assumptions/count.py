@@ -136,6 +136,15 @@ class BinnedPotential(CountPotential):
 
 
 @dataclass(frozen=True)
+class FreePotential(CountPotential):
+    """Any number of positives, for free."""
+
+    def table(self, size: int) -> Array:
+        """Return zeros."""
+        return np.zeros((2, size + 1))
+
+
+@dataclass(frozen=True)
 class OwnPotential(CountPotential):
     """Makes a `CountPotential` of an object that may only have a table."""
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.assumptions.count import as_potential
+from bagwise.assumptions.count import FreePotential, as_potential
 from bagwise.assumptions.inference import flat_tables
 from bagwise.bags.segments import expand
 
@@ -60,20 +60,35 @@ class CountPosterior:
         self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
         sizes = np.diff(self.offsets)
         self.start, self.table, self.bins = flat_tables(self.potential, sizes)
-        self.caps = self._caps(sizes)
-        widths = np.minimum(sizes, self.caps) + 1
-        self.states = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+        self._settle_states(sizes, np.unique(sizes, return_index=True)[1])
 
-    def _caps(self, sizes: Array) -> Array:
-        """Return for each bag the count from which on the potential is constant, at least 1."""
-        found = np.ones(len(sizes), dtype=np.int64)
-        for size in np.unique(sizes).tolist():
-            bags = np.flatnonzero(sizes == size)
-            part = slice(self.start[bags[0]], self.start[bags[0]] + size + 1)
+    @classmethod
+    def of_known_counts(cls, counts: Array, offsets: Array) -> CountPosterior:
+        """Return sums in which side 1 is a bag with a known count, and side 0 any labeling.
+
+        The difference of the two sums is the log of P(count), labels being independent.
+        """
+        self = cls(FreePotential(), offsets)
+        sizes = np.diff(self.offsets)
+        self.start = np.concatenate([[0], np.cumsum(sizes + 1)[:-1]])
+        self.table = np.zeros((2, int((sizes + 1).sum())))
+        self.table[1] = -np.inf
+        self.table[1, self.start + counts] = 0.0
+        self.bins = np.full(self.table.shape, -1)
+        self._settle_states(sizes, np.arange(len(sizes)))
+        return self
+
+    def _settle_states(self, sizes: Array, distinct: Array) -> None:
+        """Find the count from which on each bag's potential is constant, at least 1."""
+        caps = {}
+        for bag in distinct.tolist():  # one bag of every table
+            part = slice(self.start[bag], self.start[bag] + sizes[bag] + 1)
             table, bins = self.table[:, part], self.bins[:, part]
             differs = np.any((table != table[:, -1:]) | (bins != bins[:, -1:]), axis=0)
-            found[bags] = max(1, 1 + np.flatnonzero(differs).max(initial=-1))
-        return found
+            caps[self.start[bag]] = max(1, 1 + np.flatnonzero(differs).max(initial=-1))
+        self.caps = np.array([caps[start] for start in self.start.tolist()], dtype=np.int64)
+        widths = np.minimum(sizes, self.caps) + 1
+        self.states = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
 
     def of(self, scores: Array, weights: Array, *, marginals: bool = True) -> Posteriors:
         """Return the sums over labelings, and unless told otherwise the posteriors.

@@ -41,7 +41,7 @@ ENTRIES = (
         variants=[{"kernel": "linear", "loss": "hinge", "init": "instances", "T0": 0.1}]),
     entry("bagwise.models.annealed.AnnealedWitnessSVC",
         name("AW-SVM", "gehler2007", "as MI-SVM, with witnesses that harden in the same way"),
-        variants=[{"n_witnesses": 2, "newton_steps": 1}]),
+        variants=[{"n_witnesses": 2, "newton_steps": 1}, {"n_witnesses": 2, "C_witnesses": 1.0}]),
     entry("bagwise.models.annealed.AnnealedProportionSVC",
         name("ALP-SVM", "gehler2007",
             "as AL-SVM, for a known fraction of positives in positive bags"),

@@ -35,7 +35,13 @@ from sklearn.utils._param_validation import Interval
 
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastOne
-from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness
+from bagwise.assumptions.soft import (
+    Softened,
+    Softening,
+    SoftLabels,
+    SoftWitness,
+    SoftWitnesses,
+)
 from bagwise.designs import Design, Point
 from bagwise.estimators.params import Parameters, Words, fraction, integer, param, positive
 from bagwise.estimators.restarts import Restarts
@@ -352,6 +358,12 @@ class AnnealedWitnessSVC(_AnnealedSVC):
         integer(),
         "Expected number of witnesses in a positive bag; a smaller bag uses all its instances.",
     )
+    C_witnesses: float | None = param(
+        None,
+        [positive(), None],
+        "Weight of the squared deviation from ``n_witnesses`` (Section 8 of the paper): a bag may "
+        "have more or fewer witnesses, at least one. None keeps the number.",
+    )
     init: str = param(
         "uniform",
         Words("uniform", "mean"),
@@ -362,7 +374,9 @@ class AnnealedWitnessSVC(_AnnealedSVC):
     _entropy_ends_it = False
 
     def _softening(self, task: Task) -> Softening:
-        return SoftWitness(self.n_witnesses)
+        if self.C_witnesses is None:
+            return SoftWitness(self.n_witnesses)
+        return SoftWitnesses(self.n_witnesses, self.C_witnesses)
 
     def _start(self, task: Task, softening: Softening) -> Array:
         if self.init == "mean":

@@ -21,7 +21,7 @@ from scipy.special import logsumexp, softmax
 
 from bagwise._typing import Array
 from bagwise.assumptions import CountPosterior, Posteriors
-from bagwise.oracles.markov import MarkovRisk
+from bagwise.oracles.markov import InstanceOperator, MarkovRisk
 
 
 @dataclass(frozen=True)
@@ -78,3 +78,41 @@ class MarkovLikelihood:
         if self.risk.n_models == 1:
             return found, np.stack([negative[0], positive[0]])
         return found, positive - negative  # without sum_j log Z_j(-1), which cancels
+
+
+@dataclass(frozen=True)
+class CountLikelihood:
+    """Negative log-likelihood of the number of positives in every bag, labels independent.
+
+    R(w) = sum_n weight_n [ sum_i log(1 + exp s_i) - log e_k(exp s) ], s_i = w.x_i, with the
+    elementary symmetric polynomial e_k over the labelings that have the known count k.
+    """
+
+    instances: InstanceOperator
+    posterior: CountPosterior  # of known counts
+    weight: Array  # (n_bags,)
+
+    @property
+    def n_coef(self) -> int:
+        """Length of w."""
+        return self.instances.n_coef
+
+    def forward(self, w: Array) -> Array:
+        """Return the scores of all instances."""
+        return self.instances @ w
+
+    def backward(self, r: Array) -> Array:
+        """Return the transposed product."""
+        return self.instances.adjoint(r)
+
+    def value(self, z: Array) -> float:
+        """Return the negative log-likelihood."""
+        log_sum = self.posterior.of(z[None], np.empty((1, 0)), marginals=False).log_sum[0]
+        return float(self.weight @ (log_sum[0] - log_sum[1]))
+
+    def evaluate(self, z: Array) -> tuple[float, Array]:
+        """Return the negative log-likelihood and its gradient in the scores."""
+        found = self.posterior.of(z[None], np.empty((1, 0)))
+        amount = np.stack([self.weight, -self.weight])[None]
+        value = float(self.weight @ (found.log_sum[0, 0] - found.log_sum[0, 1]))
+        return value, self.posterior.instance_slopes(found, amount)[0]
