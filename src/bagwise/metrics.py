@@ -21,11 +21,11 @@ from sklearn.metrics import (
     roc_auc_score,
     roc_curve,
 )
-from sklearn.pipeline import Pipeline
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.errors import suggestion
+from bagwise.estimators.occlusion import innermost
 
 __all__ = [
     "MEASURES",
@@ -173,12 +173,7 @@ def instance_report(model: Any, bags: Bags, y: Array) -> dict[str, float]:
 
 def opened(model: Any, bags: Any) -> tuple[Any, Bags]:
     """Return the classifier inside a search or a pipeline, and the bags as it sees them."""
-    if hasattr(model, "best_estimator_"):
-        return opened(model.best_estimator_, bags)
-    if isinstance(model, Pipeline):
-        before, last = model[:-1], model.steps[-1][1]
-        return opened(last, before.transform(bags) if len(before.steps) else bags)
-    return model, bags
+    return innermost(model, bags, passes=lambda step: True)
 
 
 def positive_class(model: Any) -> tuple[Any, int]:

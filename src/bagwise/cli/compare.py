@@ -32,13 +32,13 @@ from bagwise.cli.options import (
 from bagwise.cli.output import (
     Json,
     live,
+    page,
     plain_table,
     say,
     say_written,
     show,
     show_json,
     worded,
-    writable,
 )
 from bagwise.cli.places import Place
 from bagwise.io._atomic import writing
@@ -109,12 +109,7 @@ def compare(
     seed: Seed = 0,
     jobs: Jobs = -1,
     report: Annotated[
-        Path | None,
-        typer.Option(
-            help="Also write a page: ranking, ties, and time against accuracy.",
-            callback=writable(".html"),
-            metavar="FILE.html",
-        ),
+        Path | None, page("Also write a page: ranking, ties, and time against accuracy.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -24,6 +24,7 @@ from bagwise.cli.output import (
     Json,
     fit_progress,
     interruptible,
+    page,
     progress,
     say_written,
     show,
@@ -64,12 +65,7 @@ def fit(
     seed: Seed = 0,
     jobs: Jobs = 1,
     report: Annotated[
-        Path | None,
-        typer.Option(
-            help="Also write a page about the model, judged by folds.",
-            callback=writable(".html"),
-            metavar="FILE.html",
-        ),
+        Path | None, page("Also write a page about the model, judged by folds.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -263,6 +263,11 @@ def fit_progress(model: Any) -> Iterator[None]:
 # Files --------------------------------------------------------------------------------------------
 
 
+def page(text: str) -> Any:
+    """Return the option that names a page to write."""
+    return typer.Option(help=text, callback=writable(".html"), metavar="FILE.html")
+
+
 def writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
     """Return a check that refuses a file that cannot be written, before the work is done."""
 

@@ -10,6 +10,7 @@ anything else, every bag is scored without each of its instances.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -67,17 +68,22 @@ def occluded(own: Array, without: Array, bags: Bags) -> Array:
     return np.where(alone, own, own - without)
 
 
-def innermost(model: Any, bags: Any) -> tuple[Any, Any]:
+def innermost(
+    model: Any,
+    bags: Any,
+    passes: Callable[[Any], bool] = lambda step: getattr(step, "transforms_each_instance", False),
+) -> tuple[Any, Any]:
     """Return the classifier inside searches and pipelines, and the bags as it sees them.
 
-    Steps of a pipeline are passed only if they transform every instance on its own.
+    Steps of a pipeline are passed only if all of them may be: by default, if they transform every
+    instance on its own.
     """
     model = getattr(model, "best_estimator_", model)
     if not isinstance(model, Pipeline):
         return model, bags
     steps = [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
-    if not all(getattr(step, "transforms_each_instance", False) for step in steps):
+    if not all(map(passes, steps)):
         return model, bags
     for step in steps:
         bags = step.transform(bags)
-    return innermost(model.steps[-1][1], bags)
+    return innermost(model.steps[-1][1], bags, passes)
