@@ -94,3 +94,11 @@ def test_parts_cover_the_rows(stored):
     parts = parts_of(stored.to("dask").X)
     assert parts[0][0] == 0
     assert parts[-1][1] == 10
+
+
+def test_large_files_crowd_small_workers(stored):
+    rows = stored.to("dask").X
+    assert not rows.crowds(None)
+    assert not rows.crowds(0)
+    assert not rows.crowds(10 * rows.file.size)
+    assert rows.crowds(2 * rows.file.size)
