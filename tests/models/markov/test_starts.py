@@ -10,7 +10,7 @@ from bagwise.assumptions import AtLeastPotential, BinnedPotential, CountInferenc
 from bagwise.designs import matrix_design
 from bagwise.models.markov.starts import STARTS, start_point
 from bagwise.oracles.markov import InstanceOperator, MarkovRisk
-from reference.networks import planted
+from reference.networks import planted, random_risk
 
 POTENTIALS = [AtLeastPotential(), AtLeastPotential(0.5), BinnedPotential(3)]
 every_potential = pytest.mark.parametrize("potential", POTENTIALS, ids=str)
@@ -54,7 +54,8 @@ def test_zero_and_random(potential):
 
 
 def test_there_is_a_start_for_every_name():
-    assert set(STARTS) == {"instances", "any", "half", "mean", "centroids", "random", "zero"}
+    learned = {"instances", "any", "half", "mean", "centroids"}
+    assert set(STARTS) == learned | {"random", "zero", "bag_features"}
     with pytest.raises(KeyError):
         start_point("whole", risk_of(POTENTIALS[0])[0], 1.0, 1e-3, 0)
 
@@ -110,3 +111,14 @@ def test_a_network_of_another_rule_starts_one_with_learned_weights():
     assert negative[0] - negative[3] == pytest.approx(1.0)
     assert positive[2] == positive[3]
     assert negative[0] == negative[1]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_papers_start_scores_bags_by_their_features_alone(n_classes):
+    """With a score of another model as bag feature, the first scores are a tenth of it."""
+    risk = random_risk(POTENTIALS[0], n_classes)
+    part = risk.parts(risk.forward(start_point("bag_features", risk, 1.0, 1e-3, 0)))
+    assert not part.instances.any()
+    assert not part.potential.any()
+    expected = 0.1 * risk.bag_features.sum(axis=1)
+    np.testing.assert_allclose(part.bags, np.tile(expected, (risk.n_models, 1)))

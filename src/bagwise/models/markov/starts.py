@@ -23,6 +23,7 @@ _RAY = 10.0 ** np.arange(-3, 2.01, 0.25)  # lengths tried along a direction
 _AROUND = 10.0 ** np.arange(-1, 1.01, 0.25)  # times the length that is best near 0
 _TINY = 1e-6  # step of the finite difference along a ray
 _RANDOM_SIZE = 0.01  # standard deviation of random weights, small beside learned ones
+_SMALL_WEIGHT = 0.1  # of bag features, which are other models' scores: the paper's value
 _ROUNDS, _STEPS = 20, 300  # of the simpler network that a start trains first
 
 
@@ -80,6 +81,13 @@ def _random(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
     return np.random.default_rng(seed).normal(scale=_RANDOM_SIZE, size=risk.n_coef)
 
 
+def _bag_features(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
+    """The paper's: w = 0, but for small positive weights of the bag features (its footnote 8)."""
+    w = np.zeros(risk.n_coef)
+    risk.split(w)[2][:] = _SMALL_WEIGHT  # views
+    return w
+
+
 def _zero(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
     return np.zeros(risk.n_coef)
 
@@ -91,6 +99,7 @@ STARTS: dict[str, Callable[[MarkovRisk, float, float, int], Array]] = {
     "mean": _mean,
     "centroids": _centroids,
     "random": _random,
+    "bag_features": _bag_features,
     "zero": _zero,
 }
 
