@@ -6,8 +6,10 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.model_selection import cross_val_predict
 
-from bagwise import AnnealedWitnessSVC, Bags, BagStatistics, WitnessSVC
+from bagwise import AnnealedWitnessSVC, Bags, BagStatistics, InstanceSVC, WitnessSVC
+from bagwise.io import read_bags, write_bags
 from bagwise.rowstores import here
 from bagwise.rowstores.files import FileRows, FileSpan
 
@@ -111,3 +113,20 @@ def test_missing_values_are_named(both):
     broken = stored.replace(X=FileRows([X, stored.X[30:]]))
     with pytest.raises(ValueError, match="contains NaN in its instance 7, feature 2"):
         WitnessSVC(kernel="linear").fit(broken, y)
+
+
+def test_many_rows_of_a_file_stay_there(tmp_path, monkeypatch):
+    monkeypatch.setattr("bagwise.bags.selection._LARGE_SELECTION", 1)
+    rng = np.random.default_rng(0)
+    bags = Bags(rng.normal(size=(400, 3)), np.arange(0, 401, 20))
+    write_bags(tmp_path / "a.bags", bags, np.arange(20) % 2)
+    mapped, y = read_bags(tmp_path / "a.bags")
+    chosen = np.array([0, 1, 4, 5, 6, 11, 17, 2])
+    part = mapped[chosen]
+    assert isinstance(part.X, FileRows)
+    np.testing.assert_array_equal(np.asarray(part.X), bags[chosen].X)
+    np.testing.assert_array_equal(part[2], bags[4])
+    model = InstanceSVC(kernel="linear")
+    expected = cross_val_predict(model, bags, y, cv=3, method="decision_function")
+    found = cross_val_predict(model, mapped, y, cv=3, method="decision_function")
+    np.testing.assert_array_equal(found, expected)

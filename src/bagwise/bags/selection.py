@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from bagwise.bags.bags import Bags
 
 
+_LARGE_SELECTION = 1 << 26  # 64 MiB: the folds of a mapped file would otherwise fill the memory
+
+
 def resolve(key: Any, n_bags: int) -> int | slice | Array:
     """Return a bag number, a slice of step 1, or an array of bag numbers."""
     if isinstance(key, tuple):  # scikit-learn writes X[key, ...]
@@ -58,9 +61,19 @@ def _pick(values: Any, key: Any) -> Any:
     return None if values is None else values[key]
 
 
+def _picked(X: Any, rows: Array) -> Any:
+    if not isinstance(X, np.memmap) or len(rows) * X[:1].nbytes < _LARGE_SELECTION:
+        return X[rows]
+    from bagwise.rowstores.files import FileRows
+
+    return FileRows([X])[rows]
+
+
 def take_rows(X: Any, rows: slice | Array) -> Any:
-    """Return rows of the instances; a slice is a view."""
-    if not (sp.issparse(X) and isinstance(rows, slice)):
+    """Return rows of the instances; a slice is a view, and many rows of a file stay there."""
+    if not isinstance(rows, slice):
+        return _picked(X, rows)
+    if not sp.issparse(X):
         return X[rows]
     pointers = X.indptr[rows.start : rows.stop + 1]  # SciPy itself would copy the row range
     entries = slice(pointers[0], pointers[-1])

@@ -59,6 +59,7 @@ from bagwise.rowstores.device import DeviceRows
 from bagwise.rowstores.together import side_by_side
 from bagwise.solvers import Solution, solve
 
+_MANY_ROWS = 50_000  # as in `bagwise.estimators.sweeping`: from here on memory per row counts
 _BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values at a time when scoring
 
 
@@ -130,7 +131,7 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
     # Fitting -------------------------------------------------------------------------------------
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
-        row_weight = self._loss_weight() * expand(weight, bags.offsets)
+        row_weight = _of_rows(self._loss_weight() * weight, bags.offsets)
         design = self._design(bags, row_weight)
         self._prepare(design, row_weight)
         self.fit_on_design(design, bags, codes, weight)
@@ -168,7 +169,7 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
         # A bag without weight is no positive bag: its instances must not steer the assignments.
         truth = self._truth(codes) & (weight > 0)[:, None]
         factor, loss = self._loss_weight(), self._loss()
-        row_weight = factor * expand(weight, bags.offsets)
+        row_weight = _of_rows(factor * weight, bags.offsets)
         for column in truth.T:
             yield Task(design.twin(), bags.offsets, column, row_weight, loss, factor, bags.priors)
 
@@ -363,6 +364,13 @@ def as_given(fit: Run, design: Design) -> Run:
     """Express a solution in the features, or in the kernel values, as they were given."""
     coef, intercept = design.as_given(fit.solution.coef, fit.solution.intercept)
     return replace(fit, solution=replace(fit.solution, coef=coef, intercept=intercept))
+
+
+def _of_rows(weight: Array, offsets: Array) -> Array:
+    """Return the weights of the bags' rows; many equal ones take no memory."""
+    if offsets[-1] >= _MANY_ROWS and np.all(weight == weight[0]):
+        return np.broadcast_to(weight[0], int(offsets[-1]))
+    return expand(weight, offsets)
 
 
 def stacked(of_models: Any) -> Array:

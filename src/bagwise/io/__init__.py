@@ -17,6 +17,7 @@ from bagwise.io.errors import (
 from bagwise.io.excel import read_excel, write_excel
 from bagwise.io.geojson import write_geojson
 from bagwise.io.matlab import read_mat, write_mat
+from bagwise.io.opened import open
 from bagwise.io.slides import read_slides, write_slides
 from bagwise.io.store import read_bags, verify_store, write_bags
 from bagwise.io.svmlight import read_svmlight, write_svmlight
@@ -30,6 +31,7 @@ __all__ = [
     "MixedTypeError",
     "ShuffledBagError",
     "TruncatedFileError",
+    "open",
     "read",
     "read_arff",
     "read_arrow",

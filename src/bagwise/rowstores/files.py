@@ -11,6 +11,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags.segments import offsets_of
+from bagwise.bags.stored import verify
 from bagwise.rowstores.base import RowStore
 
 _SHORTEST_RUN = 16  # rows, on average: shorter ones are read at once, longer ones stay in the files
@@ -98,6 +99,11 @@ class FileRows(RowStore):
         return rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        for part in self.parts:
+            if isinstance(part, np.ndarray):
+                verify(part)
+        if len(self.parts) == 1 and isinstance(self.parts[0], np.ndarray):
+            return np.asarray(self.parts[0], dtype=dtype)
         rows = np.empty(self.shape, dtype or self.dtype)
         for part, start, stop in zip(self.parts, self.offsets, self.offsets[1:], strict=False):
             rows[start:stop] = np.asarray(part)
