@@ -10,9 +10,10 @@ assigned anew in A of the passes:
     disk:       P n d bytes / bandwidth, at the same time: the longer of the two counts
     network:    P (round + workers x 8 d^2 / bandwidth): the sums of every worker
 
-The rates are those of one core of an AMD EPYC (one BLAS thread) and of one NVIDIA H200, set on
-products of single blocks, on the fits of AL-SVM and SIL on 100,000 rows and on those of AL-SVM and
-SIL on the H200; all other lines check them. Passes are those of each fit, Hessians and assignments
+The rates are those of one core of an AMD EPYC (one BLAS thread) and of one NVIDIA H200. They were
+chosen with the lines of 256 and of 1,024 features in view: there the table says how well one set of
+rates describes all fits. The lines of 128 features were measured afterwards, and are predictions.
+Passes are those of each fit (on the GPU its Newton steps and five more), Hessians and assignments
 those of the fits on 100,000 rows.
 """
 
@@ -91,8 +92,8 @@ def points() -> list[tuple[str, float, float]]:
         if method is None:
             continue
         method = replace(method, passes=line["passes"])
-        data = Data(line["rows"], 256, 4)
-        name = f"{line['model']}, {line['rows']:,} x 256 float32, one core"
+        data = Data(line["rows"], line["features"], 4)
+        name = f"{line['model']}, {line['rows']:,} x {line['features']} float32, one core"
         found.append((name, line["seconds"], seconds(CORE, method, data)))
     names = {"InstanceSVC": "SIL", "WitnessSVC": "MI-SVM", "AW": "AW-SVM", "AL": "AL-SVM"}
     for line in map(json.loads, (RESULTS / "scale_gpu.jsonl").read_text().splitlines()):
@@ -105,6 +106,11 @@ def points() -> list[tuple[str, float, float]]:
                 (name, line["seconds"], seconds(H200, replace(method, passes=passes), data))
             )
     return found
+
+
+def near() -> int:
+    """Return how many predictions are close to what was measured."""
+    return sum(abs(said / measured - 1) <= WITHIN for _, measured, said in points())
 
 
 SLIDES = Data(1.2e8, 1536, 2)  # 11,760 slides of 10,000 patches: 369 GB
@@ -138,10 +144,9 @@ def _readable(value: float) -> str:
 
 
 def main() -> None:
-    """Print the tables; say which points are further away than they should be."""
+    """Print the tables, and how many predictions are close."""
     print("\n".join(table()))
-    far = [name for name, measured, said in points() if abs(said / measured - 1) > WITHIN]
-    print(f"\n{len(points()) - len(far)} of {len(points())} within {WITHIN:.0%}", *far, sep="\n")
+    print(f"\n{near()} of {len(points())} within {WITHIN:.0%}")
 
 
 if __name__ == "__main__":
