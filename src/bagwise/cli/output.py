@@ -134,9 +134,12 @@ def _say_once() -> Callable[..., None]:
 
 
 def worded(text: str) -> str:
-    """Return a text on one line, with options where it names arguments of the library."""
+    """Return a text with options where it names arguments of the library.
+
+    It is on one line, but for the items of a list, which are indented by two spaces.
+    """
     text = text.worded(_option) if isinstance(text, Message) else text
-    return " ".join(text.split())
+    return "\n  ".join(" ".join(line.split()) for line in text.split("\n  "))
 
 
 def _option(argument: Argument) -> str:
