@@ -79,6 +79,8 @@ def annealed_path(
 
     Examples
     --------
+    >>> from bagwise import annealed_path
+    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
     >>> grid = {"Cs": [1.0], "C_proportions": [1.0], "positive_fractions": [0.3, 0.5]}
     >>> models = annealed_path(bags, [1, 0, 1, 0], **grid)
     >>> [(m.positive_fraction, round(m.history_[-1]["p_hat"], 1)) for m in models]
