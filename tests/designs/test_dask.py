@@ -123,6 +123,14 @@ def test_selections_have_the_same_bits(client, tmp_path):
     )
 
 
+def test_several_stores_have_the_bits_of_one_process(client, tmp_path):
+    bags, y = stored(tmp_path)
+    for name, part in (("one", slice(0, 25)), ("two", slice(25, 60))):
+        io.write(tmp_path / "parts" / f"{name}.bags", bags[part], y[part])
+    both, y = io.open(tmp_path / "parts")
+    same_bits(AnnealedWitnessSVC(kernel="linear"), both, y)
+
+
 class Killer:
     """Kill one of the workers after four temperatures, while a model is fitted."""
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from bagwise import Bags, InstanceSVC, io
 from bagwise.rowstores.cluster import ClusterRows, MappedFile, parts_of
+from bagwise.rowstores.files import FileRows
 
 
 @pytest.fixture
@@ -102,3 +103,20 @@ def test_large_files_crowd_small_workers(stored):
     assert not rows.crowds(0)
     assert not rows.crowds(10 * rows.file.size)
     assert rows.crowds(2 * rows.file.size)
+
+
+def test_several_stores_are_one(tmp_path):
+    rng = np.random.default_rng(1)
+    for name in ("a", "b"):
+        X = rng.normal(size=(6, 2)).astype(np.float16)
+        io.write(tmp_path / f"{name}.bags", Bags(X, [0, 2, 6]), [0, 1])
+    bags, _ = io.open(tmp_path)
+    moved = pickle.loads(pickle.dumps(bags.to("dask")))
+    np.testing.assert_array_equal(np.asarray(moved.X), np.asarray(bags.X))
+    np.testing.assert_array_equal(np.asarray(moved[[3, 0]].X), np.asarray(bags[[3, 0]].X))
+    np.testing.assert_array_equal(np.asarray(moved[1:3].X), np.asarray(bags[1:3].X))
+    moved.X.release()
+    assert moved.X.crowds(10)
+    mixed = bags.replace(X=FileRows([bags.X.parts[0], np.zeros((6, 2), np.float16)]))
+    with pytest.raises(ValueError, match="in memory"):
+        mixed.to("dask")

@@ -149,14 +149,13 @@ class Place:
             raise typer.BadParameter(f"{self.flag}: {str(error).partition(':')[0]}.") from error
 
     def _need_store(self, bags: Any) -> None:
-        from bagwise.rowstores.cluster import MappedFile, import_distributed
-
-        import_distributed()
-        if MappedFile.under(bags.X) is None:
+        try:
+            bags.to("dask")
+        except ValueError as error:
             raise typer.BadParameter(
                 f"{self.flag}: workers open the data by its path, as a .bags store of dense "
                 "features. Write one first: bagwise convert DATA features.bags"
-            )
+            ) from error
 
 
 @contextmanager

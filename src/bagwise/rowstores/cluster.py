@@ -16,6 +16,7 @@ from bagwise._typing import Array
 from bagwise.bags.stored import guard, guarded, verify
 from bagwise.errors import Message
 from bagwise.rowstores.base import RowStore
+from bagwise.rowstores.files import FileRows
 
 _BLOCK_VALUES = 1 << 22  # 16 MiB of float32 are looked at together
 _MOST_PARTS = 256  # of the rows: more workers than that would wait for each other
@@ -125,6 +126,48 @@ class MappedFile:
 _MAPPED: dict[tuple[str, int, int], Any] = {}
 
 
+@dataclass(frozen=True)
+class JoinedFiles:
+    """Ranges of rows of several files, as one matrix."""
+
+    parts: tuple[tuple[MappedFile, int, int], ...]
+
+    @classmethod
+    def under(cls, rows: FileRows) -> JoinedFiles | None:
+        """Return the files of rows; None if some of the rows are in memory."""
+        parts = []
+        for part in rows.parts:
+            found = MappedFile.under(part if isinstance(part, np.ndarray) else part.mapped())
+            if found is None:
+                return None
+            parts.append((found[0], found[1].start, found[1].stop))
+        return cls(tuple(parts))
+
+    @property
+    def path(self) -> str:
+        """The first file."""
+        return self.parts[0][0].path
+
+    @property
+    def dtype(self) -> str:
+        """Data type of the rows."""
+        return self.parts[0][0].dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return sum(b - a for _, a, b in self.parts), self.parts[0][0].shape[1]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum({file.path: file.size for file, _, _ in self.parts}.values())
+
+    def open(self) -> FileRows:
+        """Map the files in this process, each once."""
+        return FileRows([file.open()[first:stop] for file, first, stop in self.parts])
+
+
 class ClusterRows(RowStore):
     """Rows of a mapped file, or a selection of them, that workers of a cluster read.
 
@@ -133,7 +176,11 @@ class ClusterRows(RowStore):
     """
 
     def __init__(
-        self, file: MappedFile, rows: slice | Array, device: str | None, folder: str | None
+        self,
+        file: MappedFile | JoinedFiles,
+        rows: slice | Array,
+        device: str | None,
+        folder: str | None,
     ) -> None:
         self.file, self.rows, self.device, self.folder = file, rows, device, folder
         n_rows = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
@@ -150,7 +197,10 @@ class ClusterRows(RowStore):
         if isinstance(X, ClusterRows):
             return cls(X.file, X.rows, device, folder)
         import_distributed()
-        found = MappedFile.under(X) if isinstance(X, np.ndarray) else None
+        found: Any = MappedFile.under(X) if isinstance(X, np.ndarray) else None
+        if isinstance(X, FileRows):
+            files = JoinedFiles.under(X)
+            found = files and (files, slice(0, len(X)))
         if found is None:
             raise ValueError(
                 Message(
@@ -159,7 +209,8 @@ class ClusterRows(RowStore):
                     'Select bags after bags.to("dask"), not before.'
                 )
             )
-        return cls(*found, device, folder)
+        file, rows = found
+        return cls(file, rows, device, folder)
 
     @property
     def is_finite(self) -> bool:  # type: ignore[override]
@@ -217,7 +268,9 @@ class ClusterRows(RowStore):
     def release(self) -> None:
         """Unmap the pages of these rows: they stay in the page cache, and leave this process."""
         mapped = self.mapped
-        if not isinstance(self.rows, slice) or self.file.by_columns or not len(self):
+        if not isinstance(self.rows, slice) or not len(self):
+            return
+        if isinstance(self.file, JoinedFiles) or self.file.by_columns:
             return
         page, width = mmap.PAGESIZE, mapped.strides[0]
         first = self.file.offset % mmap.ALLOCATIONGRANULARITY + self.rows.start * width

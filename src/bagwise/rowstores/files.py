@@ -50,9 +50,14 @@ class FileSpan:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self._mapped(), dtype=dtype)
 
+    def mapped(self) -> Array:
+        """Return the rows as they lie in the file, mapped."""
+        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)[
+            self.start : self.stop
+        ]
+
     def _mapped(self) -> Array:
-        whole = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
-        return np.asarray(whole)[self.start : self.stop]
+        return np.asarray(self.mapped())
 
 
 class FileRows(RowStore):
