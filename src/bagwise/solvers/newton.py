@@ -24,7 +24,7 @@ from bagwise._typing import Array
 from bagwise.designs import Design, Iterative, LinearDesign, Point
 from bagwise.problems import Problem
 from bagwise.solvers.pieces import quadratic_gap
-from bagwise.solvers.solution import Solution, certify
+from bagwise.solvers.solution import Solution, certify, overflow
 
 _HALVINGS = 30  # 2^-30 of a step is below the rounding of the objective
 _MEMORY = 3  # recent objectives whose maximum bounds a step: linear tiger takes 8 steps, 11 with 1
@@ -174,6 +174,8 @@ def newton_steps(
         full = design.weighted_ridge(*pieces, point, atol)
         # 2) Go there, or part of the way.
         drop = _promised(design, pieces, point, full)
+        if np.isnan(drop):  # no step along it would be a number
+            raise overflow(values[-1], drop)
         point, value, step = _line_search(problem, point, full, values, drop)
         values.append(value)
         history.append({"objective": value, "step": step})
