@@ -43,6 +43,16 @@ def test_average_precision_of_scores_without_knowledge_is_the_share_of_positives
     assert shown.value == pytest.approx(shown.chance) == pytest.approx(scored[0].mean())
 
 
+@pytest.mark.parametrize("display", [RocDisplay, PrecisionRecallDisplay])
+def test_scores_without_an_error_are_not_proof_of_none(display):
+    truth = np.arange(40) < 18
+    shown = display.from_scores(truth, 1.0 * truth)
+    assert shown.value == 1.0
+    assert shown.interval == pytest.approx((0.025 ** (1 / 18), 1.0))
+    grouped = display.from_scores(truth, 1.0 * truth, groups=np.arange(40) // 6)
+    assert grouped.interval == pytest.approx((0.025 ** (1 / 3), 1.0))
+
+
 def test_one_class_alone_is_refused():
     with pytest.raises(ValueError, match="all of one class"):
         RocDisplay.from_scores([True, True], [0.1, 0.2])

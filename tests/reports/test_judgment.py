@@ -37,7 +37,7 @@ def test_training_bags_are_judged_by_folds(noise):
     assert seen.proportions()["accuracy"]["value"] > 0.95
     assert honest.proportions()["accuracy"]["value"] < 0.75
     assert "5-fold" in honest.how
-    assert "not seen" in seen.how
+    assert "taken to be new" in seen.how
 
 
 def test_scores_point_towards_the_positive_class(noise):

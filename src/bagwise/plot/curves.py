@@ -30,6 +30,19 @@ _DRAWS = 500  # the 2.5 % quantile then rests on 12 draws
 _LEVELS = (0.025, 0.975)  # of the 95 % bands
 
 
+def _lowest(values: list[float], truth: Array, groups: Array | None) -> float:
+    """Return what scores without an error still allow: drawing them again shows no error either.
+
+    With n bags (or groups) of the rarer class and none wrong, a rate of right ones down to
+    0.025^(1/n) is not excluded at this level.
+    """
+    if min(values) < 1:
+        return 1.0
+    units = np.arange(len(truth)) if groups is None else np.asarray(groups)
+    rarer = min(len(set(units[part].tolist())) for part in (truth, ~truth))
+    return float(_LEVELS[0] ** (1 / rarer))
+
+
 @dataclass
 class _Curve(Display):
     """A curve over [0, 1] with a 95 % band, by drawing bags (or groups) with replacement.
@@ -102,6 +115,7 @@ class _Curve(Display):
         lines = [np.interp(_GRID, *cls._line(truth[rows], scores[rows])) for rows in draws]
         values = [cls._area(truth[rows], scores[rows]) for rows in draws]
         low, high = np.quantile(values, _LEVELS)
+        low = min(low, _lowest(values, truth, groups))
         x, y = cls._line(truth, scores)
         return cls(
             x,
