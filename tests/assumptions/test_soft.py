@@ -357,3 +357,10 @@ def test_a_heavy_penalty_keeps_the_number_of_witnesses():
         assert p.sum() == pytest.approx(2.0, abs=1e-2)
     assert heavy.witnesses(p, one_bag(cost), 0.0).tolist() == [0.0, 1.0, 0.0, 1.0]
     assert start.tolist() == [0.5] * 4
+
+
+def test_equal_instances_are_not_all_witnesses():
+    rule, offsets = SoftWitnesses(2, 1.0), np.array([0, 3, 7])
+    found = rule.witnesses(np.array([2, 2, 2, 0.1, 0.1, 0.1, 0.1]) / 3, offsets, 0.0)
+    assert found.tolist() == [1, 1, 0, 1, 0, 0, 0]
+    np.testing.assert_array_equal(rule.penalty(found, offsets), [0.0, 1.0])

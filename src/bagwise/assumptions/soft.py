@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.bags.segments import expand, segment_max, segment_sum
+from bagwise.bags.segments import expand, segment_max, segment_rank, segment_sum
 
 
 class Softened(NamedTuple):
@@ -158,6 +158,9 @@ class SoftWitnesses:
         return self._labels(offsets).penalty(p, offsets)
 
     def witnesses(self, p: Array, offsets: Array, least: float) -> Array:
-        """Return 1 for the likelier ones and the likeliest."""
-        top = expand(segment_max(p, offsets), offsets)
-        return 1.0 * ((p > 0.5) | (p == top))
+        """Return 1 for the likeliest, as many as are expected and at least one.
+
+        Equal instances are equally likely: deciding each by itself would take all of them or none.
+        """
+        counts = np.maximum(1, np.round(segment_sum(p, offsets)))
+        return 1.0 * (segment_rank(p, offsets) < expand(counts, offsets))

@@ -136,10 +136,10 @@ def _say_once() -> Callable[..., None]:
 def worded(text: str) -> str:
     """Return a text with options where it names arguments of the library.
 
-    It is on one line, but for the items of a list, which are indented by two spaces.
+    It is on one line, but for the items of a list, which begin with a dash.
     """
     text = text.worded(_option) if isinstance(text, Message) else text
-    return "\n  ".join(" ".join(line.split()) for line in text.split("\n  "))
+    return "\n- ".join(" ".join(line.split()) for line in text.split("\n- "))
 
 
 def _option(argument: Argument) -> str:

@@ -280,7 +280,7 @@ def _loaded(
     if broken:
         every = [*broken, *missing, *problems]
         more = [f"... and {len(every) - _MOST_PROBLEMS} more."] * (len(every) > _MOST_PROBLEMS)
-        lines = "\n  ".join(["", *every[:_MOST_PROBLEMS], *more])
+        lines = "\n- ".join(["", *every[:_MOST_PROBLEMS], *more])
         noun = "problem" if len(every) == 1 else "problems"
         raise FormatError(path, f"{len(every)} {noun}:{lines}")
     if problems:
