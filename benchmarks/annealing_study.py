@@ -39,7 +39,7 @@ ROUNDS = {"musk1": 5, "tiger": 5, "elephant": 5, "fox": 5, "musk2": 1}
 PAPER = {"musk1": 20.6, "musk2": 13.8, "tiger": 28.0, "elephant": 29.0, "fox": 37.0}
 C_GRID = (0.5, 5.0, 50.0, 500.0)
 WIDTHS = (0.25, 1.0, 4.0)
-COOLED = {"labels": {}, "floor": {"ends": "floor"}}
+ENDS = ("labels", "floor")  # where cooling stops: when labels are decided, or at the floor
 MODELS = {"AL": AnnealedLabelSVC, "AW": AnnealedWitnessSVC, "ALP": AnnealedProportionSVC}
 SCHEDULES = {
     "default": {},
@@ -65,7 +65,7 @@ def cells(only: str) -> list[dict]:
     grid = [
         {"kind": "grid", "data": data, "scale": scale, "width": width, "C": C, "end": end}
         for data, scale, width, C, end in product(
-            ROUNDS, ("raw", "standardized"), WIDTHS, C_GRID, COOLED
+            ROUNDS, ("raw", "standardized"), WIDTHS, C_GRID, ENDS
         )
         if end == "labels" or (width == 1.0 and data != "musk2")
     ]
@@ -159,7 +159,7 @@ def grid_table(known: list[dict]) -> list[str]:
         "|---|---|---:|---|" + "---:|" * len(C_GRID),
     ]
     lines[0] += " |"
-    for data, scale, width, end in product(ROUNDS, ("raw", "standardized"), WIDTHS, COOLED):
+    for data, scale, width, end in product(ROUNDS, ("raw", "standardized"), WIDTHS, ENDS):
         row = []
         for C in C_GRID:
             wanted = {"data": data, "scale": scale, "width": width, "end": end, "C": C}

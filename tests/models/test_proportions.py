@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from bagwise import Bags, InstanceSVC, LabelProportionSVC
 from bagwise.designs import matrix_design
@@ -89,13 +90,37 @@ def test_two_fits_give_the_same_bits_and_clones_do_too():
     )
 
 
+def test_shares_may_stand_on_the_bags():
+    bags, shares, _ = mixed(6)
+    one = LabelProportionSVC().fit(bags, shares)
+    two = LabelProportionSVC().fit(bags.replace(priors=shares))
+    assert one.objective_ == two.objective_
+    assert one.key_instances(bags).shape == (12,)
+
+
+def test_weights_are_repetition_and_bags_without_weight_say_nothing():
+    bags, shares, _ = mixed(7)
+    options = {"kernel": "linear", "init": "soft"}
+    weight = np.where(np.arange(12) < 2, 2.0, np.where(np.arange(12) < 4, 0.0, 1.0))
+    rows = np.repeat(np.arange(12), weight.astype(int))
+    weighted = LabelProportionSVC(**options).fit(bags, shares, weight)
+    repeated = LabelProportionSVC(**options).fit(bags[rows], shares[rows])
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-9)
+
+
+def test_labels_that_did_not_come_to_rest_are_told():
+    bags, shares, _ = mixed(0, n_bags=40, gap=1.0)
+    with pytest.warns(ConvergenceWarning, match="LabelProportionSVC was stopped by max_iter=1 "):
+        LabelProportionSVC(init="random", max_iter=1).fit(bags, shares)
+
+
 def test_bad_input_is_named():
     bags, shares, _ = mixed(0)
-    with pytest.raises(ValueError, match="init must be 'anneal', 'soft' or 'random', it is 'hot'"):
+    with pytest.raises(ValueError, match="'init' parameter"):
         LabelProportionSVC(init="hot").fit(bags, shares)
     with pytest.raises(ValueError, match=r"Bag 0 .* has the share 75"):
         LabelProportionSVC().fit(bags, 100 * shares + 50)
-    with pytest.raises(ValueError, match="There are 3 shares for 12 bags"):
+    with pytest.raises(ValueError, match="y has 3 shares, there are 12 bags"):
         LabelProportionSVC().fit(bags, shares[:3])
     with pytest.raises(ValueError, match="All instances have the same label"):
         LabelProportionSVC().fit(bags, np.zeros(12))

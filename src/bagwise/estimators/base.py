@@ -45,11 +45,6 @@ from bagwise.estimators.weights import check_weight, class_weights
 _T = TypeVar("_T", bound="BagClassifier")
 
 
-def _learned(estimator: Any) -> list[str]:
-    """Name what an estimator has learned: the attributes whose names end in an underscore."""
-    return [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
-
-
 def _gives_probabilities(estimator: BagClassifier) -> bool:
     if estimator.probability == "sigmoid":
         return True
@@ -103,17 +98,6 @@ class BagClassifier(ClassifierMixin, BagScores):
             fresh._fit_classes(bags, codes, weighted, **extra)
             fresh._settle_threshold(bags, codes, weight, weighted)
         return self._become(fresh)
-
-    def _unfitted(self) -> Self:
-        return type(self)(**self.get_params(deep=False))
-
-    def _become(self, other: BagClassifier) -> Self:
-        """Replace everything learned so far by what ``other`` has learned."""
-        for name in _learned(self):
-            delattr(self, name)
-        for name in _learned(other):
-            setattr(self, name, getattr(other, name))
-        return self
 
     def _recast(self, kind: type[_T], **changes: Any) -> _T:
         """Return an estimator of another kind with the parameters of both, and what was learned."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,11 +13,27 @@ from bagwise.bags.checks import warn_of_single_instances
 from bagwise.bags.forms import is_plain_table
 
 
+def _learned(estimator: Any) -> list[str]:
+    """Name what an estimator has learned: the attributes whose names end in an underscore."""
+    return [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
+
+
 class BagInput(BaseEstimator):
     """What classifiers and transformers of bags share: checked bags of the fitted width."""
 
     _accepts_nan: ClassVar[bool] = False
     _follows_rows: ClassVar[bool] = False  # whether it works where the rows are
+
+    def _unfitted(self) -> Self:
+        return type(self)(**self.get_params(deep=False))
+
+    def _become(self, other: BagInput) -> Self:
+        """Replace everything learned so far by what ``other`` has learned."""
+        for name in _learned(self):
+            delattr(self, name)
+        for name in _learned(other):
+            setattr(self, name, getattr(other, name))
+        return self
 
     def _checked(self, bags: Any) -> Bags:
         check_is_fitted(self)

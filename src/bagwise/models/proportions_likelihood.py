@@ -19,23 +19,20 @@ JMLR 10 (2009), for the problem; the likelihood is that of the count potentials 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import HasMethods
 
+from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.assumptions import CountPosterior
 from bagwise.bags import Bags
-from bagwise.bags.ids import name_of
-from bagwise.bags.segments import segment_argmax, segment_mean
-from bagwise.estimators.input import BagInput
+from bagwise.bags.segments import segment_mean
 from bagwise.estimators.params import MaxIterParameter, Parameters, changed, param, positive
-from bagwise.estimators.weights import check_weight
+from bagwise.estimators.shares import ShareRegressor
 from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.oracles.likelihood import CountLikelihood
 from bagwise.solvers.lbfgs import lbfgs
@@ -64,7 +61,7 @@ class _LogisticParameters(MaxIterParameter, Parameters):
     )
 
 
-class LabelProportionLogistic(_LogisticParameters, RegressorMixin, BagInput):
+class LabelProportionLogistic(_LogisticParameters, ShareRegressor):
     """Learn a classifier of instances from the share of positives in every bag.
 
     Attributes
@@ -95,33 +92,7 @@ class LabelProportionLogistic(_LogisticParameters, RegressorMixin, BagInput):
     array([0.5, 0. , 0.7])
     """
 
-    def fit(self, bags: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from shares.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The training bags.
-        y : array-like of shape (n_bags,), default=None
-            The share of positives in each bag, in [0, 1]; ``bags.priors`` when None.
-        sample_weight : array-like of shape (n_bags,), default=None
-            One weight per bag.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        fresh = type(self)(**self.get_params(deep=False))
-        fresh._learn(bags, y, sample_weight)
-        self.__dict__.update(vars(fresh))  # a fit that fails leaves the model as it was
-        return self
-
-    def _learn(self, bags: Any, y: Any, sample_weight: Any) -> None:
-        self._validate_params()
-        bags = self._validate_bags(bags, reset=True)
-        counts = self._counts(bags, y)
-        weight = check_weight(bags, sample_weight)
+    def _learn(self, bags: Bags, counts: Array, weight: Array) -> None:
         inputs = NetworkInputs(
             self.feature_map,
             None,
@@ -149,40 +120,9 @@ class LabelProportionLogistic(_LogisticParameters, RegressorMixin, BagInput):
                 stacklevel=3,
             )
 
-    def _counts(self, bags: Bags, shares: Any) -> Array:
-        """Return the number of positives in each bag."""
-        shares = bags.priors if shares is None else shares
-        if shares is None:
-            raise ValueError(
-                "LabelProportionLogistic requires y to be passed, but the target y is None, and "
-                "the bags have no priors: give the share of positives in each bag."
-            )
-        shares = column_or_1d(shares, dtype=np.float64)
-        if len(shares) != len(bags):
-            raise ValueError(f"y has {len(shares)} shares, there are {len(bags)} bags.")
-        bad = np.flatnonzero(~((shares >= 0) & (shares <= 1)))
-        if len(bad):
-            raise ValueError(
-                f"{name_of(bags.ids, int(bad[0]))} has the share {shares[bad[0]]}, which is not in "
-                "[0, 1]: give the fraction of its instances that are positive."
-            )
-        return np.rint(shares * bags.sizes).astype(np.int64)
-
-    # Predicting ----------------------------------------------------------------------------------
-
+    @answers("ndarray of shape (n_instances,)", "Aligned with ``bags.X``.")
     def instance_decision_function(self, bags: Any) -> Array:
-        """Score every instance: its log-odds.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_instances,)
-            Aligned with ``bags.X``.
-        """
+        """Score every instance: its log-odds."""
         bags = self._checked(bags)
         coef = self.coef_ / self.inputs_.scale
         coef = np.append(coef, self.intercept_) if self.fit_intercept else coef
@@ -211,49 +151,8 @@ class LabelProportionLogistic(_LogisticParameters, RegressorMixin, BagInput):
             chance = posterior.of(scores[None], np.empty((1, 0))).marginals[0, 1]
         return np.column_stack([1 - chance, chance])
 
-    def predict_instances(self, bags: Any) -> Array:
-        """Predict the label of every instance.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of int of shape (n_instances,)
-            1 for positive instances, 0 for others.
-        """
-        return (self.instance_decision_function(bags) > 0).astype(int)
-
-    def key_instances(self, bags: Any) -> Array:
-        """Point at the instance of each bag that is most likely positive.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of int of shape (n_bags,)
-            Position within the bag.
-        """
-        bags = self._checked(bags)
-        return segment_argmax(self.instance_decision_function(bags), bags.offsets)
-
+    @answers("ndarray of shape (n_bags,)", "Shares in [0, 1].")
     def predict(self, bags: Any) -> Array:
-        """Predict the share of positives in each bag: the mean probability of its instances.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_bags,)
-            Shares in [0, 1].
-        """
+        """Predict the share of positives in each bag: the mean probability of its instances."""
         bags = self._checked(bags)
         return segment_mean(self.predict_instances_proba(bags)[:, 1], bags.offsets)

@@ -21,33 +21,18 @@ from scipy.special import logsumexp, softmax
 
 from bagwise._typing import Array
 from bagwise.assumptions import CountPosterior, Posteriors
-from bagwise.oracles.markov import InstanceOperator, MarkovRisk
+from bagwise.oracles.markov import InstanceOperator, OfRisk
 
 
 @dataclass(frozen=True)
-class MarkovLikelihood:
+class MarkovLikelihood(OfRisk):
     """A network's negative log-likelihood, on the data of its risk."""
-
-    risk: MarkovRisk
 
     @cached_property
     def posterior(self) -> CountPosterior:
         """The sums over labelings of the training bags."""
         inference = self.risk.inference
         return CountPosterior(inference.potential, inference.offsets)
-
-    @property
-    def n_coef(self) -> int:
-        """Length of w."""
-        return self.risk.n_coef
-
-    def forward(self, w: Array) -> Array:
-        """Return z = Zw."""
-        return self.risk.forward(w)
-
-    def backward(self, r: Array) -> Array:
-        """Return Z'r."""
-        return self.risk.backward(r)
 
     def value(self, z: Array) -> float:
         """Return the negative log-likelihood."""

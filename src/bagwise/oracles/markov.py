@@ -239,12 +239,10 @@ class MarkovRisk:
 
 
 @dataclass(frozen=True)
-class FrozenMarkovRisk:
-    """max_l (1[l != Y] + T_l) - tangent of T_Y: convex, and nowhere below the risk."""
+class OfRisk:
+    """A function of the same scores as a network's risk."""
 
     risk: MarkovRisk
-    slope: Array
-    height: float
 
     @property
     def n_coef(self) -> int:
@@ -258,6 +256,14 @@ class FrozenMarkovRisk:
     def backward(self, r: Array) -> Array:
         """Return Z'r."""
         return self.risk.backward(r)
+
+
+@dataclass(frozen=True)
+class FrozenMarkovRisk(OfRisk):
+    """max_l (1[l != Y] + T_l) - tangent of T_Y: convex, and nowhere below the risk."""
+
+    slope: Array
+    height: float
 
     def value(self, z: Array) -> float:
         """Return the value."""
