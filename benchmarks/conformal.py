@@ -37,7 +37,9 @@ def rows_of(name, title, model):
     for train, test in halves:
         alone.append(np.mean(model.fit(bags[train], y[train]).predict(bags[test]) == y[test]))
         for method in ("split", "cross"):
-            sets = ConformalBagClassifier(model, method=method, cv=3).fit(bags[train], y[train])
+            sets = ConformalBagClassifier(estimator=model, method=method, cv=3).fit(
+                bags[train], y[train]
+            )
             p = sets.p_values(bags[test])
             for level in LEVELS:
                 inside = p > 1 - level

@@ -45,7 +45,7 @@ def test_p_values_are_the_counts_they_are_named_for(method, grouped, class_condi
     if grouped:
         bags = bags.replace(groups=np.arange(40) // 2)
     options = {"method": method, "cv": 4, "class_conditional": class_conditional}
-    model = ConformalBagClassifier(MeanSVC(kernel="linear"), **options).fit(bags, y)
+    model = ConformalBagClassifier(estimator=MeanSVC(kernel="linear"), **options).fit(bags, y)
     asked, _ = make_gaussian_bags(5, 3, random_state=2)
     found = model.p_values(asked)
     assert len(model.estimators_) == (4 if method == "cross" else 1)
@@ -66,7 +66,7 @@ def test_p_values_are_the_counts_they_are_named_for(method, grouped, class_condi
 
 def test_calibration_bags_are_scored_by_copies_that_did_not_see_them():
     bags, y = make_gaussian_bags(30, 3, random_state=0)
-    model = ConformalBagClassifier(InstanceSVC(kernel="linear"), cv=3).fit(bags, y)
+    model = ConformalBagClassifier(estimator=InstanceSVC(kernel="linear"), cv=3).fit(bags, y)
     for k, copy in enumerate(model.estimators_):
         used = model.fold_ == k
         assert len(copy.decision_function(bags)) == 30
@@ -82,7 +82,9 @@ def test_sets_hold_the_truth_as_often_as_asked(method, class_conditional):
     for _ in range(150):
         scores, y = draw(rng, 60)
         options = {"method": method, "cv": 3, "class_conditional": class_conditional}
-        model = ConformalBagClassifier(FirstFeature(), **options).fit(singletons(scores), y)
+        model = ConformalBagClassifier(estimator=FirstFeature(), **options).fit(
+            singletons(scores), y
+        )
         asked, truth = draw(rng, 50)
         held.append(model.predict_set(singletons(asked), level=0.8)[np.arange(50), truth])
     by_class = np.array(held).reshape(150, 25, 2).mean(axis=(0, 1))
@@ -101,7 +103,9 @@ def test_one_class_that_is_harder_needs_class_conditional_sets():
             y = (np.arange(100) % 5 == 0).astype(int)
             scores = rng.normal(np.where(y, 0.0, -3.0), 1.0)
             options = {"method": "split", "cv": 2, "class_conditional": conditional}
-            model = ConformalBagClassifier(FirstFeature(), **options).fit(singletons(scores), y)
+            model = ConformalBagClassifier(estimator=FirstFeature(), **options).fit(
+                singletons(scores), y
+            )
             asked = rng.normal(0.0, 1.0, 40)
             found.append(model.predict_set(singletons(asked), level=0.9)[:, 1].mean())
     assert np.mean(held[False]) < 0.85
@@ -123,7 +127,9 @@ def test_groups_count_once():
         asked = singletons(rng.normal(2 * truth - 1, np.where(new, 0.1, 3.0)))
         for counted in (True, False):
             given = bags if counted else bags.replace(groups=None)
-            model = ConformalBagClassifier(FirstFeature(), method="split", cv=2).fit(given, y)
+            model = ConformalBagClassifier(estimator=FirstFeature(), method="split", cv=2).fit(
+                given, y
+            )
             held[counted].append(model.predict_set(asked, 0.9)[np.arange(40), truth].mean())
     assert np.mean(held[True]) >= 0.88
     assert np.mean(held[False]) < 0.85
@@ -142,7 +148,7 @@ def test_sets_of_key_instances_hold_a_true_one():
 
     for _ in range(100):
         bags, y = bags_of(60)
-        model = ConformalBagClassifier(FirstFeature(), method="split", cv=2).fit(bags, y)
+        model = ConformalBagClassifier(estimator=FirstFeature(), method="split", cv=2).fit(bags, y)
         asked, truth = bags_of(40)
         inside = model.key_instance_sets(asked, level=0.8)
         hit = np.add.reduceat(inside & (asked.instance_labels > 0), asked.offsets[:-1]) > 0
@@ -155,7 +161,7 @@ def test_sets_of_key_instances_hold_a_true_one():
 def test_the_label_has_the_highest_p_value_and_ties_go_by_score():
     everything, labels = make_gaussian_bags(100, 3, shift=6.0, random_state=0)
     bags, y, asked, truth = everything[:60], labels[:60], everything[60:], labels[60:]
-    model = ConformalBagClassifier(MeanSVC(kernel="linear"), cv=3).fit(bags, y)
+    model = ConformalBagClassifier(estimator=MeanSVC(kernel="linear"), cv=3).fit(bags, y)
     predicted, p = model.predict(asked), model.p_values(asked)
     assert np.all(p[np.arange(40), predicted] == p.max(axis=1))
     assert np.mean(predicted == truth) > 0.7
@@ -165,7 +171,7 @@ def test_three_classes():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
     bags = Bags(np.eye(3)[y] + 0.3 * rng.normal(size=(60, 3)), np.arange(61))
-    model = ConformalBagClassifier(MeanSVC(kernel="linear"), cv=3).fit(bags, y)
+    model = ConformalBagClassifier(estimator=MeanSVC(kernel="linear"), cv=3).fit(bags, y)
     sets = model.predict_set(bags, level=0.9)
     assert sets.shape == (60, 3)
     assert sets[np.arange(60), y].mean() >= 0.9
@@ -174,9 +180,9 @@ def test_three_classes():
 
 def test_bad_input_is_named():
     bags, y = make_gaussian_bags(20, 3, random_state=0)
-    with pytest.raises(ValueError, match="'cross' or 'split', it is 'jackknife'"):
-        ConformalBagClassifier(MeanSVC(), method="jackknife").fit(bags, y)
-    model = ConformalBagClassifier(MeanSVC(kernel="linear"), cv=2).fit(
+    with pytest.raises(ValueError, match="'method' parameter"):
+        ConformalBagClassifier(estimator=MeanSVC(), method="jackknife").fit(bags, y)
+    model = ConformalBagClassifier(estimator=MeanSVC(kernel="linear"), cv=2).fit(
         bags.replace(instance_labels=None), y
     )
     with pytest.raises(ValueError, match="between 0 and 1, it is 95"):
@@ -189,7 +195,9 @@ def test_split_sets_are_those_of_mapie():
     mapie = pytest.importorskip("mapie.classification")
     bags, y = planted_bags(n_bags=120, shift=1.0)
     splits = folds(bags[:90], y[:90], 3, 0)
-    ours = ConformalBagClassifier(WitnessSVC(), method="split", cv=splits).fit(bags[:90], y[:90])
+    ours = ConformalBagClassifier(estimator=WitnessSVC(), method="split", cv=splits).fit(
+        bags[:90], y[:90]
+    )
     train, test = splits[0]
     base = WitnessSVC(probability="sigmoid", threshold=0.0).fit(bags[train], y[train])
     theirs = mapie.SplitConformalClassifier(base, confidence_level=0.9, prefit=True)

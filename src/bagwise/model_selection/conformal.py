@@ -25,12 +25,13 @@ References: V. Vovk, "Cross-conformal predictors", 2015. Y. Lee, R. F. Barber, R
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._documented import answers
@@ -40,28 +41,11 @@ from bagwise.bags.ids import factorize
 from bagwise.bags.segments import expand, segment_max
 from bagwise.crossfit import fit_folds, folds
 from bagwise.crossfit.scores import bag_scores
+from bagwise.estimators.params import Parameters, Words, param
 
-_METHODS = ("split", "cross")
 
-
-class ConformalBagClassifier(ClassifierMixin, BaseEstimator):
+class ConformalBagClassifier(ClassifierMixin, Parameters):
     """Sets of labels that hold the true one with a stated probability.
-
-    Parameters
-    ----------
-    estimator : estimator
-        A bag classifier with ``decision_function``. Copies of it are fitted.
-    method : {"cross", "split"}, default="cross"
-        One model per fold, where every bag calibrates; or one model, and one fold for calibration.
-    cv : int or splitter, default=5
-        Folds; "split" calibrates on the first. A number of folds is stratified and keeps
-        ``bags.groups`` together.
-    class_conditional : bool, default=False
-        Whether each class has its coverage, instead of all bags together.
-    n_jobs : int, default=None
-        Number of folds fitted at once.
-    random_state : int, default=0
-        Seed of the folds.
 
     Attributes
     ----------
@@ -88,27 +72,35 @@ class ConformalBagClassifier(ClassifierMixin, BaseEstimator):
     >>> from bagwise.datasets import make_gaussian_bags
     >>> from bagwise.model_selection import ConformalBagClassifier
     >>> bags, y = make_gaussian_bags(60, random_state=0)
-    >>> model = ConformalBagClassifier(MeanSVC(kernel="linear"), cv=3).fit(bags, y)
+    >>> model = ConformalBagClassifier(estimator=MeanSVC(kernel="linear"), cv=3).fit(bags, y)
     >>> model.predict_set(bags[:2], level=0.9).shape
     (2, 2)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        method: str = "cross",
-        cv: Any = 5,
-        class_conditional: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.cv = cv
-        self.class_conditional = class_conditional
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    estimator: Any = param(
+        None,
+        [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"])],
+        "The bag classifier; copies of it are fitted.",
+        kind="bag estimator",
+    )
+    method: str = param(
+        "cross",
+        Words("cross", "split"),
+        "One model per fold, where every bag calibrates; or one model, and one fold for "
+        "calibration.",
+    )
+    cv: Any = param(
+        5,
+        ["cv_object"],
+        'Folds; "split" calibrates on the first. A number of folds is stratified and keeps '
+        "``bags.groups`` together.",
+        kind="int, splitter or iterable of folds",
+    )
+    class_conditional: bool = param(
+        False, ["boolean"], "Whether each class has its coverage, instead of all bags together."
+    )
+    n_jobs: int | None = param(None, [Integral, None], "Number of folds fitted at once.")
+    random_state: Any = param(0, ["random_state"], "Seed of the folds.", kind="int")
 
     def fit(self, bags: Any, y: Any) -> Self:
         """Fit the copies and score the calibration bags.
@@ -125,8 +117,7 @@ class ConformalBagClassifier(ClassifierMixin, BaseEstimator):
         self
             The fitted estimator.
         """
-        if self.method not in _METHODS:
-            raise ValueError(f"method must be 'cross' or 'split', it is {self.method!r}.")
+        self._validate_params()
         bags, y = check_bags(bags), column_or_1d(y)
         classes, codes = np.unique(y, return_inverse=True)
         splits = folds(bags, y, self.cv, self.random_state)
@@ -158,10 +149,9 @@ class ConformalBagClassifier(ClassifierMixin, BaseEstimator):
     @answers("ndarray of shape (n_bags,)", "One label per bag.")
     def predict(self, bags: Any) -> Array:
         """Predict the class with the highest p-value, ties by the mean score of the copies."""
-        check_is_fitted(self)
-        bags = check_bags(bags)
-        mean = np.mean([_per_class(bag_scores(m, bags)) for m in self.estimators_], axis=0)
-        return self.classes_[np.lexsort((mean, self.p_values(bags)), axis=1)[:, -1]]
+        scores = self._scores(bags)
+        order = np.lexsort((scores.mean(axis=0), self._p_values(scores)), axis=1)
+        return self.classes_[order[:, -1]]
 
     @answers(
         "ndarray of shape (n_bags, n_classes)",
@@ -170,16 +160,22 @@ class ConformalBagClassifier(ClassifierMixin, BaseEstimator):
     )
     def p_values(self, bags: Any) -> Array:
         """Return how well each class conforms: small values speak against it."""
+        return self._p_values(self._scores(bags))
+
+    def _scores(self, bags: Any) -> Array:
+        """Return the scores of all copies, (n_copies, n_bags, n_classes)."""
         check_is_fitted(self)
         bags = check_bags(bags)
-        asked = [-_per_class(bag_scores(model, bags)) for model in self.estimators_]
-        values = np.empty((len(bags), len(self.classes_)))
+        return np.array([_per_class(bag_scores(model, bags)) for model in self.estimators_])
+
+    def _p_values(self, scores: Array) -> Array:
+        values = np.empty(scores.shape[1:])
         for c in range(len(self.classes_)):
             used = np.flatnonzero((self.codes_ == c) | (not self.class_conditional))
             weight, fold = _weights(self.group_[used]), self.fold_[used]
-            behind = np.zeros(len(bags))
-            for k, scores in enumerate(asked):
-                at_least = self.nonconformity_[used[fold == k]] >= scores[:, c, None]
+            behind = np.zeros(len(values))
+            for k, asked in enumerate(-scores[:, :, c]):
+                at_least = self.nonconformity_[used[fold == k]] >= asked[:, None]
                 behind += at_least @ weight[fold == k]
             values[:, c] = (1 + behind) / (1 + weight.sum())
         return values
