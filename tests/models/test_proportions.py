@@ -90,6 +90,14 @@ def test_two_fits_give_the_same_bits_and_clones_do_too():
     )
 
 
+def test_all_instances_as_landmarks_are_the_exact_kernel():
+    bags, shares, _ = mixed(8)
+    exact = LabelProportionSVC().fit(bags, shares)
+    model = LabelProportionSVC(kernel_approx="nystroem", n_components=1000).fit(bags, shares)
+    assert model.objective_ == pytest.approx(exact.objective_, rel=1e-6)
+    assert model.gap_ <= 1e-6 * model.objective_
+
+
 def test_shares_may_stand_on_the_bags():
     bags, shares, _ = mixed(6)
     one = LabelProportionSVC().fit(bags, shares)
