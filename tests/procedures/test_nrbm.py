@@ -117,7 +117,7 @@ def test_rounds_are_recorded_as_they_are_told():
 
 
 def test_the_convex_step_counts_where_nrbm_does_nothing(monkeypatch):
-    def stays(risk, alpha, start, *, tol, max_iter):
+    def stays(risk, alpha, start, *, tol, max_iter, stop):
         there = {"coef": start, "scores": risk.forward(start)}
         value = objective(risk, alpha, start)
         return replace(nrbm(risk, alpha, start, max_iter=1), objective=value, **there)

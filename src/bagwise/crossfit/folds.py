@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -46,6 +47,32 @@ def folds(
         splits = [(number[a[used[a]]], number[b[used[b]]]) for a, b in parts]
     _check_folds(splits, y[used], name)
     return splits
+
+
+def held_out_part(
+    bags: Bags, y: Array, fraction: float, random_state: Any, name: Parameter
+) -> tuple[Array, Array]:
+    """Return the numbers of training and of held-out bags: a fraction of every class, at least one.
+
+    Bags of one group of ``bags.groups`` stay together; ``name`` is what sets the fraction.
+    """
+    groups = _group_numbers(bags)
+    unit = np.arange(len(bags)) if groups is None else groups
+    order = check_random_state(random_state).permutation(unit.max() + 1)
+    held = np.zeros(len(order), dtype=bool)
+    for label in np.unique(y):
+        members = np.bincount(unit[y == label], minlength=len(order))
+        wanted = max(1, round(fraction * members.sum())) - members[held].sum()
+        free = order[(members[order] > 0) & ~held[order]]
+        before = np.cumsum(members[free]) - members[free]
+        held[free[before < wanted]] = True
+    train, test = np.flatnonzero(~held[unit]), np.flatnonzero(held[unit])
+    missing = np.setdiff1d(y, y[train]).tolist()
+    if missing:
+        what = "bags" if groups is None else "groups"
+        few = f"Class {missing[0]!r} has too few {what} to hold some out and train on the others: "
+        raise ValueError(Message(few, "lower ", name, f" or bring more {what} of that class."))
+    return train, test
 
 
 def check_enough_bags(bags: Bags, y: Array, *levels: tuple[Argument, Any]) -> None:

@@ -36,7 +36,11 @@ class MarkovLikelihood(OfRisk):
 
     def value(self, z: Array) -> float:
         """Return the negative log-likelihood."""
-        return self._loss(self._totals(z, marginals=False)[1])
+        return self._loss(self.totals(z))
+
+    def totals(self, z: Array) -> Array:
+        """Return T (n_classes, n_bags), up to a number per bag."""
+        return self._totals(z, marginals=False)[1]
 
     def evaluate(self, z: Array) -> tuple[float, Array]:
         """Return the negative log-likelihood and its gradient in z."""

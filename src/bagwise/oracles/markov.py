@@ -172,10 +172,14 @@ class MarkovRisk:
             return np.stack([negative[0], positive[0]])
         return positive - negative + negative.sum(axis=0)
 
+    def totals(self, z: Array) -> Array:
+        """Return T alone, (n_classes, n_bags)."""
+        part = self.parts(z)
+        return self._totals(self.inference.values(part.instances, part.potential), part.bags)
+
     def value(self, z: Array, *, truth: bool = True) -> float:
         """Return R; without ``truth`` its first term sum_n weight_n max_l (1[l != Y] + T_l)."""
-        part = self.parts(z)
-        total = self._totals(self.inference.values(part.instances, part.potential), part.bags)
+        total = self.totals(z)
         margin = self._augmented(total)[1]
         return float(self.weight @ (margin - self._of_truth(total) if truth else margin))
 

@@ -14,8 +14,10 @@ from typing import Protocol
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.bundle import ScoreOracle, bmrm, nrbm
+from bagwise.solvers.solution import Solution
 
 _LEAST_GAIN = 0.1  # of the solvers' tolerance: a smaller gain may be due to the solvers
 _BUNDLE_STEPS = 500  # maximum number of steps of a bundle method; dozens are usual
@@ -38,6 +40,7 @@ def restarted_nrbm(
     max_iter: int,
     max_steps: int = _TOTAL_STEPS,
     callback: Callback | None = None,
+    held_out: HeldOut | None = None,
 ) -> Run:
     """Run rounds of NRBM and one convex step until they gain nothing.
 
@@ -57,6 +60,9 @@ def restarted_nrbm(
         Number of steps of the bundle methods after which no further round begins.
     callback : callable, default=None
         Called with each history record.
+    held_out : HeldOut, default=None
+        Judges the start, every descent of NRBM and every convex step. The loop ends when it says
+        so, and the iterate that it likes best is returned, with a bound of its own.
 
     Returns
     -------
@@ -67,9 +73,13 @@ def restarted_nrbm(
     """
     coef, kept, best, journal = start, None, float("inf"), Journal(callback)
     gained, solved, gap, steps = True, False, float("inf"), 0
-    while gained and len(journal.records) < max_iter and steps < max_steps:
+    stopped, unfinished = held_out is not None and held_out(start), 0
+    while gained and not stopped and len(journal.records) < max_iter and steps < max_steps:
         # 1) NRBM with an empty bundle.
-        rough = nrbm(risk, alpha, coef, tol=tol, max_iter=_BUNDLE_STEPS)
+        rough = nrbm(risk, alpha, coef, tol=tol, max_iter=_BUNDLE_STEPS, stop=held_out)
+        if held_out is not None and held_out.stopped:
+            stopped, unfinished = True, rough.n_iter
+            break
         # 2) One convex step from its result, which proves a bound.
         majorizer = risk.frozen(rough.scores)
         step = bmrm(majorizer, alpha, rough.coef, tol=tol, max_iter=_BUNDLE_STEPS)
@@ -84,6 +94,23 @@ def restarted_nrbm(
         taken = rough.n_iter + step.n_iter
         steps += taken
         journal.add(objective=best, gap=gap, solver_steps=float(taken))
+        stopped = held_out is not None and better is not rough and held_out(better.coef)
+    if held_out is not None:
+        early = stopped or kept is None or not np.array_equal(kept.coef, held_out.coef)
+        if early:
+            kept = _at(risk, alpha, held_out.coef, tol)
+            gap, taken = kept.gap, unfinished + kept.n_iter
+            journal.add(objective=kept.objective, gap=gap, solver_steps=float(taken))
+        journal.records[-1].update(held_out.record(early=early))
     assert kept is not None  # max_iter >= 1
     solution = replace(kept, gap=max(gap, 0.0), history=[])
-    return Run(solution, None, journal.records, solved and not gained)
+    return Run(solution, None, journal.records, stopped or (solved and not gained))
+
+
+def _at(risk: MajorizedRisk, alpha: float, coef: Array, tol: float) -> Solution:
+    """Return a point with the bound on what one convex step from it could gain."""
+    scores = risk.forward(coef)
+    objective = risk.value(scores) + alpha / 2 * float(coef @ coef)
+    step = bmrm(risk.frozen(scores), alpha, coef, tol=tol, max_iter=_BUNDLE_STEPS)
+    gap = objective - (step.objective - step.gap)
+    return replace(step, coef=coef, scores=scores, objective=objective, gap=gap)

@@ -11,6 +11,7 @@ backward pass. The line search needs no pass, because scores on a line are known
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -227,13 +228,19 @@ def bmrm(
 
 
 def nrbm(
-    oracle: ScoreOracle, alpha: float, start: Array, *, tol: float = 1e-2, max_iter: int = 200
+    oracle: ScoreOracle,
+    alpha: float,
+    start: Array,
+    *,
+    tol: float = 1e-2,
+    max_iter: int = 200,
+    stop: Callable[[Array], bool] | None = None,
 ) -> Solution:
     """Decrease alpha/2 |w|^2 + R(w) for R >= 0 that need not be convex.
 
     The parameters are those of `bmrm`. Iteration stops when the model promises a decrease of less
-    than tol * objective. The result is never worse than ``start``; ``gap`` is infinite, because
-    nothing is proven.
+    than tol * objective, or when ``stop`` says so, which is asked about every new best point. The
+    result is never worse than ``start``; ``gap`` is infinite, because nothing is proven.
     """
     run, converged = _Run(oracle, alpha, start), False
     run.bundle.add(*run.plane(run.best))
@@ -248,6 +255,8 @@ def nrbm(
             run.best = place
             run.bundle.moved(place, distance)
             run.bundle.add(slope, height)
+            if stop is not None and stop(place.w):
+                break
         else:
             # 3) Null step: the new plane gives way to the best point.
             run.bundle.add(*run.bundle.reconciled(run.best, place, slope))

@@ -12,10 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from bagwise._typing import Array
 from bagwise.models.markov.starts import start_point
 from bagwise.oracles.likelihood import MarkovLikelihood
 from bagwise.oracles.markov import MarkovRisk
 from bagwise.procedures import Run
+from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.nrbm import restarted_nrbm
 from bagwise.procedures.run import Journal
 from bagwise.solvers.lbfgs import lbfgs
@@ -28,6 +32,7 @@ _FINER_STEPS = 300  # of one finer descent, after which no further round begins
 _NOTHING = 1e-12  # relative gain over w = 0 that is rounding
 _SMOOTH = 1e-4  # of the tolerance: a smooth objective is solved finely at little cost
 _SMOOTH_STEPS = 20  # iterations of L-BFGS per allowed round of the bundle methods
+_HELD_OUT = ("validation_score", "validation_loss", "stopped_early")  # of a record
 _DESCENDING = "mean"  # the start to add where those given find nothing
 
 Records = list[dict[str, Any]]
@@ -42,18 +47,29 @@ def run_starts(
     max_iter: int,
     seed: int,
     callback: Callable[[dict[str, float]], None] | None = None,
+    held: MarkovRisk | None = None,
+    patience: int = 1,
 ) -> tuple[Run, Records]:
     """Descend from every start; return the lowest end, and a record of all.
 
     "mean" is added where the given starts end at the objective of w = 0, and ``tol`` becomes finer
     where little is gained. A record has the start's name, objective, gap and number of rounds, and
-    the objective of w = 0.
+    the objective of w = 0. With ``held``, the risk of held-out bags, descents stop early, and the
+    end with the best held-out score is returned.
     """
 
     def run(name: str, tolerance: float, **limits: int) -> Run:
         start = start_point(name, risk, alpha, tolerance, seed)
-        limits |= {"max_iter": max_iter}
-        return restarted_nrbm(risk, alpha, start, tol=tolerance, callback=callback, **limits)
+        return restarted_nrbm(
+            risk,
+            alpha,
+            start,
+            tol=tolerance,
+            max_iter=max_iter,
+            callback=callback,
+            held_out=_judge(held, patience),
+            **limits,
+        )
 
     zero, tolerance = risk.value(risk.zero()), tol
     fits = [(name, run(name, tol)) for name in names]
@@ -64,6 +80,7 @@ def run_starts(
     steps = _steps_of(fits)
     while (
         zero - best.solution.objective < _SMALL_GAIN * tolerance * zero
+        and not _stopped(best)
         and tolerance > _FINEST
         and steps < _MOST_STEPS
     ):
@@ -88,17 +105,26 @@ def likeliest(
     max_iter: int,
     seed: int,
     callback: Callable[[dict[str, float]], None] | None = None,
+    held: MarkovRisk | None = None,
+    patience: int = 1,
 ) -> tuple[Run, Records]:
     """Maximize the likelihood from every start; return the highest, and a record of all."""
     likelihood = MarkovLikelihood(risk)
+    of_held = None if held is None else MarkovLikelihood(held)
     fits = []
     for name in names:
         journal = Journal(callback)
         start = start_point(name, risk, alpha, tol, seed)
-        found = lbfgs(
-            likelihood, alpha, start, tol=_SMOOTH * tol, max_iter=_SMOOTH_STEPS * max_iter
-        )
-        journal.add(objective=found.objective, gap=found.gap, solver_steps=float(found.n_iter))
+        judge, limit = _judge(of_held, patience), _SMOOTH_STEPS * max_iter
+        options: dict[str, Any] = {"tol": _SMOOTH * tol, "max_iter": limit, "stop": judge}
+        found, record = lbfgs(likelihood, alpha, start, **options), {}
+        if judge is not None:
+            early = not np.array_equal(judge.coef, found.coef)
+            if early:  # an infinite tolerance: measured, and not moved
+                found = lbfgs(likelihood, alpha, judge.coef, tol=np.inf)
+            record = judge.record(early=early)
+        steps = float(found.n_iter)
+        journal.add(objective=found.objective, gap=found.gap, solver_steps=steps, **record)
         fits.append((name, Run(found, None, journal.records, found.converged)))
     zero = likelihood.value(risk.zero())
     return _lowest(fits), [_record(name, fit, zero) for name, fit in fits]
@@ -112,7 +138,8 @@ def learned_nothing(records: Records) -> list[Any]:
 
 def _gains(record: dict[str, Any]) -> bool:
     zero = record["objective_of_zero"]
-    return zero == 0 or zero - record["objective"] > _NOTHING * zero
+    gained = zero == 0 or zero - record["objective"] > _NOTHING * zero
+    return gained or record.get("stopped_early", False)
 
 
 def _steps_of(fits: list[tuple[str, Run]]) -> float:
@@ -120,11 +147,36 @@ def _steps_of(fits: list[tuple[str, Run]]) -> float:
 
 
 def _lowest(fits: list[tuple[str, Run]]) -> Run:
-    return min((fit for _, fit in fits), key=lambda fit: fit.solution.objective)
+    return min((fit for _, fit in fits), key=_rank)
+
+
+def _rank(fit: Run) -> tuple[float, float, float]:
+    """Order ends by their held-out scores, where there are any, and by their objectives."""
+    last = fit.history[-1]
+    scores = -last.get("validation_score", 0.0), last.get("validation_loss", 0.0)
+    return *scores, fit.solution.objective
+
+
+def _stopped(fit: Run) -> bool:
+    return fit.history[-1].get("stopped_early", False)
+
+
+def _judge(held: MarkovRisk | MarkovLikelihood | None, patience: int) -> HeldOut | None:
+    """Return what judges iterates by the accuracy and the mean loss of held-out bags."""
+    if held is None:
+        return None
+    data = held.risk if isinstance(held, MarkovLikelihood) else held
+
+    def judged(coef: Array) -> tuple[float, float]:
+        z = held.forward(coef)
+        right = held.totals(z).argmax(axis=0) == data.codes
+        return float(np.average(right, weights=data.weight)), held.value(z) / data.weight.sum()
+
+    return HeldOut(judged, patience)
 
 
 def _kept(coarse: Run, fine: Run) -> Run:
-    lower = fine if fine.solution.objective < coarse.solution.objective else coarse
+    lower = fine if _rank(fine) < _rank(coarse) else coarse
     return replace(lower, converged=coarse.converged or fine.converged)
 
 
@@ -135,4 +187,5 @@ def _record(name: str, fit: Run, zero: float) -> dict[str, Any]:
         "gap": fit.solution.gap,
         "rounds": len(fit.history),
         "objective_of_zero": zero,
+        **{key: value for key, value in fit.history[-1].items() if key in _HELD_OUT},
     }

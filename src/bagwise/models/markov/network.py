@@ -51,7 +51,7 @@ from bagwise.assumptions import (
 )
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
-from bagwise.crossfit import CV, check_enough_bags, folds
+from bagwise.crossfit import CV, check_enough_bags, folds, held_out_part
 from bagwise.errors import Argument, Message, Parameter
 from bagwise.estimators.rows import stacked
 from bagwise.estimators.tags import BagTags
@@ -60,7 +60,7 @@ from bagwise.models.markov.inputs import NetworkInputs, models_of, where_rows_ar
 from bagwise.models.markov.scores import NetworkScores
 from bagwise.models.markov.starts import STARTS
 from bagwise.models.markov.trained import Network
-from bagwise.oracles.markov import MarkovRisk
+from bagwise.oracles.markov import InstanceOperator, MarkovRisk
 from bagwise.procedures import Run
 
 
@@ -92,7 +92,9 @@ class MarkovNetworkClassifier(NetworkScores):
         One record per round (one such list per class for three classes or more).
     starts_ : list of dict
         Name, objective, gap and rounds of every start of the last network, and the objective of
-        w = 0; with one network against the rest also its class.
+        w = 0; with one network against the rest also its class. With ``early_stopping`` also
+        ``validation_score`` (accuracy on the held-out bags), ``validation_loss`` (their mean loss)
+        and ``stopped_early`` (whether an iterate before the last one was kept).
     instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
         1 for the training instances inferred to be of their bag's (positive) class.
 
@@ -181,21 +183,44 @@ class MarkovNetworkClassifier(NetworkScores):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        instances, bag_columns = inputs.fit(bags, labels, weight)
+        part, rest = (bags, labels, weight), None
+        if self.early_stopping:
+            share = self.validation_fraction
+            name = Parameter("validation_fraction", f"{share:g}")
+            split = held_out_part(bags, labels, share, self.random_state, name)
+            part, rest = ((bags[at], labels[at], weight[at]) for at in split)
+        instances, columns = inputs.fit(*part)
+        risks = self._risks(instances, columns, *part)
+        held: list[MarkovRisk | None] = [None] * len(risks)
+        if rest is not None:
+            held = [*self._risks(inputs.operator(rest[0]), inputs.bag_columns(rest[0]), *rest)]
+        return inputs, [self._fit_network(risks, held, value) for value in alphas]
+
+    def _risks(
+        self,
+        instances: InstanceOperator,
+        bag_columns: Array,
+        bags: Bags,
+        labels: Array,
+        weight: Array,
+    ) -> list[MarkovRisk]:
+        """Return the joint risk, or one per class."""
         instances = instances if self._soft else where_rows_are(instances)
         inference = instances.inference(self.potential_, bags.offsets)
         n_classes = len(self.classes_)
         joint = n_classes == 2 or self.multi_class == "native"
         targets = [labels] if joint else [1 * (labels == code) for code in range(n_classes)]
-        risks = [
+        return [
             MarkovRisk(instances, inference, bag_columns, y, n_classes if joint else 2, weight)
             for y in targets
         ]
-        return inputs, [self._fit_network(risks, value) for value in alphas]
 
-    def _fit_network(self, risks: list[MarkovRisk], alpha: float) -> Network:
+    def _fit_network(
+        self, risks: list[MarkovRisk], held: list[MarkovRisk | None], alpha: float
+    ) -> Network:
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        fits = jobs(delayed(self._best_start)(risk, alpha) for risk in risks)
+        pairs = zip(risks, held, strict=True)
+        fits = jobs(delayed(self._best_start)(*pair, alpha) for pair in pairs)
         runs = [fit[0] for fit in fits]
         starts = [
             {**self._of_class(code, len(risks)), **record}
@@ -209,8 +234,10 @@ class MarkovNetworkClassifier(NetworkScores):
     def _of_class(self, code: int, n_problems: int) -> dict[str, Any]:
         return {"class": self.classes_.tolist()[code]} if n_problems > 1 else {}
 
-    def _best_start(self, risk: MarkovRisk, alpha: float) -> tuple[Run, list[dict[str, Any]]]:
-        """Run every start; return the lowest, and a record of all."""
+    def _best_start(
+        self, risk: MarkovRisk, held: MarkovRisk | None, alpha: float
+    ) -> tuple[Run, list[dict[str, Any]]]:
+        """Run every start; return the lowest (best on held-out bags), and a record of all."""
         return (likeliest if self._soft else run_starts)(
             list(self.init or self._default_starts(risk)),
             risk,
@@ -219,6 +246,8 @@ class MarkovNetworkClassifier(NetworkScores):
             max_iter=self.max_iter,
             seed=int(check_random_state(self.random_state).randint(2**31)),
             callback=self._report,
+            held=held,
+            patience=self.n_iter_no_change,
         )
 
     def _default_starts(self, risk: MarkovRisk) -> list[str]:

@@ -112,6 +112,23 @@ class NetworkParameters(MaxIterParameter, ProgressParameters, ClassWeightParamet
         "Tolerance of the bundle methods, relative to the objective; relative to what is gained "
         "over w = 0 where that is little.",
     )
+    early_stopping: bool = param(
+        False,
+        ["boolean"],
+        "Hold out ``validation_fraction`` of the training bags, and keep the iterate (and the "
+        "start) with the best accuracy on them, of equal ones the one with the lowest mean loss.",
+    )
+    validation_fraction: float = param(
+        0.1,
+        Interval(Real, 0, 1, closed="neither"),
+        "Fraction of each class's bags that ``early_stopping`` holds out, at least one bag.",
+    )
+    n_iter_no_change: int = param(
+        10,
+        integer(),
+        "With ``early_stopping``, stop after as many descents in a row that are all worse on the "
+        "held-out bags than the best one.",
+    )
     max_iter: int = changed(
         MaxIterParameter,
         "max_iter",
