@@ -30,6 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 import bagwise
+import page_of_errors
 import site_hooks
 from bagwise import BagKernelSVC, InstanceSVC, PerInstance, WitnessSVC
 from bagwise.bench.spec import parse_spec
@@ -140,6 +141,15 @@ def test_the_readme_lists_the_methods():
     make_pages = load_make_pages()
     assert make_pages.readme_page() == README, "run: python docs/make_pages.py"
     assert "| MI-SVM | `WitnessSVC()` | " in README
+
+
+def test_the_index_of_errors_has_every_kind():
+    """Quote each kind of error and warning that bagwise defines at least once."""
+    homes = (bagwise.errors, bagwise.io, bagwise.datasets, bagwise.catalog)
+    kinds = {n for home in homes for n in dir(home) if n.endswith(("Error", "Warning"))}
+    assert len(kinds) > 10
+    quoted = set(re.findall(r"`(\w+(?:Error|Warning))`", page_of_errors.page()))
+    assert kinds - quoted == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

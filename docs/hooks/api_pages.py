@@ -88,7 +88,7 @@ def _page(path: str, thing: Any) -> str:
     if isinstance(thing, tuple):
         return "\n\n".join([*parts, "One of " + ", ".join(f'`"{word}"`' for word in thing) + "."])
     doc = NumpyDocString(inspect.getdoc(thing) or "")
-    parts += [_signature(name, thing), *_opening(doc), *model_pages.guide(thing)]
+    parts += [_signature(name, thing), *_opening(doc), *model_pages.guide(thing, _linked)]
     parts += _body(doc, level=2)
     if inspect.isclass(thing) and not issubclass(thing, BaseException):
         parts += _members(thing)

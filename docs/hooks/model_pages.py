@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from numpydoc.docscrape import NumpyDocString
+
 from bagwise.catalog import ENTRIES, METHODS
 from bagwise.catalog.entry import Entry
+from bagwise.catalog.guides import GUIDES
 from bagwise.catalog.papers import PAPERS
 
 ROOT = Path(__file__).parents[2]
@@ -18,20 +23,21 @@ COSTS = ROOT / "docs" / "results" / "model_costs.json"
 TASKS = ("musk1 (nested)", "digits (nested)")  # measured for all methods, by nested selection
 
 
-def guide(thing: Any) -> list[str]:
+def guide(thing: Any, linked: Callable[[str], str]) -> list[str]:
     """Return what a page says about an estimator before its parameters; nothing for other names."""
-    entry = next((e for e in ENTRIES if e.class_name == getattr(thing, "__name__", "")), None)
-    if entry is None or entry.estimator is not thing:
+    name = getattr(thing, "__name__", "")
+    if name not in GUIDES:
         return []
-    told = entry.guide
+    told, entry = GUIDES[name], next((e for e in ENTRIES if e.class_name == name), None)
     rows = [
         ("Use it when", told.use),
         ("Do not use it when", told.avoid),
         ("Time of a fit", told.time),
         ("Memory beside the data", told.memory),
     ]
-    rows = [(head, _linked(text)) for head, text in rows]
-    rows += [("Papers", _papers(entry))] if entry.methods else []
+    rows = [(head, _with_links(text, linked)) for head, text in rows]
+    papers = _papers(entry) if entry and entry.methods else _reference(thing)
+    rows += [("Papers", papers)] if papers else []
     table = "\n".join(f"| **{head}** | {text} |" for head, text in rows)
     legend = (
         "n instances of d features in N bags of m instances, T outer iterations; f is the score of "
@@ -52,10 +58,15 @@ def _papers(entry: Entry) -> str:
     return "; ".join(f"{', '.join(names)}: {paper}" for paper, names in by_paper.items())
 
 
-def _linked(text: str) -> str:
+def _reference(thing: Any) -> str:
+    """Return the references of a docstring in one line."""
+    text = " ".join(NumpyDocString(inspect.getdoc(thing) or "")["References"])
+    return " ".join(re.sub(r"\.\. \[\d+\]", "", text).split())
+
+
+def _with_links(text: str, linked: Callable[[str], str]) -> str:
     """Link the classes that a sentence recommends."""
-    names = "|".join(entry.class_name for entry in ENTRIES)
-    return re.sub(rf"(?<![`\w])({names})(?=[ ,.;(]|$)", r"[`\1`](bagwise.\1.md)", text)
+    return re.sub(rf"(?<![`\w])({'|'.join(GUIDES)})(?=[ ,.:;(]|$)", lambda m: linked(m[1]), text)
 
 
 def model_table() -> str:

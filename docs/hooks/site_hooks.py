@@ -100,4 +100,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         page.meta["search"] = {"boost": boost}
     if source == "api.md":
         return api_pages.with_links(markdown)
-    return re.sub(r"<!-- generated: (\w+) -->", lambda m: GENERATED[m[1]](), markdown)
+    markdown = re.sub(r"<!-- generated: (\w+) -->", lambda m: GENERATED[m[1]](), markdown)
+    return as_sessions(markdown)
+
+
+def as_sessions(markdown: str) -> str:
+    """Mark Python sessions as such, without remarks to doctest; copies then have the code only."""
+    markdown = re.sub(r" +# doctest: .*$", "", markdown, flags=re.M)
+    return re.sub(r"^```python(?=\n>>> )", "```pycon", markdown, flags=re.M)

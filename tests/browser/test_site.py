@@ -6,6 +6,7 @@ that the environment variable BAGWISE_SITE names.
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import json
 import os
@@ -20,6 +21,7 @@ import pytest
 import api_pages
 import bagwise
 from bagwise.catalog import ENTRIES
+from bagwise.catalog.guides import GUIDES
 
 ROOT = Path(__file__).parents[2]
 
@@ -116,11 +118,27 @@ def test_dark_mode_is_a_click_away_and_code_can_be_copied(show):
     assert f"bagwise {bagwise.__version__}" in page.inner_text("footer")
 
 
-def test_formulas_are_typeset_without_scripts(site):
-    for entry in ENTRIES:
-        text = (site / "api" / f"bagwise.{entry.class_name}.html").read_text()
-        assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in text
-        assert entry.guide.use.split('"')[0] in re.sub(r"</?(?:a|code)[^>]*>", "", text)
+def test_a_session_is_copied_without_prompts_and_outputs(show):
+    page = show("index")
+    listen = "document.addEventListener('copy', () => window.copied = document.activeElement.value)"
+    page.evaluate(listen)
+    session = page.locator(".highlight:has(.gp)").first
+    session.hover()
+    session.locator("button[data-md-type=copy], .md-clipboard").first.click()
+    copied = page.evaluate("window.copied")
+    assert copied.startswith("from bagwise import WitnessSVC\n")
+    assert "bags, y = load_digits_bags" in copied
+    assert not {">>>", "0.965", "array("} & set(copied.replace("(", "( ").split())
+
+
+def test_every_estimator_has_formula_cost_and_advice_without_scripts(site):
+    pages = {p.stem.rpartition(".")[2]: p.read_text() for p in (site / "api").glob("*.html")}
+    for name, guide in GUIDES.items():
+        (formula,) = re.findall(r'<math [^>]*display="block">.*?</math>', pages[name])
+        assert "\\" not in formula, "a command of LaTeX that latex2mathml does not know"
+        text = html.unescape(re.sub(r"</?(?:a|code)\b[^>]*>", "", pages[name]))
+        for told in (guide.use, guide.avoid, guide.time, guide.memory):
+            assert f"<td>{told}</td>" in text
 
 
 class Terms(HTMLParser):

@@ -231,9 +231,10 @@ GUIDES = {
     "GraphSVC": Guide(
         r"\min_{w, b} \; \frac{1}{2} \|w\|^2 + \frac{1}{2} b^2 + \frac{C}{n} \sum_i \max(0, 1"
         r" - Y_i f(B_i))"
-        r" + \frac{\mu}{|E|} \sum_{(p, q) \in E} w_{pq} \left| \frac{f(B_p)}{\sqrt{d_p}} -"
-        r" \frac{f(B_q)}{\sqrt{d_q}} \right|",
-        "O(n d + |E|) per cutting plane",
+        r" + \sum_v \frac{\mu}{|E_v|} \sum_{(p, q) \in E_v} w_{pq} \left|"
+        r" \frac{f(B_p)}{\sqrt{d_p}} - \frac{f(B_q)}{\sqrt{d_q}} \right|"
+        r" \quad \text{over the graphs (views) } E_v",
+        "O(n d + e) per cutting plane, for e edges in all views",
         "O(T d) for the cuts; kernel: 8 n² bytes",
         "bags are linked (pages, patients, molecules by similarity), and most links join equal"
         " labels",
@@ -242,7 +243,7 @@ GUIDES = {
     ),
     "GraphSVCCV": Guide(
         r"\min_{C, \mu} \; \text{error of MILSD on hidden labels}",
-        "O(n d + |E|) per cutting plane; neighbors on the grid share their cuts",
+        "O(n d + e) per cutting plane, for e edges; neighbors on the grid share their cuts",
         "as GraphSVC",
         "C and mu of GraphSVC have to be chosen",
         "bags of the future are not in the graph: search with BagGridSearchCV",
@@ -297,12 +298,13 @@ GUIDES = {
         "the model is stable, or must be read: take the model alone",
     ),
     "PathCV": Guide(
-        r"\hat C = \arg\max_C \; \text{out-of-fold accuracy of the model at } C,"
+        r"\hat C = \underset{C}{\text{arg max}} \; \text{out-of-fold accuracy of the model at } C,"
         r" \quad \text{each fit begun at its neighbor's solution}",
-        "about three fits of the model per fold, for nine values",
-        "one kernel matrix; one model per value",
-        "C, or another parameter of a max-margin model, has to be chosen",
-        "several parameters have to be chosen at once: take BagGridSearchCV",
+        "2 to 6 fits of the model per fold, for nine values",
+        "one kernel matrix of 8 n² bytes; one model per value",
+        "a quick look at the effect of C, or of another parameter of a max-margin model",
+        "the final choice for a model whose result depends on its start, or several parameters at"
+        " once: take BagGridSearchCV",
     ),
     "AutoBagClassifier": Guide(
         r"F(B) = \sum_j a_j f_j(B), \quad a \geq 0 \text{ chosen by Caruana's greedy selection"
@@ -311,5 +313,90 @@ GUIDES = {
         "the largest candidate",
         "you do not know which model suits your bags",
         "you need one model that can be explained: compare models and take the best",
+    ),
+    "LabelProportionSVC": Guide(
+        r"\min_{w, b, y} \; \frac{1}{2} \|w\|^2 + C \sum_k \ell(y_k f_k) \quad \text{with} \quad"
+        r" \#\{k \in i : y_k = 1\} = \text{round}(r_i m_i), \; r_i \text{ the share of bag } i",
+        _ROWS_TIME,
+        _ROWS_MEMORY,
+        "bags come with a share of positive instances instead of a label; classes are separable",
+        "classes overlap, or instances need probabilities: take LabelProportionLogistic",
+    ),
+    "LabelProportionLogistic": Guide(
+        r"\min_{w, b} \; \frac{\alpha}{2} \|w\|^2 - \sum_i \log P\left(\sum_{k \in i} y_k ="
+        r" \text{round}(r_i m_i)\right), \quad P(y_k = 1) = \frac{1}{1 + e^{-f_k}}",
+        "O(T n (d + m)), T steps of L-BFGS",
+        "O(n m) for the exact sums over labelings",
+        "bags come with shares, classes overlap, and instances need probabilities",
+        "classes are separable by a kernel: LabelProportionSVC is then ahead. Try it as well",
+    ),
+    "ConformalBagClassifier": Guide(
+        r"\{c : p(c) > 1 - \text{level}\}, \quad p(c) = \frac{1 + \sum_g \text{mean}_{i \in g}"
+        r" [a_i \geq a(c)]}{G + 1}, \; a_i = - \text{score of the class of bag } i",
+        'one fit per fold; one fit with method="split"',
+        "one model per fold",
+        'a decision needs a stated error rate, and "cannot tell" is an acceptable answer',
+        "there are fewer calibration bags than 1 / (1 - level): every set then holds all labels",
+    ),
+    "BagGridSearchCV": Guide(
+        r"\underset{\theta \in \text{grid}}{\text{arg max}} \; \text{mean score of the model at }"
+        r" \theta \text{ on held-out folds}",
+        "one fit per grid point and fold, and one at the end",
+        "one model per process",
+        "parameters have to be chosen, and the chosen model should still point at instances",
+        "its best score is to be published: it is too high. Use compare or nested folds",
+    ),
+    "BagRandomizedSearchCV": Guide(
+        r"\underset{\theta \sim P}{\text{arg max}} \; \text{mean score of the model at }"
+        r" \theta \text{ on held-out folds}",
+        "n_iter fits per fold, and one at the end",
+        "one model per process",
+        "as BagGridSearchCV, with more than two parameters",
+        "one or two parameters have to be chosen: take BagGridSearchCV",
+    ),
+    "KernelFeatures": Guide(
+        r"\phi(x) = \left(k(x, x_1), \ldots, k(x, x_n)\right) U \Lambda^{-1/2},"
+        r" \quad K = U \Lambda U^T",
+        "O(n² d + n³), once",
+        "O(n²), then n features per instance",
+        "a linear model (Markov networks, LabelProportionLogistic) should use a kernel",
+        "there are more than a few thousand instances: take scikit-learn's Nystroem",
+    ),
+    "IntersectionMap": Guide(
+        r"\phi(x) \cdot \phi(x') \approx \sum_j \min(x_j, x'_j)",
+        "O(n d)",
+        "2n + 1 columns per feature, with n the parameter (3 by default)",
+        "features are histograms or counts, and the model is linear",
+        "features may be negative and cannot be scaled to [0, 1]",
+    ),
+    "MILESEmbedding": Guide(
+        r"m_k(B) = \max_{x \in B} \exp(-\gamma \|x - x_k\|^2)",
+        "O(n² d), or O(n n_components d)",
+        "O(n²) while it is computed, then 8 N n bytes, or 8 N n_components",
+        "a classifier of scikit-learn should learn from bags, by their similarity to instances",
+        "the classifier does not matter: MILES has its own. Signals of a few features among many",
+    ),
+    "BagStatistics": Guide(
+        r"s(B) = \left(\min_{x \in B} x_f, \; \max_{x \in B} x_f, \; \frac{1}{m} \sum_{x \in B}"
+        r" x_f\right)_{f = 1}^{d}",
+        "O(n d); quantiles: O(n d log m)",
+        "O(N d)",
+        "whole bags differ, and a classifier of scikit-learn should learn from one row per bag",
+        "one instance in many decides: take WitnessSVC",
+    ),
+    "PerInstance": Guide(
+        r"\{x_1, \ldots, x_m\} \mapsto \{t(x_1), \ldots, t(x_m)\}, \quad t \text{ fitted on all"
+        r" training instances}",
+        "that of the transformer on n rows",
+        "a copy of the instances",
+        "a scaler, an imputer or a kernel map of scikit-learn should work on the instances of bags",
+        "one row per bag is wanted: take BagStatistics",
+    ),
+    "BagPipeline": Guide(
+        r"f(B) = g(t_k(\ldots t_1(B)))",
+        "the sum of its steps",
+        "that of its steps",
+        "steps such as scaling belong to the model, and instances should be scored through them",
+        "instances need no scores: scikit-learn's Pipeline works as well",
     ),
 }

@@ -19,7 +19,7 @@ Key instances: where instance labels of the calibration bags are known, a positi
 the instances whose score is within a margin of the bag's best. The margin is the conformal quantile
 of what the best *true* instance was behind, so that the set holds a true one as often as asked.
 
-References: V. Vovk, "Cross-conformal predictors", 2015. Y. Lee, R. F. Barber, R. Willett,
+Reference: V. Vovk, "Cross-conformal predictors", 2015; Y. Lee, R. F. Barber, R. Willett,
 "Distribution-free inference with hierarchical data", 2023.
 """
 

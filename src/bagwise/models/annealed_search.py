@@ -8,6 +8,9 @@ their first problem. Runs of the search take one Newton step per alternation, in
 kernel is a matrix, cool on and end earlier, and skip the certificate: on tiger, elephant and musk1
 their accuracies lie 2 points (root mean square) from those of runs in full, without bias, less than
 the standard error of 3 that so few bags have. The model that is kept is fitted in full.
+
+Reference: P. Gehler, O. Chapelle, "Deterministic annealing for multiple-instance learning",
+AISTATS 2007.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 A fold's bags stay in the graph and lose their labels: all folds share the rows, the edges and the
 degrees, and a fit already holds the scores of the bags that are held out. Along the grid every
 fit starts from its neighbor's witnesses, and from its cuts, which do not depend on C and mu.
+
+Reference: D. Zhang, Y. Liu, L. Si, J. Zhang, R. D. Lawrence, "Multiple instance learning on
+structured data", NIPS 2011.
 """
 
 from __future__ import annotations
