@@ -102,7 +102,7 @@ def _signature(name: str, thing: Any) -> str:
         return f"```python\n{name}(message)\n```"
     empty = inspect.Parameter.empty
     plain = [p.replace(annotation=empty) for p in signature.parameters.values() if p.name != "self"]
-    line = f"{name}{signature.replace(parameters=plain, return_annotation=empty)}"
+    line = _rounded(f"{name}{signature.replace(parameters=plain, return_annotation=empty)}")
     if len(line) > 88:  # as wide as a page shows without a scroll bar
         rows = "".join(f"    {part},\n" for part in _split_arguments(line[len(name) + 1 : -1]))
         line = f"{name}(\n{rows})"
@@ -183,7 +183,12 @@ def _linked(name: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("*", r"\*").replace("<", "&lt;")
+    return _rounded(text).replace("*", r"\*").replace("<", "&lt;")
+
+
+def _rounded(text: str) -> str:
+    """Return defaults such as 0.03162277660168379 in a form that can be read."""
+    return re.sub(r"\d+\.\d{7,}", lambda m: f"{float(m[0]):.4g}", text)
 
 
 def _members(kind: type) -> list[str]:
