@@ -14,14 +14,14 @@ from bagwise._jit import njit
 
 
 @njit(cache=True)
-def sum_product(scores, offsets, caps, start, states, potential, log_sum, marginals, counts):
-    """Fill log Z of both sides; unless empty also P(y_i = 1) and P(k positives) of either side.
+def sum_product(scores, offsets, bags, caps, start, states, potential, log_sum, marginals, counts):
+    """Fill some bags' log Z of both sides; unless empty also P(y_i = 1) and P(k) of either side.
 
     ``potential`` (n_models, 2, entries) is C_w, a bag's part begins at ``start``; ``counts``
     (n_models, 2, all states) is filled from ``states[bag]`` on.
     """
     for model in range(scores.shape[0]):
-        for bag in range(len(offsets) - 1):
+        for bag in bags:
             own = scores[model, offsets[bag] : offsets[bag + 1]]
             tree, base = _tree(own, caps[bag])
             root = tree[base[len(base) - 1] :]

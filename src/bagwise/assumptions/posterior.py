@@ -5,8 +5,13 @@ With scores s and the potential C_w, a bag as a negative (side 0) or positive on
     Z_side = sum_y exp(sum_i y_i s_i + C_w(sum_i y_i, side)) = sum_k e_k(exp s) exp C_w(k, side),
 
 e_k the elementary symmetric polynomials. A tree of products of polynomials gives all of them, and
-its reverse pass every P(y_i = 1 | side) = d log Z / d s_i, in O(m K) for a potential that is
-constant from count K on: O(m) for "at least one", O(m K) for "at least K", O(m^2) at worst.
+its reverse pass every P(y_i = 1 | side) = d log Z / d s_i. The cost is
+
+- O(m K) for a potential that is constant from count K on: O(m) for "at least one";
+- O(m (K + log m)) for one that is constant on K ranges of counts, such as a fraction or the bins of
+  GMIMN: every range is tilted to its likely counts, O(sqrt n) in a node of n instances
+  (`bagwise.assumptions._tilted`). Ranges that hold no mass of their own cost O(m) only;
+- O(m^2) for a table without such ranges, every count having a number of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +25,8 @@ from bagwise._typing import Array
 from bagwise.assumptions.count import FreePotential, as_potential
 from bagwise.assumptions.inference import flat_tables
 from bagwise.bags.segments import expand
+
+_COUNTS_PER_PIECE = 15  # up to here the tree of all counts is cheaper (benchmarks/posteriors.py)
 
 
 @dataclass(frozen=True)
@@ -79,14 +86,24 @@ class CountPosterior:
         return self
 
     def _settle_states(self, sizes: Array, distinct: Array) -> None:
-        """Find the count from which on each bag's potential is constant, at least 1."""
-        caps = {}
+        """Find where each bag's potential changes, and which bags are summed by its pieces."""
+        caps, pieces = {}, {}
         for bag in distinct.tolist():  # one bag of every table
-            part = slice(self.start[bag], self.start[bag] + sizes[bag] + 1)
+            begin = self.start[bag]
+            part = slice(begin, begin + sizes[bag] + 1)
             table, bins = self.table[:, part], self.bins[:, part]
-            differs = np.any((table != table[:, -1:]) | (bins != bins[:, -1:]), axis=0)
-            caps[self.start[bag]] = max(1, 1 + np.flatnonzero(differs).max(initial=-1))
-        self.caps = np.array([caps[start] for start in self.start.tolist()], dtype=np.int64)
+            changes = (table[:, 1:] != table[:, :-1]) | (bins[:, 1:] != bins[:, :-1])
+            caps[begin] = max(1, 1 + np.flatnonzero(changes.any(axis=0)).max(initial=-1))
+            found = _pieces(table, changes)
+            if caps[begin] > _COUNTS_PER_PIECE * len(found):
+                pieces[begin] = found
+        starts = self.start.tolist()
+        self.caps = np.array([caps[start] for start in starts], dtype=np.int64)
+        chosen = np.array([start in pieces for start in starts])
+        self.tilted, self.others = np.flatnonzero(chosen), np.flatnonzero(~chosen)
+        own = [pieces[start] for start in self.start[self.tilted].tolist()]
+        at = np.cumsum([0, *(len(part) for part in own)])
+        self.pieces = (at, *np.vstack([*own, np.empty((0, 3), dtype=np.int64)]).T.copy())
         widths = np.minimum(sizes, self.caps) + 1
         self.states = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
 
@@ -102,7 +119,7 @@ class CountPosterior:
         marginals : bool, default=True
             Without them only ``log_sum`` is computed, and the other arrays are empty.
         """
-        from bagwise.assumptions import _posterior as kernels
+        from bagwise.assumptions import _posterior, _tilted
 
         n_models, n_states = len(scores), int(self.states[-1])
         learned = np.hstack([weights, np.zeros((n_models, 1))])  # bin -1: no weight
@@ -112,9 +129,11 @@ class CountPosterior:
             np.empty((n_models, 2, scores.shape[1] if marginals else 0)),
             np.empty((n_models, 2, n_states if marginals else 0)),
         )
-        layout = (self.offsets, self.caps, self.start, self.states)
+        scores, tables = np.ascontiguousarray(scores), (self.start, self.states, potential)
         filled = (found.log_sum, found.marginals, found.counts)
-        kernels.sum_product(np.ascontiguousarray(scores), *layout, potential, *filled)
+        _posterior.sum_product(scores, self.offsets, self.others, self.caps, *tables, *filled)
+        if len(self.tilted):
+            _tilted.sum_pieces(scores, self.offsets, self.tilted, *self.pieces, *tables, *filled)
         return found
 
     def instance_slopes(self, found: Posteriors, amount: Array) -> Array:
@@ -136,3 +155,14 @@ class CountPosterior:
         for row, of_model in zip(sums, mass, strict=True):
             np.add.at(row, bins, of_model)
         return sums[:, :-1]
+
+
+def _pieces(table: Array, changes: Array) -> Array:
+    """Return side, first and last count of the ranges on which the potential is constant."""
+    found = []
+    for side in range(2):
+        begin = np.append(0, 1 + np.flatnonzero(changes[side]))
+        end = np.append(begin[1:] - 1, table.shape[1] - 1)
+        found.append(np.stack([np.full(len(begin), side), begin, end], axis=1))
+    both = np.vstack(found)
+    return both[np.isfinite(table[both[:, 0], both[:, 1]])]
