@@ -232,9 +232,8 @@ GUIDES = {
         r"\min_{w, b} \; \frac{1}{2} \|w\|^2 + \frac{1}{2} b^2 + \frac{C}{n} \sum_i \max(0, 1"
         r" - Y_i f(B_i))"
         r" + \sum_v \frac{\mu}{|E_v|} \sum_{(p, q) \in E_v} w_{pq} \left|"
-        r" \frac{f(B_p)}{\sqrt{d_p}} - \frac{f(B_q)}{\sqrt{d_q}} \right|"
-        r" \quad \text{over the graphs (views) } E_v",
-        "O(n d + e) per cutting plane, for e edges in all views",
+        r" \frac{f(B_p)}{\sqrt{d_p}} - \frac{f(B_q)}{\sqrt{d_q}} \right|",
+        "O(n d + e) per cutting plane, for e edges in all graphs E_v (views)",
         "O(T d) for the cuts; kernel: 8 n² bytes",
         "bags are linked (pages, patients, molecules by similarity), and most links join equal"
         " labels",
