@@ -60,6 +60,7 @@ NOT_OF_A_MODULE = {
     "test_architecture.py": "the package as a whole",
     "test_conftest.py": "conftest.py",
     "test_docs.py": "the pages",
+    "test_release.py": "the conda recipe, the constraints and the workflows",
     "test_docstrings.py": "the docstrings of all public names",
     "test_model_selection_sklearn.py": "scikit-learn's tools, used with bags",
 }
