@@ -72,6 +72,13 @@ def test_a_second_run_has_nothing_to_do(whole):
     assert as_csv(make_report(again)) == as_csv(make_report(plan))
 
 
+def test_more_rounds_keep_the_first_ones(tmp_path):
+    rounds = [small(protocol={**SMALL["protocol"], "repeats": n}) for n in (1, 2)]
+    ran = [run(spec, tmp_path)[1] for spec in rounds]
+    assert [outcome.total for outcome in ran] == [ran[0].total, 2 * ran[0].total]
+    assert [outcome.ran for outcome in ran] == [ran[0].total, ran[0].total]
+
+
 def test_more_models_reuse_what_there_is(tmp_path):
     run(small(models=SMALL["models"][2:]), tmp_path)
     _, outcome = run(small(models=SMALL["models"][1:]), tmp_path)

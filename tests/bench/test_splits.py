@@ -69,7 +69,23 @@ def test_the_same_seed_writes_the_same_file_and_another_seed_another(tmp_path):
     assert paths[0].read_text() == paths[1].read_text()
     other = stored_splits(tmp_path / "a", "d", replace(protocol, seed=1), bags, Y)
     assert read_splits(other)[1] != read_splits(paths[0])[1]
-    assert read_splits(other)[0] != read_splits(paths[0])[0]
+
+
+def test_the_hash_of_the_bags_knows_labels_and_rows_but_no_protocol(tmp_path):
+    bags = bags_of(30)
+
+    def hash_of(bags=bags, y=Y, **protocol):
+        return read_splits(stored_splits(tmp_path, "d", Protocol(**protocol), bags, y))[0]
+
+    assert hash_of(folds=3) == hash_of(folds=5, repeats=2, seed=1)
+    assert len({hash_of(), hash_of(y=1 - Y), hash_of(bags.replace(X=bags.X + 1))}) == 3
+
+
+@pytest.mark.parametrize("kind", ["kfold", "half", "ratio", "fresh"])
+def test_more_rounds_begin_with_the_same_splits(kind):
+    protocol = Protocol(kind, folds=3, ratios=(0.2,), train=10, test=20)
+    once, thrice = (replace(protocol, repeats=n).splits(bags_of(30), Y) for n in (1, 3))
+    assert [split for split in thrice if split.repeat == 0] == once
 
 
 def test_inner_folds_are_no_part_of_the_splits(tmp_path):

@@ -39,7 +39,7 @@ class Cell:
     model: ModelEntry
     point: dict[str, Any]  # of the model's grid
     split: Split
-    folds_sha256: str  # hash of the set of splits that it is from
+    bags_sha256: str  # hash of the labeled bags that are split
     inner: int  # folds within the training bags
     draw: int | None = None  # which draw of the data, where they are drawn anew
 
@@ -47,7 +47,7 @@ class Cell:
     def id(self) -> str:
         """A hash of everything that the result depends on."""
         model = {"method": self.model.method, "params": self.model.params}
-        where = [self.folds_sha256, self.split.name, self.inner, self.draw]
+        where = [self.bags_sha256, self.split.test, self.inner, self.draw]
         # Names of rows and grids are left out: a renamed model or a longer grid keeps its results.
         data = {key: value for key, value in asdict(self.data).items() if key != "grid"}
         return digest([data, model, self.point, where])[:16]
@@ -138,7 +138,7 @@ def _fit(model: Any, data: BenchData, train: Array, key: tuple[Any, ...]) -> flo
 
 def _bags_key(cell: Cell, data: BenchData) -> tuple[Any, ...]:
     """Return what names the training bags: a worker may serve several benchmarks."""
-    return data.key, cell.folds_sha256, cell.split.name
+    return data.key, cell.bags_sha256, cell.split.test
 
 
 def _hidden(model: Any, data: BenchData, train: Array) -> dict[str, Bags]:

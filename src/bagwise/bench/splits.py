@@ -203,10 +203,15 @@ def stored_splits(folder: Path, name: str, protocol: Protocol, bags: Bags, y: Ar
 
 
 def read_splits(path: Path) -> tuple[str, list[Split]]:
-    """Return the hash of a file of splits, which is checked, and the splits."""
+    """Return a hash of the labeled bags that a file of splits divides, and the splits.
+
+    The file's own hash is checked. That of the bags does not depend on the protocol: more rounds
+    keep the results of the first ones.
+    """
     content = _content(path)
     splits = [Split(**{**split, "test": tuple(split["test"])}) for split in content["splits"]]
-    return content["sha256"], splits
+    divided = {key: value for key, value in content["made_from"].items() if key != "protocol"}
+    return digest(divided), splits
 
 
 def _write(path: Path, made_from: dict[str, Any], splits: list[Split]) -> None:
