@@ -60,6 +60,8 @@ class LinearDesign(Design):
 
     def inner(self, many: Array, coef: Array) -> Array:
         """Return the inner products of weight vectors ``many`` (one per row) with one."""
+        if np.ndim(self.scale) == 0:  # it is 1: dividing by it would copy all vectors
+            return many @ coef
         return (many / self.scale) @ (coef / self.scale)
 
     def weighted_ridge(self, curvature: Array, target: Array, current: Point, atol: float) -> Point:
