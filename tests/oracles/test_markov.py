@@ -28,6 +28,7 @@ def enumerated_risk(risk, w):
             sides = np.full(2, -np.inf)
             for labels in itertools.product([0, 1], repeat=len(X)):
                 count, score = sum(labels), np.dot(labels, X @ instance)
+                score -= risk.inference.cost * np.abs(np.diff(labels)).sum()
                 sides = np.maximum(sides, score + table[:, count] + weights[bins[:, count]])
             best.append(sides + [0.0, risk.bag_features[bag] @ of_bag])
         if risk.n_models == 1:
@@ -40,21 +41,22 @@ def enumerated_risk(risk, w):
     return value
 
 
+@pytest.mark.parametrize("cost", [0.0, 0.5])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("potential", POTENTIALS, ids=str)
-def test_risk_equals_enumeration(potential, n_classes):
-    risk = random_risk(potential, n_classes, fit_intercept=True)
+def test_risk_equals_enumeration(potential, n_classes, cost):
+    risk = random_risk(potential, n_classes, fit_intercept=True, cost=cost)
     for seed in range(5):
         w = np.random.default_rng(seed).normal(size=risk.n_coef)
         value, _ = risk.evaluate(risk.forward(w))
         assert value == pytest.approx(enumerated_risk(risk, w), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("sparse", "cost"), [(False, 0.0), (True, 0.0), (False, 0.5)])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("potential", POTENTIALS, ids=str)
-def test_gradient_equals_differences(potential, n_classes, sparse):
-    risk = random_risk(potential, n_classes, fit_intercept=True, sparse=sparse)
+def test_gradient_equals_differences(potential, n_classes, sparse, cost):
+    risk = random_risk(potential, n_classes, fit_intercept=True, sparse=sparse, cost=cost)
     w = np.random.default_rng(1).normal(size=risk.n_coef)
     frozen = risk.frozen(risk.forward(np.random.default_rng(2).normal(size=risk.n_coef)))
     for oracle in (risk, frozen):

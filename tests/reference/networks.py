@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.assumptions import CountInference
+from bagwise.assumptions import count_inference
 from bagwise.bags import Bags
 from bagwise.designs import matrix_design
 from bagwise.oracles.markov import InstanceOperator, MarkovRisk
@@ -24,14 +24,16 @@ def planted(n_classes=2, n_bags=30, fraction=0.5, seed=0):
     return Bags(X, offsets), y
 
 
-def random_risk(potential, n_classes, *, fit_intercept=False, sparse=False, seed=0, n_bags=9):
+def random_risk(
+    potential, n_classes, *, fit_intercept=False, sparse=False, seed=0, n_bags=9, cost=0.0
+):
     rng = np.random.default_rng(seed)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 5, n_bags))])
     X = rng.normal(size=(offsets[-1], 4))
     operator = InstanceOperator(matrix_design(sp.csr_array(X) if sparse else X), 0.7, fit_intercept)
     return MarkovRisk(
         operator,
-        CountInference(potential, offsets),
+        count_inference(potential, offsets, cost),
         rng.normal(size=(n_bags, 2)),
         rng.permutation(np.arange(n_bags) % n_classes),
         n_classes,

@@ -39,3 +39,10 @@ def test_sums_that_cannot_bind_are_left_out(capfd):
     )
     assert np.all(np.isfinite(shares))
     assert capfd.readouterr() == ("", "")
+
+
+def test_planes_through_the_origin_gain_nothing():
+    """Heights of 0 give no scale to measure by: piqp was asked to divide by it."""
+    alpha, value = simplex_qp(np.array([[263.0]]), np.zeros(1))
+    assert alpha.tolist() == [0.0]
+    assert value == 0.0

@@ -2,9 +2,15 @@
 
 `hard` rules give each instance a label, `soft` ones a probability at a temperature, and count
 potentials (`count`) score every possible number of positives; `inference` finds the best labeling
-under a potential and `posterior` sums over all of them.
+under a potential and `posterior` sums over all of them; `chain` does both for ordered instances.
 """
 
+from bagwise.assumptions.chain import (
+    ChainInference,
+    ChainPosterior,
+    count_inference,
+    count_posterior,
+)
 from bagwise.assumptions.count import (
     AtLeastPotential,
     BinnedPotential,
@@ -30,6 +36,8 @@ __all__ = [
     "AtLeastPotential",
     "BestLabelings",
     "BinnedPotential",
+    "ChainInference",
+    "ChainPosterior",
     "CountInference",
     "CountPosterior",
     "CountPotential",
@@ -43,4 +51,6 @@ __all__ = [
     "Softening",
     "TopMean",
     "as_potential",
+    "count_inference",
+    "count_posterior",
 ]

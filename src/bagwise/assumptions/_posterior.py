@@ -28,7 +28,7 @@ def sum_product(scores, offsets, bags, caps, start, states, potential, log_sum, 
             width = min(len(own), caps[bag]) + 1
             for side in range(2):
                 prior = potential[model, side, start[bag] : start[bag] + width]
-                total = _log_sum_exp(prior + root[:width])
+                total = log_sum_exp(prior + root[:width])
                 log_sum[model, side, bag] = total
                 if counts.shape[2] == 0:
                     continue
@@ -41,7 +41,8 @@ def sum_product(scores, offsets, bags, caps, start, states, potential, log_sum, 
 
 
 @njit(cache=True)
-def _log_sum_exp(terms):
+def log_sum_exp(terms):
+    """Return the logarithm of the sum of exponentials, -inf if all terms are."""
     top = np.max(terms)
     return top if top == -np.inf else top + np.log(np.sum(np.exp(terms - top)))
 

@@ -119,8 +119,6 @@ class CountPosterior:
         marginals : bool, default=True
             Without them only ``log_sum`` is computed, and the other arrays are empty.
         """
-        from bagwise.assumptions import _posterior, _tilted
-
         n_models, n_states = len(scores), int(self.states[-1])
         learned = np.hstack([weights, np.zeros((n_models, 1))])  # bin -1: no weight
         potential = self.table + learned[:, self.bins]  # (n_models, 2, entries)
@@ -129,12 +127,17 @@ class CountPosterior:
             np.empty((n_models, 2, scores.shape[1] if marginals else 0)),
             np.empty((n_models, 2, n_states if marginals else 0)),
         )
-        scores, tables = np.ascontiguousarray(scores), (self.start, self.states, potential)
+        self._fill(np.ascontiguousarray(scores), potential, found)
+        return found
+
+    def _fill(self, scores: Array, potential: Array, found: Posteriors) -> None:
+        from bagwise.assumptions import _posterior, _tilted
+
+        tables = (self.start, self.states, potential)
         filled = (found.log_sum, found.marginals, found.counts)
         _posterior.sum_product(scores, self.offsets, self.others, self.caps, *tables, *filled)
         if len(self.tilted):
             _tilted.sum_pieces(scores, self.offsets, self.tilted, *self.pieces, *tables, *filled)
-        return found
 
     def instance_slopes(self, found: Posteriors, amount: Array) -> Array:
         """Return the derivative of sum(amount * log_sum) in the scores.

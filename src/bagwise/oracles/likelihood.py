@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from bagwise._typing import Array
-from bagwise.assumptions import CountPosterior, Posteriors
+from bagwise.assumptions import CountPosterior, Posteriors, count_posterior
 from bagwise.oracles.markov import InstanceOperator, OfRisk
 
 
@@ -32,7 +32,7 @@ class MarkovLikelihood(OfRisk):
     def posterior(self) -> CountPosterior:
         """The sums over labelings of the training bags."""
         inference = self.risk.inference
-        return CountPosterior(inference.potential, inference.offsets)
+        return count_posterior(inference.potential, inference.offsets, inference.cost)
 
     def value(self, z: Array) -> float:
         """Return the negative log-likelihood."""

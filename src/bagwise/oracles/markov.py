@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.assumptions import BestLabelings, CountInference, CountPotential
+from bagwise.assumptions import BestLabelings, CountInference, CountPotential, count_inference
 from bagwise.bags.segments import expand
 from bagwise.designs import LinearDesign
 
@@ -79,9 +79,9 @@ class InstanceOperator:
         """Return scores of instances where the instances are."""
         return scores
 
-    def inference(self, potential: Any, offsets: Array) -> CountInference:
+    def inference(self, potential: Any, offsets: Array, cost: float = 0.0) -> CountInference:
         """Return the inference of bags where the instances are."""
-        return CountInference(potential, offsets)
+        return count_inference(potential, offsets, cost)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,8 @@ class MarkovRisk:
 
     def under(self, potential: CountPotential) -> MarkovRisk:
         """Return the risk of the same data under another count potential."""
-        inference = self.instances.inference(potential, self.inference.offsets)
+        given = self.inference
+        inference = self.instances.inference(potential, given.offsets, given.cost)
         data = (self.bag_features, self.codes, self.n_classes, self.weight)
         return MarkovRisk(self.instances, inference, *data)
 

@@ -52,8 +52,9 @@ class DeviceOperator(InstanceOperator):
         """Return scores of instances as a tensor on the device."""
         return self.design.up(scores)
 
-    def inference(self, potential: Any, offsets: Array) -> DeviceInference:
+    def inference(self, potential: Any, offsets: Array, cost: float = 0.0) -> CountInference:
         """Return the inference of bags on the device."""
+        assert not cost  # chains are inferred on the host
         return DeviceInference(potential, offsets, self.design.tensor.device)
 
 

@@ -61,6 +61,10 @@ def plane_shares(
 
     The sums exceed 1 by no more than piqp's tolerance. ``remedy`` ends the message of a failure.
     """
+    sums = np.zeros((len(limits), len(group)))
+    sums[group, np.arange(len(group))] = 1.0
+    if not heights.any():  # then nothing is gained, and there is no scale to measure by
+        return np.zeros(len(group)), sums
     # As shares of the limits and scaled to order one: piqp's tolerances are absolute. Where the
     # quadratic dwarfs the heights, alpha is a small part of its limit and measured by that part.
     share = limits[group]
@@ -70,8 +74,6 @@ def plane_shares(
     share = part * share
     quadratic, linear = products * share * share[:, None], heights * share
     unit = max(part * pull, float(np.max(np.diag(quadratic))))
-    sums = np.zeros((len(limits), len(group)))
-    sums[group, np.arange(len(group))] = 1.0
     between: Any = ()
     if 1 / part < _UNBOUNDED:
         between = (sums, np.full(len(limits), -np.inf), np.full(len(limits), 1 / part))

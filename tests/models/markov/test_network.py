@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputClassifier
 
-from bagwise import LabelSVC, MarkovNetworkClassifier
+from bagwise import Bags, LabelSVC, MarkovNetworkClassifier
 from bagwise.assumptions import AtLeastPotential, CountInference, CountPotential
 from bagwise.bags.segments import segment_sum
 from bagwise.datasets import load_digits_bags
@@ -347,3 +347,55 @@ def test_negative_bags_of_a_ratio_may_hold_positives():
     best = inference.best(scores, model.cardinality_weights_)
     expected = best.value[0, 1] - best.value[0, 0]
     np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-9)
+
+
+# Chains within bags ------------------------------------------------------------------------------
+
+
+def runs(n_bags=40, seed=0):
+    """Draw bags of 12 instances; positive ones have a run of 4, negative ones 4 apart."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(scale=0.3, size=(n_bags, 12, 3)), np.arange(n_bags) % 2
+    for bag in range(n_bags):
+        marked = rng.integers(9) + np.arange(4) if y[bag] else np.array([1, 4, 7, 10])
+        X[bag, marked, 0] += 2.0
+    return Bags(X.reshape(-1, 3), np.arange(0, 12 * n_bags + 1, 12)), y
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+@pytest.mark.parametrize("cardinality", CARDINALITIES)
+def test_a_chain_sees_runs_where_counts_are_equal(cardinality, loss):
+    (bags, y), (fresh, truth) = runs(), runs(seed=1)
+    parameters = {"cardinality": cardinality, "loss": loss, "alpha": 0.1, "positive_fraction": 0.3}
+    parameters["fit_intercept"] = True
+    chain = MarkovNetworkClassifier(**parameters, chain=2.0)
+    unordered = MarkovNetworkClassifier(**parameters).fit(bags, y)
+    assert chain.fit(bags, y).score(fresh, truth) > 0.9
+    assert unordered.score(fresh, truth) < 0.7
+    assert clone(chain).fit(bags, y).objective_ == chain.objective_
+    chance = chain.predict_instances_proba(fresh)
+    np.testing.assert_allclose(chance.sum(axis=1), 1.0)
+    labels = chain.predict_instances(fresh).reshape(-1, 12)[truth == 1]
+    changes = np.abs(np.diff(labels, axis=1)).sum(axis=1)
+    assert changes.mean() <= 2.5
+
+
+def test_the_objective_of_a_chain_is_that_of_its_weights():
+    bags, y = runs()
+    model = MarkovNetworkClassifier(chain=0.3, alpha=0.3, unit_norm=False).fit(bags, y)
+    margin = np.where(y == 1, 1, -1) * model.decision_function(bags)
+    norm = sum(float(np.sum(w**2)) for w in (model.coef_, model.cardinality_weights_))
+    expected = np.maximum(0, 1 - margin).sum() + 0.15 * norm
+    assert model.objective_[0] == pytest.approx(expected, rel=1e-9)
+    assert model.gap_[0] <= 0.03 * model.objective_[0]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("cardinality", CARDINALITIES)
+def test_a_cost_near_zero_is_the_network_of_sets(cardinality, n_classes):
+    bags, y = planted(n_classes)
+    sets = MarkovNetworkClassifier(cardinality=cardinality, alpha=0.1).fit(bags, y)
+    chains = MarkovNetworkClassifier(cardinality=cardinality, alpha=0.1, chain=1e-13).fit(bags, y)
+    np.testing.assert_allclose(chains.objective_, sets.objective_, rtol=0.1)
+    none = MarkovNetworkClassifier(cardinality=cardinality, alpha=0.1, chain=0.0).fit(bags, y)
+    np.testing.assert_array_equal(none.coef_, sets.coef_)

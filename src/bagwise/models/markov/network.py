@@ -205,8 +205,8 @@ class MarkovNetworkClassifier(NetworkScores):
         weight: Array,
     ) -> list[MarkovRisk]:
         """Return the joint risk, or one per class."""
-        instances = instances if self._soft else where_rows_are(instances)
-        inference = instances.inference(self.potential_, bags.offsets)
+        instances = instances if self._soft or self.chain else where_rows_are(instances)
+        inference = instances.inference(self.potential_, bags.offsets, self.chain)
         n_classes = len(self.classes_)
         joint = n_classes == 2 or self.multi_class == "native"
         targets = [labels] if joint else [1 * (labels == code) for code in range(n_classes)]

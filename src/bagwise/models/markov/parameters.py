@@ -36,6 +36,12 @@ class NetworkParameters(MaxIterParameter, ProgressParameters, ClassWeightParamet
         0.5, fraction(), 'Minimum fraction (rho in the paper) of positives for "ratio".'
     )
     n_bins: int = param(5, integer(), 'Number of ranges of the fraction for "learned".')
+    chain: float = param(
+        0.0,
+        positive(zero=True),
+        "Cost of a change of label from one instance of a bag to the next: the instances are a "
+        "chain in their given order, whose positives come in runs. 0: their order means nothing.",
+    )
     loss: str = param(
         "hinge",
         Words("hinge", "log_loss"),

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from bagwise._documented import answers
 from bagwise._typing import Array
-from bagwise.assumptions import CountInference, CountPosterior, CountPotential
+from bagwise.assumptions import CountPotential, count_inference, count_posterior
 from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.models.markov.inputs import NetworkInputs
@@ -60,9 +60,9 @@ class NetworkScores(NetworkParameters, BagClassifier):
     ) -> Array:
         """Return D of every network, (n_networks, n_bags, n_models)."""
         if self._soft:
-            posterior = CountPosterior(self.potential_, bags.offsets)
+            posterior = count_posterior(self.potential_, bags.offsets, self.chain)
             return np.stack([net.log_odds(operator, columns, posterior)[0] for net in networks])
-        inference = CountInference(self.potential_, bags.offsets)
+        inference = count_inference(self.potential_, bags.offsets, self.chain)
         return np.stack([net.scores(operator, columns, inference) for net in networks])
 
     @answers(
@@ -97,7 +97,7 @@ class NetworkScores(NetworkParameters, BagClassifier):
     def _labelings(self, bags: Bags, sides: Array) -> Array:
         """Return the networks' mean label of every instance, given each bag's side."""
         operator = self.inputs_.operator(bags)
-        inference = CountInference(self.potential_, bags.offsets)
+        inference = count_inference(self.potential_, bags.offsets, self.chain)
         total = np.zeros((len(sides), bags.n_instances))
         for network in self.networks_:
             total += network.labelings(operator, inference, sides)
@@ -147,7 +147,7 @@ class NetworkScores(NetworkParameters, BagClassifier):
         """
         bags = self._checked(bags)
         operator, columns = self.inputs_.operator(bags), self.inputs_.bag_columns(bags)
-        posterior = CountPosterior(self.potential_, bags.offsets)
+        posterior = count_posterior(self.potential_, bags.offsets, self.chain)
         fixed = self._given_chances(bags) if hasattr(self, "predict_proba") else None
         total = np.zeros((len(self.threshold_), bags.n_instances))
         for network in self.networks_:

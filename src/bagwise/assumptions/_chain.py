@@ -1,0 +1,135 @@
+"""Compiled inference over (position, label, count); import this module only where it runs.
+
+A labeling of a bag scores the sum of its positives' scores, minus ``cost`` for every change of
+label from one instance to the next, plus a potential on the count, which is constant from ``cap``
+on: the last count state is "cap or more". Row l of a table of states belongs to label l.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bagwise._jit import njit
+from bagwise.assumptions._posterior import log_sum_exp
+
+
+@njit(cache=True)
+def best_chains(scores, offsets, cost, caps, start, potential, value, count, labels):
+    """Fill values and counts of the best labelings; unless empty also their labels."""
+    for model in range(scores.shape[0]):
+        for bag in range(len(offsets) - 1):
+            own = scores[model, offsets[bag] : offsets[bag + 1]]
+            states, came = _best_states(own, cost, caps[bag], labels.shape[2] > 0)
+            for side in range(2):
+                prior = potential[model, side, start[bag] : start[bag] + states.shape[1]]
+                best, label, k = -np.inf, 0, 0
+                for last in range(2):
+                    for states_k in range(states.shape[1]):
+                        total = states[last, states_k] + prior[states_k]
+                        if total > best:
+                            best, label, k = total, last, states_k
+                value[model, side, bag], count[model, side, bag] = best, k
+                if labels.shape[2] > 0:
+                    _trace(came, label, k, labels[model, side, offsets[bag] : offsets[bag + 1]])
+
+
+@njit(cache=True)
+def _best_states(own, cost, cap, traced):
+    """Return the best sum of every last label and count, and the states that each came from."""
+    width = min(len(own), cap) + 1
+    states, after = np.full((2, width), -np.inf), np.full((2, width), -np.inf)
+    came = np.zeros((len(own) if traced else 0, 2, width), dtype=np.uint8)  # label + 2 (same count)
+    states[0, 0], states[1, 1] = 0.0, own[0]
+    for i in range(1, len(own)):
+        for k in range(width):
+            switched = states[1, k] - cost > states[0, k]
+            after[0, k] = states[1, k] - cost if switched else states[0, k]
+            if traced:
+                came[i, 0, k] = 2 + switched
+            best, source = -np.inf, 0
+            for before in range(max(k - 1, 0), k + 1 if k == cap else k):
+                stays = 2 if before == k else 0
+                if states[1, before] > best:
+                    best, source = states[1, before], stays + 1
+                if states[0, before] - cost > best:
+                    best, source = states[0, before] - cost, stays
+            after[1, k] = best + own[i]
+            if traced:
+                came[i, 1, k] = source
+        states, after = after, states
+    return states, came
+
+
+@njit(cache=True)
+def _trace(came, label, k, out):
+    for i in range(len(out) - 1, -1, -1):
+        out[i] = label
+        source = came[i, label, k]
+        if label == 1 and source < 2:
+            k -= 1
+        label = source & 1
+
+
+@njit(cache=True)
+def add_labels(labels, offsets, amount, out):
+    """Add ``amount[model, side, bag]`` to the positives of the labeling of each side."""
+    for model in range(out.shape[0]):
+        for side in range(2):
+            for bag in range(len(offsets) - 1):
+                added = amount[model, side, bag]
+                for i in range(offsets[bag], offsets[bag + 1]):
+                    if labels[model, side, i]:
+                        out[model, i] += added
+
+
+@njit(cache=True)
+def sum_chains(scores, offsets, cost, caps, start, states, potential, log_sum, marginals, counts):
+    """Do for chains what `bagwise.assumptions._posterior.sum_product` does for unordered bags."""
+    for model in range(scores.shape[0]):
+        for bag in range(len(offsets) - 1):
+            own, wanted = scores[model, offsets[bag] : offsets[bag + 1]], counts.shape[2] > 0
+            width = min(len(own), caps[bag]) + 1
+            sums = _sums(own, cost, caps[bag], width)
+            for side in range(2):
+                prior = potential[model, side, start[bag] : start[bag] + width]
+                ends = np.empty(width)
+                for k in range(width):
+                    ends[k] = np.logaddexp(sums[-1, 0, k], sums[-1, 1, k]) + prior[k]
+                total = log_sum_exp(ends)
+                log_sum[model, side, bag] = total
+                if wanted:
+                    counts[model, side, states[bag] : states[bag + 1]] = np.exp(ends - total)
+                    found = marginals[model, side, offsets[bag] : offsets[bag + 1]]
+                    _marginals(own, cost, caps[bag], sums, prior, total, found)
+
+
+@njit(cache=True)
+def _sums(own, cost, cap, width):
+    """Return the log of the sum over the labelings of the first instances, by label and count."""
+    sums = np.full((len(own), 2, width), -np.inf)
+    sums[0, 0, 0], sums[0, 1, 1] = 0.0, own[0]
+    for i in range(1, len(own)):
+        for k in range(width):
+            zero, one = sums[i - 1, 0, k], sums[i - 1, 1, k]
+            sums[i, 0, k] = np.logaddexp(sums[i, 0, k], np.logaddexp(zero, one - cost))
+            to, passed = min(k + 1, cap), np.logaddexp(zero - cost, one) + own[i]
+            if to < width:
+                sums[i, 1, to] = np.logaddexp(sums[i, 1, to], passed)
+    return sums
+
+
+@njit(cache=True)
+def _marginals(own, cost, cap, sums, prior, total, out):
+    """Fill P(y_i = 1), from the last instance to the first."""
+    width = len(prior)
+    later, before = np.empty((2, width)), np.empty((2, width))
+    later[0], later[1] = prior, prior
+    for i in range(len(own) - 1, -1, -1):
+        out[i] = min(np.exp(log_sum_exp(sums[i, 1] + later[1]) - total), 1.0)
+        for k in range(width):
+            to = min(k + 1, cap)
+            zero = later[0, k]
+            one = later[1, to] + own[i] if to < width else -np.inf
+            before[0, k] = np.logaddexp(zero, one - cost)
+            before[1, k] = np.logaddexp(zero - cost, one)
+        later, before = before, later

@@ -1,0 +1,121 @@
+"""Chains against all 2^m labelings: maxima, sums, their derivatives, and the limit of cost 0."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from scipy.special import logsumexp
+
+from bagwise.assumptions import (
+    AtLeastPotential,
+    BinnedPotential,
+    ChainInference,
+    ChainPosterior,
+    CountInference,
+    CountPosterior,
+    count_inference,
+    count_posterior,
+)
+from reference.potentials import POTENTIALS
+
+
+def energies(scores, potential, weights, cost):
+    """Return all labelings, their counts, and their energies for either label of the bag."""
+    size = len(scores)
+    table, bins = np.array(potential.table(size)), np.array(potential.bins(size))
+    labelings = np.array(list(itertools.product([0, 1], repeat=size)))
+    count, changes = labelings.sum(axis=1), np.abs(np.diff(labelings, axis=1)).sum(axis=1)
+    prior = (table + np.append(weights, 0.0)[bins])[:, count]
+    return labelings, count, labelings @ scores - cost * changes + prior
+
+
+def check_bag(scores, potential, weights, cost):
+    offsets = np.array([0, len(scores)])
+    labelings, count, energy = energies(scores, potential, weights, cost)
+    inference = ChainInference(potential, offsets, cost)
+    best = inference.best(scores[None], weights[None])
+    np.testing.assert_allclose(best.value[0, :, 0], energy.max(axis=1), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(inference.values(scores[None], weights[None]), best.value)
+    for side in range(2):  # the labels reach the value, and the count is theirs
+        which = int(np.flatnonzero((labelings == best.labels[0, side]).all(axis=1))[0])
+        assert energy[side, which] == pytest.approx(energy[side].max(), rel=1e-12, abs=1e-12)
+        assert best.count[0, side, 0] == min(count[which], inference.caps[0])
+    found = ChainPosterior(potential, offsets, cost).of(scores[None], weights[None])
+    total = logsumexp(energy, axis=1)
+    chance = np.exp(energy - total[:, None])
+    np.testing.assert_allclose(found.log_sum[0, :, 0], total, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.marginals[0], chance @ labelings, atol=1e-12)
+    counts, cap = chance @ (count[:, None] == np.arange(len(scores) + 1)), inference.caps[0]
+    merged = np.hstack([counts[:, :cap], counts[:, cap:].sum(axis=1, keepdims=True)])
+    np.testing.assert_allclose(found.counts[0], merged, atol=1e-12)
+
+
+@pytest.mark.parametrize("potential", POTENTIALS, ids=str)
+@pytest.mark.parametrize("size", range(1, 13))
+def test_chains_equal_enumeration(potential, size):
+    rng = np.random.default_rng(size)
+    for scale, cost in ((1.0, 0.3), (1.0, 3.0), (0.1, 1.0), (20.0, 5.0)):
+        weights = rng.normal(size=potential.n_weights)
+        check_bag(scale * rng.normal(size=size), potential, weights, cost)
+
+
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=8),
+    st.sampled_from(range(len(POTENTIALS))),
+    st.sampled_from([0.5, 1.0, 2.0]),
+)
+def test_chains_with_ties_equal_enumeration(scores, which, cost):
+    potential = POTENTIALS[which]
+    check_bag(np.array(scores, dtype=float), potential, np.ones(potential.n_weights), cost)
+
+
+@pytest.mark.parametrize("potential", POTENTIALS, ids=str)
+def test_a_vanishing_cost_is_that_of_unordered_bags(potential):
+    rng, offsets = np.random.default_rng(0), np.array([0, 4, 5, 45])
+    scores, weights = rng.normal(size=(2, 45)), rng.normal(size=(2, potential.n_weights))
+    amount = rng.normal(size=(2, 2, 3))
+    sets, chains = CountInference(potential, offsets), ChainInference(potential, offsets, 1e-13)
+    best, along = sets.best(scores, weights), chains.best(scores, weights)
+    np.testing.assert_allclose(along.value, best.value, atol=1e-11)
+    np.testing.assert_array_equal(
+        chains.positives(scores, along, amount), sets.positives(scores, best, amount)
+    )
+    np.testing.assert_allclose(chains.bin_sums(along, amount), sets.bin_sums(best, amount))
+    sums = [CountPosterior(potential, offsets), ChainPosterior(potential, offsets, 1e-13)]
+    one, two = (posterior.of(scores, weights) for posterior in sums)
+    np.testing.assert_allclose(one.log_sum, two.log_sum, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(one.marginals, two.marginals, atol=1e-11)
+
+
+@pytest.mark.parametrize("potential", [AtLeastPotential(), BinnedPotential(3)], ids=str)
+def test_slopes_are_those_of_the_sums(potential):
+    rng, offsets = np.random.default_rng(0), np.array([0, 1, 6, 13])
+    scores, weights = rng.normal(size=(1, 13)), rng.normal(size=(1, potential.n_weights))
+    amount, posterior = rng.normal(size=(1, 2, 3)), ChainPosterior(potential, offsets, 0.7)
+    slopes = posterior.instance_slopes(posterior.of(scores, weights), amount)
+    for i in (0, 3, 12):
+        step = np.zeros_like(scores)
+        step[0, i] = 1e-6
+        up, down = (posterior.of(scores + s, weights, marginals=False) for s in (step, -step))
+        expected = float((amount * (up.log_sum - down.log_sum)).sum()) / 2e-6
+        assert slopes[0, i] == pytest.approx(expected, abs=1e-7)
+
+
+def test_runs_win_over_the_same_scores_apart():
+    offsets, weights = np.array([0, 6]), np.zeros((1, 2))
+    inference = ChainInference(AtLeastPotential(), offsets, 1.0)
+    together = inference.best(np.array([[-1.0, 1.0, 1.0, 1.0, -1.0, -1.0]]), weights)
+    apart = inference.best(np.array([[1.0, -1.0, 1.0, -1.0, 1.0, -1.0]]), weights)
+    assert together.value[0, 1, 0] == 1.0  # two changes
+    assert apart.value[0, 1, 0] == 0.0
+
+
+def test_without_cost_the_unordered_classes_answer():
+    offsets = np.array([0, 3])
+    assert type(count_inference(AtLeastPotential(), offsets)) is CountInference
+    assert type(count_posterior(AtLeastPotential(), offsets)) is CountPosterior
+    assert type(count_inference(AtLeastPotential(), offsets, 0.1)) is ChainInference
+    assert type(count_posterior(AtLeastPotential(), offsets, 0.1)) is ChainPosterior
