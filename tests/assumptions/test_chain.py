@@ -16,9 +16,8 @@ from bagwise.assumptions import (
     ChainPosterior,
     CountInference,
     CountPosterior,
-    count_inference,
-    count_posterior,
 )
+from bagwise.assumptions.chain import count_inference, count_posterior
 from reference.potentials import POTENTIALS
 
 

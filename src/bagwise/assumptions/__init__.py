@@ -5,12 +5,7 @@ potentials (`count`) score every possible number of positives; `inference` finds
 under a potential and `posterior` sums over all of them; `chain` does both for ordered instances.
 """
 
-from bagwise.assumptions.chain import (
-    ChainInference,
-    ChainPosterior,
-    count_inference,
-    count_posterior,
-)
+from bagwise.assumptions.chain import ChainInference, ChainPosterior
 from bagwise.assumptions.count import (
     AtLeastPotential,
     BinnedPotential,
@@ -51,6 +46,4 @@ __all__ = [
     "Softening",
     "TopMean",
     "as_potential",
-    "count_inference",
-    "count_posterior",
 ]

@@ -20,7 +20,8 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from bagwise._typing import Array
-from bagwise.assumptions import CountPosterior, Posteriors, count_posterior
+from bagwise.assumptions import CountPosterior, Posteriors
+from bagwise.assumptions.chain import count_posterior
 from bagwise.oracles.markov import InstanceOperator, OfRisk
 
 

@@ -23,7 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.assumptions import BestLabelings, CountInference, CountPotential, count_inference
+from bagwise.assumptions import BestLabelings, CountInference, CountPotential
+from bagwise.assumptions.chain import count_inference
 from bagwise.bags.segments import expand
 from bagwise.designs import LinearDesign
 
