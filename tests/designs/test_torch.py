@@ -103,7 +103,7 @@ def test_two_fits_give_the_same_bits(short):
 def test_a_system_that_is_not_definite_is_solved_on_the_host(short):
     import torch
 
-    from bagwise.designs.torch import TorchSums
+    from bagwise.designs.torch_swept import TorchSums
 
     hessian = -2.0 * torch.eye(3, dtype=torch.float64)
     vector = np.ones(3)

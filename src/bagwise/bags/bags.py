@@ -228,7 +228,14 @@ class Bags(Constructors):
             changes.setdefault(f"has_{name}", None)
         return replace(self, **changes)
 
-    def to(self, where: str, *, device: str | None = None, folder: str | None = None) -> Bags:
+    def to(
+        self,
+        where: str,
+        *,
+        device: str | None = None,
+        folder: str | None = None,
+        memory: float | None = None,
+    ) -> Bags:
         """Return the same bags with their instances somewhere else.
 
         `InstanceSVC`, `LabelSVC`, `WitnessSVC` and the annealed models work where the instances
@@ -246,13 +253,17 @@ class Bags(Constructors):
         folder : str, default=None
             With "dask", a folder that all workers can write to, for checkpoints while a model is
             fitted. None is the folder in which the file is.
+        memory : float, default=None
+            With a device of PyTorch, the bytes of instances that stay on it. None is what fits.
+            The others stay where they are and pass through the device whenever instances are read;
+            ``bags.X.where`` says how many these are. It changes the time, and no result.
 
         Returns
         -------
         Bags
             Bags whose ``X`` is there. Slices stay there, and ``np.asarray(bags.X)`` is an array.
         """
-        X = placed(self.X, where, device, folder)
+        X = placed(self.X, where, device, folder, memory)
         return self if X is self.X else self.replace(X=X)
 
     def flat(self, key_instances: ArrayLike) -> Array:

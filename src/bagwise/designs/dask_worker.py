@@ -37,7 +37,7 @@ from bagwise.rowstores.cluster import ClusterRows, memory_of_worker
 
 JOB = "job.pickle"
 # What the constructor of a shard makes, here or on a device, and nothing changes.
-_CONSTANT = {"rows", "labels", "inside", "torch", "weight", "segments", "bag_weight", "metric"}
+_CONSTANT = {"rows", "labels", "torch", "parts", "cuts", "metric"}
 _CONSTANT |= {"rounding", "n_coef", "passes"}
 _MALLOC_OPTIONS = (-1, -3)  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of glibc
 _KEPT_BYTES = 1 << 25  # 32 MiB, the most that glibc accepts: some blocks and their copies
@@ -111,7 +111,7 @@ class Job:
         rows: Any = self.design.span(*self.labels.offsets[[bags.start, bags.stop]])
         if self.rows.device is None:
             return Shard(rows, labels)
-        from bagwise.designs.torch import TorchSwept
+        from bagwise.designs.torch_swept import TorchSwept
 
         return TorchSwept(_device_rows(rows.X, self.rows.device, self.coordinates), labels)
 
@@ -294,7 +294,7 @@ def _device_rows(rows: ClusterRows, device: str, coordinates: Any) -> Any:
     key = rows.file, where, device
     moved = _ON_DEVICE.get(key)
     if moved is None:
-        _ON_DEVICE[key] = moved = DeviceRows.of(np.asarray(rows), device)
+        _ON_DEVICE[key] = moved = DeviceRows.of(rows, device)
     design = TorchDense(moved)
     if coordinates is not None:
         design.center, design.scale = design.up(coordinates[0]), coordinates[1]

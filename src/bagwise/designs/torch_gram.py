@@ -64,7 +64,7 @@ def device_gram(kernel: Kernel, rows: DeviceRows) -> TorchGram:
     """Return the kernel matrix of rows on their device, in float64."""
     torch = import_torch()
     n, device = len(rows), rows.tensor.device
-    X = rows.tensor.double()
+    X = torch.cat([block.to(torch.float64, copy=True) for _, block in rows.blocks()])
     X = X - X.mean(0) if kernel.name == "rbf" else X  # distances keep more digits around 0
     squares = (X * X).sum(1)
     K = torch.empty((n, n), dtype=torch.float64, device=device)

@@ -44,6 +44,10 @@ class RowStore(ABC):
             total += np.asarray(self[start : start + step]).sum(axis=0, dtype=np.float64)
         return total / len(self)
 
+    def read_into(self, out: Array) -> None:
+        """Fill an array with all rows."""
+        out[...] = np.asarray(self)
+
     @abstractmethod
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return all rows."""

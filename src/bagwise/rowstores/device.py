@@ -1,15 +1,29 @@
-"""Rows on a device of PyTorch: a GPU, or the CPU where a test wants to know."""
+"""Rows on a device of PyTorch: a GPU, or the CPU where a test wants to know.
+
+Where not all rows fit into the memory of the device, the first ones stay there and the others
+stay where they are, in a file or in the memory of the host. They pass through the device whenever
+rows are read (`bagwise.rowstores.stream`).
+"""
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from bagwise._typing import Array
 from bagwise.rowstores.base import RowStore
+from bagwise.rowstores.stream import Conveyor, read_into
 
-_BLOCK_BYTES = 1 << 28  # 256 MiB cross to the device at a time
+_HOST_BLOCK = 1 << 28  # 256 MiB on the CPU of PyTorch
+_BLOCKS_ON_DEVICE = 32  # blocks that would fill a GPU: two of them are on their way
+_MOST_ROWS = 1 << 23  # per block: vectors of its length take some 200 bytes per row
+_KEPT_FREE = 0.1  # of a GPU's memory: for temporary results
+_STATE_BYTES = 64  # per row, of a fit (`bagwise.designs.torch_swept`)
+_EXACT_ROWS = 3 << 16  # rows in float64 at a time, with what is made of them
 
 
 def import_torch() -> Any:
@@ -22,17 +36,28 @@ def import_torch() -> Any:
 
 
 class DeviceRows(RowStore):
-    """Rows as a tensor; bfloat16 becomes float32 where it leaves the device."""
+    """Rows of which ``tensor`` has the first ones, and ``rest`` those that did not fit.
 
-    def __init__(self, tensor: Any, is_finite: bool = False) -> None:
+    ``chosen`` selects among them, without a copy. bfloat16 becomes float32 where it leaves the
+    device.
+    """
+
+    def __init__(
+        self, tensor: Any, is_finite: bool = False, rest: Any = None, chosen: Array | None = None
+    ) -> None:
         torch = import_torch()
-        self.tensor, self.shape, self.is_finite = tensor, tuple(tensor.shape), is_finite
+        self.tensor, self.rest, self.chosen, self.is_finite = tensor, rest, chosen, is_finite
+        n_rows = len(tensor) + (0 if rest is None else len(rest))
+        self.shape = n_rows if chosen is None else len(chosen), tensor.shape[1]
         kinds = {torch.float16: np.float16, torch.float64: np.float64}
         self.dtype = np.dtype(kinds.get(tensor.dtype, np.float32))
 
     @classmethod
-    def of(cls, X: Array, device: str) -> DeviceRows:
-        """Copy rows to a device in blocks, and look whether all are finite there."""
+    def of(cls, X: Any, device: str, memory: float | None = None) -> DeviceRows:
+        """Copy rows to a device as far as they fit, and look whether all are finite.
+
+        ``memory`` is how many bytes of them stay there, by default what the device has left.
+        """
         torch = import_torch()
         if device.startswith("cuda") and not torch.cuda.is_available():
             raise RuntimeError(
@@ -41,24 +66,139 @@ class DeviceRows(RowStore):
             )
         kind = {np.float16: torch.float16, np.float64: torch.float64}
         dtype = kind.get(X.dtype.type, torch.float32)
-        tensor = torch.empty(X.shape, dtype=dtype, device=device)
-        step = max(1, _BLOCK_BYTES // max(1, X.shape[1] * X.dtype.itemsize))
-        finite = True
-        for i in range(0, len(X), step):
-            block = torch.as_tensor(np.array(X[i : i + step]))  # memory maps are read-only
-            tensor[i : i + step] = block.to(device)
-            finite &= bool(torch.isfinite(tensor[i : i + step].sum(dtype=torch.float64)))
-        return cls(tensor, finite)
+        n_rows, width = len(X), max(1, X.shape[1] * X.dtype.itemsize)
+        room = _room(torch, device, X) if memory is None else memory
+        resident = n_rows if room >= n_rows * width else max(0, int(room // width))
+        tensor = torch.empty((resident, X.shape[1]), dtype=dtype, device=device)
+        if resident:
+            with Conveyor(torch, tensor, resident) as belt:
+                belt.load(tensor, [(0, resident, X, slice(0, resident))], belt.now())
+        rows = cls(tensor, True, X[resident:] if resident < n_rows else None)
+        rows.is_finite = rows._look(getattr(X, "is_finite", False))
+        logging.getLogger(__name__).info("%s", rows.where)
+        return rows
+
+    def _look(self, known: bool) -> bool:
+        """Return whether all rows are finite: a finite sum proves it."""
+        torch, streamed = import_torch(), self.rest is not None
+        seen = self if streamed and not known else DeviceRows(self.tensor)
+        sums = (block.sum(dtype=torch.float64) for _, block in seen.blocks())
+        return all(bool(torch.isfinite(total)) for total in sums)
+
+    @property
+    def n_resident(self) -> int:
+        """How many of the rows stay on the device."""
+        if self.chosen is None:
+            return len(self.tensor)
+        return int(np.count_nonzero(self.chosen < len(self.tensor)))
+
+    @property
+    def where(self) -> str:
+        """What stays on the device, and what passes through it in every pass, in words."""
+        kept, width = self.n_resident, self.shape[1] * self.tensor.element_size()
+        text = f"{kept:,} of {len(self):,} rows ({kept * width / 1e9:.3g} GB) stay on "
+        text += f"{self.tensor.device}"
+        moved = (len(self) - kept) * width / 1e9
+        return f"{text}, {moved:.3g} GB pass through it whenever rows are read" if moved else text
+
+    # Blocks --------------------------------------------------------------------------------------
+
+    def cuts(self, offsets: Array | None = None) -> Array:
+        """Return where blocks begin and end, in rows, or in the bags whose offsets are given.
+
+        They depend on the shape of the rows and the device alone, not on what else is there.
+        """
+        width = max(1, self.shape[1] * self.tensor.element_size())
+        limit = max(1, min(_MOST_ROWS, _block_bytes(self.tensor.device) // width))
+        count = max(1, -(-len(self) // limit))
+        ends = np.arange(count + 1) * len(self) // count
+        return ends if offsets is None else np.unique(np.searchsorted(offsets, ends))
+
+    def blocks(self, cuts: Array | None = None) -> Iterator[tuple[slice, Any]]:
+        """Yield ranges of rows, and the rows on the device while the next ones are on their way."""
+        ranges = list(pairwise((self.cuts() if cuts is None else cuts).tolist()))
+        moving = [each for each in ranges if not self._is_resident(*each)]
+        if not moving:
+            yield from ((slice(a, b), self.tensor[a:b]) for a, b in ranges)
+            return
+        longest = max(b - a for a, b in moving)
+        with Conveyor(import_torch(), self.tensor, longest) as belt:
+            coming = belt.blocks(moving, self._sources)
+            for a, b in ranges:
+                resident = self._is_resident(a, b)
+                yield slice(a, b), self.tensor[a:b] if resident else next(coming)
+
+    def _is_resident(self, start: int, stop: int) -> bool:
+        return self.chosen is None and stop <= len(self.tensor)
+
+    def _sources(self, start: int, stop: int) -> Iterator[tuple[int, int, Any, Any]]:
+        """Yield ranges of a block, and where their rows are."""
+        kept = len(self.tensor)
+        if self.chosen is None:
+            here, there = slice(start, min(kept, stop)), slice(max(start - kept, 0), stop - kept)
+            if start < kept:
+                yield 0, here.stop - start, self.tensor, here
+            if stop > kept:
+                yield max(kept - start, 0), stop - start, self.rest, there
+            return
+        numbers = self.chosen[start:stop]
+        turns = np.flatnonzero(np.diff(numbers < kept)) + 1
+        for a, b in pairwise([0, *turns.tolist(), len(numbers)]):
+            part = numbers[a:b]
+            yield (a, b, self.tensor, part) if part[0] < kept else (a, b, self.rest, part - kept)
+
+    # Selections, and the way back ----------------------------------------------------------------
 
     def __getitem__(self, rows: Any) -> DeviceRows:
-        if isinstance(rows, slice) and (rows.step or 1) == 1:
-            return DeviceRows(self.tensor[rows], self.is_finite)
-        numbers = np.arange(len(self))[rows]
+        kept, rest, is_finite = len(self.tensor), self.rest, self.is_finite
+        if isinstance(rows, slice) and (rows.step or 1) == 1 and self.chosen is None:
+            start, stop, _ = rows.indices(len(self))
+            rest = (
+                None if rest is None or stop <= kept else rest[max(start - kept, 0) : stop - kept]
+            )
+            return DeviceRows(self.tensor[start : min(stop, kept)], is_finite, rest)
+        numbers = np.arange(len(self))[rows] if self.chosen is None else self.chosen[rows]
+        if rest is not None:
+            return DeviceRows(self.tensor, is_finite, rest, numbers)
         index = import_torch().as_tensor(numbers, device=self.tensor.device)
-        return DeviceRows(self.tensor[index], self.is_finite)
+        return DeviceRows(self.tensor[index], is_finite)
+
+    def read_into(self, out: Array) -> None:
+        """Fill an array with all rows."""
+        for a, b, source, rows in self._sources(0, len(self)) if len(self) else ():
+            if source is self.tensor:
+                out[a:b] = _on_host(source[rows])
+            else:
+                read_into(out[a:b], source, rows)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        torch = import_torch()
-        tensor = self.tensor.float() if self.tensor.dtype == torch.bfloat16 else self.tensor
-        rows = tensor.cpu().numpy()
+        if self.rest is None:
+            rows = _on_host(self.tensor)
+        else:
+            rows = np.empty(self.shape, self.dtype)
+            self.read_into(rows)
         return rows if dtype is None else rows.astype(dtype, copy=False)
+
+
+def _on_host(tensor: Any) -> Array:
+    half = tensor.dtype == import_torch().bfloat16
+    return (tensor.float() if half else tensor).cpu().numpy()
+
+
+def _block_bytes(device: Any) -> int:
+    """Return the size of a block: the power of two below a 32nd of the device's memory."""
+    if device.type != "cuda":
+        return _HOST_BLOCK
+    total = import_torch().cuda.get_device_properties(device).total_memory
+    return 1 << int(np.log2(total / _BLOCKS_ON_DEVICE))
+
+
+def _room(torch: Any, device: str, X: Any) -> float:
+    """Return the bytes for rows on a device: all of them, or what is left beside two blocks."""
+    if not device.startswith("cuda"):
+        return float("inf")
+    (n_rows, d), where = X.shape, torch.device(device)
+    free, total = torch.cuda.mem_get_info(where)
+    free += torch.cuda.memory_reserved(where) - torch.cuda.memory_allocated(where)
+    room = free - _KEPT_FREE * total - _STATE_BYTES * n_rows - 8 * d * (8 * d + _EXACT_ROWS)
+    return room if room >= n_rows * d * X.dtype.itemsize else room - 2 * _block_bytes(where)

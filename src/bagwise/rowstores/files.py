@@ -50,6 +50,10 @@ class FileSpan:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self._mapped(), dtype=dtype)
 
+    def read_into(self, out: Array) -> None:
+        """Fill an array with all rows."""
+        out[...] = self._mapped()
+
     def mapped(self) -> Array:
         """Return the rows as they lie in the file, mapped."""
         return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)[
@@ -104,12 +108,18 @@ class FileRows(RowStore):
         return rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        for part in self.parts:
-            if isinstance(part, np.ndarray):
-                verify(part)
         if len(self.parts) == 1 and isinstance(self.parts[0], np.ndarray):
+            verify(self.parts[0])
             return np.asarray(self.parts[0], dtype=dtype)
         rows = np.empty(self.shape, dtype or self.dtype)
-        for part, start, stop in zip(self.parts, self.offsets, self.offsets[1:], strict=False):
-            rows[start:stop] = np.asarray(part)
+        self.read_into(rows)
         return rows
+
+    def read_into(self, out: Array) -> None:
+        """Fill an array with all rows."""
+        for part, start, stop in zip(self.parts, self.offsets, self.offsets[1:], strict=False):
+            if isinstance(part, np.ndarray):
+                verify(part)
+                out[start:stop] = part
+            else:
+                part.read_into(out[start:stop])

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from bagwise.rowstores.base import here
 
 
-def placed(X: Any, where: str, device: str | None = None, folder: str | None = None) -> Any:
-    """Return instances that are in the named place; ``device`` and ``folder`` are for "dask"."""
+def placed(
+    X: Any,
+    where: str,
+    device: str | None = None,
+    folder: str | None = None,
+    memory: float | None = None,
+) -> Any:
+    """Return instances that are in the named place.
+
+    ``device`` and ``folder`` are for "dask", ``memory`` is for devices.
+    """
     if where == "host":
         return here(X)
     if sp.issparse(X):
@@ -26,5 +34,5 @@ def placed(X: Any, where: str, device: str | None = None, folder: str | None = N
     if where.startswith(("cuda", "cpu")):
         from bagwise.rowstores.device import DeviceRows
 
-        return DeviceRows.of(np.asarray(X), where)
+        return DeviceRows.of(X, where, memory)
     raise ValueError(f'Unknown place {where!r}: expected "cuda", "cuda:0", ..., "dask" or "host".')
