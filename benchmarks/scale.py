@@ -311,9 +311,11 @@ def page() -> None:
         "memory, at a million in one that is 1 % higher than with steps looked at.",
         "",
     ]
-    from scale_dask import section
+    from scale_dask import section as dask_part
+    from scale_stream import section as stream_part
 
-    PAGE.write_text("\n".join([*text, *cold_part(), *gpu_part(), *section(), *cost_part()]))
+    parts = cold_part(), gpu_part(), stream_part(), dask_part(), cost_part()
+    PAGE.write_text("\n".join(sum(parts, text)))
 
 
 def cold_part() -> list[str]:

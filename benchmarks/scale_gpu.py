@@ -8,23 +8,14 @@ direction. 400 more bags are for testing. Seconds are those of ``fit`` with the 
 already (their transfer is its own line), after a fit of 20 bags that compiles what is compiled.
 C is fixed; "AW with C chosen" includes the choice among three C by three folds. Attention MIL
 (ABMIL, Ilse et al. 2018, 128 units) trains 50 epochs with Adam in bfloat16, eight bags per step.
-
-``--only stream`` lets all, half or none of the instances stay on the GPU; the others come from the
-memory of the host, from a mapped file in the page cache, or from the disk (the page cache is
-emptied), in every pass. Its lines have the bytes per second of one pass without products.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
-import os
-import tempfile
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +31,6 @@ from bagwise.rowstores.device import DeviceRows
 RANK, TISSUES, SHIFT = 16, 8, 2.5
 STEP = 8  # bags per step of Adam: one bag a step took 9 s per epoch, whatever the arithmetic
 LONGEST = 100.0  # seconds for attention MIL
-STREAMED = {"SIL": InstanceSVC, "AW": AnnealedWitnessSVC, "AL": AnnealedLabelSVC}
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -78,16 +68,6 @@ def make(n_bags: int, d: int, seed: int, smallest: int, largest: int) -> tuple[A
         rows += (is_witness * SHIFT * (1 + 0.3 * normal(m)))[:, None] * direction
         X[a:b], witness[a:b] = rows.half(), is_witness
     return X, y, witness, offsets.cpu().numpy()
-
-
-@contextmanager
-def _emptied(file: Path | None) -> Iterator[None]:
-    """Keep a file out of the page cache while something is measured."""
-    if file is not None:
-        with file.open("rb") as stream:
-            os.fsync(stream.fileno())
-            os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    yield
 
 
 def sync() -> float:
@@ -224,50 +204,6 @@ class Bench:
         DeviceRows.of(part, DEVICE)
         seconds = sync() - began
         self._say(what="transfer and check", gigabytes=part.nbytes / 1e9, seconds=seconds)
-
-    def _stream(self) -> None:
-        """Fit with rows that stay on the device, and with rows that pass through it."""
-        host = np.asarray(self.bags.X)
-        self.bags = self.bags.replace(X=host)  # off the device
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "rows.npy"
-            np.save(file, host)
-            mapped = np.load(file, mmap_mode="r")
-            for place, X, share in (
-                ("all on the GPU", host, 1.0),
-                ("half in host memory", host, 0.5),
-                ("all in host memory", host, 0.0),
-                ("all in a mapped file", mapped, 0.0),
-                ("all on the disk", mapped, 0.0),
-            ):
-                self._placed(place, X, share, file if "disk" in place else None)
-
-    def _placed(self, place: str, X: Any, share: float, cold: Path | None) -> None:
-        began = sync()
-        bags = self.bags.replace(X=X).to(DEVICE, memory=share * X.nbytes)
-        placement, rows = sync() - began, bags.X
-        with _emptied(cold):
-            began = sync()
-            for _ in rows.blocks():
-                pass
-            seconds = sync() - began
-        streamed = (1 - rows.n_resident / len(rows)) * X.nbytes / 1e9
-        self._say(
-            what="stream, one pass",
-            place=place,
-            where=rows.where,
-            placement=placement,
-            gigabytes=streamed,
-            seconds=seconds,
-            gigabytes_per_second=streamed / seconds,
-        )
-        models = {"SIL": InstanceSVC} if cold else STREAMED
-        for name, model in models.items():
-            with _emptied(cold):
-                fitted = self._fit(
-                    f"{name}, {place}", model(kernel="linear", C=self.C), bags, self.y
-                )
-            print("bits", hashlib.sha256(np.ascontiguousarray(fitted.coef_)).hexdigest()[:12])
 
     def _rbf(self) -> None:
         count = int(np.searchsorted(self.bags.offsets, 40_000, side="right")) - 1
