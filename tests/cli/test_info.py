@@ -5,7 +5,10 @@ from __future__ import annotations
 import shlex
 
 import numpy as np
+import pytest
 
+from bagwise import io
+from bagwise.datasets import make_gaussian_bags
 from command_line import call, done, printed
 
 ROWS = [
@@ -48,10 +51,37 @@ def test_what_misleads_is_said(tmp_path):
     rows = np.array(ROWS)[:, [0, 4, 5]]
     text = "\n".join(["bag,f,area", *(",".join(row) for row in rows)])
     (tmp_path / "u.csv").write_text(text)
-    assert "Name the labels with --label." in done("info", tmp_path / "u.csv").stderr
+    assert "Name the labels with --label COLUMN." in done("info", tmp_path / "u.csv").stderr
 
 
 def test_a_table_of_numbers_and_a_data_set_are_described(tmp_path):
     (tmp_path / "bare.csv").write_text("1,0,0.5\n1,0,0.7\n2,1,0.1\n3,1,0.9\n")
     assert printed("info", tmp_path / "bare.csv")["n_bags"] == 3
     assert call("info", "nothing").exit_code == 2
+
+
+def test_features_are_named_and_counters_among_them_are_seen(tmp_path):
+    rows = [f"m{i},{i % 2},{k},{i + k / 7}" for i in range(6) for k in range(3)]
+    (tmp_path / "m.csv").write_text("molecule,active,conformer,charge\n" + "\n".join(rows) + "\n")
+    result = done("info", tmp_path / "m.csv", "--bag", "molecule", "--label", "active")
+    assert "2: conformer, charge" in result.stdout
+    assert "Feature 'conformer' numbers the instances" in result.stderr
+    assert "leave it out with --drop conformer" in result.stderr
+
+
+def test_cells_by_patient_are_described(tmp_path):
+    pytest.importorskip("anndata")
+    bags, y = make_gaussian_bags(n_bags=12, random_state=0)
+    io.write(tmp_path / "cells.h5ad", bags.replace(ids=[f"p{i}" for i in range(12)]), y)
+    result = done("info", tmp_path / "cells.h5ad")
+    assert "12 (column 'bag')" in result.stdout
+    assert result.stderr.splitlines()[-1].startswith("Next: bagwise compare")
+
+
+def test_a_folder_without_labels_says_where_they_may_be(tmp_path):
+    bags, y = make_gaussian_bags(n_bags=4, random_state=0)
+    io.write(tmp_path / "slides", bags.replace(ids=list("abcd")), format="slides")
+    (tmp_path / "l.csv").write_text("slide_id,dx\na,1\nb,0\nc,1\nd,0\n")
+    told = done("info", tmp_path / "slides", "--labels", tmp_path / "l.csv").stderr
+    assert "Name the labels with --label: slide_id, dx." in told
+    assert "--labels CSV" in done("info", tmp_path / "slides").stderr

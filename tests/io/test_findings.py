@@ -50,3 +50,12 @@ def test_good_data_have_no_findings():
     found = look_at(Bags(np.random.default_rng(0).normal(size=(6, 2)), [0, 3, 6]))
     assert (found.missing, found.constant, found.far, found.shared) == ({}, [], None, 0)
     assert found.n_groups == 0
+
+
+def test_a_feature_that_numbers_the_rows_of_bags_is_a_counter():
+    number = np.array([1, 2, 3, 2, 1, 1, 2, 3, 4])
+    almost = np.array([1, 2, 3, 2, 1, 1, 2, 4, 4])
+    X = np.column_stack([number, almost, number * 1.5, np.zeros(9), number - 1])
+    assert look_at(Bags(X.astype(float), [0, 3, 5, 9])).counters == ["f1", "f5"]
+    assert look_at(Bags(X.astype(float), [0, 4, 5, 9])).counters == []
+    assert look_at(Bags(X[:3].astype(float), [0, 1, 2, 3])).counters == []

@@ -24,7 +24,7 @@ def read_anndata(
         raise TypeError(f"from_anndata takes an AnnData object, got a {type(adata).__name__}.")
     if layer is not None and obsm is not None:
         raise ValueError("Name the features with layer or with obsm, not with both.")
-    X, names = _features(adata, layer, obsm)
+    X, names = features_of(adata, layer, obsm)
     bag_ids, y, attributes = read_columns(adata.obs, bag, label, columns)
     attributes = {"instance_ids": np.asarray(adata.obs_names, dtype=str), **attributes}
     if "coords" not in attributes and "spatial" in adata.obsm:
@@ -32,7 +32,8 @@ def read_anndata(
     return X, bag_ids, y, attributes | {"feature_names": names}
 
 
-def _features(adata: Any, layer: str | None, obsm: str | None) -> tuple[Any, list[str] | None]:
+def features_of(adata: Any, layer: str | None, obsm: str | None) -> tuple[Any, list[str] | None]:
+    """Return the matrix that was chosen, and the names of its columns."""
     if obsm is not None:
         values = np.asarray(_known(adata.obsm, obsm, "obsm"))
         return values, [f"{obsm}_{i}" for i in range(values.shape[1])]

@@ -74,7 +74,7 @@ class ApplyOptions:
         if format == "slides" and self.labels is not None:
             for role in {"bag", "label"} & columns.keys():
                 columns[role] = columns[role] or notes.get(role)
-        if format in ("csv", "excel", "parquet", "arrow"):
+        if format in ("csv", "excel", "parquet", "arrow", "h5ad"):
             for role in columns.keys() - {"labels"}:
                 columns[role] = columns[role] or self._noted(format, notes.get(role))
             columns["features"] = description["feature_names"]

@@ -44,7 +44,7 @@ def _hint(data: Path, columns: dict[str, Any], column: str | None) -> None:
     from bagwise.io.roles import guess_roles, is_constant, read_table
 
     format = recognize(data)
-    if format not in ("csv", "excel", "parquet", "arrow"):
+    if format not in ("csv", "excel", "parquet", "arrow", "h5ad"):
         return
     frame = read_table(data, format, _ROWS)
     frame.columns = [str(name) for name in frame.columns]

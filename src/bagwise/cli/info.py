@@ -13,7 +13,8 @@ from bagwise.cli.options import Source
 from bagwise.cli.output import Json, say, show, show_json
 from bagwise.errors import listed
 
-_TABLES = ("csv", "excel", "parquet", "arrow")
+_SHOWN = 8  # names of features that fit on a line
+_TABLES = ("csv", "excel", "parquet", "arrow", "h5ad")
 
 
 def info(source: Source, as_json: Json = False) -> None:
@@ -37,12 +38,21 @@ def info(source: Source, as_json: Json = False) -> None:
         columns = {**guessed.columns, "drop": guessed.drop}
         show_json({"columns": columns, **asdict(found), "next": command})
         return
-    show(_table(guessed, found))
+    names = [] if bags.feature_names is None else list(map(str, bags.feature_names))
+    show(_table(guessed, found, names))
     for line in _advice(guessed, found):
         say(escape(line))
-    say(
-        f"Next: [bold]{escape(command)}[/bold]" if found.labels else "Name the labels with --label."
-    )
+    say(f"Next: [bold]{escape(command)}[/bold]" if found.labels else escape(_unlabeled(guessed)))
+
+
+def _unlabeled(source: Source) -> str:
+    """Say how to name the labels."""
+    from bagwise.io._tabletext import sniff
+
+    if source.labels is not None:
+        return f"Name the labels with --label: {listed(sniff(source.labels).names)}."
+    table = ", and the table that has them with --labels CSV" if source.data.is_dir() else ""
+    return f"Name the labels with --label COLUMN{table}."
 
 
 def _guess(source: Source) -> Source:
@@ -70,7 +80,8 @@ def _filled(source: Source, roles: Any, names: set[str]) -> Source:
     groups = "group" if "group" in names else roles.groups
     taken = {source.label, source.groups, *(source.features or "").split(",")}
     texts = [name for name in roles.texts if name not in taken | _USUAL]
-    drop = ",".join(texts) if texts and source.features is None else None
+    of_cells = source.data.suffix == ".h5ad"  # whose columns are apart from the features
+    drop = ",".join(texts) if texts and source.features is None and not of_cells else None
     return replace(
         source,
         bag=source.bag or roles.bag,
@@ -97,7 +108,7 @@ def _flags(source: Source, found: Any) -> list[str]:
     return flags
 
 
-def _table(source: Source, found: Any) -> Table:
+def _table(source: Source, found: Any, names: list[str]) -> Table:
     table = Table(show_header=False, title=escape(str(source.data)), title_justify="left")
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -107,7 +118,7 @@ def _table(source: Source, found: Any) -> Table:
         "instances": f"{found.n_instances:,}",
         "labels": listed(f"{name}: {count}" for name, count in found.labels.items()) or "none",
         "groups": f"{found.n_groups:,}{_of(source.groups)}" if found.n_groups else "none",
-        "features": f"{found.n_features:,}",
+        "features": f"{found.n_features:,}{_named(names)}",
         "missing": _missing(found.missing),
         "constant": listed(found.constant) or "no feature",
         "scales": "similar"
@@ -128,10 +139,17 @@ def _of(column: str | None) -> str:
     return "" if column is None else f" (column {column!r})"
 
 
+def _named(names: list[str]) -> str:
+    """Return the first names, enough to see a column that is no feature."""
+    shown = [*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])]
+    return f": {', '.join(shown)}" if names else ""
+
+
 def _missing(missing: dict[str, int]) -> str:
     if not missing:
         return "no value"
-    return f"{sum(missing.values()):,} values, in {listed(missing)}"
+    total = sum(missing.values())
+    return f"{total:,} {'value' if total == 1 else 'values'}, in {listed(missing)}"
 
 
 def _copies(found: Any) -> str:
@@ -150,6 +168,9 @@ def _advice(source: Source, found: Any) -> list[str]:
         lines.append("Copies in training and test bags make results too good: give --groups.")
     if found.n_bags == found.n_instances:
         lines.append("Every bag has one instance: is --bag the right column?")
+    for name in found.counters:
+        why = "numbers the instances of each bag. If it is no feature, leave it out with"
+        lines.append(f"Feature {name!r} {why} --drop {name}.")
     if len(found.labels) == 1:
         lines.append("There is only one label: learning needs two.")
     if not found.n_groups and found.labels:

@@ -169,7 +169,8 @@ Impute = Annotated[
 Format = Annotated[
     str | None,
     typer.Option(
-        help="csv, excel, parquet, arrow, arff, c45, svmlight, mat, bags, folder or slides. "
+        help="csv, excel, parquet, arrow, arff, c45, svmlight, mat, h5ad, bags, folder or "
+        "slides. "
         "Default: detected.",
         metavar="FORMAT",
     ),

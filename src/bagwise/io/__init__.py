@@ -16,6 +16,7 @@ from bagwise.io.errors import (
 )
 from bagwise.io.excel import read_excel, write_excel
 from bagwise.io.geojson import write_geojson
+from bagwise.io.h5ad import read_h5ad, write_h5ad
 from bagwise.io.matlab import read_mat, write_mat
 from bagwise.io.opened import open
 from bagwise.io.slides import read_slides, write_slides
@@ -40,6 +41,7 @@ __all__ = [
     "read_csv",
     "read_excel",
     "read_folder",
+    "read_h5ad",
     "read_mat",
     "read_parquet",
     "read_slides",
@@ -54,6 +56,7 @@ __all__ = [
     "write_excel",
     "write_folder",
     "write_geojson",
+    "write_h5ad",
     "write_mat",
     "write_parquet",
     "write_slides",

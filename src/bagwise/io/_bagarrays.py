@@ -72,7 +72,7 @@ def read_patch_size(file: Path) -> float | None:
     """Return the side of a patch at full resolution, as pipelines store it beside coordinates."""
     if file.suffix not in (".h5", ".hdf5"):
         return None
-    with _opened_h5(file) as archive:
+    with opened_h5(file) as archive:
         attributes = dict(archive["coords"].attrs) if "coords" in archive else {}
         if "patch_size_level0" in attributes:
             return float(attributes["patch_size_level0"])
@@ -116,7 +116,7 @@ def _read_npz(file: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened_h5(file: Path) -> Iterator[Any]:
+def opened_h5(file: Path) -> Iterator[Any]:
     """Open an HDF5 file; what h5py raises for damage becomes an error that names the file."""
     require("h5py", "io")
     import h5py
@@ -131,7 +131,7 @@ def _opened_h5(file: Path) -> Iterator[Any]:
 
 
 def _read_h5(file: Path, take: Callable[[Any], Any] = lambda values: values[()]) -> dict[str, Any]:
-    with _opened_h5(file) as archive:
+    with opened_h5(file) as archive:
         sets = {n: d for n, d in archive.items() if hasattr(d, "asstr")}  # not the groups
         for name, each in sets.items():
             refuse_claim(file, name, size_of(each.shape, each.dtype.itemsize))

@@ -18,6 +18,7 @@ from bagwise.io.c45 import read_c45, write_c45
 from bagwise.io.columnar import read_arrow, read_parquet, write_arrow, write_parquet
 from bagwise.io.errors import FormatError
 from bagwise.io.excel import read_excel, write_excel
+from bagwise.io.h5ad import read_h5ad, write_h5ad
 from bagwise.io.matlab import read_mat, write_mat
 from bagwise.io.slides import SLIDE_SUFFIXES, is_slide_folder, read_slides, write_slides
 from bagwise.io.store import MANIFEST, read_bags, write_bags
@@ -34,6 +35,7 @@ _FORMATS: dict[str, tuple[Callable[..., LabeledBags], Callable[..., None], tuple
     "c45": (read_c45, write_c45, (".data", ".names")),
     "svmlight": (read_svmlight, write_svmlight, (".svm", ".svmlight", ".libsvm")),
     "mat": (read_mat, write_mat, (".mat",)),
+    "h5ad": (read_h5ad, write_h5ad, (".h5ad",)),
     "bags": (read_bags, write_bags, (".bags",)),
     "folder": (read_folder, write_folder, ()),
     "slides": (read_slides, write_slides, ()),
@@ -54,7 +56,7 @@ _NONE = "the reader of the format says what None means"
     bag=("str or int", f"Column of the bag ids; {_NONE}."),
     label=("str or int", f"Column of the labels; {_NONE}."),
     format=(
-        "csv, excel, parquet, arrow, arff, c45, svmlight, mat, bags, folder or slides; "
+        "csv, excel, parquet, arrow, arff, c45, svmlight, mat, h5ad, bags, folder or slides; "
         "None: from the suffix, else from the first bytes. A CSV with a column of paths"
         ' is a "folder".'
     ),

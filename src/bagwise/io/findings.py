@@ -14,6 +14,7 @@ from bagwise.bags.fingerprint import row_codes
 from bagwise.bags.segments import bag_index
 from bagwise.estimators.spreads import far_apart, feature_spreads
 
+_COUNTED_BAGS = 100  # a column that numbers the rows of so many bags numbers those of all
 _BLOCK_VALUES = 1 << 22  # 32 MiB of float64 are looked at at a time
 
 
@@ -37,6 +38,8 @@ class Findings:
         Features with a single value.
     far : (str, str) or None
         The features of smallest and largest spread, if these differ by more than 1,000.
+    counters : list of str
+        Features that only number the instances of each bag.
     shared : int
         Instances that appear, with equal features, in more than one bag.
     shared_across_groups : int
@@ -60,6 +63,7 @@ class Findings:
     missing: dict[str, int]
     constant: list[str]
     far: tuple[str, str] | None
+    counters: list[str]
     shared: int
     shared_across_groups: int
 
@@ -85,6 +89,7 @@ def look_at(bags: Bags, y: Any = None) -> Findings:
         missing={known[j]: int(missing[j]) for j in np.flatnonzero(missing)},
         constant=[known[j] for j in np.flatnonzero(varying == 0)],
         far=None if far is None else (known[far[0]], known[far[1]]),
+        counters=[known[j] for j in _counters(bags)],
         shared=_in_several(copies, codes),
         shared_across_groups=0 if groups is None else _in_several(copies, groups[codes]),
     )
@@ -112,3 +117,20 @@ def _in_several(copies: Array, places: Array) -> int:
     pairs = np.unique(np.column_stack([copies, places]), axis=0)
     times = np.bincount(pairs[:, 0])
     return int(np.sum(times[copies] > 1))
+
+
+def _counters(bags: Bags) -> list[int]:
+    """Return the features that are 0, 1, 2, ... or 1, 2, 3, ... in every bag, in any order."""
+    first = bags[:_COUNTED_BAGS]
+    if sp.issparse(first.X) or first.sizes.max() < 2:
+        return []
+    X = np.asarray(first.X, dtype=np.float64)
+    sizes, starts = first.sizes[:, None], first.offsets[:-1]
+    low = np.minimum.reduceat(X, starts)
+    sums, squares = (
+        np.add.reduceat(X - low[:1], starts),
+        np.add.reduceat((X - low[:1]) ** 2, starts),
+    )
+    numbers = (low == low[0]) & (sums == sizes * (sizes - 1) / 2)
+    numbers &= squares == sizes * (sizes - 1) * (2 * sizes - 1) / 6
+    return np.flatnonzero(numbers.all(axis=0) & np.isin(low[0], (0, 1))).tolist()

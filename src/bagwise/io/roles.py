@@ -45,6 +45,10 @@ def read_table(
         options |= {"na_values": sorted(MISSING), "keep_default_na": False}
         options["decimal"] = decimal or "."
         return pd.read_csv(path, header=0 if text.header_lines else None, **options)
+    if format == "h5ad":
+        from bagwise.io.h5ad import read_obs
+
+        return read_obs(path)
     if format == "excel":
         return pd.read_excel(path, nrows=n_rows)
     frame = pd.read_parquet(path) if format == "parquet" else pd.read_feather(path)

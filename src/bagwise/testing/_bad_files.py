@@ -48,6 +48,7 @@ FORMS: dict[str, tuple[Callable[..., None], str]] = {
     "b.svm": (_write, ""),
     "b.mat": (_write, ""),
     "b.xlsx": (_write, ""),
+    "b.h5ad": (_write, ""),
     "b.bags": (_write, "X.npy"),
     "of_npy": (partial(_write, suffix=".npy"), "000001.npy"),
     "of_npz": (partial(_write, suffix=".npz"), "000001.npz"),

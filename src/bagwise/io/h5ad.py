@@ -1,0 +1,162 @@
+"""AnnData files (.h5ad): cells are instances, columns of ``obs`` name their bags and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise.bags import Bags
+from bagwise.bags.cells import features_of
+from bagwise.bags.ids import factorize, first_missing
+from bagwise.errors import Argument, Message, listed
+from bagwise.io._assemble import (
+    ROLES,
+    Coded,
+    LabeledBags,
+    assemble,
+    by_role,
+    matching,
+    position_of,
+    reads,
+    refuse_shared,
+    round_trip,
+    row_place,
+    writes,
+)
+from bagwise.io._atomic import replacing
+from bagwise.io._bagarrays import opened_h5
+from bagwise.io._claims import refuse_claim, size_of
+from bagwise.io._flatten import long_columns, warn_left_out, written_feature_names
+from bagwise.io._source import require
+from bagwise.io.errors import CorruptFileError, FormatError, missing_value
+
+_CODED = ("bag", "label", "groups")
+# What anndata raises for HDF5 files that are something else.
+_NOT_ANNDATA = (OSError, KeyError, ValueError, TypeError, RuntimeError, AttributeError, IndexError)
+_OBS = ("bag", "label", "group", "prior", "instance_label")  # what is written about cells
+_SPATIAL = "spatial"  # where scanpy and squidpy keep coordinates
+
+
+@round_trip(".h5ad")
+@reads(
+    path="The .h5ad file.",
+    bag='Column of ``obs`` with the bag of each cell, such as the sample; None: "bag".',
+    label='Column of ``obs`` with the label of the bag; None: "label" if there is one.',
+    layer="Features from ``layers[layer]``; ``X`` when this and ``obsm`` are None.",
+    obsm='Features from ``obsm[obsm]``, such as "X_pca".',
+    features='Genes, by name or pattern such as "MT-*"; None: all.',
+    drop="Genes to leave out, given in the same way.",
+)
+def read_h5ad(
+    path: str | Path,
+    bag: str | None = None,
+    label: str | None = None,
+    *,
+    layer: str | None = None,
+    obsm: str | None = None,
+    instance_labels: str | None = None,
+    groups: str | None = None,
+    priors: str | None = None,
+    features: Sequence[str] | None = None,
+    drop: Sequence[str] | None = None,
+) -> LabeledBags:
+    """Read an AnnData file; the cells of a bag may be anywhere in it."""
+    path = Path(path)
+    adata = _loaded(path)
+    X, names = features_of(adata, layer, obsm)
+    roles = _roles(
+        path, list(adata.obs.columns), by_role(bag, label, instance_labels, groups, priors)
+    )
+    columns = {role: _column(path, adata.obs, role, name) for role, name in roles.items()}
+    cells = np.asarray(adata.obs_names, dtype=str)
+    if not np.array_equal(cells, np.arange(len(cells)).astype(str)):  # numbers are no names
+        columns["instance_ids"] = cells
+    if _SPATIAL in adata.obsm:
+        columns["coords"] = np.asarray(adata.obsm[_SPATIAL])[:, :2]
+    if features is not None or drop is not None:
+        left = matching(path, names, drop or [])
+        chosen = [g for g in matching(path, names, features or names) if g not in left]
+        X, names = X[:, [position_of(path, names, gene) for gene in chosen]], chosen
+    return assemble(path, X, columns, names, regroup=True)
+
+
+def read_obs(path: Path) -> Any:
+    """Return the columns that describe cells, as a data frame."""
+    obs = _loaded(path, backed="r").obs
+    return obs.astype({name: object for name in obs.select_dtypes("category")})
+
+
+def _loaded(path: Path, **options: Any) -> Any:
+    require("anndata", "cells")
+    import anndata
+
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {path}.")
+    with opened_h5(path) as file:
+        file.visititems(lambda name, part: _refuse_claims(path, name, part))
+    try:
+        return anndata.read_h5ad(path, **options)
+    except _NOT_ANNDATA as error:
+        raise CorruptFileError(path, f"is not an AnnData file ({error}).") from error
+
+
+def _refuse_claims(path: Path, name: str, part: Any) -> None:
+    if hasattr(part, "dtype"):
+        refuse_claim(path, name, size_of(part.shape, part.dtype.itemsize))
+
+
+def _roles(path: Path, names: list[str], named: dict[str, Any]) -> dict[str, str]:
+    usual = {role: ROLES[role] for role in named if ROLES[role] in names}
+    roles = usual | {role: column for role, column in named.items() if column is not None}
+    at = {role: position_of(path, names, column) for role, column in roles.items()}
+    refuse_shared(path, names, at)
+    if "bag" not in roles:
+        one_of = f", one of {listed(names)}."
+        start = "has no column 'bag' in obs; name yours with "
+        raise FormatError(path, Message(start, Argument("bag"), one_of))
+    return {role: names[j] for role, j in at.items()}
+
+
+def _column(path: Path, obs: Any, role: str, name: str) -> Any:
+    values = np.asarray(obs[name])
+    missing = first_missing(values)
+    if missing is not None:
+        raise missing_value(path, role, row_place(missing))
+    values = np.array(values.tolist()) if values.dtype.kind == "O" else values
+    return Coded(*factorize(values)) if role in _CODED else values
+
+
+@writes(path="The .h5ad file to write.", bags="The bags; sparse ones stay sparse.")
+def write_h5ad(path: str | Path, bags: Bags, y: Any = None) -> None:
+    """Write an AnnData file with one row per instance.
+
+    Examples
+    --------
+    >>> from bagwise import Bags, io
+    >>> path = getfixture("tmp_path") / "cells.h5ad"
+    >>> io.write_h5ad(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]))
+    >>> io.read_h5ad(path)[0].ids
+    array(['a', 'b'], dtype='<U1')
+    """
+    require("anndata", "cells")
+    import pandas as pd
+    from anndata import AnnData
+
+    path = Path(path)
+    warn_left_out(path, bags, ("bag_features", "patch_size"))
+    columns = long_columns(bags, y)
+    names = pd.Index([str(name) for name in columns.pop("instance", range(bags.n_instances))])
+    obs = {name: columns[name] for name in _OBS if name in columns}
+    genes = pd.Index(written_feature_names(path, bags, ()))
+    try:
+        frame = pd.DataFrame(obs).set_index(names)
+        adata = AnnData(bags.X, obs=frame, var=pd.DataFrame(index=genes))
+        if bags.coords is not None:
+            adata.obsm[_SPATIAL] = np.asarray(bags.coords)
+        with replacing(path) as partial:
+            adata.write_h5ad(partial)
+    except TypeError as error:  # ids of several types
+        raise FormatError(path, f"these bags cannot be written as AnnData: {error}.") from error
