@@ -79,7 +79,7 @@ def test_cells_by_patient_are_described(tmp_path):
 
 
 def test_a_folder_without_labels_says_where_they_may_be(tmp_path):
-    bags, y = make_gaussian_bags(n_bags=4, random_state=0)
+    bags = make_gaussian_bags(n_bags=4, random_state=0)[0]
     io.write(tmp_path / "slides", bags.replace(ids=list("abcd")), format="slides")
     (tmp_path / "l.csv").write_text("slide_id,dx\na,1\nb,0\nc,1\nd,0\n")
     told = done("info", tmp_path / "slides", "--labels", tmp_path / "l.csv").stderr

@@ -86,7 +86,7 @@ def read_h5ad(
 def read_obs(path: Path) -> Any:
     """Return the columns that describe cells, as a data frame."""
     obs = _loaded(path, backed="r").obs
-    return obs.astype({name: object for name in obs.select_dtypes("category")})
+    return obs.astype(dict.fromkeys(obs.select_dtypes("category"), object))
 
 
 def _loaded(path: Path, **options: Any) -> Any:
