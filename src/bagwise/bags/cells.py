@@ -32,7 +32,7 @@ def read_anndata(
     return X, bag_ids, y, attributes | {"feature_names": names}
 
 
-def features_of(adata: Any, layer: str | None, obsm: str | None) -> tuple[Any, list[str] | None]:
+def features_of(adata: Any, layer: str | None, obsm: str | None) -> tuple[Any, list[str]]:
     """Return the matrix that was chosen, and the names of its columns."""
     if obsm is not None:
         values = np.asarray(_known(adata.obsm, obsm, "obsm"))

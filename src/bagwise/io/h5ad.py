@@ -79,7 +79,7 @@ def read_h5ad(
     if features is not None or drop is not None:
         left = matching(path, names, drop or [])
         chosen = [g for g in matching(path, names, features or names) if g not in left]
-        X, names = X[:, [position_of(path, names, gene) for gene in chosen]], chosen
+        X, names = X[:, [position_of(path, names, gene) for gene in chosen]], [*map(str, chosen)]
     return assemble(path, X, columns, names, regroup=True)
 
 
