@@ -116,3 +116,12 @@ def test_one_pass_per_newton_step(monkeypatch):
     alternations = sum(record["alternations"] for record in model.history_)
     assert made[0].passes <= max(steps, alternations) + alternations + 8
     assert made[0].passes < 4 * steps  # which is what products with vectors take
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_large_bags_follow_the_path_in_memory(monkeypatch, seed):
+    """With steps taken unseen while labels tip over, the path would end in another minimum."""
+    bags, y = make_gaussian_bags(40, 8, bag_size=50, shift=2.0, random_state=seed)
+    model = AnnealedLabelSVC(kernel="linear", C=0.05)
+    reference, _, _, fitted = both(monkeypatch, model, bags, y)
+    np.testing.assert_allclose(fitted.objective_, reference["objective_"], rtol=1e-6)

@@ -66,18 +66,20 @@ class SweptAnnealing:
         of_bags = labels.weight[labels.positive] / labels.C
         self.n_bags = float(of_bags.sum())
         self.n_instances = float(of_bags @ np.diff(labels.offsets)[labels.positive])
-        self.place, self.temperature = origin(rows), np.inf
+        self.place, self.temperature, self.promise = origin(rows), np.inf, np.inf
 
     def fit(self, p: None, last: Place | None) -> tuple[Place, int]:
         """Take Newton steps from the place of the last pass."""
         # The first problem has no point to start from: one step would leave it half solved.
         limit = 100 if self.max_steps is None or last is None else self.max_steps
-        return descend(self.rows, self.place, _SLACK, limit)
+        place, taken, self.promise = descend(self.rows, self.place, _SLACK, limit, self.promise)
+        return place, taken
 
     def soften(self, here: Place, p: None, temperature: float) -> Softer:
         """Change the assignment in one pass, which also begins the next Newton step."""
         entering = temperature != self.temperature
-        self.temperature = temperature
+        if entering:  # promises of two temperatures do not compare
+            self.temperature, self.promise = temperature, np.inf
         rule = replace(self.rule, temperature=temperature, enters=entering)
         self.place = swept(self.rows, here, rule)
         tally = self._tally

@@ -3,13 +3,15 @@
 The problem is that of `bagwise.solvers.newton` with the squared hinge, at the assignment that the
 rows hold. A pass at a point returns the sums of the next step and the duality gap of this one. A
 step that its quadratic promises little of is taken without a look: the next pass, which changes the
-assignment anyway, starts from there.
+assignment anyway, starts from there. As long as alternation converges, the promises shrink, and
+what such a step missed is made up for. Where they grow, an assignment tips over to one side or
+another, and which one depends on the step: then all but the smallest are looked at.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,28 +52,40 @@ def origin(rows: Summed) -> Place:
     return Place(np.zeros(rows.n_coef), 0.0)
 
 
-def descend(rows: Summed, place: Place, slack: float, limit: int) -> tuple[Place, int]:
-    """Take Newton steps until the next one promises less than a tenth of the objective.
+class Descent(NamedTuple):
+    """Where some Newton steps led, their number, and what the first promised of the objective."""
 
-    Returns the place and the number of steps. The last step is not looked at (its place has no
-    sums): whoever asks for an approximate solution changes the assignment next, which takes a pass,
-    and goes on from there. A step that was looked at also ends it where it gained less than
-    ``slack``, or what it promised up to that.
+    place: Place
+    taken: int
+    promise: float
+
+
+def descend(rows: Summed, place: Place, slack: float, limit: int, last: float = np.inf) -> Descent:
+    """Take Newton steps until the next one promises little: a tenth of the objective, or ``slack``.
+
+    The tenth, unless the first step promises more than ``last``, the promise one alternation ago:
+    then an assignment tips over (until the promise itself is above a tenth: it has). The last step
+    is not looked at (its place has no sums): whoever asks for an approximate solution changes the
+    assignment next, which takes a pass, and goes on from there. A step that was looked at also ends
+    it where it gained less than ``slack``, or what it promised up to that.
     """
     place = place if place.sums is not None else swept(rows, place)
+    promise, unseen = np.inf, _UNSEEN
     for taken in range(1, limit + 1):
         step, rise, drop = place.sums.step(place.coef, rows.metric)  # type: ignore[union-attr]
         value = place.value(rows.metric)
-        if drop <= _UNSEEN * abs(value) or taken == limit:
-            return Place(place.coef + step, place.intercept + rise), taken
+        if taken == 1:
+            promise = drop / abs(value) if value else 0.0
+            unseen = slack if last < promise <= _UNSEEN else _UNSEEN
+        if drop <= unseen * abs(value) or taken == limit:
+            place = Place(place.coef + step, place.intercept + rise)
+            break
         place, share = _searched(rows, place, step, rise, drop)
         fall = value - place.value(rows.metric)
         small = slack * abs(value)
-        if share == 1 and (abs(fall) <= small or abs(fall - drop) <= small):
-            return place, taken
-        if share == 0:
-            return place, taken
-    return place, limit
+        if share == 0 or (share == 1 and (abs(fall) <= small or abs(fall - drop) <= small)):
+            break
+    return Descent(place, taken, promise)
 
 
 def _searched(
