@@ -11,9 +11,9 @@ the CPU seconds include); CPU seconds are those of ``fit``; memory is the larges
 mapped file counts. C is .01 at 100,000 rows, .003 at a million. "Steps looked at" takes a pass
 after every Newton step that promises more than a thousandth of the objective (the default: a
 tenth, or a ten-thousandth while promises grow at one temperature); "in memory" is the path of fits
-below 50,000 rows, with products of vectors. Finished lines are stored in docs/results/scale.jsonl; ``--page`` writes
-docs/results/scale.md from them, from those of benchmarks/scale_gpu.py and from the cost model
-(benchmarks/scale_costs.py).
+below 50,000 rows, with products of vectors. Finished lines are stored in docs/results/scale.jsonl;
+``--page`` writes docs/results/scale.md from them, from those of benchmarks/scale_gpu.py and from
+the cost model (benchmarks/scale_costs.py).
 
 ``--cold`` takes the file out of the page cache after every pass, as if the machine had no memory to
 keep it, and compares the bytes that came from the disk, and the time, with passes times one
@@ -307,9 +307,8 @@ def page() -> None:
     text += [
         "",
         "AUCs are those of the training bags. The computer was busy; CPU seconds vary by a fifth.",
-        "The path is not convex: steps differ, and so may the minimum. At 100,000 rows AL-SVM follows",
-        "the path in memory to its end (with seeds 1 to 6 of the planted bags: the same objective to",
-        "1e-6), at a million it ends 1 % higher than with all steps looked at.",
+        "The path is not convex: other steps may end in another minimum. At 100,000 rows AL-SVM",
+        "ends where the path in memory does, at a million 1 % higher than with steps looked at.",
         "",
     ]
     from scale_dask import section as dask_part
