@@ -12,20 +12,8 @@ from bagwise.bags import Bags
 from bagwise.bags.cells import features_of
 from bagwise.bags.ids import factorize, first_missing
 from bagwise.errors import Argument, Message, listed
-from bagwise.io._assemble import (
-    ROLES,
-    Coded,
-    LabeledBags,
-    assemble,
-    by_role,
-    matching,
-    position_of,
-    reads,
-    refuse_shared,
-    round_trip,
-    row_place,
-    writes,
-)
+from bagwise.io import _assemble as rows
+from bagwise.io._assemble import LabeledBags, reads, round_trip, writes
 from bagwise.io._atomic import replacing
 from bagwise.io._bagarrays import opened_h5
 from bagwise.io._claims import refuse_claim, size_of
@@ -43,8 +31,6 @@ _SPATIAL = "spatial"  # where scanpy and squidpy keep coordinates
 @round_trip(".h5ad")
 @reads(
     path="The .h5ad file.",
-    bag='Column of ``obs`` with the bag of each cell, such as the sample; None: "bag".',
-    label='Column of ``obs`` with the label of the bag; None: "label" if there is one.',
     layer="Features from ``layers[layer]``; ``X`` when this and ``obsm`` are None.",
     obsm='Features from ``obsm[obsm]``, such as "X_pca".',
     features='Genes, by name or pattern such as "MT-*"; None: all.',
@@ -56,20 +42,19 @@ def read_h5ad(
     label: str | None = None,
     *,
     layer: str | None = None,
-    obsm: str | None = None,
-    instance_labels: str | None = None,
-    groups: str | None = None,
-    priors: str | None = None,
     features: Sequence[str] | None = None,
+    obsm: str | None = None,
     drop: Sequence[str] | None = None,
+    groups: str | None = None,
+    instance_labels: str | None = None,
+    priors: str | None = None,
 ) -> LabeledBags:
-    """Read an AnnData file; the cells of a bag may be anywhere in it."""
+    """Read an AnnData file, whose columns are those of ``obs``; cells may be in any order."""
     path = Path(path)
     adata = _loaded(path)
     X, names = features_of(adata, layer, obsm)
-    roles = _roles(
-        path, list(adata.obs.columns), by_role(bag, label, instance_labels, groups, priors)
-    )
+    named = rows.by_role(bag, label, instance_labels, groups, priors)
+    roles = _roles(path, list(adata.obs.columns), named)
     columns = {role: _column(path, adata.obs, role, name) for role, name in roles.items()}
     cells = np.asarray(adata.obs_names, dtype=str)
     if not np.array_equal(cells, np.arange(len(cells)).astype(str)):  # numbers are no names
@@ -77,10 +62,11 @@ def read_h5ad(
     if _SPATIAL in adata.obsm:
         columns["coords"] = np.asarray(adata.obsm[_SPATIAL])[:, :2]
     if features is not None or drop is not None:
-        left = matching(path, names, drop or [])
-        chosen = [g for g in matching(path, names, features or names) if g not in left]
-        X, names = X[:, [position_of(path, names, gene) for gene in chosen]], [*map(str, chosen)]
-    return assemble(path, X, columns, names, regroup=True)
+        left = rows.matching(path, names, drop or [])
+        chosen = [g for g in rows.matching(path, names, features or names) if g not in left]
+        X = X[:, [rows.position_of(path, names, gene) for gene in chosen]]
+        names = [str(gene) for gene in chosen]
+    return rows.assemble(path, X, columns, names, regroup=True)
 
 
 def read_obs(path: Path) -> Any:
@@ -109,10 +95,10 @@ def _refuse_claims(path: Path, name: str, part: Any) -> None:
 
 
 def _roles(path: Path, names: list[str], named: dict[str, Any]) -> dict[str, str]:
-    usual = {role: ROLES[role] for role in named if ROLES[role] in names}
+    usual = {role: rows.ROLES[role] for role in named if rows.ROLES[role] in names}
     roles = usual | {role: column for role, column in named.items() if column is not None}
-    at = {role: position_of(path, names, column) for role, column in roles.items()}
-    refuse_shared(path, names, at)
+    at = {role: rows.position_of(path, names, column) for role, column in roles.items()}
+    rows.refuse_shared(path, names, at)
     if "bag" not in roles:
         one_of = f", one of {listed(names)}."
         start = "has no column 'bag' in obs; name yours with "
@@ -124,23 +110,15 @@ def _column(path: Path, obs: Any, role: str, name: str) -> Any:
     values = np.asarray(obs[name])
     missing = first_missing(values)
     if missing is not None:
-        raise missing_value(path, role, row_place(missing))
+        raise missing_value(path, role, rows.row_place(missing))
     values = np.array(values.tolist()) if values.dtype.kind == "O" else values
-    return Coded(*factorize(values)) if role in _CODED else values
+    return rows.Coded(*factorize(values)) if role in _CODED else values
 
 
+@round_trip(".h5ad")
 @writes(path="The .h5ad file to write.", bags="The bags; sparse ones stay sparse.")
 def write_h5ad(path: str | Path, bags: Bags, y: Any = None) -> None:
-    """Write an AnnData file with one row per instance.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "cells.h5ad"
-    >>> io.write_h5ad(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]))
-    >>> io.read_h5ad(path)[0].ids
-    array(['a', 'b'], dtype='<U1')
-    """
+    """Write an AnnData file with one row per instance."""
     require("anndata", "cells")
     import pandas as pd
     from anndata import AnnData
