@@ -27,22 +27,24 @@ _NOT_ANNDATA = (OSError, KeyError, ValueError, TypeError, RuntimeError, Attribut
 _OBS = ("bag", "label", "group", "prior", "instance_label")  # what is written about cells
 _SPATIAL = "spatial"  # where scanpy and squidpy keep coordinates
 
+_EXPLAINED = {
+    "path": "The .h5ad file.",
+    "features": 'Genes, by name or pattern such as "MT-*"; None: all.',
+    "drop": "Genes to leave out, given in the same way.",
+    "layer": "Features from ``layers[layer]``; ``X`` when this and ``obsm`` are None.",
+    "obsm": 'Features from ``obsm[obsm]``, such as "X_pca".',
+}
+
 
 @round_trip(".h5ad")
-@reads(
-    path="The .h5ad file.",
-    layer="Features from ``layers[layer]``; ``X`` when this and ``obsm`` are None.",
-    obsm='Features from ``obsm[obsm]``, such as "X_pca".',
-    features='Genes, by name or pattern such as "MT-*"; None: all.',
-    drop="Genes to leave out, given in the same way.",
-)
+@reads(**_EXPLAINED)
 def read_h5ad(
     path: str | Path,
     bag: str | None = None,
     label: str | None = None,
     *,
-    layer: str | None = None,
     features: Sequence[str] | None = None,
+    layer: str | None = None,
     obsm: str | None = None,
     drop: Sequence[str] | None = None,
     groups: str | None = None,
