@@ -34,7 +34,10 @@ from .models.graph import GraphSVC as GraphSVC
 from .models.graph.search import GraphSVCCV as GraphSVCCV
 from .models.instance import InstanceSVC as InstanceSVC
 from .models.keyinstance import KeyInstanceSVC as KeyInstanceSVC
-from .models.markov import MarkovNetworkClassifier as MarkovNetworkClassifier
+from .models.markov import (
+    MarkovNetworkClassifier as MarkovNetworkClassifier,
+    MultiLabelMarkovNetwork as MultiLabelMarkovNetwork,
+)
 from .models.meansvc import MeanSVC as MeanSVC
 from .models.mica import MICA as MICA
 from .models.milboost import MILBoost as MILBoost

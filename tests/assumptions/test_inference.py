@@ -144,3 +144,14 @@ def test_scores_are_left_alone():
     before = scores.copy()
     CountInference(AtLeastPotential(0.5), np.array([0, 5, 60])).best(scores, np.zeros((1, 2)))
     np.testing.assert_array_equal(scores, before)
+
+
+def test_values_of_other_numbers_of_models_do_not_share_memory():
+    rng, inference = (
+        np.random.default_rng(0),
+        CountInference(AtLeastPotential(0.5), np.array([0, 3, 7])),
+    )
+    for n_models in (1, 5, 2):
+        scores, weights = rng.normal(size=(n_models, 7)), rng.normal(size=(n_models, 2))
+        expected = CountInference(inference.potential, inference.offsets).best(scores, weights)
+        np.testing.assert_array_equal(inference.values(scores, weights), expected.value)

@@ -108,7 +108,8 @@ class CountInference:
 
     def values(self, scores: Array, weights: Array) -> Array:
         """Return the values of the best labelings alone."""
-        self._work = best = self.best(scores, weights, out=self._work)
+        fits = self._work is not None and len(self._work.value) == len(scores)
+        self._work = best = self.best(scores, weights, out=self._work if fits else None)
         return best.value
 
     def _empty(self, n_models: int) -> BestLabelings:

@@ -164,12 +164,17 @@ class MarkovRisk:
     def labelings(self, z: Array) -> tuple[BestLabelings, Array]:
         """Return the best labelings, which the next call overwrites, and T (n_classes, n_bags)."""
         part = self.parts(z)
-        best = self.inference.best(part.instances, part.potential, out=self._work)
+        best = self.inference.best(part.instances, self._of_counts(part), out=self._work)
         self._work = best
-        return best, self._totals(best.value, part.bags)
+        return best, self._totals(best.value, part)
 
-    def _totals(self, value: Array, bags: Array) -> Array:
-        negative, positive = value[:, 0], value[:, 1] + bags
+    def _of_counts(self, part: MarkovScores) -> Array:
+        """Return the weights of the count potential, which other ones may follow."""
+        n_weights = self.inference.potential.n_weights
+        return np.ascontiguousarray(part.potential[:, :n_weights])
+
+    def _totals(self, value: Array, part: MarkovScores) -> Array:
+        negative, positive = value[:, 0], value[:, 1] + part.bags
         if self.n_models == 1:
             return np.stack([negative[0], positive[0]])
         return positive - negative + negative.sum(axis=0)
@@ -177,7 +182,8 @@ class MarkovRisk:
     def totals(self, z: Array) -> Array:
         """Return T alone, (n_classes, n_bags)."""
         part = self.parts(z)
-        return self._totals(self.inference.values(part.instances, part.potential), part.bags)
+        value = self.inference.values(part.instances, self._of_counts(part))
+        return self._totals(value, part)
 
     def value(self, z: Array, *, truth: bool = True) -> float:
         """Return R; without ``truth`` its first term sum_n weight_n max_l (1[l != Y] + T_l)."""
@@ -199,11 +205,15 @@ class MarkovRisk:
 
     def _augmented(self, total: Array) -> tuple[Array, Array]:
         """Return the class with the largest loss-augmented score (Eq. 24), the truth if tied."""
-        others, of_truth = total + 1.0, self._of_truth(total)
-        others[self.codes, self._bag_numbers] = of_truth
+        others, of_truth = self._with_loss(total), self._of_truth(total)
         worst, margin = others.argmax(axis=0), others.max(axis=0)
         tied = of_truth == margin
         return np.where(tied, self.codes, worst), margin
+
+    def _with_loss(self, total: Array) -> Array:
+        others = total + 1.0
+        others[self.codes, self._bag_numbers] = self._of_truth(total)
+        return others
 
     def _amounts(self, label: Array) -> Array:
         """Return the derivative of sum_n weight_n T_{label_n} in F, (n_models, 2, n_bags)."""
