@@ -31,7 +31,8 @@ table = pd.concat(rows, ignore_index=True)
 print(table.groupby("ill")[["sample", "patient"]].nunique().to_string())
 
 # %% [markdown]
-# `groups` travels with the bags. (AnnData files are read by `bagwise.io.read`, with the columns of `obs`.)
+# `groups` stays with the bags when they are selected or divided. (`bagwise.io.read` reads AnnData files: `bag`, `label` and `groups` are
+# then columns of `obs`.)
 
 # %%
 from bagwise import Bags
@@ -42,8 +43,8 @@ bags, y = Bags.from_frame(
 print(bags)
 
 # %% [markdown]
-# The same model, judged in two ways. If samples of a patient are in training and test, the model can recognize patients instead of the
-# disease, and the first number is too good. The second one is what to expect of new patients.
+# Each model is judged in two ways. If samples of a patient are in both training and test folds, the model can recognize patients instead
+# of the disease, and the first number is too good. The second number is what to expect for new patients.
 
 # %%
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_score

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Choosing and comparing models honestly
 #
-# Which model is best for my bags? With some dozens of bags the honest answer is often: several, and you cannot tell them apart. `compare`
-# says so, with intervals that hold what they promise.
+# Which model is best for my bags? With a few dozen bags the honest answer is often that several models are equally good as far as the
+# data can tell. `compare` says so, with intervals that hold what they promise.
 #
 # The data are bags of handwritten digits: is there a 9?
 
@@ -13,8 +13,8 @@ bags, y = load_digits_bags(digit=9, n_bags=60, random_state=0)
 print(bags)
 
 # %% [markdown]
-# First the usual mistake: try 25 settings on the same folds, and report the best one. To see what it does, we give the bags random
-# labels, so that there is nothing to learn: an honest accuracy is near one half.
+# First we make the usual mistake: we try 25 settings on the same folds and report the best one. To see what this does, we give the bags
+# random labels. There is nothing to learn, so an honest accuracy is near one half.
 
 # %%
 import numpy as np

@@ -28,7 +28,7 @@ for model in (WitnessSVC(C=10), BagKernelSVC(C=10)):
     print(f"{type(model).__name__}: AUC {scores.mean():.2f}")
 
 # %% [markdown]
-# With one shape in twenty, the whole molecule says little. (On the real `musk1`, where most shapes of an active molecule are
+# If one shape in twenty decides, the whole molecule says little. (On the real `musk1`, where most shapes of an active molecule are
 # similar, it is the other way around; see *Choose a model*.)
 #
 # Which shape does the model point at, in molecules that it has not seen?
@@ -43,7 +43,7 @@ right = new.instance_labels[found][active]
 print(f"the binding shape was found in {right.sum()} of {active.sum()} active molecules")
 
 # %% [markdown]
-# What did the model learn? Shuffle one feature over all shapes, and look how much the AUC falls. The three features of the
+# What did the model learn? We shuffle one feature over all shapes, and look at how much the AUC falls. The three features of the
 # binding site should stand out.
 
 # %% alt="Bars: permutation importance of features. The three features of the binding site come first."

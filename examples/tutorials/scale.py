@@ -3,7 +3,7 @@
 #
 # Slides have thousands of patches, and thousands of slides do not fit into memory. Here the same few lines fit a model from a file,
 # on the workers of a Dask cluster, and on a GPU. The data are generated: 64 slides with about 1,000 patches each, small enough for a
-# notebook. Nothing changes for a thousand times as many but the waiting.
+# notebook. With a thousand times as many, only the waiting changes.
 #
 # First we write a store. Features of slides are often in half precision, and stay so.
 

@@ -21,16 +21,17 @@ for path in sorted(Path(folder.name).rglob("*"))[:4]:
     print(path.relative_to(folder.name).as_posix())
 
 # %% [markdown]
-# Reading takes one line. Coordinates and the size of patches come along. Features stay in half precision.
+# Reading takes one line. Coordinates and the size of the patches are read too. Features stay in half precision.
 
 # %%
 bags, y = read_slides(folder.name)
 print(bags)
 
 # %% [markdown]
-# A tumor may fill a tenth of a slide: few *witnesses*, large bags. `AnnealedWitnessSVC` finds them more reliably than plain
-# alternation. We name the positive class, the one that contains something. `C` was chosen with a look at these results, which is no
-# protocol for a paper; the tumor is so distinct that other seeds of the generator give the same.
+# A tumor may fill a tenth of a slide, so there are few *witnesses* (patches that make the slide positive) in large bags.
+# `AnnealedWitnessSVC` finds them more reliably than plain alternation. We name the positive class, the one whose slides contain
+# something that the others do not. `C` was chosen after seeing these results, but the tumor is so distinct that `C=1`, and other seeds
+# of the generator, give the same numbers.
 
 # %%
 from bagwise import AnnealedWitnessSVC
@@ -43,7 +44,7 @@ print(f"AUC on 20 new slides: {roc_auc_score(y[test] == 'tumor', scores):.2f}")
 print(f"duality gap / objective: {model.gap_[0] / model.objective_[0]:.0e}")
 
 # %% [markdown]
-# Do the highest patches lie in the tumor?
+# Do the patches with the highest scores lie in the tumor?
 
 # %%
 import numpy as np
@@ -55,8 +56,8 @@ ill = y[test] == "tumor"
 print(f"{np.mean(new_truth[key][ill] == 1):.0%} of the key patches of new tumor slides are tumor")
 
 # %% [markdown]
-# For a colleague at the microscope, `bagwise.io.write_geojson` writes the patches for QuPath, and `bagwise heatmap` does so for all
-# slides. The picture:
+# For a colleague at the microscope, `bagwise.io.write_geojson` writes the patches in a form that QuPath opens, and `bagwise heatmap`
+# does so for all slides. Here is the heat map of a new slide:
 
 # %% alt="Heat map of a slide. The patches with high scores form one region, with the five highest outlined."
 from bagwise.plot import heatmap
