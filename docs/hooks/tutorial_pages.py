@@ -87,6 +87,10 @@ def gallery() -> str:
     cards = []
     for name, cells in _notebooks().items():
         last = len(_figures(cells)) - 1
-        picture = f"![](tutorials/{name}-{last}.png){{ width=260 }}"
-        cards.append(f"## [{_title(cells)}](tutorials/{name}.md)\n\n{picture}\n\n{_summary(cells)}")
-    return "\n\n".join(cards)
+        head, picture = (
+            f"## [{_title(cells)}](tutorials/{name}.md)",
+            f"![](tutorials/{name}-{last}.png)",
+        )
+        parts = "\n\n".join((head, picture, _summary(cells)))
+        cards.append(f"<div markdown>\n\n{parts}\n\n</div>")
+    return '<div class="gallery" markdown>\n\n' + "\n\n".join(cards) + "\n\n</div>"
