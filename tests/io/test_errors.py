@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from inspect import getdoc
 
 import pytest
 
@@ -43,4 +44,4 @@ def test_a_missing_value_is_named_by_its_role(role, kind):
 def test_every_error_documents_its_parameters():
     for name in errors.__dict__:
         if name.endswith("Error"):
-            assert "    problem : str\n" in getattr(errors, name).__doc__
+            assert "\nproblem : str\n    What was" in getdoc(getattr(errors, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from os import PathLike
 
 from bagwise.errors import Message
@@ -71,7 +72,8 @@ def missing_value(path: PathLike[str], role: str, line: int | str | None = None)
     return kind(path, f"the {role} is missing. Expected one on every row.", line)
 
 
-# The parameters are those of the base class; every public name documents its own.
-_SUMMARY, _MARK, _PARAMETERS = (FormatError.__doc__ or "").partition("\n\n    Parameters")
+# The parameters are those of the base class; every public name documents its own. Python takes
+# the indentation off docstrings since 3.13.
+_SUMMARY, _MARK, _PARAMETERS = cleandoc(FormatError.__doc__ or "").partition("\n\nParameters")
 for _kind in FormatError.__subclasses__():
     _kind.__doc__ = f"{_kind.__doc__}{_MARK}{_PARAMETERS}"
