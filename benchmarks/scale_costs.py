@@ -145,10 +145,10 @@ def near() -> str:
 
 
 PLACES = {
-    "one H200, 84 GB stay on it, rows from the host's memory": ("GPU", Worker(share=0.77)),
-    "one H200, 84 GB stay on it, rows from a disk (6 GB/s)": (
+    "one H200, 115 GB stay on it, rows from the host's memory": ("GPU", Worker(share=0.69)),
+    "one H200, 115 GB stay on it, rows from a disk (6 GB/s)": (
         "GPU",
-        Worker(share=0.77, reading=6e9),
+        Worker(share=0.69, reading=6e9),
     ),
     "one core, rows from a disk (6 GB/s)": ("CPU", Worker(share=1.0, reading=6e9)),
     "8 workers with an H200 each, rows on the GPUs, 10 Gbit/s": (

@@ -9,6 +9,7 @@ from bagwise import io, load
 from bagwise.datasets import make_gaussian_bags
 from bagwise.estimators import sweeping
 from command_line import done, printed, refused
+from torch_helpers import needs_torch
 
 LINEAR = ["-m", "MI-SVM", "-p", "kernel=linear"]
 
@@ -93,3 +94,22 @@ def test_models_that_stay_here_are_refused(store):
 def test_tables_have_no_path(cells):
     written = "Write one first: bagwise convert DATA features.bags"
     refused(2, written, "fit", cells, *LINEAR, "--dask", "local")
+
+
+@needs_torch
+def test_rows_that_do_not_stay_on_the_gpu_are_mentioned(capsys):
+    from bagwise.cli.places import Place
+
+    bags, _ = make_gaussian_bags(10, 3, random_state=0)
+
+    class Elsewhere:
+        def __init__(self, memory):
+            self.memory = memory
+
+        def to(self, where):
+            return bags.to("cpu", memory=self.memory)
+
+    for memory, says in ((0, True), (None, False)):
+        with Place(device="cuda").moved(Elsewhere(memory)) as moved:
+            assert moved.n_instances == bags.n_instances
+        assert ("pass through it whenever rows are read." in capsys.readouterr().err) == says

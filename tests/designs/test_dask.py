@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -225,6 +226,14 @@ def test_workers_may_keep_their_rows_on_a_device(client, tmp_path, monkeypatch):
             model.fit(bags.to("dask", device="cpu"), y)
             np.testing.assert_array_equal(model.coef_, undisturbed)
             client.wait_for_workers(2, timeout=60)
+    # The bits do not depend on the number of workers, nor on what fits onto their devices.
+    from bagwise.rowstores.device import DeviceRows
+
+    place = partial(DeviceRows.of, memory=999)
+    monkeypatch.setattr(DeviceRows, "of", place)
+    with Client(n_workers=1, processes=False, dashboard_address=None):
+        alone = AnnealedLabelSVC(kernel="linear").fit(bags.to("dask", device="cpu"), y)
+    np.testing.assert_array_equal(alone.coef_, undisturbed)
 
 
 def test_kernels_and_hinges_are_fitted_here(client, tmp_path):

@@ -136,6 +136,34 @@ def test_kernel_matrices_of_streamed_rows(small, kernel):
     np.testing.assert_array_equal(model.fit(bags.to("cpu", memory=999), y).objective_, here)
 
 
+def test_reports_take_rows_in_blocks(small, monkeypatch):
+    from bagwise.bags import fingerprint
+    from bagwise.reports import facts, report
+    from bagwise.rowstores import base
+    from bagwise.rowstores.device import DeviceRows
+
+    for module, name in (
+        (base, "_BLOCK_VALUES"),
+        (fingerprint, "_BLOCK_VALUES"),
+        (facts, "_BLOCK"),
+    ):
+        monkeypatch.setattr(module, name, 1 << 8)
+    bags, y = planted()
+    moved = bags.to("cpu", memory=bags.X.nbytes // 2)
+    model = InstanceSVC(kernel="linear").fit(moved, y)
+    brought, array = [], DeviceRows.__array__
+
+    def counted(rows, *args, **options):
+        brought.append(len(rows))
+        return array(rows, *args, **options)
+
+    monkeypatch.setattr(DeviceRows, "__array__", counted)
+    model.decision_function(moved), model.instance_decision_function(moved)
+    assert not brought
+    report(model, moved, y, cv=2)
+    assert max(brought) <= max(bags.sizes.max(), 64)
+
+
 def test_nan_among_streamed_rows_is_named(small):
     bags, y = planted()
     X = bags.X.copy()

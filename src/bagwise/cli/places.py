@@ -12,6 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
+from bagwise.cli.output import say
+
 _LOCAL = re.compile(r"local(?::([1-9]\d{0,2}))?")
 _TIMEOUT = "10s"  # to reach a scheduler: it answers at once, or is not there
 _THERE = ("MI-SVM", "AW-SVM", "AL-SVM", "mi-SVM", "SIL")  # compared unless others are named
@@ -143,10 +145,15 @@ class Place:
                 yield self._on_device(bags)
 
     def _on_device(self, bags: Any) -> Any:
+        if not self:
+            return bags
         try:
-            return bags.to(self.device) if self else bags
+            moved = bags.to(self.device)
         except RuntimeError as error:
             raise typer.BadParameter(f"{self.flag}: {str(error).partition(':')[0]}.") from error
+        if moved.X.rest is not None:  # it will take longer
+            say(f"{moved.X.where}.")
+        return moved
 
     def _need_store(self, bags: Any) -> None:
         try:
