@@ -76,4 +76,4 @@ def missing_value(path: PathLike[str], role: str, line: int | str | None = None)
 # the indentation off docstrings since 3.13.
 _SUMMARY, _MARK, _PARAMETERS = cleandoc(FormatError.__doc__ or "").partition("\n\nParameters")
 for _kind in FormatError.__subclasses__():
-    _kind.__doc__ = f"{_kind.__doc__}{_MARK}{_PARAMETERS}"
+    _kind.__doc__ = f"{_kind.__doc__}{_MARK}{_PARAMETERS}\n"
