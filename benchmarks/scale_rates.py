@@ -27,20 +27,20 @@ from scale_costs import KINDS, LINES, SLIDES, Point, Worker, seconds
 
 PIECE = 128e6  # bytes: more than the cache of a core
 ON_GPU = 0.5e9, 2e9  # two sizes tell what a block costs from what its rows cost
-POINTS = [
-    Point("AW-SVM", 300_000, 64, "float32", "memory"),
-    Point("AL-SVM", 300_000, 64, "float32", "mapped file"),
-    Point("SIL", 200_000, 512, "float32", "memory"),
-    Point("MI-SVM", 150_000, 512, "float16", "mapped file"),
-    Point("AL-SVM", 150_000, 512, "float16", "memory"),
-    Point("AW-SVM", 200_000, 512, "float32", "mapped file"),
-    Point("AW-SVM", 3_000_000, 512, "float16", "GPU"),
-    Point("AL-SVM", 3_000_000, 512, "float16", "GPU"),
-    Point("AW-SVM", 3_000_000, 512, "float16", "GPU, 100 % streamed"),
-    Point("AL-SVM", 3_000_000, 512, "float16", "GPU, 50 % streamed"),
-    Point("MI-SVM", 4_000_000, 256, "float32", "GPU"),
-    Point("AW-SVM", 4_000_000, 256, "float32", "GPU, 100 % streamed"),
-]
+POINTS = """
+AW-SVM,  300000,  64, float32, memory
+AL-SVM,  300000,  64, float32, mapped file
+SIL,     200000, 512, float32, memory
+MI-SVM,  150000, 512, float16, mapped file
+AL-SVM,  150000, 512, float16, memory
+AW-SVM,  200000, 512, float32, mapped file
+AW-SVM, 3000000, 512, float16, GPU
+AL-SVM, 3000000, 512, float16, GPU
+AW-SVM, 3000000, 512, float16, GPU, 100 % streamed
+AL-SVM, 3000000, 512, float16, GPU, 50 % streamed
+MI-SVM, 4000000, 256, float32, GPU
+AW-SVM, 4000000, 256, float32, GPU, 100 % streamed
+"""
 
 
 def planted(point: Point, n_rows: int) -> tuple[Any, Any]:
@@ -230,7 +230,11 @@ def measure(out: Path, share: float) -> None:
     """Calibrate, predict, then measure."""
     import torch
 
-    points = [replace(p, rows=int(p.rows * share)) for p in POINTS]
+    lines = (line.split(",", 4) for line in POINTS.split("\n") if line)
+    points = [
+        Point(model, int(int(rows) * share), int(features), dtype.strip(), place.strip())
+        for model, rows, features, dtype, place in lines
+    ]
     points = [p for p in points if torch.cuda.is_available() or not p.on_gpu]
 
     def say(**record: Any) -> None:

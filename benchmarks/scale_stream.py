@@ -5,7 +5,8 @@
 The planted bags of benchmarks/scale_gpu.py. All, half or none of the instances stay on the GPU; the
 others come from the memory of the host, or from a mapped file in the page cache. "One pass" is the
 reading of all rows without products. Seconds are those of ``fit``. "Bits" is a digest of the
-coefficients. ``python benchmarks/scale.py --page`` puts the lines on docs/results/scale.md.
+coefficients. ``python benchmarks/scale.py --page`` puts the lines on docs/results/scale.md. The
+page cache of the machine could not be emptied: a disk is not measured.
 """
 
 from __future__ import annotations

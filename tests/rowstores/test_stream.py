@@ -184,3 +184,16 @@ def test_an_error_while_reading_reaches_the_fit(small):
     moved.X.rest = np.ones((300, 2)).view(Broken)
     with pytest.raises(OSError, match="the disk is gone"):
         list(moved.X.blocks())
+
+
+def test_scores_of_all_classes_take_one_pass(small, monkeypatch):
+    from bagwise.rowstores.device import DeviceRows
+
+    bags, y = planted()
+    labels = np.where(y == 1, np.arange(len(y)) % 2, 2)
+    model = InstanceSVC(kernel="linear").fit(bags, labels)
+    moved, passes, blocks = bags.to("cpu", memory=999), [], DeviceRows.blocks
+    monkeypatch.setattr(DeviceRows, "blocks", lambda *a: passes.append(1) or blocks(*a))
+    scores = model.instance_decision_function(moved)
+    assert len(passes) == 1
+    np.testing.assert_allclose(scores, model.instance_decision_function(bags), atol=1e-5)

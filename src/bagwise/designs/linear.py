@@ -53,6 +53,10 @@ class LinearDesign(Design):
     def combine(self, weights: Any) -> Any:
         """Return the matrix ``weights @ X``."""
 
+    def scores_of_many(self, coefs: Array) -> Array:
+        """Return the scores of several weight vectors, one per column."""
+        return np.stack([self @ coef for coef in coefs], axis=1)
+
     def squared_norm(self, coef: Array, scores: Array | None = None) -> float:
         """Return w.w."""
         w = coef / self.scale  # rather than by the metric, which squares the scale

@@ -145,6 +145,15 @@ class TorchDense(Dense):
         """Return X w, float64, as a tensor."""
         return self.torch.cat([self.scores_of(block, coef) for _, block in self.blocks()])
 
+    def scores_of_many(self, coefs: Array) -> Array:
+        """Return the scores of several weight vectors in one pass, one per column."""
+        given = [self.up(coef) for coef in coefs]
+        parts = (
+            self.torch.stack([self.scores_of(block, coef) for coef in given], 1)
+            for _, block in self.blocks()
+        )
+        return self.torch.cat(list(parts)).cpu().numpy()
+
     def sums(self, many: Any) -> Any:
         """Return the weighted sums of rows, one per row of weights, as float64 tensors."""
         return sum(self.sums_of(block, many[:, rows]) for rows, block in self.blocks())
@@ -189,9 +198,9 @@ class TorchDense(Dense):
 
     def combine(self, weights: Any) -> Array:
         """Return weights @ X."""
-        out, columns = self._zeros(weights.shape[0], self.n_coef), sp.csc_array(weights)
+        out, csr = self._zeros(weights.shape[0], self.n_coef), sp.csr_array(weights)
         for rows, block in self.blocks():
-            part = sp.csr_array(columns[:, rows])
+            part = csr[:, rows]
             owner = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
             for i in range(0, part.nnz, _BLOCK_ROWS):
                 some = slice(i, i + _BLOCK_ROWS)

@@ -301,9 +301,7 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
 
     def _instance_scores(self, bags: Bags) -> Array:
         if self.kernel == "linear":
-            design = matrix_design(bags.X)
-            columns = [design @ coef for coef in self.coef_]
-            return np.stack(columns, axis=1) + self.intercept_
+            return matrix_design(bags.X).scores_of_many(self.coef_) + self.intercept_
         rows = max(1, _BLOCK_VALUES // max(1, len(self.support_)))
         blocks = range(0, bags.n_instances, rows)
 

@@ -9,13 +9,7 @@ import scipy.sparse as sp
 from bagwise.rowstores.base import here
 
 
-def placed(
-    X: Any,
-    where: str,
-    device: str | None = None,
-    folder: str | None = None,
-    memory: float | None = None,
-) -> Any:
+def placed(X: Any, where: str, device: Any = None, folder: Any = None, memory: Any = None) -> Any:
     """Return instances that are in the named place.
 
     ``device`` and ``folder`` are for "dask", ``memory`` is for devices.
