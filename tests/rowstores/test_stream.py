@@ -197,3 +197,29 @@ def test_scores_of_all_classes_take_one_pass(small, monkeypatch):
     scores = model.instance_decision_function(moved)
     assert len(passes) == 1
     np.testing.assert_allclose(scores, model.instance_decision_function(bags), atol=1e-5)
+
+
+def test_room_on_a_gpu_leaves_space_for_a_fit(monkeypatch):
+    from types import SimpleNamespace
+
+    import torch
+
+    from bagwise.rowstores import device
+
+    gib = 2.0**30
+    monkeypatch.setattr(device, "_block_bytes", lambda where: int(gib))
+    gpu = SimpleNamespace(
+        mem_get_info=lambda where: (20 * gib, 32 * gib),
+        memory_reserved=lambda where: 2 * gib,
+        memory_allocated=lambda where: gib,
+    )
+    fake = SimpleNamespace(cuda=gpu, device=torch.device)
+
+    def room(n_rows):
+        X = np.broadcast_to(np.float16(0), (n_rows, 1024))
+        return device._room(fake, "cuda", X)
+
+    free = 21 * gib - 0.1 * 32 * gib - 8 * 1024 * (8 * 1024 + device._EXACT_ROWS)
+    assert room(1 << 20) == free - 64 * 2**20  # all 2 GiB fit
+    assert room(1 << 24) == free - 64 * 2**24 - 2 * gib  # 32 GiB do not: two blocks pass
+    assert device._room(fake, "cpu", np.zeros((1, 1))) == np.inf
