@@ -181,7 +181,7 @@ def test_entries_of_one_place_are_summed():
 
 
 def test_csr_view_is_an_ordinary_csr_array():
-    rows = sp.random_array((9, 5), density=0.4, format="csr", rng=np.random.default_rng(0))
+    rows = sp.random_array((9, 5), density=0.4, format="csr", random_state=np.random.default_rng(0))
     view = csr_view(rows.data, rows.indices, rows.indptr, 5)
     view.check_format(full_check=True)
     np.testing.assert_array_equal((view.T @ view).toarray(), (rows.T @ rows).toarray())

@@ -196,7 +196,10 @@ def test_combinations_and_subsets(dtype):
     K = rbf(X, dtype=dtype)
     design = Iterative(K)
     mix = sp.vstack(
-        [sp.random_array((7, 90), density=0.2, rng=1), 2 * sp.eye_array(90).tocsr()[40:]]
+        [
+            sp.random_array((7, 90), density=0.2, random_state=np.random.default_rng(1)),
+            2 * sp.eye_array(90).tocsr()[40:],
+        ]
     )
     combined = design.aggregate(mix.tocsr())
     assert np.allclose(combined.K, mix @ K @ mix.T, atol=1e-5)

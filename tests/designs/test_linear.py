@@ -68,7 +68,9 @@ def test_rows_and_combinations(linear_design):
     taken = design.matrix(some)
     taken = taken.toarray() if sp.issparse(taken) else taken
     assert np.allclose(taken, X[some], atol=precision)
-    mix = sp.random_array((6, len(X)), density=0.1, rng=1, format="csr")
+    mix = sp.random_array(
+        (6, len(X)), density=0.1, random_state=np.random.default_rng(1), format="csr"
+    )
     combined = design.aggregate(mix)
     w, r = np.arange(D) - 2.0, np.arange(6) - 2.0
     assert np.allclose(combined @ w, mix @ X @ w, atol=10 * precision)

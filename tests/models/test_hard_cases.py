@@ -150,7 +150,7 @@ def test_one_sparse_feature_is_enough():
 
 
 def test_long_indices_of_sparse_rows_are_accepted():
-    X = sp.random_array((80, 5), density=0.4, format="csr", rng=np.random.default_rng(0))
+    X = sp.random_array((80, 5), density=0.4, format="csr", random_state=np.random.default_rng(0))
     X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
     long = MILBoost(n_estimators=3).fit(Bags(X, np.arange(0, 81, 2)), Y)
     short = MILBoost(n_estimators=3).fit(Bags(X.toarray(), np.arange(0, 81, 2)), Y)

@@ -17,9 +17,9 @@ def rows(n=N, d=D, seed=0):
     return X.astype(np.float16).astype(np.float64)  # the same numbers in every precision
 
 
-MIX = sp.random_array((25, N), density=0.05, rng=0, format="csr") + sp.csr_array(
-    (np.full(20, 0.5), (np.arange(20), np.arange(20) + 3)), shape=(25, N)
-)
+MIX = sp.random_array(
+    (25, N), density=0.05, random_state=np.random.default_rng(0), format="csr"
+) + sp.csr_array((np.full(20, 0.5), (np.arange(20), np.arange(20) + 3)), shape=(25, N))
 
 
 def ridge_by_hand(X, s, t):
