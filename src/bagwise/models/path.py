@@ -7,6 +7,7 @@ search costs 2 to 6 fits per fold for nine values (docs/results/paths.md).
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,15 +96,14 @@ class PathCV(BagClassifier, ClassWeightParameter):
         base = self._model()
         base.classes_, base.n_features_in_ = self.classes_, self.n_features_in_
         models = base._at_values(self.name, self.values)
-        design = base._design(bags, expand(weight, bags.offsets))
         used = np.flatnonzero(weight > 0)  # a bag without weight is in no fold
         numbered = folds(bags, self.classes_[codes], self.cv, self.random_state, weight > 0)
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        of_rows = hasattr(base, "_along")  # otherwise a network, whose paths share no matrix
+        design: Any = base._design(bags, expand(weight, bags.offsets)) if of_rows else None
+        fold = partial(self._held_out, base, models, design) if of_rows else self._networks_held_out
         parts = jobs(
-            delayed(self._held_out)(
-                base, models, design, bags, codes, weight, used[train], used[test]
-            )
-            for train, test in numbered
+            delayed(fold)(bags, codes, weight, used[train], used[test]) for train, test in numbered
         )
         scores = np.array(parts)  # (n_folds, n_values)
         self.cv_results_ = [
@@ -111,10 +111,13 @@ class PathCV(BagClassifier, ClassWeightParameter):
             for value, column in zip(self.values, scores.T, strict=True)
         ]
         best = int(np.argmax(scores.mean(axis=0)))
-        steps = base._along(models, design, bags, codes, weight)
-        self.models_ = [
-            self._settled(model, part) for model, (part, _) in zip(models, steps, strict=True)
-        ]
+        if of_rows:
+            steps = base._along(models, design, bags, codes, weight)
+            self.models_ = [
+                self._settled(model, part) for model, (part, _) in zip(models, steps, strict=True)
+            ]
+        else:
+            self.models_ = self._network_path(bags, codes, weight)
         self.best_value_, self.chosen_ = self.values[best], self.models_[best]
 
     def _settled(self, model: Any, part: Any) -> Any:
@@ -144,6 +147,17 @@ class PathCV(BagClassifier, ClassWeightParameter):
             scores = part._assumption().bag_score(np.stack(columns, axis=1), held_out.offsets)
             found.append(rated(self, scores, codes[test], weight[test]))
         return found
+
+    def _network_path(self, bags: Bags, codes: Array, weight: Array) -> list[Any]:
+        given = {"name": self.name, "values": self.values, "sample_weight": weight}
+        return self._model().path(bags, self.classes_[codes], **given)
+
+    def _networks_held_out(
+        self, bags: Bags, codes: Array, weight: Array, train: Array, test: Array
+    ) -> list[float]:
+        models, held_out = self._network_path(bags[train], codes[train], weight[train]), bags[test]
+        scores = [model._bag_scores(held_out) for model in models]
+        return [rated(self, of_model, codes[test], weight[test]) for of_model in scores]
 
     # Predicting ----------------------------------------------------------------------------------
 

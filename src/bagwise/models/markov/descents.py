@@ -35,6 +35,8 @@ _SMOOTH_STEPS = 20  # iterations of L-BFGS per allowed round of the bundle metho
 _HELD_OUT = ("validation_score", "validation_loss", "stopped_early")  # of a record
 _DESCENDING = "mean"  # the start to add where those given find nothing
 
+FROM_LAST = "path"  # the start of a network on a path: where its neighbor ended
+
 Records = list[dict[str, Any]]
 
 
@@ -49,17 +51,19 @@ def run_starts(
     callback: Callable[[dict[str, float]], None] | None = None,
     held: MarkovRisk | None = None,
     patience: int = 1,
+    last: Array | None = None,
 ) -> tuple[Run, Records]:
     """Descend from every start; return the lowest end, and a record of all.
 
     "mean" is added where the given starts end at the objective of w = 0, and ``tol`` becomes finer
     where little is gained. A record has the start's name, objective, gap and number of rounds, and
     the objective of w = 0. With ``held``, the risk of held-out bags, descents stop early, and the
-    end with the best held-out score is returned.
+    end with the best held-out score is returned. The start `FROM_LAST` is ``last``.
     """
 
     def run(name: str, tolerance: float, **limits: int) -> Run:
-        start = start_point(name, risk, alpha, tolerance, seed)
+        start = last if name == FROM_LAST else start_point(name, risk, alpha, tolerance, seed)
+        assert start is not None
         return restarted_nrbm(
             risk,
             alpha,
@@ -107,6 +111,7 @@ def likeliest(
     callback: Callable[[dict[str, float]], None] | None = None,
     held: MarkovRisk | None = None,
     patience: int = 1,
+    last: Array | None = None,
 ) -> tuple[Run, Records]:
     """Maximize the likelihood from every start; return the highest, and a record of all."""
     likelihood = MarkovLikelihood(risk)
@@ -114,7 +119,8 @@ def likeliest(
     fits = []
     for name in names:
         journal = Journal(callback)
-        start = start_point(name, risk, alpha, tol, seed)
+        start = last if name == FROM_LAST else start_point(name, risk, alpha, tol, seed)
+        assert start is not None
         judge, limit = _judge(of_held, patience), _SMOOTH_STEPS * max_iter
         options: dict[str, Any] = {"tol": _SMOOTH * tol, "max_iter": limit, "stop": judge}
         found, record = lbfgs(likelihood, alpha, start, **options), {}

@@ -55,8 +55,9 @@ from bagwise.crossfit import CV, check_enough_bags, folds, held_out_part
 from bagwise.errors import Argument, Message, Parameter
 from bagwise.estimators.rows import stacked
 from bagwise.estimators.tags import BagTags
-from bagwise.models.markov.descents import learned_nothing, likeliest, run_starts
+from bagwise.models.markov.descents import FROM_LAST, learned_nothing, likeliest, run_starts
 from bagwise.models.markov.inputs import NetworkInputs, models_of, where_rows_are
+from bagwise.models.markov.paths import Along, NetworkPaths, Seen
 from bagwise.models.markov.scores import NetworkScores
 from bagwise.models.markov.starts import STARTS
 from bagwise.models.markov.trained import Network
@@ -64,7 +65,7 @@ from bagwise.oracles.markov import InstanceOperator, MarkovRisk
 from bagwise.procedures import Run
 
 
-class MarkovNetworkClassifier(NetworkScores):
+class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
     """Cardinality Markov network, for two classes or more (MIMN, RMIMN, GMIMN).
 
     Attributes
@@ -120,7 +121,9 @@ class MarkovNetworkClassifier(NetworkScores):
 
     # Fitting -------------------------------------------------------------------------------------
 
-    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+    def _fit_classes(
+        self, bags: Bags, codes: Array, weight: Array, along: Along | None = None
+    ) -> None:
         self._check_choices()
         used = np.flatnonzero(weight)
         train, weight = bags[used], weight[used]
@@ -129,7 +132,7 @@ class MarkovNetworkClassifier(NetworkScores):
         labels = truth[:, 0].astype(int) if truth.shape[1] == 1 else codes[used]
         self.potential_ = self._potential()
         alphas = self._alphas()
-        self.inputs_, networks = self._fit_networks(train, labels, weight, alphas)
+        self.inputs_, networks = self._fit_networks(train, labels, weight, alphas, along)
         self.shares_ = np.ones(1)
         if self.alphas is not None:
             networks = self._combined(networks, train, labels, weight)
@@ -172,8 +175,26 @@ class MarkovNetworkClassifier(NetworkScores):
         return BinnedPotential(self.n_bins)
 
     def _fit_networks(
-        self, bags: Bags, labels: Array, weight: Array, alphas: list[float]
+        self,
+        bags: Bags,
+        labels: Array,
+        weight: Array,
+        alphas: list[float],
+        along: Along | None = None,
     ) -> tuple[NetworkInputs, list[Network]]:
+        """Fit a network per alpha; along a path, from the last network's weights."""
+        along = Along() if along is None else along
+        along.seen = seen = along.seen or self._seen(bags, labels, weight)
+        risks = self._risks(*seen.trained)
+        held = [None] * len(risks) if seen.held is None else self._risks(*seen.held)
+        last = along.network
+        begin = [None] * len(risks) if last is None else last.as_starts(len(risks))
+        problems = list(zip(risks, held, begin, strict=True))
+        networks = [self._fit_network(problems, value) for value in alphas]
+        along.network = networks[-1]
+        return seen.inputs, networks
+
+    def _seen(self, bags: Bags, labels: Array, weight: Array) -> Seen:
         inputs = NetworkInputs(
             self.feature_map,
             self.bag_features,
@@ -183,18 +204,15 @@ class MarkovNetworkClassifier(NetworkScores):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        part, rest = (bags, labels, weight), None
-        if self.early_stopping:
-            share = self.validation_fraction
-            name = Parameter("validation_fraction", f"{share:g}")
-            split = held_out_part(bags, labels, share, self.random_state, name)
-            part, rest = ((bags[at], labels[at], weight[at]) for at in split)
-        instances, columns = inputs.fit(*part)
-        risks = self._risks(instances, columns, *part)
-        held: list[MarkovRisk | None] = [None] * len(risks)
-        if rest is not None:
-            held = [*self._risks(inputs.operator(rest[0]), inputs.bag_columns(rest[0]), *rest)]
-        return inputs, [self._fit_network(risks, held, value) for value in alphas]
+        if not self.early_stopping:
+            return Seen(inputs, (*inputs.fit(bags, labels, weight), bags, labels, weight), None)
+        share = self.validation_fraction
+        name = Parameter("validation_fraction", f"{share:g}")
+        split = held_out_part(bags, labels, share, self.random_state, name)
+        part, rest = ((bags[at], labels[at], weight[at]) for at in split)
+        trained = (*inputs.fit(*part), *part)
+        held = (inputs.operator(rest[0]), inputs.bag_columns(rest[0]), *rest)
+        return Seen(inputs, trained, held)
 
     def _risks(
         self,
@@ -215,12 +233,10 @@ class MarkovNetworkClassifier(NetworkScores):
             for y in targets
         ]
 
-    def _fit_network(
-        self, risks: list[MarkovRisk], held: list[MarkovRisk | None], alpha: float
-    ) -> Network:
+    def _fit_network(self, problems: list[Any], alpha: float) -> Network:
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        pairs = zip(risks, held, strict=True)
-        fits = jobs(delayed(self._best_start)(*pair, alpha) for pair in pairs)
+        fits = jobs(delayed(self._best_start)(*problem, alpha) for problem in problems)
+        risks = [problem[0] for problem in problems]
         runs = [fit[0] for fit in fits]
         starts = [
             {**self._of_class(code, len(risks)), **record}
@@ -235,11 +251,11 @@ class MarkovNetworkClassifier(NetworkScores):
         return {"class": self.classes_.tolist()[code]} if n_problems > 1 else {}
 
     def _best_start(
-        self, risk: MarkovRisk, held: MarkovRisk | None, alpha: float
+        self, risk: MarkovRisk, held: MarkovRisk | None, begin: Array | None, alpha: float
     ) -> tuple[Run, list[dict[str, Any]]]:
         """Run every start; return the lowest (best on held-out bags), and a record of all."""
         return (likeliest if self._soft else run_starts)(
-            list(self.init or self._default_starts(risk)),
+            [FROM_LAST] if begin is not None else list(self.init or self._default_starts(risk)),
             risk,
             alpha,
             tol=self.tol,
@@ -248,6 +264,7 @@ class MarkovNetworkClassifier(NetworkScores):
             callback=self._report,
             held=held,
             patience=self.n_iter_no_change,
+            last=begin,
         )
 
     def _default_starts(self, risk: MarkovRisk) -> list[str]:
