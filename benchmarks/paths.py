@@ -1,12 +1,17 @@
 """What a path of nine values costs and gives, against separate fits.
 
-    BAGWISE_DATA=... python benchmarks/paths.py [--sets musk1 ...] [--n-jobs 8]
+    BAGWISE_DATA=... python benchmarks/paths.py [--sets musk1 ...] [--n-jobs 8] [--networks]
 
 Standardized features, rbf kernel of the median width, C from .01 to 100 (nine values). Cost: CPU
 time of the path and of nine separate fits, each divided by that of one fit at C = 1, in one
 process on one thread. Objective: warm over cold, in percent, the median and the extremes over the
 nine values (convex models: 0). Accuracy: of the C that 5-fold cross-validation chooses, on outer
 folds (5, seed 0), by `PathCV` and by a grid search of separate fits.
+
+``--networks`` does the same for Markov networks along alpha from 100 to .01, on another page:
+linear, standardized features; the cost is counted in passes over the data (products with the
+instances or their transpose, one each per step of a bundle method), of the path and of nine
+separate fits, divided by the mean of these nine; 3 inner folds.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from bagwise import (
     AnnealedWitnessSVC,
     InstanceSVC,
     LabelSVC,
+    MarkovNetworkClassifier,
     MissSVM,
     PathCV,
     WitnessSVC,
@@ -36,8 +42,11 @@ from bagwise.crossfit import folds
 from bagwise.datasets import fetch
 from bagwise.estimators.paths import CS
 from bagwise.model_selection import search
+from bagwise.models.markov.paths import ALPHAS
+from bagwise.oracles.markov import MarkovRisk
 
 SETS = ("musk1", "elephant", "tiger", "fox")
+NETWORKS = {"MIMN": "any", "RMIMN": "ratio", "GMIMN": "learned"}
 MODELS = {
     "SIL": InstanceSVC(),
     "MI-SVM": WitnessSVC(),
@@ -55,13 +64,13 @@ def seconds(work):
     return process_time() - start, found
 
 
-def accuracies(model, bags, y):
+def accuracies(model, bags, y, name="C", values=CS, cv=5):
     """Return the nested accuracy of the path search and of separate fits."""
     right = np.zeros(2)
     for train, test in folds(bags, y, 5, 0):
         part, labels = bags[train], y[train]
-        chosen = PathCV(estimator=model).fit(part, labels)
-        found = search(model, [{"C": C} for C in CS], part, labels, cv=5)
+        chosen = PathCV(estimator=model, name=name, values=values, cv=cv).fit(part, labels)
+        found = search(model, [{name: value} for value in values], part, labels, cv=cv)
         best = max(found, key=lambda choice: choice.value)
         alone = clone(model).set_params(**best.point).fit(part, labels)
         right += [np.sum(one.predict(bags[test]) == y[test]) for one in (chosen, alone)]
@@ -88,19 +97,67 @@ def row(name, method):
     )
 
 
+def passes(work):
+    """Return how often the instances are read, and the result."""
+    counted, plain = [0], {name: getattr(MarkovRisk, name) for name in ("forward", "backward")}
+
+    def reads(name):
+        def read(self, vector):
+            counted[0] += 1
+            return plain[name](self, vector)
+
+        return read
+
+    for name in plain:
+        setattr(MarkovRisk, name, reads(name))
+    found = work()
+    for name, method in plain.items():
+        setattr(MarkovRisk, name, method)
+    return counted[0], found
+
+
+def network_row(name, method):
+    """Return one line of the table of networks."""
+    warnings.simplefilter("ignore")
+    bags, y = fetch(name)[:2]
+    bags = bags.replace(X=StandardScaler().fit_transform(bags.X))
+    model = MarkovNetworkClassifier(cardinality=NETWORKS[method])
+    along, warm = passes(lambda: model.path(bags, y))
+    alone, cold = passes(
+        lambda: [clone(model).set_params(alpha=alpha).fit(bags, y) for alpha in ALPHAS]
+    )
+    change = [
+        100 * (w.objective_[0] / c.objective_[0] - 1) for w, c in zip(warm, cold, strict=True)
+    ]
+    path, grid = accuracies(model, bags, y, "alpha", ALPHAS, 3)
+    return (
+        f"| {name} | {method} | {alone / len(ALPHAS):.0f} | {along} | "
+        f"{along * len(ALPHAS) / alone:.1f} | {np.median(change):+.1f} "
+        f"({min(change):+.1f} to {max(change):+.1f}) | {path:.1f} | {grid:.1f} |"
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/paths.md"))
+    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--networks", action="store_true")
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--sets", nargs="*", default=SETS)
     given = parser.parse_args()
     head = "| set | method | path, fits | nine fits, fits | objective, % | nested accuracy, path "
-    lines = [f"# Paths\n\n```\n{__doc__}```\n", head + "| grid |", "|---|---|---|---|---|---|---|"]
-    cells = product(given.sets, MODELS)
-    for line in Parallel(given.n_jobs)(delayed(row)(*cell) for cell in cells):
+    of_one, methods, page = row, list(MODELS), "paths"
+    if given.networks:
+        head = "| set | network | passes of a fit | of the path | path, fits | objective, % "
+        head += "| nested accuracy, path "
+        of_one, methods, page = network_row, list(NETWORKS), "paths_networks"
+    rule = "|" + "---|" * (head.count("|") + 1)
+    lines = [f"# Paths\n\n```\n{__doc__}```\n", head + "| grid |", rule]
+    cells = product(given.sets, methods)
+    for line in Parallel(given.n_jobs)(delayed(of_one)(*cell) for cell in cells):
         lines.append(line)
         print(line, flush=True)
-    given.out.write_text("\n".join(lines) + "\n")
+    out = given.out or Path(f"docs/results/{page}.md")
+    out.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

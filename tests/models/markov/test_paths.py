@@ -1,0 +1,100 @@
+"""Paths of networks: warm starts, what they share, and the search along them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from bagwise import MarkovNetworkClassifier, PathCV
+from bagwise.crossfit import folds
+from bagwise.models.markov import inputs
+from bagwise.models.markov.paths import ALPHAS
+from reference.networks import planted
+
+VALUES = [10.0, 1.0, 0.1]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
+@pytest.mark.parametrize(("n_classes", "multi_class"), [(2, "native"), (3, "native"), (3, "ovr")])
+def test_every_network_begins_where_the_last_one_ended(loss, n_classes, multi_class):
+    bags, y = planted(n_classes)
+    base = MarkovNetworkClassifier(cardinality="learned", loss=loss, multi_class=multi_class)
+    models = base.path(bags, y, values=VALUES)
+    assert [model.alpha for model in models] == VALUES
+    first = clone(base).set_params(alpha=VALUES[0]).fit(bags, y)
+    np.testing.assert_array_equal(models[0].coef_, first.coef_)
+    for last, model in pairwise(models):
+        assert {record["init"] for record in model.starts_} <= {"path", "mean"}
+        norm = sum(
+            np.sum(part**2) for part in (last.networks_[0].instance, last.networks_[0].potential)
+        )
+        change = 0.5 * (last.alpha - model.alpha) * norm  # the last one's objective at this alpha
+        n_problems = 3 if multi_class == "ovr" and n_classes == 3 else 1
+        reached = model.objective_[:n_problems].sum()
+        assert reached <= last.objective_[:n_problems].sum() - change + 1e-9
+        assert np.all(model.gap_ <= 0.05 * model.objective_)
+    again = base.path(bags, y, values=VALUES)
+    np.testing.assert_array_equal(again[-1].coef_, models[-1].coef_)
+
+
+def test_a_convex_likelihood_ends_where_separate_fits_do():
+    bags, y = planted()
+    base = MarkovNetworkClassifier(loss="log_loss", alpha=1.0, tol=1e-4)
+    for model in base.path(bags, y, values=[100.0, 30.0]):
+        alone = clone(model).fit(bags, y)
+        assert model.objective_[0] == pytest.approx(alone.objective_[0], rel=1e-4)
+
+
+def test_inputs_are_made_once(monkeypatch):
+    fits, plain = [], inputs.NetworkInputs.fit
+
+    def counted(self, *data):
+        fits.append(1)
+        return plain(self, *data)
+
+    monkeypatch.setattr(inputs.NetworkInputs, "fit", counted)
+    bags, y = planted()
+    base = MarkovNetworkClassifier(bag_features="kernels", cv=2, early_stopping=True)
+    models = base.path(bags, y, name="chain", values=[0.0, 0.1, 0.5])
+    assert len(fits) == 1
+    assert [model.chain for model in models] == [0.0, 0.1, 0.5]
+    assert all("validation_score" in model.starts_[0] for model in models)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc"])
+def test_the_search_is_that_of_paths_on_the_folds(scoring):
+    bags, y = planted(fraction=0.3, seed=3)
+    base = MarkovNetworkClassifier(cardinality="ratio")
+    search = PathCV(estimator=base, name="alpha", values=VALUES, cv=3, scoring=scoring)
+    search.fit(bags, y)
+    expected = []
+    for train, test in folds(bags, y, 3, 0):
+        scores = [
+            m.decision_function(bags[test]) for m in base.path(bags[train], y[train], values=VALUES)
+        ]
+        if scoring == "accuracy":
+            expected.append([np.mean((s > 0) == y[test]) for s in scores])
+        else:
+            pairs = [s[y[test] == 1][:, None] - s[y[test] == 0] for s in scores]
+            expected.append([np.mean(p > 0) + np.mean(p == 0) / 2 for p in pairs])
+    found = np.array([record["scores"] for record in search.cv_results_]).T
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    best = int(np.argmax(np.mean(expected, axis=0)))
+    assert search.best_value_ == VALUES[best]
+    chosen = base.path(bags, y, values=VALUES)[best]
+    np.testing.assert_array_equal(search.decision_function(bags), chosen.decision_function(bags))
+    assert search.predict(bags).shape == y.shape
+
+
+def test_what_cannot_be_followed_is_refused():
+    bags, y = planted()
+    assert np.all(np.diff(ALPHAS) < 0)
+    with pytest.raises(ValueError, match=r"name='n_bins' cannot be followed: choose one of"):
+        MarkovNetworkClassifier().path(bags, y, name="n_bins", values=[3, 5])
+    with pytest.raises(ValueError, match="leave alphas=None"):
+        MarkovNetworkClassifier(alphas=(1.0, 2.0)).path(bags, y)
+    with pytest.raises(ValueError, match="values is empty"):
+        MarkovNetworkClassifier().path(bags, y, values=[])
