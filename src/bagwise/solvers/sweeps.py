@@ -21,6 +21,7 @@ from bagwise.designs.swept import Summed, Sums
 from bagwise.solvers.solution import Solution, overflow
 
 _HALVINGS = 30  # 2^-30 of a step is below the rounding of the objective
+_MEMORY = 3  # recent objectives whose maximum bounds a step, as in `bagwise.solvers.newton`
 _FAIR_SHARE = 1e-3  # of the promised decrease: any small number stops a cycle of equal objectives
 _PROVEN = 1e-9  # relative gap that counts as converged
 _STEPS_BEFORE_SHARP = 8  # exact Newton needs about as many: then a coarse Hessian is to blame
@@ -89,14 +90,24 @@ def descend(rows: Summed, place: Place, slack: float, limit: int, last: float = 
 
 
 def _searched(
-    rows: Summed, place: Place, step: Array, rise: float, drop: float
+    rows: Summed,
+    place: Place,
+    step: Array,
+    rise: float,
+    drop: float,
+    bound: float = -np.inf,
+    share: float = 1.0,
 ) -> tuple[Place, float]:
-    """Halve a step until the objective falls by a share of its promise; 0 if it never does."""
-    share, value = 1.0, place.value(rows.metric)
+    """Halve a step until the objective falls by a share of its promise; 0 if it never does.
+
+    It falls below the objective here, or below a higher ``bound``. ``share`` is tried first.
+    """
+    value = place.value(rows.metric)
+    bound = max(bound, value)
     for _ in range(_HALVINGS):
         trial = swept(rows, Place(place.coef + share * step, place.intercept + share * rise))
         new = trial.value(rows.metric)
-        if new <= value - _FAIR_SHARE * share * drop + rows.rounding * abs(value):
+        if new <= bound - _FAIR_SHARE * share * drop + rows.rounding * abs(value):
             return trial, share
         share /= 2
     return swept(rows, place), 0.0
@@ -105,23 +116,28 @@ def _searched(
 def solve_swept(rows: Summed, start: Place, max_iter: int = _MOST_STEPS) -> Solution:
     """Solve the problem of the rows' present assignment, with its certificate.
 
-    ``converged`` is True if the duality gap is as small as the precision of the rows allows.
+    ``converged`` is True if the duality gap is as small as the precision of the rows allows. Every
+    halving of a step takes a pass. So a step is halved only if the objective would exceed all of
+    its last three values, and the next one is tried at no more than twice the share of the last.
     """
     place = start if start.sums is not None else swept(rows, start)
     history: list[dict[str, float]] = []
-    best, gap = place, _gap(rows, place)
+    best, gap, share = place, _gap(rows, place), 1.0
+    values = [place.value(rows.metric)]
     enough = max(_PROVEN, min(1e3 * rows.rounding, 1e-4))
     goal = max(_PROVEN, 0.1 * rows.rounding)  # float32 scores have no more digits
     while len(history) < max_iter and gap > goal * best.value(rows.metric):
         if len(history) == _STEPS_BEFORE_SHARP:
             rows.sharpen()
-            place = swept(rows, best)
+            place = swept(rows, place)
         step, rise, drop = place.sums.step(place.coef, rows.metric)  # type: ignore[union-attr]
         value = place.value(rows.metric)
-        place, share = _searched(rows, place, step, rise, drop)
+        first = min(1.0, 2 * share) or 1.0
+        place, share = _searched(rows, place, step, rise, drop, max(values[-_MEMORY:]), first)
+        values.append(place.value(rows.metric))
         new = _gap(rows, place)
         history.append({"objective": place.value(rows.metric), "gap": new, "step": share})
-        stalled = value - place.value(rows.metric) <= rows.rounding * abs(value)
+        stalled = abs(value - place.value(rows.metric)) <= rows.rounding * abs(value)
         if new < gap:
             best, gap = place, new
         if (share == 0 or stalled) and len(history) > _STEPS_BEFORE_SHARP:
