@@ -33,6 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from bagwise import Bags, MarkovNetworkClassifier
 from bagwise.crossfit import folds
 from bagwise.datasets import fetch
+from draws import cells
 
 SEGMENTS, EVENT, SHIFT, FEATURES = 30, 6, 1.5, 10
 KINDS = ("runs", "clicks", "shuffled")
@@ -113,10 +114,8 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     for kind, (name, rule) in product(KINDS, {"MIMN": "any", "GMIMN": "learned"}.items()):
         for chain, costs in (("no", (0.0,)), ("yes", COSTS)):
-            draws = np.array([measured(kind, rule, costs, seed) for seed in range(DRAWS)])
-            mean, error = draws.mean(axis=0), draws.std(axis=0, ddof=1) / np.sqrt(DRAWS)
-            cells = [f"{m:.1f} ({e:.1f})" for m, e in zip(mean, error, strict=True)]
-            print(f"| {kind} | {name} | {chain} | {' | '.join(cells)} |", flush=True)
+            shown = cells([measured(kind, rule, costs, seed) for seed in range(DRAWS)])
+            print(f"| {kind} | {name} | {chain} | {shown} |", flush=True)
     print("\n| protein, alpha | cost | AUC |\n|---|---|---|")
     for alpha, cost in product((10.0, 100.0), (0.0, *PROTEIN_COSTS)):
         print(f"| {alpha:g} | {cost:g} | {protein(alpha, cost):.1f} |", flush=True)

@@ -31,6 +31,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bagwise import Bags, MarkovNetworkClassifier, MultiLabelMarkovNetwork
 from bagwise.datasets import fetch
+from draws import cells
 
 ALPHAS, DRAWS, N_LABELS = (1.0, 10.0), 3, 6
 
@@ -104,11 +105,9 @@ def main() -> None:
     print("| bags | alpha | networks | all labels | labels | F1 | objective lower by |")
     print("|---|---|---|---|---|---|---|")
     for name, alpha, pairs in product(DATA, ALPHAS, (False, True)):
-        draws = np.array([measured(name, alpha, pairs, seed) for seed in range(DRAWS)])
-        mean, error = draws.mean(axis=0), draws.std(axis=0, ddof=1) / np.sqrt(DRAWS)
-        cells = [f"{m:.1f} ({e:.1f})" for m, e in zip(mean, error, strict=True)]
+        shown = cells([measured(name, alpha, pairs, seed) for seed in range(DRAWS)])
         way = "joint, with pairs" if pairs else "one per label"
-        print(f"| {name} | {alpha:g} | {way} | {' | '.join(cells)} |", flush=True)
+        print(f"| {name} | {alpha:g} | {way} | {shown} |", flush=True)
 
 
 if __name__ == "__main__":

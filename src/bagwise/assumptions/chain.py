@@ -35,10 +35,8 @@ class ChainInference(CountInference):
 
     Parameters
     ----------
-    potential : CountPotential, or object with a method ``table(size)``
-        The potential.
-    offsets : ndarray of int of shape (n_bags + 1,)
-        Where each bag starts.
+    potential, offsets : object
+        As in `CountInference`.
     cost : float
         What a change of label costs.
 

@@ -107,12 +107,12 @@ class MultiLabelMarkovNetwork(ClassifierMixin, Parameters):
         y : array-like or sparse matrix of shape (n_bags, n_labels)
             1 where a bag has a label, otherwise 0.
         sample_weight : array-like of shape (n_bags,), default=None
-            One weight per bag.
+            Weights of the bags.
 
         Returns
         -------
-        self
-            The fitted estimator.
+        MultiLabelMarkovNetwork
+            The model itself.
         """
         self._validate_params()
         bags = check_bags(bags)

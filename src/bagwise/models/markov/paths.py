@@ -62,21 +62,19 @@ class NetworkPaths:
 
         Parameters
         ----------
-        bags : Bags, or anything check_bags takes
-            The training bags.
-        y : array-like of shape (n_bags,)
-            One label per bag.
+        bags, y : Bags, array-like of shape (n_bags,)
+            Training bags (or anything check_bags takes) and their labels.
         name : {"alpha", "chain", "positive_fraction"}, default="alpha"
             The parameter.
         values : sequence of float, default=(100, ..., 0.01)
             Its values, in the order of the path; nine by default, two per factor of ten.
         sample_weight : array-like of shape (n_bags,), default=None
-            One weight per bag.
+            Weights of the bags.
 
         Returns
         -------
-        list
-            Fitted models, one per value.
+        list of MarkovNetworkClassifier
+            The networks, in the order of the values.
 
         Examples
         --------
