@@ -39,6 +39,11 @@ SEARCHES = {
     "multi-class": {"faq"},
     "out of memory": {"large"},
     "cluster": {"large"},
+    "AnnData": {"data", "faq"},
+    "single cells": {"tutorials/cells", "data"},
+    "conformal": {"evidence"},
+    "label proportions": {"proportions"},
+    "choose C": {"paths", "choose", "faq"},
 }
 KINDS = ("index", "tutorial", "gallery", "tutorials/slides", "api/bagwise.WitnessSVC", "choose")
 
