@@ -143,6 +143,14 @@ def test_the_readme_lists_the_methods():
     assert "| MI-SVM | `WitnessSVC()` | " in README
 
 
+def test_generated_pages_can_be_edited_where_they_come_from():
+    origins = {page: site_hooks.origin_of(page) for page in site_hooks.made() if ".md" in page}
+    assert origins["tutorials/slides.md"] == "examples/tutorials/slides.py"
+    assert origins["api/bagwise.WitnessSVC.md"] == "src/bagwise/models/witness.py"
+    assert origins["contributing.md"] == "CONTRIBUTING.md"
+    assert all((ROOT / origin).is_file() for origin in origins.values() if origin)
+
+
 def test_the_index_of_errors_has_every_kind():
     """Quote each kind of error and warning that bagwise defines at least once."""
     homes = (bagwise.errors, bagwise.io, bagwise.datasets, bagwise.catalog)

@@ -225,6 +225,15 @@ def _member(kind: type, name: str, member: Any, function: Any) -> list[str]:
     return [f"### {name}{shared}", _signature(name, function), *_opening(doc), *_body(doc, 4)]
 
 
+def source_of(name: str) -> str | None:
+    """Return the file in the repository that defines a public name, if it is code."""
+    try:
+        path = Path(inspect.getfile(inspect.unwrap(public()[name])))
+    except TypeError:  # a tuple of words
+        return None
+    return f"src/{path.relative_to(SOURCE.parent).as_posix()}"
+
+
 def _source(thing: Any) -> list[str]:
     try:
         lines, start = inspect.getsourcelines(thing)

@@ -93,8 +93,10 @@ def from_root(path: Path) -> str:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Fill in generated tables, link the API page's names, weigh pages for the search."""
-    del config, files
+    del files
     source = page.file.src_uri
+    if config.repo_url and (origin := origin_of(source)):
+        page.edit_url = f"{config.repo_url}/edit/main/{origin}"
     boost = next((b for start, b in SEARCH_BOOSTS.items() if source.startswith(start)), 1.0)
     if boost != 1:
         page.meta["search"] = {"boost": boost}
@@ -102,6 +104,16 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         return api_pages.with_links(markdown)
     markdown = re.sub(r"<!-- generated: (\w+) -->", lambda m: GENERATED[m[1]](), markdown)
     return as_sessions(markdown)
+
+
+def origin_of(source: str) -> str | None:
+    """Return the file in the repository that a generated page comes from; None for others."""
+    folder, _, name = source.removesuffix(".md").partition("/")
+    if folder == "tutorials":
+        return f"examples/tutorials/{name}.py"
+    if folder == "api" and name:
+        return api_pages.source_of(name)
+    return FROM_ROOT.get(source)
 
 
 def as_sessions(markdown: str) -> str:
