@@ -17,6 +17,7 @@ separate fits, divided by the mean of these nine; 3 inner folds.
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
 from itertools import product
 from pathlib import Path
@@ -145,13 +146,16 @@ def main():
     parser.add_argument("--sets", nargs="*", default=SETS)
     given = parser.parse_args()
     head = "| set | method | path, fits | nine fits, fits | objective, % | nested accuracy, path "
-    of_one, methods, page = row, list(MODELS), "paths"
+    of_one, methods, page, title = row, list(MODELS), "paths", "Paths"
     if given.networks:
         head = "| set | network | passes of a fit | of the path | path, fits | objective, % "
         head += "| nested accuracy, path "
         of_one, methods, page = network_row, list(NETWORKS), "paths_networks"
+        title = "Paths of Markov networks"
     rule = "|" + "---|" * (head.count("|") + 1)
-    lines = [f"# Paths\n\n```\n{__doc__}```\n", head + "| grid |", rule]
+    command = f"python benchmarks/paths.py {' '.join(sys.argv[1:])}"
+    top = f"# {title}\n\n`{command}`\n\n```\n{__doc__}```\n"
+    lines = [top, head + "| grid |", rule]
     cells = product(given.sets, methods)
     for line in Parallel(given.n_jobs)(delayed(of_one)(*cell) for cell in cells):
         lines.append(line)

@@ -87,49 +87,72 @@ def sum_chains(scores, offsets, cost, caps, start, states, potential, log_sum, m
     """Do for chains what `bagwise.assumptions._posterior.sum_product` does for unordered bags."""
     for model in range(scores.shape[0]):
         for bag in range(len(offsets) - 1):
-            own, wanted = scores[model, offsets[bag] : offsets[bag + 1]], counts.shape[2] > 0
-            width = min(len(own), caps[bag]) + 1
-            sums = _sums(own, cost, caps[bag], width)
+            own, cap = scores[model, offsets[bag] : offsets[bag + 1]], caps[bag]
+            width = min(len(own), cap) + 1
+            span = int(np.ceil(np.sqrt(len(own))))
+            marks, last = _marked_sums(own, cost, cap, width, span)
+            prior = potential[model, :, start[bag] : start[bag] + width]
             for side in range(2):
-                prior = potential[model, side, start[bag] : start[bag] + width]
-                ends = np.empty(width)
-                for k in range(width):
-                    ends[k] = np.logaddexp(sums[-1, 0, k], sums[-1, 1, k]) + prior[k]
+                ends = np.logaddexp(last[0], last[1]) + prior[side]
                 total = log_sum_exp(ends)
                 log_sum[model, side, bag] = total
-                if wanted:
+                if counts.shape[2] > 0:
                     counts[model, side, states[bag] : states[bag + 1]] = np.exp(ends - total)
-                    found = marginals[model, side, offsets[bag] : offsets[bag + 1]]
-                    _marginals(own, cost, caps[bag], sums, prior, total, found)
+            if counts.shape[2] > 0:
+                found = marginals[model, :, offsets[bag] : offsets[bag + 1]]
+                _marginals(own, cost, cap, marks, span, prior, log_sum[model, :, bag], found)
 
 
 @njit(cache=True)
-def _sums(own, cost, cap, width):
-    """Return the log of the sum over the labelings of the first instances, by label and count."""
-    sums = np.full((len(own), 2, width), -np.inf)
-    sums[0, 0, 0], sums[0, 1, 1] = 0.0, own[0]
+def _marked_sums(own, cost, cap, width, span):
+    """Return the logs of the sums over labelings up to every span-th instance, and up to the last.
+
+    Sums have a row per label of that instance, and a column per count. Those in between are made
+    again where they are needed: all of them would take m^2 numbers.
+    """
+    marks, rows = np.full((-(-len(own) // span), 2, width), -np.inf), np.empty((2, 2, width))
+    marks[0, 0, 0], marks[0, 1, 1] = 0.0, own[0]
+    rows[0] = marks[0]
     for i in range(1, len(own)):
-        for k in range(width):
-            zero, one = sums[i - 1, 0, k], sums[i - 1, 1, k]
-            sums[i, 0, k] = np.logaddexp(sums[i, 0, k], np.logaddexp(zero, one - cost))
-            to, passed = min(k + 1, cap), np.logaddexp(zero - cost, one) + own[i]
-            if to < width:
-                sums[i, 1, to] = np.logaddexp(sums[i, 1, to], passed)
-    return sums
+        _pass_on(rows[(i - 1) % 2], own[i], cost, cap, rows[i % 2])
+        if i % span == 0:
+            marks[i // span] = rows[i % 2]
+    return marks, rows[(len(own) - 1) % 2]
 
 
 @njit(cache=True)
-def _marginals(own, cost, cap, sums, prior, total, out):
-    """Fill P(y_i = 1), from the last instance to the first."""
-    width = len(prior)
-    later, before = np.empty((2, width)), np.empty((2, width))
-    later[0], later[1] = prior, prior
-    for i in range(len(own) - 1, -1, -1):
-        out[i] = min(np.exp(log_sum_exp(sums[i, 1] + later[1]) - total), 1.0)
-        for k in range(width):
-            to = min(k + 1, cap)
-            zero = later[0, k]
-            one = later[1, to] + own[i] if to < width else -np.inf
-            before[0, k] = np.logaddexp(zero, one - cost)
-            before[1, k] = np.logaddexp(zero - cost, one)
-        later, before = before, later
+def _pass_on(sums, score, cost, cap, out):
+    """Fill the sums up to the next instance, whose score is given."""
+    out[:] = -np.inf
+    width = out.shape[1]
+    for k in range(width):
+        out[0, k] = np.logaddexp(sums[0, k], sums[1, k] - cost)
+        to = min(k + 1, cap)
+        if to < width:
+            passed = np.logaddexp(sums[0, k] - cost, sums[1, k]) + score
+            out[1, to] = np.logaddexp(out[1, to], passed)
+
+
+@njit(cache=True)
+def _marginals(own, cost, cap, marks, span, prior, total, out):
+    """Fill P(y_i = 1) of either side, from the last instance to the first."""
+    width = prior.shape[1]
+    later, before, rows = np.empty((2, 2, width)), np.empty(width), np.empty((span, 2, width))
+    for side in range(2):
+        later[side, 0], later[side, 1] = prior[side], prior[side]
+    for block in range(len(marks) - 1, -1, -1):
+        first = block * span
+        rows[0] = marks[block]
+        for i in range(first + 1, min(first + span, len(own))):
+            _pass_on(rows[i - first - 1], own[i], cost, cap, rows[i - first])
+        for i in range(min(first + span, len(own)) - 1, first - 1, -1):
+            for side in range(2):
+                zero, one = later[side]
+                chance = np.exp(log_sum_exp(rows[i - first, 1] + one) - total[side])
+                out[side, i] = min(chance, 1.0)
+                for k in range(width):  # upwards: only counts from k on are still needed
+                    to = min(k + 1, cap)
+                    here = one[to] + own[i] if to < width else -np.inf
+                    before[k] = np.logaddexp(zero[k] - cost, here)
+                    zero[k] = np.logaddexp(zero[k], here - cost)
+                one[:] = before

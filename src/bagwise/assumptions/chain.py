@@ -7,8 +7,8 @@ pays ``cost`` for every change of label from one instance to the next, besides i
 
 Dynamic programming over (position, label, count) finds the maximum and the sum over all 2^m
 labelings in O(m K), for a potential that is constant from count K on: O(m) for "at least one",
-O(m^2) time and bytes (floats for sums) for fractions and bins. At cost 0 the classes of unordered
-bags answer, which sort instead.
+O(m^2) for fractions and bins. Maxima then take 2 m^2 bytes per bag, sums O(m^1.5). At cost 0 the
+classes of unordered bags answer, which sort instead.
 """
 
 from __future__ import annotations
