@@ -121,10 +121,10 @@ def written(folder: Path, n_rows: int, features: int = 256) -> Path:
     return path
 
 
-def anonymous() -> float:
-    """Return this process's anonymous memory in megabytes."""
+def anonymous(kind: str = "RssAnon") -> float:
+    """Return this process's anonymous memory, or another kind, in megabytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith("RssAnon")) / 1024
+    return next(float(line.split()[1]) for line in lines if line.startswith(kind)) / 1024
 
 
 class Peak(threading.Thread):
@@ -194,21 +194,32 @@ class Cold:
     def __init__(self, X: Any) -> None:
         self.mapped, self.path, self.n_bytes, self.passes = X.base._mmap, X.filename, X.nbytes, 0
 
+    def begin(self) -> None:
+        """Begin the fit."""
+
+    def end(self) -> dict[str, float]:
+        """Return what is known after the fit."""
+        return {}
+
     def evict(self) -> None:
         """Unmap the pages and drop them."""
         self.mapped.madvise(mmap.MADV_DONTNEED)
         with open(self.path, "rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
+    def passed(self) -> None:
+        """Count a pass."""
+        self.passes += 1
+        self.evict()
+
     def after(self, kind: Any, name: str) -> None:
-        """Evict after every call of a method."""
+        """Know of every pass that a method takes."""
         method = getattr(kind, name)
 
         def called(rows: Any, *args: Any) -> Any:
             found = method(rows, *args)
             if rows.n_rows * rows.n_coef * 4 >= self.n_bytes:
-                self.passes += 1
-                self.evict()
+                self.passed()
             return found
 
         setattr(kind, name, called)
@@ -229,7 +240,7 @@ def from_disk() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("read_bytes"))
 
 
-def cold(path: Path, name: str) -> dict[str, Any]:
+def cold(path: Path, name: str, kept: type[Cold] = Cold) -> dict[str, Any]:
     """Fit one model whose rows come from the disk in every pass."""
     import bagwise
     from bagwise.designs import dense, swept
@@ -243,16 +254,18 @@ def cold(path: Path, name: str) -> dict[str, Any]:
     small = bagwise.Bags(np.array(bags.X[: 60 * BAG]), np.arange(0, 60 * BAG + 1, BAG))
     model.fit(small, y[:60])
     del small
-    rows = Cold(bags.X)
+    rows = kept(bags.X)
     rows.after(swept.Swept, "sweep")
     for method in ("__matmul__", "adjoint", "weighted_squares"):
         rows.after(dense.Dense, method)
     once = rows.read_once()
     rows.evict()
+    rows.begin()
     disk, began = from_disk(), time.perf_counter()
     model.fit(bags, y)
     seconds = time.perf_counter() - began
     return {
+        **rows.end(),
         "rows": bags.n_instances,
         "features": bags.n_features,
         "model": name,
@@ -265,7 +278,9 @@ def cold(path: Path, name: str) -> dict[str, Any]:
     }
 
 
-def measure(n_rows: int, features: int, names: list[str], how: str, lines: Path) -> None:
+def measure(
+    n_rows: int, features: int, names: list[str], how: str, lines: Path, script: str = __file__
+) -> None:
     """Run the models that have no line yet, each in a process of its own."""
     found = [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []
     done = {(line["rows"], line["features"], line["model"]) for line in found}
@@ -275,7 +290,7 @@ def measure(n_rows: int, features: int, names: list[str], how: str, lines: Path)
     with tempfile.TemporaryDirectory() as folder:
         path = written(STORES or Path(folder), n_rows, features)
         for name in left:
-            command = [sys.executable, __file__, how, str(path), name]
+            command = [sys.executable, script, how, str(path), name]
             line = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             print(line, end="", flush=True)
             with lines.open("a") as stream:
@@ -314,9 +329,10 @@ def page() -> None:
         "",
     ]
     from scale_dask import section as dask_part
+    from scale_limit import section as limit_part
     from scale_stream import section as stream_part
 
-    parts = cold_part(), gpu_part(), stream_part(), dask_part(), cost_part()
+    parts = cold_part(), limit_part(), gpu_part(), stream_part(), dask_part(), cost_part()
     PAGE.write_text("\n".join(sum(parts, text)))
 
 

@@ -20,7 +20,7 @@ shards are the same wherever they are swept, and their sums are added in the sam
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -29,6 +29,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Keep, Rule, Tally
+from bagwise.designs.ahead import Ahead
 from bagwise.designs.dense import Dense
 from bagwise.designs.ridge import solve_primal
 from bagwise.designs.tree import Node, added
@@ -157,12 +158,7 @@ class Shard:
 
     def sweep(self, coef: Array, intercept: float, rule: Rule) -> Sums:
         """Return the sums at a point, under the assignment that the rule makes of it."""
-        visits = self.visits(coef, intercept, rule)
-        while True:
-            try:
-                next(visits)
-            except StopIteration as end:
-                return end.value
+        return last_of(self.visits(coef, intercept, rule))
 
     def visits(self, coef: Array, intercept: float, rule: Rule) -> Generator[int, None, Sums]:
         """Sweep block by block: yield the rows that are done, return the sums."""
@@ -250,6 +246,17 @@ class Shard:
         tally.add(counted)
 
 
+def last_of(visits: Generator[int, None, Sums], tell: Callable[[int], None] | None = None) -> Sums:
+    """Go through the visits of a pass, tell of the rows that are done, and return the sums."""
+    while True:
+        try:
+            row = next(visits)
+        except StopIteration as end:
+            return end.value
+        if tell is not None:
+            tell(row)
+
+
 class _Pending:
     """Rows that are about to enter H or to leave it: few at a time would cost as much as many."""
 
@@ -315,7 +322,7 @@ class Swept:
     def __init__(self, rows: Dense, labels: Labels) -> None:
         self.metric, self.scale, self.rounding = rows.metric, rows.scale, rows.rounding
         self.n_rows, self.n_coef, self.passes = rows.n_rows, rows.n_coef, 0
-        self.labels = labels
+        self.labels, self.X = labels, rows.X
         self.cuts = shard_cuts(labels.offsets, rows.n_coef)
         self.positives = labels.positive_parts(self.cuts)
         self.shards = [
@@ -326,11 +333,15 @@ class Swept:
     def sweep(self, coef: Array, intercept: float, rule: Rule = KEEP) -> Sums:
         """Return the sums of all rows at a point; the rule changes the assignment first."""
         self.passes += 1
-        parts = zip(self.shards, self.positives, strict=True)
-        return added(
-            Node(0, i, shard.sweep(coef, intercept, rule.part(bags)))
-            for i, (shard, bags) in enumerate(parts)
-        )
+        with Ahead(self.X) as ahead:
+            return added(self._nodes(coef, intercept, rule, ahead))
+
+    def _nodes(self, coef: Array, intercept: float, rule: Rule, ahead: Ahead) -> Iterator[Node]:
+        first, parts = 0, zip(self.shards, self.positives, strict=True)
+        for i, (shard, bags) in enumerate(parts):
+            visits = shard.visits(coef, intercept, rule.part(bags))
+            yield Node(0, i, last_of(visits, lambda row, first=first: ahead.reached(first + row)))
+            first += shard.rows.n_rows
 
     def sharpen(self) -> None:
         """Keep H exact and in float64 from now on."""

@@ -1,0 +1,72 @@
+"""Rows that are touched ahead of a pass."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from bagwise.designs import ahead
+from bagwise.designs.ahead import Ahead, is_mapped
+from bagwise.designs.dense import Dense
+from bagwise.designs.swept import Labels, Swept
+
+
+@pytest.fixture
+def mapped(tmp_path, monkeypatch):
+    monkeypatch.setattr(ahead, "_FEWEST", 0)
+    monkeypatch.setattr(ahead, "_CHUNK", 1 << 13)
+    monkeypatch.setattr(ahead, "_QUICK", 0.0)  # every chunk counts as one that came from the disk
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(6000, 8)))
+    return np.load(tmp_path / "X.npy", mmap_mode="r")
+
+
+def labeled(X):
+    positive = np.arange(60) % 2 == 0
+    offsets = np.arange(0, 6001, 100)
+    rows = Swept(Dense(X), Labels(offsets, positive, np.ones(60), 1.0, rest_is_negative=True))
+    rows.assignment = np.full(3000, 0.5)
+    return rows
+
+
+def test_it_does_not_change_a_bit(mapped):
+    coef = np.linspace(-1, 1, 8)
+    ahead_of, plain = (labeled(X).sweep(coef, 0.1) for X in (mapped, np.array(mapped)))
+    assert ahead_of.risk == plain.risk
+    np.testing.assert_array_equal(ahead_of.hessian, plain.hessian)
+    np.testing.assert_array_equal(ahead_of.rise, plain.rise)
+
+
+def test_it_stays_a_little_ahead(mapped):
+    """It waits for the reader, and touches every page once the reader comes near."""
+    touched = []
+
+    class Watched(np.ndarray):
+        def __getitem__(self, key):
+            touched.append(key.start)
+            return np.asarray(self)[key]
+
+    pages = Ahead(mapped)
+    pages.pages = pages.pages.view(Watched)
+    with pages:
+        for row in range(0, 6001, 50):
+            pages.reached(row)
+            assert all(start < row * 64 + ahead._AHEAD * ahead._CHUNK for start in list(touched))
+    assert touched == sorted(touched)
+
+
+def test_the_thread_ends_with_the_pass(mapped):
+    before = threading.active_count()
+    rows = labeled(mapped)
+    with pytest.raises(ValueError, match="matmul"):
+        rows.sweep(np.zeros(3), 0.0)
+    assert threading.active_count() == before
+
+
+def test_only_mapped_rows_have_a_thread(mapped):
+    assert is_mapped(mapped[10:20])
+    assert not is_mapped(np.array(mapped))
+    assert Ahead(mapped).thread is not None
+    assert Ahead(np.array(mapped)).thread is None
+    assert Ahead(mapped[:, :4]).thread is None
