@@ -77,7 +77,7 @@ def section() -> list[str]:
         return []
     text = ["## Rows three times larger than memory", "", *(__doc__ or "").splitlines()[2:], ""]
     text += ["| model | memory allowed, used, MB | passes | read from the disk, in passes | s "]
-    text[-1] += "| passes x one read, s | ratio |"
+    text[-1] += "| as many reads, s | ratio |"
     text += ["|---|---|---|---|---|---|---|"]
     for line in map(json.loads, LINES.read_text().splitlines()):
         reads = line["disk passes"] * line["one read"]
