@@ -51,7 +51,7 @@ def test_it_stays_a_little_ahead(mapped):
     pages.pages = pages.pages.view(Watched)
     with pages:
         for row in range(0, 6001, 50):
-            pages.reached(row)
+            pages.reached(row, 0)
             assert all(start < row * 64 + ahead._AHEAD * ahead._CHUNK for start in list(touched))
     assert touched == sorted(touched)
 

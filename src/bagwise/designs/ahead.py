@@ -49,11 +49,11 @@ class Ahead:
                 self.moved.notify()
             self.thread.join()
 
-    def reached(self, row: int) -> None:
-        """Note that all rows before this one are done with."""
-        if self.thread is not None and row * self.width - self.done >= _CHUNK:
+    def reached(self, first: int, more: int) -> None:
+        """Note that the first rows, and some more, are done with."""
+        if self.thread is not None and (first + more) * self.width - self.done >= _CHUNK:
             with self.moved:
-                self.done = row * self.width
+                self.done = (first + more) * self.width
                 self.moved.notify()
 
     def _touch(self) -> None:

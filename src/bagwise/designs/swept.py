@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -340,7 +341,7 @@ class Swept:
         first, parts = 0, zip(self.shards, self.positives, strict=True)
         for i, (shard, bags) in enumerate(parts):
             visits = shard.visits(coef, intercept, rule.part(bags))
-            yield Node(0, i, last_of(visits, lambda row, first=first: ahead.reached(first + row)))
+            yield Node(0, i, last_of(visits, partial(ahead.reached, first)))
             first += shard.rows.n_rows
 
     def sharpen(self) -> None:
