@@ -48,6 +48,15 @@ def test_a_convex_likelihood_ends_where_separate_fits_do():
         assert model.objective_[0] == pytest.approx(alone.objective_[0], rel=1e-4)
 
 
+def test_a_path_that_stands_still_stops_at_once():
+    bags, y = planted()
+    for loss in ("hinge", "log_loss"):
+        base = MarkovNetworkClassifier(loss=loss, early_stopping=True, validation_fraction=0.3)
+        models = base.path(bags, y, values=[1.0, 1.0])
+        assert models[1].objective_[0] <= models[0].objective_[0] * (1 + 1e-9)
+        assert models[1].starts_[0]["validation_score"] >= models[0].starts_[0]["validation_score"]
+
+
 def test_inputs_are_made_once(monkeypatch):
     fits, plain = [], inputs.NetworkInputs.fit
 

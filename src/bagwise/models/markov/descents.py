@@ -52,18 +52,25 @@ def run_starts(
     held: MarkovRisk | None = None,
     patience: int = 1,
     last: Array | None = None,
+    soft: bool = False,
 ) -> tuple[Run, Records]:
     """Descend from every start; return the lowest end, and a record of all.
 
     "mean" is added where the given starts end at the objective of w = 0, and ``tol`` becomes finer
     where little is gained. A record has the start's name, objective, gap and number of rounds, and
     the objective of w = 0. With ``held``, the risk of held-out bags, descents stop early, and the
-    end with the best held-out score is returned. The start `FROM_LAST` is ``last``.
+    end with the best held-out score is returned. The start `FROM_LAST` is ``last``. ``soft``
+    maximizes the likelihood, which is smooth and solved finely at once.
     """
+    likelihood = MarkovLikelihood(risk)
 
     def run(name: str, tolerance: float, **limits: int) -> Run:
         start = last if name == FROM_LAST else start_point(name, risk, alpha, tolerance, seed)
         assert start is not None
+        if soft:
+            judge = _judge(None if held is None else MarkovLikelihood(held), patience)
+            journal = Journal(callback)
+            return _maximized(likelihood, alpha, start, tolerance, max_iter, journal, judge)
         return restarted_nrbm(
             risk,
             alpha,
@@ -75,9 +82,11 @@ def run_starts(
             **limits,
         )
 
-    zero, tolerance = risk.value(risk.zero()), tol
+    zero, tolerance = (likelihood if soft else risk).value(risk.zero()), tol
     fits = [(name, run(name, tol)) for name in names]
     best = _lowest(fits)
+    if soft:
+        return best, [_record(name, fit, zero) for name, fit in fits]
     if best.solution.objective >= zero and _DESCENDING not in names:
         fits.append((_DESCENDING, run(_DESCENDING, tol)))
         best = _lowest(fits)
@@ -100,40 +109,28 @@ def run_starts(
     return best, [_record(name, fit, zero) for name, fit in fits]
 
 
-def likeliest(
-    names: Sequence[str],
-    risk: MarkovRisk,
+def _maximized(
+    likelihood: MarkovLikelihood,
     alpha: float,
-    *,
+    start: Array,
     tol: float,
     max_iter: int,
-    seed: int,
-    callback: Callable[[dict[str, float]], None] | None = None,
-    held: MarkovRisk | None = None,
-    patience: int = 1,
-    last: Array | None = None,
-) -> tuple[Run, Records]:
-    """Maximize the likelihood from every start; return the highest, and a record of all."""
-    likelihood = MarkovLikelihood(risk)
-    of_held = None if held is None else MarkovLikelihood(held)
-    fits = []
-    for name in names:
-        journal = Journal(callback)
-        start = last if name == FROM_LAST else start_point(name, risk, alpha, tol, seed)
-        assert start is not None
-        judge, limit = _judge(of_held, patience), _SMOOTH_STEPS * max_iter
-        options: dict[str, Any] = {"tol": _SMOOTH * tol, "max_iter": limit, "stop": judge}
-        found, record = lbfgs(likelihood, alpha, start, **options), {}
-        if judge is not None:
-            early = not np.array_equal(judge.coef, found.coef)
-            if early:  # an infinite tolerance: measured, and not moved
-                found = lbfgs(likelihood, alpha, judge.coef, tol=np.inf)
-            record = judge.record(early=early)
-        steps = float(found.n_iter)
-        journal.add(objective=found.objective, gap=found.gap, solver_steps=steps, **record)
-        fits.append((name, Run(found, None, journal.records, found.converged)))
-    zero = likelihood.value(risk.zero())
-    return _lowest(fits), [_record(name, fit, zero) for name, fit in fits]
+    journal: Journal,
+    judge: HeldOut | None,
+) -> Run:
+    """Maximize the likelihood from one start."""
+    if judge is not None:
+        judge(start)
+    limits: dict[str, Any] = {"tol": _SMOOTH * tol, "max_iter": _SMOOTH_STEPS * max_iter}
+    found, record = lbfgs(likelihood, alpha, start, stop=judge, **limits), {}
+    if judge is not None:
+        early = not np.array_equal(judge.coef, found.coef)
+        if early:  # an infinite tolerance: measured, and not moved
+            found = lbfgs(likelihood, alpha, judge.coef, tol=np.inf)
+        record = judge.record(early=early)
+    steps = float(found.n_iter)
+    journal.add(objective=found.objective, gap=found.gap, solver_steps=steps, **record)
+    return Run(found, None, journal.records, found.converged)
 
 
 def learned_nothing(records: Records) -> list[Any]:

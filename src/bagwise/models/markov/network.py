@@ -55,7 +55,7 @@ from bagwise.crossfit import CV, check_enough_bags, folds, held_out_part
 from bagwise.errors import Argument, Message, Parameter
 from bagwise.estimators.rows import stacked
 from bagwise.estimators.tags import BagTags
-from bagwise.models.markov.descents import FROM_LAST, learned_nothing, likeliest, run_starts
+from bagwise.models.markov.descents import FROM_LAST, learned_nothing, run_starts
 from bagwise.models.markov.inputs import NetworkInputs, models_of, where_rows_are
 from bagwise.models.markov.paths import Along, NetworkPaths, Seen
 from bagwise.models.markov.scores import NetworkScores
@@ -254,7 +254,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         self, risk: MarkovRisk, held: MarkovRisk | None, begin: Array | None, alpha: float
     ) -> tuple[Run, list[dict[str, Any]]]:
         """Run every start; return the lowest (best on held-out bags), and a record of all."""
-        return (likeliest if self._soft else run_starts)(
+        return run_starts(
             [FROM_LAST] if begin is not None else list(self.init or self._default_starts(risk)),
             risk,
             alpha,
@@ -265,6 +265,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
             held=held,
             patience=self.n_iter_no_change,
             last=begin,
+            soft=self._soft,
         )
 
     def _default_starts(self, risk: MarkovRisk) -> list[str]:
