@@ -27,6 +27,7 @@ from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import conditioned, dask as on_cluster, dense, swept
 from bagwise.estimators import sweeping
 from bagwise.model_selection import compare, search
+from bagwise.models.markov import swept as networks
 from torch_helpers import needs_torch
 
 MODELS = [
@@ -108,6 +109,15 @@ def test_products_have_the_same_bits(client, tmp_path, offset):
 def test_markov_networks_have_the_same_bits(client, tmp_path):
     bags, y = stored(tmp_path)
     model = MarkovNetworkClassifier(alpha=0.1)
+    here = model.fit(bags, y).decision_function(bags)
+    np.testing.assert_array_equal(model.fit(bags.to("dask"), y).decision_function(bags), here)
+
+
+@pytest.mark.parametrize("rule", ["any", "ratio", "learned"])
+def test_swept_networks_have_the_same_bits(client, tmp_path, rule, monkeypatch):
+    monkeypatch.setattr(networks, "_MANY_ROWS", 0)
+    bags, y = stored(tmp_path)
+    model = MarkovNetworkClassifier(cardinality=rule, alpha=0.1, fit_intercept=True)
     here = model.fit(bags, y).decision_function(bags)
     np.testing.assert_array_equal(model.fit(bags.to("dask"), y).decision_function(bags), here)
 

@@ -110,10 +110,8 @@ class Job:
         labels = self.labels.part(bags)
         rows: Any = self.design.span(*self.labels.offsets[[bags.start, bags.stop]])
         if self.rows.device is None:
-            return Shard(rows, labels)
-        from bagwise.designs.torch_swept import TorchSwept
-
-        return TorchSwept(_device_rows(rows.X, self.rows.device, self.coordinates), labels)
+            return labels.shard(rows)
+        return labels.on_device(_device_rows(rows.X, self.rows.device, self.coordinates))
 
     def shard(self, i: int, order: Order) -> Any:
         """Return a shard that is ready for the last operation of an order, or done with it."""
@@ -247,8 +245,7 @@ def _visits(shard: Any, pass_: Sweep, positives: slice) -> Generator[int, None, 
     if isinstance(shard, Shard):
         return (yield from shard.visits(pass_.coef, pass_.intercept, rule))
     yield 0
-    sums: Any = shard.sweep(pass_.coef, pass_.intercept, rule)
-    return Sums(**{**vars(sums), "hessian": _here(sums.hessian)})
+    return shard.sweep(pass_.coef, pass_.intercept, rule).here()
 
 
 def _job(folder: str) -> Job:

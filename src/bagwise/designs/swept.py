@@ -69,6 +69,16 @@ class Labels:
         shares = self.positive[bags], self.weight[bags]
         return Labels(offsets - offsets[0], *shares, self.C, self.rest_is_negative)
 
+    def shard(self, rows: Dense) -> Shard:
+        """Return rows with these labels."""
+        return Shard(rows, self)
+
+    def on_device(self, rows: Any) -> Any:
+        """Return rows on a device with these labels."""
+        from bagwise.designs.torch_swept import TorchSwept
+
+        return TorchSwept(rows, self)
+
 
 @dataclass
 class Sums:
@@ -143,7 +153,7 @@ class Shard:
         self.p = np.zeros(int(np.diff(labels.offsets)[labels.positive].sum()))
         self.entered = np.zeros(len(self.p), dtype=np.float32)
         self.blocks = list(self._blocks())
-        self.pending = {sign: _Pending(sign) for sign in (1, -1)}
+        self.pending = {sign: Pending(sign) for sign in (1, -1)}
         self._forget()
 
     def _forget(self) -> None:
@@ -258,7 +268,7 @@ def last_of(visits: Generator[int, None, Sums], tell: Callable[[int], None] | No
             tell(row)
 
 
-class _Pending:
+class Pending:
     """Rows that are about to enter H or to leave it: few at a time would cost as much as many."""
 
     def __init__(self, sign: int) -> None:
@@ -267,7 +277,7 @@ class _Pending:
         self.roots: list[Array] = []
         self.n_bytes = 0
 
-    def add(self, shard: Shard, block: Array, amount: Array, count: int) -> None:
+    def add(self, shard: Any, block: Array, amount: Array, count: int) -> None:
         """Add the rows of a block whose curvature changed by some amount."""
         if 10 * count <= 9 * len(block):
             used = np.flatnonzero(amount)
@@ -280,7 +290,7 @@ class _Pending:
         if self.n_bytes >= _BLOCK_BYTES:
             self.flush(shard)
 
-    def flush(self, shard: Shard) -> None:
+    def flush(self, shard: Any) -> None:
         """Multiply."""
         if self.parts:
             rows = self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts)
@@ -327,7 +337,7 @@ class Swept:
         self.cuts = shard_cuts(labels.offsets, rows.n_coef)
         self.positives = labels.positive_parts(self.cuts)
         self.shards = [
-            Shard(rows.span(*labels.offsets[[a, b]]), labels.part(slice(a, b)))
+            labels.part(slice(a, b)).shard(rows.span(*labels.offsets[[a, b]]))
             for a, b in pairwise(self.cuts)
         ]
 

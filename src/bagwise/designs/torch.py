@@ -23,7 +23,6 @@ from bagwise.rowstores.device import DeviceRows, import_torch
 
 if TYPE_CHECKING:
     from bagwise.designs.swept import Labels
-    from bagwise.designs.torch_swept import TorchSwept
 
 _BLOCK_ROWS = 1 << 16  # float32 sums of more rows would lose digits
 _SHORT = 4096  # rows per product of a stack: as fast as longer ones, with half a digit more
@@ -86,7 +85,7 @@ class TorchDense(Dense):
                 found.append(rows.double() @ coef)
                 continue
             columns, back = self._split(coef[:, None], rows.dtype)
-            found.append(back(_products(torch, rows, columns).double())[:, 0])
+            found.append(back(products(torch, rows, columns).double())[:, 0])
         return torch.cat(found)
 
     def sums_of(self, block: Any, many: Any, *, exact: bool = False) -> Any:
@@ -97,14 +96,14 @@ class TorchDense(Dense):
             stack = block[:whole].view(-1, _SHORT, self.n_coef)
             columns, back = self._split(many[:, :whole].T)
             left = columns.reshape(len(stack), _SHORT, -1).transpose(1, 2)
-            total += back(_products(torch, left.contiguous(), stack).double().sum(0).T).T
+            total += back(products(torch, left.contiguous(), stack).double().sum(0).T).T
         for i in range(whole, len(block), _BLOCK_ROWS):
             rows, weights = self.given(block[i : i + _BLOCK_ROWS]), many[:, i : i + _BLOCK_ROWS]
             if exact:
                 total += weights @ rows.double()
                 continue
             columns, back = self._split(weights.T, rows.dtype)
-            total += back(_products(torch, rows.T, columns).double()).T
+            total += back(products(torch, rows.T, columns).double()).T
         return total
 
     def gram_of(self, block: Any, weights: Any, *, exact: bool) -> Any:
@@ -116,7 +115,7 @@ class TorchDense(Dense):
             rows = self.given(block[part])
             rows = rows.double() if exact else rows
             rows = rows * torch.sqrt(weights[part] / top).to(rows.dtype)[:, None]
-            total += top * _products(torch, rows.T, rows).double()
+            total += top * products(torch, rows.T, rows).double()
         return total
 
     def _split(self, right: Any, dtype: Any = None) -> tuple[Any, Any]:
@@ -221,11 +220,9 @@ class TorchDense(Dense):
         part.blocks = chosen.blocks
         return part
 
-    def labeled(self, labels: Labels) -> TorchSwept:
+    def labeled(self, labels: Labels) -> Any:
         """Return the rows with labels, to be swept on the device."""
-        from bagwise.designs.torch_swept import TorchSwept
-
-        return TorchSwept(self, labels)
+        return labels.on_device(self)
 
     def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
         """Return w and b of the rows as they were given."""
@@ -241,7 +238,7 @@ def _moments_of(rows: Any) -> Moments:
     return Moments(len(rows), mean, ((rows - mean) ** 2).sum(0))
 
 
-def _products(torch: Any, left: Any, right: Any) -> Any:
+def products(torch: Any, left: Any, right: Any) -> Any:
     """Multiply matrices, or stacks of them; halves with float32 accumulation."""
     if left.dtype not in (torch.float16, torch.bfloat16):
         return left @ right

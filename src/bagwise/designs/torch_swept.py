@@ -33,6 +33,11 @@ class TorchSums(Sums):
         super().add(replace(other, hessian=self.hessian))
         self.hessian = total
 
+    def here(self) -> Sums:
+        """Return the sums on the host."""
+        hessian: Any = self.hessian
+        return Sums(**{**vars(self), "hessian": hessian.cpu().numpy()})
+
     def step(self, coef: Array, metric: Any) -> tuple[Array, float, float]:
         """Return the Newton step, solved on the device."""
         hessian: Any = self.hessian
@@ -49,7 +54,7 @@ class TorchSums(Sums):
                 step = torch.cholesky_solve(right[:, None], factor)[:, 0].cpu().numpy()
                 rise = float(shift / self.mass - mean @ step)
                 return step, rise, 0.5 * float(step @ residual + rise * shift)
-        return Sums(**{**vars(self), "hessian": hessian.cpu().numpy()}).step(coef, metric)
+        return self.here().step(coef, metric)
 
 
 @dataclass(frozen=True)

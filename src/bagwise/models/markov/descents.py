@@ -16,6 +16,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.models.markov.starts import start_point
+from bagwise.models.markov.swept import is_swept, swept_descent
 from bagwise.oracles.likelihood import MarkovLikelihood
 from bagwise.oracles.markov import MarkovRisk
 from bagwise.procedures import Run
@@ -71,6 +72,9 @@ def run_starts(
             judge = _judge(None if held is None else MarkovLikelihood(held), patience)
             journal = Journal(callback)
             return _maximized(likelihood, alpha, start, tolerance, max_iter, journal, judge)
+        if held is None and is_swept(risk):
+            limits |= {"max_iter": max_iter}
+            return swept_descent(risk, alpha, start, tol=tolerance, callback=callback, **limits)
         return restarted_nrbm(
             risk,
             alpha,

@@ -351,7 +351,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         if len(fit.history) >= self.max_iter:
             return f"max_iter={self.max_iter}", "Raise max_iter or tol."
         scaling = (", or scale the features with ", Parameter("unit_norm", "True"))
-        return "the most steps of its bundle method, which are fixed", Message(
+        return "the most steps of its solver, which are fixed", Message(
             "Raise tol or alpha", *(() if self.unit_norm else scaling), "; max_iter would not help."
         )
 

@@ -15,6 +15,7 @@ from sklearn.svm import LinearSVC
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastPotential
 from bagwise.bags.segments import expand
+from bagwise.models.markov.swept import is_swept, swept_descent, swept_start
 from bagwise.oracles.markov import MarkovRisk
 from bagwise.procedures.nrbm import restarted_nrbm
 from bagwise.solvers.bundle import bmrm
@@ -34,6 +35,8 @@ def start_point(name: str, risk: MarkovRisk, alpha: float, tol: float, seed: int
 
 def _instances(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
     """One convex step from the labeling in which all instances of a bag are of its class."""
+    if is_swept(risk):
+        return swept_start(risk, alpha, tol=tol)
     return bmrm(risk.frozen(risk.whole_bags()), alpha, np.zeros(risk.n_coef), tol=tol).coef
 
 
@@ -51,7 +54,8 @@ def _from_fraction(risk: MarkovRisk, positive_fraction: float, alpha: float, tol
     """Train with a rule on the fraction; counts that it forbids begin a margin below the others."""
     simple = risk.under(AtLeastPotential(positive_fraction))
     start = _instances(simple, alpha, tol, 0)
-    run = restarted_nrbm(simple, alpha, start, tol=tol, max_iter=_ROUNDS, max_steps=_STEPS)
+    descend = swept_descent if is_swept(simple) else restarted_nrbm
+    run = descend(simple, alpha, start, tol=tol, max_iter=_ROUNDS, max_steps=_STEPS)
     instance, sides, bag = simple.split(run.solution.coef)
     allowed = risk.inference.bins_allowed_by(simple.inference.potential)
     potential = np.where(allowed, sides[:, :, None], sides[:, :, None] - 1.0)  # (models, 2, bins)

@@ -1,0 +1,87 @@
+"""Markov networks of many instances: passes over the rows instead of a bundle method.
+
+From the number of instances on at which linear models are swept (`bagwise.estimators.sweeping`),
+two-class networks are minimized by `bagwise.solvers.soft_newton`, if their potential has a few
+ranges of counts: dozens of passes where a bundle method takes thousands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.designs import Dense
+from bagwise.oracles.markov import MarkovRisk
+from bagwise.oracles.markov_ranges import Ranges
+from bagwise.oracles.markov_sweeps import NetworkLabels, SweptNetwork
+from bagwise.procedures import Run
+from bagwise.procedures.run import Callback, Journal
+from bagwise.solvers.soft_newton import soft_newton, whole_start
+
+_MANY_ROWS = 50_000  # as in `bagwise.estimators.sweeping`
+_LARGEST_SYSTEM = 2500  # features, as in `bagwise.designs.linear`
+_MOST_PASSES = 300  # over the rows, in one descent; dozens are usual
+_START_PASSES = 30  # of the convex problem of a start; less than ten are usual
+
+
+def is_swept(risk: MarkovRisk) -> bool:
+    """Return whether a network is to be minimized by passes over its rows."""
+    design = risk.instances.design
+    return (
+        risk.n_models == 1
+        and not risk.inference.cost
+        and isinstance(design, Dense)
+        and design.n_rows >= _MANY_ROWS
+        and design.n_coef <= _LARGEST_SYSTEM
+        and Ranges.of(risk.inference.potential, risk.inference.offsets) is not None
+    )
+
+
+def swept_descent(
+    risk: MarkovRisk,
+    alpha: float,
+    start: Array,
+    *,
+    tol: float,
+    max_iter: int,
+    max_steps: int = _MOST_PASSES,
+    callback: Callback | None = None,
+) -> Run:
+    """Descend as `bagwise.procedures.nrbm.restarted_nrbm` does, with passes as its steps."""
+    journal = Journal(callback)
+    found = soft_newton(
+        _network(risk, alpha),
+        _padded(risk, start),
+        tol=tol,
+        max_iter=max_iter,
+        max_passes=min(max_steps, _MOST_PASSES),
+        told=lambda objective, gap, passes: journal.add(
+            objective=objective, gap=gap, solver_steps=float(passes)
+        ),
+    )
+    found = replace(found, coef=_unpadded(risk, found.coef))
+    return Run(found, None, journal.records, found.converged)
+
+
+def swept_start(risk: MarkovRisk, alpha: float, *, tol: float) -> Array:
+    """Return the start in which all instances of a bag have its label."""
+    found = whole_start(_network(risk, alpha), tol=tol, max_passes=_START_PASSES)
+    return _unpadded(risk, found.coef)
+
+
+def _network(risk: MarkovRisk, alpha: float) -> SweptNetwork:
+    instances, inference = risk.instances, risk.inference
+    bags = inference.offsets, risk.codes == 1, risk.weight
+    labels = NetworkLabels(*bags, 1.0, False, inference.potential, risk.bag_features)
+    return SweptNetwork(instances.design, labels, instances.scale, instances.fit_intercept, alpha)
+
+
+def _padded(risk: MarkovRisk, w: Array) -> Array:
+    """Return the weights with one of a constant feature."""
+    return w if risk.instances.fit_intercept else np.insert(w, risk.instances.n_coef, 0.0)
+
+
+def _unpadded(risk: MarkovRisk, w: Array) -> Array:
+    return w if risk.instances.fit_intercept else np.delete(w, risk.instances.n_coef)

@@ -1,0 +1,140 @@
+"""Ranges of counts with one weight, and labels in [0, 1] whose sum is in a range.
+
+Values per instance are where the instances are (NumPy, or tensors), values per bag on the host.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.assumptions import AtLeastPotential
+from bagwise.assumptions.inference import flat_tables
+
+_MOST_RANGES = 8  # of counts, per side: every one is a labeling of all instances
+_ROUNDS, _EXACT = 80, 1e-10  # of the search for nu: more only rounds; error of a count per instance
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges of counts with one weight: (2, K, n_bags); where lo > hi there is none."""
+
+    lo: Array
+    hi: Array
+    fixed: Array
+    weight: Array  # index of the learned weight, or -1
+
+    @classmethod
+    def of(cls, potential: Any, offsets: Array, least: int = 1) -> Ranges | None:
+        """Return the ranges of every bag, ``least`` at least; None if a potential has too many."""
+        sizes = np.diff(offsets)
+        if isinstance(potential, AtLeastPotential):
+            needed = potential.least(offsets)
+            lo, hi = np.stack([0 * needed, needed]), np.stack([needed - 1, sizes])
+            weight = np.repeat([[0], [1]], len(sizes), axis=1)
+            return cls(*(part[:, None] for part in (lo, hi, 0.0 * lo, weight)))
+        distinct, which = np.unique(sizes, return_inverse=True)
+        found = [_runs(potential, int(size)) for size in distinct]
+        n = max([least, *(len(side) for runs in found for side in runs)])
+        if n > _MOST_RANGES:
+            return None
+        table = np.zeros((4, 2, n, len(distinct)))
+        table[0], table[1], table[3] = 1, 0, -1  # no range
+        for k, runs in enumerate(found):
+            for side in range(2):
+                table[:, side, : len(runs[side]), k] = np.array(runs[side]).T
+        lo, hi, fixed, weight = table[..., which]
+        return cls(lo.astype(int), hi.astype(int), fixed, weight.astype(int))
+
+    def chosen(self, side: Array, k: Any) -> Ranges:
+        """Return one range per bag, arrays of length n_bags."""
+        bags = np.arange(len(side))
+        return Ranges(*(part[side, k, bags] for part in vars(self).values()))
+
+
+def _runs(potential: Any, size: int) -> list[list[tuple[float, ...]]]:
+    """Return (first count, last count, fixed number, weight) of every run of equal entries."""
+    _, table, bins = flat_tables(potential, np.array([size]))
+    found = []
+    for side in range(2):
+        entries = np.stack([table[side], bins[side]])
+        cuts = np.flatnonzero(np.any(entries[:, 1:] != entries[:, :-1], axis=0)) + 1
+        firsts, ends = np.append(0, cuts), np.append(cuts, size + 1)
+        runs = zip(firsts, ends - 1, *entries[:, firsts], strict=True)
+        found.append([run for run in runs if np.isfinite(run[2])])
+    return found
+
+
+class HostRows:
+    """Sums and maxima within bags of NumPy arrays."""
+
+    def __init__(self, sizes: Array) -> None:
+        self.sizes = sizes
+        self.starts = np.cumsum(sizes) - sizes
+        self.bag = np.repeat(np.arange(len(sizes)), sizes)
+
+    def sum(self, values: Any) -> Array:
+        """Return the sum of every bag."""
+        return np.add.reduceat(values, self.starts, dtype=np.float64)
+
+    def max(self, values: Any) -> Array:
+        """Return the largest value of every bag."""
+        return np.maximum.reduceat(values, self.starts)
+
+    def spread(self, bags: Array) -> Any:
+        """Return the value of its bag for every row."""
+        return bags[self.bag]
+
+    def of(self, bags: Array) -> tuple[HostRows, Any]:
+        """Return the rows of some bags (a mask), and their mask."""
+        return HostRows(self.sizes[bags]), bags[self.bag]
+
+
+def between(p: Any) -> Any:
+    """Return which labels are undecided."""
+    return (p > 0) & (p < 1)
+
+
+def limited(rows: Any, z: Any, base: Any, range_: Ranges, width: float) -> tuple[Any, Array]:
+    """Return labels with a sum within the range, and the bags in which that moved them."""
+    total = rows.sum(base)
+    target = np.minimum(np.maximum(total, range_.lo), range_.hi)
+    fixed = (target <= 0) | (target >= rows.sizes)  # none or all
+    off = (total != target) & ~fixed & (range_.lo <= range_.hi)
+    p = base
+    if np.any(fixed):
+        inside = rows.spread(1.0 * ~fixed)
+        p = p * inside + rows.spread(1.0 * (fixed & (target > 0)))
+    if np.any(off):
+        part, mask = rows.of(off)
+        p = p + 0.0  # a copy
+        p[mask] = with_sum(part, z[mask], target[off], width)
+    return p, off
+
+
+def with_sum(rows: Any, z: Any, target: Array, width: float) -> Any:
+    """Return clip((z - nu) / width + 1/2) with the given sum in every bag."""
+    low, high = -rows.max(-z) - width / 2, rows.max(z) + width / 2
+    nu = 0.5 * (low + high)
+    for _ in range(_ROUNDS):
+        p = ((z - rows.spread(nu)) / width + 0.5).clip(0, 1)
+        excess, band = rows.sum(p) - target, rows.sum(1.0 * between(p))
+        if np.all(np.abs(excess) <= _EXACT * np.maximum(1, target)):
+            break
+        low, high = np.where(excess > 0, nu, low), np.where(excess > 0, high, nu)
+        newton = nu + excess * width / np.maximum(band, 1)
+        inside = (band > 0) & (newton > low) & (newton < high)
+        nu = np.where(inside, newton, 0.5 * (low + high))
+    return p
+
+
+def on_simplex(points: Array) -> Array:
+    """Project columns onto the simplex."""
+    falling = -np.sort(-points, axis=0)
+    ranks = np.arange(1, len(points) + 1)[:, None]
+    excess = (np.cumsum(falling, axis=0) - 1) / ranks
+    last = (falling > excess).sum(axis=0) - 1
+    return np.maximum(points - excess[last, np.arange(points.shape[1])], 0.0)

@@ -1,0 +1,222 @@
+"""Newton's method for Markov networks: a softened risk, ever harder, one pass over the rows a step.
+
+The network's risk is a difference of maxima. `bagwise.oracles.markov_soft` softens them; a Newton
+step takes the Hessian of the softened objective, with as much of its concave part as leaves it
+positive definite. A step that promises little makes the next pass harder: smaller ``width`` of the
+labels, smaller ``margin`` of the bags, and the bags' dual variables become the new centers. Every
+pass has the value under both, so that a step is judged by the objective it was made for.
+
+Where that gains little, the labelings of the bags' own sides are frozen. What remains is convex, a
+majorizer of the objective that touches it (up to the softness of these labelings, which the gap
+includes), and every pass proves a lower bound on it. If its minimum is lower by more than the
+tolerance, the descent goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.oracles.markov_soft import Frozen, Softness
+from bagwise.oracles.markov_sweeps import SweptNetwork, View
+from bagwise.solvers.solution import Solution
+
+_FIRST_WIDTH = 10.0  # scores of a tenth of the bag's instances at it make up a margin
+_FIRST_MARGIN = 1.0  # that of the hinge
+_HARDER = 0.3  # factor from one width, and margin, to the next
+_PART = 0.3  # of the tolerance that width and margin may take up each
+_LAST_MARGIN = 0.1  # below, new centers serve better: a harder problem has no good steps
+_SMALL_STEP = 1e-2  # of the objective: a step that promises less makes the next pass harder
+_ROUGH = 3e-2  # the same for the convex problem of a start
+_LITTLE = 0.2  # of the tolerance: a descent that gains less ...
+_PATIENCE = 5  # ... in as many steps has ended
+_ARMIJO = 1e-4  # of the promised decrease: less is no decrease
+_SHORTEST = 1e-4  # step at which a descent has ended
+_BACK = (0.1, 0.6)  # shortest and longest next step after one that went too far
+
+
+@dataclass
+class _Walk:
+    """Where a descent is, and what it may use up."""
+
+    network: SweptNetwork
+    view: View
+    tol: float
+    passes: int
+    max_passes: int
+    frozen: Frozen | None = None
+    length: float = 1.0  # of the last step
+
+    def look(self, w: Array, then: Softness, *, renew: bool = False) -> View:
+        """Make one pass."""
+        self.passes += 1
+        centers, frozen = self.view.centers, self.frozen
+        return self.network.look(w, self.soft, then, centers, renew=renew, frozen=frozen)
+
+    def freeze(self) -> None:
+        """Make the problem convex here."""
+        self.frozen, self.length = self.network.frozen(self.view.w, self.soft.width), 1.0
+
+    def thaw(self, view: View) -> None:
+        """Go on with the network itself, from a point that the convex problem led to."""
+        self.view, self.frozen, self.length = view, None, 1.0
+        if self.passes < self.max_passes:
+            self.view = self.look(view.w, view.soft)
+
+    @property
+    def soft(self) -> Softness:
+        """How soft the risk is here."""
+        return self.view.soft
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether what is left of the gap is that of the softness, and this is small."""
+        view, unit = self.view, self.tol * self.view.objective
+        rest = view.gap - view.blur - view.slack
+        return rest <= _LITTLE * unit and max(view.blur, view.slack) <= _PART * unit
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether passes are left, and the last step was more than rounding."""
+        return self.passes < self.max_passes and self.length > _SHORTEST
+
+    def step(self, *, rough: bool = False) -> float:
+        """Take one step; return the decrease that it promised."""
+        network, view = self.network, self.view
+        # 1) The step, and whether it promises so little that the next one is to be harder.
+        step = network.step(view)
+        promise = float(step @ view.residual)
+        part = _PART * self.tol * view.objective
+        small = not rough and promise / 2 < _SMALL_STEP * view.objective
+        renew = small and max(view.blur, view.slack) > part
+        then = self._harder(part) if renew else self.soft
+        # 2) The point there, or nearer.
+        seen, self.length = self.look(view.w + step, then, renew=renew), 1.0
+        allowed = network.rounding * abs(view.value)
+        while seen.judged > view.value - _ARMIJO * self.length * promise + allowed:
+            rise = seen.judged - view.value + self.length * promise  # above the tangent
+            self.length *= float(np.clip(self.length * promise / (2 * rise), *_BACK))
+            if not self.goes_on:
+                return promise / 2
+            seen = self.look(view.w + self.length * step, then, renew=renew)
+        self.view = seen
+        return promise / 2
+
+    def _harder(self, part: float) -> Softness:
+        """Return the softness of the next steps: what takes up more than its part is reduced."""
+        soft = self.soft
+        width = soft.width * (_HARDER if self.view.blur > part else 1.0)
+        margin = max(_HARDER * soft.margin, min(soft.margin, _LAST_MARGIN))
+        margin = margin if self.view.slack > part else soft.margin
+        return replace(soft, width=width, margin=margin)
+
+
+def soft_newton(
+    network: SweptNetwork,
+    start: Array,
+    *,
+    tol: float,
+    max_iter: int,
+    max_passes: int,
+    told: Callable[[float, float, int], Any] = lambda *_: None,
+) -> Solution:
+    """Decrease alpha/2 |w|^2 + R(w) until the gap is at most tol times the objective.
+
+    Parameters
+    ----------
+    network : SweptNetwork
+        The rows.
+    start : ndarray
+        Where to start, in the network's coordinates.
+    tol : float
+        Relative tolerance.
+    max_iter : int
+        Maximum number of descents, each with a convex problem.
+    max_passes : int
+        Maximum number of passes.
+    told : callable, optional
+        Called with objective, gap and number of passes after every descent and convex problem.
+
+    Returns
+    -------
+    Solution
+        The lowest point. ``gap`` is the majorizer where it was frozen last minus a proven lower
+        bound on its minimum.
+    """
+    walk = _begun(network, start, tol, max_passes, None)
+    best, gap, rounds, converged, idle = walk.view, np.inf, 0, False, False
+    while walk.goes_on and not (converged or idle) and rounds < max_iter:
+        before, rounds = walk.passes, rounds + 1
+        # 1) Descend.
+        best = _lowest(best, _descended(walk))
+        # 2) Freeze there, and bound what a convex step can gain.
+        walk.freeze()
+        top, lower, end = walk.view, -np.inf, walk.view
+        while walk.goes_on:
+            walk.step()
+            lower = max(lower, walk.view.touching - walk.view.gap)
+            end = _lowest(end, walk.view)
+            converged = top.touching - lower <= tol * top.objective
+            if converged or walk.is_solved:
+                break
+        gap, best = top.touching - lower, _lowest(best, end)
+        # 3) Go on from its result, unless rounding has the last word.
+        idle = walk.length <= _SHORTEST and end is top
+        if not converged and not idle:
+            walk.thaw(end)
+        told(best.objective, gap, walk.passes - before)
+    return _solution(best, gap, walk.passes, converged)
+
+
+def whole_start(network: SweptNetwork, *, tol: float, max_passes: int) -> Solution:
+    """Solve, roughly, the convex problem in which all instances of a bag have its label."""
+    walk = _begun(network, np.zeros(len(network.units)), tol, max_passes, Frozen())
+    while walk.goes_on and walk.step(rough=True) > _ROUGH * walk.view.objective:
+        pass
+    return _solution(walk.view, walk.view.gap, walk.passes, False)
+
+
+def _begun(
+    network: SweptNetwork, start: Array, tol: float, max_passes: int, frozen: Frozen | None
+) -> _Walk:
+    soft = Softness(_FIRST_WIDTH / network.mean_size, _FIRST_MARGIN)
+    view = network.look(np.asarray(start, float), soft, soft, network.centers, frozen=frozen)
+    return _Walk(network, view, tol, 1, max_passes, frozen)
+
+
+def _descended(walk: _Walk) -> View:
+    """Descend until steps gain little; return the lowest point."""
+    best, objectives = walk.view, [walk.view.objective]
+    while walk.goes_on:
+        promised = walk.step()
+        best = _lowest(best, walk.view)
+        objectives.append(best.objective)
+        part = _LITTLE * walk.tol * best.objective
+        is_hard = max(walk.view.blur, walk.view.slack) <= walk.tol * best.objective
+        idle = len(objectives) > _PATIENCE and objectives[-1 - _PATIENCE] - best.objective < part
+        if is_hard and (promised < part or idle):
+            break
+    return best
+
+
+def _lowest(one: View, other: View) -> View:
+    return other if other.objective < one.objective else one
+
+
+def _solution(view: View, gap: float, passes: int, converged: bool) -> Solution:
+    return Solution(
+        coef=view.w,
+        intercept=0.0,
+        scores=np.empty(0),
+        dual=np.empty(0),
+        objective=view.objective,
+        gap=gap,
+        residual=float(np.max(np.abs(view.residual))),
+        n_iter=passes,
+        converged=converged,
+        history=[],
+    )

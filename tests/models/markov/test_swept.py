@@ -1,0 +1,94 @@
+"""Networks of many instances: passes over the rows against the bundle method."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise import Bags, MarkovNetworkClassifier
+from bagwise.models.markov import swept
+from torch_helpers import needs_torch
+
+RULES = ["any", "ratio", "learned"]
+
+
+def planted(n_bags=24, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    sizes, y = rng.integers(10, 40, n_bags), np.arange(n_bags) % n_classes
+    X = rng.normal(size=(sizes.sum(), 4))
+    X[np.repeat(y == 1, sizes) & (rng.random(len(X)) < 0.3), 0] += 1.5
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return Bags(X, offsets, bag_features=rng.normal(size=(n_bags, 2))), y
+
+
+@pytest.fixture
+def always(monkeypatch):
+    monkeypatch.setattr(swept, "_MANY_ROWS", 0)
+
+
+def network(rule="any", **options):
+    options = {"alpha": 1.0, "fit_intercept": True, "positive_fraction": 0.2, **options}
+    return MarkovNetworkClassifier(cardinality=rule, **options)
+
+
+@pytest.mark.parametrize("bag_features", [None, "bags"])
+@pytest.mark.parametrize("rule", RULES)
+def test_passes_end_no_higher_than_a_bundle_method(rule, bag_features, monkeypatch):
+    bags, y = planted()
+    model = network(rule, bag_features=bag_features)
+    bundle = model.fit(bags, y).objective_[0]
+    monkeypatch.setattr(swept, "_MANY_ROWS", 0)
+    model.fit(bags, y)
+    assert model.objective_[0] <= 1.02 * bundle  # both tolerate a hundredth
+    assert model.gap_[0] <= 0.01 * model.objective_[0] * 1.0001
+    w = np.concatenate([np.ravel(part) for part in (model.networks_[0].instance,)])
+    norm = sum(float(np.sum(part**2)) for part in (w, model.cardinality_weights_, model.bag_coef_))
+    margins = np.where(y == 1, 1, -1) * model.decision_function(bags)
+    hinge = float(np.maximum(0, 1 - margins).sum())
+    assert model.objective_[0] == pytest.approx(0.5 * norm + hinge, rel=1e-6)
+
+
+def test_weights_of_bags_and_no_intercept_count(always):
+    bags, y = planted()
+    weight = np.where(np.arange(len(y)) < 4, 0.0, 1.0)
+    whole = network(fit_intercept=False).fit(bags, y, sample_weight=weight)
+    part = network(fit_intercept=False).fit(bags[4:], y[4:])
+    assert whole.objective_[0] == pytest.approx(part.objective_[0])
+    assert whole.intercept_[0] == 0.0
+
+
+def test_rounds_are_told_and_repeat_their_bits(always):
+    bags, y = planted()
+    told = []
+    model = network(callback=told.append).fit(bags, y)
+    assert len(told) == sum(record["rounds"] for record in model.starts_)
+    again = network().fit(bags, y)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+def test_one_network_against_the_rest_is_swept_and_a_joint_one_is_not(always, monkeypatch):
+    bags, y = planted(n_classes=3)
+    seen, plain = [], swept.soft_newton
+    monkeypatch.setattr(swept, "soft_newton", lambda *a, **k: seen.append(1) or plain(*a, **k))
+    network(multi_class="native", init=["instances"]).fit(bags, y)
+    assert not seen
+    network(multi_class="ovr", init=["instances"]).fit(bags, y)
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize(
+    "options", [{"chain": 0.5}, {"loss": "log_loss"}, {"early_stopping": True}]
+)
+def test_other_networks_are_not_swept(options, always, monkeypatch):
+    bags, y = planted()
+    monkeypatch.setattr(swept, "soft_newton", None)
+    network(init=["zero"], **options).fit(bags, y)
+
+
+@needs_torch
+@pytest.mark.parametrize("rule", RULES)
+def test_passes_on_a_device_end_where_those_on_the_host_do(rule, always):
+    bags, y = planted()
+    here = network(rule).fit(bags, y).objective_[0]
+    there = network(rule).fit(bags.to("cpu"), y).objective_[0]
+    assert there == pytest.approx(here, rel=1e-2)

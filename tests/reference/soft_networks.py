@@ -1,0 +1,48 @@
+"""Small networks to sweep, and their risk by trying all labelings."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from bagwise.assumptions import AtLeastPotential, BinnedPotential
+from bagwise.designs import matrix_design
+from bagwise.oracles.markov_sweeps import NetworkLabels, SweptNetwork
+
+RULES = [AtLeastPotential(), AtLeastPotential(0.5), BinnedPotential(3)]
+
+
+def bags_of(potential, *, n_bags=12, largest=6, seed=0):
+    """Draw rows and labels of ragged bags, with features of bags."""
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, largest, n_bags))])
+    X = rng.normal(size=(offsets[-1], 3))
+    positive = np.arange(n_bags) % 2 == 1
+    X[np.repeat(positive, np.diff(offsets)), 0] += 1.0
+    weight, columns = rng.uniform(0.5, 2.0, n_bags), rng.normal(size=(n_bags, 2))
+    return X, NetworkLabels(offsets, positive, weight, 1.0, False, potential, columns)
+
+
+def network_of(potential, alpha=0.3, design=matrix_design, **options):
+    X, labels = bags_of(potential, **options)
+    return SweptNetwork(design(X), labels, 0.7, True, alpha)
+
+
+def brute_risk(X, labels, w, scale):
+    """Return the risk, by trying all labelings of every bag."""
+    d, n = X.shape[1], labels.potential.n_weights
+    z = scale * X @ w[:d] + w[d]
+    potential, of_bags = w[d + 1 : d + 1 + n], labels.columns @ w[d + 1 + n :]
+    total = 0.0
+    for i, (a, b) in enumerate(zip(labels.offsets[:-1], labels.offsets[1:], strict=True)):
+        table, bins = labels.potential.table(b - a), labels.potential.bins(b - a)
+        best = [-np.inf, -np.inf]
+        for labeling in product([0, 1], repeat=int(b - a)):
+            k = sum(labeling)
+            for side in range(2):
+                score = labeling @ z[a:b] + table[side, k] + potential[bins[side, k]]
+                best[side] = max(best[side], score + side * of_bags[i])
+        margin = (best[1] - best[0]) * (1 if labels.positive[i] else -1)
+        total += labels.weight[i] * max(0.0, 1 - margin)
+    return total

@@ -1,0 +1,70 @@
+"""Newton's method on softened networks: certificate, objective, starts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bagwise.assumptions import CountInference
+from bagwise.designs import matrix_design
+from bagwise.oracles.markov import InstanceOperator, MarkovRisk
+from bagwise.procedures.nrbm import restarted_nrbm
+from bagwise.solvers.soft_newton import soft_newton, whole_start
+from reference.soft_networks import RULES, bags_of, network_of
+
+OPTIONS = {"max_iter": 30, "max_passes": 400}
+
+
+def risk_of(rule, **options):
+    X, labels = bags_of(rule, **options)
+    operator = InstanceOperator(matrix_design(X), 0.7, fit_intercept=True)
+    inference = CountInference(rule, labels.offsets)
+    codes = labels.positive.astype(int)
+    return MarkovRisk(operator, inference, labels.columns, codes, 2, labels.weight)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-4])
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_the_gap_is_proven_and_the_objective_that_of_the_risk(rule, tol):
+    network, risk = network_of(rule, n_bags=40), risk_of(rule, n_bags=40)
+    start = whole_start(network, tol=tol, max_passes=30)
+    found = soft_newton(network, start.coef, tol=tol, **OPTIONS)
+    assert found.converged
+    assert found.gap <= tol * found.objective * 1.0001
+    w = found.coef
+    assert found.objective == pytest.approx(risk.value(risk.forward(w)) + 0.15 * w @ w, rel=1e-9)
+    assert found.objective < start.objective
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_a_bundle_method_gains_nothing_from_its_end(rule, seed):
+    network, risk = network_of(rule, n_bags=40, seed=seed), risk_of(rule, n_bags=40, seed=seed)
+    start = whole_start(network, tol=1e-3, max_passes=30).coef
+    found = soft_newton(network, start, tol=1e-3, **OPTIONS)
+    frozen = risk.frozen(risk.forward(found.coef))
+    from bagwise.solvers.bundle import bmrm
+
+    step = bmrm(frozen, 0.3, found.coef, tol=1e-4, max_iter=500)
+    assert step.objective >= found.objective * (1 - 2e-3)
+    rough = restarted_nrbm(risk, 0.3, start, tol=1e-2, max_iter=20)
+    assert found.objective <= 1.1 * rough.solution.objective  # other minima, no worse as a rule
+
+
+def test_few_passes_say_so():
+    network, told = network_of(RULES[0], n_bags=40), []
+    start = np.zeros(len(network.units))
+    found = soft_newton(
+        network, start, tol=1e-6, max_iter=30, max_passes=5, told=lambda *each: told.append(each)
+    )
+    assert not found.converged
+    assert found.n_iter <= 6
+    assert network.rows.passes == found.n_iter
+    assert told[-1][0] == found.objective
+
+
+def test_no_constant_feature_keeps_its_weight_at_zero():
+    network = network_of(RULES[0])
+    network.units[3] = 0.0
+    found = soft_newton(network, np.zeros(len(network.units)), tol=1e-2, **OPTIONS)
+    assert found.coef[3] == 0.0
