@@ -22,7 +22,8 @@ maximizes the likelihood of the bags' labels.
 Departures from the paper. Training starts from a convex step, not from w = 0, where multiclass
 networks do not move; NRBM restarts with an empty bundle until nothing is gained, each time followed
 by a convex step whose lower bound is true (``gap_``). Where little is gained over w = 0 the
-tolerance is relative to that gain. Bag features from other models are
+tolerance is relative to that gain. From 50,000 instances on, two classes are trained by Newton's
+method on a softened risk (`bagwise.solvers.soft_newton`). Bag features from other models are
 out-of-fold. Instances are scaled to unit mean squared norm (``unit_norm``), so that alpha means
 the same on all data.
 
