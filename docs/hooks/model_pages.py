@@ -66,7 +66,7 @@ def _reference(thing: Any) -> str:
 
 def _with_links(text: str, linked: Callable[[str], str]) -> str:
     """Link the classes that a sentence recommends."""
-    return re.sub(rf"(?<![`\w])({'|'.join(GUIDES)})(?=[ ,.:;(]|$)", lambda m: linked(m[1]), text)
+    return re.sub(rf"(?<![`\w])({'|'.join(GUIDES)})(?=[ ,.:;()]|$)", lambda m: linked(m[1]), text)
 
 
 def model_table() -> str:
