@@ -22,8 +22,9 @@ def runs(page):
     joined = sessions.replace(" \\\n", " ")
     for command, shown in re.findall(r"^\$ bagwise (.*)\n((?:(?!\$ ).*\n)*)", joined, re.M):
         words = shlex.split(command)
+        extra = {"compare": ["--time", "none", "--jobs", "1"], "cv": ["--jobs", "1"]}
         yield (
-            done(*words, *(["--jobs", "1"] if words[0] in ("compare", "cv") else [])),
+            done(*words, *extra.get(words[0], [])),  # whatever else the computer does
             [line for line in shown.splitlines() if line != "..."],
         )
 

@@ -161,6 +161,14 @@ GUIDES = {
         "the number of positives matters, not only whether there is one; its weights can be drawn",
         "time is short, or one positive suffices: take WitnessSVC",
     ),
+    "MultiLabelMarkovNetwork": Guide(
+        r"\min_w \; \frac{\alpha}{2} \|w\|^2 + \sum_i \max_{Y} \left[ \Delta(Y, Y_i) + F_w(B_i, Y)"
+        r" - F_w(B_i, Y_i) \right], \quad F_w = \sum_{l} f_l + \sum_{l < m \in Y} w_{lm}",
+        "O(T (n d L + N 2^L)) for L labels, after one network per label",
+        "O(T (d L + L²)) for the bundle",
+        "bags have several labels, and some labels occur together",
+        "there are more than ten labels (pairs=False), or labels that are unrelated",
+    ),
     "DiverseDensity": Guide(
         r"\max_{c, s} \; \prod_{Y_i = 1} \left(1 - \prod_{k \in i} (1 - p_k)\right) \prod_{Y_k"
         r" = -1} (1 - p_k),"

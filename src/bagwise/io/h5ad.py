@@ -128,9 +128,10 @@ def write_h5ad(path: str | Path, bags: Bags, y: Any = None) -> None:
     path = Path(path)
     warn_left_out(path, bags, ("bag_features", "patch_size"))
     columns = long_columns(bags, y)
-    names = pd.Index([str(name) for name in columns.pop("instance", range(bags.n_instances))])
+    ids = [str(name) for name in columns.pop("instance", range(bags.n_instances))]
+    names = pd.Index(ids, dtype=object)  # anndata 0.12 writes no arrays of strings of pandas 3
     obs = {name: columns[name] for name in _OBS if name in columns}
-    genes = pd.Index(written_feature_names(path, bags, ()))
+    genes = pd.Index(written_feature_names(path, bags, ()), dtype=object)
     try:
         frame = pd.DataFrame(obs).set_index(names)
         adata = AnnData(bags.X, obs=frame, var=pd.DataFrame(index=genes))
