@@ -340,11 +340,20 @@ def page() -> None:
         "ends where the path in memory does, at a million 1 % higher than with steps looked at.",
         "",
     ]
+    from scale_commands import section as command_part
     from scale_dask import section as dask_part
     from scale_limit import section as limit_part
     from scale_stream import section as stream_part
 
-    parts = cold_part(), limit_part(), gpu_part(), stream_part(), dask_part(), cost_part()
+    parts = (
+        cold_part(),
+        limit_part(),
+        command_part(),
+        gpu_part(),
+        stream_part(),
+        dask_part(),
+        cost_part(),
+    )
     PAGE.write_text("\n".join(sum(parts, text)))
 
 

@@ -10,6 +10,7 @@ from bagwise.catalog import METHODS
 from bagwise.catalog.expected import by_expected_gain
 from bagwise.datasets import make_gaussian_bags
 from bagwise.model_selection import candidates
+from bagwise.model_selection.candidates import by_names
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,15 @@ def test_of_many_instances_those_that_read_them_seldom_come_first():
     statistics = {"StatisticsForest", "StatisticsSVC", "StatisticsLogistic", "SimpleMI", "STK"}
     assert (names[0], set(names[1:6])) == ("SIL", statistics)
     assert names[6] == "MI-SVM"
+
+
+@pytest.mark.parametrize(("n_instances", "kernel"), [(60_000, "linear"), (6000, "rbf")])
+def test_named_methods_of_many_instances_are_linear(n_instances, kernel):
+    """Their kernel matrix would be refused; what is asked for by name stays as it is otherwise."""
+    bags = Bags(np.zeros((n_instances, 1)), np.arange(0, n_instances + 1, 100))
+    models = by_names(["MI-SVM", "SimpleMI"], bags)
+    assert models["MI-SVM"].kernel == kernel
+    assert models["SimpleMI"].kernel == "rbf"  # of bags
 
 
 def test_methods_of_two_classes_are_left_out_for_three(bags):

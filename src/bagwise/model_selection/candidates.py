@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from bagwise.bags import Bags
-from bagwise.catalog import ENTRIES, Entry, Method
+from bagwise.catalog import ENTRIES, Entry, Method, make_estimator
 from bagwise.catalog.expected import by_expected_gain
 from bagwise.models.instance import InstanceSVC
 from bagwise.models.meansvc import MeanSVC
@@ -60,6 +61,20 @@ def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str
     return {name: models[name] for name in order}, left_out
 
 
+def by_names(names: Iterable[str], bags: Bags) -> dict[str, Any]:
+    """Return the methods of some papers' names; many instances leave kernels no other form."""
+    models = {name: make_estimator(name) for name in names}
+    for model in models.values():
+        if bags.n_instances > MANY_TO_READ and not _has_bags_as_rows(model):
+            _linear(model)
+    return models
+
+
+def _linear(model: Any) -> Any:
+    """Return a model with the linear kernel where it had the default one."""
+    return model.set_params(kernel="linear") if model.get_params().get("kernel") == "rbf" else model
+
+
 def _burden(model: Any) -> int:
     """Rank what a fit to many instances costs: one convex problem, one row per bag, the rest."""
     one_problem = isinstance(model, InstanceSVC) and model.vote == "any"
@@ -79,8 +94,7 @@ def _suited(entry: Entry, method: Method, bags: Bags, n_classes: int) -> tuple[A
         return model, ""
     if entry.pairwise:
         return model, f"compares all pairs of the {n_rows} {rows}"
-    is_rbf = model.get_params().get("kernel") == "rbf"
-    return model.set_params(kernel="linear") if is_rbf else model, ""
+    return _linear(model), ""
 
 
 def _has_bags_as_rows(model: Any) -> bool:

@@ -25,7 +25,6 @@ from sklearn.base import clone
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.fingerprint import fingerprints
-from bagwise.catalog import make_estimator
 from bagwise.crossfit import check_enough_bags
 from bagwise.errors import Message, Parameter, suggestion
 from bagwise.estimators.positive import order_is_meaning, warn_of_unclear
@@ -33,7 +32,7 @@ from bagwise.io._lock import locked
 from bagwise.io._records import ResultsError, ResultsFile, read_records
 from bagwise.metrics import MEASURES
 from bagwise.model_selection._workers import Stopped, Workers
-from bagwise.model_selection.candidates import MANY_TO_READ, candidates
+from bagwise.model_selection.candidates import MANY_TO_READ, by_names, candidates
 from bagwise.model_selection.comparison import Comparison
 from bagwise.model_selection.intervals import METRICS, Sample
 from bagwise.model_selection.nested import INNER_FOLDS, Cell, OuterFolds, Protocol, judged
@@ -75,8 +74,9 @@ def compare(
     y : array-like of shape (n_bags,)
         Labels of the bags.
     models : dict of str to estimator, or list of str, default=None
-        Models by name, or names of methods as `bagwise.by_paper_name` knows them. All methods that
-        make sense for the bags when None (see `candidates`), the most promising first.
+        Models by name, or names of methods as `bagwise.by_paper_name` knows them, with the linear
+        kernel above 50,000 instances. All methods that make sense for the bags when None (see
+        `candidates`), the most promising first.
     metric : str, default="auc"
         The metric to choose and rank by: "auc", "accuracy", "balanced_accuracy" or "f1"; for two
         classes also "average_precision", "sensitivity", "specificity", "sensitivity@0.9" and
@@ -173,7 +173,7 @@ def _models(
     if models is None:
         models, left_out = candidates(bags, len(np.unique(y)))
     elif not isinstance(models, dict):
-        models = {name: make_estimator(name) for name in models}
+        models = by_names(models, bags)
     if not models:
         raise ValueError("Give at least one model to compare.")
     models = {name: clone(model) for name, model in models.items()}
