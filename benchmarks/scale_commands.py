@@ -6,8 +6,8 @@
 minutes, two models in a worker process) on the planted bags of benchmarks/scale.py. Memory is the
 peak of anonymous pages (RssAnon) of the command and its workers together, with Python's libraries
 in each; the mapped file does not count. The store of 60,000 rows has 59 MB, that of a million 977:
-folds of up to 64 MiB are copied, larger ones stay in the file. Lines go to docs/results/scale_commands.jsonl, ``python
-benchmarks/scale.py --page`` puts them on the page.
+folds of up to 64 MiB are copied, larger ones stay in the file. Lines go to
+docs/results/scale_commands.jsonl, ``python benchmarks/scale.py --page`` puts them on the page.
 """
 
 from __future__ import annotations
