@@ -12,7 +12,6 @@ values of the same function. p-hat is the fraction of positive instances in the 
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, LabelSVC, WitnessSVC
 from bagwise.assumptions import AtLeastOne, ExactlyOne
 from bagwise.datasets import fetch
 from bagwise.solvers import solve
+from options import options
 from timing import one_thread
 
 DATA = ("tiger", "fox", "elephant", "musk1")
@@ -55,9 +55,7 @@ def row(name, bags, y, kind, C):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
+    args = options(__doc__, out=Path)
     lines = [
         "| data | C | unknowns | T = 0 | annealed | lower by % | p-hat % T = 0 "
         "| p-hat % annealed | largest gap |",

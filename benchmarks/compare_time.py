@@ -12,7 +12,6 @@ same limit, and fewer models finish.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -26,6 +25,7 @@ import numpy as np
 
 from bagwise.datasets import make_gaussian_bags
 from bagwise.io import write
+from options import options
 
 TABLES = {"wide": (58, 2000, 708), "long": (548, 10232, 38)}  # bags, instances, features
 
@@ -49,9 +49,7 @@ def timed(path: Path) -> tuple[float, float, dict]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--page", type=Path)
-    args = parser.parse_args()
+    args = options(__doc__, page=Path)
     lines = [
         "| table | bags | instances | features | wall s | CPU s | models | tied with the best "
         "| load of the computer |",

@@ -11,7 +11,6 @@ percentage of fits in which an iterate before the last one was kept.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from bagwise import MarkovNetworkClassifier
 from bagwise.crossfit import folds
 from bagwise.datasets import fetch
+from options import options
 
 SETS, ALPHAS = ("musk1", "elephant", "fox"), (0.1, 1.0, 10.0)
 WAYS = {"no": {}}
@@ -49,12 +49,9 @@ def row(name: str, alpha: float, way: str, repeats: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/early_stopping.md"))
-    parser.add_argument("--n-jobs", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--sets", nargs="+", default=SETS)
-    given = parser.parse_args()
+    given = options(
+        __doc__, out=Path("docs/results/early_stopping.md"), n_jobs=1, repeats=2, sets=SETS
+    )
     lines = [f"# Early stopping of GMIMN\n\n```\n{__doc__}```\n"]
     lines += [
         "| set | alpha | held out | accuracy | steps | early, % |",

@@ -12,7 +12,6 @@ to be the minimum, to 1e-6.
 
 from __future__ import annotations
 
-import argparse
 import json
 import warnings
 from itertools import product
@@ -24,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, LabelSVC, WitnessSVC
 from bagwise.datasets import fetch
+from options import options
 
 SETS = ("musk1", "elephant", "tiger", "fox")
 SIZES = (6, 10, 20, None)
@@ -104,12 +104,9 @@ def line(found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/global_bound.md"))
-    parser.add_argument("--time-limit", type=float, default=20.0)
-    parser.add_argument("--n-jobs", type=int, default=1)
-    parser.add_argument("--sets", nargs="+", default=SETS)
-    given = parser.parse_args()
+    given = options(
+        __doc__, out=Path("docs/results/global_bound.md"), time_limit=20.0, n_jobs=1, sets=SETS
+    )
     store = given.out.with_suffix(".jsonl")
     done = [json.loads(text) for text in store.read_text().splitlines()] if store.exists() else []
     keys = {(found["set"], found["n"], found["method"], found["C"]) for found in done}

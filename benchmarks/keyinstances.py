@@ -13,7 +13,6 @@ The bag AUC is that of the test half. Mean and standard deviation over the split
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from bagwise import (
 )
 from bagwise.datasets import fetch, load_digits_bags
 from bagwise.metrics import key_instance_rate
+from options import options
 from timing import one_thread
 
 WEIGHTS = (1.0, 10.0, 100.0)
@@ -77,10 +77,7 @@ def one_split(build, bags, y, train, test):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
+    args = options(__doc__, splits=10, out=Path)
     warnings.simplefilter("ignore", ConvergenceWarning)
     lines = ["| data | method | success rate % (sd) | bag AUC (sd) |", "|---|---|---|---|"]
     for name, load in DATA.items():

@@ -17,7 +17,6 @@ test bags.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from itertools import product
 from pathlib import Path
@@ -30,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from bagwise import MarkovNetworkClassifier
 from bagwise.crossfit import folds
 from bagwise.datasets import fetch, load_digits_bags
+from options import options
 
 SETS = ("musk1", "elephant", "tiger", "fox")
 RULES = {"MIMN": "any", "RMIMN": "ratio", "GMIMN": "learned"}
@@ -115,11 +115,7 @@ def measures(truth, chance):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/likelihood.md"))
-    parser.add_argument("--n-jobs", type=int, default=1)
-    parser.add_argument("--sets", nargs="+", default=SETS)
-    given = parser.parse_args()
+    given = options(__doc__, out=Path("docs/results/likelihood.md"), n_jobs=1, sets=SETS)
     warnings.simplefilter("ignore")
     lines = [f"# Markov networks by maximum likelihood\n\n```\n{__doc__}```"]
     parts = {"Bags": bags_table(given.sets, given.n_jobs), "Instances": digits_table()}

@@ -16,7 +16,6 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 import tracemalloc
 import warnings
@@ -36,6 +35,7 @@ from bagwise.losses import MarginBand
 from bagwise.procedures.columns import grow
 from bagwise.solvers.column_newton import column_newton
 from bagwise.solvers.mirror_prox import mirror_prox
+from options import options
 from timing import cpu_seconds, one_thread
 
 
@@ -136,10 +136,7 @@ def memory():
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--iterations", type=int, default=40_000)
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
+    args = options(__doc__, iterations=40_000, out=Path)
     warnings.simplefilter("ignore", ConvergenceWarning)
     text = ["# MI-ODM: solvers, factorizations, time and memory", "", __doc__.strip(), ""]
     with one_thread():

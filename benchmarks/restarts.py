@@ -12,7 +12,6 @@ out-of-fold scores, 5 folds, with 1 and with 10 starts.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from itertools import product
 from pathlib import Path
@@ -26,6 +25,7 @@ from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, LabelSVC, WitnessSVC
 from bagwise.crossfit import folds, out_of_fold_scores
 from bagwise.datasets import fetch
 from bagwise.inspection import key_stability
+from options import options
 
 SETS = ("musk1", "elephant", "tiger", "fox")
 MODELS = {
@@ -64,10 +64,7 @@ def row(name, model_name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/restarts.md"))
-    parser.add_argument("--n-jobs", type=int, default=1)
-    given = parser.parse_args()
+    given = options(__doc__, out=Path("docs/results/restarts.md"), n_jobs=1)
     head = "| set | method | usual start, % | highest, % | agreement of starts | of bootstrap "
     head += "(chance) | AUC, 1 start | 10 starts |"
     lines = [f"# Restarts\n\n```\n{__doc__}```\n", head, "|---|---|---|---|---|---|---|---|"]

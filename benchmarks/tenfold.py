@@ -11,7 +11,6 @@ repeats. "Paper" is Gehler & Chapelle 2007.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ from sklearn.model_selection import StratifiedKFold
 from bagwise import InstanceSVC, LabelSVC, WitnessSVC
 from bagwise.crossfit import best_threshold
 from bagwise.datasets import fetch
+from options import options
 from timing import one_thread
 
 DATA = ("tiger", "fox", "elephant", "musk1")
@@ -60,10 +60,7 @@ def row(name, kind, repeats, jobs):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
+    args = options(__doc__, repeats=5, out=Path)
     lines = [
         "| data | model | error % (se) | best C | AUC | error %, threshold from other folds "
         "| paper |",
