@@ -312,7 +312,8 @@ def test_rows_alike_with_weights_beyond_single_precision(seed):
     balance = (up.sum() - down.sum()) / (up.sum() + down.sum())
     best = up.sum() * (1 - balance) ** 2 + down.sum() * (1 + balance) ** 2
     assert solution.objective <= ours.risk(np.zeros(23))
-    assert solution.objective - best <= solution.gap + 1e-12 * best
+    # 4e-11 with NumPy 2.5, whose sums round elsewhere; K itself has seven digits.
+    assert solution.objective - best <= solution.gap + 1e-10 * best
 
 
 def test_rises_by_rounding_do_not_add_up():
