@@ -105,6 +105,5 @@ def networks() -> None:
 
 
 if __name__ == "__main__":
+    graphs()
     networks()
-    if (RESULTS / "zhang2011-figure1").is_dir():
-        graphs()
