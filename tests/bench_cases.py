@@ -49,7 +49,7 @@ def make_plan(folder, models=("MI-SVM",), data=("tiger",), published="", repeats
         published=published,
     )
     cells = [
-        Cell(entry, model, point, Split(f"r{r}f{f}", r, "", (f,)), "sha", 2)
+        Cell(entry, model, point, Split(f"r{r}f{f}", r, "", (2 * r + f,)), "sha", 2)
         for r in range(repeats)
         for entry in spec.data
         for model in spec.models
