@@ -260,11 +260,11 @@ class OwnSVC(WitnessSVC):
         ),
         (
             make_pipeline(BagStatistics(), LogisticRegression()),
-            "LogisticRegression is not an estimator",
+            "LogisticRegression is not a classifier of bagwise",
         ),
         (GridSearchCV(WitnessSVC(), {"C": [1.0, 2.0]}, cv=2), "save its best_estimator_"),
-        (LogisticRegression(), "LogisticRegression is not an estimator"),
-        ("model", "str is not an estimator"),
+        (LogisticRegression(), "LogisticRegression is not a classifier of bagwise"),
+        ("model", "str is not a classifier of bagwise"),
     ],
     ids=lambda value: repr(value)[:40],
 )

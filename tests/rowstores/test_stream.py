@@ -97,6 +97,12 @@ def test_it_says_what_stays(small, caplog):
     assert bags.to("cpu").X.where == f"{n} of {n} rows ({n * width / 1e9:.3g} GB) stay on cpu"
 
 
+@pytest.mark.parametrize(("where", "memory"), [("cpu", -1), ("cpu", np.nan), ("host", 1000)])
+def test_memory_is_a_number_of_bytes_on_a_device(where, memory):
+    with pytest.raises(ValueError, match=rf"memory={memory!r} with '{where}': .* bytes, 0 or more"):
+        planted()[0].to(where, memory=memory)
+
+
 def test_rows_from_files(small, tmp_path):
     bags, y = planted()
     io.write(tmp_path / "a.bags", bags, y)

@@ -194,8 +194,10 @@ def _classifier_of(model: Any) -> BagClassifier:
     if hasattr(last, "best_estimator_"):
         raise UnsavableError(f"{type(last).__name__} is a search: save its best_estimator_.")
     if not isinstance(last, BagClassifier):
-        remedy = "Save one, or a Pipeline that ends in one."
-        raise UnsavableError(f"{type(last).__name__} is not an estimator of bagwise. {remedy}")
+        remedy = "Save one, or a Pipeline that ends in one; pickle keeps other models."
+        raise UnsavableError(
+            f"{type(last).__name__} is not a classifier of bagwise with one label per bag. {remedy}"
+        )
     return last
 
 

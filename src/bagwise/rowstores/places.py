@@ -14,6 +14,12 @@ def placed(X: Any, where: str, device: Any = None, folder: Any = None, memory: A
 
     ``device`` and ``folder`` are for "dask", ``memory`` is for devices.
     """
+    on_device = where.startswith(("cuda", "cpu"))
+    if memory is not None and not (on_device and memory >= 0):
+        raise ValueError(
+            f"memory={memory!r} with {where!r}: it is the number of bytes, 0 or more, that stay on "
+            'a device of PyTorch, such as "cuda".'
+        )
     if where == "host":
         return here(X)
     if sp.issparse(X):
@@ -25,7 +31,7 @@ def placed(X: Any, where: str, device: Any = None, folder: Any = None, memory: A
         from bagwise.rowstores.cluster import ClusterRows
 
         return ClusterRows.of(X, device, folder)
-    if where.startswith(("cuda", "cpu")):
+    if on_device:
         from bagwise.rowstores.device import DeviceRows
 
         return DeviceRows.of(X, where, memory)
