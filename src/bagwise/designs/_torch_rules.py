@@ -11,8 +11,9 @@ from bagwise.assumptions.rules import UNCHANGED, Choose, Keep, Rule, Soften, Tal
 from bagwise.assumptions.soft import SoftLabels, SoftWitness
 from bagwise.designs.swept import DECIDED
 
-_BISECTIONS = 60  # halve an interval of 100 to below rounding
+_ROUNDS = 200  # of a guarded search: two halvings of an interval of 100 to each of its digits
 _SATURATED = 40.0  # sigmoid(40) is 1 in float64
+_SQUARED = 1e-9  # Newton's error is squared in every step: after such a step it is below rounding
 
 
 class Segments:
@@ -141,7 +142,7 @@ def _penalty(softening: Any, segments: Segments, p: Any) -> Any:
 def _labels(
     softening: SoftLabels, segments: Segments, cost: Any, temperature: float, previous: Any
 ) -> Any:
-    """Return independent labels, at least one expected positive, by bisection per bag."""
+    """Return independent labels, at least one expected positive, by a search in every bag."""
     torch, penalty = segments.torch, softening.C_proportion
     if penalty > 0:
         if softening.variance:
@@ -149,11 +150,12 @@ def _labels(
         targets = _targets(softening, segments)
         low, high = 2 * penalty * (targets - segments.sizes), 2 * penalty * targets
 
-        def excess(mu: Any) -> Any:
+        def excess(mu: Any) -> tuple[Any, Any]:
             p = torch.sigmoid((mu[segments.bag] - cost) / temperature)
-            return mu + 2 * penalty * (segments.sum(p) - targets)
+            spread = segments.sum(p * (1 - p)) / temperature
+            return mu + 2 * penalty * (segments.sum(p) - targets), 1 + 2 * penalty * spread
 
-        mu = _root(torch, excess, low, high)
+        mu = _root(torch, excess, low, high, 0.5 * (low + high))
         p = torch.sigmoid((mu[segments.bag] - cost) / temperature)
     else:
         p = torch.sigmoid(-cost / temperature)
@@ -166,20 +168,38 @@ def _labels(
 
 
 def _at_least_one(segments: Segments, logits: Any) -> Any:
-    """Return sigma(nu + best - logit) with sum 1 in every bag."""
+    """Return sigma(nu + best - logit) with sum 1 in every bag.
+
+    The labels of all but the cheapest sum to sigma(-nu): between the logarithms of the two sides
+    Newton's method sees nearly a line.
+    """
     torch = segments.torch
     below = -segments.max(-logits)[segments.bag] - logits  # 0 for the cheapest, negative else
+    others = torch.where(segments.witnesses(below) == 1, -torch.inf, below)
     low = -torch.log((segments.sizes - 1).clamp(min=1).double())
-    high = torch.full_like(low, _SATURATED)
-    nu = _root(
-        torch, lambda nu: segments.sum(torch.sigmoid(nu[segments.bag] + below)) - 1, low, high
-    )
+    high = (-0.5 * segments.max(others)).clamp(max=_SATURATED)  # where two of them alone sum to 1
+
+    def excess(nu: Any) -> tuple[Any, Any]:
+        p = torch.sigmoid(nu[segments.bag] + others)
+        rest = segments.sum(p).clamp(min=1e-300)
+        value = torch.log(rest) - torch.nn.functional.logsigmoid(-nu)
+        return value, segments.sum(p * (1 - p)) / rest + torch.sigmoid(nu)
+
+    nu = _root(torch, excess, torch.minimum(low, high), high, high)
     return torch.sigmoid(nu[segments.bag] + below)
 
 
-def _root(torch: Any, rising: Any, low: Any, high: Any) -> Any:
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        above = rising(middle) > 0
-        low, high = torch.where(above, low, middle), torch.where(above, middle, high)
-    return high
+def _root(torch: Any, rising: Any, low: Any, high: Any, at: Any) -> Any:
+    """Return where rising functions, which come with their slopes, are 0, by guarded Newton."""
+    moved = high - low
+    for _ in range(_ROUNDS):
+        value, slope = rising(at)
+        low, high = torch.where(value > 0, low, at), torch.where(value > 0, at, high)
+        step = at - value / slope
+        near = (step - at).abs() <= _SQUARED * at.abs().clamp(min=1)
+        newton = near | ((low < step) & (step < high) & ((step - at).abs() < 0.5 * moved))
+        step = torch.where(newton, step, 0.5 * (low + high))  # or where steps do not shrink
+        moved, at = (step - at).abs(), step
+        if not bool((moved > torch.where(newton, _SQUARED, 1e-15) * at.abs().clamp(min=1)).any()):
+            break
+    return at
