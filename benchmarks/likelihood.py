@@ -22,14 +22,13 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from bagwise import MarkovNetworkClassifier
 from bagwise.crossfit import folds
 from bagwise.datasets import fetch, load_digits_bags
-from options import options
+from options import kept, options
 
 SETS = ("musk1", "elephant", "tiger", "fox")
 RULES = {"MIMN": "any", "RMIMN": "ratio", "GMIMN": "learned"}
@@ -86,11 +85,11 @@ def row(name, network, loss):
     )
 
 
-def bags_table(sets, n_jobs):
+def bags_table(out, sets, n_jobs):
     yield "| set | size alone | network | loss | alpha | accuracy | AUC | log loss, sigmoid | own |"
     yield "|---|---|---|---|---|---|---|---|---|"
     cells = product(sets, RULES, ("hinge", "log_loss"))
-    yield from Parallel(n_jobs)(delayed(row)(*cell) for cell in cells)
+    yield from kept(out.with_suffix(".jsonl"), cells, row, n_jobs)
 
 
 def digits_table():
@@ -118,7 +117,7 @@ def main():
     given = options(__doc__, out=Path("docs/results/likelihood.md"), n_jobs=1, sets=SETS)
     warnings.simplefilter("ignore")
     lines = [f"# Markov networks by maximum likelihood\n\n```\n{__doc__}```"]
-    parts = {"Bags": bags_table(given.sets, given.n_jobs), "Instances": digits_table()}
+    parts = {"Bags": bags_table(given.out, given.sets, given.n_jobs), "Instances": digits_table()}
     for title, part in parts.items():
         lines.append(f"\n## {title}\n")
         for line in part:

@@ -1,9 +1,14 @@
-"""Options of the benchmarks' command lines, from their default values."""
+"""Options of the benchmarks' command lines, from their default values; rows that are kept."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
+
+from joblib import Parallel, delayed
 
 
 def options(doc: str | None, **defaults: Any) -> argparse.Namespace:
@@ -20,3 +25,22 @@ def options(doc: str | None, **defaults: Any) -> argparse.Namespace:
         else:
             parser.add_argument(flag, type=type(default), default=default)
     return parser.parse_args()
+
+
+def kept(path: Path, cells: Iterable[Any], work: Callable[..., str], n_jobs: int) -> Iterator[str]:
+    """Yield a line per cell, in order; lines that the file holds already are not made again."""
+    wanted = [list(cell) for cell in cells]
+    lines = path.read_text().splitlines() if path.exists() else []
+    done = {json.dumps(cell): line for cell, line in map(json.loads, lines)}
+    new = [cell for cell in wanted if json.dumps(cell) not in done]
+
+    def made(cell: list[Any]) -> tuple[list[Any], str]:
+        return cell, work(*cell)
+
+    found = Parallel(n_jobs, return_as="generator_unordered")(delayed(made)(c) for c in new)
+    with path.open("a") as stream:
+        for cell, line in found:
+            done[json.dumps(cell)] = line
+            stream.write(json.dumps([cell, line]) + "\n")
+            stream.flush()
+    yield from (done[json.dumps(cell)] for cell in wanted)

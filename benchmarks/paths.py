@@ -24,7 +24,6 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
@@ -45,6 +44,7 @@ from bagwise.estimators.paths import CS
 from bagwise.model_selection import search
 from bagwise.models.markov.paths import ALPHAS
 from bagwise.oracles.markov import MarkovRisk
+from options import kept
 
 SETS = ("musk1", "elephant", "tiger", "fox")
 NETWORKS = {"MIMN": "any", "RMIMN": "ratio", "GMIMN": "learned"}
@@ -157,10 +157,10 @@ def main():
     top = f"# {title}\n\n`{command}`\n\n```\n{__doc__}```\n"
     lines = [top, head + "| grid |", rule]
     cells = product(given.sets, methods)
-    for line in Parallel(given.n_jobs)(delayed(of_one)(*cell) for cell in cells):
+    out = given.out or Path(f"docs/results/{page}.md")
+    for line in kept(out.with_suffix(".jsonl"), cells, of_one, given.n_jobs):
         lines.append(line)
         print(line, flush=True)
-    out = given.out or Path(f"docs/results/{page}.md")
     out.write_text("\n".join(lines) + "\n")
 
 
