@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagwise.assumptions import AtLeastPotential, BinnedPotential
-from bagwise.assumptions.chain import count_inference
+from bagwise.assumptions.tree import count_inference
 from bagwise.designs import matrix_design
 from bagwise.oracles.labelsets import LabelSetRisk
 from bagwise.oracles.markov import InstanceOperator, MarkovRisk

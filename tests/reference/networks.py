@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.assumptions.chain import count_inference
+from bagwise.assumptions.tree import count_inference
 from bagwise.bags import Bags
 from bagwise.designs import matrix_design
 from bagwise.oracles.markov import InstanceOperator, MarkovRisk

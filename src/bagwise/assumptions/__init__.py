@@ -2,7 +2,8 @@
 
 `hard` rules give each instance a label, `soft` ones a probability at a temperature, and count
 potentials (`count`) score every possible number of positives; `inference` finds the best labeling
-under a potential and `posterior` sums over all of them; `chain` does both for ordered instances.
+under a potential and `posterior` sums over all of them; `chain` and `tree` do both where neighbors
+agree.
 """
 
 from bagwise.assumptions.chain import ChainInference, ChainPosterior
@@ -23,6 +24,7 @@ from bagwise.assumptions.hard import (
 from bagwise.assumptions.inference import BestLabelings, CountInference
 from bagwise.assumptions.posterior import CountPosterior, Posteriors
 from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness, SoftWitnesses
+from bagwise.assumptions.tree import TreeInference, TreePosterior
 
 __all__ = [
     "Assumption",
@@ -45,5 +47,7 @@ __all__ = [
     "Softened",
     "Softening",
     "TopMean",
+    "TreeInference",
+    "TreePosterior",
     "as_potential",
 ]

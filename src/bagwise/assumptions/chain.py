@@ -25,7 +25,7 @@ from bagwise.assumptions.posterior import CountPosterior, Posteriors
 
 @dataclass(frozen=True)
 class BestChains(BestLabelings):
-    """The best labelings of chains, which are not determined by a cut."""
+    """The best labelings of chains and trees, which are not determined by a cut."""
 
     labels: Array  # 1 for positives, (n_models, 2, n_instances)
 
@@ -70,15 +70,19 @@ class ChainInference(CountInference):
         return self._best(scores, weights, 0).value
 
     def _best(self, scores: Array, weights: Array, n_labels: int) -> BestChains:
-        from bagwise.assumptions import _chain
-
         n_models = len(scores)
         found = self._empty(n_models)
         labels = np.zeros((n_models, 2, n_labels), dtype=np.uint8)
         potential = self.table + np.hstack([weights, np.zeros((n_models, 1))])[:, self.bins]
         layout = (self.offsets, float(self.cost), self.caps, self.start, potential)
-        _chain.best_chains(np.ascontiguousarray(scores), *layout, found.value, found.count, labels)
+        filled = (found.value, found.count, labels)
+        self._fill(np.ascontiguousarray(scores), layout, filled)
         return BestChains(found.value, found.count, found.cut, found.quota, labels)
+
+    def _fill(self, scores: Array, layout: tuple[Any, ...], filled: tuple[Array, ...]) -> None:
+        from bagwise.assumptions import _chain
+
+        _chain.best_chains(scores, *layout, *filled)
 
     def positives(self, scores: Array, best: BestLabelings, amount: Array) -> Array:
         """Return the derivative of sum(amount * best.value) in the scores of ``best``."""
@@ -108,18 +112,10 @@ class ChainPosterior(CountPosterior):
         self.cost = cost
 
     def _fill(self, scores: Array, potential: Array, found: Posteriors) -> None:
+        layout = (self.offsets, float(self.cost), self.caps, self.start, self.states, potential)
+        self._sum(scores, layout, (found.log_sum, found.marginals, found.counts))
+
+    def _sum(self, scores: Array, layout: tuple[Any, ...], filled: tuple[Array, ...]) -> None:
         from bagwise.assumptions import _chain
 
-        layout = (self.offsets, float(self.cost), self.caps, self.start, self.states)
-        filled = (found.log_sum, found.marginals, found.counts)
-        _chain.sum_chains(scores, *layout, potential, *filled)
-
-
-def count_inference(potential: Any, offsets: Array, cost: float = 0.0) -> CountInference:
-    """Return the inference of unordered bags or, where changes of label cost, of chains."""
-    return ChainInference(potential, offsets, cost) if cost else CountInference(potential, offsets)
-
-
-def count_posterior(potential: Any, offsets: Array, cost: float = 0.0) -> CountPosterior:
-    """Return the sums of unordered bags or, where changes of label cost, of chains."""
-    return ChainPosterior(potential, offsets, cost) if cost else CountPosterior(potential, offsets)
+        _chain.sum_chains(scores, *layout, *filled)

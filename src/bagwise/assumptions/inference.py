@@ -46,6 +46,7 @@ class CountInference:
     """
 
     cost = 0.0  # of a change of label between neighbors: the bags are sets
+    parents: Array | None = None  # where neighbors are not in a chain
 
     def __init__(self, potential: Any, offsets: Array) -> None:
         self.potential = potential = as_potential(potential)

@@ -21,7 +21,7 @@ from scipy.special import logsumexp, softmax
 
 from bagwise._typing import Array
 from bagwise.assumptions import CountPosterior, Posteriors
-from bagwise.assumptions.chain import count_posterior
+from bagwise.assumptions.tree import count_posterior
 from bagwise.oracles.markov import InstanceOperator, OfRisk
 
 

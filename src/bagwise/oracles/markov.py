@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.assumptions import BestLabelings, CountInference, CountPotential
-from bagwise.assumptions.chain import count_inference
+from bagwise.assumptions.tree import count_inference
 from bagwise.bags.segments import expand
 from bagwise.designs import LinearDesign
 

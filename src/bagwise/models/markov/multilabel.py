@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise._documented import answers
 from bagwise._typing import Array
-from bagwise.assumptions.chain import count_inference
+from bagwise.assumptions.tree import count_inference
 from bagwise.bags import Bags, check_bags
 from bagwise.estimators.params import Parameters, param
 from bagwise.estimators.weights import check_weight

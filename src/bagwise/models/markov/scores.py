@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.assumptions import CountPotential
-from bagwise.assumptions.chain import count_inference, count_posterior
+from bagwise.assumptions.tree import count_inference, count_posterior
 from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.models.markov.inputs import NetworkInputs
