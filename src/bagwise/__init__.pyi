@@ -58,7 +58,11 @@ from .models.statistics import (
 )
 from .models.witness import LabelSVC as LabelSVC, WitnessSVC as WitnessSVC
 from .persistence import load as load, save as save
-from .preprocessing import BagStatistics as BagStatistics, PerInstance as PerInstance
+from .preprocessing import (
+    BagStatistics as BagStatistics,
+    PerInstance as PerInstance,
+    SpanningTrees as SpanningTrees,
+)
 from .reports import report as report, report_comparison as report_comparison
 
 __version__: str

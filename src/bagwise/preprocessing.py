@@ -1,9 +1,9 @@
-"""Transformers of bags: scikit-learn's applied to instances, and statistics of whole bags."""
+"""Transformers of bags: scikit-learn's applied to instances, statistics and trees of bags."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,13 +22,14 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.bags.statistics import PRESETS, check_statistics, column_names, statistics
+from bagwise.bags.trees import spanning_parents
 from bagwise.estimators.input import BagInput
 from bagwise.estimators.params import Parameters, Words, param
 from bagwise.estimators.weights import check_weight
 from bagwise.kernels.features import KernelFeatures
 from bagwise.kernels.intersection import IntersectionMap
 
-__all__ = ["BagStatistics", "IntersectionMap", "KernelFeatures", "PerInstance"]
+__all__ = ["BagStatistics", "IntersectionMap", "KernelFeatures", "PerInstance", "SpanningTrees"]
 
 
 def _can(method: str) -> Callable[[PerInstance], bool]:
@@ -223,7 +224,30 @@ def _plain_rows(output: Any, n_instances: int) -> Any:
     return rows
 
 
-class BagStatistics(TransformerMixin, BagInput, Parameters):
+class _OfBag(TransformerMixin, BagInput, Parameters):
+    """A transformer that looks at each bag on its own, and learns nothing."""
+
+    def fit(self, bags: Any, y: Any = None) -> Self:
+        """Check the parameters and the bags.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The training bags.
+        y : object, default=None
+            Not used.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        self._validate_params()
+        self._validate_bags(bags, reset=True)
+        return self
+
+
+class BagStatistics(_OfBag):
     """Describe every bag by statistics of its instances: one plain row per bag.
 
     Any scikit-learn classifier can follow in a pipeline. With ``statistics=("mean",)`` this is
@@ -259,25 +283,9 @@ class BagStatistics(TransformerMixin, BagInput, Parameters):
         kind='{"four", "quantiles"} or sequence of str',
     )
 
-    def fit(self, bags: Any, y: Any = None) -> BagStatistics:
-        """Check the parameters and the bags.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The training bags.
-        y : object, default=None
-            Not used.
-
-        Returns
-        -------
-        self
-            The estimator.
-        """
-        self._validate_params()
+    def _validate_params(self) -> None:
+        super()._validate_params()
         check_statistics(self.statistics)
-        self._validate_bags(bags, reset=True)
-        return self
 
     @answers(
         "ndarray or csr_array of shape (n_bags, n_columns)",
@@ -305,3 +313,43 @@ class BagStatistics(TransformerMixin, BagInput, Parameters):
         check_is_fitted(self)
         features = _check_feature_names_in(self, input_features)
         return column_names(check_statistics(self.statistics), features)
+
+
+class SpanningTrees(_OfBag, auto_wrap_output_keys=None):
+    """Connect the instances of every bag by a minimum spanning tree: bags with ``parents``.
+
+    Instances that are close become neighbors, for models that let neighbors agree. The root is the
+    first instance, of ties the first is taken. Features should have one scale: put
+    ``PerInstance(StandardScaler())`` before it.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features of an instance.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the bags have them.
+
+    See Also
+    --------
+    MarkovNetworkClassifier : Networks on trees, ``MarkovNetworkClassifier(tree=1)``.
+
+    Examples
+    --------
+    >>> from bagwise import Bags, SpanningTrees
+    >>> bags = Bags.from_list([[[0.0], [9.0], [1.0], [8.0]], [[5.0]]])
+    >>> SpanningTrees().fit_transform(bags).parents
+    array([-1,  3,  0,  2, -1])
+    """
+
+    transforms_each_instance: ClassVar[bool] = True  # they stay as they are
+    by: str = param(
+        "features",
+        Words("features", "coords"),
+        "Euclidean distances between features, or between the coordinates of the bags.",
+    )
+
+    @answers("Bags", "The same bags, with ``parents``.")
+    def transform(self, bags: Any) -> Bags:
+        """Find the trees."""
+        bags = self._checked(bags)
+        return bags.replace(parents=spanning_parents(bags, self.by))

@@ -18,16 +18,8 @@ from bagwise.assumptions import (
 )
 from bagwise.assumptions.tree import count_inference, count_posterior
 from reference.labelings import check_bag
+from reference.networks import random_parents
 from reference.potentials import POTENTIALS
-
-
-def random_parents(size, rng, n_roots=1):
-    """Draw a forest whose instances are in random order: parents come before and after children."""
-    up = np.array([-1 if i < n_roots else rng.integers(i) for i in range(size)])
-    name = rng.permutation(size)
-    parents = np.empty(size, dtype=np.int64)
-    parents[name] = np.where(up < 0, -1, name[up])
-    return parents
 
 
 @pytest.mark.parametrize("potential", POTENTIALS, ids=str)

@@ -8,6 +8,7 @@ import pytest
 
 from bag_helpers import full_bags
 from bagwise import Bags
+from bagwise.bags.forms import PER_INSTANCE
 from bagwise.io import (
     CorruptFileError,
     DuplicateColumnError,
@@ -27,7 +28,7 @@ def test_everything_comes_back(tmp_path):
     write(tmp_path / "b.xlsx", bags, ["x", "y", "x"])
     back, y = read(tmp_path / "b.xlsx")
     assert y.tolist() == ["x", "y", "x"]
-    for name in ("X", "offsets", "groups", "priors", "bag_features", "coords", "instance_labels"):
+    for name in ("X", "offsets", "groups", "priors", "bag_features", *PER_INSTANCE[1:]):
         np.testing.assert_array_equal(getattr(back, name), getattr(bags, name))
     assert back.ids.tolist() == bags.ids.tolist()
     assert back.feature_names.tolist() == ["f", "g"]

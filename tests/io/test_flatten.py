@@ -50,7 +50,9 @@ def test_columns_have_the_names_that_readers_look_for():
         *("bag", "label", "group", "prior", "patch_size"),
         *("bag_feature_1", "bag_feature_2", "bag_feature_3"),
     ]
-    assert list(instance_columns(BAGS)) == ["instance_label", "instance", "coord_x", "coord_y"]
+    assert list(instance_columns(BAGS)) == [
+        *("instance_label", "instance_parent", "instance", "coord_x", "coord_y")
+    ]
     columns = long_columns(BAGS, ["x", "y"])
     assert columns["label"].tolist() == ["x", "y", "y"]
     assert columns["bag_feature_3"].tolist() == [2, 5, 5]

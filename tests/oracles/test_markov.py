@@ -11,9 +11,20 @@ import scipy.sparse as sp
 from bagwise.assumptions import AtLeastPotential, BinnedPotential
 from bagwise.designs import matrix_design
 from bagwise.oracles.markov import InstanceOperator
+from bagwise.solvers.bundle import bmrm
 from reference.networks import random_risk
 
+TIES = [(0.0, False), (0.5, False), (0.5, True)]
 POTENTIALS = [AtLeastPotential(), AtLeastPotential(0.5), BinnedPotential(3)]
+
+
+def changes(risk, bag, labels):
+    """Count the instances of a bag whose label is not that of the one before, or of the parent."""
+    labels, offsets = np.array(labels), risk.inference.offsets
+    if risk.inference.parents is None:
+        return np.abs(np.diff(labels)).sum()
+    up = risk.inference.parents[offsets[bag] : offsets[bag + 1]]
+    return np.sum((labels != labels[up]) & (up >= 0))
 
 
 def enumerated_risk(risk, w):
@@ -28,7 +39,7 @@ def enumerated_risk(risk, w):
             sides = np.full(2, -np.inf)
             for labels in itertools.product([0, 1], repeat=len(X)):
                 count, score = sum(labels), np.dot(labels, X @ instance)
-                score -= risk.inference.cost * np.abs(np.diff(labels)).sum()
+                score -= risk.inference.cost * changes(risk, bag, labels)
                 sides = np.maximum(sides, score + table[:, count] + weights[bins[:, count]])
             best.append(sides + [0.0, risk.bag_features[bag] @ of_bag])
         if risk.n_models == 1:
@@ -41,22 +52,24 @@ def enumerated_risk(risk, w):
     return value
 
 
-@pytest.mark.parametrize("cost", [0.0, 0.5])
+@pytest.mark.parametrize(("cost", "tree"), TIES)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("potential", POTENTIALS, ids=str)
-def test_risk_equals_enumeration(potential, n_classes, cost):
-    risk = random_risk(potential, n_classes, fit_intercept=True, cost=cost)
+def test_risk_equals_enumeration(potential, n_classes, cost, tree):
+    risk = random_risk(potential, n_classes, fit_intercept=True, cost=cost, tree=tree)
     for seed in range(5):
         w = np.random.default_rng(seed).normal(size=risk.n_coef)
         value, _ = risk.evaluate(risk.forward(w))
         assert value == pytest.approx(enumerated_risk(risk, w), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize(("sparse", "cost"), [(False, 0.0), (True, 0.0), (False, 0.5)])
+@pytest.mark.parametrize(
+    "options", [{}, {"sparse": True}, {"cost": 0.5}, {"cost": 0.5, "tree": True}], ids=str
+)
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("potential", POTENTIALS, ids=str)
-def test_gradient_equals_differences(potential, n_classes, sparse, cost):
-    risk = random_risk(potential, n_classes, fit_intercept=True, sparse=sparse, cost=cost)
+def test_gradient_equals_differences(potential, n_classes, options):
+    risk = random_risk(potential, n_classes, fit_intercept=True, **options)
     w = np.random.default_rng(1).normal(size=risk.n_coef)
     frozen = risk.frozen(risk.forward(np.random.default_rng(2).normal(size=risk.n_coef)))
     for oracle in (risk, frozen):
@@ -85,6 +98,49 @@ def test_majorizer_touches_lies_above_and_is_convex(potential, n_classes):
         assert there >= risk.evaluate(other)[0] - 1e-10
         assert middle <= (here + there) / 2 + 1e-10
         assert there >= here + slope @ (other - z) - 1e-10  # a subgradient
+
+
+def by_clarabel(risk, frozen, alpha):
+    """Minimize alpha/2 |w|^2 plus the majorizer of two classes: a constraint per labeling."""
+    import clarabel
+
+    Z = np.stack([risk.forward(unit) for unit in np.eye(risk.n_coef)], axis=1)
+    offsets, potential, n_bags = risk.inference.offsets, risk.inference.potential, len(risk.codes)
+    rows, constants, bags = [], [], []
+    for bag in range(n_bags):
+        size = offsets[bag + 1] - offsets[bag]
+        table, bins = potential.table(size), potential.bins(size)
+        for labels, side in itertools.product(itertools.product([0, 1], repeat=size), range(2)):
+            count, part = sum(labels), risk.parts(np.zeros(len(Z)))
+            if np.isfinite(table[side, count]):
+                part.instances[0, offsets[bag] : offsets[bag + 1]] = labels
+                part.potential[0, bins[side, count]] += 1.0
+                part.bags[0, bag] = side
+                rows.append(risk.instances.join(part.instances, part.potential, part.bags) @ Z)
+                tied = risk.inference.cost * changes(risk, bag, labels)
+                constants.append((side != risk.codes[bag]) + table[side, count] - tied)
+                bags.append(bag)
+    slacks = sp.csr_array((np.ones(len(bags)), (np.arange(len(bags)), bags)))
+    A = sp.csc_matrix(sp.hstack([sp.csr_array(np.array(rows)), -slacks]))
+    P = sp.csc_matrix(sp.diags(np.repeat([alpha, 0.0], [risk.n_coef, n_bags])))
+    q = np.concatenate([-Z.T @ frozen.slope, risk.weight])
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.max_threads = False, 1
+    cones = [clarabel.NonnegativeConeT(len(bags))]
+    found = clarabel.DefaultSolver(P, q, A, -np.array(constants), cones, settings).solve()
+    assert str(found.status) == "Solved"
+    return found.obj_val - frozen.height
+
+
+@pytest.mark.parametrize(("cost", "tree"), TIES)
+@pytest.mark.parametrize("potential", POTENTIALS, ids=str)
+def test_convex_steps_end_at_the_optimum_of_all_labelings(potential, cost, tree):
+    risk = random_risk(potential, 2, cost=cost, tree=tree)
+    frozen, alpha = risk.frozen(risk.whole_bags()), 0.2
+    found = bmrm(frozen, alpha, np.zeros(risk.n_coef), tol=1e-6, max_iter=2000)
+    least = by_clarabel(risk, frozen, alpha)
+    assert found.objective - found.gap - 1e-7 <= least <= found.objective + 1e-7
+    assert found.objective == pytest.approx(least, rel=1e-5)
 
 
 def test_two_classes_are_the_hinge_of_the_margin():

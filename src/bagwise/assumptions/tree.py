@@ -42,10 +42,10 @@ class TreeInference(ChainInference):
 
     >>> import numpy as np
     >>> from bagwise.assumptions import AtLeastPotential, TreeInference
-    >>> star = TreeInference(AtLeastPotential(), np.array([0, 4]), 0.4, np.array([-1, 0, 0, 0]))
+    >>> star = TreeInference(AtLeastPotential(), np.array([0, 4]), 0.6, np.array([-1, 0, 0, 0]))
     >>> best = star.best(np.array([[-0.5, 1.0, 1.0, -1.0]]), np.zeros((1, 2)))
     >>> best.labels[0, 1].tolist(), round(float(best.value[0, 1, 0]), 6)
-    ([1, 1, 1, 0], 1.1)
+    ([1, 1, 1, 0], 0.9)
     """
 
     def __init__(self, potential: Any, offsets: Array, cost: float, parents: Array) -> None:
@@ -93,7 +93,7 @@ def _plan(parents: Array, offsets: Array) -> tuple[Array, Array, Array]:
 def count_inference(
     potential: Any, offsets: Array, cost: float = 0.0, parents: Array | None = None
 ) -> CountInference:
-    """Return the inference of unordered bags or, where changes of label cost, of chains or trees."""
+    """Return the inference of unordered bags or, where changes of label cost, chains or trees."""
     if not cost:
         return CountInference(potential, offsets)
     if parents is None:

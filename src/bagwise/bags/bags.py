@@ -18,6 +18,7 @@ from bagwise.bags.frames import ById, as_frame, as_html
 from bagwise.bags.ids import as_names, name_of
 from bagwise.bags.selection import resolve, select, take_rows
 from bagwise.bags.stored import verify
+from bagwise.bags.trees import check_parents
 from bagwise.rowstores import RowStore, placed
 
 
@@ -58,6 +59,9 @@ class Bags(Constructors):
     has_ids, has_instance_ids : bool, default=None
         Whether the ids were given rather than generated; None derives it from ``ids`` and
         ``instance_ids``.
+    parents : array-like of int of shape (n_instances,), default=None
+        A tree of instances: the position within the bag of each instance's parent, -1 for a root.
+        A bag may have several roots.
 
     See Also
     --------
@@ -89,6 +93,7 @@ class Bags(Constructors):
     feature_names: Any = None
     has_ids: bool | None = None
     has_instance_ids: bool | None = None
+    parents: Any = None
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -105,6 +110,7 @@ class Bags(Constructors):
             for name in names:
                 set_(self, name, as_attribute(name, getattr(self, name), count, owner))
         check_priors(self.priors, self.ids)
+        check_parents(self.parents, self.offsets, self.ids)
         set_(self, "feature_names", as_feature_names(self.feature_names, self.n_features))
 
     def __reduce__(self) -> tuple[type[Bags], tuple[Any, ...]]:

@@ -399,6 +399,13 @@ GUIDES = {
         "a scaler, an imputer or a kernel map of scikit-learn should work on the instances of bags",
         "one row per bag is wanted: take BagStatistics",
     ),
+    "SpanningTrees": Guide(
+        r"\min_{T} \sum_{(i, j) \in T} \|x_i - x_j\|, \quad T \text{ a tree of a bag's instances}",
+        "O(m² d) per bag",
+        "O(m) per bag",
+        "instances that are close should have the same label, in a network on trees",
+        "the data say which instances are neighbors: give the bags their parents",
+    ),
     "BagPipeline": Guide(
         r"f(B) = g(t_k(\ldots t_1(B)))",
         "the sum of its steps",

@@ -16,7 +16,7 @@ from bagwise.io._assemble import COORDS, ROLES, stacked
 from bagwise.io._grow import is_number, typed_column
 from bagwise.io.errors import FormatError, MixedTypeError
 
-_ATTRIBUTES = {ROLES[role]: role for role in ("instance_labels", "instance_ids")}
+_ATTRIBUTES = {ROLES[role]: role for role in ("instance_labels", "instance_ids", "parents")}
 _ATTRIBUTES |= {name: name for name in COORDS}  # if both are there
 
 

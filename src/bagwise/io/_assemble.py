@@ -86,9 +86,10 @@ ROLES = {
     "priors": "prior",
     "instance_ids": "instance",
     "patch_size": "patch_size",
+    "parents": "instance_parent",
 }
 _PER_BAG = ("groups", "priors", "bag_features", "patch_size")
-_PER_ROW = ("instance_labels", "instance_ids", "coords")
+_PER_ROW = ("instance_labels", "instance_ids", "coords", "parents")
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,11 @@ from bagwise.io._tabletext import parse_numbers, sniff
 from bagwise.io.errors import CorruptFileError, FormatError, MixedTypeError
 
 _FEATURES = ("features", "feats", "X", "x", "data")
-_STORED = {"instance_label": "instance_labels", "instance": "instance_ids"}
+_STORED = {
+    "instance_label": "instance_labels",
+    "instance": "instance_ids",
+    "instance_parent": "parents",
+}
 
 
 def load_bag(

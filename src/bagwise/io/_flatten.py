@@ -18,7 +18,10 @@ from bagwise.bags.stored import verify_bags
 from bagwise.io.errors import DuplicateColumnError, FormatError
 
 # What formats with one line per instance, and nothing else, cannot store.
-NOT_IN_LINES = ("groups", "priors", "bag_features", "instance_labels", "coords", "patch_size")
+NOT_IN_LINES = (
+    *("groups", "priors", "bag_features", "patch_size"),
+    *("instance_labels", "coords", "parents"),
+)
 _BLOCK_VALUES = 1 << 18  # 2 MiB of float64: what is written at a time needs little memory
 
 

@@ -24,7 +24,8 @@ from bagwise.io.errors import CorruptFileError, FormatError, missing_value
 _CODED = ("bag", "label", "groups")
 # What anndata raises for HDF5 files that are something else.
 _NOT_ANNDATA = (OSError, KeyError, ValueError, TypeError, RuntimeError, AttributeError, IndexError)
-_OBS = ("bag", "label", "group", "prior", "instance_label")  # what is written about cells
+# What is written about cells.
+_OBS = ("bag", "label", "group", "prior", "instance_label", "instance_parent")
 _SPATIAL = "spatial"  # where scanpy and squidpy keep coordinates
 
 _EXPLAINED = {
@@ -55,7 +56,7 @@ def read_h5ad(
     path = Path(path)
     adata = _loaded(path)
     X, names = features_of(adata, layer, obsm)
-    named = rows.by_role(bag, label, instance_labels, groups, priors)
+    named = {**rows.by_role(bag, label, instance_labels, groups, priors), "parents": None}
     roles = _roles(path, list(adata.obs.columns), named)
     columns = {role: _column(path, adata.obs, role, name) for role, name in roles.items()}
     cells = np.asarray(adata.obs_names, dtype=str)

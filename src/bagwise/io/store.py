@@ -37,6 +37,7 @@ MANIFEST = "bags.json"
 _VERSION = 2  # of the format; version 1 had no checksums, and is still read
 _BLOCK_BYTES = 1 << 24  # 16 MiB are copied at a time
 _NAMES = ("ids", "instance_ids", "groups")
+_MAPPED = frozenset(PER_INSTANCE) - {"parents"}  # which are followed at once
 _INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
 
 
@@ -63,7 +64,7 @@ def read_bags(path: str | Path, *, mmap: bool = True) -> LabeledBags:
     shape = (manifest["n_instances"], manifest["n_features"])
     X = parts[0] if len(parts) == 1 else _sparse(path, parts, shape)
     others = {
-        name: _load(path, manifest, name, mode if name in PER_INSTANCE else None)
+        name: _load(path, manifest, name, mode if name in _MAPPED else None)
         for name in ("offsets", *PER_BAG, *PER_INSTANCE, "y")
         if name in manifest["arrays"] or name in manifest["lists"]
     }

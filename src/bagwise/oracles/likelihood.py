@@ -32,8 +32,8 @@ class MarkovLikelihood(OfRisk):
     @cached_property
     def posterior(self) -> CountPosterior:
         """The sums over labelings of the training bags."""
-        inference = self.risk.inference
-        return count_posterior(inference.potential, inference.offsets, inference.cost)
+        of = self.risk.inference
+        return count_posterior(of.potential, of.offsets, of.cost, of.parents)
 
     def value(self, z: Array) -> float:
         """Return the negative log-likelihood."""

@@ -80,9 +80,11 @@ class InstanceOperator:
         """Return scores of instances where the instances are."""
         return scores
 
-    def inference(self, potential: Any, offsets: Array, cost: float = 0.0) -> CountInference:
+    def inference(
+        self, potential: Any, offsets: Array, cost: float = 0.0, parents: Array | None = None
+    ) -> CountInference:
         """Return the inference of bags where the instances are."""
-        return count_inference(potential, offsets, cost)
+        return count_inference(potential, offsets, cost, parents)
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class MarkovRisk:
     def under(self, potential: CountPotential) -> MarkovRisk:
         """Return the risk of the same data under another count potential."""
         given = self.inference
-        inference = self.instances.inference(potential, given.offsets, given.cost)
+        inference = self.instances.inference(potential, given.offsets, given.cost, given.parents)
         data = (self.bag_features, self.codes, self.n_classes, self.weight)
         return MarkovRisk(self.instances, inference, *data)
 

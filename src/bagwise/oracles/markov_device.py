@@ -52,9 +52,11 @@ class DeviceOperator(InstanceOperator):
         """Return scores of instances as a tensor on the device."""
         return self.design.up(scores)
 
-    def inference(self, potential: Any, offsets: Array, cost: float = 0.0) -> CountInference:
+    def inference(
+        self, potential: Any, offsets: Array, cost: float = 0.0, parents: Array | None = None
+    ) -> CountInference:
         """Return the inference of bags on the device."""
-        assert not cost  # chains are inferred on the host
+        assert not cost  # chains and trees are inferred on the host
         return DeviceInference(potential, offsets, self.design.tensor.device)
 
 

@@ -145,4 +145,12 @@ def _bag(model: Any, value: float) -> Bags:
     X = np.full((2, width), value) if dense else sp.csr_array((2, width))
     given = getattr(getattr(last, "inputs_", None), "n_given", None) or 0
     features = np.full((1, given), value) if given else None
-    return Bags(X, np.array([0, 2]), ids=["?"], instance_ids=["?", "??"], bag_features=features)
+    return Bags(
+        X,
+        np.array([0, 2]),
+        ids=["?"],
+        instance_ids=["?", "??"],
+        bag_features=features,
+        coords=np.zeros((2, 2)),
+        parents=[-1, 0],
+    )

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.multioutput import MultiOutputClassifier
 
-from bagwise import Bags, LabelSVC, MarkovNetworkClassifier, MultiLabelMarkovNetwork
+from bagwise import Bags, LabelSVC, MarkovNetworkClassifier, MultiLabelMarkovNetwork, SpanningTrees
 
 BASE = MarkovNetworkClassifier(alpha=0.3)
 
@@ -98,10 +98,12 @@ def test_instances_weights_and_copies():
     assert doubled.objective_ == pytest.approx(weighted.objective_, rel=0.02)
 
 
-def test_chains_and_bag_features_go_with_it():
+@pytest.mark.parametrize("ties", [{"chain": 0.2}, {"tree": 0.2}])
+def test_ties_and_bag_features_go_with_it(ties):
     bags, labels = planted(40)
+    bags = SpanningTrees().fit_transform(bags)
     bags = bags.replace(bag_features=np.random.default_rng(0).normal(size=(40, 2)))
-    base = clone(BASE).set_params(chain=0.2, bag_features="bags", fit_intercept=True)
+    base = clone(BASE).set_params(**ties, bag_features="bags", fit_intercept=True)
     model = MultiLabelMarkovNetwork(estimator=base).fit(bags, labels)
     assert model.estimators_[0].bag_coef_.shape == (1, 2)
     assert model.score(bags, labels) > 0.5

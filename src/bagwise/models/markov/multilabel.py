@@ -238,7 +238,7 @@ def _tied(
     """Train all networks and the pairs jointly, and give the networks their new weights."""
     first, used = fitted[0], np.flatnonzero(weight)
     part, n_labels = bags[used], labels.shape[1]
-    inference = count_inference(first.potential_, part.offsets, first.chain)
+    inference = count_inference(first.potential_, part.offsets, *first._ties(part))
     columns = first.inputs_.bag_columns(part)
     risk = LabelSetRisk(
         first.inputs_.operator(part), inference, columns, labels[used], weight[used]

@@ -42,6 +42,15 @@ class NetworkScores(NetworkParameters, BagClassifier):
         """Whether labelings are summed out instead of maximized over."""
         return self.loss == "log_loss"
 
+    def _ties(self, bags: Bags) -> tuple[float, Array | None]:
+        """Return what a change of label costs, and the parents on whose tree (None: a chain)."""
+        if self.tree and bags.parents is None:
+            raise ValueError(
+                f"tree={self.tree:g} asks for a tree of the instances, and these bags have none: "
+                "pass Bags(..., parents=...), or put SpanningTrees() before the network."
+            )
+        return (self.tree, bags.parents) if self.tree else (self.chain, None)
+
     def _instance_scores(self, bags: Bags) -> Array:
         operator = self.inputs_.operator(bags)
         coef = self.coef_ / self.inputs_.scale
@@ -61,9 +70,9 @@ class NetworkScores(NetworkParameters, BagClassifier):
     ) -> Array:
         """Return D of every network, (n_networks, n_bags, n_models)."""
         if self._soft:
-            posterior = count_posterior(self.potential_, bags.offsets, self.chain)
+            posterior = count_posterior(self.potential_, bags.offsets, *self._ties(bags))
             return np.stack([net.log_odds(operator, columns, posterior)[0] for net in networks])
-        inference = count_inference(self.potential_, bags.offsets, self.chain)
+        inference = count_inference(self.potential_, bags.offsets, *self._ties(bags))
         return np.stack([net.scores(operator, columns, inference) for net in networks])
 
     @answers(
@@ -98,7 +107,7 @@ class NetworkScores(NetworkParameters, BagClassifier):
     def _labelings(self, bags: Bags, sides: Array) -> Array:
         """Return the networks' mean label of every instance, given each bag's side."""
         operator = self.inputs_.operator(bags)
-        inference = count_inference(self.potential_, bags.offsets, self.chain)
+        inference = count_inference(self.potential_, bags.offsets, *self._ties(bags))
         total = np.zeros((len(sides), bags.n_instances))
         for network in self.networks_:
             total += network.labelings(operator, inference, sides)
@@ -148,7 +157,7 @@ class NetworkScores(NetworkParameters, BagClassifier):
         """
         bags = self._checked(bags)
         operator, columns = self.inputs_.operator(bags), self.inputs_.bag_columns(bags)
-        posterior = count_posterior(self.potential_, bags.offsets, self.chain)
+        posterior = count_posterior(self.potential_, bags.offsets, *self._ties(bags))
         fixed = self._given_chances(bags) if hasattr(self, "predict_proba") else None
         total = np.zeros((len(self.threshold_), bags.n_instances))
         for network in self.networks_:
