@@ -60,13 +60,12 @@ def recordings(kind: str, n: int, rng: np.random.Generator) -> tuple[Bags, np.nd
     return bags, y
 
 
-def chosen(cardinality: str, costs: tuple[float, ...], bags: Bags, y: np.ndarray):
+def chosen(bags: Bags, y: np.ndarray, values: dict[str, tuple[float, ...]], **fixed):
     """Return the network with the best 3-fold accuracy, fitted to all training bags."""
     best, network = -1.0, None
-    for alpha, cost in product(ALPHAS, costs):
-        model = MarkovNetworkClassifier(
-            cardinality=cardinality, alpha=alpha, chain=cost, fit_intercept=True
-        )
+    for found in product(*values.values()):
+        given = dict(zip(values, found, strict=True))
+        model = MarkovNetworkClassifier(fit_intercept=True, **given, **fixed)
         right = sum(
             np.sum(model.fit(bags[train], y[train]).predict(bags[test]) == y[test])
             for train, test in folds(bags, y, 3, 0)
@@ -76,11 +75,12 @@ def chosen(cardinality: str, costs: tuple[float, ...], bags: Bags, y: np.ndarray
     return network.fit(bags, y)
 
 
-def measured(kind: str, cardinality: str, costs: tuple[float, ...], seed: int) -> list[float]:
+def measured(draw, kind: str, cardinality: str, name: str, costs, seed: int) -> list[float]:
+    """Train on bags that ``draw`` returns; accuracy, F1 and AUC of others."""
     rng = np.random.default_rng(seed)
-    (bags, y), (fresh, truth) = recordings(kind, 100, rng), recordings(kind, 200, rng)
-    model = chosen(cardinality, costs, bags, y)
-    positive = np.repeat(truth == 1, SEGMENTS)
+    (bags, y), (fresh, truth) = draw(kind, 100, rng), draw(kind, 200, rng)
+    model = chosen(bags, y, {"alpha": ALPHAS, name: costs}, cardinality=cardinality)
+    positive = np.repeat(truth == 1, fresh.sizes)
     marked = fresh.instance_labels[positive]
     found = model.predict_instances(fresh)[positive]
     chance = model.predict_instances_proba(fresh)[positive, 1]
@@ -89,6 +89,22 @@ def measured(kind: str, cardinality: str, costs: tuple[float, ...], seed: int) -
         100 * f1_score(marked, found),
         100 * roc_auc_score(marked, chance),
     ]
+
+
+def begin(name: str, doc: str) -> None:
+    """Print the head of a page of results: how they were made."""
+    warnings.simplefilter("ignore")
+    print(f"# {name.capitalize()} within bags\n\n`python benchmarks/{name}.py`\n")
+    print("\n".join(doc.splitlines()[4:]) + "\n")
+
+
+def planted(draw, kinds: tuple[str, ...], name: str) -> None:
+    """Print a row per kind of bags and network, without and with the cost of this name."""
+    print("|---|---|---|---|---|---|")
+    for kind, (network, rule) in product(kinds, {"MIMN": "any", "GMIMN": "learned"}.items()):
+        for tied, costs in (("no", (0.0,)), ("yes", COSTS)):
+            draws = [measured(draw, kind, rule, name, costs, seed) for seed in range(DRAWS)]
+            print(f"| {kind} | {network} | {tied} | {cells(draws)} |", flush=True)
 
 
 def protein(alpha: float, cost: float) -> float:
@@ -107,15 +123,9 @@ def protein(alpha: float, cost: float) -> float:
 
 
 def main() -> None:
-    warnings.simplefilter("ignore")
-    print("# Chains within bags\n\n`python benchmarks/chains.py`\n")
-    print("\n".join(__doc__.splitlines()[4:]) + "\n")
+    begin("chains", __doc__)
     print("| recordings | network | chain | accuracy | F1 of segments | AUC of segments |")
-    print("|---|---|---|---|---|---|")
-    for kind, (name, rule) in product(KINDS, {"MIMN": "any", "GMIMN": "learned"}.items()):
-        for chain, costs in (("no", (0.0,)), ("yes", COSTS)):
-            shown = cells([measured(kind, rule, costs, seed) for seed in range(DRAWS)])
-            print(f"| {kind} | {name} | {chain} | {shown} |", flush=True)
+    planted(recordings, KINDS, "chain")
     print("\n| protein, alpha | cost | AUC |\n|---|---|---|")
     for alpha, cost in product((10.0, 100.0), (0.0, *PROTEIN_COSTS)):
         print(f"| {alpha:g} | {cost:g} | {protein(alpha, cost):.1f} |", flush=True)

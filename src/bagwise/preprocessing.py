@@ -324,10 +324,8 @@ class SpanningTrees(_OfBag, auto_wrap_output_keys=None):
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of features of an instance.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the bags have them.
+    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
+        Number of features of an instance; their names, if the bags have them.
 
     See Also
     --------

@@ -56,11 +56,15 @@ def test_a_vanishing_cost_is_that_of_unordered_bags(potential):
     np.testing.assert_allclose(one.marginals, two.marginals, atol=1e-11)
 
 
+@pytest.mark.parametrize("parents", [None, np.array([-1, 1, -1, 1, 2, 1, -1, 0, 0, 1, 1, 2, 2])])
 @pytest.mark.parametrize("potential", [AtLeastPotential(), BinnedPotential(3)], ids=str)
-def test_slopes_are_those_of_the_sums(potential):
+def test_slopes_are_those_of_the_sums(potential, parents):
     rng, offsets = np.random.default_rng(0), np.array([0, 1, 6, 13])
     scores, weights = rng.normal(size=(1, 13)), rng.normal(size=(1, potential.n_weights))
-    amount, posterior = rng.normal(size=(1, 2, 3)), ChainPosterior(potential, offsets, 0.7)
+    amount, posterior = (
+        rng.normal(size=(1, 2, 3)),
+        count_posterior(potential, offsets, 0.7, parents),
+    )
     slopes = posterior.instance_slopes(posterior.of(scores, weights), amount)
     for i in (0, 3, 12):
         step = np.zeros_like(scores)

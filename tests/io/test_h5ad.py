@@ -87,7 +87,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 def test_bags_come_back(tmp_path):
     bags = Bags(
         np.arange(8.0).reshape(4, 2), [0, 1, 4], ids=["a", "b"], groups=[1, 2], priors=[0.5, 0.1],
-        instance_labels=[0, 1, 0, 1], coords=np.ones((4, 2)), parents=[-1, 0, -1, -1],
+        instance_labels=[0, 1, 0, 1], coords=np.ones((4, 2)), parents=[-1, -1, 0, 1],
     )  # fmt: skip
     write(tmp_path / "b.h5ad", bags, [1, 0])
     back, y = read(tmp_path / "b.h5ad")

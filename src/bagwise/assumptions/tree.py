@@ -94,19 +94,23 @@ def count_inference(
     potential: Any, offsets: Array, cost: float = 0.0, parents: Array | None = None
 ) -> CountInference:
     """Return the inference of unordered bags or, where changes of label cost, chains or trees."""
-    if not cost:
-        return CountInference(potential, offsets)
-    if parents is None:
-        return ChainInference(potential, offsets, cost)
-    return TreeInference(potential, offsets, cost, parents)
+    kinds = (CountInference, ChainInference, TreeInference)
+    return _of_kind(kinds, potential, offsets, cost, parents)
 
 
 def count_posterior(
     potential: Any, offsets: Array, cost: float = 0.0, parents: Array | None = None
 ) -> CountPosterior:
     """Return the sums of unordered bags or, where changes of label cost, of chains or trees."""
+    return _of_kind(
+        (CountPosterior, ChainPosterior, TreePosterior), potential, offsets, cost, parents
+    )
+
+
+def _of_kind(kinds: Any, potential: Any, offsets: Array, cost: float, parents: Any) -> Any:
+    of_sets, of_chains, of_trees = kinds
     if not cost:
-        return CountPosterior(potential, offsets)
+        return of_sets(potential, offsets)
     if parents is None:
-        return ChainPosterior(potential, offsets, cost)
-    return TreePosterior(potential, offsets, cost, parents)
+        return of_chains(potential, offsets, cost)
+    return of_trees(potential, offsets, cost, parents)
