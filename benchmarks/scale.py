@@ -343,12 +343,14 @@ def page() -> None:
     ]
     from scale_commands import section as command_part
     from scale_dask import section as dask_part
+    from scale_folds import section as folds_part
     from scale_limit import section as limit_part
     from scale_stream import section as stream_part
 
     parts = (
         cold_part(),
         limit_part(),
+        folds_part(),
         command_part(),
         gpu_part(),
         stream_part(),

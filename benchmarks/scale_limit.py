@@ -10,8 +10,8 @@ to have the kernel do all of it. Bytes that came from the disk (``read_bytes``) 
 passes, with those that checking and conditioning take; one read is the fastest of three sequential
 reads of the file with a cold cache, before the fit. Memory is the largest sum of anonymous and
 mapped pages above that before the fit. "No thread" has no thread that reads ahead
-(`bagwise.designs.ahead`). Lines go to docs/results/scale_limit.jsonl, ``python benchmarks/scale.py
---page`` puts them on the page.
+(`bagwise.rowstores.ahead`). Lines go to docs/results/scale_limit.jsonl, ``python
+benchmarks/scale.py --page`` puts them on the page.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def main() -> None:
     if options.one:
         path, name = options.one
         if name.endswith(PLAIN):
-            from bagwise.designs import ahead
+            from bagwise.rowstores import ahead
 
             ahead._FEWEST = 1 << 62  # no rows are as many bytes
         line: dict[str, Any] = scale.cold(Path(path), name.removesuffix(PLAIN), Limited)

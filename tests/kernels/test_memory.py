@@ -8,7 +8,6 @@ import pytest
 from bagwise import WitnessSVC
 from bagwise.errors import Message, said_by
 from bagwise.kernels import check_matrix, check_memory, memory
-from bagwise.testing._problems import planted_bags
 
 
 def test_a_gram_matrix_beyond_memory_is_refused_with_size_and_remedy(monkeypatch):
@@ -32,19 +31,3 @@ def test_a_million_instances_are_refused_before_anything_is_allocated():
     rows = np.broadcast_to(np.zeros(1), (3_000_000, 1))
     with pytest.raises(MemoryError, match="3,000,000 x 3,000,000"):
         WitnessSVC(gamma=1.0).fit(rows[:, None], np.arange(3_000_000) % 2)
-
-
-def test_a_container_has_the_memory_that_it_may_use(monkeypatch, tmp_path):
-    (tmp_path / "max").write_text("max\n")
-    (tmp_path / "limit").write_text("123456\n")
-    files = str(tmp_path / "max"), str(tmp_path / "limit"), str(tmp_path / "none")
-    monkeypatch.setattr(memory, "_CGROUPS", files)
-    assert memory.memory_limit() == 123456
-    monkeypatch.setattr(memory, "_CGROUPS", files[:1])
-    assert memory.memory_limit() > 2**28
-
-
-def test_a_system_that_does_not_tell_its_memory_is_trusted(monkeypatch):
-    monkeypatch.delattr(memory.os, "sysconf")
-    assert memory.memory_limit() == np.inf
-    WitnessSVC().fit(*planted_bags())

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import warnings
 from functools import partial
 
 import pytest
+from sklearn import config_context, get_config
 
 from bagwise.rowstores.together import asked, side_by_side
 
 
 class Rows:
     n_side_by_side = 4
+
+
+class Wide:
+    n_side_by_side = 9
 
 
 class Server:
@@ -69,6 +77,104 @@ def test_errors_reach_whoever_waits():
         side_by_side(Rows(), [partial(fit, serve, k, 1) for k in (-1, 2)])
     with pytest.raises(ZeroDivisionError):
         side_by_side(Rows(), [lambda: 1 / 0, partial(fit, serve, 2, 2)])
+
+
+def test_an_error_ends_the_other_calls():
+    serve, done = Server(), []
+
+    def long(k):
+        fit(serve, k, 5)
+        done.append(k)
+
+    def short():
+        fit(serve, 7, 2)
+        raise ZeroDivisionError
+
+    before = threading.active_count()
+    calls = [partial(long, 1), short, *(partial(long, k) for k in range(2, 9))]
+    with pytest.raises(ZeroDivisionError):
+        side_by_side(Rows(), calls)
+    assert not done
+    assert serve.sizes == [4, 4]
+    assert threading.active_count() == before
+
+
+def test_an_inner_error_ends_nothing_else():
+    serve = Server()
+
+    def fails():
+        fit(serve, 3, 1)
+        raise ZeroDivisionError
+
+    def point(k):
+        try:
+            return side_by_side(Wide(), [partial(fit, serve, k, 3), fails if k == 0 else list])
+        except ZeroDivisionError:
+            return "failed"
+
+    found = side_by_side(Wide(), [partial(point, k) for k in range(2)])
+    assert found == ["failed", [[1, 1, 1], []]]
+
+
+@pytest.mark.parametrize("where", ["a fit", "a pass"])
+def test_ctrl_c_ends_all(where):
+    before = threading.active_count()
+
+    def interrupted(requests):
+        if where == "a pass":
+            signal.raise_signal(signal.SIGINT)
+        return requests
+
+    def call():
+        asked(interrupted, 1)
+        if where == "a fit":
+            signal.raise_signal(signal.SIGINT)
+        return asked(interrupted, 1)
+
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(Rows(), [call] * 3)
+    assert threading.active_count() == before
+    assert side_by_side(Rows(), [partial(fit, Server(), k, 1) for k in range(2)]) == [[0], [1]]
+
+
+def test_warnings_and_settings_stay_with_their_call():
+    serve = Server()
+
+    def call(k):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always" if k else "ignore")
+            for _ in range(2):
+                asked(serve, k)
+                warnings.warn(f"of {k}", UserWarning, stacklevel=1)
+        return [str(warning.message) for warning in caught], get_config()["assume_finite"]
+
+    filters, shown = list(warnings.filters), warnings.showwarning
+    with config_context(assume_finite=True):
+        found = side_by_side(Rows(), [partial(call, k) for k in range(3)])
+    assert found == [([], True), (["of 1"] * 2, True), (["of 2"] * 2, True)]
+    assert (warnings.filters, warnings.showwarning) == (filters, shown)
+
+
+def test_results_come_as_soon_as_they_are_there():
+    serve = Server()
+    calls = [partial(fit, serve, k, k + 1) for k in range(3)]
+    results = side_by_side(Rows(), calls, return_as="generator")
+    assert (next(results), serve.sizes) == ([0], [3])
+    before = threading.active_count()
+    results.close()
+    assert (threading.active_count(), serve.sizes) == (before - 2, [3])
+
+
+def test_calls_that_ask_for_nothing_come_one_after_the_other():
+    at_work, most = [0], []
+
+    def call():
+        at_work[0] += 1
+        most.append(at_work[0])
+        at_work[0] -= 1
+
+    side_by_side(Rows(), [call] * 4)
+    assert most == [1] * 4
 
 
 def test_others_go_to_joblib():

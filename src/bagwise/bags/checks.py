@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from bagwise.bags.ids import name_of
 from bagwise.bags.segments import bag_of_row
 from bagwise.bags.stored import verify, verify_bags
 from bagwise.errors import Message, SingleInstanceWarning, Step
+from bagwise.rowstores.passes import passed, visited
 
 _BLOCK_VALUES = 1 << 22  # 32 MiB of float64 per block: bounds the temporary copies
 
@@ -83,16 +85,20 @@ def check_finite(bags: Bags) -> None:
     values = bags.X.data if sp.issparse(bags.X) else bags.X
     width = 1 if values.ndim == 1 else max(1, values.shape[1])
     step = max(1, _BLOCK_VALUES // width)
-    for start in range(0, len(values), step):
-        block = np.asarray(values[start : start + step])
-        verify(block)
-        # A finite sum proves that all entries are finite, in one pass.
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(block.sum(dtype=np.float64)):
-                continue
-        bad = np.argwhere(~np.isfinite(block))
-        if len(bad):
-            _raise_not_finite(bags, start + bad[0][0], bad[0], block)
+    ranges = (slice(start, start + step) for start in range(0, len(values), step))
+    passed(values, visited(ranges, partial(_check_block, bags, values)))
+
+
+def _check_block(bags: Bags, values: Any, rows: slice) -> None:
+    block = np.asarray(values[rows])
+    verify(block)
+    # A finite sum proves that all entries are finite, in one pass.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(block.sum(dtype=np.float64)):
+            return
+    bad = np.argwhere(~np.isfinite(block))
+    if len(bad):
+        _raise_not_finite(bags, rows.start + bad[0][0], bad[0], block)
 
 
 def _raise_not_finite(bags: Bags, position: int, entry: Array, block: Array) -> None:

@@ -66,7 +66,7 @@ def _picked(X: Any, rows: Array) -> Any:
         return X[rows]
     from bagwise.rowstores.files import FileRows
 
-    return FileRows([X])[rows]
+    return FileRows.of(X)[rows]
 
 
 def take_rows(X: Any, rows: slice | Array) -> Any:

@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
+from bagwise.bags.selection import take_rows
 from bagwise.designs.base import rounding_of
 from bagwise.designs.conditioned import SparseMoments, needs_conditioning, power_of_two
 from bagwise.designs.dense import Dense
@@ -143,7 +144,7 @@ class Augmented(_Turned, Dense):
 
     def subset(self, rows: Array) -> Augmented:
         """Return the design of some rows, in the same coordinates."""
-        return Augmented(self.X[rows], self.turn)
+        return Augmented(take_rows(self.X, rows), self.turn)
 
 
 class AugmentedSparse(_Turned, Sparse):

@@ -21,11 +21,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
+from bagwise.bags.selection import take_rows
 from bagwise.designs.base import rounding_of
 from bagwise.designs.dense import Dense
 from bagwise.designs.linear import LinearDesign, matrix_design
 from bagwise.designs.sparse import Sparse
 from bagwise.rowstores import RowStore
+from bagwise.rowstores.passes import passed, visited
 
 _OFFSET = 30.0  # mean, in units of the spread, from which on centering saves three digits
 _UNEVEN = 1e3  # ratio of spreads, or distance of a spread from 1, beyond which rows are scaled
@@ -75,7 +77,7 @@ class Conditioned(_Coordinates, Dense):
 
     def subset(self, rows: Array) -> Conditioned:
         """Return the design of some rows, in the same coordinates."""
-        return Conditioned(self.X[rows], self.center, self.scale)
+        return Conditioned(take_rows(self.X, rows), self.center, self.scale)
 
 
 class ConditionedSparse(_Coordinates, Sparse):
@@ -192,7 +194,8 @@ def _moments(X: Any, each: Any = None) -> tuple[Array, Array]:
 
 
 def _each(X: Array, function: Any, *args: Any) -> list[Any]:
-    return [function(X[first:stop], *args) for first, stop in moment_parts(X)]
+    ranges = (slice(*part) for part in moment_parts(X))
+    return passed(X, visited(ranges, lambda rows: function(X[rows], *args)))
 
 
 def moment_parts(X: Any) -> list[tuple[int, int]]:

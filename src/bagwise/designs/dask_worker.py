@@ -11,14 +11,13 @@ Jobs and checkpoints are files in a folder that all workers see. A job ends when
 from __future__ import annotations
 
 import ctypes
-import heapq
 import os
 import pickle
 import sys
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Shard, Sums
 from bagwise.designs.tree import Node, grow, grown
 from bagwise.rowstores.cluster import ClusterRows, memory_of_worker
+from bagwise.rowstores.passes import in_step
 
 JOB = "job.pickle"
 # What the constructor of a shard makes, here or on a device, and nothing changes.
@@ -203,13 +203,8 @@ def _keep_freed_memory() -> None:
 def _read_once(orders: list[Order], memory: int | None = None) -> list[list[Any]]:
     """Let the sweeps of several jobs go through the rows side by side, block by block."""
     answers: list[list[Any]] = [[] for _ in orders]
-    running = {k: _carried_out(order, answers[k], memory) for k, order in enumerate(orders)}
-    queue = [(0.0, k) for k in running]
-    while queue:
-        _, k = heapq.heappop(queue)
-        place = next(running[k], None)
-        if place is not None:
-            heapq.heappush(queue, (place, k))
+    running = (_carried_out(*each, memory) for each in zip(orders, answers, strict=True))
+    in_step([partial(next, each) for each in running])
     return answers
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.designs.base import rounding_of
-from bagwise.designs.linear import LinearDesign
+from bagwise.bags.selection import take_rows
+from bagwise.designs.base import Design, rounding_of
+from bagwise.designs.linear import LinearDesign, matrix_design
+from bagwise.rowstores.memory import lies_in_files
+from bagwise.rowstores.passes import passed, visited
 
 if TYPE_CHECKING:
     from bagwise.designs.swept import Labels, SweptRows
@@ -41,15 +44,24 @@ class Dense(LinearDesign):
         part.X, part.n_rows = self.X[start:stop], stop - start
         return part
 
+    def subset(self, rows: Array) -> Design:
+        """Return the design of some rows; many rows of a file stay there."""
+        return matrix_design(
+            take_rows(self.X, rows) if lies_in_files(self.X) else self.matrix(rows)
+        )
+
     def mean(self) -> Array:
         """Return the mean of the rows."""
-        return sum(self._rows(block).sum(axis=0, dtype=np.float64) for block in self._blocks()) / (
-            self.n_rows
-        )
+        sums = self._each(lambda block: self._rows(block).sum(axis=0, dtype=np.float64))
+        return sum(sums) / self.n_rows
 
     def _blocks(self) -> Iterator[slice]:
         rows = max(1, _BLOCK_BYTES // max(1, self.n_coef * np.dtype(self.precision).itemsize))
         return (slice(i, min(i + rows, self.n_rows)) for i in range(0, self.n_rows, rows))
+
+    def _each(self, function: Callable[[slice], Any]) -> list[Any]:
+        """Return what a function makes of the blocks, in one pass."""
+        return passed(self.X, visited(self._blocks(), function))
 
     def _rows(self, key: Any) -> Array:
         return np.asarray(self.X[key], dtype=self.precision)
@@ -61,7 +73,7 @@ class Dense(LinearDesign):
     def __matmul__(self, coef: Array) -> Array:
         """Return X w."""
         coef = coef.astype(self.precision)
-        parts = [self._rows(block) @ coef for block in self._blocks()]
+        parts = self._each(lambda block: self._rows(block) @ coef)
         return np.concatenate(parts).astype(np.float64)
 
     def adjoint(self, dual: Array) -> Array:
@@ -97,10 +109,10 @@ class Dense(LinearDesign):
 
     def weighted_squares(self, weights: Array) -> Array:
         """Return the diagonal of X'SX."""
-        total = np.zeros(self.n_coef)
-        for block in self._blocks():
-            total += weights[block].astype(self.precision) @ self._rows(block) ** 2
-        return total
+        kept = weights.astype(self.precision)
+        return sum(
+            self._each(lambda block: kept[block] @ self._rows(block) ** 2), np.zeros(self.n_coef)
+        )
 
     def matrix(self, rows: Array) -> Any:
         """Return some rows."""

@@ -20,9 +20,8 @@ shards are the same wherever they are swept, and their sums are added in the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -30,10 +29,10 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Keep, Rule, Tally
-from bagwise.designs.ahead import Ahead
 from bagwise.designs.dense import Dense
 from bagwise.designs.ridge import solve_primal
-from bagwise.designs.tree import Node, added
+from bagwise.designs.tree import Node, added, grow
+from bagwise.rowstores.passes import Visits, last_of, passed, shifted
 
 _BLOCK_BYTES = 1 << 20  # 1 MiB: it is read from memory once and from the cache twice
 LAZY = 0.1  # relative change of a curvature below which a row's part in H stays
@@ -257,17 +256,6 @@ class Shard:
         tally.add(counted)
 
 
-def last_of(visits: Generator[int, None, Sums], tell: Callable[[int], None] | None = None) -> Sums:
-    """Go through the visits of a pass, tell of the rows that are done, and return the sums."""
-    while True:
-        try:
-            row = next(visits)
-        except StopIteration as end:
-            return end.value
-        if tell is not None:
-            tell(row)
-
-
 class Pending:
     """Rows that are about to enter H or to leave it: few at a time would cost as much as many."""
 
@@ -344,15 +332,17 @@ class Swept:
     def sweep(self, coef: Array, intercept: float, rule: Rule = KEEP) -> Sums:
         """Return the sums of all rows at a point; the rule changes the assignment first."""
         self.passes += 1
-        with Ahead(self.X) as ahead:
-            return added(self._nodes(coef, intercept, rule, ahead))
+        return passed(self.X, self._visits(coef, intercept, rule))
 
-    def _nodes(self, coef: Array, intercept: float, rule: Rule, ahead: Ahead) -> Iterator[Node]:
+    def _visits(self, coef: Array, intercept: float, rule: Rule) -> Visits:
         first, parts = 0, zip(self.shards, self.positives, strict=True)
+        nodes: list[Node] = []
         for i, (shard, bags) in enumerate(parts):
             visits = shard.visits(coef, intercept, rule.part(bags))
-            yield Node(0, i, last_of(visits, partial(ahead.reached, first)))
+            sums = yield from shifted(first, visits)
+            grow(nodes, Node(0, i, sums))
             first += shard.rows.n_rows
+        return added(nodes)
 
     def sharpen(self) -> None:
         """Keep H exact and in float64 from now on."""

@@ -6,7 +6,7 @@ the passes over the rows (`bagwise.designs.swept`). The procedures are the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from bagwise.losses import SquaredHinge
 from bagwise.procedures.alternate import alternate
 from bagwise.procedures.anneal import Schedule, Softer, cool
 from bagwise.procedures.run import Callback, Run
+from bagwise.rowstores.passes import passed, visited
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.sweeps import Place, descend, origin, solve_swept, swept
 
@@ -177,7 +178,7 @@ def best_witnesses(task: Task, at: Solution) -> Array:
         return ExactlyOne().map(at.scores[task.positive_rows], task.positive_offsets)
     design: Any = task.design
     if not design.elsewhere:  # bag by bag, as for their means
-        tops = [int(np.argmax(design.span(*span) @ at.coef)) for span in _positive_spans(task)]
+        tops = _of_bags(task, lambda bag: int(np.argmax(bag @ at.coef)))
         chosen = np.zeros(len(task.positive_rows))
         chosen[task.positive_offsets[:-1] + tops] = 1.0
         return chosen
@@ -209,13 +210,17 @@ def _positive_means(task: Task) -> Array:
         shape = len(task.positive_offsets) - 1, design.n_rows
         return design.combine(sp.csr_array(shares, shape=shape))
     # Bag by bag: weights of all rows would be as long as what a pass must do without.
-    return np.stack([design.span(*span).mean() for span in _positive_spans(task)])
+    return np.stack(_of_bags(task, Dense.mean))
 
 
-def _positive_spans(task: Task) -> Iterator[tuple[int, int]]:
-    """Return where the rows of each positive bag begin and end."""
+def _of_bags(task: Task, function: Callable[[Dense], Any]) -> list[Any]:
+    """Return what a function makes of the rows of each positive bag, in one pass."""
+    design: Any = task.design
     bags = np.flatnonzero(task.positive)
-    return zip(task.offsets[bags].tolist(), task.offsets[bags + 1].tolist(), strict=True)
+    spans = zip(task.offsets[bags].tolist(), task.offsets[bags + 1].tolist(), strict=True)
+    ranges = (slice(*span) for span in spans)
+    of_bag = visited(ranges, lambda rows: function(design.span(rows.start, rows.stop)))
+    return passed(design.X, of_bag)
 
 
 def solve_bag_labels(task: Task) -> Solution:

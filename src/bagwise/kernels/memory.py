@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
-import numpy as np
-
 from bagwise.errors import Argument, Message, Parameter
+from bagwise.rowstores.memory import memory_limit
 
 _SHARE = 0.8  # of the memory for one matrix: data and solver need some, too
-_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _APPROXIMATE = (
     "Use ",
     Parameter("kernel_approx", "'nystroem'"),
@@ -36,17 +31,3 @@ def check_matrix(
         size = f"{what} of {n_rows:,} x {n_columns:,} values needs {needed / 2**30:,.1f} GiB"
         here = f"of the {limit / 2**30:,.1f} GiB here one matrix may take {_SHARE:.0%}. "
         raise MemoryError(Message(f"{size}; {here}", *remedy))
-
-
-def memory_limit() -> float:
-    """Return the bytes that this process may use: the memory, or the limit of its container.
-
-    Infinity if the system does not tell (Windows).
-    """
-    if not hasattr(os, "sysconf"):
-        return np.inf
-    limits = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
-    for path in map(Path, _CGROUPS):
-        text = path.read_text().strip() if path.is_file() else ""
-        limits += [float(text)] if text.isdigit() else []
-    return min(limits)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -166,11 +167,11 @@ class AnnealedProportionSVCCV(
         used = np.flatnonzero(weight > 0)  # a bag without weight is in no fold
         numbered = folds(bags, self.classes_[codes], self.cv, self.random_state, weight > 0)
         splits = [(used[train], used[test]) for train, test in numbered]
-        results = []
-        for C in self.Cs:
-            ready = design.fresh()
-            prepare_squared(ready, self.loss, C * row_weight)
-            results += self._search(ready, bags, codes, weight, splits, C)
+        calls = (
+            partial(self._search, design, row_weight, bags, codes, weight, splits, C)
+            for C in self.Cs
+        )
+        results = list(chain.from_iterable(side_by_side(bags.X, calls)))
         best = max(results, key=lambda record: record["accuracy"])
         point = {name: best[name] for name in ("C", "C_proportion", "positive_fraction")}
         chosen = self._recast(AnnealedProportionSVC, **point)
@@ -192,6 +193,7 @@ class AnnealedProportionSVCCV(
     def _search(
         self,
         design: Design,
+        row_weight: Array,
         bags: Bags,
         codes: Array,
         weight: Array,
@@ -199,6 +201,8 @@ class AnnealedProportionSVCCV(
         C: float,
     ) -> list[dict[str, Any]]:
         """Return the records of all grid points at one C."""
+        design = design.fresh()
+        prepare_squared(design, self.loss, C * row_weight)
         grid = _grid(self.C_proportions, self.positive_fractions)
         models = [self._recast(AnnealedProportionSVC, C=C, **point) for point in grid]
         if isinstance(design, Gram):
@@ -235,8 +239,8 @@ def _held_out(
     part, held_out = bags[train], bags[test]
     narrow = design.subset(rows)
     first: list[Point | None] = [None] * len(models[0]._truth(codes).T)
-    hits, p_hats = [], []
-    for model in models:
+
+    def judged(model: AnnealedProportionSVC) -> tuple[float, float]:
         columns, fractions = [], []
         for k, task in enumerate(model._tasks(narrow, part, codes[train], weight[train])):
             point, p_hat, first[k] = _quick(model, task, first[k])
@@ -244,9 +248,10 @@ def _held_out(
             fractions.append(p_hat)
         scores = model._assumption().bag_score(np.stack(columns, axis=1), held_out.offsets)
         right = model._labels(model._user_scores(scores)) == model.classes_[codes[test]]
-        hits.append(float(weight[test] @ right))
-        p_hats.append(np.mean(fractions))
-    return np.array(hits), np.array(p_hats)
+        return float(weight[test] @ right), float(np.mean(fractions))
+
+    found = np.array(side_by_side(bags.X, [partial(judged, model) for model in models]))
+    return found[:, 0], found[:, 1]
 
 
 def _quick(

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
@@ -25,6 +24,7 @@ from bagwise.estimators.params import ClassWeightParameter, Words, param
 from bagwise.estimators.paths import CS, held_out_scores, rated, rows_of
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.models.witness import WitnessSVC
+from bagwise.rowstores.together import side_by_side
 
 
 class PathCV(BagClassifier, ClassWeightParameter):
@@ -98,13 +98,13 @@ class PathCV(BagClassifier, ClassWeightParameter):
         models = base._at_values(self.name, self.values)
         used = np.flatnonzero(weight > 0)  # a bag without weight is in no fold
         numbered = folds(bags, self.classes_[codes], self.cv, self.random_state, weight > 0)
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         of_rows = hasattr(base, "_along")  # otherwise a network, whose paths share no matrix
         design: Any = base._design(bags, expand(weight, bags.offsets)) if of_rows else None
         fold = partial(self._held_out, base, models, design) if of_rows else self._networks_held_out
-        parts = jobs(
-            delayed(fold)(bags, codes, weight, used[train], used[test]) for train, test in numbered
+        calls = (
+            partial(fold, bags, codes, weight, used[train], used[test]) for train, test in numbered
         )
+        parts = side_by_side(bags.X, calls, n_jobs=self.n_jobs, prefer="threads")
         scores = np.array(parts)  # (n_folds, n_values)
         self.cv_results_ = [
             {"value": value, "score": float(column.mean()), "scores": column}

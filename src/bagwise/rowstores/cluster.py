@@ -16,12 +16,12 @@ from bagwise._typing import Array
 from bagwise.bags.stored import guard, guarded, verify
 from bagwise.errors import Message
 from bagwise.rowstores.base import RowStore
-from bagwise.rowstores.files import FileRows
+from bagwise.rowstores.files import FileRows, Picked
+from bagwise.rowstores.memory import room_for_fits
 
 _BLOCK_VALUES = 1 << 22  # 16 MiB of float32 are looked at together
 _MOST_PARTS = 256  # of the rows: more workers than that would wait for each other
-_BYTES_PER_ROW, _MOST_HESSIANS = 24, 32  # of a fit, on the workers (`bagwise.designs.swept`)
-_STATE_BYTES = 4 << 30  # what all fits of a pass may take together
+_STATE_BYTES = 4 << 30  # what all fits of a pass may take together, on the workers
 _CROWDED = 0.3  # of a worker's memory: Dask ends workers that seem to use 0.95 of it
 _WRITE = 'bagwise.io.write("features.bags", bags, y); bags, y = bagwise.io.read("features.bags")'
 
@@ -137,6 +137,8 @@ class JoinedFiles:
         """Return the files of rows; None if some of the rows are in memory."""
         parts = []
         for part in rows.parts:
+            if isinstance(part, Picked):
+                return None
             found = MappedFile.under(part if isinstance(part, np.ndarray) else part.mapped())
             if found is None:
                 return None
@@ -222,9 +224,7 @@ class ClusterRows(RowStore):
     @property
     def n_side_by_side(self) -> int:
         """How many fits share a pass: as many as the workers have room for."""
-        n_rows, n_features = self.shape
-        state = _BYTES_PER_ROW * n_rows + _MOST_HESSIANS * 8 * n_features**2
-        return max(1, _STATE_BYTES // max(1, state))
+        return room_for_fits(self.shape, _STATE_BYTES)
 
     def place_for_state(self) -> Path:
         """Return the folder in which checkpoints go."""

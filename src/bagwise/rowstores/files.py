@@ -12,9 +12,11 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags.segments import offsets_of
 from bagwise.bags.stored import verify
+from bagwise.rowstores.ahead import file_of
 from bagwise.rowstores.base import RowStore
 
-_SHORTEST_RUN = 16  # rows, on average: shorter ones are read at once, longer ones stay in the files
+_LARGE_SELECTION = 1 << 26  # 64 MiB, as in `bagwise.bags.selection`
+_SHORTEST_RUN = 16  # rows, on average: shorter ones are picked, longer ones stay as they lie
 
 
 @dataclass(frozen=True)
@@ -64,16 +66,79 @@ class FileSpan:
         return np.asarray(self.mapped())
 
 
+@dataclass(frozen=True)
+class Picked:
+    """Single rows of files, in an order of their own, that are brought when they are read."""
+
+    source: FileRows
+    numbers: Array
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Data type of the rows."""
+        return self.source.dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return len(self), self.source.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, rows: Any) -> Any:
+        part = Picked(self.source, self.numbers[rows])
+        return part if isinstance(rows, slice) else np.asarray(part)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self.source._gathered(self.numbers).astype(dtype or self.dtype, copy=False)
+
+    def read_into(self, out: Array) -> None:
+        """Fill an array with all rows."""
+        out[...] = np.asarray(self)
+
+    def place(self, row: int) -> int:
+        """Return the number of a row in the whole."""
+        return self.source.place(int(self.numbers[min(row, len(self) - 1)]))
+
+
 class FileRows(RowStore):
-    """Rows of several files, or arrays, as one matrix; whole bags are selected without a copy."""
+    """Rows of several files, or arrays, as one matrix; whole bags are selected without a copy.
+
+    A selection knows the ``places`` of its parts: their first rows, numbered as in the whole, which
+    is ``file`` if that is a single one.
+    """
 
     is_here = True
 
-    def __init__(self, parts: Sequence[FileSpan | Array], is_finite: bool = False) -> None:
-        self.parts, self.is_finite = list(parts), is_finite
+    def __init__(
+        self,
+        parts: Sequence[Any],
+        is_finite: bool = False,
+        places: Sequence[int] | None = None,
+        file: np.memmap | None = None,
+    ) -> None:
+        self.parts, self.is_finite, self.file = list(parts), is_finite, file
         self.offsets = offsets_of([len(part) for part in self.parts])
+        self.places = list(self.offsets[:-1] if places is None else places)
         self.dtype = self.parts[0].dtype.newbyteorder("=")
         self.shape = int(self.offsets[-1]), int(self.parts[0].shape[1])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "file": None}  # which would travel as a whole
+
+    @classmethod
+    def of(cls, X: Array) -> FileRows:
+        """Return the rows of an array that is mapped, or part of one."""
+        file: Any = file_of(X)
+        first = (X.ctypes.data - file.ctypes.data) // file.strides[0]
+        return cls([X], places=[first], file=file)
+
+    def place(self, row: int) -> int:
+        """Return the number of a row in the whole."""
+        i = min(int(np.searchsorted(self.offsets, row, side="right")), len(self.parts)) - 1
+        part, more = self.parts[i], int(row - self.offsets[i])
+        return part.place(more) if isinstance(part, Picked) else int(self.places[i]) + more
 
     def __getitem__(self, rows: Any) -> FileRows:
         if isinstance(rows, slice) and (rows.step or 1) == 1:
@@ -82,21 +147,25 @@ class FileRows(RowStore):
         numbers = np.arange(len(self))[rows]
         cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
         if len(numbers) < _SHORTEST_RUN * (len(cuts) + 1):
-            return self._with([self._gathered(numbers)])
+            large = len(numbers) * self.shape[1] * self.dtype.itemsize >= _LARGE_SELECTION
+            picked = Picked(self, numbers)
+            return self._with([(picked if large else np.asarray(picked), 0)])
         runs = np.split(numbers, cuts)
         return self._with([p for run in runs for p in self._between(run[0], run[-1] + 1)])
 
-    def _with(self, parts: list[Any]) -> FileRows:
+    def _with(self, found: list[tuple[Any, int]]) -> FileRows:
         nothing = np.empty((0, self.shape[1]), self.dtype)
-        return FileRows(parts or [nothing], self.is_finite)
+        parts, places = zip(*(found or [(nothing, 0)]), strict=True)
+        return FileRows(parts, self.is_finite, places, self.file)
 
-    def _between(self, start: int, stop: int) -> list[Any]:
-        """Return the ranges of the parts in a range of rows."""
+    def _between(self, start: int, stop: int) -> list[tuple[Any, int]]:
+        """Return the ranges of the parts in a range of rows, and their places."""
         first, last = np.searchsorted(self.offsets, [start, stop - 1], side="right") - 1
         found = []
         for i in range(first, last + 1) if start < stop else ():
-            before = self.offsets[i]
-            found.append(self.parts[i][int(max(start - before, 0)) : int(stop - before)])
+            more = int(max(start - self.offsets[i], 0))
+            part = self.parts[i][more : int(stop - self.offsets[i])]
+            found.append((part, int(self.places[i]) + more))
         return found
 
     def _gathered(self, numbers: Array) -> Array:

@@ -1,7 +1,12 @@
-"""Fits side by side: where rows are read in passes, fits in threads share every pass.
+"""Fits side by side: where rows are read in passes, several fits share every pass.
 
 A fit that needs a pass waits until all fits of its group do. Then one pass serves them all, which
 reads the rows once. What a fit computes does not depend on its company.
+
+Every fit has a thread, of which one works at a time, until it waits or ends: threads are nothing
+but places to wait in. So a fit that takes no passes has all memory to itself, warnings stay with
+the fit that gave them (`warnings.catch_warnings` changes the whole process, and is therefore
+exchanged with the thread that works), and Ctrl-C reaches the caller, where passes are taken.
 """
 
 from __future__ import annotations
@@ -9,110 +14,206 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
+from itertools import groupby
 from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn import config_context, get_config
+
+from bagwise.rowstores.memory import lies_in_files, n_side_by_side
+
+_WARNING_STATE = ("filters", "showwarning", "_showwarnmsg_impl")  # what catch_warnings sets back
 
 
 def side_by_side(X: Any, calls: Iterable[Callable[[], Any]], **parallel: Any) -> Any:
     """Call functions that fit models to the same rows; return what they return, in order.
 
-    Rows say with ``n_side_by_side`` how many fits may share their passes; without it ``parallel``
-    goes to joblib.
+    Rows say how many fits may share their passes (`n_side_by_side`). Where they share none, or the
+    user wants several processors, ``parallel`` goes to joblib.
     """
-    width = getattr(X, "n_side_by_side", 0)
-    if not width:
+    width, n_jobs = n_side_by_side(X), effective_n_jobs(parallel.get("n_jobs"))
+    if not width or (n_jobs > 1 and lies_in_files(X)):
         return Parallel(**parallel)(delayed(call)() for call in calls)
-    return _together(list(calls), width)
+    results = _together(list(calls), width)
+    return results if parallel.get("return_as") == "generator" else list(results)
 
 
 def asked(serve: Callable[[list[Any]], list[Any]], request: Any) -> Any:
     """Return what ``serve`` answers to a request, together with those of the group's other fits."""
-    group = _GROUP.get()
-    return serve([request])[0] if group is None else group.ask(serve, request)
+    me = _MEMBER.get()
+    return serve([request])[0] if me is None else me.ask(serve, request)
 
 
-class _Group:
-    """Fits in threads, of which some wait for a pass."""
+class _Ended(BaseException):
+    """Nobody wants the result of this fit any more."""
 
-    def __init__(self) -> None:
-        self.members, self.changed = 0, threading.Condition()
-        self.waiting: list[dict[str, Any]] = []
-        self.serve: Any = None
+
+class _Crew:
+    """Calls of one `side_by_side`, and what came of them."""
+
+    def __init__(self, calls: list[Callable[[], Any]], caller: _Member | None) -> None:
+        self.caller, self.left = caller, iter(enumerate(calls))
+        self.results: dict[int, Any] = {}
+        self.members, self.ended = 0, False
+        self.error: BaseException | None = None
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether its calls, or those that they are part of, are to end."""
+        return self.ended or (self.caller is not None and self.caller.crew.is_ended)
+
+    def result(self, k: int) -> Any:
+        """Return what a call returned, or raise the error that ended them all."""
+        if self.error is not None:
+            raise self.error
+        return self.results.pop(k)
+
+
+class _Member:
+    """A thread that carries out calls of a crew, one after the other."""
+
+    def __init__(self, group: _Group, crew: _Crew) -> None:
+        self.group, self.crew, self.go = group, crew, threading.Semaphore(0)
+        self.serve: Any = None  # what it waits for: a request and who answers it,
+        self.request: Any = None
+        self.inner: _Crew | None = None  # or calls of its own
+        self.answer: Any = None
+        self.failure: BaseException | None = None
+        self.warnings, self.config = _warning_state(), get_config()
+        self.thread = threading.Thread(target=copy_context().run, args=(self._run,), daemon=True)
+        crew.members += 1
+        group.members.append(self)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is something to do for it."""
+        if self.inner is not None:
+            return self.inner.members == 0
+        return self.serve is None or self.crew.is_ended
 
     def ask(self, serve: Any, request: Any) -> Any:
         """Wait for the pass that this request takes part in."""
-        mine: dict[str, Any] = {"request": request}
-        with self.changed:
-            self.serve = serve
-            self.waiting.append(mine)
-            self._serve()
-            self.changed.wait_for(lambda: "answer" in mine or "error" in mine)
-        if "error" in mine:
-            raise mine["error"]
-        return mine["answer"]
+        self.serve, self.request = serve, request
+        self._rest()
+        answer, failure, self.answer, self.failure = self.answer, self.failure, None, None
+        if failure is not None:
+            raise failure
+        return answer
 
-    def join(self, members: int) -> None:
-        """Let more fits take part, or fewer."""
-        with self.changed:
-            self.members += members
-            self._serve()
+    def wait_for(self, crew: _Crew) -> None:
+        """Wait until calls of one's own are done."""
+        self.inner = crew
+        self._rest()
+        self.inner = None
+
+    def _rest(self) -> None:
+        self.group.back.release()
+        self.go.acquire()
+        if self.crew.is_ended:
+            raise _Ended
+
+    def _run(self) -> None:
+        self.go.acquire()
+        _MEMBER.set(self)
+        crew = self.crew
+        try:
+            with config_context(**self.config):
+                for k, call in crew.left:
+                    if crew.is_ended:
+                        break
+                    crew.results[k] = call()
+        except _Ended:
+            pass
+        except BaseException as error:  # noqa: BLE001  (whoever wants the results raises it)
+            crew.error, crew.ended = crew.error or error, True
+        finally:
+            crew.members -= 1
+            self.group.members.remove(self)
+            self.group.back.release()
+
+
+_MEMBER: ContextVar[_Member | None] = ContextVar("_MEMBER", default=None)
+
+
+class _Group:
+    """Fits that share passes; whoever needs their results lets them work in turn."""
+
+    def __init__(self) -> None:
+        self.members: list[_Member] = []
+        self.back = threading.Semaphore(0)
+
+    def drive(self, crew: _Crew, k: int | None = None) -> None:
+        """Let all work until a call of a crew, or the whole crew, is done."""
+        while crew.members and not (k in crew.results or (k is not None and crew.ended)):
+            ready = next((member for member in self.members if member.is_ready), None)
+            if ready is None:
+                self._serve()
+            else:
+                self._resume(ready)
+
+    def _resume(self, member: _Member) -> None:
+        """Let a member work until it waits or ends."""
+        mine = _warning_state()
+        _set_warning_state(member.warnings)
+        if member.thread.ident is None:
+            member.thread.start()
+        member.go.release()
+        try:
+            self.back.acquire()
+        except BaseException:  # Ctrl-C: it is not interrupted itself
+            member.crew.ended = True
+            self.back.acquire()
+            raise
+        finally:
+            member.warnings = _warning_state()
+            _set_warning_state(mine)
 
     def _serve(self) -> None:
-        if not self.waiting or len(self.waiting) < self.members:
-            return
-        served, self.waiting = self.waiting, []
-        try:
-            answers = self.serve([mine["request"] for mine in served])
-        except Exception as error:  # noqa: BLE001  (every fit that waits raises it)
-            for mine in served:
-                mine["error"] = error
-        else:
-            for mine, answer in zip(served, answers, strict=True):
-                mine["answer"] = answer
-        self.changed.notify_all()
+        waiting = sorted((m for m in self.members if m.serve), key=lambda m: id(m.serve))
+        for serve, several in groupby(waiting, key=lambda m: m.serve):
+            served = list(several)
+            try:
+                answers = serve([member.request for member in served])
+            except Exception as error:  # noqa: BLE001  (every fit that waits raises it)
+                for member in served:
+                    member.failure = error
+            else:
+                for member, answer in zip(served, answers, strict=True):
+                    member.answer = answer
+            for member in served:
+                member.serve = member.request = None
 
 
-_GROUP: ContextVar[_Group | None] = ContextVar("_GROUP", default=None)
+def _warning_state() -> tuple[Any, ...]:
+    return tuple(getattr(warnings, name) for name in _WARNING_STATE)
 
 
-def _together(calls: list[Callable[[], Any]], width: int) -> list[Any]:
-    outer = _GROUP.get()
-    group = outer or _Group()
-    n_threads = min(len(calls), max(1, width - group.members + bool(outer)))
-    results: list[Any] = [None] * len(calls)
-    left = iter(enumerate(calls))
-    group.join(n_threads)
-    if outer:
-        group.join(-1)  # while its own calls run, the caller asks for nothing
+def _set_warning_state(state: tuple[Any, ...]) -> None:
+    for name, value in zip(_WARNING_STATE, state, strict=True):
+        setattr(warnings, name, value)
+    with warnings.catch_warnings():  # lets go of what is remembered of other filters
+        pass
+
+
+def _together(calls: list[Callable[[], Any]], width: int) -> Iterator[Any]:
+    caller = _MEMBER.get()
+    group = _Group() if caller is None else caller.group
+    n_threads = min(len(calls), width - len(group.members) + (caller is not None))
+    if n_threads < 2:
+        yield from (call() for call in calls)
+        return
+    crew = _Crew(calls, caller)
+    for _ in range(n_threads):
+        _Member(group, crew)
+    if caller is not None:
+        caller.wait_for(crew)
+        yield from (crew.result(k) for k in range(len(calls)))
+        return
     try:
-        with warnings.catch_warnings(), ThreadPoolExecutor(n_threads) as pool:
-            # Threads mix up what they catch: at least nothing of it stays behind.
-            runs = [
-                pool.submit(copy_context().run, _member, group, left, results)
-                for _ in range(n_threads)
-            ]
-        for run in runs:
-            run.result()
+        for k in range(len(calls)):
+            group.drive(crew, k)
+            yield crew.result(k)
     finally:
-        if outer:
-            group.join(1)
-    return results
-
-
-_next = threading.Lock()
-
-
-def _member(group: _Group, left: Iterator[Any], results: list[Any]) -> None:
-    _GROUP.set(group)
-    try:
-        while True:
-            with _next:
-                k, call = next(left, (-1, None))
-            if call is None:
-                return
-            results[k] = call()
-    finally:
-        group.join(-1)
+        crew.ended = True
+        group.drive(crew)

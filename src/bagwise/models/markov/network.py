@@ -35,11 +35,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -64,6 +64,7 @@ from bagwise.models.markov.starts import STARTS
 from bagwise.models.markov.trained import Network
 from bagwise.oracles.markov import InstanceOperator, MarkovRisk
 from bagwise.procedures import Run
+from bagwise.rowstores.together import side_by_side
 
 
 class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
@@ -240,9 +241,11 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         ]
 
     def _fit_network(self, problems: list[Any], alpha: float) -> Network:
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        fits = jobs(delayed(self._best_start)(*problem, alpha) for problem in problems)
         risks = [problem[0] for problem in problems]
+        X = getattr(risks[0].instances.design, "X", None)
+        best: Any = self._best_start
+        calls = (partial(best, *problem, alpha) for problem in problems)
+        fits = side_by_side(X, calls, n_jobs=self.n_jobs, prefer="threads")
         runs = [fit[0] for fit in fits]
         starts = [
             {**self._of_class(code, len(risks)), **record}
@@ -309,7 +312,8 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
             operator, columns = inputs.operator(bags[test]), inputs.bag_columns(bags[test])
             return self._scores_of(networks, operator, columns, bags[test])
 
-        parts = Parallel(n_jobs=self.n_jobs)(delayed(held_out)(*split) for split in splits)
+        calls = (partial(held_out, *split) for split in splits)
+        parts = side_by_side(bags.X, calls, n_jobs=self.n_jobs)
         scores = np.empty((parts[0].shape[0], len(bags), parts[0].shape[2]))
         for (_, test), part in zip(splits, parts, strict=True):
             scores[:, test] = part

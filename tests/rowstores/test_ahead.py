@@ -7,10 +7,10 @@ import threading
 import numpy as np
 import pytest
 
-from bagwise.designs import ahead
-from bagwise.designs.ahead import Ahead, is_mapped
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Swept
+from bagwise.rowstores import ahead
+from bagwise.rowstores.ahead import Ahead, is_mapped
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_it_stays_a_little_ahead(mapped):
     pages.pages = pages.pages.view(Watched)
     with pages:
         for row in range(0, 6001, 50):
-            pages.reached(row, 0)
+            pages.reached(row)
             assert all(start < row * 64 + ahead._AHEAD * ahead._CHUNK for start in list(touched))
     assert touched == sorted(touched)
 

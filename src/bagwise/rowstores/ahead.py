@@ -49,11 +49,11 @@ class Ahead:
                 self.moved.notify()
             self.thread.join()
 
-    def reached(self, first: int, more: int) -> None:
-        """Note that the first rows, and some more, are done with."""
-        if self.thread is not None and (first + more) * self.width - self.done >= _CHUNK:
+    def reached(self, row: float) -> None:
+        """Note that the rows before this one are done with."""
+        if self.thread is not None and row * self.width - self.done >= _CHUNK:
             with self.moved:
-                self.done = (first + more) * self.width
+                self.done = int(row * self.width)
                 self.moved.notify()
 
     def _touch(self) -> None:
@@ -74,8 +74,12 @@ class Ahead:
 
 def is_mapped(X: Any) -> bool:
     """Return whether an array is a file that is mapped, or a part of one."""
+    return file_of(X) is not None
+
+
+def file_of(X: Any) -> np.memmap | None:
+    """Return the mapped file that an array is part of; None for other arrays."""
+    found = None
     while isinstance(X, np.ndarray):
-        if isinstance(X, np.memmap):
-            return True
-        X = X.base
-    return False
+        found, X = X if isinstance(X, np.memmap) else found, X.base
+    return found

@@ -1,0 +1,25 @@
+"""The memory that there is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bagwise import WitnessSVC
+from bagwise.rowstores import memory
+from bagwise.testing._problems import planted_bags
+
+
+def test_a_container_has_the_memory_that_it_may_use(monkeypatch, tmp_path):
+    (tmp_path / "max").write_text("max\n")
+    (tmp_path / "limit").write_text("123456\n")
+    files = str(tmp_path / "max"), str(tmp_path / "limit"), str(tmp_path / "none")
+    monkeypatch.setattr(memory, "_CGROUPS", files)
+    assert memory.memory_limit() == 123456
+    monkeypatch.setattr(memory, "_CGROUPS", files[:1])
+    assert memory.memory_limit() > 2**28
+
+
+def test_a_system_that_does_not_tell_its_memory_is_trusted(monkeypatch):
+    monkeypatch.delattr(memory.os, "sysconf")
+    assert memory.memory_limit() == np.inf
+    WitnessSVC().fit(*planted_bags())

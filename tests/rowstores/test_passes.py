@@ -1,0 +1,258 @@
+"""Fits to rows of files read them together, with the bits of fits one after the other."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pytest
+
+from bagwise import (
+    AnnealedProportionSVCCV,
+    AnnealedWitnessSVC,
+    Bags,
+    InstanceSVC,
+    MarkovNetworkClassifier,
+    PathCV,
+    WitnessSVC,
+    io,
+)
+from bagwise.bags import selection
+from bagwise.crossfit import folds
+from bagwise.datasets import make_gaussian_bags
+from bagwise.designs import conditioned, dense, swept
+from bagwise.estimators import sweeping
+from bagwise.model_selection import compare, cross_validate_bags, search
+from bagwise.models.markov import swept as networks
+from bagwise.rowstores import files, memory, passes
+from bagwise.rowstores.files import FileRows
+from bagwise.rowstores.passes import in_step
+
+NETWORK = MarkovNetworkClassifier(alpha=1.0, init=["instances"], max_iter=2)
+CS = [{"C": C} for C in (0.1, 1.0, 10.0)]
+GRID = {"Cs": [0.1, 1.0], "C_proportions": [1.0], "positive_fractions": [0.1], "cv": 2}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Treat few rows as many."""
+    for module, name in (
+        *((sweeping, "_MANY_ROWS"), (networks, "_MANY_ROWS"), (selection, "_LARGE_SELECTION")),
+        *((files, "_LARGE_SELECTION"), (memory, "_FEW_ROWS"), (memory, "_SMALL_FILE")),
+    ):
+        monkeypatch.setattr(module, name, 0)
+    monkeypatch.setattr(swept, "_FEWEST_ROWS", 8)
+    monkeypatch.setattr(swept, "_BLOCK_BYTES", 1024)
+    monkeypatch.setattr(dense, "_BLOCK_BYTES", 1024)
+    monkeypatch.setattr(conditioned, "_LARGE", 512)
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """How many passes were taken together, time after time."""
+    sizes, walk = [], passes._walked
+
+    def counted(together):
+        sizes.append(len(together))
+        return walk(together)
+
+    monkeypatch.setattr(passes, "_walked", counted)
+    return sizes
+
+
+def stored(folder, sizes=(5, 30), n_bags=36):
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(*sizes, n_bags)
+    bags, y = make_gaussian_bags(n_bags, 4, bag_size=sizes, shift=2.0, random_state=0)
+    io.write(folder / "a.bags", bags.replace(X=bags.X.astype(np.float32)), y)
+    return io.open(folder / "a.bags")
+
+
+def alone(monkeypatch):
+    """Let fits come one after the other from now on."""
+    monkeypatch.setattr(memory, "_SMALL_FILE", 1 << 62)
+
+
+FITS = {
+    "search": lambda bags, y: search(InstanceSVC(kernel="linear"), CS, bags, y, metric="auc"),
+    "folds": lambda bags, y: (
+        cross_validate_bags(AnnealedWitnessSVC(kernel="linear"), bags, y, cv=3).folds
+    ),
+    "classes": lambda bags, y: (
+        AnnealedWitnessSVC(kernel="linear").fit(bags, np.arange(36) % 3).coef_.tolist()
+    ),
+    "calibration": lambda bags, y: (
+        InstanceSVC(kernel="linear", probability="sigmoid").fit(bags, y).slope_
+    ),
+    "grid": lambda bags, y: (
+        AnnealedProportionSVCCV(kernel="linear", **GRID).fit(bags, y).cv_results_
+    ),
+    "path": lambda bags, y: [
+        record["scores"].tolist()
+        for record in PathCV(estimator=WitnessSVC(kernel="linear"), values=[0.1, 1.0], cv=3)
+        .fit(bags, y)
+        .cv_results_
+    ],
+    "networks": lambda bags, y: cross_validate_bags(NETWORK, bags, y, cv=2).folds,
+    "compare": lambda bags, y: [
+        record["scores"]
+        for record in compare(
+            bags, y, {"SIL": InstanceSVC(kernel="linear")}, cv=2, inner_cv=2, n_repeats=1
+        ).records
+    ],
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_bits_are_those_of_fits_one_after_the_other(tmp_path, taken, name, monkeypatch):
+    bags, y = stored(tmp_path)
+    together = FITS[name](bags, y)
+    n_times, n_passes = len(taken), sum(taken)
+    alone(monkeypatch)
+    taken.clear()
+    assert together == FITS[name](bags, y)
+    assert sum(taken) == len(taken) == n_passes
+    assert n_times < 0.7 * n_passes
+
+
+def test_nine_fits_read_the_rows_as_often_as_the_longest(tmp_path, taken, monkeypatch):
+    bags, y = stored(tmp_path)
+    search(WitnessSVC(kernel="linear"), CS, bags, y)
+    assert taken[:3] == [9, 9, 9]
+    together, n_passes = len(taken), sum(taken)
+    alone(monkeypatch)
+    each = []
+    for point, (train, test) in product(CS, folds(bags, y, 3, 0)):
+        taken.clear()
+        model = WitnessSVC(kernel="linear", **point).fit(bags[train], y[train])
+        model.decision_function(bags[test])
+        each.append(len(taken))
+    assert together == max(each)
+    assert n_passes == sum(each)
+
+
+class Cache:
+    """Rows in memory, of which the longest unused ones leave; counts what comes from the file."""
+
+    def __init__(self, size):
+        self.size, self.kept, self.read = size, dict[int, None](), 0
+
+    def use(self, rows):
+        for row in rows.tolist():
+            self.read += row not in self.kept
+            self.kept.pop(row, None)
+            self.kept[row] = None
+            if len(self.kept) > self.size:
+                del self.kept[next(iter(self.kept))]
+
+
+@pytest.mark.parametrize("sizes", [(5, 30), (1, 4)], ids=["runs of rows", "single rows"])
+def test_an_eighth_of_the_rows_in_memory_is_enough(tmp_path, taken, monkeypatch, sizes):
+    bags, y = stored(tmp_path, sizes, 2000 // sizes[1])
+    numbers = np.arange(bags.n_instances, dtype=np.float32)
+    X = np.column_stack([numbers / len(numbers), bags.X[:, 1:]]).astype(np.float32)
+    io.write(tmp_path / "b.bags", bags.replace(X=X), y)
+    bags, y = io.open(tmp_path / "b.bags")
+    cache, rows_of = Cache(len(X) // 8), dense.Dense._rows
+
+    def read(self, key):
+        rows = rows_of(self, key)
+        if memory.lies_in_files(self.X):
+            cache.use(np.round(rows[:, 0] * len(X)).astype(int))
+        return rows
+
+    monkeypatch.setattr(dense.Dense, "_rows", read)
+    contiguous = np.arange(len(y)) * 3 // len(y)  # folds that lie in other parts of the file
+    bags = bags.replace(groups=contiguous)
+    search(InstanceSVC(kernel="linear"), CS, bags, y)
+    assert cache.read <= (len(taken) + 1) * len(X)
+    shared, cache.read = cache.read, 0
+    alone(monkeypatch)
+    search(InstanceSVC(kernel="linear"), CS, bags, y)
+    assert cache.read > 2 * shared
+
+
+def test_warnings_stay_with_their_folds(tmp_path):
+    bags, y = stored(tmp_path)
+    model = AnnealedWitnessSVC(kernel="linear", max_inner=1)
+    result = cross_validate_bags(model, bags, y, cv=3)
+    assert len(result.warned) == 3
+    assert all("max_inner=1" in message for message in result.warned)
+    filters = list(warnings.filters)
+    cross_validate_bags(model, bags, y, cv=3)
+    assert warnings.filters == filters
+
+
+def test_an_error_of_one_fold_is_that_of_all(tmp_path, monkeypatch):
+    bags, y = stored(tmp_path)
+    fit = InstanceSVC._fit_classes
+
+    def fails(self, bags, codes, weight):
+        if bags.ids[0] != 0:  # the first bag is held out
+            raise ArithmeticError("of this fold")
+        fit(self, bags, codes, weight)
+
+    monkeypatch.setattr(InstanceSVC, "_fit_classes", fails)
+    with pytest.raises(ArithmeticError, match="of this fold"):
+        cross_validate_bags(InstanceSVC(kernel="linear"), bags, y, cv=3)
+
+
+def test_what_is_wrong_with_the_file_is_said(tmp_path):
+    bags, y = stored(tmp_path)
+    bad = np.array(bags.X)
+    bad[70] = np.nan
+    io.write(tmp_path / "b.bags", bags.replace(X=bad), y)
+    bags, y = io.open(tmp_path / "b.bags")
+    with pytest.raises(ValueError, match="contains NaN"):
+        search(InstanceSVC(kernel="linear"), CS, bags, y)
+
+
+def test_memory_bounds_the_number_of_fits(tmp_path, taken, monkeypatch):
+    bags, y = stored(tmp_path)
+    one = memory._BYTES_PER_ROW * bags.n_instances + memory._MOST_HESSIANS * 8 * 16
+    monkeypatch.setattr(memory, "memory_limit", lambda: 4.5 * one / memory._SHARE)
+    assert memory.n_side_by_side(bags.X) == 4
+    search(InstanceSVC(kernel="linear"), CS, bags, y)
+    assert max(taken) == 4
+    monkeypatch.setattr(memory, "memory_limit", lambda: 0.0)
+    assert memory.n_side_by_side(bags.X) == 1
+    assert memory.n_side_by_side(np.array(bags.X)) == 0
+
+
+def test_several_jobs_are_those_of_joblib(tmp_path, taken):
+    bags, _ = stored(tmp_path)
+    InstanceSVC(kernel="linear", n_jobs=2).fit(bags, np.arange(36) % 3)
+    assert max(taken) == 1
+
+
+def test_rows_know_their_place_in_the_file(tmp_path):
+    bags, _ = stored(tmp_path)
+    whole = FileRows.of(bags.X[10:])
+    assert whole.place(3) == 13
+    part = whole[np.r_[5:100, 200:300]]
+    assert [part.place(row) for row in (0, 94, 95, 194)] == [15, 109, 210, 309]
+    assert part[96:].place(0) == 211
+    picked = whole[np.arange(0, 300, 3)]
+    assert [picked[10:].place(row) for row in (0, 5)] == [40, 55]
+    np.testing.assert_array_equal(picked[10:20], bags.X[10:310:3][10:20])
+
+
+def test_whoever_is_behind_goes_on():
+    seen = []
+
+    def steps(name, places):
+        for place in places:
+            seen.append((name, place))
+            yield place
+        return name
+
+    runs = [steps("a", [1, 2, 9]), steps("b", [3, 4, 5])]
+    assert in_step([lambda run=run: next(run) for run in runs]) == ["a", "b"]
+    assert seen == [("a", 1), ("b", 3), ("a", 2), ("a", 9), ("b", 4), ("b", 5)]
+
+
+def test_bags_in_memory_are_not_read_in_passes(taken):
+    bags, y = make_gaussian_bags(30, 4, random_state=0)
+    search(InstanceSVC(kernel="linear"), CS, Bags(bags.X, bags.offsets), y)
+    assert not taken
