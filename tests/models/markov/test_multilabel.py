@@ -10,8 +10,20 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.preprocessing import StandardScaler
 
-from bagwise import Bags, LabelSVC, MarkovNetworkClassifier, MultiLabelMarkovNetwork, SpanningTrees
+import bagwise
+from bagwise import (
+    Bags,
+    LabelSVC,
+    MarkovNetworkClassifier,
+    MultiLabelMarkovNetwork,
+    PerInstance,
+    SpanningTrees,
+    make_pipeline,
+)
+from bagwise.io import CorruptFileError
+from bagwise.persistence import describe
 
 BASE = MarkovNetworkClassifier(alpha=0.3)
 
@@ -137,3 +149,58 @@ def test_what_has_no_joint_meaning_is_refused(changes, message):
 def test_labels_that_cannot_be_learned_are_named(y, message):
     with pytest.raises(ValueError, match=message):
         MultiLabelMarkovNetwork().fit(planted(20)[0], y)
+
+
+# Model files -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"pairs": False}, {"pairs": True}])
+def test_a_file_gives_back_its_bits(options, tmp_path):
+    bags, labels = planted(40)
+    bags = bags.replace(feature_names=["a", "b", "c"], bag_features=np.ones((40, 1)))
+    base = clone(BASE).set_params(tree=0.1, fit_intercept=True, bag_features="bags")
+    model = MultiLabelMarkovNetwork(estimator=base, **options)
+    for saved in (
+        model.fit(SpanningTrees().fit_transform(bags), labels),
+        make_pipeline(PerInstance(StandardScaler()), SpanningTrees(), clone(model)).fit(
+            bags, labels
+        ),
+    ):
+        bagwise.save(saved, tmp_path / "m.bagwise")
+        found = bagwise.load(tmp_path / "m.bagwise")
+        seen = SpanningTrees().fit_transform(bags)
+        np.testing.assert_array_equal(found.predict(seen), saved.predict(seen))
+        np.testing.assert_array_equal(found.decision_function(seen), saved.decision_function(seen))
+    loaded = bagwise.load(tmp_path / "m.bagwise")[-1]
+    np.testing.assert_array_equal(loaded.pair_weights_, saved[-1].pair_weights_)
+    np.testing.assert_array_equal(
+        loaded.predict_instances(saved[:-1].transform(bags)),
+        saved[-1].predict_instances(saved[:-1].transform(bags)),
+    )
+    about = describe(tmp_path / "m.bagwise")
+    assert (about["class"], about["n_labels"]) == ("MultiLabelMarkovNetwork", 3)
+    assert about["feature_names"] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        (np.zeros((2, 2)), r"pairs of shape \(2, 2\) for 3 labels"),
+        (np.full((3, 3), "x"), "pairs of shape"),
+    ],
+)
+def test_files_whose_pairs_do_not_fit_are_refused(pairs, message, tmp_path):
+    model = MultiLabelMarkovNetwork(estimator=BASE, pairs=False).fit(*planted(30))
+    model.pair_weights_ = pairs
+    bagwise.save(model, tmp_path / "m.bagwise")
+    with pytest.raises(CorruptFileError, match=message):
+        bagwise.load(tmp_path / "m.bagwise")
+
+
+def test_pairs_of_more_labels_than_can_be_enumerated_are_refused(tmp_path):
+    model = MultiLabelMarkovNetwork(estimator=BASE, pairs=False).fit(*planted(30))
+    model.estimators_ *= 10
+    model.pair_weights_ = np.ones((30, 30))
+    bagwise.save(model, tmp_path / "m.bagwise")
+    with pytest.raises(CorruptFileError, match="pairs of 30 labels"):
+        bagwise.load(tmp_path / "m.bagwise")

@@ -34,7 +34,7 @@ from bagwise.oracles.labelsets import LabelSetRisk, label_sets, pairs_of
 from bagwise.procedures import Run
 from bagwise.procedures.nrbm import restarted_nrbm
 
-_MOST_LABELS = 10  # with pairs: 2^10 sets of every bag are scored in each step
+MOST_LABELS = 10  # with pairs: 2^10 sets of every bag are scored in each step
 # What the joint problem has one of, and not one per label or fold.
 _PLAIN: dict[str, tuple[Any, ...]] = {
     "loss": ("hinge",),
@@ -135,15 +135,19 @@ class MultiLabelMarkovNetwork(ClassifierMixin, Parameters):
         self.gap_ = float(gaps if found is None else found.solution.gap)
         self.history_ = [] if found is None else found.history
         self.n_features_in_ = bags.n_features
+        if hasattr(self, "feature_names_in_"):  # of an earlier fit
+            delattr(self, "feature_names_in_")
+        if bags.feature_names is not None:
+            self.feature_names_in_ = bags.feature_names
         return self
 
     def _check_joint(self, base: MarkovNetworkClassifier, n_labels: int) -> None:
         if not self.pairs:
             return
-        if n_labels > _MOST_LABELS:
+        if n_labels > MOST_LABELS:
             raise ValueError(
                 f"There are {n_labels} labels, and pairs=True enumerates all sets of up to "
-                f"{_MOST_LABELS}: set pairs=False, or choose labels."
+                f"{MOST_LABELS}: set pairs=False, or choose labels."
             )
         for name, plain in _PLAIN.items():
             if getattr(base, name) not in plain:

@@ -47,7 +47,8 @@ class NetworkScores(NetworkParameters, BagClassifier):
         if self.tree and bags.parents is None:
             raise ValueError(
                 f"tree={self.tree:g} asks for a tree of the instances, and these bags have none: "
-                "pass Bags(..., parents=...), or put SpanningTrees() before the network."
+                "pass Bags(..., parents=...), in a file the column instance_parent, or put "
+                "SpanningTrees() before the network."
             )
         return (self.tree, bags.parents) if self.tree else (self.chain, None)
 
