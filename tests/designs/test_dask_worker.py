@@ -42,11 +42,12 @@ def test_operations_are_those_of_swept_rows(job):
     p.tofile(f"{folder}/p")
     rule = Choose(ExactlyOne(), enters=True)
     operations = [worker.Assign(f"{folder}/p"), worker.Sweep(w, 0.1, rule), worker.Revert()]
-    operations += [worker.Sharpen(), worker.Sweep(-w, 0.0, KEEP)]
+    operations += [worker.Sharpen(), worker.Refine(), worker.Sweep(-w, 0.0, KEEP)]
     local.assignment = p
     local.sweep(w, 0.1, rule)
     local.revert()
     local.sharpen()
+    local.refine()
     sums = local.sweep(-w, 0.0)
     shards = list(range(n_shards))
     nodes = answers(worker.Order(folder, shards, 0, operations, False, True))

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from bagwise.assumptions import AtLeastOne, ExactlyOne
-from bagwise.assumptions.rules import KEEP, UNCHANGED, Choose, Soften
+from bagwise.assumptions.rules import UNCHANGED, Choose, Soften
 from bagwise.assumptions.soft import SoftLabels, SoftWitness
 from bagwise.bags.segments import expand
 from bagwise.designs import Dense, Point, swept
 from bagwise.designs.conditioned import Conditioned
-from bagwise.designs.swept import Joined, Labels, shard_cuts
+from bagwise.designs.swept import Labels, shard_cuts
 from bagwise.losses import SquaredHinge
 from bagwise.problems import Problem
 
@@ -160,6 +160,20 @@ def test_the_hessian_is_kept_within_a_tenth_and_exact_once_sharpened():
     np.testing.assert_allclose(sharp, wanted, rtol=1e-6, atol=1e-6 * wanted.max())
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_refined_sums_are_those_of_float64(dtype):
+    X, labels, rng = ragged(seed=5, n_bags=80)
+    X, coef = X.astype(dtype), rng.normal(size=3)
+    coarse, exact = Dense(X).labeled(labels), Dense(X.astype(float)).labeled(labels)
+    coarse.assignment = exact.assignment = rng.random(len(exact.assignment))
+    wanted = exact.sweep(coef, 0.3)
+    assert not np.allclose(coarse.sweep(coef, 0.3).rise, wanted.rise, rtol=1e-9, atol=0)
+    assert [coarse.refine(), coarse.refine(), exact.refine()] == [True, False, False]
+    found = coarse.sweep(coef, 0.3)
+    for name in ("rise", "fall", "hessian", "risk_up", "falls"):
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-12)
+
+
 def test_a_hessian_that_lost_its_digits_is_made_anew():
     X, labels, rng = ragged(seed=6, n_bags=40)
     X[:, 0] *= np.where(rng.random(len(X)) < 0.1, 1e8, 1e-3)
@@ -184,14 +198,6 @@ def test_conditioned_rows_are_swept_in_their_coordinates():
     ours, theirs = rows.sweep(coef, 0.5), plain.sweep(coef, 0.5)
     np.testing.assert_allclose(ours.hessian, theirs.hessian)
     np.testing.assert_array_equal(rows.metric, scale**-2.0)
-
-
-def test_joined_rows_add_up():
-    X, labels, rng = ragged(seed=8)
-    halves = [Dense(X).labeled(labels) for _ in range(2)]
-    joined, coef = Joined(halves), rng.normal(size=3)
-    one = Dense(X).labeled(labels).sweep(coef, 0.1)
-    np.testing.assert_allclose(joined.sweep(coef, 0.1, KEEP).rise, 2 * one.rise)
 
 
 def test_shards_are_cut_between_bags_and_cover_them():

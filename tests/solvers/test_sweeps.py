@@ -10,8 +10,8 @@ from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Swept
 from bagwise.losses import SquaredHinge
 from bagwise.problems import Problem
-from bagwise.solvers import newton
-from bagwise.solvers.sweeps import Place, descend, origin, solve_swept, swept
+from bagwise.solvers import newton, sweeps
+from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, swept
 
 SLACK = 1e-4
 
@@ -51,26 +51,69 @@ def test_one_step_is_one_step():
     assert descend(rows, place, SLACK, 1, last=0.0).taken == 1
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_separable_rows_take_few_halvings(seed):
-    """One witness per positive bag against all negatives: full steps overshoot for long."""
+def separable(seed, C, dtype=np.float64):
+    """Return rows with one witness per positive bag against all negatives, and their problem."""
     bags, y = make_slide_bags(40, 96, bag_size=(60, 120), random_state=seed)
-    positive, X = np.asarray(y) == 1, np.asarray(bags.X, np.float64)
-    labels = Labels(bags.offsets, positive, np.ones(len(y)), 1.0, rest_is_negative=False)
+    positive, X = np.asarray(y) == 1, np.asarray(bags.X, dtype)
+    labels = Labels(bags.offsets, positive, np.full(len(y), C), C, rest_is_negative=False)
     rows = Swept(Dense(X), labels)
     first = np.concatenate([[0], np.cumsum(bags.sizes[positive])])
     p = np.zeros(first[-1])
     p[first[:-1]] = 1.0
     rows.assignment = p
+    inside = np.repeat(positive, bags.sizes)
+    up = np.zeros(len(X))
+    up[inside] = C * p
+    return rows, Problem(Dense(X.astype(float)), up, C * ~inside, SquaredHinge())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_separable_rows_take_few_halvings(seed):
+    """Full steps overshoot for long."""
+    rows, problem = separable(seed, C=1.0)
     solution = solve_swept(rows, origin(rows))
     assert solution.converged
     assert solution.gap <= 1e-8 * solution.objective
     assert rows.passes <= 2 * solution.n_iter
-    inside = np.repeat(positive, bags.sizes)
-    up, down = np.zeros(len(X)), 1.0 * ~inside
-    up[inside] = p
-    exact = newton(Problem(Dense(X), up, down, SquaredHinge()))
-    assert solution.objective == pytest.approx(exact.objective, rel=1e-7)
+    assert solution.objective == pytest.approx(newton(problem).objective, rel=1e-7)
     # Nothing is thrown away: no objective is above all of the three before it.
     values = [record["objective"] for record in solution.history]
     assert all(new <= max(values[max(0, i - 2) : i + 1]) for i, new in enumerate(values[1:], 0))
+
+
+def test_a_descent_does_not_shorten_every_step_anew(monkeypatch):
+    monkeypatch.setattr(sweeps, "_UNSEEN", 1e-3)
+    rows, problem = separable(0, C=30.0)
+    found = descend(rows, origin(rows), SLACK, 100)
+    assert 10 < found.taken < 60
+    assert rows.passes <= 2 * found.taken
+    value = swept(rows, found.place).value(rows.metric)
+    assert value == pytest.approx(newton(problem).objective, rel=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("C", [30.0, 1e3, 1e6])
+def test_separable_rows_of_large_weight_go_along_a_path(C, dtype):
+    rows, problem = separable(0, C, dtype)
+    solution = solve_swept(rows, origin(rows))
+    assert solution.converged
+    assert solution.gap <= 1e3 * rows.rounding * solution.objective
+    assert rows.passes <= 150
+    assert solution.objective == pytest.approx(newton(problem).objective, rel=1e-6)
+
+
+def test_products_of_single_precision_are_refined_only_where_they_prove_too_little():
+    easy, hard = separable(1, 0.01, np.float32)[0], separable(1, 1e5, np.float32)[0]
+    coarse = easy.rounding
+    solve_swept(easy, origin(easy))
+    solution = solve_swept(hard, origin(hard))
+    assert easy.rounding == coarse > hard.rounding
+    assert solution.gap <= 1e-9 * solution.objective
+
+
+def test_joined_rows_add_up():
+    halves = [near_its_minimum()[0] for _ in range(2)]
+    joined, coef = Joined(halves), np.arange(5.0)
+    one = near_its_minimum()[0].sweep(coef, 0.1)
+    np.testing.assert_allclose(joined.sweep(coef, 0.1).rise, 2 * one.rise)
+    assert not joined.refine()

@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Rule
 from bagwise.designs import dask_worker as worker
+from bagwise.designs.base import rounding_of
 from bagwise.designs.conditioned import Conditioned, moment_parts, needs_conditioning
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Sums, shard_cuts
@@ -121,6 +122,8 @@ class ClusterConditioned(_OnCluster, Conditioned):
 class ClusterSwept:
     """Labeled rows on the workers: shards with their assignment and curvatures."""
 
+    coarse = False
+
     def __init__(self, design: _OnCluster, labels: Labels) -> None:
         self.metric, self.scale, self.rounding = design.metric, design.scale, design.rounding
         self.n_rows, self.n_coef, self.passes = design.n_rows, design.n_coef, 0
@@ -145,8 +148,10 @@ class ClusterSwept:
         self.operations.append(worker.Sharpen())
 
     def refine(self) -> bool:
-        """Return False: products stay in the precision of the rows."""
-        return False
+        """Make all products in float64 from now on; return whether that is news."""
+        news, self.rounding = self.rounding != rounding_of(np.float64), rounding_of(np.float64)
+        self.operations.append(worker.Refine())
+        return news
 
     def revert(self) -> None:
         """Take back the assignment that the last entering rule replaced."""

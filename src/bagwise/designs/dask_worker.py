@@ -58,6 +58,11 @@ class Sharpen:
 
 
 @dataclass(frozen=True)
+class Refine:
+    """All products are in float64 from now on."""
+
+
+@dataclass(frozen=True)
 class Revert:
     """The assignment before the last entering rule is back."""
 
@@ -133,6 +138,8 @@ class Job:
             shard.p = shard.rows.up(part) if self.rows.device else part
         elif isinstance(operation, Revert):
             shard.p = _copied(shard.entered)
+        elif isinstance(operation, Refine):
+            shard.refine()
         else:
             shard.sharpen()
 

@@ -29,6 +29,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Keep, Rule, Tally
+from bagwise.designs.base import rounding_of
 from bagwise.designs.dense import Dense
 from bagwise.designs.ridge import solve_primal
 from bagwise.designs.tree import Node, added, grow
@@ -148,6 +149,7 @@ class Shard:
 
     def __init__(self, rows: Dense, labels: Labels) -> None:
         self.rows, self.labels, self.lazy = rows, labels, LAZY
+        self.precision: Any = rows.precision
         self.gram_precision: Any = rows.precision
         self.p = np.zeros(int(np.diff(labels.offsets)[labels.positive].sum()))
         self.entered = np.zeros(len(self.p), dtype=np.float32)
@@ -166,6 +168,11 @@ class Shard:
         self.lazy, self.gram_precision = 0.0, np.float64
         self._forget()
 
+    def refine(self) -> None:
+        """From now on, make all products in float64."""
+        self.precision = np.float64
+        self.sharpen()
+
     def sweep(self, coef: Array, intercept: float, rule: Rule) -> Sums:
         """Return the sums at a point, under the assignment that the rule makes of it."""
         return last_of(self.visits(coef, intercept, rule))
@@ -178,7 +185,7 @@ class Shard:
         total = Sums.zero(self.rows.n_coef)
         if rule.enters:
             self.entered[:] = self.p
-        coef, mass = coef.astype(self.rows.precision), self.mass
+        coef, mass = coef.astype(self.precision), self.mass
         for bags, rows, inside in self.blocks:
             self._visit(bags, rows, inside, coef, intercept, rule, total)
             yield rows.stop
@@ -220,7 +227,7 @@ class Shard:
         # 1) Scores, and the assignment that they make.
         labels = self.labels
         offsets, positive = labels.offsets[bags.start : bags.stop + 1], labels.positive[bags]
-        block = self.rows._rows(rows)
+        block = self.rows._rows(rows).astype(self.precision, copy=False)
         scores = block @ coef
         if inside.start < inside.stop and not isinstance(rule, Keep):
             z = np.empty(inside.stop - inside.start)
@@ -300,23 +307,26 @@ class Summed(Protocol):
     def sharpen(self) -> None:
         """Keep H exact and in float64 from now on."""
 
+    def refine(self) -> bool:
+        """Make all products in float64 from now on; return whether that is news."""
+
 
 class SweptRows(Summed, Protocol):
     """Labeled rows with an assignment, wherever they are."""
 
     labels: Labels
+    coarse: bool  # whether products have fewer digits than the rows
     passes: int  # how often the rows were read
     assignment: Array  # of the instances of positive bags
 
     def revert(self) -> None:
         """Take back the assignment that the last entering rule replaced."""
 
-    def refine(self) -> bool:
-        """Multiply in float64 from now on, where that costs little; return whether it is news."""
-
 
 class Swept:
     """All rows as shards in this process."""
+
+    coarse = False
 
     def __init__(self, rows: Dense, labels: Labels) -> None:
         self.metric, self.scale, self.rounding = rows.metric, rows.scale, rows.rounding
@@ -350,8 +360,12 @@ class Swept:
             shard.sharpen()
 
     def refine(self) -> bool:
-        """Return False: products stay in the precision of the rows."""
-        return False
+        """Make all products in float64 from now on; return whether that is news."""
+        news = self.rounding != rounding_of(np.float64)
+        self.rounding = rounding_of(np.float64)
+        for shard in self.shards:
+            shard.refine()
+        return news
 
     def revert(self) -> None:
         """Take back the assignment that the last entering rule replaced."""
@@ -369,26 +383,6 @@ class Swept:
         for shard in self.shards:
             shard.p[:] = p[first : first + len(shard.p)]
             first += len(shard.p)
-
-
-class Joined:
-    """Rows in several places under one problem: their sums are added."""
-
-    def __init__(self, parts: list[Any]) -> None:
-        self.parts, first = parts, parts[0]
-        self.metric, self.rounding, self.n_coef = first.metric, first.rounding, first.n_coef
-
-    def sweep(self, coef: Array, intercept: float, rule: Rule = KEEP) -> Sums:
-        """Return the sums of all parts."""
-        total = self.parts[0].sweep(coef, intercept, rule)
-        for part in self.parts[1:]:
-            total.add(part.sweep(coef, intercept, rule))
-        return total
-
-    def sharpen(self) -> None:
-        """Keep H exact and in float64 from now on."""
-        for part in self.parts:
-            part.sharpen()
 
 
 def shard_cuts(offsets: Array, n_coef: int) -> list[int]:

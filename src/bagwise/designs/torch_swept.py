@@ -85,6 +85,8 @@ class _Part:
 class TorchSwept:
     """Labeled rows on a device, with their assignment and curvatures there."""
 
+    coarse = True
+
     def __init__(self, rows: TorchDense, labels: Labels) -> None:
         self.rows, self.labels, self.passes = rows, labels, 0
         self.metric, self.rounding, self.n_coef = rows.metric, rows.rounding, rows.n_coef

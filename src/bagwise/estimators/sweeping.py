@@ -18,7 +18,7 @@ from bagwise.assumptions.hard import Assumption, ExactlyOne
 from bagwise.assumptions.rules import UNCHANGED, Choose, Soften
 from bagwise.assumptions.soft import Softening
 from bagwise.designs.dense import Dense
-from bagwise.designs.swept import Joined, Labels, SweptRows
+from bagwise.designs.swept import Labels, SweptRows
 from bagwise.estimators.task import Task, mean_scores, mean_shares
 from bagwise.losses import SquaredHinge
 from bagwise.procedures.alternate import alternate
@@ -26,7 +26,7 @@ from bagwise.procedures.anneal import Schedule, Softer, cool
 from bagwise.procedures.run import Callback, Run
 from bagwise.rowstores.passes import passed, visited
 from bagwise.solvers import Solution, solve
-from bagwise.solvers.sweeps import Place, descend, origin, solve_swept, swept
+from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, swept
 
 _MANY_ROWS = 50_000  # from here on passes over the rows cost more than what vectors would save
 _LARGEST_SYSTEM = 2500  # features, as in `bagwise.designs.linear`
@@ -239,6 +239,6 @@ def solve_assigned(rows: SweptRows, p: Array, start: Place) -> Solution:
 
 def _refined(rows: SweptRows, solution: Solution) -> Solution:
     """Go on in float64 where products were coarser: from there it takes few passes."""
-    if not rows.refine():
+    if not (rows.coarse and rows.refine()):
         return solution
     return solve_swept(rows, Place(solution.coef, solution.intercept))

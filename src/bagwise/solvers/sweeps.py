@@ -6,11 +6,17 @@ step that its quadratic promises little of is taken without a look: the next pas
 assignment anyway, starts from there. As long as alternation converges, the promises shrink, and
 what such a step missed is made up for. Where they grow, an assignment tips over to one side or
 another, and which one depends on the step: then all but the smallest are looked at.
+
+Where C is large and the bags are separable, few rows are active at the solution, and a step that
+sees only those runs far into the others. Then the weight of |w|^2 falls from almost infinity in
+stages, each of which starts at the solution of the last one (`bagwise.solvers.newton` does that,
+too). Single-precision products are too coarse for some of these: they are then made in double.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +32,9 @@ _FAIR_SHARE = 1e-3  # of the promised decrease: any small number stops a cycle o
 _PROVEN = 1e-9  # relative gap that counts as converged
 _STEPS_BEFORE_SHARP = 8  # exact Newton needs about as many: then a coarse Hessian is to blame
 _MOST_STEPS = 60
+_WASTE = 6  # halvings of steps, a pass each, after which it goes along a path: easy problems have 4
+_LIGHTER = 10**0.5  # factor from one weight of |w|^2 to the next; ten takes more passes
+_NEAR = 0.01  # of the objective: a step that promises less is left to the next weight
 _UNSEEN = 0.1  # of the objective: a step that promises less is taken without a look
 
 
@@ -53,6 +62,32 @@ def origin(rows: Summed) -> Place:
     return Place(np.zeros(rows.n_coef), 0.0)
 
 
+class Joined:
+    """Rows in several places under one problem: their sums are added."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts, first = parts, parts[0]
+        self.metric, self.rounding, self.n_coef = first.metric, first.rounding, first.n_coef
+
+    def sweep(self, coef: Array, intercept: float, rule: Rule = KEEP) -> Sums:
+        """Return the sums of all parts."""
+        total = self.parts[0].sweep(coef, intercept, rule)
+        for part in self.parts[1:]:
+            total.add(part.sweep(coef, intercept, rule))
+        return total
+
+    def sharpen(self) -> None:
+        """Keep H exact and in float64 from now on."""
+        for part in self.parts:
+            part.sharpen()
+
+    def refine(self) -> bool:
+        """Make all products in float64 from now on; return whether that is news."""
+        news = [part.refine() for part in self.parts]
+        self.rounding = self.parts[0].rounding
+        return any(news)
+
+
 class Descent(NamedTuple):
     """Where some Newton steps led, their number, and what the first promised of the objective."""
 
@@ -68,20 +103,24 @@ def descend(rows: Summed, place: Place, slack: float, limit: int, last: float = 
     then an assignment tips over (until the promise itself is above a tenth: it has). The last step
     is not looked at (its place has no sums): whoever asks for an approximate solution changes the
     assignment next, which takes a pass, and goes on from there. A step that was looked at also ends
-    it where it gained less than ``slack``, or what it promised up to that.
+    it where it gained less than ``slack``, or what it promised up to that. Steps are shortened as
+    in `solve_swept`.
     """
     place = place if place.sums is not None else swept(rows, place)
-    promise, unseen = np.inf, _UNSEEN
+    promise, unseen, share = np.inf, _UNSEEN, 1.0
+    values = list[float]()
     for taken in range(1, limit + 1):
         step, rise, drop = place.sums.step(place.coef, rows.metric)  # type: ignore[union-attr]
         value = place.value(rows.metric)
+        values.append(value)
         if taken == 1:
             promise = drop / abs(value) if value else 0.0
             unseen = slack if last < promise <= _UNSEEN else _UNSEEN
         if drop <= unseen * abs(value) or taken == limit:
             place = Place(place.coef + step, place.intercept + rise)
             break
-        place, share = _searched(rows, place, step, rise, drop)
+        first, bound = min(1.0, 2 * share), max(values[-_MEMORY:])
+        place, share = _searched(rows, place, step, rise, drop, bound, first)
         fall = value - place.value(rows.metric)
         small = slack * abs(value)
         if share == 0 or (share == 1 and (abs(fall) <= small or abs(fall - drop) <= small)):
@@ -116,35 +155,110 @@ def _searched(
 def solve_swept(rows: Summed, start: Place, max_iter: int = _MOST_STEPS) -> Solution:
     """Solve the problem of the rows' present assignment, with its certificate.
 
-    ``converged`` is True if the duality gap is as small as the precision of the rows allows. Every
-    halving of a step takes a pass. So a step is halved only if the objective would exceed all of
-    its last three values, and the next one is tried at no more than twice the share of the last.
+    ``converged`` is True if the duality gap is as small as the precision of the rows allows. Where
+    steps have to be shortened often, or lead nowhere, products are made in float64, and where that
+    does not help, the steps go along a path of easier problems.
     """
-    place = start if start.sums is not None else swept(rows, start)
-    history: list[dict[str, float]] = []
-    best, gap, share = place, _gap(rows, place), 1.0
-    values = [place.value(rows.metric)]
-    enough = max(_PROVEN, min(1e3 * rows.rounding, 1e-4))
-    goal = max(_PROVEN, 0.1 * rows.rounding)  # float32 scores have no more digits
-    while len(history) < max_iter and gap > goal * best.value(rows.metric):
-        if len(history) == _STEPS_BEFORE_SHARP:
-            rows.sharpen()
-            place = swept(rows, place)
-        step, rise, drop = place.sums.step(place.coef, rows.metric)  # type: ignore[union-attr]
-        value = place.value(rows.metric)
-        first = min(1.0, 2 * share) or 1.0
-        place, share = _searched(rows, place, step, rise, drop, max(values[-_MEMORY:]), first)
-        values.append(place.value(rows.metric))
-        new = _gap(rows, place)
-        history.append({"objective": place.value(rows.metric), "gap": new, "step": share})
-        stalled = abs(value - place.value(rows.metric)) <= rows.rounding * abs(value)
-        if new < gap:
-            best, gap = place, new
-        if (share == 0 or stalled) and len(history) > _STEPS_BEFORE_SHARP:
-            break
-        if stalled and gap <= enough * value:
-            break
-    return _solution(rows, best, gap, enough, history)
+    steps = _Steps(rows)
+    best, gap = steps.taken(start, max_iter, _WASTE)
+    if not steps.proven(best, gap) and rows.refine():
+        best, gap = steps.taken(Place(best.coef, best.intercept), max_iter, _WASTE)
+    if not steps.proven(best, gap):
+        found = steps.taken(steps.followed(), max_iter)
+        best, gap = min((best, gap), found, key=itemgetter(1))
+    return _solution(rows, best, gap, steps.enough, steps.history)
+
+
+class _Heavier:
+    """Rows under a problem whose |w|^2 weighs more."""
+
+    def __init__(self, rows: Summed, weight: float) -> None:
+        self.metric, self.sweep, self.rounding = weight * rows.metric, rows.sweep, rows.rounding
+
+
+class _Steps:
+    """Newton steps on some rows, with one history."""
+
+    def __init__(self, rows: Summed) -> None:
+        self.rows, self.history = rows, list[dict[str, float]]()
+
+    @property
+    def enough(self) -> float:
+        """The relative gap that the precision of the rows allows."""
+        return max(_PROVEN, min(1e3 * self.rows.rounding, 1e-4))
+
+    def proven(self, place: Place, gap: float) -> bool:
+        """Return whether a gap is small enough, or not a number (which no step would change)."""
+        return not gap > self.enough * place.value(self.rows.metric)
+
+    def taken(self, place: Place, limit: int, waste: float = np.inf) -> tuple[Place, float]:
+        """Take steps until the gap is small; return the place with the smallest one, and it.
+
+        Every halving of a step wastes a pass. So a step is halved only if the objective would
+        exceed all of its last three values, and the next one is tried at no more than twice the
+        share of the last. After too much waste nothing more is tried.
+        """
+        rows = self.rows
+        place = place if place.sums is not None else swept(rows, place)
+        best, gap, share = place, _gap(rows, place), 1.0
+        values = [place.value(rows.metric)]
+        goal = max(_PROVEN, 0.1 * rows.rounding)  # float32 scores have no more digits
+        for taken in range(limit):
+            if not gap > goal * best.value(rows.metric) or waste < 0:
+                break
+            if taken == _STEPS_BEFORE_SHARP:
+                rows.sharpen()
+                place = swept(rows, place)
+            first = min(1.0, 2 * share) or 1.0
+            place, share = self._step(rows, place, max(values[-_MEMORY:]), first)
+            waste -= np.log2(first / share) if share else _HALVINGS
+            values.append(place.value(rows.metric))
+            new = self.history[-1]["gap"]
+            stalled = abs(values[-2] - values[-1]) <= rows.rounding * abs(values[-2])
+            if new < gap:
+                best, gap = place, new
+            if (share == 0 or stalled) and taken >= _STEPS_BEFORE_SHARP:
+                break
+            if stalled and gap <= self.enough * values[-2]:
+                break
+        return best, gap
+
+    def followed(self) -> Place:
+        """Go from w = 0 along the solutions of problems whose |w|^2 weighs less and less.
+
+        Where few rows are active (large C, separable bags), a Newton step knows nothing of those
+        that it will meet. From the solution of a slightly heavier problem it meets few. The sums
+        of a pass are those of any weight.
+        """
+        rows = self.rows
+        rows.sharpen()
+        place = swept(rows, origin(rows))
+        assert place.sums is not None
+        total = np.broadcast_to(rows.metric, place.coef.shape).sum()
+        weight = float(place.sums.hessian.diagonal().sum() / total)
+        while weight > 1:
+            place, weight = self._near(_Heavier(rows, weight), place), weight / _LIGHTER
+        return place
+
+    def _near(self, rows: Any, place: Place) -> Place:
+        """Take steps until the next one promises little."""
+        values, share = list[float](), 1.0
+        for _ in range(_STEPS_BEFORE_SHARP):
+            values.append(place.value(rows.metric))
+            _, _, drop = place.sums.step(place.coef, rows.metric)  # type: ignore[union-attr]
+            if drop <= _NEAR * values[-1] or share == 0:
+                break
+            place, share = self._step(rows, place, max(values[-_MEMORY:]), min(1.0, 2 * share))
+        return place
+
+    def _step(self, rows: Any, place: Place, bound: float, first: float) -> tuple[Place, float]:
+        """Take one step, and record it."""
+        assert place.sums is not None
+        step = place.sums.step(place.coef, rows.metric)
+        place, share = _searched(rows, place, *step, bound, first)
+        objective, gap = place.value(self.rows.metric), _gap(self.rows, place)
+        self.history.append({"objective": objective, "gap": gap, "step": share})
+        return place, share
 
 
 def _gap(rows: Summed, place: Place) -> float:
