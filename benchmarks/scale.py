@@ -31,6 +31,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -308,6 +309,21 @@ def measure(
             print(line, end="", flush=True)
             with lines.open("a") as stream:
                 stream.write(line)
+
+
+def each_alone(
+    doc: str | None, models: Sequence[str], run: Callable[..., Any], lines: Path, script: str
+) -> None:
+    """Measure models on a store, each by the same script in a process of its own."""
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--models", nargs="+", default=list(models))
+    parser.add_argument("--one", nargs=2)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(run(Path(options.one[0]), options.one[1])))
+        return
+    measure(options.rows, 256, options.models, "--one", lines, script)
 
 
 def page() -> None:

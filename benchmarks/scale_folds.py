@@ -14,9 +14,7 @@ page.
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import threading
 import time
 from pathlib import Path
@@ -25,8 +23,8 @@ from typing import Any
 import scale
 
 LINES = scale.RESULTS / "scale_folds.jsonl"
-MODELS = "SIL", "AW-SVM"
 ALONE = ", one after the other"
+MODELS = tuple(f"{model}{how}" for model in ("SIL", "AW-SVM") for how in (ALONE, ""))
 SHARE = 3  # the file is so many times larger than what of it stays in memory
 
 
@@ -101,19 +99,5 @@ def section() -> list[str]:
     return [*text, ""]
 
 
-def main() -> None:
-    """Measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--models", nargs="+", default=list(MODELS))
-    parser.add_argument("--one", nargs=2)
-    options = parser.parse_args()
-    if options.one:
-        print(json.dumps(one(Path(options.one[0]), options.one[1])))
-        return
-    names = [f"{name}{how}" for name in options.models for how in (ALONE, "")]
-    scale.measure(options.rows, 256, names, "--one", LINES, __file__)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    scale.each_alone(__doc__, MODELS, one, LINES, __file__)

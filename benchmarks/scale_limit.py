@@ -16,10 +16,8 @@ benchmarks/scale.py --page`` puts them on the page.
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
-import sys
 import threading
 import time
 from pathlib import Path
@@ -89,24 +87,14 @@ def section() -> list[str]:
     return [*text, ""]
 
 
-def main() -> None:
-    """Measure."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--models", nargs="+", default=list(MODELS))
-    parser.add_argument("--one", nargs=2)
-    options = parser.parse_args()
-    if options.one:
-        path, name = options.one
-        if name.endswith(PLAIN):
-            from bagwise.rowstores import ahead
+def one(path: Path, name: str) -> dict[str, Any]:
+    """Fit one model within the limit."""
+    if name.endswith(PLAIN):
+        from bagwise.rowstores import ahead
 
-            ahead._FEWEST = 1 << 62  # no rows are as many bytes
-        line: dict[str, Any] = scale.cold(Path(path), name.removesuffix(PLAIN), Limited)
-        print(json.dumps({**line, "model": name}))
-        return
-    scale.measure(options.rows, 256, options.models, "--one", LINES, __file__)
+        ahead._FEWEST = 1 << 62  # no rows are as many bytes
+    return {**scale.cold(path, name.removesuffix(PLAIN), Limited), "model": name}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    scale.each_alone(__doc__, MODELS, one, LINES, __file__)

@@ -23,7 +23,7 @@ from bagwise.crossfit import folds
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import conditioned, dense, swept
 from bagwise.estimators import sweeping
-from bagwise.model_selection import compare, cross_validate_bags, search
+from bagwise.model_selection import BagGridSearchCV, compare, cross_validate_bags, search
 from bagwise.models.markov import swept as networks
 from bagwise.rowstores import files, memory, passes
 from bagwise.rowstores.files import FileRows
@@ -94,6 +94,12 @@ FITS = {
         .fit(bags, y)
         .cv_results_
     ],
+    "scikit-learn": lambda bags, y: (
+        BagGridSearchCV(InstanceSVC(kernel="linear"), {"C": [0.1, 1.0]}, cv=3)
+        .fit(bags, y)
+        .cv_results_["mean_test_score"]
+        .tolist()
+    ),
     "networks": lambda bags, y: cross_validate_bags(NETWORK, bags, y, cv=2).folds,
     "compare": lambda bags, y: [
         record["scores"]

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from bagwise.estimators.pipeline import PointsThrough
+from bagwise.rowstores.backend import sharing_passes
 
 
-class BagGridSearchCV(PointsThrough, GridSearchCV):
+class _SharedPasses:
+    """A search whose fits to rows of a file, or on a cluster, share their passes."""
+
+    def fit(self: Any, X: Any, y: Any = None, **params: Any) -> Any:
+        """Try all candidates; arguments are those of scikit-learn's searches."""
+        with sharing_passes(getattr(X, "X", None), self.n_jobs):
+            return super().fit(X, y, **params)  # type: ignore[misc]
+
+
+class BagGridSearchCV(PointsThrough, _SharedPasses, GridSearchCV):
     """A scikit-learn ``GridSearchCV`` that also scores and explains instances.
 
     It adds ``instance_decision_function``, ``key_instances``, ``explain`` and, where the model
@@ -38,7 +50,7 @@ class BagGridSearchCV(PointsThrough, GridSearchCV):
     """
 
 
-class BagRandomizedSearchCV(PointsThrough, RandomizedSearchCV):
+class BagRandomizedSearchCV(PointsThrough, _SharedPasses, RandomizedSearchCV):
     """A scikit-learn ``RandomizedSearchCV`` that also scores and explains instances.
 
     It adds ``instance_decision_function``, ``key_instances``, ``explain`` and, where the model

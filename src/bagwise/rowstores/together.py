@@ -35,8 +35,32 @@ def side_by_side(X: Any, calls: Iterable[Callable[[], Any]], **parallel: Any) ->
     width, n_jobs = n_side_by_side(X), effective_n_jobs(parallel.get("n_jobs"))
     if not width or (n_jobs > 1 and lies_in_files(X)):
         return Parallel(**parallel)(delayed(call)() for call in calls)
-    results = _together(list(calls), width)
+    results = together(list(calls), width)
     return results if parallel.get("return_as") == "generator" else list(results)
+
+
+def together(calls: list[Callable[[], Any]], width: int) -> Iterator[Any]:
+    """Yield what calls return, in order; so many of them share their passes."""
+    caller = _MEMBER.get()
+    group = _Group() if caller is None else caller.group
+    n_threads = min(len(calls), width - len(group.members) + (caller is not None))
+    if n_threads < 2:
+        yield from (call() for call in calls)
+        return
+    crew = _Crew(calls, caller)
+    for _ in range(n_threads):
+        _Member(group, crew)
+    if caller is not None:
+        caller.wait_for(crew)
+        yield from (crew.result(k) for k in range(len(calls)))
+        return
+    try:
+        for k in range(len(calls)):
+            group.drive(crew, k)
+            yield crew.result(k)
+    finally:
+        crew.ended = True
+        group.drive(crew)
 
 
 def asked(serve: Callable[[list[Any]], list[Any]], request: Any) -> Any:
@@ -194,26 +218,3 @@ def _set_warning_state(state: tuple[Any, ...]) -> None:
         setattr(warnings, name, value)
     with warnings.catch_warnings():  # lets go of what is remembered of other filters
         pass
-
-
-def _together(calls: list[Callable[[], Any]], width: int) -> Iterator[Any]:
-    caller = _MEMBER.get()
-    group = _Group() if caller is None else caller.group
-    n_threads = min(len(calls), width - len(group.members) + (caller is not None))
-    if n_threads < 2:
-        yield from (call() for call in calls)
-        return
-    crew = _Crew(calls, caller)
-    for _ in range(n_threads):
-        _Member(group, crew)
-    if caller is not None:
-        caller.wait_for(crew)
-        yield from (crew.result(k) for k in range(len(calls)))
-        return
-    try:
-        for k in range(len(calls)):
-            group.drive(crew, k)
-            yield crew.result(k)
-    finally:
-        crew.ended = True
-        group.drive(crew)
