@@ -23,3 +23,13 @@ def test_a_system_that_does_not_tell_its_memory_is_trusted(monkeypatch):
     monkeypatch.delattr(memory.os, "sysconf")
     assert memory.memory_limit() == np.inf
     WitnessSVC().fit(*planted_bags())
+
+
+def test_what_others_use_is_not_available(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "memory_limit", lambda: 4.0e6)
+    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
+    assert memory.available_memory() == 2.0e6  # nobody tells
+    (tmp_path / "meminfo").write_text("MemTotal:  9 kB\nMemAvailable:    1000 kB\n")
+    assert memory.available_memory() == 1024000
+    (tmp_path / "meminfo").write_text("MemAvailable:    9000000 kB\n")
+    assert memory.available_memory() == 4.0e6

@@ -39,9 +39,11 @@ def small(monkeypatch):
     """Treat few rows as many."""
     for module, name in (
         *((sweeping, "_MANY_ROWS"), (networks, "_MANY_ROWS"), (selection, "_LARGE_SELECTION")),
-        *((files, "_LARGE_SELECTION"), (memory, "_FEW_ROWS"), (memory, "_SMALL_FILE")),
+        *((files, "_LARGE_SELECTION"), (memory, "_FEW_ROWS"), (memory, "_BYTES_PER_ROW")),
+        (memory, "_MOST_HESSIANS"),
     ):
         monkeypatch.setattr(module, name, 0)
+    monkeypatch.setattr(memory, "available_memory", lambda: 100.0)
     monkeypatch.setattr(swept, "_FEWEST_ROWS", 8)
     monkeypatch.setattr(swept, "_BLOCK_BYTES", 1024)
     monkeypatch.setattr(dense, "_BLOCK_BYTES", 1024)
@@ -71,7 +73,7 @@ def stored(folder, sizes=(5, 30), n_bags=36):
 
 def alone(monkeypatch):
     """Let fits come one after the other from now on."""
-    monkeypatch.setattr(memory, "_SMALL_FILE", 1 << 62)
+    monkeypatch.setattr(memory, "available_memory", lambda: 2.0**40)
 
 
 FITS = {
@@ -216,14 +218,15 @@ def test_what_is_wrong_with_the_file_is_said(tmp_path):
 
 def test_memory_bounds_the_number_of_fits(tmp_path, taken, monkeypatch):
     bags, y = stored(tmp_path)
-    one = memory._BYTES_PER_ROW * bags.n_instances + memory._MOST_HESSIANS * 8 * 16
-    monkeypatch.setattr(memory, "memory_limit", lambda: 4.5 * one / memory._SHARE)
+    monkeypatch.setattr(memory, "_BYTES_PER_ROW", 3)
+    monkeypatch.setattr(memory, "available_memory", lambda: 27.0 * bags.n_instances)
     assert memory.n_side_by_side(bags.X) == 4
     search(InstanceSVC(kernel="linear"), CS, bags, y)
     assert max(taken) == 4
-    monkeypatch.setattr(memory, "memory_limit", lambda: 0.0)
-    assert memory.n_side_by_side(bags.X) == 1
     assert memory.n_side_by_side(np.array(bags.X)) == 0
+    for available, width in ((0.0, 1), (2.0 * bags.X.nbytes, 0)):
+        monkeypatch.setattr(memory, "available_memory", lambda available=available: available)
+        assert memory.n_side_by_side(bags.X) == width
 
 
 def test_several_jobs_are_those_of_joblib(tmp_path, taken):

@@ -21,7 +21,7 @@ from bagwise.rowstores.memory import room_for_fits
 
 _BLOCK_VALUES = 1 << 22  # 16 MiB of float32 are looked at together
 _MOST_PARTS = 256  # of the rows: more workers than that would wait for each other
-_STATE_BYTES = 4 << 30  # what all fits of a pass may take together, on the workers
+_STATE_BYTES, _BYTES_PER_ROW = 4 << 30, 24  # of all fits of a pass together, and of one fit
 _CROWDED = 0.3  # of a worker's memory: Dask ends workers that seem to use 0.95 of it
 _WRITE = 'bagwise.io.write("features.bags", bags, y); bags, y = bagwise.io.read("features.bags")'
 
@@ -224,7 +224,7 @@ class ClusterRows(RowStore):
     @property
     def n_side_by_side(self) -> int:
         """How many fits share a pass: as many as the workers have room for."""
-        return room_for_fits(self.shape, _STATE_BYTES)
+        return room_for_fits(self.shape, _STATE_BYTES, _BYTES_PER_ROW)
 
     def place_for_state(self) -> Path:
         """Return the folder in which checkpoints go."""

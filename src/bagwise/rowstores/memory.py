@@ -11,10 +11,10 @@ import numpy as np
 from bagwise.rowstores.ahead import is_mapped
 
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-_BYTES_PER_ROW, _MOST_HESSIANS = 24, 32  # of a fit that is swept (`bagwise.designs.swept`)
-_SHARE = 0.125  # of the memory, for fits that share passes: the pages of the file need the rest
-_UNKNOWN = 1 << 35  # 32 GiB, where the system does not tell
-_SMALL_FILE = 1 << 27  # 128 MiB: half of less is copied (`bagwise.bags.selection`), not read
+_MEMINFO = Path("/proc/meminfo")  # of Linux
+_UNKNOWN = 1 << 34  # 16 GiB, where the system does not tell
+_BYTES_PER_ROW = 48  # of a fit: nine took 440 MB at two thirds of a million rows (scale_folds.py)
+_MOST_HESSIANS = 32  # of a fit that is swept (`bagwise.designs.swept`)
 _FEW_ROWS = 50_000  # as in `bagwise.estimators.sweeping`: fits to less are not swept
 
 
@@ -32,25 +32,38 @@ def memory_limit() -> float:
     return min(limits)
 
 
+def available_memory() -> float:
+    """Return the bytes that this process could use now; half of all where nobody tells."""
+    limit = memory_limit()
+    limit = limit if np.isfinite(limit) else _UNKNOWN
+    lines = _MEMINFO.read_text().splitlines() if _MEMINFO.is_file() else []
+    free = [1024 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
+    return min(limit, *free) if free else limit / 2
+
+
 def lies_in_files(X: Any) -> bool:
     """Return whether this process reads rows from files, whenever they are asked for."""
     return is_mapped(X) or getattr(X, "is_here", False)
 
 
 def n_side_by_side(X: Any) -> int:
-    """Return how many fits to rows may share passes; 0 where there is nothing to share."""
+    """Return how many fits to rows may share passes; 0 where there is nothing to share.
+
+    The fits have one half of the memory, the pages of the files the other. Files that fit into it
+    stay there, and are not read again.
+    """
     told = getattr(X, "n_side_by_side", None)  # by rows that are elsewhere
     if told is not None:
         return told
     if not lies_in_files(X) or len(X) < _FEW_ROWS:
         return 0
-    if len(X) * X.shape[1] * X.dtype.itemsize < _SMALL_FILE:
-        return 0
-    return room_for_fits(X.shape, _SHARE * min(memory_limit(), _UNKNOWN))
+    half = available_memory() / 2
+    fits_in = len(X) * X.shape[1] * X.dtype.itemsize <= half
+    return 0 if fits_in else room_for_fits(X.shape, half, _BYTES_PER_ROW)
 
 
-def room_for_fits(shape: tuple[int, int], n_bytes: float) -> int:
+def room_for_fits(shape: tuple[int, int], n_bytes: float, bytes_per_row: int) -> int:
     """Return how many fits that are swept have room in so many bytes: one at least."""
     n_rows, n_features = shape
-    state = _BYTES_PER_ROW * n_rows + _MOST_HESSIANS * 8 * n_features**2
+    state = bytes_per_row * n_rows + _MOST_HESSIANS * 8 * n_features**2
     return max(1, int(n_bytes // max(1, state)))
