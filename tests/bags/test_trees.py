@@ -40,6 +40,38 @@ def test_what_is_no_tree_is_refused(parents, message):
         bags_with(parents)
 
 
+def test_parents_may_be_named_by_ids(tmp_path):
+    names = ["r", "s", "t", "u", "r", "s", "t"]
+    above = ["", "r", "r", "t", "s", None, "s"]
+    bags = bags_with(above, instance_ids=names)
+    assert bags.parents.tolist() == PARENTS
+    assert not bags.parents.flags.writeable
+    frame = bags.replace(parents=None).to_frame().assign(above=above)
+    columns = {"instance_ids": "instance", "parents": "above", "features": ["f1"]}
+    assert Bags.from_frame(frame, "bag", **columns).parents.tolist() == PARENTS
+    named = frame.rename(columns={"above": "instance_parent"}).replace({"": "-1", None: "-1"})
+    named.to_csv(tmp_path / "named.csv", index=False)
+    assert io.read(tmp_path / "named.csv")[0].parents.tolist() == PARENTS
+
+
+@pytest.mark.parametrize(
+    ("parents", "names", "message"),
+    [
+        (
+            ["", "r", "r", "t", "x", "", "s"],
+            list("rsturst"),
+            r"'b'\): the parent 'x' .* 'r' is not",
+        ),
+        (["", "r", "r", "t", "s", "", "s"], list("rsturss"), r"'b'\): two instances .* same id"),
+        ([None, 0, 0, 2, 1, None, 1], range(7), "the parent 2 is in a column with others .* -1"),
+        (["", "r", "u", "t", "s", "", "s"], list("rsturst"), r"'a'\): its instance [23] is above"),
+    ],
+)
+def test_names_that_are_no_tree_are_refused(parents, names, message):
+    with pytest.raises(ValueError, match=message):
+        bags_with(parents, instance_ids=names)
+
+
 def test_long_branches_are_trees_and_long_cycles_are_not():
     size = 1025
     path = np.arange(size) - 1

@@ -215,11 +215,6 @@ def _as_values(name: str, values: Any) -> Array:
             check_hashable(values.flat)
         return values
     values = np.asarray(values)
-    if name == "parents":
-        if values.dtype.kind not in "iu":
-            where = "positions within the bag, -1 for a root"
-            raise ValueError(f"parents must be integers ({where}), got dtype {values.dtype}.")
-        return values.astype(np.int64, copy=False)
     if name in ("priors", "patch_size", *_FORMS) and values.dtype.kind not in NUMERIC_KINDS:
         raise ValueError(f"{name} must be numbers, got dtype {values.dtype}.")
     return values

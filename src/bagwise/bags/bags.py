@@ -18,7 +18,7 @@ from bagwise.bags.frames import ById, as_frame, as_html
 from bagwise.bags.ids import as_names, name_of
 from bagwise.bags.selection import resolve, select, take_rows
 from bagwise.bags.stored import verify
-from bagwise.bags.trees import check_parents
+from bagwise.bags.trees import as_parents
 from bagwise.rowstores import RowStore, placed
 
 
@@ -59,9 +59,10 @@ class Bags(Constructors):
     has_ids, has_instance_ids : bool, default=None
         Whether the ids were given rather than generated; None derives it from ``ids`` and
         ``instance_ids``.
-    parents : array-like of int of shape (n_instances,), default=None
+    parents : array-like of int or str of shape (n_instances,), default=None
         A tree of instances: the position within the bag of each instance's parent, -1 for a root.
-        A bag may have several roots.
+        A bag may have several roots. Texts are the ids of parents instead, which are looked up
+        among the ``instance_ids`` of the bag; a root has "-1", an empty text or None.
 
     See Also
     --------
@@ -110,7 +111,7 @@ class Bags(Constructors):
             for name in names:
                 set_(self, name, as_attribute(name, getattr(self, name), count, owner))
         check_priors(self.priors, self.ids)
-        check_parents(self.parents, self.offsets, self.ids)
+        set_(self, "parents", as_parents(self))
         set_(self, "feature_names", as_feature_names(self.feature_names, self.n_features))
 
     def __reduce__(self) -> tuple[type[Bags], tuple[Any, ...]]:

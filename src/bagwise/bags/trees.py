@@ -9,17 +9,57 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.ids import name_of
+from bagwise.bags.ids import is_missing, name_of
 from bagwise.bags.segments import bag_index, bag_of_row, expand
 
 if TYPE_CHECKING:
     from bagwise.bags.bags import Bags
 
 
-def check_parents(parents: Any, offsets: Array, ids: Any) -> None:
-    """Check that every parent is in the bag, and that no instance is above itself."""
+_ROOTS = ("", "-1")  # among texts
+
+
+def as_parents(bags: Bags) -> Any:
+    """Return the parents of instances as checked positions; they may be given as ids."""
+    parents = bags.parents
     if parents is None:
-        return
+        return None
+    if parents.dtype.kind not in "iuUO":
+        what = "integers (positions within the bag, -1 for a root), or texts (ids of instances)"
+        raise ValueError(f"parents must be {what}, got dtype {parents.dtype}.")
+    if parents.dtype.kind in "UO":
+        parents = _positions(bags)
+        parents.flags.writeable = False
+    parents = parents.astype(np.int64, copy=False)
+    _check_parents(parents, bags.offsets, bags.ids)
+    return parents
+
+
+def _positions(bags: Bags) -> Array:
+    """Look up the ids of parents among the instances of their bags."""
+    parents, names = bags.parents.tolist(), bags.instance_ids.tolist()
+    found = np.full(len(parents), -1, dtype=np.int64)
+    for bag, (first, last) in enumerate(pairwise(bags.offsets.tolist())):
+        places = {name: place for place, name in enumerate(names[first:last])}
+        problem = "two instances have the same id" if len(places) < last - first else ""
+        for row in range(first, last):
+            parent = parents[row]
+            if is_missing(parent) or parent in _ROOTS:
+                continue
+            if not isinstance(parent, str):
+                problem = f"the parent {parent!r} is in a column with others that are not numbers"
+            elif parent not in places:
+                problem = f"the parent {parent!r} of its instance {names[row]!r} is not in the bag"
+            else:
+                found[row] = places[parent]
+        if problem:
+            remedy = "name instance_ids of the bag and '-1' for a root, or give positions and -1."
+            raise ValueError(f"{name_of(bags.ids, bag)}: {problem}: {remedy}")
+    return found
+
+
+def _check_parents(parents: Array, offsets: Array, ids: Any) -> None:
+    """Check that every parent is in the bag, and that no instance is above itself."""
     first, sizes = expand(offsets[:-1], offsets), expand(np.diff(offsets), offsets)
     outside = np.flatnonzero((parents < -1) | (parents >= sizes))
     if len(outside):
