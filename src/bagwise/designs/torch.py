@@ -10,6 +10,7 @@ device in a sweep. Rows come in blocks, of which some may be on their way there
 from __future__ import annotations
 
 from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,7 +40,7 @@ class TorchDense(Dense):
     def __init__(self, rows: DeviceRows) -> None:
         super().__init__(rows)  # type: ignore[arg-type]
         self.torch, self.tensor = import_torch(), rows.tensor  # which has not all of the rows
-        self.blocks = rows.blocks
+        self.each = rows.each_block
         self.center: Any = None
         if rows.tensor.dtype != self.torch.float64:
             self.rounding = rounding_of(np.float32)
@@ -57,8 +58,8 @@ class TorchDense(Dense):
         return self
 
     def _moments(self) -> tuple[Any, Any]:
-        parts = (part for _, rows in self.blocks() for part in rows.split(_BLOCK_ROWS))
-        found = reduce(Moments.merged, map(_moments_of, parts))
+        parts = self.each(lambda _, rows: [_moments_of(part) for part in rows.split(_BLOCK_ROWS)])
+        found = reduce(Moments.merged, chain.from_iterable(parts))
         return found.mean, self.torch.sqrt(found.square / self.n_rows)
 
     def up(self, values: Array) -> Any:
@@ -142,20 +143,19 @@ class TorchDense(Dense):
 
     def scores(self, coef: Any) -> Any:
         """Return X w, float64, as a tensor."""
-        return self.torch.cat([self.scores_of(block, coef) for _, block in self.blocks()])
+        return self.torch.cat(self.each(lambda _, block: self.scores_of(block, coef)))
 
     def scores_of_many(self, coefs: Array) -> Array:
         """Return the scores of several weight vectors in one pass, one per column."""
         given = [self.up(coef) for coef in coefs]
-        parts = (
-            self.torch.stack([self.scores_of(block, coef) for coef in given], 1)
-            for _, block in self.blocks()
+        parts = self.each(
+            lambda _, block: self.torch.stack([self.scores_of(block, coef) for coef in given], 1)
         )
-        return self.torch.cat(list(parts)).cpu().numpy()
+        return self.torch.cat(parts).cpu().numpy()
 
     def sums(self, many: Any) -> Any:
         """Return the weighted sums of rows, one per row of weights, as float64 tensors."""
-        return sum(self.sums_of(block, many[:, rows]) for rows, block in self.blocks())
+        return sum(self.each(lambda rows, block: self.sums_of(block, many[:, rows])))
 
     # The contract of a design, with vectors on the host ------------------------------------------
 
@@ -174,20 +174,26 @@ class TorchDense(Dense):
     def weighted_gram(self, weights: Array) -> Array:
         """Return X'SX."""
         given, total = self.up(weights), self._zeros(self.n_coef, self.n_coef)
-        for rows, block in self.blocks():
+
+        def add(rows: slice, block: Any) -> None:
             for sign in (1, -1):
                 part = (sign * given[rows]).clamp(min=0)
-                total += sign * self.gram_of(block, part, exact=True)
+                total.add_(sign * self.gram_of(block, part, exact=True))
+
+        self.each(add)
         return total.cpu().numpy()
 
     def weighted_squares(self, weights: Array) -> Array:
         """Return the diagonal of X'SX."""
         total, shares = self._zeros(self.n_coef), self.up(weights)
-        for rows, block in self.blocks():
+
+        def add(rows: slice, block: Any) -> None:
             for share, part in zip(
                 shares[rows].split(_BLOCK_ROWS), block.split(_BLOCK_ROWS), strict=True
             ):
-                total += share @ self.given(part).double() ** 2
+                total.add_(share @ self.given(part).double() ** 2)
+
+        self.each(add)
         return total.cpu().numpy()
 
     def matrix(self, rows: Array) -> Any:
@@ -198,7 +204,8 @@ class TorchDense(Dense):
     def combine(self, weights: Any) -> Array:
         """Return weights @ X."""
         out, csr = self._zeros(weights.shape[0], self.n_coef), sp.csr_array(weights)
-        for rows, block in self.blocks():
+
+        def add(rows: slice, block: Any) -> None:
             part = csr[:, rows]
             owner = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
             for i in range(0, part.nnz, _BLOCK_ROWS):
@@ -210,6 +217,8 @@ class TorchDense(Dense):
                 out[self.up(owners)] += self.torch.segment_reduce(
                     used * shares, "sum", lengths=lengths
                 )
+
+        self.each(add)
         return out.cpu().numpy()
 
     def subset(self, rows: Array) -> TorchDense:
@@ -217,7 +226,7 @@ class TorchDense(Dense):
         part: TorchDense = self.fresh()  # type: ignore[assignment]
         chosen: Any = self.X[rows]
         part.X, part.tensor, part.n_rows = chosen, chosen.tensor, len(chosen)
-        part.blocks = chosen.blocks
+        part.each = chosen.each_block
         return part
 
     def labeled(self, labels: Labels) -> Any:

@@ -142,11 +142,15 @@ class TorchSwept:
         self.age += 1
         if rule.enters:
             self.entered = self.p.clone()
-        w, tally, visited = self.rows.up(coef), Tally(), []
-        for part, (rows, block) in zip(self.parts, self.rows.blocks(self.cuts), strict=True):
+        w, tally, parts = self.rows.up(coef), Tally(), iter(self.parts)
+
+        def visit(rows: slice, block: Any) -> tuple[Any, Any]:
+            part = next(parts)
             z = self.rows.scores_of(block, w, exact=self.exact) + intercept
             self._assign(part, z, rule, tally)
-            visited.append(self._visit(part, rows, block, z))
+            return self._visit(part, rows, block, z)
+
+        visited = self.rows.each(visit, self.cuts)
         sums, totals = (sum(of_blocks) for of_blocks in zip(*visited, strict=True))
         self.mean_sum += sums[2]
         rises, falls, up, down, mass = totals.tolist()

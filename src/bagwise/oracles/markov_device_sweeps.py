@@ -92,9 +92,11 @@ class DeviceNetwork:
         """Return the sums at a point."""
         self.passes += 1
         rows, look, torch = self.rows, rule, self.rows.torch
-        total = self._zero(look)
+        total, parts = self._zero(look), iter(self.parts)
         w = rows.up(coef)
-        for (bags, part), (_, block) in zip(self.parts, rows.blocks(self.cuts), strict=True):
+
+        def visit(_: slice, block: Any) -> None:
+            bags, part = next(parts)
             z = rows.scores_of(block, w) + intercept
             found = part.softened(z, look.part(bags), self._frozen_scores(block, look))
             total.count(found)
@@ -109,6 +111,8 @@ class DeviceNetwork:
                 self._add_rows(matrix, block, weights, mean, mass)
             for each in found.squares:
                 self._add_squares(total, each, block, part.rows)
+
+        rows.each(visit, self.cuts)
         return total
 
     def _zero(self, look: Look) -> TensorSums:

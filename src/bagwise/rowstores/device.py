@@ -8,7 +8,7 @@ rows are read (`bagwise.rowstores.stream`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +16,10 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.rowstores.base import RowStore
+from bagwise.rowstores.memory import available_memory
+from bagwise.rowstores.selections import Wanted, served
 from bagwise.rowstores.stream import Conveyor, read_into
+from bagwise.rowstores.together import asked
 
 _HOST_BLOCK = 1 << 28  # 256 MiB on the CPU of PyTorch
 _BLOCKS_ON_DEVICE = 32  # blocks that would fill a GPU: two of them are on their way
@@ -128,6 +131,33 @@ class DeviceRows(RowStore):
                 resident = self._is_resident(a, b)
                 yield slice(a, b), self.tensor[a:b] if resident else next(coming)
 
+    def each_block(
+        self, function: Callable[[slice, Any], Any], cuts: Array | None = None
+    ) -> list[Any]:
+        """Return what a function makes of the blocks; rows that move do so once for all fits."""
+        if self.rest is None:
+            return [function(*each) for each in self.blocks(cuts)]
+        return asked(served, Wanted(self, self.cuts() if cuts is None else cuts, function))
+
+    def whole(self) -> DeviceRows:
+        """Return all of the rows that these were chosen from."""
+        return DeviceRows(self.tensor, self.is_finite, self.rest)
+
+    @property
+    def n_side_by_side(self) -> int:
+        """How many fits share the way of the rows that move: as many as the device has room for."""
+        if self.rest is None:
+            return 0
+        (n_rows, d), block = self.shape, _block_bytes(self.tensor.device)
+        one = _STATE_BYTES * n_rows + 64 * d**2 + min(block, n_rows * d * self.dtype.itemsize)
+        return max(1, int((self._free() - 2 * block) // one))
+
+    def _free(self) -> float:
+        torch, where = import_torch(), self.tensor.device
+        if where.type != "cuda":
+            return available_memory() / 2
+        return _free_on(torch, where)[0] - 8 * self.shape[1] * _EXACT_ROWS
+
     def _is_resident(self, start: int, stop: int) -> bool:
         return self.chosen is None and stop <= len(self.tensor)
 
@@ -160,8 +190,11 @@ class DeviceRows(RowStore):
         numbers = np.arange(len(self))[rows] if self.chosen is None else self.chosen[rows]
         if rest is not None:
             return DeviceRows(self.tensor, is_finite, rest, numbers)
-        index = import_torch().as_tensor(numbers, device=self.tensor.device)
-        return DeviceRows(self.tensor[index], is_finite)
+        return DeviceRows(self.tensor[self.numbers(numbers)], is_finite)
+
+    def numbers(self, numbers: Array) -> Any:
+        """Return numbers of rows as a tensor on the device."""
+        return import_torch().as_tensor(numbers, device=self.tensor.device)
 
     def read_into(self, out: Array) -> None:
         """Fill an array with all rows."""
@@ -193,12 +226,17 @@ def _block_bytes(device: Any) -> int:
     return 1 << int(np.log2(total / _BLOCKS_ON_DEVICE))
 
 
+def _free_on(torch: Any, where: Any) -> tuple[int, int]:
+    """Return the bytes that are left on a GPU, those that PyTorch keeps ready too, and all."""
+    free, total = torch.cuda.mem_get_info(where)
+    return free + torch.cuda.memory_reserved(where) - torch.cuda.memory_allocated(where), total
+
+
 def _room(torch: Any, device: str, X: Any) -> float:
     """Return the bytes for rows on a device: all of them, or what is left beside two blocks."""
     if not device.startswith("cuda"):
         return float("inf")
     (n_rows, d), where = X.shape, torch.device(device)
-    free, total = torch.cuda.mem_get_info(where)
-    free += torch.cuda.memory_reserved(where) - torch.cuda.memory_allocated(where)
+    free, total = _free_on(torch, where)
     room = free - _KEPT_FREE * total - _STATE_BYTES * n_rows - 8 * d * (8 * d + _EXACT_ROWS)
     return room if room >= n_rows * d * X.dtype.itemsize else room - 2 * _block_bytes(where)
