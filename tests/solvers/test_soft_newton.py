@@ -51,6 +51,25 @@ def test_a_bundle_method_gains_nothing_from_its_end(rule, seed):
     assert found.objective <= 1.1 * rough.solution.objective  # other minima, no worse as a rule
 
 
+@pytest.mark.parametrize(("rule", "seed", "tol"), [(0, 3, 1e-2), (1, 3, 1e-4), (2, 5, 1e-3)])
+def test_descents_that_new_centers_do_not_help_converge_too(rule, seed, tol):
+    network = network_of(RULES[rule], n_bags=40, seed=seed)
+    start = whole_start(network, tol=tol, max_passes=30).coef
+    found = soft_newton(network, start, tol=tol, **OPTIONS)
+    assert found.converged
+    assert found.n_iter <= 150
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+def test_a_far_start_without_curvature_is_left(rule):
+    network = network_of(rule, n_bags=40)
+    far = 300 * np.random.default_rng(0).normal(size=len(network.units))
+    found = soft_newton(network, far, tol=1e-2, **OPTIONS)
+    zero = soft_newton(network, 0 * far, tol=1e-2, max_iter=0, max_passes=5).objective
+    assert found.converged
+    assert found.objective < 0.8 * zero
+
+
 def test_few_passes_say_so():
     network, told = network_of(RULES[0], n_bags=40), []
     start = np.zeros(len(network.units))

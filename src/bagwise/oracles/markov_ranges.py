@@ -116,19 +116,32 @@ def limited(rows: Any, z: Any, base: Any, range_: Ranges, width: float) -> tuple
 
 
 def with_sum(rows: Any, z: Any, target: Array, width: float) -> Any:
-    """Return clip((z - nu) / width + 1/2) with the given sum in every bag."""
+    """Return clip((z - nu) / width + 1/2) with the given sum in every bag, by guarded Newton."""
     low, high = -rows.max(-z) - width / 2, rows.max(z) + width / 2
-    nu = 0.5 * (low + high)
+    nu = np.clip(np.zeros(len(low)), low, high)
+    moved, every = high - low, (rows, z)
+    left = np.arange(len(nu))  # bags that are searched on
     for _ in range(_ROUNDS):
-        p = ((z - rows.spread(nu)) / width + 0.5).clip(0, 1)
-        excess, band = rows.sum(p) - target, rows.sum(1.0 * between(p))
-        if np.all(np.abs(excess) <= _EXACT * np.maximum(1, target)):
+        p = ((z - rows.spread(nu[left])) / width + 0.5).clip(0, 1)
+        excess, band = rows.sum(p) - target[left], rows.sum(1.0 * between(p))
+        wrong = np.abs(excess) > _EXACT * np.maximum(1, target[left])
+        if not np.any(wrong):
             break
-        low, high = np.where(excess > 0, nu, low), np.where(excess > 0, high, nu)
-        newton = nu + excess * width / np.maximum(band, 1)
-        inside = (band > 0) & (newton > low) & (newton < high)
-        nu = np.where(inside, newton, 0.5 * (low + high))
-    return p
+        if 2 * np.sum(wrong) < len(left):
+            (rows, mask), left = rows.of(wrong), left[wrong]
+            z, excess, band, wrong = z[mask], excess[wrong], band[wrong], wrong[wrong]
+        at = nu[left]
+        low[left], high[left] = (
+            np.where(excess > 0, at, low[left]),
+            np.where(excess > 0, high[left], at),
+        )
+        newton = at + excess * width / np.maximum(band, 1)
+        short = np.abs(newton - at) < 0.5 * moved[left]
+        inside = (band > 0) & (newton > low[left]) & (newton < high[left]) & short
+        then = np.where(inside, newton, 0.5 * (low[left] + high[left]))
+        moved[left], nu[left] = np.abs(then - at), np.where(wrong, then, at)
+    rows, z = every
+    return ((z - rows.spread(nu)) / width + 0.5).clip(0, 1)
 
 
 def on_simplex(points: Array) -> Array:

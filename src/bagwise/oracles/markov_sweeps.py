@@ -24,6 +24,8 @@ from bagwise.oracles.markov_soft import BagRows, Frozen, Look, SoftBags, Softene
 
 _CONCAVE = (1.0, 0.95, 0.8, 0.5, 0.0)  # shares of the concave part tried until H is positive
 _DAMPING = 10.0 ** np.arange(-12, 1.0)  # of the mean diagonal: where rounding made H indefinite
+_NEARLY = 0.7  # of the longest step allowed: as long as it needs to be
+_RIDGES = 12  # tried for that; four halvings of the exponents between are usual
 _SMALL_BAGS = 32  # rows per bag below which one sum over all bags is faster than one product each
 _BATCH = 512  # squares of bags per product
 
@@ -92,19 +94,37 @@ class NetworkSums:
         self.centers = np.concatenate([self.centers, found.centers], axis=1)
         self.gradient[len(self.gradient) - len(found.own_pull) :] += found.own_pull
 
-    def step(self, residual: Array, alpha: float, units: Array) -> Array:
-        """Return the step H^-1 residual with as much of the concave part as leaves H positive."""
+    def step(self, residual: Array, alpha: float, units: Array, longest: float = np.inf) -> Array:
+        """Return the step H^-1 residual with as much of the concave part as leaves H positive.
+
+        Where that is too long, a ridge makes it shorter: it turns to the steepest descent.
+        """
         for share in _CONCAVE:
             system = self.system(share, units)
             step = self.solved(system, alpha, residual)
             if step is not None:
-                return step
+                return self._within(longest, system, alpha, residual, step)
         mean = float(system.diagonal().mean())
         for damping in _DAMPING:
             step = self.solved(system, alpha + damping * mean, residual)
             if step is not None:
-                return step
-        return residual / alpha
+                return self._within(longest, system, alpha + damping * mean, residual, step)
+        return residual * min(1 / alpha, longest / float(np.linalg.norm(residual)))
+
+    def _within(
+        self, longest: float, system: Any, ridge: float, residual: Array, step: Array
+    ) -> Array:
+        """Return a step of at most this length, and of little less, by a larger ridge."""
+        low, high = ridge, max(ridge, float(np.linalg.norm(residual)) / longest)
+        for _ in range(_RIDGES):
+            length = float(np.linalg.norm(step))
+            if length <= longest and (length >= _NEARLY * longest or low == ridge):
+                break
+            low, high = (low, ridge) if length <= longest else (ridge, high)
+            ridge = np.sqrt(low * high)
+            found = self.solved(system, ridge, residual)
+            step = residual / ridge if found is None else found
+        return step * min(1.0, longest / float(np.linalg.norm(step)))
 
     def system(self, share: float, units: Array) -> Any:
         """Return the Hessian with a share of its concave part."""
@@ -317,6 +337,6 @@ class SweptNetwork:
         values = norm + risk, norm + judged, norm + value, norm + touching, gap, slack, blur
         return View(w, *values, residual, sums.centers, then, sums)
 
-    def step(self, view: View) -> Array:
-        """Return the Newton step of the softened objective."""
-        return view.sums.step(view.residual, self.alpha, self.units)
+    def step(self, view: View, longest: float = np.inf) -> Array:
+        """Return the Newton step of the softened objective, or a shorter one."""
+        return view.sums.step(view.residual, self.alpha, self.units, longest)

@@ -30,13 +30,16 @@ _FIRST_MARGIN = 1.0  # that of the hinge
 _HARDER = 0.3  # factor from one width, and margin, to the next
 _PART = 0.3  # of the tolerance that width and margin may take up each
 _LAST_MARGIN = 0.1  # below, new centers serve better: a harder problem has no good steps
+_HELPED = 0.9  # of the slack: centers that leave more of it did not help
 _SMALL_STEP = 1e-2  # of the objective: a step that promises less makes the next pass harder
 _ROUGH = 3e-2  # the same for the convex problem of a start
 _LITTLE = 0.2  # of the tolerance: a descent that gains less ...
 _PATIENCE = 5  # ... in as many steps has ended
 _ARMIJO = 1e-4  # of the promised decrease: less is no decrease
-_SHORTEST = 1e-4  # step at which a descent has ended
-_BACK = (0.1, 0.6)  # shortest and longest next step after one that went too far
+_NOTHING = 1e-3  # of the tolerance: where no step that promises as much descends, it has ended
+_BACK = (0.05, 0.6)  # shortest and longest next step after one that went too far
+_FORTH = 4.0  # factor of the longest step after one that kept ...
+_KEPT = 0.25  # ... this part of its promise
 
 
 @dataclass
@@ -49,7 +52,10 @@ class _Walk:
     passes: int
     max_passes: int
     frozen: Frozen | None = None
-    length: float = 1.0  # of the last step
+    longest: float = np.inf  # step that the last ones let expect to descend
+    ended: bool = False
+    slack: float = np.inf  # when the risk was made harder last
+    stuck: bool = False  # whether new centers no longer help
 
     def look(self, w: Array, then: Softness, *, renew: bool = False) -> View:
         """Make one pass."""
@@ -59,11 +65,12 @@ class _Walk:
 
     def freeze(self) -> None:
         """Make the problem convex here."""
-        self.frozen, self.length = self.network.frozen(self.view.w, self.soft.width), 1.0
+        self.frozen = self.network.frozen(self.view.w, self.soft.width)
+        self.ended = self.stuck = False
 
     def thaw(self, view: View) -> None:
         """Go on with the network itself, from a point that the convex problem led to."""
-        self.view, self.frozen, self.length = view, None, 1.0
+        self.view, self.frozen, self.ended = view, None, False
         if self.passes < self.max_passes:
             self.view = self.look(view.w, view.soft)
 
@@ -81,8 +88,8 @@ class _Walk:
 
     @property
     def goes_on(self) -> bool:
-        """Whether passes are left, and the last step was more than rounding."""
-        return self.passes < self.max_passes and self.length > _SHORTEST
+        """Whether passes are left, and steps descend."""
+        return self.passes < self.max_passes and not self.ended
 
     def step(self, *, rough: bool = False) -> float:
         """Take one step; return the decrease that it promised."""
@@ -93,25 +100,35 @@ class _Walk:
         part = _PART * self.tol * view.objective
         small = not rough and promise / 2 < _SMALL_STEP * view.objective
         renew = small and max(view.blur, view.slack) > part
-        then = self._harder(part) if renew else self.soft
-        # 2) The point there, or nearer.
-        seen, self.length = self.look(view.w + step, then, renew=renew), 1.0
-        allowed = network.rounding * abs(view.value)
-        while seen.judged > view.value - _ARMIJO * self.length * promise + allowed:
-            rise = seen.judged - view.value + self.length * promise  # above the tangent
-            self.length *= float(np.clip(self.length * promise / (2 * rise), *_BACK))
+        then = self._harder(part, promise) if renew else self.soft
+        # 2) The point there, or nearer, where the Hessian says too little about the way.
+        part, allowed = _NOTHING * part, network.rounding * abs(view.value)
+        while True:
+            if np.linalg.norm(step) > self.longest:
+                step = network.step(view, self.longest)
+            seen, slope = self.look(view.w + step, then, renew=renew), float(step @ view.residual)
+            gained, length = view.value - seen.judged, float(np.linalg.norm(step))
+            if gained >= _ARMIJO * slope - allowed:
+                break
+            self.longest = length * float(np.clip(slope / (2 * (slope - gained)), *_BACK))
+            self.ended = slope < part
             if not self.goes_on:
                 return promise / 2
-            seen = self.look(view.w + self.length * step, then, renew=renew)
+        kept = gained > _KEPT * slope or slope < part
+        self.longest = max(self.longest, _FORTH * length) if kept else length
         self.view = seen
         return promise / 2
 
-    def _harder(self, part: float) -> Softness:
+    def _harder(self, part: float, promise: float) -> Softness:
         """Return the softness of the next steps: what takes up more than its part is reduced."""
-        soft = self.soft
-        width = soft.width * (_HARDER if self.view.blur > part else 1.0)
+        soft, blur, slack = self.soft, self.view.blur, self.view.slack
         margin = max(_HARDER * soft.margin, min(soft.margin, _LAST_MARGIN))
-        margin = margin if self.view.slack > part else soft.margin
+        margin = margin if slack > part else soft.margin
+        # Where new centers no longer help, labels, those that were frozen too, are too soft.
+        little = promise < _LITTLE * part and margin == soft.margin
+        self.stuck = little and slack > max(part, _HELPED * self.slack)
+        width = soft.width * (_HARDER if blur > part or self.stuck else 1.0)
+        self.slack = slack
         return replace(soft, width=width, margin=margin)
 
 
@@ -161,11 +178,11 @@ def soft_newton(
             lower = max(lower, walk.view.touching - walk.view.gap)
             end = _lowest(end, walk.view)
             converged = top.touching - lower <= tol * top.objective
-            if converged or walk.is_solved:
+            if converged or walk.is_solved or walk.stuck:
                 break
         gap, best = top.touching - lower, _lowest(best, end)
         # 3) Go on from its result, unless rounding has the last word.
-        idle = walk.length <= _SHORTEST and end is top
+        idle = walk.ended and end is top
         if not converged and not idle:
             walk.thaw(end)
         told(best.objective, gap, walk.passes - before)
@@ -197,8 +214,9 @@ def _descended(walk: _Walk) -> View:
         objectives.append(best.objective)
         part = _LITTLE * walk.tol * best.objective
         is_hard = max(walk.view.blur, walk.view.slack) <= walk.tol * best.objective
-        idle = len(objectives) > _PATIENCE and objectives[-1 - _PATIENCE] - best.objective < part
-        if is_hard and (promised < part or idle):
+        patience = _PATIENCE if is_hard else 2 * _PATIENCE
+        idle = len(objectives) > patience and objectives[-1 - patience] - best.objective < part
+        if (is_hard and promised < part) or idle:
             break
     return best
 

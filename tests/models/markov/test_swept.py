@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagwise import Bags, MarkovNetworkClassifier
-from bagwise.models.markov import swept
+from bagwise.models.markov import descents, swept
 from torch_helpers import needs_torch
 
 RULES = ["any", "ratio", "learned"]
@@ -29,6 +29,20 @@ def always(monkeypatch):
 def network(rule="any", **options):
     options = {"alpha": 1.0, "fit_intercept": True, "positive_fraction": 0.2, **options}
     return MarkovNetworkClassifier(cardinality=rule, **options)
+
+
+def start_of(model, bags, y, monkeypatch):
+    """Return the instance weights that a network starts with."""
+    starts, plain = [], descents.start_point
+
+    def noted(*arguments):
+        starts.append(plain(*arguments))
+        return starts[-1]
+
+    monkeypatch.setattr(descents, "start_point", noted)
+    model.fit(bags, y)
+    monkeypatch.setattr(descents, "start_point", plain)
+    return starts[0][: bags.n_features]
 
 
 @pytest.mark.parametrize("bag_features", [None, "bags"])
@@ -55,6 +69,16 @@ def test_weights_of_bags_and_no_intercept_count(always):
     part = network(fit_intercept=False).fit(bags[4:], y[4:])
     assert whole.objective_[0] == pytest.approx(part.objective_[0])
     assert whole.intercept_[0] == 0.0
+
+
+def test_bag_means_are_separated_as_in_memory(monkeypatch):
+    bags, y = planted()
+    monkeypatch.setattr(swept, "_MANY_ROWS", 0)
+    found = start_of(network(init=["mean"]), bags, y, monkeypatch)
+    monkeypatch.setattr(swept, "_MANY_ROWS", 10**9)
+    expected = start_of(network(init=["mean"]), bags, y, monkeypatch)
+    cosine = found @ expected / np.linalg.norm(found) / np.linalg.norm(expected)
+    assert cosine > 0.98  # one penalizes the intercept, the other does not
 
 
 def test_rounds_are_told_and_repeat_their_bits(always):

@@ -15,9 +15,13 @@ from sklearn.svm import LinearSVC
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastPotential
 from bagwise.bags.segments import expand
+from bagwise.designs import matrix_design
+from bagwise.losses import SquaredHinge
 from bagwise.models.markov.swept import is_swept, swept_descent, swept_start
 from bagwise.oracles.markov import MarkovRisk
+from bagwise.problems import Problem
 from bagwise.procedures.nrbm import restarted_nrbm
+from bagwise.solvers import solve
 from bagwise.solvers.bundle import bmrm
 
 _RAY = 10.0 ** np.arange(-3, 2.01, 0.25)  # lengths tried along a direction
@@ -26,6 +30,7 @@ _TINY = 1e-6  # step of the finite difference along a ray
 _RANDOM_SIZE = 0.01  # standard deviation of random weights, small beside learned ones
 _SMALL_WEIGHT = 0.1  # of bag features, which are other models' scores: the paper's value
 _ROUNDS, _STEPS = 20, 300  # of the simpler network that a start trains first
+_SWEPT_ROUNDS = 1  # of the same by passes over the rows: the next ones only prove its end
 
 
 def start_point(name: str, risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
@@ -54,8 +59,9 @@ def _from_fraction(risk: MarkovRisk, positive_fraction: float, alpha: float, tol
     """Train with a rule on the fraction; counts that it forbids begin a margin below the others."""
     simple = risk.under(AtLeastPotential(positive_fraction))
     start = _instances(simple, alpha, tol, 0)
-    descend = swept_descent if is_swept(simple) else restarted_nrbm
-    run = descend(simple, alpha, start, tol=tol, max_iter=_ROUNDS, max_steps=_STEPS)
+    swept = is_swept(simple)
+    descend, rounds = (swept_descent, _SWEPT_ROUNDS) if swept else (restarted_nrbm, _ROUNDS)
+    run = descend(simple, alpha, start, tol=tol, max_iter=rounds, max_steps=_STEPS)
     instance, sides, bag = simple.split(run.solution.coef)
     allowed = risk.inference.bins_allowed_by(simple.inference.potential)
     potential = np.where(allowed, sides[:, :, None], sides[:, :, None] - 1.0)  # (models, 2, bins)
@@ -65,9 +71,16 @@ def _from_fraction(risk: MarkovRisk, positive_fraction: float, alpha: float, tol
 
 def _mean(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
     """Separate the bags' means by a linear SVM."""
+    means = _bag_means(risk)
+    if is_swept(risk):  # as many bags cost coordinate descent more than all passes together
+        is_up = risk.codes == 1
+        design = matrix_design(means)
+        problem = Problem(design, risk.weight * is_up, risk.weight * ~is_up, SquaredHinge())
+        found = solve(problem)
+        return _along_ray(risk, alpha, found.coef[None], np.array([found.intercept]))
     # The dual problem always converges; the intercept is a feature of the network's own scale.
     svm = LinearSVC(dual=True, max_iter=20000, random_state=0)
-    svm.fit(_bag_means(risk), risk.codes, sample_weight=risk.weight)
+    svm.fit(means, risk.codes, sample_weight=risk.weight)
     return _along_ray(risk, alpha, svm.coef_, svm.intercept_)
 
 
