@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bagwise import Bags, WitnessSVC, inspection
+from bagwise import Bags, WitnessSVC, inspection, io
+from bagwise.designs import dense
 from bagwise.inspection import key_stability, permutation_importance
+from bagwise.rowstores.replaced import Replaced
 from bagwise.testing._problems import planted_bags
+from torch_helpers import needs_torch
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +29,34 @@ def test_sparse_and_dense_bags_agree(fitted):
     sparse = bags.replace(X=sp.csr_array(bags.X))
     one, other = (permutation_importance(model, b, y, n_repeats=2) for b in (bags, sparse))
     assert np.array_equal(one.importances, other.importances)
+
+
+def test_rows_of_files_are_read_in_blocks(fitted, tmp_path, monkeypatch):
+    model, bags, y = fitted
+    expected = permutation_importance(model, bags, y, n_repeats=2).importances
+    brought, array = [], Replaced.__array__
+    monkeypatch.setattr(
+        Replaced,
+        "__array__",
+        lambda rows, *a, **k: brought.append(len(rows)) or array(rows, *a, **k),
+    )
+    monkeypatch.setattr(dense, "_BLOCK_BYTES", 480)  # 20 rows
+    monkeypatch.setattr(inspection, "_BLOCK_VALUES", 60)
+    for name, part in (("a", slice(0, 20)), ("b", slice(20, 40))):
+        io.write(tmp_path / f"{name}.bags", bags[part], y[part])
+    io.write(tmp_path / "whole" / "c.bags", bags, y)
+    for path in (tmp_path, tmp_path / "whole"):
+        found = permutation_importance(model, io.open(path)[0], y, n_repeats=2)
+        np.testing.assert_array_equal(found.importances, expected)
+    assert max(brought) == 20
+    assert len(brought) == 2 * 3 * 2 * 8  # stores, features, repeats, blocks
+
+
+@needs_torch
+def test_rows_on_a_device_are_not_copied_in_silence(fitted):
+    model, bags, y = fitted
+    with pytest.raises(ValueError, match=r"as they were before bags\.to"):
+        permutation_importance(model, bags.to("cpu"), y)
 
 
 def test_a_metric_that_is_not_defined_is_named(fitted):

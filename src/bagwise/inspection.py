@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import Bunch, check_random_state
@@ -16,8 +17,15 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.metrics import bag_measures
+from bagwise.rowstores import RowStore
+from bagwise.rowstores.memory import lies_in_files
+from bagwise.rowstores.passes import passed, visited
+from bagwise.rowstores.replaced import Replaced
+from bagwise.rowstores.together import side_by_side
 
 __all__ = ["key_stability", "permutation_importance"]
+
+_BLOCK_VALUES = 1 << 22  # 16 MiB of float32 are read together
 
 
 def permutation_importance(
@@ -67,6 +75,12 @@ def permutation_importance(
     """
     bags, y = check_bags(bags), np.asarray(y)
     check_consistent_length(bags, y)
+    if isinstance(bags.X, RowStore) and not bags.X.is_here:
+        raise ValueError(
+            "permutation_importance changes features, and these instances are on a device or on a "
+            "cluster: pass the bags as they were before bags.to(...). Instances of a store are "
+            "read in blocks, without a copy."
+        )
     rng = check_random_state(random_state)
 
     def value(of: Bags) -> float:
@@ -78,8 +92,8 @@ def permutation_importance(
     whole = value(bags)
     falls = np.array(
         [
-            [whole - value(_shuffled(bags, j, rng)) for _ in range(n_repeats)]
-            for j in range(bags.n_features)
+            [whole - value(shuffled(rng)) for _ in range(n_repeats)]
+            for shuffled in (_column(bags, j) for j in range(bags.n_features))
         ]
     )
     return Bunch(
@@ -145,7 +159,7 @@ def key_stability(
         fit_weighted(fresh, bags[used], y[used], weight[used])
         return np.asarray(fresh.key_instances(bags))
 
-    keys = np.stack(Parallel(n_jobs=n_jobs)(delayed(keys_of)(weight) for weight in weights))
+    keys = np.stack(side_by_side(bags.X, (partial(keys_of, w) for w in weights), n_jobs=n_jobs))
     same = keys == np.asarray(model.key_instances(bags))
     return Bunch(stability=same.mean(axis=0), expected=1.0 / bags.sizes, key_instances=keys)
 
@@ -163,6 +177,17 @@ def _drawn(bags: Bags, y: Array, rng: np.random.RandomState) -> Array:
         weight = np.bincount(rng.choice(len(names), len(names)), minlength=len(names))[group] * 1.0
         if len(np.unique(y[weight > 0])) == len(np.unique(y)):
             return weight
+
+
+def _column(bags: Bags, feature: int) -> Callable[[np.random.RandomState], Bags]:
+    """Return a function that permutes one feature of the bags over all instances."""
+    if not lies_in_files(bags.X):
+        return partial(_shuffled, bags, feature)
+    step = max(1, _BLOCK_VALUES // bags.n_features)
+    ranges = (slice(i, i + step) for i in range(0, bags.n_instances, step))
+    parts = passed(bags.X, visited(ranges, lambda rows: np.array(bags.X[rows])[:, feature]))
+    values = np.concatenate(parts)
+    return lambda rng: bags.replace(X=Replaced(bags.X, feature, rng.permutation(values)))
 
 
 def _shuffled(bags: Bags, feature: int, rng: np.random.RandomState) -> Bags:

@@ -179,7 +179,8 @@ class FileRows(RowStore):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if len(self.parts) == 1 and isinstance(self.parts[0], np.ndarray):
             verify(self.parts[0])
-            return np.asarray(self.parts[0], dtype=dtype)
+            rows = np.asarray(self.parts[0], dtype=dtype)
+            return rows.copy() if copy else rows
         rows = np.empty(self.shape, dtype or self.dtype)
         self.read_into(rows)
         return rows
