@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
 from bagwise.oracles.likelihood import MarkovLikelihood
+from reference.labelings import energies
 from reference.networks import random_risk
 from reference.potentials import POTENTIALS
 
 
-def energies(risk, z, bag, model):
+def log_sums(risk, z, bag, model):
     """Return log Z of either side of one bag under one model, over all labelings."""
-    part, offsets, rule = risk.parts(z), risk.inference.offsets, risk.inference.potential
-    scores = part.instances[model, offsets[bag] : offsets[bag + 1]]
-    table, bins = np.array(rule.table(len(scores))), np.array(rule.bins(len(scores)))
-    labelings = np.array(list(itertools.product([0, 1], repeat=len(scores))))
-    of_count = table + np.append(part.potential[model], 0.0)[bins]
-    total = logsumexp(labelings @ scores + of_count[:, labelings.sum(axis=1)], axis=1)
-    return total + [0.0, part.bags[model, bag]]
+    part, given = risk.parts(z), risk.inference
+    rows = slice(given.offsets[bag], given.offsets[bag + 1])
+    scores = part.instances[model, rows]
+    up = np.arange(len(scores)) - 1 if given.parents is None else given.parents[rows]
+    energy = energies(scores, given.potential, part.potential[model], given.cost, up)[2]
+    return logsumexp(energy, axis=1) + [0.0, part.bags[model, bag]]
 
 
+@pytest.mark.parametrize(("cost", "tree"), [(0.0, False), (0.5, False), (0.5, True)])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("potential", POTENTIALS, ids=str)
-def test_likelihood_equals_enumeration(potential, n_classes):
-    risk = random_risk(potential, n_classes, fit_intercept=True)
+def test_likelihood_equals_enumeration(potential, n_classes, cost, tree):
+    risk = random_risk(potential, n_classes, fit_intercept=True, cost=cost, tree=tree)
     likelihood = MarkovLikelihood(risk)
     z = risk.forward(np.random.default_rng(1).normal(size=risk.n_coef))
     expected = 0.0
     for bag, (code, weight) in enumerate(zip(risk.codes, risk.weight, strict=True)):
         if n_classes == 2:
-            total = energies(risk, z, bag, 0)
+            total = log_sums(risk, z, bag, 0)
         else:  # T_l = log Z_l(+1) + the others' log Z(-1)
-            sides = np.array([energies(risk, z, bag, model) for model in range(n_classes)])
+            sides = np.array([log_sums(risk, z, bag, model) for model in range(n_classes)])
             total = sides[:, 1] + sides[:, 0].sum() - sides[:, 0]
         expected += weight * (logsumexp(total) - total[code])
     assert likelihood.value(z) == pytest.approx(expected, rel=1e-12)
