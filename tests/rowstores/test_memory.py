@@ -33,3 +33,6 @@ def test_what_others_use_is_not_available(monkeypatch, tmp_path):
     assert memory.available_memory() == 1024000
     (tmp_path / "meminfo").write_text("MemAvailable:    9000000 kB\n")
     assert memory.available_memory() == 4.0e6
+    monkeypatch.setattr(memory.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(memory, "parent_process", object)
+    assert memory.available_memory() == 1.0e6  # one of several processes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from itertools import product
 
@@ -28,6 +29,7 @@ from bagwise.models.markov import swept as networks
 from bagwise.rowstores import files, memory, passes
 from bagwise.rowstores.files import FileRows
 from bagwise.rowstores.passes import in_step
+from bagwise.rowstores.together import side_by_side
 
 NETWORK = MarkovNetworkClassifier(alpha=1.0, init=["instances"], max_iter=2)
 CS = [{"C": C} for C in (0.1, 1.0, 10.0)]
@@ -229,10 +231,14 @@ def test_memory_bounds_the_number_of_fits(tmp_path, taken, monkeypatch):
         assert memory.n_side_by_side(bags.X) == width
 
 
-def test_several_jobs_are_those_of_joblib(tmp_path, taken):
+def test_several_fits_share_the_passes_of_a_process(tmp_path, taken):
     bags, _ = stored(tmp_path)
     InstanceSVC(kernel="linear", n_jobs=2).fit(bags, np.arange(36) % 3)
-    assert max(taken) == 1
+    assert max(taken) == 3
+    found = side_by_side(bags.X, [os.getpid] * 7, n_jobs=2)
+    assert found == [found[0]] * 4 + [found[-1]] * 3
+    assert len({*found, os.getpid()}) == 3
+    assert side_by_side(bags.X, [os.getpid] * 3, n_jobs=2) == [os.getpid()] * 3
 
 
 def test_rows_know_their_place_in_the_file(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,16 @@ def memory_limit() -> float:
 
 
 def available_memory() -> float:
-    """Return the bytes that this process could use now; half of all where nobody tells."""
+    """Return the bytes that this process could use now; half of all where nobody tells.
+
+    One process of several, of which there are as many as cores, may use its part.
+    """
     limit = memory_limit()
     limit = limit if np.isfinite(limit) else _UNKNOWN
     lines = _MEMINFO.read_text().splitlines() if _MEMINFO.is_file() else []
     free = [1024 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
-    return min(limit, *free) if free else limit / 2
+    available = min(limit, *free) if free else limit / 2
+    return available / (os.cpu_count() or 1) if parent_process() else available
 
 
 def lies_in_files(X: Any) -> bool:

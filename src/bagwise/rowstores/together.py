@@ -15,7 +15,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar, copy_context
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -23,25 +23,50 @@ from sklearn import config_context, get_config
 
 from bagwise.rowstores.memory import lies_in_files, n_side_by_side
 
+# Reading takes about twice as long as what a fit does with the rows (docs/results/scale.md): for N
+# fits in P processes, P readings and N/P fits take equally long at P = sqrt(N / 2), near N/3.
+_FITS_PER_PROCESS = 3
 _WARNING_STATE = ("filters", "showwarning", "_showwarnmsg_impl")  # what catch_warnings sets back
 
 
 def side_by_side(X: Any, calls: Iterable[Callable[[], Any]], **parallel: Any) -> Any:
     """Call functions that fit models to the same rows; return what they return, in order.
 
-    Rows say how many fits may share their passes (`n_side_by_side`). Where they share none, or the
-    user wants several processors, ``parallel`` goes to joblib.
+    Rows say how many fits may share their passes (`n_side_by_side`). Where they share none,
+    ``parallel`` goes to joblib. Where several processes are wanted, several fits share the passes
+    of each: one reading for every fit would take longer than the fit.
     """
-    width, n_jobs = n_side_by_side(X), effective_n_jobs(parallel.get("n_jobs"))
-    if not width or (n_jobs > 1 and lies_in_files(X)):
+    width = n_side_by_side(X)
+    if not width:
         return Parallel(**parallel)(delayed(call)() for call in calls)
-    results = together(list(calls), width)
+    calls = list(calls)
+    n_jobs = _processes(X, len(calls), **parallel)
+    results: Iterable[Any]
+    if n_jobs == 1:
+        results = together(calls, width)
+    else:
+        size = -(-len(calls) // n_jobs)
+        parts = (calls[i : i + size] for i in range(0, len(calls), size))
+        jobs = Parallel(**{**parallel, "n_jobs": n_jobs})
+        each = jobs(delayed(_in_process)(part, max(1, width // n_jobs)) for part in parts)
+        results = chain.from_iterable(each)
     return results if parallel.get("return_as") == "generator" else list(results)
+
+
+def _processes(X: Any, n_calls: int, n_jobs: int | None = None, **options: Any) -> int:
+    """Return how many processes the calls are for."""
+    if not lies_in_files(X) or _here() is not None or options.get("prefer") == "threads":
+        return 1
+    return min(effective_n_jobs(n_jobs), -(-n_calls // _FITS_PER_PROCESS))
+
+
+def _in_process(calls: list[Callable[[], Any]], width: int) -> list[Any]:
+    return list(together(calls, width))
 
 
 def together(calls: list[Callable[[], Any]], width: int) -> Iterator[Any]:
     """Yield what calls return, in order; so many of them share their passes."""
-    caller = _MEMBER.get()
+    caller = _here()
     group = _Group() if caller is None else caller.group
     n_threads = min(len(calls), width - len(group.members) + (caller is not None))
     if n_threads < 2:
@@ -65,7 +90,7 @@ def together(calls: list[Callable[[], Any]], width: int) -> Iterator[Any]:
 
 def asked(serve: Callable[[list[Any]], list[Any]], request: Any) -> Any:
     """Return what ``serve`` answers to a request, together with those of the group's other fits."""
-    me = _MEMBER.get()
+    me = _here()
     return serve([request])[0] if me is None else me.ask(serve, request)
 
 
@@ -158,6 +183,12 @@ class _Member:
 
 
 _MEMBER: ContextVar[_Member | None] = ContextVar("_MEMBER", default=None)
+
+
+def _here() -> _Member | None:
+    """Return the member that works in this thread; threads of its own, if it has any, are none."""
+    me = _MEMBER.get()
+    return me if me is not None and me.thread is threading.current_thread() else None
 
 
 class _Group:
