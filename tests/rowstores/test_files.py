@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pickle
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.model_selection import cross_val_predict
 
-from bagwise import AnnealedWitnessSVC, Bags, BagStatistics, InstanceSVC, WitnessSVC
+from bagwise import AnnealedWitnessSVC, Bags, BagStatistics, InstanceSVC, WitnessSVC, io
 from bagwise.io import read_bags, write_bags
-from bagwise.rowstores import here
+from bagwise.model_selection import compare
+from bagwise.rowstores import files, here
+from bagwise.rowstores.cluster import for_processes
 from bagwise.rowstores.files import FileRows, FileSpan
 
 
@@ -130,3 +133,43 @@ def test_many_rows_of_a_file_stay_there(tmp_path, monkeypatch):
     expected = cross_val_predict(model, bags, y, cv=3, method="decision_function")
     found = cross_val_predict(model, mapped, y, cv=3, method="decision_function")
     np.testing.assert_array_equal(found, expected)
+
+
+def test_other_processes_open_files_by_their_paths(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(900, 4))
+    for name, part in (("a", slice(0, 300)), ("b", slice(300, 900))):
+        write_bags(tmp_path / f"{name}.bags", Bags(X[part], np.arange(0, len(X[part]) + 1, 30)))
+    whole, one = io.open(tmp_path)[0].X, io.open(tmp_path / "b.bags")[0].X
+    assert for_processes(one, is_finite=True) is one  # which is small
+    monkeypatch.setattr(files, "LARGE_SELECTION", 0)
+    for rows, expected in ((whole, X), (one, X[300:]), (one[30:90], X[330:390])):
+        written = pickle.dumps(for_processes(rows, is_finite=True))
+        assert len(written) < rows.shape[0] * rows.shape[1] * 8
+        read = pickle.loads(written)
+        np.testing.assert_array_equal(np.asarray(read), expected)
+        np.testing.assert_array_equal(
+            np.asarray(read[np.r_[5:30, 40:60]]), expected[np.r_[5:30, 40:60]]
+        )
+        assert read.is_finite
+        assert read.place(7) == 7 + 30 * (len(rows) == 60)
+    assert for_processes(X, is_finite=True) is X
+
+
+def test_a_comparison_in_processes_leaves_rows_where_they_are(both, tmp_path, monkeypatch):
+    _, bags, y = both
+    write_bags(tmp_path / "a.bags", bags, y)
+    stored, _ = read_bags(tmp_path / "a.bags")
+    monkeypatch.setattr(files, "LARGE_SELECTION", 0)
+    models, written = {"SIL": InstanceSVC(kernel="linear")}, []
+    dump = joblib.dump
+
+    def noted(value, file):
+        written.append(value.bags.X)
+        return dump(value, file)
+
+    monkeypatch.setattr(joblib, "dump", noted)
+    short = {"cv": 2, "inner_cv": 2, "n_repeats": 1}
+    found = [compare(stored, y, models, n_jobs=n, **short).records for n in (2, None)]
+    assert written[0].paths is not None
+    one, other = ({r["fold"]: r["scores"] for r in records} for records in found)
+    assert one == other

@@ -41,7 +41,7 @@ def small(monkeypatch):
     """Treat few rows as many."""
     for module, name in (
         *((sweeping, "_MANY_ROWS"), (networks, "_MANY_ROWS"), (selection, "_LARGE_SELECTION")),
-        *((files, "_LARGE_SELECTION"), (memory, "_FEW_ROWS"), (memory, "_BYTES_PER_ROW")),
+        *((files, "LARGE_SELECTION"), (memory, "_FEW_ROWS"), (memory, "_BYTES_PER_ROW")),
         (memory, "_MOST_HESSIANS"),
     ):
         monkeypatch.setattr(module, name, 0)

@@ -39,6 +39,7 @@ from bagwise.model_selection.nested import INNER_FOLDS, Cell, OuterFolds, Protoc
 from bagwise.model_selection.scaling import scalings
 from bagwise.model_selection.search import FOLDS
 from bagwise.rowstores import RowStore
+from bagwise.rowstores.cluster import for_processes
 
 POSITIVE = Parameter("pos_label", "")
 RESULTS = "comparison.jsonl"
@@ -280,7 +281,9 @@ class _Run:
             equal = (self.deadline - time.monotonic()) * n_jobs / len(self.start.models)
             shortest = _SHORTEST * max(1.0, self.outer.bags.n_instances / MANY_TO_READ)
             self.share = max(shortest, _SHARES * equal / self.outer.protocol.cv)
-        with Workers(judged, self.outer, n_jobs) as workers:
+        X = for_processes(X, is_finite=self.outer.protocol.impute is None)
+        outer = replace(self.outer, bags=self.outer.bags.replace(X=X))
+        with Workers(judged, outer, n_jobs) as workers:
             for cell, result in workers.run(
                 lambda: self._next(plan), lambda _: self.share, self.deadline
             ):

@@ -15,6 +15,8 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags.stored import guard, guarded, verify
 from bagwise.errors import Message
+from bagwise.rowstores import files
+from bagwise.rowstores.ahead import is_mapped
 from bagwise.rowstores.base import RowStore
 from bagwise.rowstores.files import FileRows, Picked
 from bagwise.rowstores.memory import room_for_fits
@@ -168,6 +170,21 @@ class JoinedFiles:
     def open(self) -> FileRows:
         """Map the files in this process, each once."""
         return FileRows([file.open()[first:stop] for file, first, stop in self.parts])
+
+
+def for_processes(X: Any, *, is_finite: bool) -> Any:
+    """Return rows that other processes of this computer open by their paths, if that saves a copy.
+
+    ``is_finite`` says that somebody has looked for NaN already.
+    """
+    rows = FileRows.of(X) if is_mapped(X) else X
+    large = len(X) * X.shape[1] * X.dtype.itemsize >= files.LARGE_SELECTION
+    paths = JoinedFiles.under(rows) if large and isinstance(rows, FileRows) else None
+    if paths is None:
+        return X
+    rows = FileRows(rows.parts, is_finite, rows.places, rows.file)
+    rows.paths = paths
+    return rows
 
 
 class ClusterRows(RowStore):

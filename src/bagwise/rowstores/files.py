@@ -15,7 +15,7 @@ from bagwise.bags.stored import verify
 from bagwise.rowstores.ahead import file_of
 from bagwise.rowstores.base import RowStore
 
-_LARGE_SELECTION = 1 << 26  # 64 MiB, as in `bagwise.bags.selection`
+LARGE_SELECTION = 1 << 26  # 64 MiB, as in `bagwise.bags.selection`
 _SHORTEST_RUN = 16  # rows, on average: shorter ones are picked, longer ones stay as they lie
 
 
@@ -110,6 +110,7 @@ class FileRows(RowStore):
     """
 
     is_here = True
+    paths: Any = None  # `bagwise.rowstores.cluster.JoinedFiles`, by which other processes open it
 
     def __init__(
         self,
@@ -125,7 +126,14 @@ class FileRows(RowStore):
         self.shape = int(self.offsets[-1]), int(self.parts[0].shape[1])
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "file": None}  # which would travel as a whole
+        state = {**vars(self), "file": None}  # which would travel as a whole
+        return state if self.paths is None else {**state, "parts": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if self.paths is not None:
+            self.parts = self.paths.open().parts
+            self.file = file_of(self.parts[0]) if len(self.parts) == 1 else None
 
     @classmethod
     def of(cls, X: Array) -> FileRows:
@@ -147,7 +155,7 @@ class FileRows(RowStore):
         numbers = np.arange(len(self))[rows]
         cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
         if len(numbers) < _SHORTEST_RUN * (len(cuts) + 1):
-            large = len(numbers) * self.shape[1] * self.dtype.itemsize >= _LARGE_SELECTION
+            large = len(numbers) * self.shape[1] * self.dtype.itemsize >= LARGE_SELECTION
             picked = Picked(self, numbers)
             return self._with([(picked if large else np.asarray(picked), 0)])
         runs = np.split(numbers, cuts)
