@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from bagwise import Bags, check_bags
 from bagwise.errors import SingleInstanceWarning
+from bagwise.io import read_bags, write_bags
 
 X = np.arange(12.0).reshape(6, 2)
 OFFSETS = [0, 1, 3, 6]
@@ -154,3 +155,14 @@ def test_bags_of_several_instances_are_silent():
         check_bags([np.eye(3)])
         check_bags(np.ones((2, 3, 4)))
         check_bags(Bags(np.eye(3), [0, 1, 2, 3]))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_stored_bags_are_checked(sparse, tmp_path):
+    for value in (5.0, np.nan):
+        rows = np.where(X == 5.0, value, X)
+        bags = Bags(sp.csr_array(rows) if sparse else rows, OFFSETS)
+        write_bags(tmp_path / f"{value}.bags", bags)
+    assert len(check_bags(read_bags(tmp_path / "5.0.bags")[0])) == 3
+    with pytest.raises(ValueError, match="contains NaN in its instance 1, feature 1"):
+        check_bags(read_bags(tmp_path / "nan.bags")[0])

@@ -86,7 +86,7 @@ def check_finite(bags: Bags) -> None:
     width = 1 if values.ndim == 1 else max(1, values.shape[1])
     step = max(1, _BLOCK_VALUES // width)
     ranges = (slice(start, start + step) for start in range(0, len(values), step))
-    passed(values, visited(ranges, partial(_check_block, bags, values)))
+    passed(bags.X, visited(ranges, partial(_check_block, bags, values)))
 
 
 def _check_block(bags: Bags, values: Any, rows: slice) -> None:
