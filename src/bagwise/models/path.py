@@ -101,23 +101,26 @@ class PathCV(BagClassifier, ClassWeightParameter):
         of_rows = hasattr(base, "_along")  # otherwise a network, whose paths share no matrix
         design: Any = base._design(bags, expand(weight, bags.offsets)) if of_rows else None
         fold = partial(self._held_out, base, models, design) if of_rows else self._networks_held_out
-        calls = (
+
+        def whole() -> list[Any]:
+            if not of_rows:
+                return self._network_path(bags, codes, weight)
+            steps = base._along(models, design, bags, codes, weight)
+            return [
+                self._settled(model, part) for model, (part, _) in zip(models, steps, strict=True)
+            ]
+
+        calls = [
             partial(fold, bags, codes, weight, used[train], used[test]) for train, test in numbered
-        )
-        parts = side_by_side(bags.X, calls, n_jobs=self.n_jobs, prefer="threads")
+        ]
+        jobs = {"n_jobs": self.n_jobs, "prefer": "threads"}
+        *parts, self.models_ = side_by_side(bags.X, [*calls, whole], **jobs)
         scores = np.array(parts)  # (n_folds, n_values)
         self.cv_results_ = [
             {"value": value, "score": float(column.mean()), "scores": column}
             for value, column in zip(self.values, scores.T, strict=True)
         ]
         best = int(np.argmax(scores.mean(axis=0)))
-        if of_rows:
-            steps = base._along(models, design, bags, codes, weight)
-            self.models_ = [
-                self._settled(model, part) for model, (part, _) in zip(models, steps, strict=True)
-            ]
-        else:
-            self.models_ = self._network_path(bags, codes, weight)
         self.best_value_, self.chosen_ = self.values[best], self.models_[best]
 
     def _settled(self, model: Any, part: Any) -> Any:
