@@ -66,3 +66,11 @@ def test_failure_is_said(monkeypatch):
     zero = np.zeros(len(K))
     _, close = solve_projected(lambda v: K @ v, near, root * target, (zero, zero), -np.inf, 1e-9)
     assert not close
+
+
+def test_a_start_that_is_the_solution_is_returned():
+    K, _, near, _ = system()
+    zero = np.zeros(len(K))
+    found, close = solve_projected(lambda v: K @ v, near, zero, (zero, zero), -np.inf, 0.0)
+    assert close
+    np.testing.assert_array_equal(found, zero)

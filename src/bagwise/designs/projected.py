@@ -110,6 +110,8 @@ def solve_projected(
             break
         # 4) Take one step along a conjugate direction.
         last, slope = slope, float(residual @ ascent)
+        if slope <= 0:  # nothing is left on the plane: the start, say, was the solution
+            return u, enough
         direction = ascent + (slope / last if iteration else 0.0) * direction
         image = system(direction)
         length = slope / float(direction @ image)
