@@ -81,6 +81,21 @@ def test_separable_scores_give_a_finite_slope_and_useless_ones_an_error():
             fit_sigmoids(scores, positive, np.ones(10))
 
 
+def test_one_score_far_out_does_not_decide_about_the_slope():
+    rng = np.random.default_rng(0)
+    positive = np.arange(80) % 2 == 0
+    scores = rng.normal(size=80) + 2.0 * positive
+    given = positive[:, None], np.ones(80)
+    slope, _ = fit_sigmoids(scores[:, None], *given)
+    far = scores.copy()
+    far[1] = 1e4  # a negative bag
+    assert fit_sigmoids(far[:, None], *given)[0] > 0.5 * slope
+    weight = np.where(np.arange(80) == 1, 0.0, 1.0)
+    without = np.delete(scores, 1)[:, None], np.delete(positive, 1)[:, None], np.ones(79)
+    ours, theirs = fit_sigmoids(far[:, None], positive[:, None], weight), fit_sigmoids(*without)
+    np.testing.assert_allclose(np.hstack(ours), np.hstack(theirs), rtol=1e-4)
+
+
 def test_classes_share_one_slope():
     rng = np.random.default_rng(0)
     codes = np.arange(60) % 3

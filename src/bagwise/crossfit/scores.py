@@ -57,6 +57,7 @@ def fit_folds(
     return side_by_side(bags.X, calls, **parallel)
 
 
+_FAR_OUT = 3.0  # interquartile ranges beyond the quartiles (Tukey 1977)
 _NO_SLOPE = 1e-6  # on scores of unit spread: the probability would be the same for all bags
 
 
@@ -160,9 +161,11 @@ def fit_sigmoids(
     give finite slopes.
 
     ``scores`` and ``truth`` have one column per model. Returns the slope and the midpoints, which
-    are fitted unless given; with ``rising`` a slope that is not positive is an error.
+    are fitted unless given; with ``rising`` a slope that is not positive is an error. A bag whose
+    score is far out would decide about the slope alone: its score counts as that of the fence.
     """
     n_bags, n_models = scores.shape
+    scores = np.stack([_fenced(column, weight) for column in scores.T], axis=1)
     shifted = scores if midpoints is None else scores - midpoints
     spread = float(shifted.std()) or 1.0
     features = (shifted / spread).T.reshape(-1, 1)  # model after model
@@ -187,6 +190,13 @@ def fit_sigmoids(
     if midpoints is None:
         midpoints = -np.array(offsets) / slope * spread
     return float(slope / spread), midpoints
+
+
+def _fenced(scores: Array, weight: Array) -> Array:
+    """Return scores, those that are far out moved to the fence."""
+    low, high = np.quantile(scores, [0.25, 0.75], weights=weight, method="inverted_cdf")
+    fence = _FAR_OUT * (high - low) if high > low else np.inf
+    return np.clip(scores, low - fence, high + fence)
 
 
 def sigmoid_probabilities(scores: Array, slope: float) -> Array:

@@ -7,6 +7,7 @@ cancels. The starts here break the tie by the bags themselves.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,8 +30,8 @@ _AROUND = 10.0 ** np.arange(-1, 1.01, 0.25)  # times the length that is best nea
 _TINY = 1e-6  # step of the finite difference along a ray
 _RANDOM_SIZE = 0.01  # standard deviation of random weights, small beside learned ones
 _SMALL_WEIGHT = 0.1  # of bag features, which are other models' scores: the paper's value
-_ROUNDS, _STEPS = 20, 300  # of the simpler network that a start trains first
-_SWEPT_ROUNDS = 1  # of the same by passes over the rows: the next ones only prove its end
+_LIMITS: dict[str, Any] = {"max_iter": 20, "max_steps": 300}  # of the network a start trains
+_SWEPT_LIMITS: dict[str, Any] = {"max_iter": 1, "max_steps": 30}  # by passes: it proves nothing
 
 
 def start_point(name: str, risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
@@ -59,9 +60,9 @@ def _from_fraction(risk: MarkovRisk, positive_fraction: float, alpha: float, tol
     """Train with a rule on the fraction; counts that it forbids begin a margin below the others."""
     simple = risk.under(AtLeastPotential(positive_fraction))
     start = _instances(simple, alpha, tol, 0)
-    swept = is_swept(simple)
-    descend, rounds = (swept_descent, _SWEPT_ROUNDS) if swept else (restarted_nrbm, _ROUNDS)
-    run = descend(simple, alpha, start, tol=tol, max_iter=rounds, max_steps=_STEPS)
+    few = is_swept(simple)
+    descend, limits = (swept_descent, _SWEPT_LIMITS) if few else (restarted_nrbm, _LIMITS)
+    run = descend(simple, alpha, start, tol=tol, **limits)
     instance, sides, bag = simple.split(run.solution.coef)
     allowed = risk.inference.bins_allowed_by(simple.inference.potential)
     potential = np.where(allowed, sides[:, :, None], sides[:, :, None] - 1.0)  # (models, 2, bins)
