@@ -27,6 +27,7 @@ from bagwise.solvers.solution import Solution
 
 _FIRST_WIDTH = 10.0  # scores of a tenth of the bag's instances at it make up a margin
 _FIRST_MARGIN = 1.0  # that of the hinge
+_TRAINED = 0.03  # of both from a trained network: a tenth still blurs some of its labelings
 _HARDER = 0.3  # factor from one width, and margin, to the next
 _PART = 0.3  # of the tolerance that width and margin may take up each
 _LAST_MARGIN = 0.1  # below, new centers serve better: a harder problem has no good steps
@@ -139,6 +140,7 @@ def soft_newton(
     tol: float,
     max_iter: int,
     max_passes: int,
+    trained: bool = False,
     told: Callable[[float, float, int], Any] = lambda *_: None,
 ) -> Solution:
     """Decrease alpha/2 |w|^2 + R(w) until the gap is at most tol times the objective.
@@ -155,6 +157,8 @@ def soft_newton(
         Maximum number of descents, each with a convex problem.
     max_passes : int
         Maximum number of passes.
+    trained : bool, default=False
+        Whether the start is a trained network, whose labelings a soft risk would lose.
     told : callable, optional
         Called with objective, gap and number of passes after every descent and convex problem.
 
@@ -164,7 +168,7 @@ def soft_newton(
         The lowest point. ``gap`` is the majorizer where it was frozen last minus a proven lower
         bound on its minimum.
     """
-    walk = _begun(network, start, tol, max_passes, None)
+    walk = _begun(network, start, tol, max_passes, None, _TRAINED if trained else 1.0)
     best, gap, rounds, converged, idle = walk.view, np.inf, 0, False, False
     while walk.goes_on and not (converged or idle) and rounds < max_iter:
         before, rounds = walk.passes, rounds + 1
@@ -198,9 +202,14 @@ def whole_start(network: SweptNetwork, *, tol: float, max_passes: int) -> Soluti
 
 
 def _begun(
-    network: SweptNetwork, start: Array, tol: float, max_passes: int, frozen: Frozen | None
+    network: SweptNetwork,
+    start: Array,
+    tol: float,
+    max_passes: int,
+    frozen: Frozen | None,
+    share: float = 1.0,
 ) -> _Walk:
-    soft = Softness(_FIRST_WIDTH / network.mean_size, _FIRST_MARGIN)
+    soft = Softness(share * _FIRST_WIDTH / network.mean_size, share * _FIRST_MARGIN)
     view = network.look(np.asarray(start, float), soft, soft, network.centers, frozen=frozen)
     return _Walk(network, view, tol, 1, max_passes, frozen)
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.models.markov.starts import start_point
+from bagwise.assumptions import AtLeastPotential
+from bagwise.models.markov.starts import TRAINED, start_point
 from bagwise.models.markov.swept import is_swept, swept_descent
 from bagwise.oracles.likelihood import MarkovLikelihood
 from bagwise.oracles.markov import MarkovRisk
@@ -65,7 +66,7 @@ def run_starts(
     """
     likelihood = MarkovLikelihood(risk)
 
-    def run(name: str, tolerance: float, **limits: int) -> Run:
+    def run(name: str, tolerance: float, **limits: Any) -> Run:
         start = last if name == FROM_LAST else start_point(name, risk, alpha, tolerance, seed)
         assert start is not None
         if soft:
@@ -73,7 +74,8 @@ def run_starts(
             journal = Journal(callback)
             return _maximized(likelihood, alpha, start, tolerance, max_iter, journal, judge)
         if held is None and is_swept(risk):
-            limits |= {"max_iter": max_iter}
+            learns = not isinstance(risk.inference.potential, AtLeastPotential)
+            limits |= {"max_iter": max_iter, "trained": learns and name in TRAINED}
             return swept_descent(risk, alpha, start, tol=tolerance, callback=callback, **limits)
         return restarted_nrbm(
             risk,

@@ -35,7 +35,13 @@ class NetworkParameters(MaxIterParameter, ProgressParameters, ClassWeightParamet
     positive_fraction: float = param(
         0.5, fraction(), 'Minimum fraction (rho in the paper) of positives for "ratio".'
     )
-    n_bins: int = param(5, integer(), 'Number of ranges of the fraction for "learned".')
+    n_bins: int = param(
+        5,
+        integer(),
+        'Number of ranges of the fraction for "learned". Where positives are less than '
+        '1 / ``n_bins`` of a positive bag, all counts are in the first range, and "any" tells '
+        "more.",
+    )
     chain: float = param(
         0.0,
         positive(zero=True),

@@ -110,6 +110,8 @@ def _zero(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
     return np.zeros(risk.n_coef)
 
 
+TRAINED = ("any", "half")  # those that are networks with a simpler potential
+
 STARTS: dict[str, Callable[[MarkovRisk, float, float, int], Array]] = {
     "instances": _instances,
     "any": _any,

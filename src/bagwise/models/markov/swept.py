@@ -47,9 +47,13 @@ def swept_descent(
     tol: float,
     max_iter: int,
     max_steps: int = _MOST_PASSES,
+    trained: bool = False,
     callback: Callback | None = None,
 ) -> Run:
-    """Descend as `bagwise.procedures.nrbm.restarted_nrbm` does, with passes as its steps."""
+    """Descend as `bagwise.procedures.nrbm.restarted_nrbm` does, with passes as its steps.
+
+    ``trained`` says that the start was trained under a simpler potential.
+    """
     journal = Journal(callback)
     found = soft_newton(
         _network(risk, alpha),
@@ -57,6 +61,7 @@ def swept_descent(
         tol=tol,
         max_iter=max_iter,
         max_passes=min(max_steps, _MOST_PASSES),
+        trained=trained,
         told=lambda objective, gap, passes: journal.add(
             objective=objective, gap=gap, solver_steps=float(passes)
         ),
