@@ -64,24 +64,20 @@ BEFORE = {(100_000, "AL-SVM"): 223, (1_000_000, "AL-SVM"): 327}
 GPU_NOTE = """\
 `python benchmarks/scale_gpu.py --out docs/results/scale_gpu.jsonl` on one NVIDIA H200:
 4,000 ragged bags of planted instances, 1,024 float16 features, on the GPU already. AUCs
-are those of 400 other bags. ABMIL trains with eight bags per step in bfloat16 and was stopped
-at 100 s, after 37 of its 50 epochs (an implementation with recorded graphs took 38 s
-for all 50, with AUC .973 and .528 on bags of equal size). The C of the plain lines was
-not tuned; the choice of C by three folds is inside the seconds of "AW with C chosen".
-The lines of MIMN are those of a bundle method (about 1,300 steps of 20 ms). It has since been
-replaced by passes over the rows, which have not been measured on this GPU. Its low AUC is
-probably that of the setting. On smaller planted bags (300 of 100 to 300 instances, 64 features, on
-the CPU) a third of all instances is positive without `fit_intercept`, scores follow the size of
-the bag, and AUC is .62; with `fit_intercept=True` it is .85, that of AW .88.
-The lines were measured before
-the last convex problem of annealed models was finished in float64 (a few passes more); since then
-the objective of AL on float16 rows, too, is that of the same point in float64 to all digits
-(`--bags 120 --features 32 --sizes 20 60 --only precision` on the CPU). The path itself is not
-convex: other precisions may end in other minima."""
+are those of 400 other bags. ABMIL trains 50 epochs with eight bags per step in bfloat16 (an
+implementation with recorded graphs took 38 s, with AUC .973 and .528 on bags of equal size). The C
+of the plain lines was not tuned; the choice of C by three folds is inside the seconds of "AW with C
+chosen". All 16 cores of the machine were busy with other work: fits that wait for the host, as
+networks and ABMIL do, take less on an idle one (ABMIL took 94 s beside less). Networks descend from
+two starts, the second of which trains another network first; it has since been limited to thirty
+passes. Without an intercept a third of all instances is positive, scores follow the size of the
+bag, and the AUC of MIMN is .66. The path of annealed models is not convex: other precisions and
+other ways to round may end in other minima, with other AUCs."""
 COST_NOTE = """\
 Measured on one core, and on the H200, of one machine with 16 cores; "memory" and "mapped file" are
-fits on one core. AL-SVM on the GPU is far off: its assignment takes bisections within some bags,
-which single passes over other scores hardly meet. The microbenchmark of the GPU is bound by
+fits on one core. AL-SVM on the GPU is far off: its assignment took sixty bisections within some
+bags, which single passes over other scores hardly meet; it has since become Newton's method. The
+microbenchmark of the GPU is bound by
 launches (4 ms per pass and block of up to 4 GiB), and so are the predictions from it.
 `bags.to("cuda")` lets rows pass through one GPU, `bags.to("dask", device="cuda")` spreads them
 over several. Float16 rows cost the processor more to convert than to multiply. In the second table

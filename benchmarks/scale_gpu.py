@@ -153,7 +153,9 @@ class Bench:
     def _MIMN(self) -> None:
         self._fit("MIMN, one start", bagwise.MarkovNetworkClassifier(init=["instances"]))
         self._fit("MIMN", bagwise.MarkovNetworkClassifier())
-        self._fit("MIMN with an intercept", bagwise.MarkovNetworkClassifier(fit_intercept=True))
+        for name, rule in {"MIMN": "any", "RMIMN": "ratio", "GMIMN": "learned"}.items():
+            model = bagwise.MarkovNetworkClassifier(cardinality=rule, fit_intercept=True)
+            self._fit(f"{name} with an intercept", model)
 
     def _chosen(self) -> None:
         began, found = sync(), {}
