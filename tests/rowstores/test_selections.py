@@ -80,7 +80,7 @@ def test_networks_share_streams(streams, monkeypatch):
     alone(monkeypatch)
     streams.clear()
     assert search(NETWORK, [{"alpha": 1.0}], bags, y, metric="auc") == together
-    assert n_streams < len(streams) / 2
+    assert n_streams < 0.6 * len(streams)  # as many as the longest of three fits
 
 
 def test_rows_in_another_order_come_by_themselves(streams):

@@ -82,6 +82,15 @@ def test_few_passes_say_so():
     assert told[-1][0] == found.objective
 
 
+def test_a_descent_that_takes_too_long_leaves_passes_for_a_bound():
+    network = network_of(RULES[2], n_bags=40)
+    found = soft_newton(
+        network, 0.1 + np.zeros(len(network.units)), tol=1e-9, max_iter=30, max_passes=25
+    )
+    assert not found.converged
+    assert found.gap < found.objective
+
+
 def test_no_constant_feature_keeps_its_weight_at_zero():
     network = network_of(RULES[0])
     network.units[3] = 0.0

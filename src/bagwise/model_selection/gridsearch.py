@@ -14,7 +14,22 @@ class _SharedPasses:
     """A search whose fits to rows of a file, or on a cluster, share their passes."""
 
     def fit(self: Any, X: Any, y: Any = None, **params: Any) -> Any:
-        """Try all candidates; arguments are those of scikit-learn's searches."""
+        """Try all candidates.
+
+        Parameters
+        ----------
+        X : Bags
+            Bags.
+        y : array-like, default=None
+            Their labels.
+        **params : object
+            As in scikit-learn's searches.
+
+        Returns
+        -------
+        object
+            The fitted search.
+        """
         with sharing_passes(getattr(X, "X", None), self.n_jobs):
             return super().fit(X, y, **params)  # type: ignore[misc]
 

@@ -34,6 +34,7 @@ _LAST_MARGIN = 0.1  # below, new centers serve better: a harder problem has no g
 _HELPED = 0.9  # of the slack: centers that leave more of it did not help
 _SMALL_STEP = 1e-2  # of the objective: a step that promises less makes the next pass harder
 _ROUGH = 3e-2  # the same for the convex problem of a start
+_OWN = 0.8  # of the passes that are left: what a descent may take, the rest proves its end
 _LITTLE = 0.2  # of the tolerance: a descent that gains less ...
 _PATIENCE = 5  # ... in as many steps has ended
 _ARMIJO = 1e-4  # of the promised decrease: less is no decrease
@@ -217,7 +218,8 @@ def _begun(
 def _descended(walk: _Walk) -> View:
     """Descend until steps gain little; return the lowest point."""
     best, objectives = walk.view, [walk.view.objective]
-    while walk.goes_on:
+    most = walk.passes + _OWN * (walk.max_passes - walk.passes)
+    while walk.goes_on and walk.passes < most:
         promised = walk.step()
         best = _lowest(best, walk.view)
         objectives.append(best.objective)
