@@ -12,8 +12,8 @@ mapped file counts. C is .01 at 100,000 rows, .003 at a million. "Steps looked a
 after every Newton step that promises more than a thousandth of the objective (the default: a
 tenth, or a ten-thousandth while promises grow at one temperature); "in memory" is the path of fits
 below 50,000 rows, with products of vectors. Finished lines are stored in docs/results/scale.jsonl;
-``--page`` only writes docs/results/scale.md from them, from those of benchmarks/scale_gpu.py and from
-the cost model (benchmarks/scale_costs.py).
+``--page`` only writes docs/results/scale.md from them, those of benchmarks/scale_gpu.py and the
+cost model (benchmarks/scale_costs.py).
 
 ``--cold`` takes the file out of the page cache after every pass, as if the machine had no memory to
 keep it, and compares the bytes that came from the disk, and the time, with passes times one
