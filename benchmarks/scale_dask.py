@@ -32,7 +32,7 @@ import scale
 LINES = scale.RESULTS / "scale_dask.jsonl"
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "AL-SVM": ("AnnealedLabelSVC", {}),
-    "AL-SVM, slowly cooled": ("AnnealedLabelSVC", {"cooling": 1.045, "tol": 1e-3}),
+    "AL-SVM, slowly cooled": ("AnnealedLabelSVC", {"cooling": 1.025, "tol": 1e-3}),
 }
 WAYS = ("one process", "cluster", "one worker killed", "slowest worker killed")
 

@@ -26,7 +26,7 @@ from typing import Any
 import scale
 
 LINES = scale.RESULTS / "scale_limit.jsonl"
-MODELS = "SIL", "MI-SVM", "AL-SVM", "SIL, no thread", "AL-SVM, no thread"
+MODELS = "SIL", "MI-SVM", "AL-SVM", "MIMN", "SIL, no thread", "AL-SVM, no thread"
 SHARE = 3  # the rows are so many times larger than the memory
 
 
