@@ -109,22 +109,26 @@ class NetworkSums:
             step = self.solved(system, alpha + damping * mean, residual)
             if step is not None:
                 return self._within(longest, system, alpha + damping * mean, residual, step)
-        return residual * min(1 / alpha, longest / float(np.linalg.norm(residual)))
+        length = float(np.linalg.norm(residual)) / alpha
+        return residual / alpha * (longest / length if length > longest else 1.0)
 
     def _within(
         self, longest: float, system: Any, ridge: float, residual: Array, step: Array
     ) -> Array:
         """Return a step of at most this length, and of little less, by a larger ridge."""
+        length = float(np.linalg.norm(step))
+        if length <= longest:
+            return step
         low, high = ridge, max(ridge, float(np.linalg.norm(residual)) / longest)
         for _ in range(_RIDGES):
-            length = float(np.linalg.norm(step))
-            if length <= longest and (length >= _NEARLY * longest or low == ridge):
-                break
-            low, high = (low, ridge) if length <= longest else (ridge, high)
             ridge = np.sqrt(low * high)
             found = self.solved(system, ridge, residual)
             step = residual / ridge if found is None else found
-        return step * min(1.0, longest / float(np.linalg.norm(step)))
+            length = float(np.linalg.norm(step))
+            if _NEARLY * longest <= length <= longest:
+                break
+            low, high = (low, ridge) if length <= longest else (ridge, high)
+        return step * min(1.0, longest / length)
 
     def system(self, share: float, units: Array) -> Any:
         """Return the Hessian with a share of its concave part."""

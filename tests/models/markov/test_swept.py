@@ -63,6 +63,14 @@ def test_passes_end_no_higher_than_a_bundle_method(rule, bag_features, monkeypat
     assert model.objective_[0] == pytest.approx(0.5 * norm + hinge, rel=1e-6)
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_features_that_say_nothing_end_with_a_warning(rule, always):
+    bags, y = planted()
+    with pytest.warns(UserWarning, match="learned nothing"):
+        model = network(rule, fit_intercept=False).fit(Bags(0 * bags.X, bags.offsets), y)
+    assert model.objective_[0] == pytest.approx(len(y))
+
+
 def test_weights_of_bags_and_no_intercept_count(always):
     bags, y = planted()
     weight = np.where(np.arange(len(y)) < 4, 0.0, 1.0)
