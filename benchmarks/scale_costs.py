@@ -8,17 +8,18 @@ are in float64; curvatures that change enter the d x d Hessian. Its seconds are
 
     processor:  passes x pass + assignments x assign + Hessians x enroll + exact x exact + look
     reading:    passes x bytes / bandwidth, at the same time: the longer of the two counts
+    steps:      passes x step: the d x d system of a Newton step, when the pass is over
     network:    passes x (round + workers x 8 d^2 / bandwidth): the sums of every worker
 
 each of the first line a number per block and a number per row, for rows of one width and
-precision. benchmarks/scale_rates.py first takes these numbers from a microbenchmark: single passes
-over 128 MB of rows, on a GPU over 0.5 and 2 GB, and one reading of 4 GB. It then predicts fits to
-other rows, with the counts of a fit to 100,000 x 256 rows, and measures them afterwards. Where a
-fit took other counts than that one, a second prediction with its own counts says whether seconds
-per pass or passes were off. Nothing was adjusted afterwards; all lines are in the table. Those of
-1,024 features are fits of benchmarks/scale_stream.py in the same run, with 16 threads that read,
-which later became 8. Their predictions were computed afterwards, with rates between those of 512
-and 1,536 features.
+precision, in memory, in a mapped file or on a GPU. benchmarks/scale_rates.py first takes these
+numbers from a microbenchmark: single passes over 128 MB of rows, on a GPU over 1 and 4 GB, and one
+reading of 4 GB. It then predicts fits to other rows, with the counts of a fit to 100,000 x 256
+rows, on a GPU to a million, and measures them afterwards. Where a fit took other counts than that
+one, a second prediction with its own counts says whether seconds per pass or passes were off.
+Nothing was adjusted afterwards; all lines are in the table. Those of 1,024 features are fits of
+benchmarks/scale_stream.py in the same run. Their predictions were computed afterwards, with rates
+between those of 512 and 1,536 features.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ class Point:
     @property
     def kind(self) -> str:
         """What the rates depend on."""
-        return f"{'GPU' if self.on_gpu else 'CPU'} {self.features} {self.dtype}"
+        where = "GPU" if self.on_gpu else self.place
+        return f"{where} {self.features} {self.dtype}"
 
     def __str__(self) -> str:
         return f"{self.model}, {self.rows:,} x {self.features} {self.dtype}, {self.place}"
@@ -89,7 +91,7 @@ class Worker:
     share: float = 0.0  # of the rows that come in every pass
     network: float = float("inf")  # bytes per second
     round: float = 0.0  # seconds of a pass with nothing in it
-    block: float = 2.0**32  # bytes
+    block: float = 2.0**33  # bytes
 
 
 def seconds(rates: dict[str, Any], counts: dict[str, float], point: Point, at: Worker) -> float:
@@ -111,7 +113,8 @@ def seconds(rates: dict[str, Any], counts: dict[str, float], point: Point, at: W
     reading = (passes + 1) * at.share * size / at.reading
     last = work / blocks if at.share > 0 else 0.0  # nothing travels while it is multiplied
     traffic = at.workers * 8 * point.features**2 / at.network
-    return max(work, reading + last) + passes * (at.round + traffic)
+    step, _ = rates["step"]
+    return max(work, reading + last) + passes * (step + at.round + traffic)
 
 
 # The page -----------------------------------------------------------------------------------------
@@ -150,13 +153,13 @@ PLACES = {
         "GPU",
         Worker(share=0.69, reading=6e9),
     ),
-    "one core, rows from a disk (6 GB/s)": ("CPU", Worker(share=1.0, reading=6e9)),
+    "one core, rows from a disk (6 GB/s)": ("memory", Worker(share=1.0, reading=6e9)),
     "8 workers with an H200 each, rows on the GPUs, 10 Gbit/s": (
         "GPU",
         Worker(workers=8, network=1.25e9, round=0.01),
     ),
     "16 workers with one core and a disk (1 GB/s) each, 10 Gbit/s": (
-        "CPU",
+        "memory",
         Worker(workers=16, share=1.0, reading=1e9, network=1.25e9, round=0.01),
     ),
 }
@@ -191,9 +194,8 @@ def table() -> list[str]:
         at = replace(at, reading=reading) if at.share and at.reading == np.inf else at
         cells = []
         for model in KINDS:
-            where = "GPU" if place == "GPU" else "memory"
-            counts = {**usual[model, where], "passes": passes[model]}
-            point = Point(model, *SLIDES, where)
+            counts = {**usual[model, place], "passes": passes[model]}
+            point = Point(model, *SLIDES, place)
             cells.append(_readable(seconds(rates[point.kind], counts, point, at)))
         text.append(f"| {name} | {' | '.join(cells)} |")
     return text

@@ -25,8 +25,9 @@ import numpy as np
 
 from scale_costs import KINDS, LINES, SLIDES, Point, Worker, seconds
 
+USUAL = {False: 1e5, True: 1e6}  # rows of the fits that passes are counted of, by GPU
 PIECE = 128e6  # bytes: more than the cache of a core
-ON_GPU = 0.5e9, 2e9  # two sizes tell what a block costs from what its rows cost
+ON_GPU = 1e9, 4e9  # two sizes tell what a block costs from what its rows cost
 POINTS = """
 AW-SVM,  300000,  64, float32, memory
 AL-SVM,  300000,  64, float32, mapped file
@@ -66,13 +67,11 @@ def weight(n_rows: int) -> float:
 
 
 def timed(call: Callable[[], Any], times: int = 1) -> float:
-    """Return the seconds of a call, the least of some; the GPU finishes first."""
-    best = np.inf
+    """Return the seconds of a call, the mean of some; the GPU finishes first."""
+    began = now()
     for _ in range(times):
-        began = now()
         call()
-        best = min(best, now() - began)
-    return best
+    return (now() - began) / times
 
 
 def now() -> float:
@@ -119,13 +118,15 @@ def single_passes(bags: Any, y: Any) -> dict[str, float]:
     w = 0.01 * np.random.default_rng(0).normal(size=bags.n_features)
     rows.assignment = np.full(len(rows.assignment), 0.5)
     rows.sweep(w, 0.0)  # every row enters the Hessian; compiles what is compiled
-    found["pass"] = timed(lambda: rows.sweep(w, 0.0), 3)
+    found["pass"] = timed(lambda: rows.sweep(w, 0.0), 5)
+    sums = rows.sweep(w, 0.0)
+    found["step"] = timed(lambda: sums.step(w, rows.metric), 3)
     apart = w / np.std(design @ w)  # scores as of a model: bags are easy, or hard, to assign
     for name, rules in _rules(C).items():
         found[f"assign {name}"] = 0.0
         for rule in rules:
             rows.sweep(apart, 0.0, rule)
-            taken = timed(lambda r=rule: rows.sweep(apart, 0.0, r), 2) - found["pass"]
+            taken = timed(lambda r=rule: rows.sweep(apart, 0.0, r), 3) - found["pass"]
             found[f"assign {name}"] += max(0.0, taken) / len(rules)
     again = design.labeled(labels)
     found["enroll"] = timed(lambda: again.sweep(w, 0.0)) - found["pass"]
@@ -143,16 +144,20 @@ def calibrated(point: Point) -> dict[str, Any]:
     width = point.features * np.dtype(point.dtype).itemsize
     if not point.on_gpu:
         n = int(PIECE / width) // 1000 * 1000
-        found = single_passes(*planted(point, n))
-        return {name: (0.0, value / n) for name, value in found.items()}
+        with placed(point, *planted(point, n)) as made:
+            found = single_passes(*made)
+        step = found.pop("step"), 0.0
+        return {"step": step, **{name: (0.0, value / n) for name, value in found.items()}}
     made = []
     for size in ON_GPU:
         bags, y = planted(point, int(size / width))
         bags = bags.to("cuda")
         made.append((bags.n_instances, single_passes(bags, y)))
     (n, few), (m, many) = made
+    steps = [of.pop("step") for of in (few, many)]
     slopes = {name: max(0.0, (many[name] - few[name]) / (m - n)) for name in few}
-    return {name: (max(0.0, few[name] - n * slopes[name]), slopes[name]) for name in few}
+    rates = {name: (max(0.0, few[name] - n * slopes[name]), slopes[name]) for name in few}
+    return {"step": (float(np.mean(steps)), 0.0), **rates}
 
 
 def bandwidth(n_bytes: float = 4e9) -> float:
@@ -198,7 +203,7 @@ def counted(n_rows: int) -> Iterator[Counter]:
     wrap(swept.Swept, "sweep", swept_once)
     wrap(torch_swept.TorchSwept, "sweep", swept_once)
     wrap(torch.TorchDense, "gram_of", enrolled)
-    wrap(swept._Pending, "add", pending)
+    wrap(swept.Pending, "add", pending)
     try:
         yield counts
     finally:
@@ -206,18 +211,27 @@ def counted(n_rows: int) -> Iterator[Counter]:
             setattr(owner, name, method)
 
 
+@contextmanager
+def placed(point: Point, bags: Any, y: Any) -> Iterator[tuple[Any, Any]]:
+    """Put bags where a point has them."""
+    from bagwise import io
+
+    if point.on_gpu:
+        memory = (1 - point.streamed) * bags.X.nbytes if point.streamed else None
+        yield bags.to("cuda", memory=memory), y
+    elif point.place == "mapped file":
+        with tempfile.TemporaryDirectory() as folder:
+            io.write(f"{folder}/rows.bags", bags, y)
+            yield io.read(f"{folder}/rows.bags")
+    else:
+        yield bags, y
+
+
 def fitted(point: Point, bags: Any, y: Any) -> tuple[float, dict[str, float]]:
     """Return seconds and counts of a fit."""
     import bagwise
-    from bagwise import io
 
-    with tempfile.TemporaryDirectory() as folder:
-        if point.place == "mapped file":
-            io.write(f"{folder}/rows.bags", bags, y)
-            bags, y = io.read(f"{folder}/rows.bags")
-        if point.on_gpu:
-            memory = (1 - point.streamed) * bags.X.nbytes if point.streamed else None
-            bags = bags.to("cuda", memory=memory)
+    with placed(point, bags, y) as (bags, y):
         model = getattr(bagwise, KINDS[point.model])(kernel="linear", C=weight(bags.n_instances))
         model.fit(bags[:60], y[:60])  # compile and import
         with counted(bags.n_instances) as counts:
@@ -257,7 +271,7 @@ def measure(out: Path, share: float) -> None:
     for where in dict.fromkeys(p.on_gpu for p in points):
         for name in KINDS:
             place, dtype = ("GPU", "float16") if where else ("memory", "float32")
-            small = Point(name, int(1e5 * share), 256, dtype, place)
+            small = Point(name, int(USUAL[where] * share), 256, dtype, place)
             usual[f"{name}, {place}"] = fitted(small, *planted(small, small.rows))[1]
             say(what="counts", model=name, place=place, **usual[f"{name}, {place}"])
     made: tuple[Any, Any, Any] = None, None, None

@@ -20,7 +20,7 @@ from bagwise._typing import Array
 from bagwise.designs.base import rounding_of
 from bagwise.designs.conditioned import Moments
 from bagwise.designs.dense import Dense
-from bagwise.rowstores.device import DeviceRows, import_torch
+from bagwise.rowstores.device import DeviceRows, import_torch, lifted
 
 if TYPE_CHECKING:
     from bagwise.designs.swept import Labels
@@ -64,7 +64,7 @@ class TorchDense(Dense):
 
     def up(self, values: Array) -> Any:
         """Return a host vector as a tensor on the device."""
-        return self.torch.as_tensor(np.ascontiguousarray(values)).to(self.tensor.device)
+        return lifted(values, self.tensor.device)
 
     def given(self, rows: Any) -> Any:
         """Return rows of a block in the coordinates of the coefficients."""

@@ -16,7 +16,7 @@ from bagwise.assumptions import BestLabelings, CountInference
 from bagwise.designs._torch_rules import Segments
 from bagwise.designs.torch import TorchDense
 from bagwise.oracles.markov import InstanceOperator, MarkovScores
-from bagwise.rowstores.device import import_torch
+from bagwise.rowstores.device import import_torch, lifted
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class DeviceInference(CountInference):
             self._lay_out_counts()
 
     def _up(self, values: Array) -> Any:
-        return self.torch.as_tensor(np.ascontiguousarray(values)).to(self.device)
+        return lifted(values, self.device)
 
     def _lay_out_counts(self) -> None:
         """Number the counts 0..m of all bags one after another, with their table entries."""

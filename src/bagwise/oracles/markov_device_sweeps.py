@@ -15,8 +15,8 @@ from bagwise.designs._torch_rules import Segments
 from bagwise.designs.torch import TorchDense, products
 from bagwise.oracles.markov_device import DeviceInference
 from bagwise.oracles.markov_soft import BagRows, Look, SoftBags
-from bagwise.oracles.markov_sweeps import NetworkLabels, NetworkSums
-from bagwise.rowstores.device import import_torch
+from bagwise.oracles.markov_sweeps import NetworkLabels, NetworkSums, no_numbers
+from bagwise.rowstores.device import import_torch, lifted
 
 _PADDED_BYTES = 1 << 29  # 512 MiB of bags, filled up to the size of the largest, at a time
 
@@ -30,7 +30,7 @@ class TensorRows:
 
     def up(self, values: Array) -> Any:
         """Return a host vector on the device."""
-        return self.torch.as_tensor(np.ascontiguousarray(values)).to(self.device)
+        return lifted(values, self.device)
 
     def sum(self, values: Any) -> Array:
         """Return the sum of every bag."""
@@ -118,9 +118,9 @@ class DeviceNetwork:
     def _zero(self, look: Look) -> TensorSums:
         n_own = self.labels.potential.n_weights + self.labels.columns.shape[1]
         size = self.rows.n_coef + 1 + n_own
-        nothing = NetworkSums.zero(size, len(look.centers) - 1)
-        matrices = {name: self.rows.up(np.zeros((size, size))) for name in ("hessian", "concave")}
-        return TensorSums(**{**vars(nothing), **matrices})
+        torch, device = self.rows.torch, self.rows.tensor.device
+        hessian, concave = torch.zeros((2, size, size), dtype=torch.float64, device=device)
+        return TensorSums(hessian, concave, *no_numbers(size, len(look.centers) - 1))
 
     def _frozen_scores(self, block: Any, look: Look) -> Any:
         frozen = look.frozen

@@ -77,8 +77,7 @@ class NetworkSums:
     def zero(cls, size: int, n_ranges: int) -> NetworkSums:
         """Return the sums of no bags."""
         hessian, concave = np.zeros((2, size, size))
-        numbers = np.zeros(size), np.zeros(6), np.empty((n_ranges + 1, 0))
-        return cls(hessian, concave, *numbers)
+        return cls(hessian, concave, *no_numbers(size, n_ranges))
 
     def add(self, other: NetworkSums) -> None:
         """Add the sums of the bags that follow."""
@@ -143,6 +142,11 @@ class NetworkSums:
         except np.linalg.LinAlgError:
             return None
         return solve_factored(factor, right.copy())
+
+
+def no_numbers(size: int, n_ranges: int) -> tuple[Array, Array, Array]:
+    """Return gradient, scalars and centers of no bags."""
+    return np.zeros(size), np.zeros(6), np.empty((n_ranges + 1, 0))
 
 
 def _scalars(found: Softened) -> Array:

@@ -22,7 +22,7 @@ from bagwise.rowstores.stream import Conveyor, read_into
 from bagwise.rowstores.together import asked
 
 _HOST_BLOCK = 1 << 28  # 256 MiB on the CPU of PyTorch
-_BLOCKS_ON_DEVICE = 32  # blocks that would fill a GPU: two of them are on their way
+_BLOCKS_ON_DEVICE = 16  # blocks that would fill a GPU: two of them are on their way
 _MOST_ROWS = 1 << 23  # per block: vectors of its length take some 200 bytes per row
 _KEPT_FREE = 0.1  # of a GPU's memory: for temporary results
 _STATE_BYTES = 64  # per row, of a fit (`bagwise.designs.torch_swept`)
@@ -36,6 +36,12 @@ def import_torch() -> Any:
     except ImportError as error:
         raise ImportError("Rows on a device need PyTorch: pip install 'bagwise[torch]'.") from error
     return torch
+
+
+def lifted(values: Array, device: Any) -> Any:
+    """Return a host vector as a tensor on a device, without waiting for what is computed there."""
+    host = import_torch().as_tensor(np.ascontiguousarray(values))
+    return host.to(device, non_blocking=True)  # memory that is not pinned is copied first
 
 
 class DeviceRows(RowStore):
@@ -219,7 +225,7 @@ def _on_host(tensor: Any) -> Array:
 
 
 def _block_bytes(device: Any) -> int:
-    """Return the size of a block: the power of two below a 32nd of the device's memory."""
+    """Return the size of a block: the power of two below a 16th of the device's memory."""
     if device.type != "cuda":
         return _HOST_BLOCK
     total = import_torch().cuda.get_device_properties(device).total_memory
