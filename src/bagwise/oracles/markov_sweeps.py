@@ -309,6 +309,7 @@ class SweptNetwork:
     ) -> None:
         self.rows, self.alpha = design.labeled(labels), alpha
         self.rounding, d = design.rounding, design.n_coef
+        self.risk_of_zero = float(labels.weight.sum())
         self.mean_size = float(np.mean(np.diff(labels.offsets)))
         n_own = labels.potential.n_weights + labels.columns.shape[1]
         self.ends = np.cumsum([d, 1, labels.potential.n_weights])

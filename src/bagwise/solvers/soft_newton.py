@@ -9,7 +9,7 @@ pass has the value under both, so that a step is judged by the objective it was 
 Where that gains little, the labelings of the bags' own sides are frozen. What remains is convex, a
 majorizer of the objective that touches it (up to the softness of these labelings, which the gap
 includes), and every pass proves a lower bound on it. If its minimum is lower by more than the
-tolerance, the descent goes on from there.
+tolerance, or the network there, the descent goes on from there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from bagwise.solvers.solution import Solution
 
 _FIRST_WIDTH = 10.0  # scores of a tenth of the bag's instances at it make up a margin
 _FIRST_MARGIN = 1.0  # that of the hinge
-_TRAINED = 0.03  # of both from a trained network: a tenth still blurs some of its labelings
+_TRAINED = 0.03  # of the width: a tenth still blurs some labelings of a trained network
+_REFINING = 0.5  # of the passes: the most that the convex problem of these labelings may take
+_FINEST = 1e-3  # of the tolerance, where next to nothing was gained yet
 _HARDER = 0.3  # factor from one width, and margin, to the next
 _PART = 0.3  # of the tolerance that width and margin may take up each
 _LAST_MARGIN = 0.1  # below, new centers serve better: a harder problem has no good steps
@@ -159,7 +161,8 @@ def soft_newton(
     max_passes : int
         Maximum number of passes.
     trained : bool, default=False
-        Whether the start is a trained network, whose labelings a soft risk would lose.
+        Whether the start is a network that was trained under another potential. It begins with the
+        convex problem of its labelings, and has a tolerance relative to what it gains over w = 0.
     told : callable, optional
         Called with objective, gap and number of passes after every descent and convex problem.
 
@@ -169,10 +172,13 @@ def soft_newton(
         The lowest point. ``gap`` is the majorizer where it was frozen last minus a proven lower
         bound on its minimum.
     """
-    walk = _begun(network, start, tol, max_passes, None, _TRAINED if trained else 1.0)
-    best, gap, rounds, converged, idle = walk.view, np.inf, 0, False, False
+    begun = _refined if trained else _begun
+    walk = begun(network, start, tol, max_passes)
+    best, gap, rounds, seen = walk.view, np.inf, 0, 0
+    converged = idle = False
     while walk.goes_on and not (converged or idle) and rounds < max_iter:
-        before, rounds = walk.passes, rounds + 1
+        rounds += 1
+        walk.tol = _of_gain(network, best, tol) if trained else tol
         # 1) Descend.
         best = _lowest(best, _descended(walk))
         # 2) Freeze there, and bound what a convex step can gain.
@@ -182,16 +188,40 @@ def soft_newton(
             walk.step()
             lower = max(lower, walk.view.touching - walk.view.gap)
             end = _lowest(end, walk.view)
-            converged = top.touching - lower <= tol * top.objective
+            converged = top.touching - lower <= walk.tol * top.objective
             if converged or walk.is_solved or walk.stuck:
                 break
         gap, best = top.touching - lower, _lowest(best, end)
-        # 3) Go on from its result, unless rounding has the last word.
+        # 3) Go on from its result if that is lower, unless rounding has the last word.
+        converged = converged and end.objective >= (1 - walk.tol) * top.objective
         idle = walk.ended and end is top
         if not converged and not idle:
             walk.thaw(end)
-        told(best.objective, gap, walk.passes - before)
-    return _solution(best, gap, walk.passes, converged)
+        told(best.objective, gap, walk.passes - seen)
+        seen = walk.passes
+    return _solution(best, gap, walk.passes, converged or gap <= tol * best.objective)
+
+
+def _refined(network: SweptNetwork, start: Array, tol: float, max_passes: int) -> _Walk:
+    """Begin at the minimum of the convex problem that has the labelings of a trained network.
+
+    Under another potential its weights are far from any minimum: hard steps from there are tiny,
+    and soft ones lose its labelings. Where these are frozen, soft steps keep them.
+    """
+    hard = _TRAINED * _FIRST_WIDTH / network.mean_size
+    walk = _begun(network, start, tol, int(_REFINING * max_passes), network.frozen(start, hard))
+    first = walk.view
+    while walk.goes_on and not (walk.is_solved or walk.stuck):
+        walk.step()
+    walk.max_passes = max_passes
+    walk.thaw(_lowest(first, walk.view))
+    return walk
+
+
+def _of_gain(network: SweptNetwork, best: View, tol: float) -> float:
+    """Return a tolerance relative to what was gained over w = 0, where that is little."""
+    gained = network.risk_of_zero - best.objective
+    return tol * float(np.clip(gained / best.objective, _FINEST, 1.0))
 
 
 def whole_start(network: SweptNetwork, *, tol: float, max_passes: int) -> Solution:
@@ -203,14 +233,9 @@ def whole_start(network: SweptNetwork, *, tol: float, max_passes: int) -> Soluti
 
 
 def _begun(
-    network: SweptNetwork,
-    start: Array,
-    tol: float,
-    max_passes: int,
-    frozen: Frozen | None,
-    share: float = 1.0,
+    network: SweptNetwork, start: Array, tol: float, max_passes: int, frozen: Frozen | None = None
 ) -> _Walk:
-    soft = Softness(share * _FIRST_WIDTH / network.mean_size, share * _FIRST_MARGIN)
+    soft = Softness(_FIRST_WIDTH / network.mean_size, _FIRST_MARGIN)
     view = network.look(np.asarray(start, float), soft, soft, network.centers, frozen=frozen)
     return _Walk(network, view, tol, 1, max_passes, frozen)
 

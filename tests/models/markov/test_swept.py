@@ -134,3 +134,18 @@ def test_labelings_of_a_trained_start_are_not_blurred(always):
     model = network("learned", init=["any"]).fit(bags, y)
     assert model.objective_[0] < 10  # 14.2 and a score of .83 from a blurred start
     assert model.score(bags, y) == 1
+
+
+@pytest.mark.parametrize(("seed", "most"), [(5, 20), (6, 7)])
+def test_a_start_under_another_potential_does_not_end_near_it(seed, most, always):
+    """Shares of instances decide: the weights of "any" are far from any rule on them."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for i in range(40):
+        m, share = rng.integers(20, 40), rng.uniform(0.45, 0.9) if i % 2 else rng.uniform(0, 0.35)
+        parts.append(rng.normal(size=(m, 6)))
+        parts[-1][rng.random(m) < share, :2] += 1.0
+    y = np.arange(40) % 2
+    model = network("learned", init=["any"]).fit(Bags.from_list(parts), y)
+    assert model.objective_[0] < most  # 31.0 and 8.6 by hard steps from the start
+    assert model.gap_[0] <= 0.01 * model.objective_[0]
