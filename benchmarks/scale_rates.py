@@ -173,7 +173,9 @@ def bandwidth(n_bytes: float = 4e9) -> float:
 @contextmanager
 def counted(n_rows: int) -> Iterator[Counter]:
     """Count what the fits within do."""
-    from bagwise.designs import swept, torch, torch_swept
+    from bagwise.designs.swept import Pending, Swept
+    from bagwise.designs.torch import TorchDense
+    from bagwise.designs.torch_swept import TorchSwept
 
     counts, kept = Counter(), []
 
@@ -200,10 +202,10 @@ def counted(n_rows: int) -> Iterator[Counter]:
         exact = shard.lazy == 0
         counts["enrolled exactly" if exact else "enrolled"] += count / n_rows
 
-    wrap(swept.Swept, "sweep", swept_once)
-    wrap(torch_swept.TorchSwept, "sweep", swept_once)
-    wrap(torch.TorchDense, "gram_of", enrolled)
-    wrap(swept.Pending, "add", pending)
+    wrap(Swept, "sweep", swept_once)
+    wrap(TorchSwept, "sweep", swept_once)
+    wrap(TorchDense, "gram_of", enrolled)
+    wrap(Pending, "add", pending)
     try:
         yield counts
     finally:
