@@ -59,6 +59,7 @@ NOT_OF_A_MODULE = {
     "models/test_hard_cases.py": "data on which models once answered wrongly in silence",
     "models/test_limits.py": "limits in which models are those of scikit-learn",
     "test_architecture.py": "the package as a whole",
+    "test_benchmarks.py": "the folder of benchmarks",
     "test_conftest.py": "conftest.py",
     "test_docs.py": "the pages",
     "test_release.py": "the conda recipe, the constraints and the workflows",

@@ -198,11 +198,14 @@ class Shard:
         total.mass = self.mass
         return total
 
+    def _rows_at_once(self) -> int:
+        width = self.rows.n_coef * np.dtype(self.rows.precision).itemsize
+        return _BLOCK_BYTES // max(1, width)
+
     def _blocks(self) -> Iterator[tuple[slice, slice, slice]]:
         """Yield ranges of whole bags, of their rows, and of their rows among the positive ones."""
         offsets, positive = self.labels.offsets, self.labels.positive
-        width = self.rows.n_coef * np.dtype(self.rows.precision).itemsize
-        rows = max(1, _BLOCK_BYTES // max(1, width))
+        rows = max(1, self._rows_at_once())
         bag, first = 0, 0
         while bag < len(positive):
             end = int(np.searchsorted(offsets, offsets[bag] + rows, side="right")) - 1
