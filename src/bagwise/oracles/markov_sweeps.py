@@ -26,8 +26,8 @@ _CONCAVE = (1.0, 0.95, 0.8, 0.5, 0.0)  # shares of the concave part tried until 
 _DAMPING = 10.0 ** np.arange(-12, 1.0)  # of the mean diagonal: where rounding made H indefinite
 _NEARLY = 0.7  # of the longest step allowed: as long as it needs to be
 _RIDGES = 12  # tried for that; four halvings of the exponents between are usual
-_LARGER = 8  # blocks than those of other passes: a network does more beside products ...
-_MOST_ROWS = 16384  # ... up to as many rows, so that vectors of them stay in the cache
+_LARGER = 8  # times the rows per block of other models: a network does more beside products ...
+_MOST_ROWS = 16384  # ... but no more than this, so that vectors of them stay in the cache
 _SMALL_BAGS = 32  # rows per bag below which one sum over all bags is faster than one product each
 _BATCH = 512  # squares of bags per product
 

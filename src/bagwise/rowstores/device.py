@@ -200,7 +200,7 @@ class DeviceRows(RowStore):
 
     def numbers(self, numbers: Array) -> Any:
         """Return numbers of rows as a tensor on the device."""
-        return import_torch().as_tensor(numbers, device=self.tensor.device)
+        return lifted(numbers, self.tensor.device)
 
     def read_into(self, out: Array) -> None:
         """Fill an array with all rows."""

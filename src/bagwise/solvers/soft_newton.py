@@ -8,8 +8,8 @@ pass has the value under both, so that a step is judged by the objective it was 
 
 Where that gains little, the labelings of the bags' own sides are frozen. What remains is convex, a
 majorizer of the objective that touches it (up to the softness of these labelings, which the gap
-includes), and every pass proves a lower bound on it. If its minimum is lower by more than the
-tolerance, or the network there, the descent goes on from there.
+includes), and every pass proves a lower bound on it. If its minimum, or the network's objective
+there, is lower by more than the tolerance, the descent goes on from there.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ def soft_newton(
     begun = _refined if trained else _begun
     walk = begun(network, start, tol, max_passes)
     best, gap, rounds, seen = walk.view, np.inf, 0, 0
-    converged = idle = False
-    while walk.goes_on and not (converged or idle) and rounds < max_iter:
+    converged = rests = idle = False
+    while walk.goes_on and not (rests or idle) and rounds < max_iter:
         rounds += 1
         walk.tol = _of_gain(network, best, tol) if trained else tol
         # 1) Descend.
@@ -188,18 +188,19 @@ def soft_newton(
             walk.step()
             lower = max(lower, walk.view.touching - walk.view.gap)
             end = _lowest(end, walk.view)
-            converged = top.touching - lower <= walk.tol * top.objective
-            if converged or walk.is_solved or walk.stuck:
+            proven = top.touching - lower <= walk.tol * top.objective
+            if proven or walk.is_solved or walk.stuck:
                 break
         gap, best = top.touching - lower, _lowest(best, end)
         # 3) Go on from its result if that is lower, unless rounding has the last word.
-        converged = converged and end.objective >= (1 - walk.tol) * top.objective
+        loss = max(gap, top.objective - end.objective)  # what stopping at the top would give away
+        converged, rests = (loss <= each * top.objective for each in (tol, walk.tol))
         idle = walk.ended and end is top
-        if not converged and not idle:
+        if not rests and not idle:
             walk.thaw(end)
         told(best.objective, gap, walk.passes - seen)
         seen = walk.passes
-    return _solution(best, gap, walk.passes, converged or gap <= tol * best.objective)
+    return _solution(best, gap, walk.passes, converged)
 
 
 def _refined(network: SweptNetwork, start: Array, tol: float, max_passes: int) -> _Walk:
