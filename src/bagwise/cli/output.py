@@ -20,6 +20,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer.core import TyperGroup
 
+from bagwise._removed import find_removed_option
 from bagwise.bench.escape import for_spreadsheet
 from bagwise.errors import SCALE, Argument, Message, Parameter, said_by
 from bagwise.io._atomic import writing
@@ -60,6 +61,8 @@ class Commands(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Read the words of the command line; ``--scale`` may stand alone."""
+        if removed := find_removed_option(args):
+            raise typer.BadParameter(removed, ctx)
         return super().parse_args(ctx, _with_scale_named(args))
 
     def invoke(self, ctx: Any) -> Any:

@@ -17,18 +17,20 @@ attributes that it does not have are named in ``_never_fitted``.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import Any, dataclass_transform
+from typing import Any, Self, dataclass_transform
 
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
 from bagwise._documented import begun, joined, sections
+from bagwise._removed import refuse_parameters
 
 _MAX_INTEGER = 2**53  # beyond it float64 cannot hold an integer
 _MAX_JOBS = 4096  # more workers than any machine has cores: a typing error
@@ -95,6 +97,7 @@ class Parameters(BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         dataclasses.dataclass(eq=False, repr=False, match_args=False)(cls)
+        cls.__init__ = _refuse_removed_first(cls.__init__)  # type: ignore[method-assign]
         declared = {field.name: field for field in _in_order(cls)}
         cls._parameter_constraints = {k: f.metadata["constraint"] for k, f in declared.items()}
         signature = inspect.signature(cls.__init__)
@@ -102,6 +105,11 @@ class Parameters(BaseEstimator):
         cls.__init__.__signature__ = signature.replace(parameters=ordered)  # type: ignore[attr-defined]
         cls._own_docstring = cls.__dict__.get("__doc__") or ""
         cls.__doc__ = _documented(cls, list(declared.values()))
+
+    def set_params(self, **values: Any) -> Self:
+        """Set parameters by name, ``group__name`` for one of a nested object."""
+        refuse_parameters(type(self), (name.split("__")[0] for name in values))
+        return super().set_params(**values)
 
     def _validate_params(self) -> None:
         for name, value in self.get_params(deep=False).items():
@@ -112,6 +120,17 @@ class Parameters(BaseEstimator):
                     f"{len(str(abs(int(value))))} digits: use at most {limit}."
                 )
         super()._validate_params()
+
+
+def _refuse_removed_first(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that says what replaces a removed parameter before it fails."""
+
+    @functools.wraps(init)
+    def construct(self: Any, *args: Any, **values: Any) -> None:
+        refuse_parameters(type(self), values)
+        init(self, *args, **values)
+
+    return construct
 
 
 def _in_order(cls: type) -> Iterator[dataclasses.Field[Any]]:

@@ -1,0 +1,48 @@
+"""What version 0.3 no longer has, and what to use instead: one table, read by every error.
+
+A row maps a name that 0.2 had to the sentence its user reads. Classes are looked up when they are
+imported, parameters when an estimator is built or changed, options when a command is read, and
+members when a file is opened. docs/migration.md lists the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+CLASSES: dict[str, str] = {}  # public names of the package
+
+# By (class, parameter); subclasses are covered by the row of their base.
+PARAMETERS: dict[tuple[str, str], str] = {}
+
+OPTIONS: dict[str, str] = {}  # options of the command line, with their dashes
+
+MEMBERS: dict[str, str] = {}  # members of stores, columns of tables and entries of model files
+
+
+def refuse_class(name: str) -> None:
+    """Raise an ImportError if ``name`` is a class that was removed.
+
+    An AttributeError would lose its sentence in ``from bagwise import name``.
+    """
+    if name in CLASSES:
+        raise ImportError(f"bagwise.{name} was removed in version 0.3. {CLASSES[name]}")
+
+
+def refuse_parameters(cls: type, names: Iterable[str]) -> None:
+    """Raise a TypeError if one of the names is a parameter that ``cls`` had in version 0.2."""
+    for name in names:
+        for base in cls.__mro__:
+            if (base.__name__, name) in PARAMETERS:
+                sentence = PARAMETERS[base.__name__, name]
+                raise TypeError(
+                    f"{cls.__name__} has no parameter {name!r} since version 0.3. {sentence}"
+                )
+
+
+def find_removed_option(words: Iterable[str]) -> str:
+    """Return the sentence for the first removed option among a command's words, or ""."""
+    for word in words:
+        option = word.split("=")[0]
+        if option in OPTIONS:
+            return f"{option} was removed in version 0.3. {OPTIONS[option]}"
+    return ""
