@@ -30,11 +30,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 import bagwise
+import model_pages
 import page_of_errors
 import site_hooks
 from bagwise import BagKernelSVC, InstanceSVC, PerInstance, WitnessSVC
 from bagwise.bench.spec import parse_spec
-from bagwise.catalog import METHODS
+from bagwise.catalog import ENTRIES, METHODS
 from bagwise.models.statistics import StatisticsClassifier
 from bagwise.testing import check_bag_estimator, estimators
 from bagwise.testing._problems import planted_bags
@@ -141,6 +142,26 @@ def test_the_readme_lists_the_methods():
     make_pages = load_make_pages()
     assert make_pages.readme_page() == README, "run: python docs/make_pages.py"
     assert "| MI-SVM | `WitnessSVC()` | " in README
+
+
+def public_estimators():
+    modules = (bagwise, bagwise.model_selection, bagwise.preprocessing)
+    things = (getattr(module, name) for module in modules for name in module.__all__)
+    return {thing.__name__ for thing in things if isinstance(thing, type) and hasattr(thing, "fit")}
+
+
+def test_every_estimator_has_a_guide_that_says_all_a_reader_decides_by():
+    guides = model_pages.GUIDES
+    assert set(guides) == public_estimators() >= {entry.class_name for entry in ENTRIES}
+    for guide in guides.values():
+        assert set(guide) == {"objective", "time", "memory", "use", "avoid"}
+        assert min(map(len, guide.values())) > 3
+        assert not any("|" in text for part, text in guide.items() if part != "objective")
+        assert guide["objective"].count("{") == guide["objective"].count("}")
+    advice = " ".join(guide["avoid"] for guide in guides.values())
+    named = set(re.findall(r"\b[A-Z]\w+(?:SVC|CV|SVM|Forest|Density)\b|\bMILES\b", advice))
+    assert "WitnessSVC" in named
+    assert named <= set(guides)
 
 
 def test_generated_pages_can_be_edited_where_they_come_from():

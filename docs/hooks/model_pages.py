@@ -10,16 +10,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import yaml
 from numpydoc.docscrape import NumpyDocString
 
 from bagwise.catalog import ENTRIES, METHODS
 from bagwise.catalog.entry import Entry
-from bagwise.catalog.guides import GUIDES
 from bagwise.catalog.papers import PAPERS
 
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "src" / "bagwise" / "catalog" / "expected.csv"
 COSTS = ROOT / "docs" / "results" / "model_costs.json"
+GUIDES: dict[str, dict[str, str]] = yaml.safe_load(
+    (ROOT / "docs" / "guides.yaml").read_text(encoding="utf-8")
+)["guides"]
 TASKS = ("musk1 (nested)", "digits (nested)")  # measured for all methods, by nested selection
 
 
@@ -30,10 +33,10 @@ def guide(thing: Any, linked: Callable[[str], str]) -> list[str]:
         return []
     told, entry = GUIDES[name], next((e for e in ENTRIES if e.class_name == name), None)
     rows = [
-        ("Use it when", told.use),
-        ("Do not use it when", told.avoid),
-        ("Time of a fit", told.time),
-        ("Memory beside the data", told.memory),
+        ("Use it when", told["use"]),
+        ("Do not use it when", told["avoid"]),
+        ("Time of a fit", told["time"]),
+        ("Memory beside the data", told["memory"]),
     ]
     rows = [(head, _with_links(text, linked)) for head, text in rows]
     papers = _papers(entry) if entry and entry.methods else _reference(thing)
@@ -45,7 +48,7 @@ def guide(thing: Any, linked: Callable[[str], str]) -> list[str]:
     )
     return [
         "## At a glance",
-        f"```math\n{told.objective}\n```",
+        f"```math\n{told['objective']}\n```",
         f"| | |\n|---|---|\n{table}",
         f"*{legend}*",
     ]

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from bagwise.catalog.guides import GUIDES, Guide
 from bagwise.catalog.papers import PAPERS, Paper
 from bagwise.errors import suggestion
 from bagwise.estimators.tags import bag_tags
@@ -129,11 +128,6 @@ class Entry(Listed):
     checked: Params = field(default_factory=dict)
     variants: list[Params] = field(default_factory=list)
     fails: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def guide(self) -> Guide:
-        """Objective, cost, when to use it and when not; its page in the documentation shows it."""
-        return GUIDES[self.class_name]
 
 
 def name(name: str, paper: str, purpose: str, **options: Any) -> Method:
