@@ -208,8 +208,12 @@ def test_missing_values_are_filled_in_fit_and_in_predict(folder, tmp_path):
     assert len(printed("predict", model, data)) == 30
 
 
-def test_the_scale_is_said(fit):
+def test_the_word_after_scale_is_never_a_folder(fit, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "robust").mkdir()
     result, _ = fit("--scale", "robust")
     assert "scaled by median and quartiles" in result.stdout
     result, _ = fit("--scale")
     assert "standardized" in result.stdout
+    data = folder / "train.csv"
+    refused(2, "If it is the data, give it before --scale.", "cv", "-m", "SIL", "--scale", data)

@@ -90,7 +90,11 @@ Jobs = Annotated[
 def _check_scale(scale: str | None) -> str | None:
     from bagwise.model_selection import SCALES
 
-    return None if scale is None else one_of(scale, (*SCALES, "auto"), "scale")
+    known = (*SCALES, "auto")
+    if scale is None or scale in known:
+        return scale
+    problem = f"there is no scale {scale!r}. {suggestion(scale, known)}"
+    raise typer.BadParameter(f"{problem} If it is the data, give it before --scale.")
 
 
 def _check_impute(impute: str | None) -> str | None:

@@ -85,12 +85,10 @@ class Commands(TyperGroup):
 
 
 def _with_scale_named(args: list[str]) -> list[str]:
-    """Let ``--scale`` without a word mean ``--scale standard``, as it did in version 0.1."""
+    """Let ``--scale`` at the end or before another option mean ``--scale standard``."""
     named: list[str] = []
-    for word, after in zip_longest(args, args[1:]):
-        named.append(word)
-        if word == "--scale" and (not after or after.startswith("-") or Path(after).exists()):
-            named.append("standard")
+    for word, after in zip_longest(args, args[1:], fillvalue="-"):
+        named += [word, "standard"] if word == "--scale" and after.startswith("-") else [word]
     return named
 
 
