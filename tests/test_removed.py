@@ -27,6 +27,13 @@ def test_an_unknown_parameter_is_still_an_error():
         bagwise.LabelSVC(nonsense=1)
 
 
+def test_a_removed_method_says_what_replaces_it():
+    model = bagwise.WitnessSVC()
+    assert not hasattr(model, "global_bound")
+    with pytest.raises(AttributeError, match=r"WitnessSVC\.global_bound was removed .* n_init"):
+        model.global_bound([], [])
+
+
 def test_a_removed_option_says_what_replaces_it(monkeypatch):
     monkeypatch.setitem(_removed.OPTIONS, "--old", "Use --new.")
     ended = call("models", "--old=3")

@@ -1,18 +1,25 @@
 """What version 0.3 no longer has, and what to use instead: one table, read by every error.
 
 A row maps a name that 0.2 had to the sentence its user reads. Classes are looked up when they are
-imported, parameters when an estimator is built or changed, options when a command is read, and
-members when a file is opened. docs/migration.md lists the same rows.
+imported, parameters when an estimator is built or changed, methods when they are called, options
+when a command is read, and members when a file is opened. docs/migration.md lists the same rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, NoReturn
 
 CLASSES: dict[str, str] = {}  # public names of the package
 
 # By (class, parameter); subclasses are covered by the row of their base.
 PARAMETERS: dict[tuple[str, str], str] = {}
+
+_LOWER = "For a lower minimum use more starts (n_init), or an annealed SVM."
+METHODS: dict[tuple[str, str], str] = {  # by (class, method)
+    ("LabelSVC", "global_bound"): _LOWER,
+    ("WitnessSVC", "global_bound"): _LOWER,
+}
 
 OPTIONS: dict[str, str] = {}  # options of the command line, with their dashes
 
@@ -37,6 +44,25 @@ def refuse_parameters(cls: type, names: Iterable[str]) -> None:
                 raise TypeError(
                     f"{cls.__name__} has no parameter {name!r} since version 0.3. {sentence}"
                 )
+
+
+class RemovedMethod:
+    """Stands in for a removed method: using it raises an AttributeError with its sentence."""
+
+    def __init__(self, name: str, sentence: str) -> None:
+        self.name, self.sentence = name, sentence
+
+    def __get__(self, instance: Any, owner: type) -> NoReturn:
+        """Raise the sentence."""
+        what = f"{owner.__name__}.{self.name}"
+        raise AttributeError(f"{what} was removed in version 0.3. {self.sentence}")
+
+
+def mark_removed_methods(cls: type) -> None:
+    """Put a `RemovedMethod` in place of every method that a class had in version 0.2."""
+    for (owner, name), sentence in METHODS.items():
+        if owner == cls.__name__:
+            setattr(cls, name, RemovedMethod(name, sentence))
 
 
 def find_removed_option(words: Iterable[str]) -> str:

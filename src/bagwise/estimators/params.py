@@ -30,7 +30,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
 from bagwise._documented import begun, joined, sections
-from bagwise._removed import refuse_parameters
+from bagwise._removed import mark_removed_methods, refuse_parameters
 
 _MAX_INTEGER = 2**53  # beyond it float64 cannot hold an integer
 _MAX_JOBS = 4096  # more workers than any machine has cores: a typing error
@@ -98,6 +98,7 @@ class Parameters(BaseEstimator):
         super().__init_subclass__(**kwargs)
         dataclasses.dataclass(eq=False, repr=False, match_args=False)(cls)
         cls.__init__ = _refuse_removed_first(cls.__init__)  # type: ignore[method-assign]
+        mark_removed_methods(cls)
         declared = {field.name: field for field in _in_order(cls)}
         cls._parameter_constraints = {k: f.metadata["constraint"] for k, f in declared.items()}
         signature = inspect.signature(cls.__init__)
