@@ -14,7 +14,7 @@ import bagwise
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-CONDA_NAMES = {"matplotlib": "matplotlib-base", "zlib-ng": "python-zlib-ng"}  # where they differ
+CONDA_NAMES = {"matplotlib": "matplotlib-base"}  # where they differ
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+from zlib import crc32
 
 import numpy as np
 import scipy.sparse as sp
-from zlib_ng.zlib_ng import crc32
 
 from bagwise._typing import Array
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, ClassVar
+from zlib import crc32
 
 import numpy as np
-from zlib_ng.zlib_ng import crc32
 
 from bagwise.io._atomic import writing
 from bagwise.io._source import crc32_of, require

@@ -15,8 +15,6 @@ from functools import reduce
 from pathlib import Path
 from typing import IO, Any
 
-from zlib_ng.zlib_ng import crc32
-
 from bagwise.io._atomic import writing
 from bagwise.io._claims import refuse_bomb
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
@@ -175,4 +173,4 @@ def crc32_of(file: IO[bytes], stop: int = sys.maxsize) -> int:
     """Return the CRC-32 of a binary file up to byte ``stop``."""
     file.seek(0)
     blocks = iter(lambda: file.read(min(_CHECK_BYTES, stop - file.tell())), b"")
-    return reduce(lambda crc, block: crc32(block, crc), blocks, 0)
+    return reduce(lambda crc, block: zlib.crc32(block, crc), blocks, 0)
