@@ -30,7 +30,7 @@ def test_an_unknown_parameter_is_still_an_error():
 def test_a_removed_method_says_what_replaces_it():
     model = bagwise.WitnessSVC()
     assert not hasattr(model, "global_bound")
-    with pytest.raises(AttributeError, match=r"WitnessSVC\.global_bound was removed .* n_init"):
+    with pytest.raises(AttributeError, match=r"WitnessSVC\.global_bound was removed .* .n_init"):
         model.global_bound([], [])
 
 
