@@ -1,4 +1,4 @@
-"""Where the data are required, a test skipped for want of them fails the run."""
+"""What is missing skips a test with its reason, or fails it where it is required."""
 
 from __future__ import annotations
 
@@ -16,27 +16,32 @@ import pytest
 def test_real_data(data_dir):
     pass
 
-@pytest.mark.skipif(True, reason="BAGWISE_DATA is not set")
-def test_own_skip():
-    pass
-
-@pytest.mark.skipif(True, reason="torch is not installed")
 def test_other_skip():
+    pytest.skip("of its own")
+
+@pytest.mark.slow
+def test_slow():
     pass
 """
 
 
 @pytest.mark.parametrize(
-    ("required", "status", "counts"), [("0", 0, "3 skipped"), ("1", 1, "1 skipped, 2 errors")]
+    ("options", "status", "counts"),
+    [
+        ([], 0, "2 skipped, 1 deselected"),
+        (["--full"], 0, "1 passed, 2 skipped"),
+        (["--require=data"], 1, "1 skipped, 1 deselected, 1 error"),
+    ],
 )
-def test_missing_data_fails_the_run_where_required(tmp_path, required, status, counts):
-    shutil.copy(Path(__file__).with_name("conftest.py"), tmp_path)
+def test_missing_things_skip_or_fail_and_slow_tests_wait(tmp_path, options, status, counts):
+    shutil.copy(Path(__file__).parents[1] / "conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow\n    data\n")
     (tmp_path / "test_needs_data.py").write_text(TESTS)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("BAGWISE", "PYTEST"))}
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "."],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *options, "."],
         cwd=tmp_path,
-        env=environment | {"BAGWISE_REQUIRE_DATA": required},
+        env=environment,
         capture_output=True,
         text=True,
         check=False,

@@ -7,7 +7,6 @@ from bagwise.designs import dense
 from bagwise.inspection import key_stability, permutation_importance
 from bagwise.rowstores.replaced import Replaced
 from bagwise.testing._problems import planted_bags
-from torch_helpers import needs_torch
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +51,7 @@ def test_rows_of_files_are_read_in_blocks(fitted, tmp_path, monkeypatch):
     assert len(brought) == 2 * 3 * 2 * 8  # stores, features, repeats, blocks
 
 
-@needs_torch
+@pytest.mark.torch
 def test_rows_on_a_device_are_not_copied_in_silence(fitted):
     model, bags, y = fitted
     with pytest.raises(ValueError, match=r"as they were before bags\.to"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
@@ -20,13 +19,14 @@ def needed(preset):
     return named + ["webkb"] * any(entry.source == "webkb" for entry in entries)
 
 
-@pytest.mark.parametrize("preset", presets())
+def marked(preset):
+    return pytest.param(preset, marks=[pytest.mark.data] if needed(preset) else [])
+
+
+@pytest.mark.parametrize("preset", [marked(preset) for preset in presets()])
 def test_a_preset_runs_quickly_from_data_to_tables(preset, tmp_path):
-    names = needed(preset)
-    if names and not os.environ.get("BAGWISE_DATA"):
-        pytest.skip(f"BAGWISE_DATA is not set: {preset} needs {', '.join(names)}")
     present = {entry.name: entry.present for entry in catalog()}
-    absent = [name for name in names if not present[name]]
+    absent = [name for name in needed(preset) if not present[name]]
     if absent:
         pytest.skip(f"{', '.join(absent)} not in BAGWISE_DATA")
     result = call("bench", preset, "--quick", "--out", str(tmp_path), "--json")

@@ -32,7 +32,7 @@ SEARCHES = {
     "which instance": {"instances", "faq"},
     "probability": {"faq"},
     "group k-fold": {"faq"},
-    "GPU": {"large"},
+    "GPU": {"large", "gpu"},
     "CLAM": {"tutorials/slides", "faq"},
     "save model": {"faq", "api/bagwise.save"},
     "imbalanced": {"faq"},
@@ -49,12 +49,12 @@ KINDS = ("index", "tutorial", "gallery", "tutorials/slides", "api/bagwise.Witnes
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory) -> Path:
+def site(tmp_path_factory, pytestconfig) -> Path:
     """Return the folder of the built site."""
     if given := os.environ.get("BAGWISE_SITE"):
         return Path(given)
     if importlib.util.find_spec("material") is None:
-        assert os.environ.get("BAGWISE_REQUIRE_BROWSER") != "1", "the documentation's tools"
+        assert "browser" not in pytestconfig.getoption("require"), "mkdocs is not installed"
         pytest.skip('the documentation is not built: pip install ".[docs]"')
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]

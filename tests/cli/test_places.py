@@ -9,7 +9,6 @@ from bagwise import io, load
 from bagwise.datasets import make_gaussian_bags
 from bagwise.estimators import sweeping
 from command_line import done, printed, refused
-from torch_helpers import needs_torch
 
 LINEAR = ["-m", "MI-SVM", "-p", "kernel=linear"]
 
@@ -96,7 +95,7 @@ def test_tables_have_no_path(cells):
     refused(2, written, "fit", cells, *LINEAR, "--dask", "local")
 
 
-@needs_torch
+@pytest.mark.torch
 def test_rows_that_do_not_stay_on_the_gpu_are_mentioned(capsys):
     from bagwise.cli.places import Place
 

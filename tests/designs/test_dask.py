@@ -28,7 +28,6 @@ from bagwise.designs import conditioned, dask as on_cluster, dense, swept
 from bagwise.estimators import sweeping
 from bagwise.model_selection import compare, search
 from bagwise.models.markov import swept as networks
-from torch_helpers import needs_torch
 
 MODELS = [
     InstanceSVC(),
@@ -222,7 +221,7 @@ def test_a_search_class_searches_on_a_cluster(client, tmp_path, passes):
     assert max(passes) == 6
 
 
-@needs_torch
+@pytest.mark.torch
 def test_workers_may_keep_their_rows_on_a_device(client, tmp_path, monkeypatch):
     monkeypatch.setattr(on_cluster, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     bags, y = stored(tmp_path, offset=100.0)

@@ -18,9 +18,8 @@ from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import Dense, matrix_design
 from bagwise.estimators import sweeping
 from bagwise.rowstores import placed
-from torch_helpers import needs_torch
 
-pytestmark = needs_torch
+pytestmark = pytest.mark.torch
 
 MODELS = [
     InstanceSVC(),

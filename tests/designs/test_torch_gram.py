@@ -7,9 +7,8 @@ import pytest
 
 from bagwise import AnnealedLabelSVC, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
-from torch_helpers import needs_torch
 
-pytestmark = needs_torch
+pytestmark = pytest.mark.torch
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])

@@ -8,9 +8,8 @@ import pytest
 from bagwise.assumptions._soft import label_step
 from bagwise.assumptions.soft import SoftLabels
 from bagwise.designs import _torch_rules
-from torch_helpers import needs_torch
 
-pytestmark = needs_torch
+pytestmark = pytest.mark.torch
 
 
 @pytest.mark.parametrize("temperature", [100.0, 1.0, 0.1, 1e-2, 1e-4])

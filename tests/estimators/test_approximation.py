@@ -36,7 +36,6 @@ from bagwise.estimators.params import KernelParameters
 from bagwise.kernels import Kernel
 from bagwise.model_selection.grams import GramCache, can_share
 from bagwise.testing._problems import planted_bags
-from torch_helpers import needs_torch
 
 EVERY = {
     "SIL": InstanceSVC(C=2.0),
@@ -236,7 +235,7 @@ def test_searches_share_the_features(data, monkeypatch):
     assert len(cache.kept) == 2  # another approximation is another matrix
 
 
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.parametrize("model", [PLAIN, LabelSVC(kernel_approx="nystroem", n_components=9)])
 def test_rows_of_a_device_give_the_same_bits(model, data):
     bags, y = data

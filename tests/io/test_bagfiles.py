@@ -40,8 +40,8 @@ def test_folder_key_and_instance_ids(tmp_path):
     assert read_folder(tmp_path, key="right")[0].X.tolist() == [[1], [1]]
 
 
+@pytest.mark.torch
 def test_pt_files_round_trip(tmp_path):
-    pytest.importorskip("torch", reason="torch is not installed")
     bags = Bags.from_list([np.ones((3, 2), np.float32), np.zeros((1, 2), np.float32)])
     write(tmp_path / "slides", bags, [1, 0], suffix=".pt")
     assert_same_bags((bags, np.array([1, 0])), read(tmp_path / "slides"))

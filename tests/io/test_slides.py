@@ -158,8 +158,10 @@ def test_features_of_several_encoders_are_a_choice(tmp_path):
         read(tmp_path)
 
 
+@pytest.mark.torch
 def test_bfloat16_tensors_become_float32(tmp_path):
-    torch = pytest.importorskip("torch", reason="torch is not installed")
+    import torch
+
     folder = tmp_path / "pt_files"
     folder.mkdir()
     torch.save(torch.ones(4, 3, dtype=torch.bfloat16), folder / "a.pt")

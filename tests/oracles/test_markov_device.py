@@ -8,9 +8,8 @@ import pytest
 from bagwise import MarkovNetworkClassifier
 from bagwise.assumptions import AtLeastPotential, BinnedPotential, CountInference
 from bagwise.datasets import make_gaussian_bags
-from torch_helpers import needs_torch
 
-pytestmark = needs_torch
+pytestmark = pytest.mark.torch
 
 POTENTIALS = [AtLeastPotential(), AtLeastPotential(0.5), BinnedPotential(3)]
 

@@ -11,9 +11,8 @@ from bagwise.oracles.markov_soft import Frozen, Softness
 from bagwise.rowstores import device
 from bagwise.rowstores.device import DeviceRows
 from reference.soft_networks import RULES, network_of
-from torch_helpers import needs_torch
 
-pytestmark = needs_torch
+pytestmark = pytest.mark.torch
 
 
 def on_cpu(X):

@@ -7,9 +7,8 @@ import pytest
 
 from bagwise import Bags
 from bagwise.rowstores import RowStore
-from torch_helpers import needs_torch
 
-pytestmark = needs_torch
+pytestmark = pytest.mark.torch
 
 
 def made(dtype=np.float32):

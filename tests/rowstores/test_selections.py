@@ -9,9 +9,8 @@ from bagwise import InstanceSVC, MarkovNetworkClassifier, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
 from bagwise.model_selection import search
 from bagwise.models.markov import swept as networks
-from torch_helpers import needs_torch
 
-pytestmark = needs_torch
+pytestmark = pytest.mark.torch
 
 CS = [{"C": C} for C in (0.1, 1.0, 10.0)]
 NETWORK = MarkovNetworkClassifier(alpha=1.0, init=["instances"], max_iter=2)

@@ -20,9 +20,8 @@ from bagwise import (
 )
 from bagwise.datasets import make_gaussian_bags
 from bagwise.rowstores.files import FileRows, FileSpan
-from torch_helpers import needs_torch
 
-pytestmark = needs_torch
+pytestmark = pytest.mark.torch
 
 FITTED = ("coef_", "intercept_", "objective_", "gap_", "instance_weights_")
 MODELS = [

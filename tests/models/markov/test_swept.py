@@ -8,7 +8,6 @@ import pytest
 from bagwise import Bags, MarkovNetworkClassifier
 from bagwise.datasets import make_slide_bags
 from bagwise.models.markov import descents, swept
-from torch_helpers import needs_torch
 
 RULES = ["any", "ratio", "learned"]
 
@@ -119,7 +118,7 @@ def test_other_networks_are_not_swept(options, always, monkeypatch):
     network(init=["zero"], **options).fit(bags, y)
 
 
-@needs_torch
+@pytest.mark.torch
 @pytest.mark.parametrize("rule", RULES)
 def test_passes_on_a_device_end_where_those_on_the_host_do(rule, always):
     bags, y = planted()
