@@ -1,4 +1,4 @@
-"""Prepared inverses: Schur complements, bordering and corrections against direct solves."""
+"""Prepared inverses: Schur complements and corrections against direct solves."""
 
 from __future__ import annotations
 
@@ -54,25 +54,15 @@ def test_large_inverses_are_mirrored_block_by_block():
     assert prepared.inverse.flags.c_contiguous
 
 
-@given(st.sets(st.integers(0, N - 4), min_size=1))
+@given(st.sets(st.integers(0, N - 1), min_size=4))
 def test_rows_are_dropped_by_a_schur_complement(kept):
     K = rbf_kernel(np.random.default_rng(0).normal(size=(N, 3)), gamma=0.2)
     curvature = np.random.default_rng(1).uniform(0.5, 20.0, N)
     curvature[[3, 17, 18]] = 0.0
-    whole, keep = PreparedInverse.of(K, curvature), np.array(sorted(kept))
-    narrow = whole.restricted(keep)
-    assert_prepared(narrow, K, curvature, whole.rows[keep])
-
-
-@pytest.mark.parametrize("added", [[0], [5, 9, 30], [39, 2, 20, 1]])
-def test_rows_come_back_by_bordering(kernel, curvature, added):
-    whole = PreparedInverse.of(kernel, curvature)
-    keep = np.flatnonzero(~np.isin(whole.rows, added))
-    narrow = whole.restricted(keep)
-    added = np.array(added)
-    grown = narrow.extended(kernel, added, np.sqrt(curvature[added]))
-    rows = np.concatenate([whole.rows[keep], added])
-    assert_prepared(grown, kernel, curvature, rows)
+    rows = np.array(sorted(kept))
+    part = PreparedInverse.of(K, curvature).subset(rows)
+    active = np.flatnonzero(curvature[rows])
+    assert_prepared(part, K[np.ix_(rows, rows)], curvature[rows], active)
 
 
 def test_precision_changes_nothing_else(kernel, curvature):
@@ -111,4 +101,4 @@ def test_folds_are_views_of_one_inverse(kernel, curvature, dtype):
     active = np.flatnonzero(curvature[rows])
     atol = 1e-11 if dtype == np.float64 else 1e-5
     sub = kernel[np.ix_(rows, rows)]
-    assert_prepared(part._inverse.whole, sub, curvature[rows], active, atol=atol)
+    assert_prepared(part._inverse, sub, curvature[rows], active, atol=atol)

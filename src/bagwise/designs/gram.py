@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.designs.adaptive import AdaptiveInverse
 from bagwise.designs.base import Design, Point, rounding_of
 from bagwise.designs.inverse import PreparedInverse, block_of
 from bagwise.designs.ridge import solve_dual
 
-_MANY_ROWS = 1000  # below, numba would take longer to load than it saves
-_WORTH_CORRECTING = 1.2  # changed rows per active row: the correction needs no product with K
+_MANY_ROWS = 1000  # below, numba takes longer to load than its products save
 
 
 class DualRows(Design):
@@ -51,7 +49,7 @@ class Gram(DualRows):
         self.K = K
         self.n_rows = self.n_coef = K.shape[0]
         self.rounding = rounding_of(K.dtype)
-        self._inverse: AdaptiveInverse | None = None
+        self._inverse: PreparedInverse | None = None
 
     def __matmul__(self, coef: Array) -> Array:
         """Return K coef."""
@@ -84,25 +82,25 @@ class Gram(DualRows):
         active = np.flatnonzero(curvature)
         if len(active) == 0:
             return Point(np.zeros(self.n_coef), current.intercept, np.zeros(self.n_rows))
-        prepared = None if self._inverse is None else self._inverse.serving(curvature)
+        prepared = self._inverse
         if prepared is not None:
             share = curvature[prepared.rows] / prepared.root**2
             changed = np.flatnonzero(np.abs(1 - share) > 4 * self.rounding)
             # More curvature than was prepared cannot be corrected.
             within = np.count_nonzero(share) == len(active) and share.max() <= 1 + 4 * self.rounding
-            if within and len(changed) < _WORTH_CORRECTING * len(active):
-                return self._corrected(prepared, share, target, changed)
+            if within and len(changed) <= len(active):
+                return self._correct(prepared, share, target, changed)
         sub = self.K if len(active) == self.n_rows else block_of(self.K, active, active)
         beta, intercept = solve_dual(sub, curvature[active], target[active])
         coef = np.zeros(self.n_coef)
         coef[active] = beta
         return Point(coef, intercept, self @ coef)
 
-    def _corrected(
+    def _correct(
         self, prepared: PreparedInverse, share: Array, target: Array, changed: Array
     ) -> Point:
         beta, intercept, scores = prepared.ridge(share, target[prepared.rows], changed)
-        if prepared.in_order and len(beta) == self.n_rows:
+        if len(beta) == self.n_rows:
             return Point(beta, intercept, scores)
         coef = np.zeros(self.n_coef)
         coef[prepared.rows] = beta
@@ -110,26 +108,26 @@ class Gram(DualRows):
 
     def prepare(self, curvature: Array) -> None:
         """Invert the system with this curvature."""
-        self._keep(AdaptiveInverse(self.K, curvature))
+        self._keep(PreparedInverse.of(self.K, curvature))
 
-    def _keep(self, inverse: AdaptiveInverse) -> Gram:
+    def _keep(self, inverse: PreparedInverse) -> Gram:
         self._inverse, self.prepared = inverse, True
         return self
 
     def twin(self) -> Gram:
         """Return the same kernel matrix, sharing the prepared inverse."""
         twin = Gram(self.K)
-        return twin if self._inverse is None else twin._keep(self._inverse.twin())
+        return twin if self._inverse is None else twin._keep(self._inverse)
 
     def astype(self, dtype: Any) -> Gram:
         """Return the same kernel matrix, and what was prepared, in another precision."""
         other = Gram(self.K.astype(dtype, copy=False))
-        return other if self._inverse is None else other._keep(self._inverse.astype(other.K))
+        return other if self._inverse is None else other._keep(self._inverse.astype(dtype))
 
     def subset(self, rows: Array) -> Gram:
         """Return the design of some rows (sorted); a prepared inverse is restricted to them."""
         part = Gram(block_of(self.K, rows, rows))
-        return part if self._inverse is None else part._keep(self._inverse.subset(part.K, rows))
+        return part if self._inverse is None else part._keep(self._inverse.subset(rows))
 
     def aggregate(self, weights: Any) -> Design:
         """Return the kernel between combinations of rows."""

@@ -30,11 +30,9 @@ class PreparedInverse:
     root: Array  # S0^1/2 on these rows
     inverse: Array  # P
     rooted: Array = field(init=False)  # P S0^1/2 1
-    in_order: bool = field(init=False)  # whether the rows are in the design's order
 
     def __post_init__(self) -> None:
         self.rooted = self.inverse @ self.root
-        self.in_order = bool(np.all(np.diff(self.rows) > 0))
 
     def astype(self, dtype: Any) -> PreparedInverse:
         """Return the same inverse in another precision."""
@@ -48,41 +46,24 @@ class PreparedInverse:
         system = (K if len(rows) == len(K) else block_of(K, rows, rows)) * root
         system *= root[:, None]
         system.flat[:: len(rows) + 1] += 1
-        return cls(rows, root, _inverted(system))
+        return cls(rows, root, _invert(system))
 
-    def restricted(self, keep: Array) -> PreparedInverse:
-        """Return P for some of its rows (positions among them, sorted), by a Schur complement.
+    def subset(self, rows: Array) -> PreparedInverse:
+        """Return P for some rows of the design (sorted), by a Schur complement.
 
         (I + K_AA)^-1 = P_AA - P_AB P_BB^-1 P_BA.
         """
-        dropped = np.setdiff1d(np.arange(len(self.rows)), keep, assume_unique=True)
+        is_kept = np.isin(self.rows, rows)
+        keep, dropped = np.flatnonzero(is_kept), np.flatnonzero(~is_kept)
         kept = block_of(self.inverse, keep, keep)
         if len(dropped):
-            rows = self.inverse.take(dropped, axis=0)
-            factor, _ = factor_in_place(rows.take(dropped, axis=1).T)
-            across = rows.take(keep, axis=1)
+            border = self.inverse.take(dropped, axis=0)
+            factor, _ = factor_in_place(border.take(dropped, axis=1).T)
+            across = border.take(keep, axis=1)
             half = solve_triangular(factor, across, lower=True, check_finite=False)
             (syrk,) = get_blas_funcs(("syrk",), (half,))
-            kept = _mirrored(syrk(-1.0, half, beta=1.0, c=kept.T, trans=1, lower=1, overwrite_c=1))
-        return PreparedInverse(self.rows[keep], self.root[keep], kept)
-
-    def extended(self, K: Array, rows: Array, root: Array) -> PreparedInverse:
-        """Return P with some rows of the design added at the end, by bordering."""
-        n, added = len(self.rows), len(rows)
-        strip = K.take(rows, axis=0)  # symmetric: rows are contiguous, columns are not
-        border = strip.take(self.rows, axis=1).T * self.root[:, None] * root
-        corner = strip.take(rows, axis=1) * root[:, None] * root
-        corner.flat[:: added + 1] += 1
-        reach = self.inverse @ border
-        factor = factor_in_place(corner - border.T @ reach)
-        small = solve_factored(factor, np.eye(added, dtype=K.dtype))
-        inverse = np.empty((n + added, n + added), dtype=K.dtype)
-        inverse[n:, n:] = small
-        inverse[n:, :n] = -small @ reach.T
-        inverse[:n, n:] = inverse[n:, :n].T
-        np.subtract(self.inverse, reach @ inverse[n:, :n], out=inverse[:n, :n])
-        both = np.concatenate([self.rows, rows]), np.concatenate([self.root, root])
-        return PreparedInverse(*both, inverse)
+            kept = _mirror(syrk(-1.0, half, beta=1.0, c=kept.T, trans=1, lower=1, overwrite_c=1))
+        return PreparedInverse(np.searchsorted(rows, self.rows[keep]), self.root[keep], kept)
 
     def ridge(self, share: Array, target: Array, changed: Array) -> tuple[Array, float, Array]:
         """Solve the ridge problem with curvature share x s0; return beta, b and the scores K beta.
@@ -142,17 +123,17 @@ def double_block(matrix: Array, rows: Array, columns: Array, out: Array | None =
     return out
 
 
-def _inverted(system: Array) -> Array:
+def _invert(system: Array) -> Array:
     """Invert a positive definite matrix in place (potrf + potri)."""
     factor, lower = factor_in_place(system.T)
     (potri,) = get_lapack_funcs(("potri",), (factor,))
     inverse, info = potri(factor, lower=lower, overwrite_c=True)
     if info != 0:
         raise np.linalg.LinAlgError(f"potri failed with info = {info}.")
-    return _mirrored(inverse)
+    return _mirror(inverse)
 
 
-def _mirrored(matrix: Array) -> Array:
+def _mirror(matrix: Array) -> Array:
     """Copy the lower triangle to the upper one, block by block; return it C-contiguous."""
     for i in range(0, len(matrix), _BLOCK):
         j = i + _BLOCK
