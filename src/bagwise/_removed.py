@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-CLASSES: dict[str, str] = {}  # public names of the package
+CLASSES: dict[str, str] = {  # public names of the package
+    "KernelFeatures": "Use sklearn.kernel_approximation.Nystroem(n_components=n), which is exact "
+    "where n is the number of training instances.",
+}
 
 # By (class, parameter); subclasses are covered by the row of their base.
 PARAMETERS: dict[tuple[str, str], str] = {}

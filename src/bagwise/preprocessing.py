@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 )
 
 from bagwise._documented import answers
+from bagwise._removed import refuse_class
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
@@ -26,10 +27,15 @@ from bagwise.bags.trees import spanning_parents
 from bagwise.estimators.input import BagInput
 from bagwise.estimators.params import Parameters, Words, param
 from bagwise.estimators.weights import check_weight
-from bagwise.kernels.features import KernelFeatures
 from bagwise.kernels.intersection import IntersectionMap
 
-__all__ = ["BagStatistics", "IntersectionMap", "KernelFeatures", "PerInstance", "SpanningTrees"]
+__all__ = ["BagStatistics", "IntersectionMap", "PerInstance", "SpanningTrees"]
+
+
+def __getattr__(name: str) -> Any:
+    """Say what replaces a removed name."""
+    refuse_class(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _can(method: str) -> Callable[[PerInstance], bool]:
