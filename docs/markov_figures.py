@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from sklearn.metrics import roc_auc_score
 
-from bagwise import MarkovNetworkClassifier, SpanningTrees
-from bagwise.datasets import load_digits_bags, make_slide_bags
+from bagwise import MarkovNetworkClassifier
+from bagwise.datasets import load_digits_bags
 from bagwise.plot import cardinality_weights
 
 HERE = Path(__file__).parent
@@ -97,34 +96,7 @@ def posteriors() -> None:
     figure.savefig(HERE / "markov_posteriors.png", dpi=110)
 
 
-def neighbors() -> None:
-    """Draw the posteriors of patches of made-up slides, without and with a tree."""
-    drawn = {"n_features": 10, "bag_size": 60, "witness_rate": 0.2, "shift": 2.0, "stain": 0.0}
-    slides, labels = make_slide_bags(160, **drawn, dtype=np.float64)
-    slides = SpanningTrees(by="coords").fit_transform(slides)
-    bags, y, fresh, truth = slides[:80], labels[:80], slides[80:], labels[80:]
-    slide = fresh[np.flatnonzero(truth == 1)[:1]]
-    shared = {"loss": "log_loss", "alpha": 1.0, "fit_intercept": True}
-    shown = {"tumor": slide.instance_labels}
-    for title, cost in {"without a tree": 0.0, "with a tree": 1.0}.items():
-        model = MarkovNetworkClassifier(tree=cost, **shared).fit(bags, y)
-        auc = roc_auc_score(fresh.instance_labels, model.predict_instances_proba(fresh)[:, 1])
-        shown[f"{title}: AUC {100 * auc:.0f}"] = model.predict_instances_proba(slide)[:, 1]
-    figure = Figure(figsize=(10, 3.4), layout="constrained")
-    below = np.flatnonzero(slide.parents >= 0)
-    ends = np.stack([slide.coords[below], slide.coords[slide.parents[below]]])
-    for ax, (title, chance) in zip(figure.subplots(1, 3), shown.items(), strict=True):
-        if title.startswith("with a"):
-            ax.plot(*ends.transpose(2, 0, 1), color="#8a8a8a", linewidth=0.8, zorder=0)
-        dots = ax.scatter(*slide.coords.T, c=chance, cmap="Oranges", vmin=0, vmax=1, s=34)
-        dots.set(edgecolor="#8a8a8a", linewidth=0.4)
-        ax.set(title=title, aspect="equal", xticks=[], yticks=[])
-    figure.colorbar(dots, ax=figure.axes, label="P(patch is tumor | slide)", shrink=0.8)
-    figure.savefig(HERE / "markov_trees.png", dpi=110)
-
-
 if __name__ == "__main__":
-    neighbors()
     posteriors()
     accuracy_by_fraction()
     learned_weights()

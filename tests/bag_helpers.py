@@ -33,7 +33,6 @@ def full_bags(sizes: Any, store: Any = np.asarray, dtype: Any = np.float64) -> B
         instance_labels=np.arange(n) % 2,
         coords=np.arange(2.0 * n).reshape(n, 2),
         patch_size=np.full(len(sizes), 256.0),
-        parents=np.concatenate([(np.arange(size) - 1) // 2 for size in sizes]),
         feature_names=["f", "g"],
     )
 

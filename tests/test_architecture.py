@@ -55,7 +55,6 @@ NOT_OF_A_MODULE = {
     "installed/test_installed.py": "the installed wheel, outside of the tree",
     "io/test_malformed.py": "one table of broken files, over all formats",
     "io/test_roundtrip.py": "writing and reading again, over all formats",
-    "models/markov/test_trees.py": "networks on trees, over several modules",
     "models/test_hard_cases.py": "data on which models once answered wrongly in silence",
     "models/test_limits.py": "limits in which models are those of scikit-learn",
     "test_architecture.py": "the package as a whole",

@@ -61,7 +61,6 @@ from .persistence import load as load, save as save
 from .preprocessing import (
     BagStatistics as BagStatistics,
     PerInstance as PerInstance,
-    SpanningTrees as SpanningTrees,
 )
 from .reports import report as report, report_comparison as report_comparison
 

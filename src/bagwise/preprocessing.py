@@ -23,13 +23,12 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.bags.statistics import PRESETS, check_statistics, column_names, statistics
-from bagwise.bags.trees import spanning_parents
 from bagwise.estimators.input import BagInput
 from bagwise.estimators.params import Parameters, Words, param
 from bagwise.estimators.weights import check_weight
 from bagwise.kernels.intersection import IntersectionMap
 
-__all__ = ["BagStatistics", "IntersectionMap", "PerInstance", "SpanningTrees"]
+__all__ = ["BagStatistics", "IntersectionMap", "PerInstance"]
 
 
 def __getattr__(name: str) -> Any:
@@ -319,41 +318,3 @@ class BagStatistics(_OfBag):
         check_is_fitted(self)
         features = _check_feature_names_in(self, input_features)
         return column_names(check_statistics(self.statistics), features)
-
-
-class SpanningTrees(_OfBag, auto_wrap_output_keys=None):
-    """Connect the instances of every bag by a minimum spanning tree: bags with ``parents``.
-
-    Instances that are close become neighbors, for models that let neighbors agree. The root is the
-    first instance, of ties the first is taken. Features should have one scale: put
-    ``PerInstance(StandardScaler())`` before it.
-
-    Attributes
-    ----------
-    n_features_in_, feature_names_in_ : int, ndarray of shape (n_features_in_,)
-        Number of features of an instance; their names, if the bags have them.
-
-    See Also
-    --------
-    MarkovNetworkClassifier : Networks on trees, ``MarkovNetworkClassifier(tree=1)``.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, SpanningTrees
-    >>> bags = Bags.from_list([[[0.0], [9.0], [1.0], [8.0]], [[5.0]]])
-    >>> SpanningTrees().fit_transform(bags).parents
-    array([-1,  3,  0,  2, -1])
-    """
-
-    transforms_each_instance: ClassVar[bool] = True  # they stay as they are
-    by: str = param(
-        "features",
-        Words("features", "coords"),
-        "Euclidean distances between features, or between the coordinates of the bags.",
-    )
-
-    @answers("Bags", "The same bags, with ``parents``.")
-    def transform(self, bags: Any) -> Bags:
-        """Find the trees."""
-        bags = self._checked(bags)
-        return bags.replace(parents=spanning_parents(bags, self.by))

@@ -51,7 +51,6 @@ def labeled_bags(draw, names=AWKWARD, dtype=np.float64, sparse=False, attributes
         extra["instance_ids"] = _names(draw, draw(kinds), names, n, unique=True)
     if attributes and draw(st.booleans()):
         extra["patch_size"] = 2.0 ** np.arange(len(sizes))
-        extra["parents"] = np.concatenate([np.arange(size) // 2 - 1 for size in sizes])
         extra["coords"] = draw(hnp.arrays(float, (n, 2), elements=st.floats(-1e9, 1e9)))
     y = _names(draw, draw(kinds), names, len(sizes), unique=False)
     return Bags(X, offsets_of(sizes), ids=ids, **extra), y

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.assumptions.tree import count_inference
+from bagwise.assumptions import CountInference
 from bagwise.bags import Bags
 from bagwise.designs import matrix_design
 from bagwise.oracles.markov import InstanceOperator, MarkovRisk
@@ -24,35 +24,14 @@ def planted(n_classes=2, n_bags=30, fraction=0.5, seed=0):
     return Bags(X, offsets), y
 
 
-def random_parents(size, rng, n_roots=1):
-    """Draw a forest whose instances are in random order: parents come before and after children."""
-    up = np.array([-1 if i < n_roots else rng.integers(i) for i in range(size)])
-    name = rng.permutation(size)
-    parents = np.empty(size, dtype=np.int64)
-    parents[name] = np.where(up < 0, -1, name[up])
-    return parents
-
-
-def random_risk(
-    potential,
-    n_classes,
-    *,
-    fit_intercept=False,
-    sparse=False,
-    seed=0,
-    n_bags=9,
-    cost=0.0,
-    tree=False,
-):
+def random_risk(potential, n_classes, *, fit_intercept=False, sparse=False, seed=0, n_bags=9):
     rng = np.random.default_rng(seed)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 5, n_bags))])
     X = rng.normal(size=(offsets[-1], 4))
-    forest = np.random.default_rng(seed)
-    parents = np.concatenate([random_parents(size, forest) for size in np.diff(offsets)])
     operator = InstanceOperator(matrix_design(sp.csr_array(X) if sparse else X), 0.7, fit_intercept)
     return MarkovRisk(
         operator,
-        count_inference(potential, offsets, cost, parents if tree else None),
+        CountInference(potential, offsets),
         rng.normal(size=(n_bags, 2)),
         rng.permutation(np.arange(n_bags) % n_classes),
         n_classes,

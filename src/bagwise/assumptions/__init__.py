@@ -2,11 +2,9 @@
 
 `hard` rules give each instance a label, `soft` ones a probability at a temperature, and count
 potentials (`count`) score every possible number of positives; `inference` finds the best labeling
-under a potential and `posterior` sums over all of them; `chain` and `tree` do both where neighbors
-agree.
+under a potential and `posterior` sums over all of them.
 """
 
-from bagwise.assumptions.chain import ChainInference, ChainPosterior
 from bagwise.assumptions.count import (
     AtLeastPotential,
     BinnedPotential,
@@ -24,7 +22,6 @@ from bagwise.assumptions.hard import (
 from bagwise.assumptions.inference import BestLabelings, CountInference
 from bagwise.assumptions.posterior import CountPosterior, Posteriors
 from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness, SoftWitnesses
-from bagwise.assumptions.tree import TreeInference, TreePosterior
 
 __all__ = [
     "Assumption",
@@ -33,8 +30,6 @@ __all__ = [
     "AtLeastPotential",
     "BestLabelings",
     "BinnedPotential",
-    "ChainInference",
-    "ChainPosterior",
     "CountInference",
     "CountPosterior",
     "CountPotential",
@@ -47,7 +42,5 @@ __all__ = [
     "Softened",
     "Softening",
     "TopMean",
-    "TreeInference",
-    "TreePosterior",
     "as_potential",
 ]

@@ -45,9 +45,6 @@ class CountInference:
     ([3.0, 2.0], [1, 2])
     """
 
-    cost = 0.0  # of a change of label between neighbors: the bags are sets
-    parents: Array | None = None  # where neighbors are not in a chain
-
     def __init__(self, potential: Any, offsets: Array) -> None:
         self.potential = potential = as_potential(potential)
         self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)

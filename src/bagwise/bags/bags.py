@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from bagwise._removed import refuse_parameters
 from bagwise._typing import Array
 from bagwise.bags.arrays import as_attribute, as_feature_names, as_offsets, as_rows, check_priors
 from bagwise.bags.constructors import Constructors
@@ -18,7 +19,6 @@ from bagwise.bags.frames import ById, as_frame, as_html
 from bagwise.bags.ids import as_names, name_of
 from bagwise.bags.selection import resolve, select, take_rows
 from bagwise.bags.stored import verify
-from bagwise.bags.trees import as_parents
 from bagwise.rowstores import RowStore, placed
 
 
@@ -59,10 +59,6 @@ class Bags(Constructors):
     has_ids, has_instance_ids : bool, default=None
         Whether the ids were given rather than generated; None derives it from ``ids`` and
         ``instance_ids``.
-    parents : array-like of int or str of shape (n_instances,), default=None
-        A tree of instances: the position within the bag of each instance's parent, -1 for a root.
-        A bag may have several roots. Texts are the ids of parents instead, which are looked up
-        among the ``instance_ids`` of the bag; a root has "-1", an empty text or None.
 
     See Also
     --------
@@ -94,7 +90,11 @@ class Bags(Constructors):
     feature_names: Any = None
     has_ids: bool | None = None
     has_instance_ids: bool | None = None
-    parents: Any = None
+
+    def __new__(cls, *args: Any, **named: Any) -> Bags:
+        """Refuse arguments that version 0.2 had, before the constructor does."""
+        refuse_parameters(cls, named)
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -111,7 +111,6 @@ class Bags(Constructors):
             for name in names:
                 set_(self, name, as_attribute(name, getattr(self, name), count, owner))
         check_priors(self.priors, self.ids)
-        set_(self, "parents", as_parents(self))
         set_(self, "feature_names", as_feature_names(self.feature_names, self.n_features))
 
     def __reduce__(self) -> tuple[type[Bags], tuple[Any, ...]]:

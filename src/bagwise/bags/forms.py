@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bagwise.bags.bags import Bags
 
 PER_BAG = ("ids", "groups", "bag_features", "priors", "patch_size")
-PER_INSTANCE = ("instance_ids", "instance_labels", "coords", "parents")
+PER_INSTANCE = ("instance_ids", "instance_labels", "coords")
 WIDE = ("bag_features", "coords")  # numbers in several columns; all others are one column
 
 

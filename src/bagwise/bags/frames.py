@@ -34,8 +34,6 @@ def instance_columns(bags: Bags) -> dict[str, Array]:
     columns = {}
     if bags.instance_labels is not None:
         columns["instance_label"] = bags.instance_labels
-    if bags.parents is not None:
-        columns["instance_parent"] = bags.parents
     if not np.array_equal(bags.instance_ids, np.arange(bags.n_instances)):
         columns["instance"] = bags.instance_ids
     if bags.coords is not None:

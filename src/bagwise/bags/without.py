@@ -16,7 +16,6 @@ from bagwise._typing import Array
 from bagwise.bags.bags import Bags
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.segments import bag_index, expand, offsets_of
-from bagwise.bags.trees import parents_without
 
 BLOCK = 1 << 21  # values handled at a time: 16 MiB of float64
 
@@ -113,6 +112,4 @@ def _taken(bags: Bags, instances: Array, rows: Array, offsets: Array) -> Bags:
 
     attributes = {name: pick(name, owners) for name in PER_BAG}
     attributes |= {name: pick(name, rows) for name in PER_INSTANCE}
-    if bags.parents is not None:
-        attributes["parents"] = parents_without(bags, instances, rows, offsets)
     return Bags(bags.X[rows], offsets, feature_names=bags.feature_names, **attributes)

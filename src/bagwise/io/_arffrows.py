@@ -12,7 +12,7 @@ from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import listed
 from bagwise.io._arfftext import Attribute, split_fields
-from bagwise.io._assemble import COORDS, ROLES, stacked
+from bagwise.io._assemble import COORDS, ROLES, ignore_parents, stacked
 from bagwise.io._grow import is_number, typed_column
 from bagwise.io.errors import FormatError, MixedTypeError
 
@@ -141,6 +141,7 @@ class InnerRows:
             role = _ATTRIBUTES[self._declared[j].name]
             attributes[role] = typed_column(texts, exact_text=role == "instance_ids")
         attributes = stacked(attributes)
+        ignore_parents(attributes)
         if any(sp.issparse(block) for block in self._blocks):
             blocks = [sp.csr_array(block) for block in self._blocks]
             return sp.vstack(blocks, format="csr"), attributes

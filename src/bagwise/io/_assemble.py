@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bagwise._documented import Function, documenting, joined, sections
+from bagwise._removed import MEMBERS
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.frames import BAG_FEATURE as BAG_FEATURE, COORDS as COORDS
@@ -89,7 +91,7 @@ ROLES = {
     "parents": "instance_parent",
 }
 _PER_BAG = ("groups", "priors", "bag_features", "patch_size")
-_PER_ROW = ("instance_labels", "instance_ids", "coords", "parents")
+_PER_ROW = ("instance_labels", "instance_ids", "coords")
 
 
 @dataclass(frozen=True)
@@ -245,6 +247,7 @@ def assemble(
     entry per row. ``place`` maps a row number to its line in the file, for errors.
     """
     columns = stacked(columns)
+    ignore_parents(columns)
     bag = columns["bag"]
     order = _order(path, bag, place, regroup)
     rows = slice(None) if order is None else order
@@ -273,6 +276,12 @@ def stacked(columns: dict[str, Any]) -> dict[str, Any]:
     kept = {k: v for k, v in columns.items() if not any(k in keys for keys in wide.values())}
     joined = {n: np.stack([columns[k] for k in ks], axis=1) for n, ks in wide.items() if ks}
     return {**kept, **joined}
+
+
+def ignore_parents(columns: dict[str, Any]) -> None:
+    """Remove the parents of instances, which version 0.2 stored, with a warning."""
+    if columns.pop("parents", None) is not None:
+        warnings.warn(MEMBERS["parents"], stacklevel=2)
 
 
 def _order(path: Path, bag: Coded, place: Callable, regroup: bool) -> Array | None:

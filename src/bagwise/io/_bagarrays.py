@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise._removed import MEMBERS
 from bagwise._typing import Array
 from bagwise.bags.arrays import NUMERIC_KINDS
 from bagwise.errors import Argument, Message, suggestion
@@ -32,11 +34,7 @@ from bagwise.io._tabletext import parse_numbers, sniff
 from bagwise.io.errors import CorruptFileError, FormatError, MixedTypeError
 
 _FEATURES = ("features", "feats", "X", "x", "data")
-_STORED = {
-    "instance_label": "instance_labels",
-    "instance": "instance_ids",
-    "instance_parent": "parents",
-}
+_STORED = {"instance_label": "instance_labels", "instance": "instance_ids"}
 
 
 def load_bag(
@@ -55,6 +53,8 @@ def load_bag(
     if values.dtype.kind not in NUMERIC_KINDS:
         raise MixedTypeError(file, f"holds {values.dtype}, expected numbers.")
     extra = {role: np.asarray(arrays[n]) for n, role in _STORED.items() if n in arrays}
+    if "instance_parent" in arrays:
+        warnings.warn(MEMBERS["parents"], stacklevel=2)
     coords = _unwrapped(arrays.get("coords", 0))
     if coords.ndim == 2 and coords.shape[1] == 2:  # other programs also store extents there
         extra["coords"] = coords

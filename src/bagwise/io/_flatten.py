@@ -20,7 +20,7 @@ from bagwise.io.errors import DuplicateColumnError, FormatError
 # What formats with one line per instance, and nothing else, cannot store.
 NOT_IN_LINES = (
     *("groups", "priors", "bag_features", "patch_size"),
-    *("instance_labels", "coords", "parents"),
+    *("instance_labels", "coords"),
 )
 _BLOCK_VALUES = 1 << 18  # 2 MiB of float64: what is written at a time needs little memory
 

@@ -238,7 +238,7 @@ def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = "
     columns = {n: v for n, v in bag_columns(bags, y).items() if n in _USUAL.values()}
     of_rows = instance_columns(bags.replace(coords=None))
     if suffix not in (".npz", ".h5"):
-        warn_left_out(path, bags, ("instance_labels", "coords", "parents"))
+        warn_left_out(path, bags, ("instance_labels", "coords"))
         of_rows = {}
     elif bags.coords is not None:
         of_rows["coords"] = bags.coords

@@ -25,7 +25,7 @@ _CODED = ("bag", "label", "groups")
 # What anndata raises for HDF5 files that are something else.
 _NOT_ANNDATA = (OSError, KeyError, ValueError, TypeError, RuntimeError, AttributeError, IndexError)
 # What is written about cells.
-_OBS = ("bag", "label", "group", "prior", "instance_label", "instance_parent")
+_OBS = ("bag", "label", "group", "prior", "instance_label")
 _SPATIAL = "spatial"  # where scanpy and squidpy keep coordinates
 
 _EXPLAINED = {

@@ -11,6 +11,7 @@ headers of the arrays with it; a block is verified when it is first read through
 from __future__ import annotations
 
 import json
+import warnings
 import zlib
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from bagwise._removed import MEMBERS
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.arrays import canonical_csr
@@ -37,7 +39,6 @@ MANIFEST = "bags.json"
 _VERSION = 2  # of the format; version 1 had no checksums, and is still read
 _BLOCK_BYTES = 1 << 24  # 16 MiB are copied at a time
 _NAMES = ("ids", "instance_ids", "groups")
-_MAPPED = frozenset(PER_INSTANCE) - {"parents"}  # which are followed at once
 _INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
 
 
@@ -64,10 +65,12 @@ def read_bags(path: str | Path, *, mmap: bool = True) -> LabeledBags:
     shape = (manifest["n_instances"], manifest["n_features"])
     X = parts[0] if len(parts) == 1 else _sparse(path, parts, shape)
     others = {
-        name: _load(path, manifest, name, mode if name in _MAPPED else None)
+        name: _load(path, manifest, name, mode if name in PER_INSTANCE else None)
         for name in ("offsets", *PER_BAG, *PER_INSTANCE, "y")
         if name in manifest["arrays"] or name in manifest["lists"]
     }
+    if "parents" in {*manifest["arrays"], *manifest["lists"]}:
+        warnings.warn(MEMBERS["parents"], stacklevel=2)
     y = others.pop("y", None)
     try:
         bags = Bags(X, feature_names=manifest["feature_names"], **others)

@@ -21,7 +21,6 @@ from scipy.special import logsumexp, softmax
 
 from bagwise._typing import Array
 from bagwise.assumptions import CountPosterior, Posteriors
-from bagwise.assumptions.tree import count_posterior
 from bagwise.oracles.markov import InstanceOperator, OfRisk
 
 
@@ -32,8 +31,7 @@ class MarkovLikelihood(OfRisk):
     @cached_property
     def posterior(self) -> CountPosterior:
         """The sums over labelings of the training bags."""
-        of = self.risk.inference
-        return count_posterior(of.potential, of.offsets, of.cost, of.parents)
+        return CountPosterior(self.risk.inference.potential, self.risk.inference.offsets)
 
     def value(self, z: Array) -> float:
         """Return the negative log-likelihood."""

@@ -24,7 +24,6 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.assumptions import BestLabelings, CountInference, CountPotential
-from bagwise.assumptions.tree import count_inference
 from bagwise.bags.segments import expand
 from bagwise.designs import LinearDesign
 
@@ -80,11 +79,9 @@ class InstanceOperator:
         """Return scores of instances where the instances are."""
         return scores
 
-    def inference(
-        self, potential: Any, offsets: Array, cost: float = 0.0, parents: Array | None = None
-    ) -> CountInference:
+    def inference(self, potential: Any, offsets: Array) -> CountInference:
         """Return the inference of bags where the instances are."""
-        return count_inference(potential, offsets, cost, parents)
+        return CountInference(potential, offsets)
 
 
 @dataclass(frozen=True)
@@ -134,8 +131,7 @@ class MarkovRisk:
 
     def under(self, potential: CountPotential) -> MarkovRisk:
         """Return the risk of the same data under another count potential."""
-        given = self.inference
-        inference = self.instances.inference(potential, given.offsets, given.cost, given.parents)
+        inference = self.instances.inference(potential, self.inference.offsets)
         data = (self.bag_features, self.codes, self.n_classes, self.weight)
         return MarkovRisk(self.instances, inference, *data)
 

@@ -53,10 +53,9 @@ class DeviceOperator(InstanceOperator):
         return self.design.up(scores)
 
     def inference(
-        self, potential: Any, offsets: Array, cost: float = 0.0, parents: Array | None = None
+        self, potential: Any, offsets: Array
     ) -> CountInference:
         """Return the inference of bags on the device."""
-        assert not cost  # chains and trees are inferred on the host
         return DeviceInference(potential, offsets, self.design.tensor.device)
 
 

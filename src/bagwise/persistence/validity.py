@@ -179,5 +179,4 @@ def _bag(model: Any, value: float) -> Bags:
         instance_ids=["?", "??"],
         bag_features=features,
         coords=np.zeros((2, 2)),
-        parents=[-1, 0],
     )

@@ -57,8 +57,6 @@ ROWS: list[tuple[Any, ...]] = [
     ("an id cannot be hashed", "position 0|list|hash", lambda: Bags(E, [0, 1, 3], ids=[["a"], {}])),
     ("instance ids too short", "instance_ids|2|3", lambda: Bags(E, [0, 3], instance_ids=[1, 2])),
     ("priors above 1", "bag 1|prior 2.0|[0, 1]", lambda: Bags(E, [0, 1, 3], priors=[0.5, 2.0])),
-    ("a parent elsewhere", "bag 1|parent 2|-1", lambda: Bags(E, [0, 1, 3], parents=[-1, -1, 2])),
-    ("parents in a circle", "bag 1|cycle|-1", lambda: Bags(E, [0, 1, 3], parents=[-1, 1, 0])),
     ("feature names too short", "feature_names|3", lambda: Bags(E, [0, 3], feature_names=["a"])),
     ("feature name twice", "feature|'a'", lambda: Bags(E, [0, 3], feature_names=["a", "a", "b"])),
     ("sparse column out of range", "damaged|coo_array",

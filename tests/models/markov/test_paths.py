@@ -67,9 +67,9 @@ def test_inputs_are_made_once(monkeypatch):
     monkeypatch.setattr(inputs.NetworkInputs, "fit", counted)
     bags, y = planted()
     base = MarkovNetworkClassifier(bag_features="kernels", cv=2, early_stopping=True)
-    models = base.path(bags, y, name="chain", values=[0.0, 0.1, 0.5])
+    models = base.path(bags, y, name="positive_fraction", values=[0.1, 0.5, 0.9])
     assert len(fits) == 1
-    assert [model.chain for model in models] == [0.0, 0.1, 0.5]
+    assert [model.positive_fraction for model in models] == [0.1, 0.5, 0.9]
     assert all("validation_score" in model.starts_[0] for model in models)
 
 

@@ -108,12 +108,9 @@ def test_one_network_against_the_rest_is_swept_and_a_joint_one_is_not(always, mo
     assert len(seen) == 3
 
 
-@pytest.mark.parametrize(
-    "options", [{"chain": 0.5}, {"tree": 0.5}, {"loss": "log_loss"}, {"early_stopping": True}]
-)
+@pytest.mark.parametrize("options", [{"loss": "log_loss"}, {"early_stopping": True}])
 def test_other_networks_are_not_swept(options, always, monkeypatch):
     bags, y = planted()
-    bags = bags.replace(parents=np.full(bags.n_instances, -1))
     monkeypatch.setattr(swept, "soft_newton", None)
     network(init=["zero"], **options).fit(bags, y)
 

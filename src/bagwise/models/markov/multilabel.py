@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bagwise._documented import answers
 from bagwise._typing import Array
-from bagwise.assumptions.tree import count_inference
+from bagwise.assumptions import CountInference
 from bagwise.bags import Bags, check_bags
 from bagwise.estimators.params import Parameters, param
 from bagwise.estimators.weights import check_weight
@@ -242,7 +242,7 @@ def _tied(
     """Train all networks and the pairs jointly, and give the networks their new weights."""
     first, used = fitted[0], np.flatnonzero(weight)
     part, n_labels = bags[used], labels.shape[1]
-    inference = count_inference(first.potential_, part.offsets, *first._ties(part))
+    inference = CountInference(first.potential_, part.offsets)
     columns = first.inputs_.bag_columns(part)
     risk = LabelSetRisk(
         first.inputs_.operator(part), inference, columns, labels[used], weight[used]

@@ -149,10 +149,6 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         for model in models:
             if not any(hasattr(model, name) for name in ("decision_function", "predict_proba")):
                 raise ValueError(f"bag_features contains {model!r}, which is no bag estimator.")
-        if self.chain and self.tree:
-            raise ValueError(
-                f"chain={self.chain:g} and tree={self.tree:g}: a bag is one of them, set one to 0."
-            )
         path = self.alphas
         if path is not None and not (len(path) and all(_is_positive(value) for value in path)):
             raise ValueError(
@@ -229,9 +225,8 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         weight: Array,
     ) -> list[MarkovRisk]:
         """Return the joint risk, or one per class."""
-        cost, parents = self._ties(bags)
-        instances = instances if self._soft or cost else where_rows_are(instances)
-        inference = instances.inference(self.potential_, bags.offsets, cost, parents)
+        instances = instances if self._soft else where_rows_are(instances)
+        inference = instances.inference(self.potential_, bags.offsets)
         n_classes = len(self.classes_)
         joint = n_classes == 2 or self.multi_class == "native"
         targets = [labels] if joint else [1 * (labels == code) for code in range(n_classes)]

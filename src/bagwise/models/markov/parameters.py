@@ -42,18 +42,6 @@ class NetworkParameters(MaxIterParameter, ProgressParameters, ClassWeightParamet
         '1 / ``n_bins`` of a positive bag, all counts are in the first range, and "any" tells '
         "more.",
     )
-    chain: float = param(
-        0.0,
-        positive(zero=True),
-        "Cost of a change of label from one instance of a bag to the next: the instances are a "
-        "chain in their given order, whose positives come in runs. 0: their order means nothing.",
-    )
-    tree: float = param(
-        0.0,
-        positive(zero=True),
-        "Cost of a label that is not the one of the instance's parent: the instances of a bag are "
-        "a tree, ``parents`` of the `Bags`, whose neighbors tend to agree. 0: no tree.",
-    )
     loss: str = param(
         "hinge",
         Words("hinge", "log_loss"),

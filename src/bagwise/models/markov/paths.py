@@ -22,12 +22,7 @@ from bagwise.models.markov.trained import Network
 from bagwise.oracles.markov import InstanceOperator
 
 ALPHAS = tuple(np.logspace(2, -2, 9).tolist())  # two values per factor of ten, the largest first
-_NUMBERS = (
-    "alpha",
-    "chain",
-    "tree",
-    "positive_fraction",
-)  # what leaves inputs and weights as they are
+_NUMBERS = ("alpha", "positive_fraction")  # what leaves inputs and weights as they are
 
 
 @dataclass(frozen=True)
@@ -69,7 +64,7 @@ class NetworkPaths:
         ----------
         bags, y : Bags, array-like of shape (n_bags,)
             Training bags (or anything check_bags takes) and their labels.
-        name : {"alpha", "chain", "tree", "positive_fraction"}, default="alpha"
+        name : {"alpha", "positive_fraction"}, default="alpha"
             The parameter.
         values : sequence of float, default=(100, ..., 0.01)
             Its values, in the order of the path; nine by default, two per factor of ten.

@@ -10,8 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from bagwise._documented import answers
 from bagwise._typing import Array
-from bagwise.assumptions import CountPotential
-from bagwise.assumptions.tree import count_inference, count_posterior
+from bagwise.assumptions import CountInference, CountPosterior, CountPotential
 from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.models.markov.inputs import NetworkInputs
@@ -42,16 +41,6 @@ class NetworkScores(NetworkParameters, BagClassifier):
         """Whether labelings are summed out instead of maximized over."""
         return self.loss == "log_loss"
 
-    def _ties(self, bags: Bags) -> tuple[float, Array | None]:
-        """Return what a change of label costs, and the parents on whose tree (None: a chain)."""
-        if self.tree and bags.parents is None:
-            raise ValueError(
-                f"tree={self.tree:g} asks for a tree of the instances, and these bags have none: "
-                "pass Bags(..., parents=...), in a file the column instance_parent, or put "
-                "SpanningTrees() before the network."
-            )
-        return (self.tree, bags.parents) if self.tree else (self.chain, None)
-
     def _instance_scores(self, bags: Bags) -> Array:
         operator = self.inputs_.operator(bags)
         coef = self.coef_ / self.inputs_.scale
@@ -71,9 +60,9 @@ class NetworkScores(NetworkParameters, BagClassifier):
     ) -> Array:
         """Return D of every network, (n_networks, n_bags, n_models)."""
         if self._soft:
-            posterior = count_posterior(self.potential_, bags.offsets, *self._ties(bags))
+            posterior = CountPosterior(self.potential_, bags.offsets)
             return np.stack([net.log_odds(operator, columns, posterior)[0] for net in networks])
-        inference = count_inference(self.potential_, bags.offsets, *self._ties(bags))
+        inference = CountInference(self.potential_, bags.offsets)
         return np.stack([net.scores(operator, columns, inference) for net in networks])
 
     @answers(
@@ -108,7 +97,7 @@ class NetworkScores(NetworkParameters, BagClassifier):
     def _labelings(self, bags: Bags, sides: Array) -> Array:
         """Return the networks' mean label of every instance, given each bag's side."""
         operator = self.inputs_.operator(bags)
-        inference = count_inference(self.potential_, bags.offsets, *self._ties(bags))
+        inference = CountInference(self.potential_, bags.offsets)
         total = np.zeros((len(sides), bags.n_instances))
         for network in self.networks_:
             total += network.labelings(operator, inference, sides)
@@ -158,7 +147,7 @@ class NetworkScores(NetworkParameters, BagClassifier):
         """
         bags = self._checked(bags)
         operator, columns = self.inputs_.operator(bags), self.inputs_.bag_columns(bags)
-        posterior = count_posterior(self.potential_, bags.offsets, *self._ties(bags))
+        posterior = CountPosterior(self.potential_, bags.offsets)
         fixed = self._given_chances(bags) if hasattr(self, "predict_proba") else None
         total = np.zeros((len(self.threshold_), bags.n_instances))
         for network in self.networks_:

@@ -31,7 +31,6 @@ def is_swept(risk: MarkovRisk) -> bool:
     design = risk.instances.design
     return (
         risk.n_models == 1
-        and not risk.inference.cost
         and isinstance(design, Dense)
         and design.n_rows >= _MANY_ROWS
         and design.n_coef <= _LARGEST_SYSTEM
