@@ -37,12 +37,12 @@ from itertools import product
 from time import process_time_ns
 
 import numpy as np
+from bagwise.assumptions.tree import count_inference, count_posterior
 from sklearn.metrics import f1_score
 from sklearn.preprocessing import StandardScaler
 
 from bagwise import Bags, PerInstance, SpanningTrees
 from bagwise.assumptions import AtLeastPotential
-from bagwise.assumptions.tree import count_inference, count_posterior
 from bagwise.crossfit import folds
 from bagwise.datasets import fetch, load_digits_bags
 from chains import ALPHAS, DRAWS, EVENT, FEATURES, SEGMENTS, SHIFT, begin, chosen, planted

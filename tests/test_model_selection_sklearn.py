@@ -21,10 +21,19 @@ from sklearn.model_selection import (
     train_test_split,
     validation_curve,
 )
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import Bags, BagStatistics, InstanceSVC, LabelSVC, PerInstance, WitnessSVC
+from bagwise import (
+    Bags,
+    BagStatistics,
+    InstanceSVC,
+    LabelSVC,
+    MarkovNetworkClassifier,
+    PerInstance,
+    WitnessSVC,
+)
 from bagwise.metrics import key_instance_rate
 from bagwise.testing._problems import planted_bags
 
@@ -255,3 +264,33 @@ def test_statistics_of_bags_and_a_plain_classifier(problem):
     ):
         expected = by_hand(clone(pipeline).set_params(**parameters), bags, y)[1]
         assert score == pytest.approx(np.mean(expected))
+
+
+@pytest.mark.parametrize("estimator", [WitnessSVC(), MarkovNetworkClassifier()], ids=repr)
+def test_several_labels_are_one_classifier_each(estimator, problem):
+    bags, y = problem
+    labels = np.stack([y, 1 - y, np.arange(len(y)) % 2], axis=1)
+    several = MultiOutputClassifier(estimator)
+    weight = 1.0 + np.arange(len(y)) % 3
+    several.fit(bags, labels, sample_weight=weight)
+    for column, model in enumerate(several.estimators_):
+        alone = clone(estimator).fit(bags, labels[:, column], weight)
+        np.testing.assert_array_equal(model.decision_function(bags), alone.decision_function(bags))
+        np.testing.assert_array_equal(several.predict(bags)[:, column], alone.predict(bags))
+    right = (several.predict(bags) == labels).all(axis=1)
+    assert several.score(bags, labels) == right.mean()
+
+
+def test_several_labels_are_searched_and_cross_validated(problem):
+    bags, y = problem
+    highest = np.array([bag[:, 1].max() for bag in bags])
+    labels = np.stack([y, 1 * (highest > np.median(highest))], axis=1)
+    several, folds = MultiOutputClassifier(WitnessSVC(probability="sigmoid")), KFold(3)
+    scores = cross_val_score(several, bags, labels, cv=folds)
+    for score, (train, test) in zip(scores, folds.split(y), strict=True):
+        model = clone(several).fit(bags[train], labels[train])
+        assert score == model.score(bags[test], labels[test])
+    grid = GridSearchCV(several, {"estimator__C": [0.1, 1.0]}, cv=folds).fit(bags, labels)
+    assert grid.cv_results_["mean_test_score"][1] == pytest.approx(scores.mean())
+    chances = grid.predict_proba(bags)
+    assert [chance.shape for chance in chances] == [(len(y), 2)] * 2

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from inspect import signature
+
+import numpy as np
 import pytest
 
 import bagwise
 from bagwise import _removed
+from bagwise.persistence.encoding import decode
 from command_line import call
 
 
@@ -47,4 +52,38 @@ def test_nothing_that_exists_is_called_removed():
     assert not _removed.CLASSES.keys() & set(bagwise.__all__)
     for name, parameter in _removed.PARAMETERS:
         if hasattr(bagwise, name):
-            assert parameter not in getattr(bagwise, name)._get_param_names()
+            assert parameter not in signature(getattr(bagwise, name)).parameters
+
+
+def test_parents_are_refused_and_ignored_in_files(tmp_path):
+    with pytest.raises(TypeError, match="Bags has no parameter 'parents' since"):
+        bagwise.Bags(np.ones((2, 1)), [0, 2], parents=[-1, 0])
+    bags = bagwise.Bags(np.array([[1.0], [2.0], [3.0]]), [0, 2, 3])
+    table = tmp_path / "a.csv"
+    table.write_text("bag,label,instance_parent,f\na,1,-1,1\na,1,0,2\nb,0,-1,3\n")
+    folder = tmp_path / "a.bags"
+    bagwise.io.write_bags(folder, bags, [1, 0])
+    manifest = json.loads((folder / "bags.json").read_text())
+    manifest["lists"]["parents"], manifest["version"] = [-1, 0, -1], 1
+    del manifest["checksum"]
+    (folder / "bags.json").write_text(json.dumps(manifest))
+    for path in (table, folder):
+        with pytest.warns(UserWarning, match=r"instance_parent.* are ignored"):
+            back, y = bagwise.io.read(path)
+        np.testing.assert_array_equal(back.X, bags.X)
+        assert y.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(("name", "value", "old"), [("chain", 0.0, 0.5), ("tree", 0.0, 1.0)])
+def test_models_of_version_0_2_load_or_are_to_be_fitted_again(name, value, old):
+    network = bagwise.MarkovNetworkClassifier
+    state = {name: value, "alpha": 1.0}
+    _removed.drop_removed(network, state)
+    assert state == {"alpha": 1.0}
+    with pytest.raises(ValueError, match=f"was fitted with {name}=.*: fit the model again"):
+        _removed.drop_removed(network, {name: old})
+
+
+def test_files_of_removed_classes_say_to_fit_again():
+    with pytest.raises(ValueError, match=r"MultiOutputClassifier, .* Fit the model again"):
+        decode({"$object": "MultiLabelMarkovNetwork", "state": {}}, dict)

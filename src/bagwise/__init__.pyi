@@ -36,7 +36,6 @@ from .models.instance import InstanceSVC as InstanceSVC
 from .models.keyinstance import KeyInstanceSVC as KeyInstanceSVC
 from .models.markov import (
     MarkovNetworkClassifier as MarkovNetworkClassifier,
-    MultiLabelMarkovNetwork as MultiLabelMarkovNetwork,
 )
 from .models.meansvc import MeanSVC as MeanSVC
 from .models.mica import MICA as MICA

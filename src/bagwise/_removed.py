@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 _TIES = (
-    "Leave it out: bags are sets again. Chains and trees within bags had no gain on real data "
-    "(docs/results/chains.md, docs/results/trees.md)."
+    "Leave it out: chains and trees within bags had no gain on real data (docs/results/chains.md, "
+    "docs/results/trees.md)."
 )
 
 CLASSES: dict[str, str] = {  # public names of the package
     "KernelFeatures": "Use sklearn.kernel_approximation.Nystroem(n_components=n), which is exact "
     "where n is the number of training instances.",
+    "MultiLabelMarkovNetwork": "Use sklearn.multioutput.MultiOutputClassifier, which takes Bags.",
     "SpanningTrees": _TIES,
 }
 
@@ -37,7 +38,13 @@ METHODS: dict[tuple[str, str], str] = {  # by (class, method)
 OPTIONS: dict[str, str] = {}  # options of the command line, with their dashes
 
 MEMBERS: dict[str, str] = {  # members of stores, columns of tables and entries of model files
-    "parents": f"The parents of instances are ignored. {_TIES}",
+    "parents": "The parents of instances (instance_parent) are ignored since version 0.3.",
+}
+
+# Parameters whose other values changed predictions, with the value at which a model of 0.2 loads.
+HARMLESS: dict[tuple[str, str], Any] = {
+    ("MarkovNetworkClassifier", "chain"): 0.0,
+    ("MarkovNetworkClassifier", "tree"): 0.0,
 }
 
 
@@ -78,6 +85,18 @@ def mark_removed_methods(cls: type) -> None:
     for (owner, name), sentence in METHODS.items():
         if owner == cls.__name__:
             setattr(cls, name, RemovedMethod(name, sentence))
+
+
+def drop_removed(cls: type, state: dict[str, Any]) -> None:
+    """Remove parameters of version 0.2 from a stored model; a ValueError says to fit it again."""
+    for base in cls.__mro__:
+        for key in [key for key in state if (base.__name__, key) in PARAMETERS]:
+            value, place = state.pop(key), (base.__name__, key)
+            if place in HARMLESS and value != HARMLESS[place]:
+                raise ValueError(
+                    f"was fitted with {key}={value!r}, which {cls.__name__} does not have since "
+                    "version 0.3: fit the model again"
+                )
 
 
 def find_removed_option(words: Iterable[str]) -> str:

@@ -131,11 +131,3 @@ def test_a_damaged_model_is_refused(folder, tmp_path, command):
     refused(1, "m.bagwise: ", command, tmp_path / "m.bagwise", folder / "test.csv")
     refused(1, "not a model file", command, folder / "train.csv", folder / "test.csv")
     refused(1, "There is no file", command, folder / "none.bagwise", folder / "test.csv")
-
-
-def test_networks_of_several_labels_are_refused(folder, tmp_path, expected):
-    bags, _ = expected
-    labels = np.arange(len(bags))[:, None] % [2, 3] == 0
-    network = bagwise.MultiLabelMarkovNetwork(pairs=False).fit(bags, labels.astype(int))
-    bagwise.save(network, tmp_path / "several.bagwise")
-    refused(2, "several labels", "predict", tmp_path / "several.bagwise", folder / "new.csv")

@@ -55,11 +55,6 @@ class ApplyOptions:
         if not self.model.exists():
             raise not_there(self.model)
         description = describe(self.model)
-        if description.get("n_labels") is not None:
-            raise typer.BadParameter(
-                f"{self.model} gives a bag several labels, and commands give it one: use "
-                "bagwise.load in Python."
-            )
         model = bagwise.load(self.model)
         columns |= {"bag": self.bag, "only": only or None}
         return Applied(model, description, *self._read(description, columns, check))

@@ -52,9 +52,7 @@ class DeviceOperator(InstanceOperator):
         """Return scores of instances as a tensor on the device."""
         return self.design.up(scores)
 
-    def inference(
-        self, potential: Any, offsets: Array
-    ) -> CountInference:
+    def inference(self, potential: Any, offsets: Array) -> CountInference:
         """Return the inference of bags on the device."""
         return DeviceInference(potential, offsets, self.design.tensor.device)
 

@@ -16,7 +16,6 @@ from bagwise.catalog import ENTRIES
 from bagwise.estimators.pipeline import BagPipeline
 from bagwise.kernels import Kernel
 from bagwise.kernels.intersection import IntersectionMap
-from bagwise.models.markov import MultiLabelMarkovNetwork
 from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.models.markov.trained import Network
 from bagwise.models.miles import MILESEmbedding
@@ -33,7 +32,6 @@ _PARTS: tuple[type, ...] = (
     IntersectionMap,
     Kernel,
     MILESEmbedding,
-    MultiLabelMarkovNetwork,
     Network,
     NetworkInputs,
     Run,

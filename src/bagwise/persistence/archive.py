@@ -24,12 +24,10 @@ from bagwise.estimators.base import BagClassifier
 from bagwise.io._atomic import writing
 from bagwise.io._claims import ZIP_ERRORS, read_npy, unzipped
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
-from bagwise.models.markov import MultiLabelMarkovNetwork
 from bagwise.persistence.allowed import holds_sklearn
 from bagwise.persistence.encoding import UnsavableError, decode, encode
 from bagwise.persistence.validity import check_model
 
-_CLASSIFIERS = (BagClassifier, MultiLabelMarkovNetwork)
 _FORMAT = "bagwise model"
 _VERSION = 2  # of the format; version 1 was that of bagwise 0.1, whose parameters had other names
 _DESCRIPTION, _STATE, _SUMS = "model.json", "state.json", "SHA256SUMS"
@@ -47,7 +45,7 @@ def save(model: Any, path: str | Path, *, notes: dict[str, Any] | None = None) -
 
     Parameters
     ----------
-    model : BagClassifier, MultiLabelMarkovNetwork, or a Pipeline that ends in one
+    model : BagClassifier, or a Pipeline that ends in one
         The fitted model. The pipeline may contain `PerInstance` of scikit-learn's scalers, imputers
         and feature maps.
     path : str or Path
@@ -150,9 +148,9 @@ def describe(path: str | Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        "class", "parameters", "classes", "positive_class", "n_labels" (where bags have several),
-        "n_features", "feature_names", "certificate" (objective, gap, n_iter, kernel_error), "model"
-        (all steps), versions and "notes".
+        "class", "parameters", "classes", "positive_class", "n_features", "feature_names",
+        "certificate" (objective, gap, n_iter, kernel_error), "model" (all steps), versions and
+        "notes".
 
     Examples
     --------
@@ -174,7 +172,7 @@ def _check_kind(path: Path, model: Any) -> None:
         model.steps if isinstance(model, Pipeline) and hasattr(model, "steps") else [("", model)]
     )
     last = steps[-1][-1] if isinstance(steps, list) and steps else model
-    if not isinstance(last, _CLASSIFIERS):
+    if not isinstance(last, BagClassifier):
         raise CorruptFileError(path, f"{_STATE} contains a {type(last).__name__}, not a model.")
 
 
@@ -195,7 +193,7 @@ def _classifier_of(model: Any) -> Any:
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     if hasattr(last, "best_estimator_"):
         raise UnsavableError(f"{type(last).__name__} is a search: save its best_estimator_.")
-    if not isinstance(last, _CLASSIFIERS):
+    if not isinstance(last, BagClassifier):
         remedy = "Save one, or a Pipeline that ends in one; pickle keeps other models."
         raise UnsavableError(f"{type(last).__name__} is not a classifier of bagwise. {remedy}")
     return last
@@ -207,10 +205,8 @@ def _description(model: Any, classifier: Any) -> dict[str, Any]:
     shown = clone(model).set_params(**dict.fromkeys(callbacks))
     parameters = _classifier_of(shown).get_params(deep=False)
     names = getattr(first, "feature_names_in_", None)
-    several = isinstance(classifier, MultiLabelMarkovNetwork)
-    of_label = classifier.estimators_[0] if several else classifier
-    classes = of_label.classes_.tolist()
-    positive = of_label.pos_label if of_label.pos_label is not None else classes[1]
+    classes = classifier.classes_.tolist()
+    positive = classifier.pos_label if classifier.pos_label is not None else classes[1]
     return {
         "format": _FORMAT,
         "version": _VERSION,
@@ -220,7 +216,6 @@ def _description(model: Any, classifier: Any) -> dict[str, Any]:
         "model": " ".join(repr(shown).split()),
         "parameters": {k: _plain(v) for k, v in parameters.items()},
         "classes": classes,
-        "n_labels": len(classifier.estimators_) if several else None,
         "positive_class": _plain(positive) if len(classes) == 2 else None,
         "n_features": int(first.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier
 
+from bagwise._removed import CLASSES, drop_removed
 from bagwise._typing import Array
 from bagwise.bags.arrays import in_range
 from bagwise.graphs import Graph
@@ -167,7 +168,8 @@ def _decode_tagged(tag: str, value: dict[str, Any], arrays: Callable[[str], Arra
 def _decode_object(name: str, attributes: dict[str, Any], arrays: Callable[[str], Array]) -> Any:
     kind = allowed_class(name)
     if kind is None:
-        raise ValueError(f"contains a {name!r}, which is not among the known classes")
+        removed = f" ({CLASSES[name]} Fit the model again)" if name in CLASSES else ""
+        raise ValueError(f"contains a {name!r}, which is not among the known classes{removed}")
     state = {str(key): decode(item, arrays) for key, item in attributes.items()}
     if any(key.startswith("__") for key in state):
         raise ValueError(f"gives {name!r} a special attribute of Python")
@@ -177,7 +179,8 @@ def _decode_object(name: str, attributes: dict[str, Any], arrays: Callable[[str]
 
 
 def _with_parameters(kind: Any, state: dict[str, Any]) -> dict[str, Any]:
-    """Add the defaults of parameters that are newer than the file."""
+    """Drop parameters that are gone, and add the defaults of those newer than the file."""
+    drop_removed(kind, state)
     parameters = signature(kind.__init__).parameters
     for name in kind._get_param_names():
         default = parameters[name].default

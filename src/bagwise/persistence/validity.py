@@ -23,8 +23,6 @@ from bagwise.bags import Bags
 from bagwise.bags.arrays import as_offsets
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.input import BagInput
-from bagwise.models.markov import MultiLabelMarkovNetwork
-from bagwise.models.markov.multilabel import MOST_LABELS
 from bagwise.persistence.classifiers import check_boosting, check_svm
 
 _MOST_DENSE = 1 << 22  # features of the trial in 32 MiB; models of more were fitted to sparse rows
@@ -44,8 +42,6 @@ def check_model(model: Any) -> None:
     for part, width in _estimators(model, None):
         if isinstance(part, BagClassifier):
             _check_classifier(part)
-        if isinstance(part, MultiLabelMarkovNetwork):
-            _check_labels(part)
         if hasattr(part, "tree_"):
             _check_tree(part, width)
         if isinstance(part, SVC) and hasattr(part, "support_vectors_"):
@@ -109,16 +105,6 @@ def _check_classifier(model: BagClassifier) -> None:
         raise ValueError(f"{name}.bags_codes_ contains classes that do not exist")
 
 
-def _check_labels(model: MultiLabelMarkovNetwork) -> None:
-    """Raise ValueError if the pairs of labels are not those of the networks."""
-    check_is_fitted(model)
-    n_labels, pairs = len(model.estimators_), model.pair_weights_
-    if np.shape(pairs) != (n_labels, n_labels) or np.asarray(pairs).dtype.kind != "f":
-        raise ValueError(f"contains pairs of shape {np.shape(pairs)} for {n_labels} labels")
-    if np.any(pairs) and n_labels > MOST_LABELS:
-        raise ValueError(f"contains pairs of {n_labels} labels, of which there are {MOST_LABELS}")
-
-
 def _check_tree(owner: Any, width: int | None) -> None:
     tree, own = owner.tree_, getattr(owner, "n_features_in_", None)
     if getattr(tree, "n_features", None) != own or own != (own if width is None else width):
@@ -151,9 +137,6 @@ def _try(model: Any) -> None:
 
 def _shapes(model: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the shapes of the scores and labels of one bag."""
-    last = _last(model)
-    if isinstance(last, MultiLabelMarkovNetwork):
-        return (1, len(last.estimators_)), (1, len(last.estimators_))
     n_classes = len(model.classes_)
     return (1,) if n_classes == 2 else (1, n_classes), (1,)
 
@@ -166,7 +149,6 @@ def _bag(model: Any, value: float) -> Bags:
     """Return a bag of two equal instances that the model accepts."""
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
     last = _last(model)
-    last = last.estimators_[0] if isinstance(last, MultiLabelMarkovNetwork) else last
     width = int(first.n_features_in_)
     dense = width <= _MOST_DENSE
     X = np.full((2, width), value) if dense else sp.csr_array((2, width))

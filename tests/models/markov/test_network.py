@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.multioutput import MultiOutputClassifier
 
-from bagwise import Bags, LabelSVC, MarkovNetworkClassifier
+from bagwise import LabelSVC, MarkovNetworkClassifier
 from bagwise.assumptions import AtLeastPotential, CountInference, CountPotential
 from bagwise.bags.segments import segment_sum
 from bagwise.datasets import load_digits_bags
