@@ -5,11 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bagwise._typing import Array
+
+if TYPE_CHECKING:
+    from bagwise.designs.linear import LinearDesign
+    from bagwise.designs.lowrank import Sketch
 
 
 class Point(NamedTuple):
@@ -75,6 +79,19 @@ class Design(ABC):
         Iterative implementations start at ``current`` and stop at a residual norm of ``atol``. The
         intercept stays that of ``current`` if no row has curvature.
         """
+
+    @property
+    def linear(self) -> LinearDesign | None:
+        """This design if its coefficients are weights of features, None if they are dual."""
+        return None
+
+    @abstractmethod
+    def products(self, rows: Array | None = None) -> Array:
+        """Return the matrix of inner products between some rows, or between all of them."""
+
+    def sketch(self) -> Sketch | None:
+        """Return the low-rank approximation that preconditions this design, if there is one."""
+        return None
 
     @abstractmethod
     def aggregate(self, weights: Any) -> Design:

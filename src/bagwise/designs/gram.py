@@ -51,6 +51,10 @@ class Gram(DualRows):
         self.rounding = rounding_of(K.dtype)
         self._inverse: PreparedInverse | None = None
 
+    def products(self, rows: Array | None = None) -> Array:
+        """Return K, or its block of some rows."""
+        return self.K if rows is None else self.K[np.ix_(rows, rows)]
+
     def __matmul__(self, coef: Array) -> Array:
         """Return K coef."""
         used = np.flatnonzero(coef)

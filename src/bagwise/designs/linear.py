@@ -33,6 +33,18 @@ class LinearDesign(Design):
         self.exact = min(n_rows, n_coef) <= _LARGEST_SYSTEM
         self._hessian: tuple[Array, Array, Array, int] | None = None
 
+    @property
+    def linear(self) -> LinearDesign:
+        """This design: its coefficients are weights of features."""
+        return self
+
+    def products(self, rows: Array | None = None) -> Array:
+        """Return the inner products between some rows, or all, in float64."""
+        X = self.matrix(np.arange(self.n_rows) if rows is None else rows)
+        products = X @ X.T
+        products = products.toarray() if sp.issparse(products) else products
+        return np.asarray(products, dtype=np.float64)
+
     @abstractmethod
     def weighted_gram(self, weights: Array) -> Array:
         """Return X' diag(weights) X; weights may be negative, and zeros cost nothing."""

@@ -26,6 +26,10 @@ class TorchGram(DualRows):
     def _up(self, values: Array) -> Any:
         return self.torch.as_tensor(np.ascontiguousarray(values)).to(self.K.device)
 
+    def products(self, rows: Array | None = None) -> Array:
+        """Return K, or its block of some rows, on the host."""
+        return (self if rows is None else self.subset(rows)).K.cpu().numpy()
+
     def __matmul__(self, coef: Array) -> Array:
         """Return K coef."""
         return (self.K @ self._up(coef)).cpu().numpy()

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags.segments import offsets_of, segment_sum
-from bagwise.designs import Design
+from bagwise.designs import Design, LinearDesign
 from bagwise.oracles.graph import BagHinge, BagScores
 from bagwise.solvers.solution import Solution
 
@@ -32,7 +32,7 @@ _PASSES_OVER_UNSETTLED = 4  # per pass over all bags: most bags soon stop changi
 
 
 def block_descent(
-    design: Any,
+    design: LinearDesign,
     loss: BagHinge,
     witnesses: Array,
     *,

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from sklearn.svm import SVC, SVR
 
 from bagwise._typing import Array
-from bagwise.designs import Gram, Point
+from bagwise.designs import Point
 from bagwise.designs.sparse import with_short_indices
 from bagwise.problems import Problem
 from bagwise.solvers.dual_cd import best_intercept, coordinate_descent
@@ -67,7 +67,7 @@ def solve_hinge(
     if len(np.unique(sides.labels)) < 2:
         return _one_sided(problem, sides)
     n_rows, n_coef = len(sides.rows), problem.design.n_coef
-    tall = not isinstance(problem.design, Gram) and n_coef <= min(n_rows, _LARGEST_SYSTEM)
+    tall = problem.design.linear is not None and n_coef <= min(n_rows, _LARGEST_SYSTEM)
     solution = interior_point(problem) if tall else _decomposed(problem, sides, tol, max_iter)
     if not tall and n_rows <= _LARGEST_SYSTEM and not within(problem, solution, gap_tol):
         solution = interior_point(problem)
@@ -83,11 +83,9 @@ def _one_sided(problem: Problem, sides: Sides) -> Solution:
 
 def _decomposed(problem: Problem, sides: Sides, tol: float, max_iter: int) -> Solution:
     """Update a few dual variables at a time."""
-    design: Any = problem.design
-    if isinstance(design, Gram):
-        kernel, X = "precomputed", design.K[np.ix_(sides.rows, sides.rows)]
-    else:
-        kernel, X = "linear", design.matrix(sides.rows)
+    design, linear = problem.design, problem.design.linear
+    kernel = "precomputed" if linear is None else "linear"
+    X: Any = design.products(sides.rows) if linear is None else linear.matrix(sides.rows)
     many = kernel == "linear" and len(sides.rows) > _LIBSVM_ROWS
     options = {"kernel": kernel, "C": 1.0, "tol": tol, "max_iter": max_iter, "cache_size": 500}
     if problem.margin is not None:

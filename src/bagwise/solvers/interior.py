@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.designs import Design, LinearDesign, Point
+from bagwise.designs import Design, Point
 from bagwise.problems import Problem
 from bagwise.solvers.pieces import repaired_gap
 from bagwise.solvers.solution import Solution, certify
@@ -147,7 +147,7 @@ def interior_point(problem: Problem, *, tol: float = 1e-7, max_iter: int = 60) -
         # 3) Keep the best: in the end rounding makes the duals worse again.
         duals = sides.duals(at.alpha)
         now = certify(problem, point, *duals, n_iter=len(history) + 1, converged=False)
-        if not within(problem, now, tol) and isinstance(problem.design, LinearDesign):
+        if not within(problem, now, tol):
             now = replace(now, gap=min(now.gap, sides.repaired(problem, point, at, tol)))
         history.append({"objective": now.objective, "gap": now.gap, "step": length})
         settling = best.gap < 1e-3 * best.objective

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.designs import Design, Iterative, LinearDesign, Point
+from bagwise.designs import Design, Point
 from bagwise.problems import Problem
 from bagwise.solvers.pieces import quadratic_gap
 from bagwise.solvers.solution import Solution, certify, overflow
@@ -84,7 +84,7 @@ def _certified(problem: Problem, point: Point, settled: bool) -> Solution:
     worst = problem.risk(np.zeros_like(solution.scores))
     digits = 10 * _GAP if itself else min(max(1e3 * rounding, _PROVEN), 1e-4)
     enough = digits * (solution.objective + rounding * worst)
-    if solution.gap > enough and isinstance(problem.design, LinearDesign):
+    if solution.gap > enough:
         solution = replace(solution, gap=min(solution.gap, quadratic_gap(problem, point)))
     proven = solution.gap <= enough
     return replace(solution, converged=proven or (settled and not problem.design.exact))
@@ -98,7 +98,7 @@ def cold_start(problem: Problem) -> Point:
     iterative kernel designs: they precondition with it anyway.
     """
     design = problem.design
-    if isinstance(design, Iterative):
+    if design.proves_itself:
         return _from_sketch(problem, design)
     if not design.cost_is_cubic or design.n_rows <= _MANY_ROWS:
         return design.start()
@@ -116,7 +116,7 @@ def cold_start(problem: Problem) -> Point:
     return Point(coef, point.intercept, design @ coef)
 
 
-def _from_sketch(problem: Problem, design: Iterative) -> Point:
+def _from_sketch(problem: Problem, design: Design) -> Point:
     """Solve the problem of a low-rank kernel roughly, and take one step with the kernel itself.
 
     The step gives every active row its coefficient. Those of few pivots are large and of both
@@ -126,9 +126,11 @@ def _from_sketch(problem: Problem, design: Iterative) -> Point:
     if not curvature.any():
         return design.start()
     design.prepare(curvature)
-    low = problem.on(design.sketch())
+    sketch = design.sketch()
+    assert sketch is not None  # it proves itself
+    low = problem.on(sketch)
     point, _ = newton_steps(low, low.design.start(), 1e-8, _PATIENCE, [], slack=_ROUGH)
-    coef = design.sketch().dual(point.coef)
+    coef = sketch.dual(point.coef)
     point = Point(coef, point.intercept, design @ coef)
     atol = np.sqrt(2 * _ROUGH * problem.objective(point))
     return design.weighted_ridge(*problem.quadratic(point.scores + point.intercept), point, atol)

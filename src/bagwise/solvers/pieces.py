@@ -13,12 +13,10 @@ proves nothing.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.designs import Point
+from bagwise.designs import LinearDesign, Point
 from bagwise.problems import Problem
 
 _MANY_COEFFICIENTS = 500  # an eigendecomposition of this size takes a fraction of a second
@@ -28,10 +26,10 @@ _SINGULAR = 1e-12  # relative eigenvalue below which H^-1 g has too few digits t
 def quadratic_gap(problem: Problem, point: Point) -> float:
     """Return F(v) - min F by the quadratic at v; infinite where it does not hold at its minimum.
 
-    Linear designs only. The rounding errors of g count in full.
+    Infinite for kernels, too. The rounding errors of g count in full.
     """
-    design: Any = problem.design
-    if design.n_coef > _MANY_COEFFICIENTS:
+    design = problem.design.linear
+    if design is None or design.n_coef > _MANY_COEFFICIENTS:
         return np.inf
     z = point.scores + point.intercept
     curvature, target = pieces = problem.quadratic(z)
@@ -49,7 +47,7 @@ def quadratic_gap(problem: Problem, point: Point) -> float:
 
 
 def _derivatives(
-    design: Any, curvature: Array, pull: Array, coef: Array, z: Array
+    design: LinearDesign, curvature: Array, pull: Array, coef: Array, z: Array
 ) -> tuple[Array, Array, Array]:
     """Return Hessian and gradient in (coef, intercept), and a bound on the gradient's rounding."""
     d = design.n_coef
@@ -67,14 +65,14 @@ def repaired_gap(
 ) -> float:
     """Return the duality gap of duals that lie near ``dual`` and are feasible; infinite if none is.
 
-    Linear designs with the hinge only. Row k's dual may move by ``freedom_k`` either way, which
+    For the hinge; infinite for kernels. Row k's dual may move by ``freedom_k`` either way, which
     changes ``value``, the part of the dual objective that is linear in the duals, by less than
     ``loss`` if all are moved as far. Moved by freedom^2 Phi v with the v that makes the equations
     hold, none moves by more than rho of its freedom, rho^2 = r'(Phi' freedom^2 Phi)^-1 r where r
     is what is missing; its rounding errors count in full.
     """
-    design: Any = problem.design
-    if design.n_coef > _MANY_COEFFICIENTS:
+    design = problem.design.linear
+    if design is None or design.n_coef > _MANY_COEFFICIENTS:
         return np.inf
     required = design.metric * point.coef
     missing = np.append(design.weighted_sum(dual) - required, dual.sum())
@@ -91,7 +89,7 @@ def repaired_gap(
     return max(problem.objective(point) + 0.5 * norm - value, 0.0) + rho * loss
 
 
-def _bordered_gram(design: Any, weights: Array) -> Array:
+def _bordered_gram(design: LinearDesign, weights: Array) -> Array:
     """Return Phi' diag(weights) Phi with a column of ones in Phi."""
     d = design.n_coef
     gram = np.empty((d + 1, d + 1))

@@ -24,14 +24,13 @@ sum lambda is a lower bound on P; beta+ = W (1 - f) makes it the certificate.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cho_solve, solve_triangular
 
 from bagwise._typing import Array
-from bagwise.designs import Dense, Design, Gram, Point
+from bagwise.designs import Dense, Design, LinearDesign, Point
 from bagwise.designs.inverse import double_block
 from bagwise.designs.ridge import factor_in_place
 from bagwise.errors import SCALE, Message
@@ -93,9 +92,12 @@ def semiproximal(
     split = _Split.of(positive, weight)
     multipliers = np.zeros(design.n_rows) if start is None else start.copy()
     multipliers[split.positive] = 0.0
-    narrow = not isinstance(design, Gram) and design.n_coef < design.n_rows
-    descend = _by_features if narrow else _by_turned if design.augmented else _by_products
-    point, n_passes = descend(design, split, multipliers, tol, max_passes)
+    limits, linear = (tol, max_passes), design.linear
+    if linear is None or (design.n_coef >= design.n_rows and not design.augmented):
+        point, n_passes = _by_products(design, split, multipliers, *limits)
+    else:
+        descend = _by_features if design.n_coef < design.n_rows else _by_turned
+        point, n_passes = descend(linear, split, multipliers, *limits)
     found = _certify(design, split, point, multipliers, n_passes)
     if found.converged:
         return found
@@ -105,7 +107,7 @@ def semiproximal(
 
 
 def _by_features(
-    design: Any, split: _Split, multipliers: Array, tol: float, max_passes: int
+    design: LinearDesign, split: _Split, multipliers: Array, tol: float, max_passes: int
 ) -> tuple[Point, int]:
     on_positives = np.zeros(design.n_rows)
     on_positives[split.positive] = split.weight[split.positive]
@@ -139,7 +141,7 @@ def _by_features(
 
 
 def _by_turned(
-    design: Any, split: _Split, multipliers: Array, tol: float, max_passes: int
+    design: LinearDesign, split: _Split, multipliers: Array, tol: float, max_passes: int
 ) -> tuple[Point, int]:
     """Turn more features than rows into as many as rows; the constant stays."""
     rows, unit = _selected(design, np.arange(design.n_rows)), design.scale.max()
@@ -228,17 +230,17 @@ class _Working:
         return double_block(self.K, self.split.positive, rows) + 1.0
 
 
-def _products(design: Any) -> Array:
-    if isinstance(design, Gram):
-        return design.K
-    fewer = "It is needed with more features than instances: use fewer bags."
-    check_matrix("The matrix between training instances", design.n_rows, design.n_rows, 8, fewer)
-    rows = design.matrix(np.arange(design.n_rows))
-    products = rows @ rows.T
-    return np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)
+def _products(design: Design) -> Array:
+    if design.linear is not None:  # a kernel has them already
+        fewer = "It is needed with more features than instances: use fewer bags."
+        n = design.n_rows
+        check_matrix("The matrix between training instances", n, n, 8, fewer)
+    return design.products()
 
 
-def _with_constant(design: Any, weight: Array, negative: Array) -> tuple[Array, Array, Array]:
+def _with_constant(
+    design: LinearDesign, weight: Array, negative: Array
+) -> tuple[Array, Array, Array]:
     """Return I + A'WA, A'W 1 and the negative rows, with the constant feature."""
     if design.augmented:
         system, total = design.weighted_gram(weight), design.weighted_sum(weight)
@@ -255,7 +257,7 @@ def _with_constant(design: Any, weight: Array, negative: Array) -> tuple[Array, 
     return system, total, with_ones
 
 
-def _selected(design: Any, rows: Array) -> Array:
+def _selected(design: LinearDesign, rows: Array) -> Array:
     """Return some rows in the coordinates of the coefficients."""
     one = np.ones(len(rows)), rows, np.arange(len(rows) + 1)
     found = design.combine(sp.csr_array(one, shape=(len(rows), design.n_rows)))
@@ -302,15 +304,16 @@ def _rounded(split: _Split, scores: Array) -> Array:
     return rounded
 
 
-def _dual_norm(design: Any, point: Point, beta: Array, moved: Array) -> tuple[float, float]:
+def _dual_norm(design: Design, point: Point, beta: Array, moved: Array) -> tuple[float, float]:
     """Return |z|^2 of the duals, and the squared distance of the point from their z."""
-    if not design.augmented:
+    linear = design.linear
+    if linear is None or not design.augmented:
         coef = design.T @ beta
         norm = _norm(design, coef, beta.sum())
         return norm, _norm(design, point.coef - coef, point.intercept - beta.sum())
-    found, wanted = design.scale * design.weighted_sum(beta), point.coef / design.scale
-    lengths = np.sqrt(design.weighted_squares(np.ones(design.n_rows)))
+    found, wanted = linear.scale * linear.weighted_sum(beta), point.coef / linear.scale
+    lengths = np.sqrt(linear.weighted_squares(np.ones(design.n_rows)))
     margin = 1 + float(np.abs(point.scores).max())
-    reached, cost = met(found, wanted, design.scale, lengths, moved, margin)
+    reached, cost = met(found, wanted, linear.scale, lengths, moved, margin)
     away = reached - wanted
     return min(float(found @ found), float(reached @ reached) + 2 * cost), float(away @ away)

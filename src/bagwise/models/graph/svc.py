@@ -162,12 +162,13 @@ class GraphSVC(Restarts, CParameter, GraphClassifier):
         self, structure: Structure, terms: list[Term], known: Any, witnesses: Array, last: Any
     ) -> Any:
         last = known if last is None else last
-        if len(terms) == 1 and self.kernel == "linear":
+        linear = structure.design.linear if self.kernel == "linear" else None
+        if len(terms) == 1 and linear is not None:
             loss: Any = terms[0]
-            if structure.design.n_coef > _MANY_FEATURES:
+            if linear.n_coef > _MANY_FEATURES:
                 dual = None if last is None else last.dual
                 return block_descent(
-                    structure.design, loss, witnesses, fit_intercept=self.fit_intercept, start=dual
+                    linear, loss, witnesses, fit_intercept=self.fit_intercept, start=dual
                 )
             terms = [replace(loss, eps=min(loss.eps, _SHARP))]
         cuts = last.cuts if isinstance(last, CutSolution) else None
