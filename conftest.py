@@ -56,7 +56,8 @@ def pytest_cmdline_main(config):
     everything = config.args_source == pytest.Config.ArgsSource.TESTPATHS
     if everything or any("src" in argument for argument in config.args):
         config.option.doctestmodules = True
-    parallel = config.pluginmanager.hasplugin("xdist") and not config.option.usepdb
+    is_worker = hasattr(config, "workerinput")  # it has the same arguments, and is one process
+    parallel = config.pluginmanager.hasplugin("xdist") and not is_worker
     if everything and parallel and config.option.numprocesses is None:
         config.option.numprocesses = "auto"
         config.option.dist = "worksteal"
