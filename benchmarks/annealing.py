@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import cho_factor
 from sklearn.svm import SVC, LinearSVC
 
-from bagwise import AnnealedLabelSVC, AnnealedProportionSVCCV, LabelSVC, WitnessSVC
+from bagwise import AnnealedLabelSVC, AnnealedProportionSVCCV, Annealing, LabelSVC, WitnessSVC
 from bagwise.datasets import fetch, make_gaussian_bags
 from bagwise.kernels import Kernel, settle_gamma
 from timing import cpu_seconds, one_thread
@@ -44,8 +44,16 @@ def path() -> None:
         single = bags.replace(X=bags.X.astype(np.float32))
         for label, model, data in (
             ("AL-SVM", AnnealedLabelSVC(), bags),
-            ("AL-SVM, one Newton step", AnnealedLabelSVC(newton_steps=1), bags),
-            ("AL-SVM, float32, one Newton step", AnnealedLabelSVC(newton_steps=1), single),
+            (
+                "AL-SVM, one Newton step",
+                AnnealedLabelSVC(annealing=Annealing(newton_steps=1)),
+                bags,
+            ),
+            (
+                "AL-SVM, float32, one Newton step",
+                AnnealedLabelSVC(annealing=Annealing(newton_steps=1)),
+                single,
+            ),
         ):
             ratio = cpu_seconds(model.fit, data, y) / unit
             print(f"path {name} {label}: {ratio:.1f} x one SVC fit ({counted(model)})")

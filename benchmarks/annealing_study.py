@@ -29,7 +29,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import AnnealedLabelSVC, AnnealedProportionSVC, AnnealedWitnessSVC
+from bagwise import AnnealedLabelSVC, AnnealedProportionSVC, AnnealedWitnessSVC, Annealing
 from bagwise.datasets import fetch
 from bagwise.kernels import settle_gamma
 from timing import one_thread
@@ -79,7 +79,8 @@ def cells(only: str) -> list[dict]:
 
 def model_of(cell: dict, bags) -> AnnealedLabelSVC:
     if cell["kind"] == "schedule":
-        return MODELS[cell["model"]](C=5.0, gamma="median", **SCHEDULES[cell["schedule"]])
+        schedule = Annealing(**SCHEDULES[cell["schedule"]])
+        return MODELS[cell["model"]](C=5.0, gamma="median", annealing=schedule)
     kind = ColderLabelSVC if cell["end"] == "floor" else AnnealedLabelSVC
     ones, rng = np.ones(bags.n_instances), np.random.RandomState(0)
     return kind(C=cell["C"], gamma=cell["width"] * settle_gamma("median", bags.X, ones, rng))

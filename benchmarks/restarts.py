@@ -21,7 +21,7 @@ from joblib import Parallel, delayed
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, LabelSVC, WitnessSVC
+from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, Annealing, LabelSVC, WitnessSVC
 from bagwise.crossfit import folds, out_of_fold_scores
 from bagwise.datasets import fetch
 from bagwise.inspection import key_stability
@@ -33,7 +33,7 @@ MODELS = {
     "mi-SVM": LabelSVC(),
     "AW-SVM": AnnealedWitnessSVC(),
     "AL-SVM": AnnealedLabelSVC(),
-    "AL-SVM, T0 = 0.1": AnnealedLabelSVC(T0=0.1),
+    "AL-SVM, T0 = 0.1": AnnealedLabelSVC(annealing=Annealing(T0=0.1)),
 }
 N_INIT, N_BOOTSTRAP = 10, 10
 

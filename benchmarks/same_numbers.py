@@ -85,7 +85,7 @@ VALUES = {
 MORE = [
     ("WitnessSVC", {"threshold": "calibrated", "probability": "sigmoid", "calibration_cv": 3}),
     ("WitnessSVC", {"init": "random", "class_weight": "balanced"}),
-    ("AnnealedWitnessSVC", {"init": "mean", "T0": 1.0}),
+    ("AnnealedWitnessSVC", {"init": "mean", "annealing__T0": 1.0}),
     ("OptimalMarginSVC", {"C_pos": 10.0, "C_neg": 30.0, "calibration_cv": 2}),
     ("KeyInstanceSVC", {"init": "cccp", "threshold": 0.0, "max_columns": 5, "max_iter": 5}),
     ("GraphSVC", {"bag_graph": "chain", "mu": 1.0, "tol": 1e-3, "tol_graph": 1e-3}),
@@ -176,7 +176,8 @@ def musk1() -> dict:
 def renamed(kind: str, params: dict) -> tuple[str, dict]:
     """Translate a constructor's class and parameters to version 0.1."""
     names, old = {"calibration_cv": "cv", **NAMES.get(kind, {})}, {}
-    for name, value in params.items():
+    for path, value in params.items():
+        name = path.rpartition("__")[2]  # there were no groups
         words = VALUES.get((kind, name), {})
         known = [words.get(v, v) for v in value] if isinstance(value, list) else value
         old[names.get(name, name)] = words.get(value, value) if isinstance(value, str) else known
@@ -194,7 +195,7 @@ def outputs(kind: str, params: dict, data: dict) -> dict:
         edges = [(i, i + 3) for i in range(n_bags - 3)]
         params = {**params, "bag_graph": bagwise.Graph.from_edges(edges)}
     try:
-        model = getattr(bagwise, kind)(**params, random_state=0).fit(bags, data["y"])
+        model = getattr(bagwise, kind)(random_state=0).set_params(**params).fit(bags, data["y"])
     except (ValueError, TypeError) as error:
         return {"error": np.array(type(error).__name__)}
     found = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
@@ -236,9 +237,9 @@ def specs_of_estimators() -> list[tuple[str, dict]]:
     for model in estimators():
         if type(model).__name__ in NEW:
             continue
-        defaults = type(model)().get_params(deep=False)
-        params = model.get_params(deep=False)
-        listed.append((type(model).__name__, {k: v for k, v in params.items() if v != defaults[k]}))
+        defaults, params = type(model)().get_params(), model.get_params()
+        changed = {k for k in params if params[k] != defaults.get(k)} - model._groups.keys()
+        listed.append((type(model).__name__, {k: params[k] for k in sorted(changed)}))
     return listed + MORE
 
 

@@ -48,9 +48,9 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "MI-SVM": ("WitnessSVC", {}),
     "mi-SVM": ("LabelSVC", {}),
     "AW-SVM": ("AnnealedWitnessSVC", {}),
-    "AW-SVM, one step": ("AnnealedWitnessSVC", {"newton_steps": 1}),
+    "AW-SVM, one step": ("AnnealedWitnessSVC", {"annealing__newton_steps": 1}),
     "AL-SVM": ("AnnealedLabelSVC", {}),
-    "AL-SVM, one step": ("AnnealedLabelSVC", {"newton_steps": 1}),
+    "AL-SVM, one step": ("AnnealedLabelSVC", {"annealing__newton_steps": 1}),
     "AL-SVM, steps looked at": ("AnnealedLabelSVC", {}),
     "AL-SVM, in memory": ("AnnealedLabelSVC", {}),
     "MIMN": ("MarkovNetworkClassifier", {"init": ["instances"]}),
@@ -156,7 +156,7 @@ def model_of(name: str, n_rows: int) -> Any:
 
     kind, options = MODELS[name]
     shared = {} if "MIMN" in name else {"kernel": "linear", "C": WEIGHTS[n_rows]}
-    return getattr(bagwise, kind)(**shared, **options)
+    return getattr(bagwise, kind)(**shared).set_params(**options)
 
 
 def one(path: Path, name: str) -> dict[str, Any]:

@@ -32,7 +32,10 @@ import scale
 LINES = scale.RESULTS / "scale_dask.jsonl"
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "AL-SVM": ("AnnealedLabelSVC", {}),
-    "AL-SVM, slowly cooled": ("AnnealedLabelSVC", {"cooling": 1.025, "tol": 1e-3}),
+    "AL-SVM, slowly cooled": (
+        "AnnealedLabelSVC",
+        {"annealing__cooling": 1.025, "annealing__tol": 1e-3},
+    ),
 }
 WAYS = ("one process", "cluster", "one worker killed", "slowest worker killed")
 
@@ -77,7 +80,7 @@ def one(path: Path, name: str, way: str, n_workers: int, half: float) -> dict[st
     bags, y = bagwise.io.read(path)
     kind, options = MODELS[name]
     options = {"kernel": "linear", "C": scale.WEIGHTS[bags.n_instances], **options}
-    model = getattr(bagwise, kind)(**options)
+    model = getattr(bagwise, kind)().set_params(**options)
     small = bagwise.Bags(np.array(bags.X[: 60 * scale.BAG]), bags.offsets[:61])
     getattr(bagwise, kind)(kernel="linear").fit(small, y[:60])  # compile and import
     head = {"rows": bags.n_instances, "model": name, "way": way, "workers": n_workers}

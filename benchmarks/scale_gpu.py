@@ -25,7 +25,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 import bagwise
-from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, Bags, InstanceSVC, WitnessSVC
+from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, Annealing, Bags, InstanceSVC, WitnessSVC
 from bagwise.rowstores.device import DeviceRows
 
 RANK, TISSUES, SHIFT = 16, 8, 2.5
@@ -138,11 +138,17 @@ class Bench:
 
     def _AL(self) -> None:
         self._fit("AL", AnnealedLabelSVC(kernel="linear", C=self.C))
-        self._fit("AL, one step", AnnealedLabelSVC(kernel="linear", C=self.C, newton_steps=1))
+        self._fit(
+            "AL, one step",
+            AnnealedLabelSVC(kernel="linear", C=self.C, annealing=Annealing(newton_steps=1)),
+        )
 
     def _AW(self) -> None:
         self._fit("AW", AnnealedWitnessSVC(kernel="linear", C=self.C))
-        self._fit("AW, one step", AnnealedWitnessSVC(kernel="linear", C=self.C, newton_steps=1))
+        self._fit(
+            "AW, one step",
+            AnnealedWitnessSVC(kernel="linear", C=self.C, annealing=Annealing(newton_steps=1)),
+        )
 
     def _W(self) -> None:
         self._fit("WitnessSVC", WitnessSVC(kernel="linear", C=self.C))

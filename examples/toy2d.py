@@ -18,7 +18,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from matplotlib.figure import Figure
 
-from bagwise import AnnealedLabelSVC, AnnealedProportionSVC, AnnealedWitnessSVC
+from bagwise import AnnealedLabelSVC, AnnealedProportionSVC, AnnealedWitnessSVC, Annealing
 from bagwise.datasets import make_toy2d
 
 FRACTIONS = np.arange(1, 11) / 10
@@ -26,9 +26,11 @@ SHARED = {"C": 50.0, "gamma": 0.5}
 COLD = 1e-8
 METHODS = {
     "AL-SVM, T = 10C": lambda f: AnnealedLabelSVC(**SHARED),
-    "AL-SVM, T = 0": lambda f: AnnealedLabelSVC(**SHARED, init="instances", T0=COLD),
+    "AL-SVM, T = 0": lambda f: AnnealedLabelSVC(
+        **SHARED, init="instances", annealing=Annealing(T0=COLD)
+    ),
     "AW-SVM, T = 10C": lambda f: AnnealedWitnessSVC(**SHARED),
-    "AW-SVM, T = 0": lambda f: AnnealedWitnessSVC(**SHARED, T0=COLD),
+    "AW-SVM, T = 0": lambda f: AnnealedWitnessSVC(**SHARED, annealing=Annealing(T0=COLD)),
     "ALP-SVM, p* = f": lambda f: AnnealedProportionSVC(
         positive_fraction=f, C_proportion=5.0, **SHARED
     ),

@@ -52,7 +52,7 @@ def test_an_entry_says_what_is_true(entry):
     assert entry.methods or entry.class_name.endswith("CV"), "a method has a paper"
     assert entry_of(entry.build()) is entry
     for params in (entry.checked, *entry.variants):
-        assert params.items() <= entry.build(**params).get_params(deep=False).items()
+        assert params.items() <= entry.build(**params).get_params().items()
 
 
 @pytest.mark.parametrize("method", METHODS, ids=NAMES)
@@ -104,6 +104,9 @@ def test_classes_are_found_by_their_names_too():
     assert repr(make_estimator("WitnessSVC", C=3.0)) == repr(make_estimator("MI-SVM", C=3.0))
     with pytest.raises(ValueError, match=r"WitnessSVC has no parameter 'vote'"):
         make_estimator("WitnessSVC", vote="any")
+    assert make_estimator("AL-SVM", annealing__cooling=2.0).annealing.cooling == 2.0
+    with pytest.raises(ValueError, match=r"'cooling' since version 0.3. Use annealing__cooling="):
+        make_estimator("AL-SVM", cooling=2.0)
     with pytest.raises(UnknownMethodError, match=r"There is no method 'RowsClassifier'"):
         make_estimator("RowsClassifier")
 

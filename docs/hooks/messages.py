@@ -15,6 +15,7 @@ import numpy as np
 
 from bagwise import (
     AnnealedLabelSVC,
+    Annealing,
     BagEnsemble,
     Graph,
     GraphSVC,
@@ -65,7 +66,10 @@ WARNINGS: list[Case] = [
         "out-of-bag scores",
         lambda: BagEnsemble(estimator=MeanSVC(), n_estimators=2, oob_score=True).fit(BAGS, Y),
     ),
-    ("annealing", lambda: AnnealedLabelSVC(loss="hinge", T0=1e4, C=1e-4).fit(BAGS, Y)),
+    (
+        "annealing",
+        lambda: AnnealedLabelSVC(loss="hinge", annealing=Annealing(T0=1e4), C=1e-4).fit(BAGS, Y),
+    ),
 ]
 LATER: list[Case] = [
     ("names", lambda: by_paper_name("MI-SVN")),

@@ -20,6 +20,7 @@ from .models.annealed import (
     AnnealedLabelSVC as AnnealedLabelSVC,
     AnnealedProportionSVC as AnnealedProportionSVC,
     AnnealedWitnessSVC as AnnealedWitnessSVC,
+    Annealing as Annealing,
 )
 from .models.annealed_search import (
     AnnealedProportionSVCCV as AnnealedProportionSVCCV,

@@ -35,6 +35,23 @@ METHODS: dict[tuple[str, str], str] = {  # by (class, method)
     ("WitnessSVC", "global_bound"): _LOWER,
 }
 
+# Parameters that belong to a group since: by (class, group, class of the group), the names in 0.2
+# and in the group. Model files of 0.2 are read by it.
+GROUPED: dict[tuple[str, str, str], dict[str, str]] = {
+    ("_AnnealedSVC", "annealing", "Annealing"): {
+        name: name for name in ("T0", "cooling", "tol", "newton_steps", "max_inner", "variance")
+    },
+    ("AnnealedProportionSVCCV", "annealing", "Annealing"): {
+        name: name for name in ("T0", "cooling", "tol", "newton_steps", "max_inner", "variance")
+    },
+}
+for (_owner, _group, _kind), _names in GROUPED.items():
+    for _old, _new in _names.items():
+        PARAMETERS[_owner, _old] = (
+            f"Use {_group}__{_new}=... in set_params, grids and --param, or "
+            f"{_group}={_kind}({_new}=...) in Python."
+        )
+
 OPTIONS: dict[str, str] = {}  # options of the command line, with their dashes
 
 MEMBERS: dict[str, str] = {  # members of stores, columns of tables and entries of model files
@@ -60,12 +77,26 @@ def refuse_class(name: str) -> None:
 def refuse_parameters(cls: type, names: Iterable[str]) -> None:
     """Raise a TypeError if one of the names is a parameter that ``cls`` had in version 0.2."""
     for name in names:
-        for base in cls.__mro__:
-            if (base.__name__, name) in PARAMETERS:
-                sentence = PARAMETERS[base.__name__, name]
-                raise TypeError(
-                    f"{cls.__name__} has no parameter {name!r} since version 0.3. {sentence}"
-                )
+        if removed := find_removed_parameter(cls, name):
+            raise TypeError(removed)
+
+
+def find_removed_parameter(cls: type, name: str) -> str:
+    """Return the sentence for a parameter that ``cls`` had in version 0.2, or ""."""
+    for base in cls.__mro__:
+        if (base.__name__, name) in PARAMETERS:
+            sentence = PARAMETERS[base.__name__, name]
+            return f"{cls.__name__} has no parameter {name!r} since version 0.3. {sentence}"
+    return ""
+
+
+def regroup_parameters(cls: type, values: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Take what is in a group since 0.3 out of an estimator's values; return it by group."""
+    found: dict[str, dict[str, Any]] = {}
+    for (owner, group, _), names in GROUPED.items():
+        if any(base.__name__ == owner for base in cls.__mro__):
+            found |= {group: {new: values.pop(old) for old, new in names.items() if old in values}}
+    return {group: taken for group, taken in found.items() if taken}
 
 
 class RemovedMethod:

@@ -10,6 +10,7 @@ from bagwise import (
     AnnealedLabelSVC,
     AnnealedProportionSVC,
     AnnealedWitnessSVC,
+    Annealing,
     InstanceSVC,
     LabelSVC,
     WitnessSVC,
@@ -29,7 +30,7 @@ MODELS = [
     AnnealedWitnessSVC(),
     AnnealedWitnessSVC(n_witnesses=2),
     AnnealedProportionSVC(positive_fraction=0.3),
-    AnnealedProportionSVC(positive_fraction="bags", variance=False),
+    AnnealedProportionSVC(positive_fraction="bags", annealing=Annealing(variance=False)),
 ]
 TOLERANCE = {np.float64: 1e-12, np.float32: 1e-6, np.float16: 1e-6}
 

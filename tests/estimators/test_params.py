@@ -12,10 +12,19 @@ import pytest
 from numpydoc.docscrape import NumpyDocString
 from numpydoc.validate import validate
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import InvalidParameterError, make_constraint
 
 import bagwise
-from bagwise import BagEnsemble, InstanceSVC, LabelSVC, MILESEmbedding, WitnessSVC
+from bagwise import (
+    AnnealedLabelSVC,
+    Annealing,
+    BagEnsemble,
+    InstanceSVC,
+    LabelSVC,
+    MILESEmbedding,
+    WitnessSVC,
+)
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
     Parameters,
@@ -375,3 +384,52 @@ def test_the_package_exports_no_estimator_without_parameters_of_this_kind():
 def test_integers_beyond_reason_are_named(name, value):
     with pytest.raises(ValueError, match=f"'{name}' parameter of WitnessSVC is an integer of"):
         WitnessSVC(**{name: value}).fit([[[0.0]], [[1.0]]], [0, 1])
+
+
+# Groups ------------------------------------------------------------------------------------------
+
+
+def test_a_group_is_reached_by_its_name_although_its_default_is_none():
+    model = AnnealedLabelSVC()
+    assert model.annealing is None
+    assert model.get_params()["annealing__cooling"] == Annealing().cooling
+    assert model.set_params(annealing__cooling=3.0, C=2.0) is model
+    assert (model.annealing.cooling, model.annealing.T0, model.C) == (3.0, Annealing().T0, 2.0)
+    assert repr(clone(model)) == "AnnealedLabelSVC(C=2.0, annealing=Annealing(cooling=3.0))"
+    with pytest.raises(ValueError, match="Invalid parameter 'colling'"):
+        model.set_params(annealing__colling=1.0)
+
+
+def test_a_group_that_two_models_share_is_copied_before_it_is_changed():
+    shared = Annealing(T0=2.0)
+    one, other = AnnealedLabelSVC(annealing=shared), AnnealedLabelSVC(annealing=shared)
+    one.set_params(annealing__T0=5.0)
+    assert (one.annealing.T0, other.annealing.T0, shared.T0) == (5.0, 2.0, 2.0)
+    one.set_params(annealing=shared, annealing__cooling=4.0)
+    assert (one.annealing.T0, one.annealing.cooling, shared.cooling) == (2.0, 4.0, 1.5)
+    assert clone(other).annealing is not shared
+
+
+def test_values_in_a_group_are_checked_and_the_defaults_give_the_same_model():
+    with pytest.raises(InvalidParameterError, match="'cooling' parameter of Annealing"):
+        AnnealedLabelSVC(annealing=Annealing(cooling=0.5)).fit(*planted_bags())
+    with pytest.raises(InvalidParameterError, match="'annealing' parameter of AnnealedLabelSVC"):
+        AnnealedLabelSVC(annealing={"cooling": 2.0}).fit(*planted_bags())
+    bags, y = planted_bags()
+    scores = [
+        AnnealedLabelSVC(annealing=group).fit(bags, y).decision_function(bags)
+        for group in (None, Annealing())
+    ]
+    assert np.array_equal(*scores)
+
+
+def test_grids_reach_groups():
+    grid = {"annealing__cooling": [1.5, 4.0]}
+    search = GridSearchCV(AnnealedLabelSVC(kernel="linear"), grid, cv=2).fit(*planted_bags())
+    assert search.best_estimator_.annealing.cooling in (1.5, 4.0)
+
+
+@pytest.mark.parametrize("use", [AnnealedLabelSVC, AnnealedLabelSVC().set_params])
+def test_a_flat_name_of_version_0_2_says_in_which_group_it_is(use):
+    with pytest.raises(TypeError, match=r"annealing__cooling=.* or annealing=Annealing\(cooling"):
+        use(cooling=2.0)

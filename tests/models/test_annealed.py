@@ -11,6 +11,7 @@ from bagwise import (
     AnnealedLabelSVC,
     AnnealedProportionSVC,
     AnnealedWitnessSVC,
+    Annealing,
     Bags,
     LabelSVC,
     WitnessSVC,
@@ -63,7 +64,9 @@ def test_without_a_penalty_proportions_do_not_matter(gaussian, kernel):
 @pytest.mark.parametrize("data", ["gaussian", "digits"])
 def test_cold_from_the_bag_labels_it_is_label_svc(data, kernel, C, request):
     bags, y = request.getfixturevalue(data)
-    cold = AnnealedLabelSVC(C=C, kernel=kernel, init="instances", T0=1e-8).fit(bags, y)
+    cold = AnnealedLabelSVC(C=C, kernel=kernel, init="instances", annealing=Annealing(T0=1e-8)).fit(
+        bags, y
+    )
     plain = LabelSVC(C=C, kernel=kernel).fit(bags, y)
     np.testing.assert_allclose(cold.instance_weights_, plain.instance_weights_, atol=1e-9)
     assert_same_model(cold, plain, bags)
@@ -73,7 +76,7 @@ def test_cold_from_the_bag_labels_it_is_label_svc(data, kernel, C, request):
 @pytest.mark.parametrize("data", ["gaussian", "digits"])
 def test_cold_from_the_means_it_is_witness_svc(data, C, request):
     bags, y = request.getfixturevalue(data)
-    cold = AnnealedWitnessSVC(C=C, init="mean", T0=1e-8).fit(bags, y)
+    cold = AnnealedWitnessSVC(C=C, init="mean", annealing=Annealing(T0=1e-8)).fit(bags, y)
     plain = WitnessSVC(C=C).fit(bags, y)
     beyond = plain.instance_decision_function(bags) >= 1
     assert segment_sum(1.0 * beyond, bags.offsets)[y == 1].max() <= 1  # no ties at zero loss
@@ -95,7 +98,10 @@ def test_instances_beyond_the_margin_share_the_bag(gaussian):
 def test_a_start_hotter_than_needed_changes_little(gaussian, kind):
     """Heat that moves nothing must not be taken for the end."""
     bags, y = gaussian
-    hot, warm = kind(T0=1e6).fit(bags, y), kind(T0=100.0).fit(bags, y)
+    hot, warm = (
+        kind(annealing=Annealing(T0=1e6)).fit(bags, y),
+        kind(annealing=Annealing(T0=100.0)).fit(bags, y),
+    )
     assert hot.objective_[0] == pytest.approx(warm.objective_[0], rel=0.1)
     p = hot.instance_weights_
     assert np.max(np.minimum(p, 1 - p)) < 0.05
@@ -179,7 +185,7 @@ def test_missing_priors_are_named(gaussian):
 def test_the_variance_makes_labels_decide(gaussian):
     options = {"positive_fraction": 0.45, "C_proportion": 20.0, "kernel": "linear"}
     whole = AnnealedProportionSVC(**options).fit(*gaussian)
-    printed = AnnealedProportionSVC(variance=False, **options).fit(*gaussian)
+    printed = AnnealedProportionSVC(annealing=Annealing(variance=False), **options).fit(*gaussian)
     undecided = [
         np.mean((model.instance_weights_ > 0.05) & (model.instance_weights_ < 0.95))
         for model in (whole, printed)
@@ -210,7 +216,9 @@ def test_single_precision_agrees_at_one_temperature(gaussian, kind, kernel):
     single = Bags(bags.X.astype(np.float32), bags.offsets)
     double = Bags(single.X.astype(np.float64), bags.offsets)
     first = [
-        kind(kernel=kernel, gamma=0.05, T0=0.5, cooling=1e9).fit(data, y).history_[0]
+        kind(kernel=kernel, gamma=0.05, annealing=Annealing(T0=0.5, cooling=1e9))
+        .fit(data, y)
+        .history_[0]
         for data in (single, double)
     ]
     for name in ("objective", "entropy", "p_hat"):
@@ -230,7 +238,13 @@ def test_sparse_rows_give_the_same_model(digits):
     bags, y = digits
     sparse = Bags(sp.csr_array(bags.X), bags.offsets)
     for loss, T0 in (("squared_hinge", 10.0), ("hinge", 0.1)):
-        options = {"C": 0.1, "kernel": "linear", "loss": loss, "T0": T0, "init": "instances"}
+        options = {
+            "C": 0.1,
+            "kernel": "linear",
+            "loss": loss,
+            "init": "instances",
+            "annealing": Annealing(T0=T0),
+        }
         dense = AnnealedLabelSVC(**options).fit(bags, y)
         other = AnnealedLabelSVC(**options).fit(sparse, y)
         assert_same_model(other, dense, bags, rtol=1e-7 if loss == "squared_hinge" else 1e-4)
@@ -240,9 +254,14 @@ def test_sparse_rows_give_the_same_model(digits):
 @pytest.mark.parametrize(
     "model",
     [
-        AnnealedLabelSVC(C=10, loss="hinge", init="instances", T0=1.0),
+        AnnealedLabelSVC(C=10, loss="hinge", init="instances", annealing=Annealing(T0=1.0)),
         AnnealedProportionSVC(
-            positive_fraction=0.1, C=10, C_proportion=1.0, loss="hinge", init="instances", T0=1.0
+            positive_fraction=0.1,
+            C=10,
+            C_proportion=1.0,
+            loss="hinge",
+            init="instances",
+            annealing=Annealing(T0=1.0),
         ),
         AnnealedWitnessSVC(C=10, loss="hinge"),
     ],
@@ -266,7 +285,9 @@ def test_hinge_says_when_a_hot_start_left_nothing(gaussian):
 
 def test_hinge_cold_from_the_bag_labels_is_label_svc(gaussian):
     bags, y = gaussian
-    cold = AnnealedLabelSVC(loss="hinge", init="instances", T0=1e-8).fit(bags, y)
+    cold = AnnealedLabelSVC(loss="hinge", init="instances", annealing=Annealing(T0=1e-8)).fit(
+        bags, y
+    )
     plain = LabelSVC(loss="hinge").fit(bags, y)
     np.testing.assert_allclose(cold.instance_weights_, plain.instance_weights_, atol=1e-9)
     np.testing.assert_allclose(cold.objective_, plain.objective_, rtol=1e-6)
@@ -289,7 +310,7 @@ def test_history_and_callback(gaussian, capsys):
     assert all(record["factorizations"] >= 1 for record in seen)
     p = model.instance_weights_[positives(*gaussian)]
     assert seen[-1]["p_hat"] == pytest.approx(p.mean())
-    quick = AnnealedLabelSVC(newton_steps=1).fit(*gaussian).history_
+    quick = AnnealedLabelSVC(annealing=Annealing(newton_steps=1)).fit(*gaussian).history_
     assert all(record["factorizations"] == record["alternations"] for record in quick[1:])
 
 
@@ -305,7 +326,7 @@ def test_three_classes_have_a_history_each():
 @pytest.mark.parametrize("kind", [AnnealedLabelSVC, AnnealedWitnessSVC])
 def test_weight_two_is_the_bag_twice(gaussian, kind):
     bags, y = gaussian
-    options = {"gamma": 0.05, "T0": 0.5, "cooling": 1e9}
+    options = {"gamma": 0.05, "annealing": Annealing(T0=0.5, cooling=1e9)}
     weight = np.ones(len(y))
     weight[:10] = 2.0
     weighted = kind(**options).fit(bags, y, sample_weight=weight)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
-from bagwise import AnnealedProportionSVC, AnnealedProportionSVCCV, Bags, annealed_path
+from bagwise import AnnealedProportionSVC, AnnealedProportionSVCCV, Annealing, Bags, annealed_path
 from bagwise.crossfit import folds
 from bagwise.datasets import make_gaussian_bags
 
@@ -104,7 +104,7 @@ class EarlyEnd(AnnealedProportionSVC):
 
 def plain_search(bags, y, C, C_proportion, positive_fraction, cv=4, **options):
     """Accuracy and p-hat of separate fits in double precision, as quick as the search's."""
-    options = {"newton_steps": 1, "tol": 0.1, **options}
+    options = {"annealing": Annealing(newton_steps=1, tol=0.1), **options}
     hits, p_hats = 0, []
     for train, test in folds(bags, y, cv, 0):
         model = EarlyEnd(
@@ -192,7 +192,9 @@ def test_weights_count_in_the_accuracy(data):
     model = AnnealedProportionSVCCV(**options).fit(bags, y, sample_weight=weight)
     accuracy = model.cv_results_[0]["accuracy"]
     single, right = (
-        AnnealedProportionSVC(positive_fraction=0.9, C=0.05, gamma=0.05, newton_steps=1, tol=0.05),
+        AnnealedProportionSVC(
+            positive_fraction=0.9, C=0.05, gamma=0.05, annealing=Annealing(newton_steps=1, tol=0.05)
+        ),
         0.0,
     )
     for train, test in folds(bags, y, 3, 0):

@@ -14,6 +14,7 @@ from bagwise import (
     MICA,
     ODM,
     AnnealedLabelSVC,
+    Annealing,
     BagKernelSVC,
     Bags,
     CitationKNN,
@@ -121,7 +122,7 @@ def test_the_order_of_instances_does_not_decide_ties(seed, C):
 
 def test_annealing_ends_with_labels_that_are_decided():
     bags = overlapping(shift=0.7, seed=3)
-    model = AnnealedLabelSVC(T0=1.0, cooling=20.0).fit(bags, Y)
+    model = AnnealedLabelSVC(annealing=Annealing(T0=1.0, cooling=20.0)).fit(bags, Y)
     assert set(np.unique(model.instance_weights_)) <= {0.0, 1.0}
     positive = np.add.reduceat(model.instance_weights_, np.arange(0, 160, 4))
     assert np.all(positive[Y == 1] >= 1)

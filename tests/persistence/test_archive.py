@@ -29,6 +29,8 @@ from sklearn.preprocessing import (
 
 import bagwise
 from bagwise import (
+    AnnealedLabelSVC,
+    Annealing,
     BagEnsemble,
     BagKernelSVC,
     BagStatistics,
@@ -173,6 +175,25 @@ def test_a_parameter_newer_than_the_file_takes_its_default(saved):
 
     rewrite(saved, forget)
     assert bagwise.load(saved).max_iter == WitnessSVC().max_iter
+
+
+def test_a_file_of_0_2_with_flat_parameters_has_them_in_their_group(path):
+    bags, y = planted_bags()
+    model = AnnealedLabelSVC(annealing=Annealing(T0=2.0)).fit(bags, y)
+    bagwise.save(model, path)
+
+    def flatten(members):
+        state = json.loads(members["state.json"])
+        state["state"] |= state["state"].pop("annealing")["state"]
+        description = json.loads(members["model.json"]) | {"bagwise": "0.2.0.flat"}
+        members["state.json"] = json.dumps(state).encode()
+        members["model.json"] = json.dumps(description).encode()
+
+    rewrite(path, flatten)
+    loaded = bagwise.load(path)
+    assert loaded.annealing.T0 == 2.0
+    assert not hasattr(loaded, "T0")
+    assert np.array_equal(loaded.decision_function(bags), model.decision_function(bags))
 
 
 @pytest.mark.parametrize(

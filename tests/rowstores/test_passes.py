@@ -12,6 +12,7 @@ import pytest
 from bagwise import (
     AnnealedProportionSVCCV,
     AnnealedWitnessSVC,
+    Annealing,
     Bags,
     InstanceSVC,
     MarkovNetworkClassifier,
@@ -185,7 +186,7 @@ def test_an_eighth_of_the_rows_in_memory_is_enough(tmp_path, taken, monkeypatch,
 
 def test_warnings_stay_with_their_folds(tmp_path):
     bags, y = stored(tmp_path)
-    model = AnnealedWitnessSVC(kernel="linear", max_inner=1)
+    model = AnnealedWitnessSVC(kernel="linear", annealing=Annealing(max_inner=1))
     result = cross_validate_bags(model, bags, y, cv=3)
     assert len(result.warned) == 3
     assert all("max_inner=1" in message for message in result.warned)

@@ -46,11 +46,11 @@ class Cell:
     @property
     def id(self) -> str:
         """A hash of everything that the result depends on."""
-        model = {"method": self.model.method, "params": self.model.params}
+        model = {"method": self.model.method, "params": _without_groups(self.model.params)}
         where = [self.bags_sha256, self.split.test, self.inner, self.draw]
         # Names of rows and grids are left out: a renamed model or a longer grid keeps its results.
         data = {key: value for key, value in asdict(self.data).items() if key != "grid"}
-        return digest([data, model, self.point, where])[:16]
+        return digest([data, model, _without_groups(self.point), where])[:16]
 
     @property
     def head(self) -> dict[str, Any]:
@@ -62,6 +62,11 @@ class Cell:
             "point": self.point,
             "split": self.split.name,
         }
+
+
+def _without_groups(params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters by their names within groups, which keep the ids of version 0.2."""
+    return {name.rpartition("__")[2]: value for name, value in params.items()}
 
 
 def run_cell(cell: Cell, data: BenchData) -> dict[str, Any]:

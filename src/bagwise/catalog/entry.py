@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
+from bagwise._removed import find_removed_parameter
 from bagwise.catalog.papers import PAPERS, Paper
 from bagwise.errors import suggestion
 from bagwise.estimators.tags import bag_tags
@@ -33,13 +34,20 @@ class Listed:
         return getattr(import_module(self.path.rpartition(".")[0]), self.class_name)
 
     def build(self, **params: Any) -> Any:
-        """Return the estimator, not fitted; an unknown parameter is refused by name."""
-        known = self.estimator._get_param_names()
-        unknown = next((name for name in params if name not in known), None)
-        if unknown is not None:
-            hint = suggestion(unknown, known)
-            raise ValueError(f"{self} has no parameter {unknown!r}. {hint}")
-        return self.estimator(**params)
+        """Return the estimator, not fitted; an unknown parameter is refused by name.
+
+        ``group__name`` sets a parameter of a group.
+        """
+        known = self.estimator().get_params()
+        plain = {name: value for name, value in params.items() if "__" not in name}
+        nested = {name: value for name, value in params.items() if "__" in name}
+        for name in (*plain, *nested):
+            given = name in nested and name.partition("__")[0] in plain
+            if name not in known and not given:
+                removed = find_removed_parameter(self.estimator, name)
+                hint = suggestion(name, list(known))
+                raise ValueError(removed or f"{self} has no parameter {name!r}. {hint}")
+        return self.estimator(**plain).set_params(**nested)
 
     def __str__(self) -> str:
         return self.class_name

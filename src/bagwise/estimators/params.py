@@ -11,7 +11,8 @@ groups it needs and adds its own fields:
         init: str = param("mean", Words("mean", "random"), "The first witnesses.")
 
 A class changes the default or the sentence of an inherited parameter with `changed`; inherited
-attributes that it does not have are named in ``_never_fitted``.
+attributes that it does not have are named in ``_never_fitted``. Parameters that are rarely set are
+those of an object, which is one parameter (`group`): ``set_params(annealing__cooling=2.0)``.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import Any, Self, dataclass_transform
+from typing import Any, ClassVar, Self, dataclass_transform
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
 from bagwise._documented import begun, joined, sections
@@ -90,9 +91,20 @@ def changed(group: type, name: str, **facts: Any) -> Any:
     return param(**{"default": inherited.default, **inherited.metadata, **facts})
 
 
+def group(kind: type[Parameters], doc: str) -> Any:
+    """Declare a group of parameters as one parameter; None stands for the group's defaults.
+
+    ``set_params(name__one=value)`` changes one of them, in a copy of the group.
+    """
+    names = ", ".join(kind._parameter_constraints)
+    return param(None, [kind, None], f"{doc} It has the parameters {names}; None is its defaults.")
+
+
 @dataclass_transform(kw_only_default=True)
 class Parameters(BaseEstimator):
     """Base of everything with parameters: turns fields into constructor, checks and docstring."""
+
+    _groups: ClassVar[dict[str, type[Parameters]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -104,12 +116,30 @@ class Parameters(BaseEstimator):
         signature = inspect.signature(cls.__init__)
         ordered = [signature.parameters[name] for name in ("self", *declared)]
         cls.__init__.__signature__ = signature.replace(parameters=ordered)  # type: ignore[attr-defined]
+        first = {name: constraints[0] for name, constraints in cls._parameter_constraints.items()}
+        cls._groups = {name: kind for name, kind in first.items() if _is_group(kind)}
         cls._own_docstring = cls.__dict__.get("__doc__") or ""
         cls.__doc__ = _documented(cls, list(declared.values()))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return parameters by name; ``deep`` adds those of nested objects as ``group__name``.
+
+        Groups that are None have their defaults there.
+        """
+        values = super().get_params(deep)
+        for name, kind in self._groups.items() if deep else ():
+            if values[name] is None:
+                values |= {f"{name}__{key}": value for key, value in kind().get_params().items()}
+        return values
 
     def set_params(self, **values: Any) -> Self:
         """Set parameters by name, ``group__name`` for one of a nested object."""
         refuse_parameters(type(self), (name.split("__")[0] for name in values))
+        for name, kind in self._groups.items():
+            if any(key.startswith(f"{name}__") for key in values):
+                given = values.pop(name, getattr(self, name))
+                # A copy: the group may be that of another estimator as well.
+                setattr(self, name, kind() if given is None else clone(given))
         return super().set_params(**values)
 
     def _validate_params(self) -> None:
@@ -121,6 +151,13 @@ class Parameters(BaseEstimator):
                     f"{len(str(abs(int(value))))} digits: use at most {limit}."
                 )
         super()._validate_params()
+        for name in self._groups:
+            if getattr(self, name) is not None:
+                getattr(self, name)._validate_params()
+
+
+def _is_group(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Parameters)
 
 
 def _refuse_removed_first(init: Callable[..., None]) -> Callable[..., None]:

@@ -60,6 +60,7 @@ from bagwise.rowstores.together import side_by_side
 from bagwise.solvers import Solution, solve
 
 _MANY_ROWS = 50_000  # as in `bagwise.estimators.sweeping`: from here on memory per row counts
+_LIMITS = ("max_iter", "annealing__max_inner")  # of iterations; a method has one of them
 _BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values at a time when scoring
 
 
@@ -287,8 +288,8 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
             return
         what, more = "the solver", ""
         if not fit.converged:
-            name = "max_iter" if hasattr(self, "max_iter") else "max_inner"
-            what, more = f"{name}={getattr(self, name)}", "raise it, "
+            name = next(each for each in _LIMITS if each in (known := self.get_params()))
+            what, more = f"{name}={known[name]}", "raise it, "
         solution = fit.solution
         message = Message(
             f"{type(self).__name__} was stopped by {what} before it converged: the last convex "

@@ -43,7 +43,7 @@ from bagwise.assumptions.soft import (
     SoftWitnesses,
 )
 from bagwise.designs import Design, Point
-from bagwise.estimators.params import Parameters, Words, fraction, integer, param, positive
+from bagwise.estimators.params import Parameters, Words, fraction, group, integer, param, positive
 from bagwise.estimators.restarts import Restarts
 from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.sweeping import anneal_swept, is_swept, mean_witnesses, solve_assigned
@@ -65,8 +65,8 @@ _SPREAD = 5.0  # of random losses, in units of the temperature: most draws are a
 _NO_WITNESS = 1e-3  # weight below which an instance is no witness in the final refit
 
 
-class AnnealingParameters(Parameters):
-    """The schedule of an annealing run."""
+class Annealing(Parameters):
+    """The schedule of an annealing run: a group of parameters."""
 
     T0: float = param(10.0, positive(), "First temperature, in units of C.")
     cooling: float = param(
@@ -85,13 +85,36 @@ class AnnealingParameters(Parameters):
         "Newton steps per alternation. None solves each problem; 1 is quicker and often as good.",
     )
     max_inner: int = param(100, integer(), "Maximum number of alternations per temperature.")
+    variance: bool = param(
+        True,
+        ["boolean"],
+        "Of `AnnealedProportionSVC`: penalize the expected squared deviation. False drops the "
+        "variance of the number of positives, as printed; labels may then stay undecided.",
+    )
+
+    def schedule(self, C: float, floor: float, entropy: float) -> Schedule:
+        """Return the temperatures, and when to go on to the next one; ``floor`` in units of C."""
+        return Schedule(
+            hottest=self.T0 * C,
+            coldest=min(floor, self.T0) * C,
+            cooling=self.cooling,
+            rest=self.tol,
+            entropy=entropy,
+            max_inner=self.max_inner,
+        )
 
 
-class _AnnealedSVC(Restarts, MarginClassifier, AnnealingParameters):
+class _AnnealedSVC(Restarts, MarginClassifier):
     """One annealing run per class."""
+
+    annealing: Annealing | None = group(Annealing, "The schedule of the temperatures.")
 
     _entropy_ends_it = True
     _follows_rows = True
+
+    @property
+    def _annealing(self) -> Annealing:
+        return self.annealing or Annealing()
 
     def _softening(self, task: Task) -> Softening:
         raise NotImplementedError
@@ -104,14 +127,7 @@ class _AnnealedSVC(Restarts, MarginClassifier, AnnealingParameters):
 
     def _schedule(self) -> Schedule:
         floor = _HINGE_FLOOR if self.loss == "hinge" else _FLOOR
-        return Schedule(
-            hottest=self.T0 * self.C,
-            coldest=min(floor, self.T0) * self.C,
-            cooling=self.cooling,
-            rest=self.tol,
-            entropy=1e-3 if self._entropy_ends_it else 0.0,
-            max_inner=self.max_inner,
-        )
+        return self._annealing.schedule(self.C, floor, 1e-3 if self._entropy_ends_it else 0.0)
 
     def _prepare(self, design: Design, row_weight: Array) -> None:
         prepare_squared(design, self.loss, row_weight)
@@ -130,7 +146,7 @@ class _AnnealedSVC(Restarts, MarginClassifier, AnnealingParameters):
             p = self._start(task, softening)
         else:
             p = _drawn(task, softening, start)
-        return p, schedule, self.newton_steps, self._report
+        return p, schedule, self._annealing.newton_steps, self._report
 
     def _fit_warm(self, task: Task, last: Run | None) -> Run:
         return self._fit_binary(task) if last is None else self._fit_from(task, last)
@@ -164,8 +180,8 @@ class _AnnealedSVC(Restarts, MarginClassifier, AnnealingParameters):
     def _warn_of_nothing(self) -> None:
         warnings.warn(
             f"{type(self).__name__} scores all instances alike: with the hinge a hot start has no "
-            "other solution. Lower T0 (to 1 or less, for labels with init='instances'), raise C, "
-            "or use the squared hinge.",
+            "other solution. Lower annealing__T0 (to 1 or less, for labels with init='instances'), "
+            "raise C, or use the squared hinge.",
             UserWarning,
             stacklevel=2,
         )
@@ -314,19 +330,13 @@ class AnnealedProportionSVC(AnnealedLabelSVC):
         positive(zero=True),
         "Weight (C2 in the paper) of the squared deviation from it; 0 is `AnnealedLabelSVC`.",
     )
-    variance: bool = param(
-        True,
-        ["boolean"],
-        "Penalize the expected squared deviation. False drops the variance of the number of "
-        "positives, as printed; labels may then stay undecided.",
-    )
 
     def _softening(self, task: Task) -> Softening:
-        return SoftLabels(self.C_proportion, self._fraction(task), self.variance)
+        return SoftLabels(self.C_proportion, self._fraction(task), self._annealing.variance)
 
     def _final(self, softening: Any, p: Array, offsets: Array) -> Array:
         # Without its variance the penalty may want fractions: they are the solution then.
-        return super()._final(softening, p, offsets) if self.variance else p
+        return super()._final(softening, p, offsets) if self._annealing.variance else p
 
     def _fraction(self, task: Task) -> Any:
         if self.positive_fraction != "bags":

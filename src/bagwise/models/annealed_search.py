@@ -38,7 +38,7 @@ from bagwise.estimators.task import Task, prepare_squared
 from bagwise.models.annealed import (
     AnnealedLabelSVC,
     AnnealedProportionSVC,
-    AnnealingParameters,
+    Annealing,
     anneal_task,
     solve_softened,
 )
@@ -115,9 +115,7 @@ def _grid(C_proportions: Any, positive_fractions: Any) -> list[dict[str, float]]
     return list(ParameterGrid(grid))
 
 
-class AnnealedProportionSVCCV(
-    RowsClassifier, LossParameter, ClassWeightParameter, AnnealingParameters
-):
+class AnnealedProportionSVCCV(RowsClassifier, LossParameter, ClassWeightParameter):
     """ALP-SVM that chooses C, C_proportion and positive_fraction by cross-validation.
 
     Attributes
@@ -153,8 +151,8 @@ class AnnealedProportionSVCCV(
         "Folds of the search; a number of folds is stratified and keeps ``bags.groups`` together.",
         kind="int, splitter or iterable of folds",
     )
-    variance: bool = changed(AnnealedProportionSVC, "variance")
     init: str = changed(AnnealedLabelSVC, "init")
+    annealing: Annealing | None = changed(AnnealedLabelSVC, "annealing")
 
     @property
     def _follows_rows(self) -> bool:  # type: ignore[override]

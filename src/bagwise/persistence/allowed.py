@@ -72,7 +72,8 @@ def holds_sklearn(state: str) -> bool:
 def _ours() -> dict[str, type]:
     steps = [getattr(preprocessing, name) for name in preprocessing.__all__]
     classifiers = [entry.estimator for entry in ENTRIES]
-    kinds = [kind for kind in (*classifiers, *steps, *_PARTS) if isinstance(kind, type)]
+    groups = [kind for owner in classifiers for kind in owner._groups.values()]
+    kinds = [kind for kind in (*classifiers, *steps, *groups, *_PARTS) if isinstance(kind, type)]
     return {kind.__name__: kind for kind in kinds}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier
 
-from bagwise._removed import CLASSES, drop_removed
+from bagwise._removed import CLASSES, drop_removed, regroup_parameters
 from bagwise._typing import Array
 from bagwise.bags.arrays import in_range
 from bagwise.graphs import Graph
@@ -179,7 +179,9 @@ def _decode_object(name: str, attributes: dict[str, Any], arrays: Callable[[str]
 
 
 def _with_parameters(kind: Any, state: dict[str, Any]) -> dict[str, Any]:
-    """Drop parameters that are gone, and add the defaults of those newer than the file."""
+    """Drop and regroup parameters of 0.2, and add the defaults of those newer than the file."""
+    for group, values in regroup_parameters(kind, state).items():
+        state[group] = kind._groups[group](**values)
     drop_removed(kind, state)
     parameters = signature(kind.__init__).parameters
     for name in kind._get_param_names():
