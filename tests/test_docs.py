@@ -33,7 +33,7 @@ import bagwise
 import model_pages
 import page_of_errors
 import site_hooks
-from bagwise import BagKernelSVC, InstanceSVC, PerInstance, WitnessSVC
+from bagwise import BagKernelSVC, InstanceSVC, PerInstance, WitnessSVC, _removed
 from bagwise.bench.spec import parse_spec
 from bagwise.catalog import ENTRIES, METHODS
 from bagwise.models.statistics import StatisticsClassifier
@@ -162,6 +162,15 @@ def test_every_estimator_has_a_guide_that_says_all_a_reader_decides_by():
     named = set(re.findall(r"\b[A-Z]\w+(?:SVC|CV|SVM|Forest|Density)\b|\bMILES\b", advice))
     assert "WitnessSVC" in named
     assert named <= set(guides)
+
+
+def test_the_migration_page_lists_all_that_was_removed(monkeypatch):
+    monkeypatch.setitem(_removed.OPTIONS, "--never-there", "Use --always | --there.")
+    page = site_hooks.fill_in((ROOT / "docs" / "migration.md").read_text())
+    rows = dict(re.findall(r"^\| `(.+?)` \| (.+) \|$", page, re.M))
+    assert rows["--never-there"] == r"Use --always \| --there."
+    removed = (*_removed.CLASSES, *_removed.OPTIONS, *_removed.MEMBERS)
+    assert {*removed, *(f"{cls}({name})" for cls, name in _removed.PARAMETERS)} == set(rows)
 
 
 def test_generated_pages_can_be_edited_where_they_come_from():

@@ -13,6 +13,7 @@ from typing import Any
 
 import api_pages
 import bagwise
+import migration_pages
 import model_pages
 import page_of_errors
 import scale_pages
@@ -28,6 +29,7 @@ FROM_ROOT = {
 }
 # What a marker such as <!-- generated: models --> in a page becomes.
 GENERATED: dict[str, Callable[[], str]] = {
+    "removed": migration_pages.tables,
     "models": model_pages.model_table,
     "citations": model_pages.citations,
     "tutorials": tutorial_pages.gallery,
@@ -102,8 +104,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         page.meta["search"] = {"boost": boost}
     if source == "api.md":
         return api_pages.with_links(markdown)
-    markdown = re.sub(r"<!-- generated: (\w+) -->", lambda m: GENERATED[m[1]](), markdown)
-    return as_sessions(markdown)
+    return as_sessions(fill_in(markdown))
+
+
+def fill_in(markdown: str) -> str:
+    """Replace each marker of generated text by the text."""
+    return re.sub(r"<!-- generated: (\w+) -->", lambda m: GENERATED[m[1]](), markdown)
 
 
 def origin_of(source: str) -> str | None:
