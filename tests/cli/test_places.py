@@ -76,11 +76,11 @@ def test_the_cpu_is_here(store, tmp_path):
         (["--dask", "local", "-p", "loss=hinge"], "--param loss=squared_hinge"),
     ],
 )
-def test_mistakes_are_named(store, monkeypatch, arguments, said):
-    from bagwise.cli import places
+def test_mistakes_are_named(store, arguments, said):
+    import dask
 
-    monkeypatch.setattr(places, "_TIMEOUT", "0.5s")
-    refused(2, said, "fit", store, *LINEAR, *arguments)
+    with dask.config.set({"distributed.comm.timeouts.connect": "0.5s"}):
+        refused(2, said, "fit", store, *LINEAR, *arguments)
 
 
 def test_models_that_stay_here_are_refused(store):

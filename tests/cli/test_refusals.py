@@ -19,6 +19,7 @@ REFUSALS = r"""
 2 cv -p negatives=bags => no parameter 'negatives'
 2 cv --folds 1 => --folds
 2 cv -j 0 => --jobs must be at least 1, or -1
+1 cv --folds 1000000000000 => fewer than the 1000000000000 folds of --folds
 1 cv --folds 19 => the 19 folds of --folds. Lower --folds to
 1 cv --bag x => has no column 'x'
 2 cv --positive x => the labels are

@@ -26,7 +26,7 @@ from bagwise.cli import (
     predict,
     report,
 )
-from bagwise.cli.options import expanded
+from bagwise.cli.options import expand_groups
 from bagwise.cli.output import Commands
 
 __all__ = ["app"]
@@ -83,4 +83,4 @@ for command in (
     bench.bench,
     bench.table,
 ):
-    app.command()(expanded(command))
+    app.command()(expand_groups(command))

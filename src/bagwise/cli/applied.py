@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,21 +13,17 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from bagwise.cli.hints import not_there
-from bagwise.cli.options import Bag, Data, Format, Labels, Regroup, read_bags
-from bagwise.cli.output import RECORD_SUFFIXES, say, writable
+from bagwise.cli.hints import TABLES, missing_file
+from bagwise.cli.options import Bag, Data, Format, Labels, Regroup, need_labels, read_bags
+from bagwise.cli.output import RECORD_SUFFIXES, check_writable, say
+from bagwise.cli.places import Place
+from bagwise.errors import suggestion
 
+_OUT = "Write all rows to a .csv, .tsv, .json or .parquet file."
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        help="Write all rows to a .csv, .tsv, .json or .parquet file.",
-        callback=writable(*RECORD_SUFFIXES),
-    ),
+    typer.Option("--out", "-o", help=_OUT, callback=check_writable(*RECORD_SUFFIXES)),
 ]
-
-
 ModelFile = Annotated[
     Path, typer.Argument(help="Model file written by `bagwise fit`.", metavar="MODEL")
 ]
@@ -53,9 +51,8 @@ class ApplyOptions:
         if self.data.suffix == ".bagwise" != self.model.suffix:
             raise typer.BadParameter(f"the model comes first: {self.data} {self.model}.")
         if not self.model.exists():
-            raise not_there(self.model)
-        description = describe(self.model)
-        model = bagwise.load(self.model)
+            raise missing_file(self.model)
+        description, model = describe(self.model), bagwise.load(self.model)
         columns |= {"bag": self.bag, "only": only or None}
         return Applied(model, description, *self._read(description, columns, check))
 
@@ -67,24 +64,22 @@ class ApplyOptions:
             return read_bags(self.data)
         from bagwise.io.dispatch import recognize
 
-        format = self.format or recognize(self.data)
-        notes, columns["labels"] = description["notes"], self.labels
+        format, notes = self.format or recognize(self.data), description["notes"]
         if format != "slides":
             del columns["only"]
-        if format == "slides" and self.labels is not None:
-            for role in {"bag", "label"} & columns.keys():
-                columns[role] = columns[role] or notes.get(role)
-        if format in ("csv", "excel", "parquet", "arrow", "h5ad"):
-            for role in columns.keys() - {"labels"}:
-                columns[role] = columns[role] or self._noted(format, notes.get(role))
+        if format in TABLES or (format == "slides" and self.labels is not None):
+            for role in columns.keys() - {"only"}:
+                columns[role] = columns[role] or self._recall(format, notes.get(role))
+        if format in TABLES:
             columns["features"] = description["feature_names"]
-            if format == "csv":
-                columns["decimal"] = notes.get("decimal")
+        if format == "csv":
+            columns["decimal"] = notes.get("decimal")
         if format == "svmlight":  # the last features may be zero everywhere
             columns["n_features"] = str(description["n_features"])
+        columns["labels"] = self.labels
         return read_bags(self.data, format, self.regroup, check=check, **columns)
 
-    def _noted(self, format: str, column: str | None) -> str | None:
+    def _recall(self, format: str, column: str | None) -> str | None:
         """Return a column's name in fit, where this file has it too."""
         from bagwise.io._tabletext import sniff
 
@@ -114,6 +109,18 @@ class Applied:
             return self.model[:-1].transform(self.bags)
         return self.bags
 
+    @contextmanager
+    def at(self, place: Place) -> Iterator[Applied]:
+        """Yield the model with its bags on a GPU or a cluster."""
+        place.check(self.classifier)
+        if place and hasattr(self.model, "steps"):
+            raise typer.BadParameter(
+                f"{place.flag}: this model scales or imputes features, which happens in memory "
+                "here."
+            )
+        with place.moved(self.bags) as there:
+            yield replace(self, bags=there)
+
     @cached_property
     def n_seen(self) -> int:
         """Number of bags that the model was trained on, where its file tells."""
@@ -123,6 +130,24 @@ class Applied:
         if known is None:
             return 0
         return int(np.isin(fingerprints(self.bags), unpacked(known)).sum())
+
+    def labels(self, data: Path) -> Any:
+        """Return the true labels; both classes of the model and no others."""
+        y = need_labels(self.y, data)
+        unknown = sorted({str(value) for value in y.tolist() if value not in self.classes})
+        if unknown:
+            raise ValueError(f"{data} has the label {unknown[0]}; the model knows {self.classes}.")
+        if len(np.unique(y)) == 1:
+            raise ValueError(f"All bags of {data} are {y[0]}: an evaluation needs both classes.")
+        return y
+
+    def find_bags(self, wanted: list[str]) -> list[int]:
+        """Return the numbers of the bags with these ids."""
+        names = [str(name) for name in self.bags.ids.tolist()]
+        missing = next((name for name in wanted if name not in names), None)
+        if missing is not None:
+            raise ValueError(f"There is no bag {missing!r}. {suggestion(missing, names)}")
+        return [i for i, name in enumerate(names) if name in wanted]
 
     @property
     def classes(self) -> list[Any]:
@@ -146,33 +171,13 @@ class Applied:
         if positive is not None:
             say(f"Scores above 0 speak for {escape(str(positive))}.")
 
-    def probabilities(self) -> dict[str, Any]:
-        """Return the columns of probabilities; none where the model has none."""
-        if not hasattr(self.classifier, "predict_proba"):
-            return {}
-        chances = self.classifier.predict_proba(self.seen)
-        if len(self.classes) == 2:
-            return {"probability": chances[:, 1 if self.sign > 0 else 0]}
-        return {f"probability_{name}": chances[:, k] for k, name in enumerate(self.classes)}
-
-    @property
-    def scores_instances(self) -> bool:
-        """Whether the model scores instances."""
-        return hasattr(self.classifier, "key_instances")
-
     def need_instances(self) -> None:
         """Raise an error where the model compares whole bags."""
-        if not self.scores_instances:
+        if not hasattr(self.classifier, "key_instances"):
             raise ValueError(
                 f"{self.description['class']} compares whole bags: its instances have no scores. "
                 "MI-SVM, mi-SVM, MILES and most other models score instances."
             )
-
-    def instance_labels(self) -> dict[str, Any]:
-        """Return the column of instance labels; none where the model scores whole bags."""
-        if not hasattr(self.classifier, "predict_instances"):
-            return {}
-        return {"label": self.classifier.predict_instances(self.seen)}
 
     def instance_names(self, rows: Any) -> Any:
         """Return the ids of instances, or their positions in the bag where they have none."""

@@ -16,17 +16,14 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from bagwise.cli.model import Positive, build_model, positive_label, scaler_for
 from bagwise.cli.options import (
     Folds,
     Jobs,
-    Positive,
     Scale,
     Seed,
     Source,
-    build_model,
     one_of,
-    positive_label,
-    scaler_for,
     split_names,
 )
 from bagwise.cli.output import (

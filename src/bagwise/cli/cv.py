@@ -10,15 +10,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.options import (
-    Folds,
-    Jobs,
-    ModelOptions,
-    Scale,
-    Seed,
-    Source,
-    scaler_for,
-)
+from bagwise.cli.model import ModelOptions, scaler_for
+from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source
 from bagwise.cli.output import (
     Json,
     interruptible,

@@ -21,13 +21,13 @@ from bagwise.bench.demo import (
 )
 from bagwise.cli.output import (
     Json,
+    check_writable,
     plain_table,
     progress,
     say,
     say_written,
     show,
     show_json,
-    writable,
 )
 from bagwise.io._atomic import writing
 
@@ -36,7 +36,8 @@ def demo(
     out: Annotated[
         Path,
         typer.Option(
-            help="The figure: a .png, .pdf or .svg file.", callback=writable(".png", ".pdf", ".svg")
+            help="The figure: a .png, .pdf or .svg file.",
+            callback=check_writable(".png", ".pdf", ".svg"),
         ),
     ] = Path("bagwise-demo.png"),
     slides: Annotated[

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli.applied import Applied, ApplyOptions
-from bagwise.cli.options import Label, labeled
+from bagwise.cli.options import Label
 from bagwise.cli.output import Json, plain_table, say, show, show_json
 from bagwise.cli.places import Place
 
@@ -30,19 +28,16 @@ def evaluate(
     `bagwise evaluate slides.bagwise test.csv --bag slide --label diagnosis`
     """
     applied = options.load(check=not place, label=label)
-    place.check(applied.classifier, "steps" if hasattr(applied.model, "steps") else None)
-    y = known_labels(applied, options.data)
+    y, positive = applied.labels(options.data), applied.description["positive_class"]
     if applied.n_seen:
         say(
             f"The model was trained on {applied.n_seen} of these {len(y)} bags: the result is too "
             "good. `bagwise report` and `bagwise cv` judge by folds instead."
         )
-    with place.moved(applied.bags) as there:
-        moved = replace(applied, bags=there)
+    with applied.at(place) as moved:
         numbers, confusion = _numbers(moved, y), _confusion(moved, y)
-    positive = applied.description["positive_class"]
     if as_json:
-        values = {name: _finite(value) for name, (value, *_) in numbers.items()}
+        values = {n: value if np.isfinite(value) else None for n, (value, *_) in numbers.items()}
         bounds = {n: b for n, (_, *b) in numbers.items() if b and np.isfinite(b).all()}
         record = {"n_bags": len(y), "positive": positive, **values}
         show_json({**record, "intervals": bounds, "confusion": confusion})
@@ -62,10 +57,6 @@ def _numbers(applied: Applied, y: Any) -> dict[str, tuple[float, ...]]:
     return numbers | {name: (value,) for name, value in report.items() if name not in numbers}
 
 
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
-
-
 def _metric_table(numbers: dict[str, tuple[float, ...]], n_bags: int, positive: Any) -> Table:
     named = None if positive is None else f"Positive class: {escape(str(positive))}."
     columns = ("value", "95 % interval")
@@ -75,17 +66,6 @@ def _metric_table(numbers: dict[str, tuple[float, ...]], n_bags: int, positive: 
         interval = f"{bounds[0]:.3f} to {bounds[1]:.3f}" if known else ""
         table.add_row(name.replace("_", " "), f"{value:.4f}", interval)
     return table
-
-
-def known_labels(applied: Applied, data: Path) -> Any:
-    """Return the true labels; both classes of the model and no others."""
-    _, y = labeled(applied.seen, applied.y, data)
-    unknown = sorted({str(value) for value in y.tolist() if value not in applied.classes})
-    if unknown:
-        raise ValueError(f"{data} has the label {unknown[0]}; the model knows {applied.classes}.")
-    if len(np.unique(y)) == 1:
-        raise ValueError(f"All bags of {data} are {y[0]}: an evaluation needs both classes.")
-    return y
 
 
 def _confusion(applied: Applied, y: Any) -> dict[str, dict[str, int]]:

@@ -9,7 +9,6 @@ import typer
 
 from bagwise.cli.applied import Applied, ApplyOptions, Out
 from bagwise.cli.output import Json, deliver, say
-from bagwise.errors import suggestion
 from bagwise.rowstores import here
 
 _N_FEATURES = 3  # named per instance: what fits on a line
@@ -44,11 +43,7 @@ def explain(
 def _wanted(applied: Applied, only: list[str] | None, every: bool) -> Any:
     """Return the numbers of the bags to explain."""
     if only:
-        names = [str(name) for name in applied.seen.ids]
-        missing = next((name for name in only if name not in names), None)
-        if missing is not None:
-            raise ValueError(f"There is no bag {missing!r}. {suggestion(missing, names)}")
-        return np.array([i for i, name in enumerate(names) if name in only])
+        return np.array(applied.find_bags(only))
     if every or len(applied.classes) > 2:
         return np.arange(len(applied.seen))
     predicted = applied.classifier.predict(applied.seen)

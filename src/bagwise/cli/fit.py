@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.options import (
-    Folds,
-    Jobs,
-    ModelOptions,
-    Scale,
-    Seed,
-    Source,
-    one_of,
-    scaler_for,
-)
+from bagwise.cli.model import ModelOptions, scaler_for
+from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source, one_of
 from bagwise.cli.output import (
     Json,
+    check_writable,
+    fact_table,
     fit_progress,
     interruptible,
     page,
@@ -30,9 +22,9 @@ from bagwise.cli.output import (
     show,
     show_json,
     steps,
-    writable,
 )
 from bagwise.cli.places import Place
+from bagwise.cli.report import report_command
 
 _SCALED = {
     "own": "scaled as the names of the models say",
@@ -48,7 +40,7 @@ def fit(
     choice: ModelOptions,
     place: Place,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The model file.", callback=writable())
+        Path, typer.Option("--out", "-o", help="The model file.", callback=check_writable())
     ] = Path("model.bagwise"),
     cv: Annotated[
         bool, typer.Option("--cv", help="Choose parameters by cross-validation.")
@@ -89,6 +81,7 @@ def fit(
     from bagwise.bags.fingerprint import fingerprints, packed
     from bagwise.metrics import MEASURES
     from bagwise.model_selection import with_scaler
+    from bagwise.persistence import describe
 
     one_of(metric, MEASURES, "metric")
     plain, points = _settings(choice, cv)
@@ -112,30 +105,24 @@ def fit(
             fitted = with_scaler(estimator, scaler).fit(there, y)
     notes = _notes(source) | _ensemble(fitted) | {"trained_on": packed(fingerprints(bags))}
     bagwise.save(fitted, out, notes=notes)
-    shown = "own" if isinstance(estimator, bagwise.AutoBagClassifier) else scale
-    _report(out, repr(estimator), bags, choices, shown, metric, as_json)
+    shown = "own" if isinstance(estimator, bagwise.AutoBagClassifier) else scale or "raw"
+    described = describe(out)
+    if as_json:
+        tried = [{**c.point, "scale": c.scale, metric: c.value} for c in choices]
+        counts = {"n_bags": len(bags), "n_instances": bags.n_instances}
+        show_json(
+            {"file": str(out), **described, **counts, "scale": shown, "cross_validation": tried}
+        )
+    else:
+        show(_table(repr(estimator), described, bags, choices, shown, metric))
+        say_written("Written", out)
     if report is not None:
+        given = {"regroup": source.regroup, "format": source.format, "labels": source.labels}
+        command = report_command(out, source.data, report, **source.columns, **given, cv=folds)
+        about: dict[str, Any] = {"data_name": source.data.name, "command": command}
         with steps() as callback:
-            page = bagwise.report(
-                fitted,
-                bags,
-                y,
-                cv=folds,
-                data_name=source.data.name,
-                command=_report_command(source, out, report, folds),
-                callback=callback,
-            )
-        page.save(report)
+            bagwise.report(fitted, bags, y, cv=folds, callback=callback, **about).save(report)
         say_written("Report", report)
-
-
-def _report_command(source: Source, model: Path, report: Path, folds: int) -> str:
-    given = {**source.columns, "format": source.format, "labels": source.labels, "cv": folds}
-    words = ["bagwise", "report", str(model), str(source.data), "--out", str(report)]
-    words += ["--regroup"] if source.regroup else []
-    for name, value in given.items():
-        words += [] if value is None else [f"--{name}", str(value)]
-    return shlex.join(words)
 
 
 def _notes(source: Source) -> dict[str, Any]:
@@ -190,42 +177,15 @@ def _search(estimator: Any, points: list[Any], bags: Any, y: Any, **options: Any
         return search(estimator, points, bags, y, callback=lambda: bar.advance(steps), **options)
 
 
-def _report(
-    out: Path,
-    name: str,
-    bags: Any,
-    choices: list[Any],
-    scale: str | None,
-    metric: str,
-    as_json: bool,
-) -> None:
-    from bagwise.persistence import describe
-
-    described = describe(out)
-    tried = [{**c.point, "scale": c.scale, metric: c.value} for c in choices]
-    if as_json:
-        counts = {"n_bags": len(bags), "n_instances": bags.n_instances}
-        record = {"scale": scale or "raw", "cross_validation": tried}
-        show_json({"file": str(out), **described, **counts, **record})
-        return
-    table = _table(described, bags, choices, scale, metric)
-    table.title = escape(name)  # without the steps before it, which have a line of their own
-    show(table)
-    say_written("Written", out)
-
-
 def _table(
-    described: dict[str, Any], bags: Any, choices: list[Any], scale: str | None, metric: str
+    title: str, described: dict[str, Any], bags: Any, choices: list[Any], scale: str, metric: str
 ) -> Table:
-    table = Table(show_header=False, title_justify="left")
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
     certificate = described["certificate"]
     rows = {
         "bags": f"{len(bags)}, with {bags.n_instances} instances of {bags.n_features} features",
         "classes": ", ".join(map(str, described["classes"])),
         "positive": described["positive_class"],
-        "features": _SCALED[scale or "raw"],
+        "features": _SCALED[scale],
         "objective": _numbers(certificate["objective"]),
         "proven gap": _numbers(certificate["gap"]),
         "kernel error": _kernel_error(certificate.get("kernel_error")),
@@ -236,10 +196,7 @@ def _table(
         rows[point] = f"cross-validated {metric.replace('_', ' ')} {choice.value:.1%}"
     for model in described["notes"].get("leaderboard", []):
         rows[model["model"]] = f"weight {model['weight']:.0%}, held-out AUC {model['auc']:.3f}"
-    for key, value in rows.items():
-        if value is not None:
-            table.add_row(escape(key), escape(str(value)))
-    return table
+    return fact_table({key: value for key, value in rows.items() if value is not None}, title)
 
 
 def _numbers(values: Any) -> str | None:

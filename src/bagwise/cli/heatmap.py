@@ -11,7 +11,6 @@ import typer
 from bagwise.cli.applied import Applied, ApplyOptions, ModelFile
 from bagwise.cli.options import Data, Format, Labels
 from bagwise.cli.output import Json, progress, say_written, show_json
-from bagwise.errors import suggestion
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg")
 _THUMBNAILS = (".png", ".jpg", ".jpeg")
@@ -66,7 +65,7 @@ def heatmap(
     """
     applied = ApplyOptions(model, data, bag=bag_column, format=format, labels=labels).load(bag)
     applied.need_instances()
-    chosen = _chosen(applied, bag)
+    chosen = applied.find_bags(bag) if bag else [*range(len(applied.bags))]
     maps, tiles = _targets(applied, chosen, out, _PICTURES), None
     if geojson is not None:
         tiles = _targets(applied, chosen, geojson, (".geojson", ".json"))
@@ -84,14 +83,6 @@ def heatmap(
         show_json({kind: [str(file) for file in of.values()] for kind, of in written.items()})
         return
     say_written("Written", out, *([] if geojson is None else [geojson]))
-
-
-def _chosen(applied: Applied, wanted: list[str] | None) -> list[int]:
-    names = [str(name) for name in applied.bags.ids.tolist()]
-    unknown = next((name for name in wanted or [] if name not in names), None)
-    if unknown is not None:
-        raise ValueError(f"There is no bag {unknown!r}. {suggestion(unknown, names)}")
-    return [i for i, name in enumerate(names) if not wanted or name in wanted]
 
 
 def _targets(

@@ -12,10 +12,11 @@ from rich.markup import escape
 
 from bagwise.cli.output import say
 
+TABLES = ("csv", "excel", "parquet", "arrow", "h5ad")  # formats whose columns have names
 _ROWS = 20_000  # of a table, enough for a guess
 
 
-def not_there(path: Path) -> FileNotFoundError:
+def missing_file(path: Path) -> FileNotFoundError:
     """Return the error about a file that is not there, with names that look like it."""
     there = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
     close = get_close_matches(path.name, there, n=2, cutoff=0.7)
@@ -24,7 +25,7 @@ def not_there(path: Path) -> FileNotFoundError:
 
 
 @contextmanager
-def hinted(data: Path, columns: dict[str, Any]) -> Iterator[None]:
+def add_hints(data: Path, columns: dict[str, Any]) -> Iterator[None]:
     """Say after an error about a column what it may be; the error itself is raised again."""
     from bagwise.io.errors import FormatError, MixedTypeError
 
@@ -44,7 +45,7 @@ def _hint(data: Path, columns: dict[str, Any], column: str | None) -> None:
     from bagwise.io.roles import guess_roles, is_constant, read_table
 
     format = recognize(data)
-    if format not in ("csv", "excel", "parquet", "arrow", "h5ad"):
+    if format not in TABLES:
         return
     frame = read_table(data, format, _ROWS)
     frame.columns = [str(name) for name in frame.columns]

@@ -9,12 +9,10 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from bagwise.cli.hints import TABLES
 from bagwise.cli.options import Source
-from bagwise.cli.output import Json, say, show, show_json
+from bagwise.cli.output import Json, fact_table, say, show, show_json
 from bagwise.errors import listed
-
-_SHOWN = 8  # names of features that fit on a line
-_TABLES = ("csv", "excel", "parquet", "arrow", "h5ad")
 
 
 def info(source: Source, as_json: Json = False) -> None:
@@ -60,7 +58,7 @@ def _guess(source: Source) -> Source:
     from bagwise.io.dispatch import recognize
     from bagwise.io.roles import guess_roles, has_decimal_commas, read_table
 
-    if not source.data.exists() or (source.format or recognize(source.data)) not in _TABLES:
+    if not source.data.exists() or (source.format or recognize(source.data)) not in TABLES:
         return source
     format = source.format or recognize(source.data)
     frame = read_table(source.data, format, decimal=source.decimal)
@@ -109,16 +107,13 @@ def _flags(source: Source, found: Any) -> list[str]:
 
 
 def _table(source: Source, found: Any, names: list[str]) -> Table:
-    table = Table(show_header=False, title=escape(str(source.data)), title_justify="left")
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
     low, middle, high = found.sizes
     rows = {
         "bags": f"{found.n_bags:,}{_of(source.bag)}, {low} to {high} instances (median {middle})",
         "instances": f"{found.n_instances:,}",
         "labels": listed(f"{name}: {count}" for name, count in found.labels.items()) or "none",
         "groups": f"{found.n_groups:,}{_of(source.groups)}" if found.n_groups else "none",
-        "features": f"{found.n_features:,}{_named(names)}",
+        "features": f"{found.n_features:,}" + (f": {listed(names)}" if names else ""),
         "missing": _missing(found.missing),
         "constant": listed(found.constant) or "no feature",
         "scales": "similar"
@@ -130,19 +125,11 @@ def _table(source: Source, found: Any, names: list[str]) -> Table:
         rows["labels"] += _of(source.label)
     if source.drop is not None:
         rows["left out"] = listed(source.drop.split(","))
-    for name, value in rows.items():
-        table.add_row(name, escape(value))
-    return table
+    return fact_table(rows, str(source.data))
 
 
 def _of(column: str | None) -> str:
     return "" if column is None else f" (column {column!r})"
-
-
-def _named(names: list[str]) -> str:
-    """Return the first names, enough to see a column that is no feature."""
-    shown = [*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])]
-    return f": {', '.join(shown)}" if names else ""
 
 
 def _missing(missing: dict[str, int]) -> str:

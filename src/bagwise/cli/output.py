@@ -192,6 +192,16 @@ def plain_table(*columns: str, right: tuple[str, ...] = (), **options: Any) -> T
     return table
 
 
+def fact_table(rows: dict[str, Any], title: str) -> Table:
+    """Return a table with a name and a text on each line."""
+    table = Table(show_header=False, title=escape(title), title_justify="left")
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(escape(name), escape(str(value)))
+    return table
+
+
 def progress(*more: Any, **options: Any) -> Any:
     """Return a progress bar; it is drawn on the standard error and leaves no trace."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -269,10 +279,10 @@ def fit_progress(model: Any) -> Iterator[None]:
 
 def page(text: str) -> Any:
     """Return the option that names a page to write."""
-    return typer.Option(help=text, callback=writable(".html"), metavar="FILE.html")
+    return typer.Option(help=text, callback=check_writable(".html"), metavar="FILE.html")
 
 
-def writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
+def check_writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
     """Return a check that refuses a file that cannot be written, before the work is done."""
 
     def check(path: Path | None) -> Path | None:

@@ -15,14 +15,20 @@ import typer
 from bagwise.cli.output import say
 
 _LOCAL = re.compile(r"local(?::([1-9]\d{0,2}))?")
-_TIMEOUT = "10s"  # to reach a scheduler: it answers at once, or is not there
 _THERE = ("MI-SVM", "AW-SVM", "AL-SVM", "mi-SVM", "SIL")  # compared unless others are named
-_WORD = 'cuda, cuda:1, ... for GPUs, or cpu: "cuda" needs PyTorch'
+_LINEAR = {"kernel": "linear", "loss": "squared_hinge"}  # what is spread over a cluster
+_DEVICE = "Work on a GPU: cuda, cuda:1, ... (needs PyTorch)."
+_DASK = (
+    "Work on a Dask cluster: tcp://HOST:PORT, or local, local:4 for processes here. "
+    "DATA is then a .bags store."
+)
 
 
 def _check_device(device: str | None) -> str | None:
     if device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-        raise typer.BadParameter(f"--device {device}: give {_WORD}.")
+        raise typer.BadParameter(
+            f'--device {device}: give cuda, cuda:1, ... for GPUs, or cpu: "cuda" needs PyTorch.'
+        )
     return device
 
 
@@ -40,21 +46,10 @@ class Place:
     """Where the instances are while a model works on them."""
 
     device: Annotated[
-        str | None,
-        typer.Option(
-            help="Work on a GPU: cuda, cuda:1, ... (needs PyTorch).",
-            metavar="NAME",
-            callback=_check_device,
-        ),
+        str | None, typer.Option(help=_DEVICE, metavar="NAME", callback=_check_device)
     ] = None
     dask: Annotated[
-        str | None,
-        typer.Option(
-            help="Work on a Dask cluster: tcp://HOST:PORT, or local, local:4 for processes here. "
-            "DATA is then a .bags store.",
-            metavar="ADDRESS",
-            callback=_check_dask,
-        ),
+        str | None, typer.Option(help=_DASK, metavar="ADDRESS", callback=_check_dask)
     ] = None
 
     def __bool__(self) -> bool:
@@ -73,78 +68,48 @@ class Place:
         """Refuse what would be done here in spite of the option."""
         if not self:
             return
-        self._refuse_copies(scale, impute)
-        name = type(estimator).__name__
-        if not getattr(estimator, "_follows_rows", False) and not self._with_linear(estimator):
-            raise typer.BadParameter(
-                f"{self.flag}: {name} works in one process only. SIL, mi-SVM, MI-SVM, AL-SVM, "
-                "AW-SVM, ALP-SVM and MIMN work there."
-            )
-        if self.dask is not None and not self._is_linear(estimator):
-            raise typer.BadParameter(
-                f"{self.flag}: only linear models with the squared hinge are spread over a "
-                f"cluster. Add --param kernel=linear{self._loss(estimator)}."
-            )
-
-    def _refuse_copies(self, scale: str | None, impute: str | None) -> None:
-        if scale == "steps":
-            raise typer.BadParameter(
-                f"{self.flag}: this model scales or imputes features, which happens in memory here."
-            )
         if scale not in (None, "raw") or impute is not None:
             what = "--impute" if impute is not None else "--scale"
             raise typer.BadParameter(
                 f"{what} makes a copy of the features in memory here, which {self.flag} is to "
                 f"avoid: prepare the features before they are written, and leave {what} away."
             )
+        if not _can_follow(estimator):
+            raise typer.BadParameter(
+                f"{self.flag}: {type(estimator).__name__} works in one process only. SIL, mi-SVM, "
+                "MI-SVM, AL-SVM, AW-SVM, ALP-SVM and MIMN work there."
+            )
+        given = estimator.get_params(deep=False)
+        missing = {k: v for k, v in _LINEAR.items() if given.get(k, v) not in (None, v)}
+        if self.dask is not None and "kernel" in given and missing:
+            options = " ".join(f"--param {name}={value}" for name, value in missing.items())
+            raise typer.BadParameter(
+                f"{self.flag}: only linear models with the squared hinge are spread over a "
+                f"cluster. Add {options}."
+            )
 
     def models(self, names: list[str] | None, scale: str | None, impute: str | None) -> Any:
         """Return models to compare that work there, by name."""
         from bagwise.catalog import make_estimator
 
-        self._refuse_copies(scale, impute)
-        linear = {"kernel": "linear"} if self.dask is not None else {}
-        models = {}
-        for name in names or _THERE:
-            plain = make_estimator(name)
-            known = {key: x for key, x in linear.items() if key in plain.get_params(deep=False)}
-            models[name] = plain.set_params(**known)
-            self.check(models[name])
+        models = {name: make_estimator(name) for name in names or _THERE}
+        for model in models.values():
+            if self.dask is not None and "kernel" in model.get_params(deep=False):
+                model.set_params(kernel="linear")
+            self.check(model, scale, impute)
         return models
-
-    @staticmethod
-    def _is_linear(estimator: Any) -> bool:
-        given = estimator.get_params(deep=False)
-        if "kernel" not in given:
-            return True
-        return given["kernel"] == "linear" and given.get("loss") in (None, "squared_hinge")
-
-    @staticmethod
-    def _with_linear(estimator: Any) -> bool:
-        """Whether it would work there with another kernel."""
-        given = estimator.get_params(deep=False)
-        if "kernel" not in given:
-            return False
-        twin = type(estimator)(**{**given, "kernel": "linear"})
-        return getattr(twin, "_follows_rows", False)
-
-    @staticmethod
-    def _loss(estimator: Any) -> str:
-        loss = estimator.get_params(deep=False).get("loss")
-        return "" if loss in (None, "squared_hinge") else " --param loss=squared_hinge"
 
     @contextmanager
     def moved(self, bags: Any) -> Iterator[Any]:
         """Yield the bags where they are to be; a local cluster ends with the block."""
-        with ExitStack() as stack:
-            if self.dask is not None:
-                self._need_store(bags)
-                stack.enter_context(_client(self.dask))
-                yield bags.to("dask", device=self.device)
-            else:
-                yield self._on_device(bags)
+        if self.dask is None:
+            yield self._to_device(bags)
+            return
+        self._need_store(bags)
+        with _client(self.dask):
+            yield bags.to("dask", device=self.device)
 
-    def _on_device(self, bags: Any) -> Any:
+    def _to_device(self, bags: Any) -> Any:
         if not self:
             return bags
         try:
@@ -165,32 +130,35 @@ class Place:
             ) from error
 
 
+def _can_follow(estimator: Any) -> bool:
+    """Tell whether a model works on rows that are elsewhere, if need be with a linear kernel."""
+    given = estimator.get_params(deep=False)
+    if "kernel" in given:
+        estimator = type(estimator)(**{**given, "kernel": "linear"})
+    return getattr(estimator, "_follows_rows", False)
+
+
 @contextmanager
-def _client(address: str) -> Iterator[Any]:
+def _client(address: str) -> Iterator[None]:
     from distributed import Client, LocalCluster
 
     found = _LOCAL.fullmatch(address)
     with ExitStack() as stack:
         if found:
             n_workers = int(found.group(1) or os.cpu_count() or 1)
-            local: Any = LocalCluster(
-                n_workers=n_workers,
-                threads_per_worker=1,
-                dashboard_address=None,
-                silence_logs=logging.ERROR,
-            )
+            options = {"threads_per_worker": 1, "dashboard_address": None}
+            local: Any = LocalCluster(n_workers=n_workers, silence_logs=logging.ERROR, **options)
             stack.enter_context(local)
         try:
-            client = Client(local if found else address, timeout=_TIMEOUT)
+            client = stack.enter_context(Client(local if found else address))
         except (OSError, ValueError) as error:
             raise typer.BadParameter(
                 f"--dask {address}: no scheduler answers there ({error}). Start one with "
                 "`dask scheduler`, and workers with `dask worker ADDRESS`."
             ) from error
-        stack.enter_context(client)
         if not client.nthreads():
             raise typer.BadParameter(
                 f"--dask {address}: the cluster has no workers. Start some with "
                 f"`dask worker {address}`."
             )
-        yield client
+        yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -31,35 +30,39 @@ def predict(
 
     `bagwise predict slides.bagwise new.csv --bag slide --out predictions.csv`
     """
-    applied = options.load(check=not place)
-    place.check(applied.classifier, "steps" if hasattr(applied.model, "steps") else None)
-    applied.say_positive()
-    with place.moved(applied.bags) as there:
-        applied = replace(applied, bags=there)
-        columns = _of_instances(applied) if instances else _of_bags(applied)
+    with options.load(check=not place).at(place) as applied:
+        applied.say_positive()
+        columns = _instance_columns(applied) if instances else _bag_columns(applied)
     deliver(columns, out, as_json)
 
 
-def _of_bags(applied: Applied) -> dict[str, Any]:
+def _bag_columns(applied: Applied) -> dict[str, Any]:
     classifier, seen = applied.classifier, applied.seen
     columns = {"bag": seen.ids, "label": classifier.predict(seen)}
-    columns |= applied.scores(classifier.decision_function(seen)) | applied.probabilities()
-    if applied.scores_instances:
+    columns |= applied.scores(classifier.decision_function(seen)) | _probabilities(applied)
+    if hasattr(classifier, "key_instances"):
         rows = seen.flat(classifier.key_instances(seen))
         columns["key_instance"] = applied.instance_names(rows)
     return columns
 
 
-def _of_instances(applied: Applied) -> dict[str, Any]:
+def _probabilities(applied: Applied) -> dict[str, Any]:
+    """Return the columns of probabilities; none where the model has none."""
+    if not hasattr(applied.classifier, "predict_proba"):
+        return {}
+    chances = applied.classifier.predict_proba(applied.seen)
+    if len(applied.classes) == 2:
+        return {"probability": chances[:, 1 if applied.sign > 0 else 0]}
+    return {f"probability_{name}": chances[:, k] for k, name in enumerate(applied.classes)}
+
+
+def _instance_columns(applied: Applied) -> dict[str, Any]:
     applied.need_instances()
     classifier, seen = applied.classifier, applied.seen
-    key = np.zeros(seen.n_instances, dtype=bool)
+    rows, key = np.arange(seen.n_instances), np.zeros(seen.n_instances, dtype=bool)
     key[seen.flat(classifier.key_instances(seen))] = True
-    return {
-        "bag": np.repeat(seen.ids, seen.sizes),
-        "instance": applied.instance_names(np.arange(seen.n_instances)),
-        **applied.positions(np.arange(seen.n_instances)),
-        **applied.instance_labels(),
-        **applied.scores(classifier.instance_decision_function(seen)),
-        "key": key,
-    }
+    columns = {"bag": np.repeat(seen.ids, seen.sizes), "instance": applied.instance_names(rows)}
+    columns |= applied.positions(rows)
+    if hasattr(classifier, "predict_instances"):
+        columns["label"] = classifier.predict_instances(seen)
+    return columns | applied.scores(classifier.instance_decision_function(seen)) | {"key": key}

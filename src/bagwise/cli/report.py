@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from bagwise.cli.applied import Applied, ApplyOptions
-from bagwise.cli.evaluate import known_labels
-from bagwise.cli.options import Groups, Label
-from bagwise.cli.output import Json, say, say_written, show_json, steps, writable
+from bagwise.cli.options import Groups, Label, as_words
+from bagwise.cli.output import Json, check_writable, say, say_written, show_json, steps
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 _FOLDS = 5  # where the bags were seen in training
@@ -20,7 +19,7 @@ _FOLDS = 5  # where the bags were seen in training
 def report(
     options: ApplyOptions,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The page.", callback=writable(".html"))
+        Path, typer.Option("--out", "-o", help="The page.", callback=check_writable(".html"))
     ] = Path("report.html"),
     label: Label = None,
     groups: Groups = None,
@@ -51,21 +50,16 @@ def report(
     import bagwise
 
     applied = options.load(label=label, groups=groups)
-    y = known_labels(applied, options.data)
+    y = applied.labels(options.data)
     folds = cv or _needed_folds(applied)
     pictures = None if images is None else _pictures(applied, images)
-    command = _command(options, out, folds, label=label, groups=groups, images=images, title=title)
+    given: dict[str, Any] = {"bag": options.bag, "label": label, "groups": groups}
+    given |= {"labels": options.labels, "cv": folds, "images": images, "title": title}
+    command = report_command(options.model, options.data, out, **given)
     with steps() as callback:
+        about = {"title": title, "data_name": options.data.name, "command": command}
         page = bagwise.report(
-            applied.model,
-            applied.bags,
-            y,
-            cv=folds,
-            images=pictures,
-            title=title,
-            data_name=options.data.name,
-            command=command,
-            callback=callback,
+            applied.model, applied.bags, y, cv=folds, images=pictures, callback=callback, **about
         )
     page.save(out)
     if as_json:
@@ -107,9 +101,7 @@ def _pictures(applied: Applied, folder: Path) -> Any:
     return [files[name] for name in names]
 
 
-def _command(options: ApplyOptions, out: Path, folds: int | None, **given: Any) -> str:
-    given |= {"bag": options.bag, "labels": options.labels, "cv": folds}
-    words = ["bagwise", "report", str(options.model), str(options.data), "--out", str(out)]
-    for name, value in given.items():
-        words += [] if value is None else [f"--{name}", str(value)]
-    return shlex.join(words)
+def report_command(model: Path, data: Path, out: Path, **given: Any) -> str:
+    """Return the command line that writes the page again."""
+    words = ["bagwise", "report", str(model), str(data), "--out", str(out)]
+    return shlex.join(words + as_words(**given))

@@ -1,0 +1,162 @@
+"""The model of a command: its name, its parameters and its positive class, checked before work."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.markup import escape
+
+from bagwise.cli.options import check_jobs
+from bagwise.cli.output import say
+from bagwise.errors import listed
+
+
+def complete_model(incomplete: str = "") -> list[str]:
+    """Return the names of models that begin so; the shell completes them."""
+    from bagwise.catalog import ENTRIES, METHODS
+
+    names = {method.name for method in METHODS} | {entry.class_name for entry in ENTRIES}
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
+_MODEL = "Paper name or class, such as MI-SVM or WitnessSVC (see `bagwise models`)."
+_PARAM = "Parameter of the model; repeatable."
+_POSITIVE = "The positive label: its bags contain an instance of interest; auto tries both."
+Positive = Annotated[str | None, typer.Option(help=_POSITIVE, metavar="LABEL")]
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The model and its parameters."""
+
+    model: Annotated[
+        str,
+        typer.Option("-m", "--model", help=_MODEL, autocompletion=complete_model, metavar="NAME"),
+    ]
+    param: Annotated[
+        list[str] | None, typer.Option("-p", "--param", help=_PARAM, metavar="NAME=VALUE")
+    ] = None
+    positive: Positive = None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the parameters by name."""
+        settings: dict[str, Any] = {}
+        for text in self.param or []:
+            name, equals, value = text.partition("=")
+            if not equals or not name.isidentifier():
+                raise typer.BadParameter(f"--param {text!r}: write NAME=VALUE, as in --param C=10.")
+            if name in settings:
+                raise typer.BadParameter(f"--param {name} is given twice; candidates are one list.")
+            settings[name] = _read_value(name, value)
+        return settings
+
+    def build(
+        self, settings: dict[str, Any], bags: Any = None, y: Any = None, **options: Any
+    ) -> Any:
+        """Return the estimator, its parameters checked; with data, its positive label too."""
+        estimator = build_model(self.model, settings)
+        label = None
+        if y is not None:
+            label = positive_label(self.positive, y, bags, estimator, **options)
+        return estimator if label is None else estimator.set_params(pos_label=label)
+
+
+def _read_value(name: str, text: str) -> Any:
+    """Read a number, None, True, a list or a dict; everything else is a text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        if text.lstrip().startswith(("[", "(", "{")):
+            raise typer.BadParameter(
+                f"--param {name}={text} is not a complete list or dict. Write it as in "
+                '--param "C=[0.1,1,10]", with texts in quotes.'
+            ) from error
+        return {"true": True, "false": False, "null": None}.get(text, text)
+
+
+def build_model(name: str, settings: dict[str, Any]) -> Any:
+    """Build an estimator from its name and parameters, and check their values."""
+    from sklearn.utils._param_validation import InvalidParameterError
+
+    from bagwise.catalog import make_estimator
+
+    try:
+        estimator = make_estimator(name, **settings)
+        estimator._validate_params()
+    except InvalidParameterError as error:
+        hint = _list_hint(str(error), settings)
+        raise typer.BadParameter(f"--param: {error}{hint}") from error
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    if isinstance(settings.get("n_jobs"), int):
+        check_jobs("--param n_jobs", settings["n_jobs"])
+    for folds in ("cv", "calibration_cv"):
+        if isinstance(settings.get(folds), list | tuple):
+            raise typer.BadParameter(f"--param {folds}: give the number of folds, as {folds}=5.")
+    return estimator
+
+
+def _list_hint(message: str, settings: dict[str, Any]) -> str:
+    """Say what a list is for, where the message is about one."""
+    lists = [name for name, value in settings.items() if isinstance(value, list)]
+    about_one = any(f"The {name!r} parameter" in message for name in lists)
+    return " A list of candidates needs `bagwise fit --cv`." if about_one else ""
+
+
+# The positive class -------------------------------------------------------------------------------
+
+
+def positive_label(
+    wanted: str | None, y: Any, bags: Any = None, model: Any = None, **options: Any
+) -> Any:
+    """Return the positive label; None where the labels say it, or there are more than two.
+
+    Labels whose order is their meaning (0/1, no/yes, neg/pos) need no option; others do. With
+    "auto", ``model`` is cross-validated with either label; ``options`` go to `choose_positive`.
+    """
+    labels = np.unique(y).tolist()
+    if wanted == "auto" and "auto" not in labels and len(labels) == 2:
+        return _try_both(bags, y, model, **options)
+    if wanted is None:
+        _refuse_unclear(labels)
+        return None
+    found = next((label for label in labels if str(label) == wanted), None)
+    if found is None:
+        names = listed(map(str, labels))
+        raise typer.BadParameter(f"--positive {wanted}: the labels are {names}.")
+    return found
+
+
+def _refuse_unclear(labels: list[Any]) -> None:
+    from bagwise.estimators.positive import order_is_meaning
+
+    if not order_is_meaning(labels):
+        one, other = labels
+        raise typer.BadParameter(
+            f"the labels are {one}, {other}: which one marks bags that contain an instance of "
+            f"interest? Give --positive {one} or --positive {other}; --positive auto tries both."
+        )
+
+
+def _try_both(bags: Any, y: Any, model: Any, **options: Any) -> Any:
+    from bagwise.model_selection import choose_positive
+
+    if model is None:  # a fast model that needs the right class
+        from bagwise import WitnessSVC
+
+        model = WitnessSVC(kernel="linear")
+    choice = choose_positive(model, bags, y, **options)
+    say(escape(f"{choice}."))
+    return choice.label
+
+
+def scaler_for(bags: Any, scale: str | None, impute: str | None = None) -> Any:
+    """Return the scaler of that name for the bags, None where none is wanted."""
+    from bagwise.model_selection import scalings
+
+    (scaler,) = scalings(bags, scale, impute=impute).values()
+    return scaler
