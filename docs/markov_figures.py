@@ -22,8 +22,6 @@ TITLES = {"any": "at least one nine", "ratio": "at least 30 %", "majority": "a m
 TRUE_FRACTION = {"any": 0.05, "ratio": 0.3, "majority": 0.51}
 LINES = {"MIMN": ("#3b7dad", "--"), "GMIMN": ("#2a8a4a", "-."), "mi-SVM": ("#8a8a8a", ":")}
 
-LOSSES = {"hinge": ("#8a8a8a", "s--"), "log_loss": ("#d1480f", "o-")}
-
 
 def read() -> dict:
     """Return the mean of every column by rule, model and positive_fraction."""
@@ -74,7 +72,7 @@ def learned_weights() -> None:
 
 
 def posteriors() -> None:
-    """Draw how often an instance is positive, by its exact posterior, for either loss."""
+    """Draw how often an instance is positive, by its exact posterior."""
     figure = Figure(figsize=(9.5, 3.4), layout="constrained")
     for ax, rule in zip(figure.subplots(1, 3, sharey=True), TITLES, strict=True):
         bags, y = load_digits_bags(rule=rule, n_bags=200, subset="train")
@@ -82,17 +80,14 @@ def posteriors() -> None:
         kind = "any" if rule == "any" else "ratio"
         shared = {"cardinality": kind, "positive_fraction": TRUE_FRACTION[rule], "alpha": 0.3}
         ax.plot([0, 1], [0, 1], color="black", linewidth=0.6)
-        for loss, (color, style) in LOSSES.items():
-            model = MarkovNetworkClassifier(loss=loss, fit_intercept=loss != "hinge", **shared)
-            chance = model.fit(bags, y).predict_instances_proba(fresh)[:, 1]
-            cell = np.minimum((10 * chance).astype(int), 9)
-            seen = [c for c in range(10) if np.count_nonzero(cell == c) >= 10]  # fewer are noise
-            x = [chance[cell == c].mean() for c in seen]
-            share = [fresh.instance_labels[cell == c].mean() for c in seen]
-            ax.plot(x, share, style, color=color, label=loss)
+        model = MarkovNetworkClassifier(**shared)
+        chance = model.fit(bags, y).predict_instances_proba(fresh)[:, 1]
+        cell = np.minimum((10 * chance).astype(int), 9)
+        seen = [c for c in range(10) if np.count_nonzero(cell == c) >= 10]  # fewer are noise
+        x = [chance[cell == c].mean() for c in seen]
+        ax.plot(x, [fresh.instance_labels[cell == c].mean() for c in seen], "o-", color="#d1480f")
         ax.set(title=TITLES[rule], xlabel="P(instance is positive | bag)")
     figure.axes[0].set_ylabel("fraction of positives")
-    figure.axes[0].legend(frameon=False, fontsize="small")
     figure.savefig(HERE / "markov_posteriors.png", dpi=110)
 
 

@@ -74,7 +74,10 @@ def test_parents_are_refused_and_ignored_in_files(tmp_path):
         assert y.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize(("name", "value", "old"), [("chain", 0.0, 0.5), ("tree", 0.0, 1.0)])
+@pytest.mark.parametrize(
+    ("name", "value", "old"),
+    [("chain", 0.0, 0.5), ("tree", 0.0, 1.0), ("loss", "hinge", "log_loss")],
+)
 def test_models_of_version_0_2_load_or_are_to_be_fitted_again(name, value, old):
     network = bagwise.MarkovNetworkClassifier
     state = {name: value, "alpha": 1.0}

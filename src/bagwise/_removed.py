@@ -26,6 +26,8 @@ CLASSES: dict[str, str] = {  # public names of the package
 PARAMETERS: dict[tuple[str, str], str] = {
     ("Bags", "parents"): _TIES,
     ("MarkovNetworkClassifier", "chain"): _TIES,
+    ("MarkovNetworkClassifier", "loss"): "Networks are trained for their margin; "
+    'probability="sigmoid" gives probabilities of bags.',
     ("MarkovNetworkClassifier", "tree"): _TIES,
 }
 
@@ -61,6 +63,7 @@ MEMBERS: dict[str, str] = {  # members of stores, columns of tables and entries 
 # Parameters whose other values changed predictions, with the value at which a model of 0.2 loads.
 HARMLESS: dict[tuple[str, str], Any] = {
     ("MarkovNetworkClassifier", "chain"): 0.0,
+    ("MarkovNetworkClassifier", "loss"): "hinge",
     ("MarkovNetworkClassifier", "tree"): 0.0,
 }
 

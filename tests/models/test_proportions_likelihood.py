@@ -18,7 +18,7 @@ from bagwise import Bags, LabelProportionLogistic
 from bagwise.assumptions import CountPosterior
 from bagwise.datasets import load_digits_bags
 from bagwise.designs import matrix_design
-from bagwise.oracles.likelihood import CountLikelihood
+from bagwise.models.proportions_likelihood import CountLikelihood
 from bagwise.oracles.markov import InstanceOperator
 
 

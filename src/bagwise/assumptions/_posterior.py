@@ -14,11 +14,10 @@ from bagwise._jit import njit
 
 
 @njit(cache=True)
-def sum_product(scores, offsets, bags, caps, start, states, potential, log_sum, marginals, counts):
-    """Fill some bags' log Z of both sides; unless empty also P(y_i = 1) and P(k) of either side.
+def sum_product(scores, offsets, bags, caps, start, potential, log_sum, marginals):
+    """Fill some bags' log Z of both sides; unless empty also P(y_i = 1) of either side.
 
-    ``potential`` (n_models, 2, entries) is C_w, a bag's part begins at ``start``; ``counts``
-    (n_models, 2, all states) is filled from ``states[bag]`` on.
+    ``potential`` (n_models, 2, entries) is C_w, a bag's part begins at ``start``.
     """
     for model in range(scores.shape[0]):
         for bag in bags:
@@ -30,10 +29,8 @@ def sum_product(scores, offsets, bags, caps, start, states, potential, log_sum, 
                 prior = potential[model, side, start[bag] : start[bag] + width]
                 total = log_sum_exp(prior + root[:width])
                 log_sum[model, side, bag] = total
-                if counts.shape[2] == 0:
+                if marginals.shape[2] == 0:
                     continue
-                first = states[bag]
-                counts[model, side, first : first + width] = np.exp(prior + root[:width] - total)
                 outside = _outside(tree, base, len(own), caps[bag], prior)
                 for i in range(len(own)):
                     exponent = own[i] + outside[2 * i + 1] - total

@@ -26,15 +26,13 @@ _INSIDE = 0.5  # the least mean at which the count 0 is likely; likewise from th
 
 
 @njit(cache=True)
-def sum_pieces(
-    scores, offsets, bags, at, sides, begin, end, start, states, potential, sums, marginals, counts
-):
+def sum_pieces(scores, offsets, bags, at, sides, begin, end, start, potential, sums, marginals):
     """Do for some bags what `bagwise.assumptions._posterior.sum_product` does.
 
     The j-th of these bags has the pieces ``at[j]`` to ``at[j + 1]``: as a bag of side ``sides`` it
     may have ``begin`` to ``end`` positives.
     """
-    wants = counts.shape[2] > 0
+    wants = marginals.shape[2] > 0
     for model in range(scores.shape[0]):
         for j in range(len(bags)):
             bag, part = bags[j], slice(at[j], at[j + 1])
@@ -42,18 +40,17 @@ def sum_pieces(
             for piece in range(len(height)):
                 entry = start[bag] + begin[at[j] + piece]
                 height[piece] = potential[model, sides[at[j] + piece], entry]
-            rows, own = slice(offsets[bag], offsets[bag + 1]), states[bag]
+            rows = slice(offsets[bag], offsets[bag + 1])
             _sum_bag(
                 scores[model, rows],
                 (sides[part], begin[part], end[part], height),
                 sums[model, :, bag],
                 marginals[model, :, rows] if wants else marginals[model],
-                counts[model, :, own : states[bag + 1]] if wants else counts[model],
             )
 
 
 @njit(cache=True)
-def _sum_bag(own, pieces, log_sum, marginals, counts):
+def _sum_bag(own, pieces, log_sum, marginals):
     sides, begin, end, height = pieces
     tilts, bounds = np.empty(len(sides)), np.empty(len(sides))
     edges, free = np.empty(len(sides)), _mean(own, 0.0)
@@ -65,8 +62,8 @@ def _sum_bag(own, pieces, log_sum, marginals, counts):
             tilts[j], edges[j] = min(_tilt(own, end[j]), 0.0), end[j]
         # Chernoff's bound on the piece.
         bounds[j] = height[j] + _log_mass(own, tilts[j]) - tilts[j] * edges[j]
-    cap, wants = counts.shape[1] - 1, counts.shape[1] > 0
-    marginals[:], counts[:] = 0.0, 0.0
+    wants = marginals.shape[1] > 0
+    marginals[:] = 0.0
     log_sum[:] = -np.inf
     for j in np.argsort(-bounds):
         side = sides[j]
@@ -86,9 +83,6 @@ def _sum_bag(own, pieces, log_sum, marginals, counts):
         if not wants:
             continue
         marginals[side] *= old
-        counts[side] *= old
-        for k in range(len(chance)):
-            counts[side, min(k + lowest, cap)] += share * chance[k] * outside[k] / mass
         leaves = _outside(levels, low, at, tree, outside)
         for i in range(len(own)):
             marginals[side, i] += share * tree[2 * i + 1] * leaves[2 * i + 1] / mass

@@ -35,7 +35,6 @@ class Posteriors:
 
     log_sum: Array  # log Z, (n_models, 2, n_bags)
     marginals: Array  # P(y_i = 1 | side), (n_models, 2, n_instances)
-    counts: Array  # P(k positives | side), bag after bag, (n_models, 2, n_states)
 
 
 class CountPosterior:
@@ -104,8 +103,6 @@ class CountPosterior:
         own = [pieces[start] for start in self.start[self.tilted].tolist()]
         at = np.cumsum([0, *(len(part) for part in own)])
         self.pieces = (at, *np.vstack([*own, np.empty((0, 3), dtype=np.int64)]).T.copy())
-        widths = np.minimum(sizes, self.caps) + 1
-        self.states = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
 
     def of(self, scores: Array, weights: Array, *, marginals: bool = True) -> Posteriors:
         """Return the sums over labelings, and unless told otherwise the posteriors.
@@ -117,27 +114,23 @@ class CountPosterior:
         weights : ndarray of shape (n_models, n_weights)
             The learned weights of the potential.
         marginals : bool, default=True
-            Without them only ``log_sum`` is computed, and the other arrays are empty.
+            Without them only ``log_sum`` is computed, and ``marginals`` is empty.
         """
-        n_models, n_states = len(scores), int(self.states[-1])
+        from bagwise.assumptions import _posterior, _tilted
+
+        n_models = len(scores)
         learned = np.hstack([weights, np.zeros((n_models, 1))])  # bin -1: no weight
         potential = self.table + learned[:, self.bins]  # (n_models, 2, entries)
         found = Posteriors(
             np.empty((n_models, 2, len(self.caps))),
             np.empty((n_models, 2, scores.shape[1] if marginals else 0)),
-            np.empty((n_models, 2, n_states if marginals else 0)),
         )
-        self._fill(np.ascontiguousarray(scores), potential, found)
-        return found
-
-    def _fill(self, scores: Array, potential: Array, found: Posteriors) -> None:
-        from bagwise.assumptions import _posterior, _tilted
-
-        tables = (self.start, self.states, potential)
-        filled = (found.log_sum, found.marginals, found.counts)
+        scores, tables = np.ascontiguousarray(scores), (self.start, potential)
+        filled = (found.log_sum, found.marginals)
         _posterior.sum_product(scores, self.offsets, self.others, self.caps, *tables, *filled)
         if len(self.tilted):
             _tilted.sum_pieces(scores, self.offsets, self.tilted, *self.pieces, *tables, *filled)
+        return found
 
     def instance_slopes(self, found: Posteriors, amount: Array) -> Array:
         """Return the derivative of sum(amount * log_sum) in the scores.
@@ -147,17 +140,6 @@ class CountPosterior:
         """
         of_rows = [expand(amount[:, side].T, self.offsets).T for side in range(2)]
         return found.marginals[:, 0] * of_rows[0] + found.marginals[:, 1] * of_rows[1]
-
-    def bin_slopes(self, found: Posteriors, amount: Array) -> Array:
-        """Return the derivative of sum(amount * log_sum) in the learned weights."""
-        widths = np.diff(self.states)
-        within = np.arange(self.states[-1]) - np.repeat(self.states[:-1], widths)
-        bins = self.bins[:, np.repeat(self.start, widths) + within]  # (2, n_states)
-        mass = found.counts * np.repeat(amount, widths, axis=2)
-        sums = np.zeros((len(amount), self.potential.n_weights + 1))  # the last one: no bin
-        for row, of_model in zip(sums, mass, strict=True):
-            np.add.at(row, bins, of_model)
-        return sums[:, :-1]
 
 
 def _pieces(table: Array, changes: Array) -> Array:

@@ -19,6 +19,7 @@ JMLR 10 (2009), for the problem; the likelihood is that of the count potentials 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,46 @@ from bagwise.bags.segments import segment_mean
 from bagwise.estimators.params import MaxIterParameter, Parameters, changed, param, positive
 from bagwise.estimators.shares import ShareRegressor
 from bagwise.models.markov.inputs import NetworkInputs
-from bagwise.oracles.likelihood import CountLikelihood
+from bagwise.oracles.markov import InstanceOperator
 from bagwise.solvers.lbfgs import lbfgs
+
+
+@dataclass(frozen=True)
+class CountLikelihood:
+    """Negative log-likelihood of the number of positives in every bag, labels independent.
+
+    R(w) = sum_n weight_n [ sum_i log(1 + exp s_i) - log e_k(exp s) ], s_i = w.x_i, with the
+    elementary symmetric polynomial e_k over the labelings that have the known count k.
+    """
+
+    instances: InstanceOperator
+    posterior: CountPosterior  # of known counts
+    weight: Array  # (n_bags,)
+
+    @property
+    def n_coef(self) -> int:
+        """Length of w."""
+        return self.instances.n_coef
+
+    def forward(self, w: Array) -> Array:
+        """Return the scores of all instances."""
+        return self.instances @ w
+
+    def backward(self, r: Array) -> Array:
+        """Return the transposed product."""
+        return self.instances.adjoint(r)
+
+    def value(self, z: Array) -> float:
+        """Return the negative log-likelihood."""
+        log_sum = self.posterior.of(z[None], np.empty((1, 0)), marginals=False).log_sum[0]
+        return float(self.weight @ (log_sum[0] - log_sum[1]))
+
+    def evaluate(self, z: Array) -> tuple[float, Array]:
+        """Return the negative log-likelihood and its gradient in the scores."""
+        found = self.posterior.of(z[None], np.empty((1, 0)))
+        amount = np.stack([self.weight, -self.weight])[None]
+        value = float(self.weight @ (found.log_sum[0, 0] - found.log_sum[0, 1]))
+        return value, self.posterior.instance_slopes(found, amount)[0]
 
 
 class _LogisticParameters(MaxIterParameter, Parameters):

@@ -162,14 +162,9 @@ class MarkovRisk:
     def labelings(self, z: Array) -> tuple[BestLabelings, Array]:
         """Return the best labelings, which the next call overwrites, and T (n_classes, n_bags)."""
         part = self.parts(z)
-        best = self.inference.best(part.instances, self._of_counts(part), out=self._work)
+        best = self.inference.best(part.instances, part.potential, out=self._work)
         self._work = best
         return best, self._totals(best.value, part)
-
-    def _of_counts(self, part: MarkovScores) -> Array:
-        """Return the weights of the count potential, which other ones may follow."""
-        n_weights = self.inference.potential.n_weights
-        return np.ascontiguousarray(part.potential[:, :n_weights])
 
     def _totals(self, value: Array, part: MarkovScores) -> Array:
         negative, positive = value[:, 0], value[:, 1] + part.bags
@@ -180,8 +175,7 @@ class MarkovRisk:
     def totals(self, z: Array) -> Array:
         """Return T alone, (n_classes, n_bags)."""
         part = self.parts(z)
-        value = self.inference.values(part.instances, self._of_counts(part))
-        return self._totals(value, part)
+        return self._totals(self.inference.values(part.instances, part.potential), part)
 
     def value(self, z: Array, *, truth: bool = True) -> float:
         """Return R; without ``truth`` its first term sum_n weight_n max_l (1[l != Y] + T_l)."""
@@ -253,10 +247,12 @@ class MarkovRisk:
 
 
 @dataclass(frozen=True)
-class OfRisk:
-    """A function of the same scores as a network's risk."""
+class FrozenMarkovRisk:
+    """max_l (1[l != Y] + T_l) - tangent of T_Y: convex, and nowhere below the risk."""
 
     risk: MarkovRisk
+    slope: Array
+    height: float
 
     @property
     def n_coef(self) -> int:
@@ -270,14 +266,6 @@ class OfRisk:
     def backward(self, r: Array) -> Array:
         """Return Z'r."""
         return self.risk.backward(r)
-
-
-@dataclass(frozen=True)
-class FrozenMarkovRisk(OfRisk):
-    """max_l (1[l != Y] + T_l) - tangent of T_Y: convex, and nowhere below the risk."""
-
-    slope: Array
-    height: float
 
     def value(self, z: Array) -> float:
         """Return the value."""

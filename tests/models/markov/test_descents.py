@@ -124,9 +124,8 @@ def stopped(**more):
     )
 
 
-@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
-def test_noise_stops_early_says_so_and_warns_of_nothing(loss):
-    model, bags, y = stopped(loss=loss)
+def test_noise_stops_early_says_so_and_warns_of_nothing():
+    model, bags, y = stopped()
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         model.fit(bags, y)
@@ -134,30 +133,29 @@ def test_noise_stops_early_says_so_and_warns_of_nothing(loss):
     assert best["stopped_early"]
     assert best["objective"] == model.objective_[0]
     assert model.history_[-1]["stopped_early"]
-    full = MarkovNetworkClassifier(cardinality="learned", alpha=0.01, loss=loss)
+    full = MarkovNetworkClassifier(cardinality="learned", alpha=0.01)
     train, test = held_out_part(bags, y, 0.3, 0, NAME)
     full.fit(bags[train], y[train])
     assert model.objective_[0] > 1.2 * full.objective_[0]
     assert model.gap_[0] > full.gap_[0]
     assert model.score(bags[test], y[test]) == pytest.approx(best["validation_score"])
     assert model.score(bags[test], y[test]) > full.score(bags[test], y[test])
-    again = stopped(loss=loss)[0].fit(bags, y)
+    again = stopped()[0].fit(bags, y)
     np.testing.assert_array_equal(model.coef_, again.coef_)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "log_loss"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_where_validation_never_gets_worse_it_is_the_fit_of_the_training_part(
-    loss, n_classes, monkeypatch
+    n_classes, monkeypatch
 ):
     def always_pleased(held, patience):
         return HeldOut(lambda coef: (1.0, 0.0), 1)
 
     monkeypatch.setattr(descents, "_judge", always_pleased)
     bags, y = planted(n_classes)
-    early = MarkovNetworkClassifier(**EARLY, loss=loss, alpha=0.1).fit(bags, y)
+    early = MarkovNetworkClassifier(**EARLY, alpha=0.1).fit(bags, y)
     train, _ = held_out_part(bags, y, 0.3, 0, NAME)
-    full = MarkovNetworkClassifier(cardinality="learned", loss=loss, alpha=0.1)
+    full = MarkovNetworkClassifier(cardinality="learned", alpha=0.1)
     full.fit(bags[train], y[train])
     np.testing.assert_array_equal(early.coef_, full.coef_)
     np.testing.assert_array_equal(early.cardinality_weights_, full.cardinality_weights_)

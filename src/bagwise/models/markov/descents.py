@@ -18,13 +18,10 @@ from bagwise._typing import Array
 from bagwise.assumptions import AtLeastPotential
 from bagwise.models.markov.starts import TRAINED, start_point
 from bagwise.models.markov.swept import is_swept, swept_descent
-from bagwise.oracles.likelihood import MarkovLikelihood
 from bagwise.oracles.markov import MarkovRisk
 from bagwise.procedures import Run
 from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.nrbm import restarted_nrbm
-from bagwise.procedures.run import Journal
-from bagwise.solvers.lbfgs import lbfgs
 
 _SMALL_GAIN = 10.0  # times the tolerance: a smaller gain is sought again, more finely
 _FINER = 0.01  # factor from one tolerance to the next
@@ -32,8 +29,6 @@ _FINEST = 1e-10  # tolerance below which rounding decides
 _MOST_STEPS = 2000  # of bundle methods, after which nothing is sought more finely
 _FINER_STEPS = 300  # of one finer descent, after which no further round begins
 _NOTHING = 1e-12  # relative gain over w = 0 that is rounding
-_SMOOTH = 1e-4  # of the tolerance: a smooth objective is solved finely at little cost
-_SMOOTH_STEPS = 20  # iterations of L-BFGS per allowed round of the bundle methods
 _HELD_OUT = ("validation_score", "validation_loss", "stopped_early")  # of a record
 _DESCENDING = "mean"  # the start to add where those given find nothing
 
@@ -54,25 +49,18 @@ def run_starts(
     held: MarkovRisk | None = None,
     patience: int = 1,
     last: Array | None = None,
-    soft: bool = False,
 ) -> tuple[Run, Records]:
     """Descend from every start; return the lowest end, and a record of all.
 
     "mean" is added where the given starts end at the objective of w = 0, and ``tol`` becomes finer
     where little is gained. A record has the start's name, objective, gap and number of rounds, and
     the objective of w = 0. With ``held``, the risk of held-out bags, descents stop early, and the
-    end with the best held-out score is returned. The start `FROM_LAST` is ``last``. ``soft``
-    maximizes the likelihood, which is smooth and solved finely at once.
+    end with the best held-out score is returned. The start `FROM_LAST` is ``last``.
     """
-    likelihood = MarkovLikelihood(risk)
 
     def run(name: str, tolerance: float, **limits: Any) -> Run:
         start = last if name == FROM_LAST else start_point(name, risk, alpha, tolerance, seed)
         assert start is not None
-        if soft:
-            judge = _judge(None if held is None else MarkovLikelihood(held), patience)
-            journal = Journal(callback)
-            return _maximized(likelihood, alpha, start, tolerance, max_iter, journal, judge)
         if held is None and is_swept(risk):
             learns = not isinstance(risk.inference.potential, AtLeastPotential)
             limits |= {"max_iter": max_iter, "trained": learns and name in TRAINED}
@@ -88,11 +76,9 @@ def run_starts(
             **limits,
         )
 
-    zero, tolerance = (likelihood if soft else risk).value(risk.zero()), tol
+    zero, tolerance = risk.value(risk.zero()), tol
     fits = [(name, run(name, tol)) for name in names]
     best = _lowest(fits)
-    if soft:
-        return best, [_record(name, fit, zero) for name, fit in fits]
     if best.solution.objective >= zero and _DESCENDING not in names:
         fits.append((_DESCENDING, run(_DESCENDING, tol)))
         best = _lowest(fits)
@@ -113,30 +99,6 @@ def run_starts(
         ]
         best = _lowest(fits)
     return best, [_record(name, fit, zero) for name, fit in fits]
-
-
-def _maximized(
-    likelihood: MarkovLikelihood,
-    alpha: float,
-    start: Array,
-    tol: float,
-    max_iter: int,
-    journal: Journal,
-    judge: HeldOut | None,
-) -> Run:
-    """Maximize the likelihood from one start."""
-    if judge is not None:
-        judge(start)
-    limits: dict[str, Any] = {"tol": _SMOOTH * tol, "max_iter": _SMOOTH_STEPS * max_iter}
-    found, record = lbfgs(likelihood, alpha, start, stop=judge, **limits), {}
-    if judge is not None:
-        early = not np.array_equal(judge.coef, found.coef)
-        if early:  # an infinite tolerance: measured, and not moved
-            found = lbfgs(likelihood, alpha, judge.coef, tol=np.inf)
-        record = judge.record(early=early)
-    steps = float(found.n_iter)
-    journal.add(objective=found.objective, gap=found.gap, solver_steps=steps, **record)
-    return Run(found, None, journal.records, found.converged)
 
 
 def learned_nothing(records: Records) -> list[Any]:
@@ -170,16 +132,15 @@ def _stopped(fit: Run) -> bool:
     return fit.history[-1].get("stopped_early", False)
 
 
-def _judge(held: MarkovRisk | MarkovLikelihood | None, patience: int) -> HeldOut | None:
+def _judge(held: MarkovRisk | None, patience: int) -> HeldOut | None:
     """Return what judges iterates by the accuracy and the mean loss of held-out bags."""
     if held is None:
         return None
-    data = held.risk if isinstance(held, MarkovLikelihood) else held
 
     def judged(coef: Array) -> tuple[float, float]:
         z = held.forward(coef)
-        right = held.totals(z).argmax(axis=0) == data.codes
-        return float(np.average(right, weights=data.weight)), held.value(z) / data.weight.sum()
+        right = held.totals(z).argmax(axis=0) == held.codes
+        return float(np.average(right, weights=held.weight)), held.value(z) / held.weight.sum()
 
     return HeldOut(judged, patience)
 

@@ -10,10 +10,7 @@ the bag's score is D = F(+1) - F(-1), and training minimizes (Eq. 22)
     alpha/2 |w|^2 + sum_n max(0, 1 - Y_n D_n)                       (two classes)
     alpha/2 |w|^2 + sum_n max_l (1[l != Y_n] + D_nl) - D_{n, Y_n}   (more, one network per class).
 
-The sum over classes of F_l(-1) is in every class's score (Eq. 5) and cancels. With
-``loss="log_loss"`` the network is a distribution, P(Y, y | B) proportional to exp f_w(B, Y, y): the
-labels y are summed out instead of maximized over (D is then the log-odds of the bag), and training
-maximizes the likelihood of the bags' labels.
+The sum over classes of F_l(-1) is in every class's score (Eq. 5) and cancels.
 
 - ``cardinality="any"`` (MIMN, Eqs. 9-12): at least one positive;
 - ``"ratio"`` (RMIMN, Eq. 13): at least the fraction ``positive_fraction``;
@@ -225,7 +222,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         weight: Array,
     ) -> list[MarkovRisk]:
         """Return the joint risk, or one per class."""
-        instances = instances if self._soft else where_rows_are(instances)
+        instances = where_rows_are(instances)
         inference = instances.inference(self.potential_, bags.offsets)
         n_classes = len(self.classes_)
         joint = n_classes == 2 or self.multi_class == "native"
@@ -269,12 +266,9 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
             held=held,
             patience=self.n_iter_no_change,
             last=begin,
-            soft=self._soft,
         )
 
     def _default_starts(self, risk: MarkovRisk) -> list[str]:
-        if self._soft:  # smooth: it moves from w = 0, also with many classes
-            return ["zero", "instances", "mean"]
         other_rule = "half" if risk.inference.at_least_one else "any"
         return ["instances", other_rule, *(["mean"] if risk.n_models > 1 else [])]
 
@@ -293,8 +287,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         ]
         if self.combine == "best":
             return [networks[int(np.argmax(accuracy))]]
-        unit = self._soft | (deviation == 0)  # log-odds have one unit already
-        self.shares_ = 1.0 / (len(networks) * np.where(unit, 1.0, deviation))
+        self.shares_ = 1.0 / (len(networks) * np.where(deviation == 0, 1.0, deviation))
         return networks
 
     def _inner_scores(self, bags: Bags, labels: Array, weight: Array) -> Array:

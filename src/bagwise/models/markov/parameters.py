@@ -42,14 +42,6 @@ class NetworkParameters(MaxIterParameter, ProgressParameters, ClassWeightParamet
         '1 / ``n_bins`` of a positive bag, all counts are in the first range, and "any" tells '
         "more.",
     )
-    loss: str = param(
-        "hinge",
-        Words("hinge", "log_loss"),
-        'The hinge of the margin (the paper\'s), or with "log_loss" the negative log-likelihood of '
-        "the bags' labels with all labelings summed out; ``predict_proba`` then exists without "
-        "calibration. Bags of very different sizes need ``fit_intercept=True`` there: the number "
-        "of labelings grows with the size.",
-    )
     alpha: float = param(
         1.0,
         positive(),

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.utils.metaestimators import available_if
 
 from bagwise._documented import answers
 from bagwise._typing import Array
@@ -19,12 +18,6 @@ from bagwise.models.markov.trained import Network
 from bagwise.oracles.markov import InstanceOperator
 
 
-def _gives_probabilities(estimator: NetworkScores) -> bool:
-    if estimator.probability == "sigmoid" or estimator.loss == "log_loss":
-        return True
-    raise AttributeError("predict_proba exists only with probability='sigmoid' or loss='log_loss'.")
-
-
 class NetworkScores(NetworkParameters, BagClassifier):
     """The predicting half of a Markov network."""
 
@@ -35,11 +28,6 @@ class NetworkScores(NetworkParameters, BagClassifier):
         shares_: Array
         coef_: Array
         intercept_: Array
-
-    @property
-    def _soft(self) -> bool:
-        """Whether labelings are summed out instead of maximized over."""
-        return self.loss == "log_loss"
 
     def _instance_scores(self, bags: Bags) -> Array:
         operator = self.inputs_.operator(bags)
@@ -59,9 +47,6 @@ class NetworkScores(NetworkParameters, BagClassifier):
         self, networks: list[Network], operator: InstanceOperator, columns: Array, bags: Bags
     ) -> Array:
         """Return D of every network, (n_networks, n_bags, n_models)."""
-        if self._soft:
-            posterior = CountPosterior(self.potential_, bags.offsets)
-            return np.stack([net.log_odds(operator, columns, posterior)[0] for net in networks])
         inference = CountInference(self.potential_, bags.offsets)
         return np.stack([net.scores(operator, columns, inference) for net in networks])
 
@@ -105,26 +90,12 @@ class NetworkScores(NetworkParameters, BagClassifier):
 
     # Probabilities -------------------------------------------------------------------------------
 
-    @available_if(_gives_probabilities)
-    @answers(
-        "ndarray of shape (n_bags, n_classes)",
-        'Rows sum to one. With ``probability="sigmoid"`` by sigmoids fitted to '
-        "out-of-fold scores, otherwise P(Y | bag) of the network, with ``threshold_``"
-        " taken from its log-odds.",
-    )
-    def predict_proba(self, bags: Any) -> Array:
-        """Return class probabilities: the network's own, or those of the sigmoids."""
-        if self.probability == "sigmoid":
-            return super().predict_proba(bags)
-        return self._as_classes(self._chances(self._thresholded(self._checked(bags))))
-
     def predict_instances_proba(self, bags: Any) -> Array:
         """Return exact posteriors of instances: P(y_i = 1 | bag), all labelings summed out.
 
         The label of the bag is summed out too, P(y_i | B) = sum_Y P(Y | B) P(y_i | Y, B): with the
         probabilities of ``predict_proba`` where that exists, otherwise with those of the network.
-        A network that was trained for its margin (``loss="hinge"``) has posteriors as well, but
-        nothing in its training makes them calibrated.
+        Nothing in training for a margin makes them calibrated.
 
         Parameters
         ----------
@@ -141,9 +112,9 @@ class NetworkScores(NetworkParameters, BagClassifier):
         --------
         >>> from bagwise import MarkovNetworkClassifier
         >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
-        >>> model = MarkovNetworkClassifier(alpha=0.01, loss="log_loss").fit(bags, [1, 0, 1, 0])
+        >>> model = MarkovNetworkClassifier(alpha=0.01).fit(bags, [1, 0, 1, 0])
         >>> model.predict_instances_proba(bags)[:2, 1].round(1)
-        array([0.5, 1. ])
+        array([0.4, 0.8])
         """
         bags = self._checked(bags)
         operator, columns = self.inputs_.operator(bags), self.inputs_.bag_columns(bags)
