@@ -7,9 +7,6 @@ the solver stops on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from scipy.optimize import minimize
 
@@ -18,7 +15,6 @@ from bagwise.solvers.bundle import ScoreOracle
 from bagwise.solvers.solution import Solution
 
 _ROUNDS = 5  # of SciPy's solver, each with an empty memory: more gain nothing but rounding
-_STOPPED = 99  # SciPy's status after StopIteration
 _MEMORY = 20  # pairs kept: beside one pass over the instances their cost is nothing
 
 
@@ -29,7 +25,6 @@ def lbfgs(
     *,
     tol: float,
     max_iter: int = 1000,
-    stop: Callable[[Array], bool] | None = None,
 ) -> Solution:
     """Minimize from a starting point.
 
@@ -45,8 +40,6 @@ def lbfgs(
         The gap |grad|^2 / (2 alpha) at which to stop, relative to the objective.
     max_iter : int, default=1000
         Maximum number of iterations of one round.
-    stop : callable, default=None
-        Asked about the point of every iteration; the solver ends there where it returns True.
 
     Returns
     -------
@@ -59,10 +52,6 @@ def lbfgs(
         risk, r = oracle.evaluate(oracle.forward(w))
         return risk + alpha / 2 * float(w @ w), oracle.backward(r) + alpha * w
 
-    def tell(intermediate_result: Any) -> None:
-        if stop is not None and stop(intermediate_result.x.copy()):
-            raise StopIteration  # SciPy's way to end a solver
-
     w, steps = np.asarray(start, dtype=np.float64), 0
     value, gradient = objective(w)
     gap = float(gradient @ gradient) / (2 * alpha)
@@ -73,10 +62,10 @@ def lbfgs(
         largest = float(np.sqrt(2 * alpha * allowed / len(w)))  # then the gap is small enough
         options = {"maxiter": max_iter, "gtol": largest, "ftol": 0.0, "maxcor": _MEMORY}
         options["maxfun"] = 2 * max_iter  # one or two evaluations per iteration are usual
-        found = minimize(objective, w, jac=True, method="L-BFGS-B", options=options, callback=tell)
+        found = minimize(objective, w, jac=True, method="L-BFGS-B", options=options)
         w, value, gradient, steps = found.x, float(found.fun), found.jac, steps + int(found.nit)
         gap = float(gradient @ gradient) / (2 * alpha)
-        if found.nit == 0 or found.status == _STOPPED:  # rounding ends it, or the caller
+        if found.nit == 0:  # rounding ends it
             break
     return Solution(
         coef=w,
