@@ -1,8 +1,9 @@
-"""The index of error messages: bad inputs of `bagwise.testing` and `messages`, run and quoted."""
+"""The index of error messages: the tests' bad inputs and `messages`, run and quoted."""
 
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,9 @@ from sklearn.base import clone
 
 import messages
 from bagwise import AnnealedProportionSVC, GraphSVC, WitnessSVC
-from bagwise.testing import BadInput, bad_inputs
+
+sys.path.append(str(Path(__file__).parents[2] / "tests"))  # mkdocs runs without it
+from bad_inputs import BadInput, bad_inputs
 
 HEAD = """# Error messages and warnings
 

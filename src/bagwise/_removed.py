@@ -15,11 +15,16 @@ _TIES = (
     "docs/results/trees.md)."
 )
 
+_REFUSALS = "Test refusals with pytest.raises; ours are in tests/bad_inputs of the repository."
+
 CLASSES: dict[str, str] = {  # public names of the package
     "KernelFeatures": "Use sklearn.kernel_approximation.Nystroem(n_components=n), which is exact "
     "where n is the number of training instances.",
     "MultiLabelMarkovNetwork": "Use sklearn.multioutput.MultiOutputClassifier, which takes Bags.",
     "SpanningTrees": _TIES,
+    "testing.BadInput": _REFUSALS,
+    "testing.bad_inputs": _REFUSALS,
+    "testing.check_bad_input": _REFUSALS,
 }
 
 # By (class, parameter); subclasses are covered by the row of their base.

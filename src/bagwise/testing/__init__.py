@@ -1,15 +1,14 @@
-"""The contract of bag estimators as checks, and bad inputs that every door must refuse."""
+"""The contract of bag estimators as checks, and the list of estimators that they run over."""
 
-from bagwise.testing.bad_inputs import BadInput, bad_inputs, check_bad_input
+from typing import Any
+
+from bagwise._removed import refuse_class
 from bagwise.testing.registry import estimators, expected_failed_checks
 from bagwise.testing.runner import bag_checks, check_bag_estimator
 
-__all__ = [
-    "BadInput",
-    "bad_inputs",
-    "bag_checks",
-    "check_bad_input",
-    "check_bag_estimator",
-    "estimators",
-    "expected_failed_checks",
-]
+__all__ = ["bag_checks", "check_bag_estimator", "estimators", "expected_failed_checks"]
+
+
+def __getattr__(name: str) -> Any:
+    refuse_class(f"testing.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross
 
 from bagwise._typing import Array
 from bagwise.estimators.tags import bag_tags
-from bagwise.testing._problems import assert_close, needs, planted_bags, raises, settled
+from bagwise.testing._problems import assert_close, needs, planted_bags, raises, with_fixed_width
 
 
 def _accuracy(scores: Array, y: Array, threshold: float) -> float:
@@ -98,7 +98,7 @@ def check_calibration_ignores_bags_of_weight_zero(estimator: Any) -> None:
     """A bag of weight zero is in no inner fold and does not influence the threshold."""
     bags, y = planted_bags(n_bags=36)
     used = np.random.default_rng(0).integers(0, 4, len(bags)) > 0
-    model = settled(estimator).set_params(threshold="calibrated", calibration_cv=3)
+    model = with_fixed_width(estimator).set_params(threshold="calibrated", calibration_cv=3)
     expected = clone(model).fit(bags[used], y[used]).threshold_
     found = clone(model).fit(bags, y, sample_weight=used).threshold_
     assert_close(expected, found, bag_tags(estimator).tolerance, "threshold_")

@@ -111,24 +111,6 @@ def check_threshold_shifts_scores(estimator: Any) -> None:
         assert_close(expected, shifted.instance_decision_function(bags), 1e-12, "instances")
 
 
-@needs("occlusion")
-def check_occlusion_is_the_change_without_the_instance(estimator: Any) -> None:
-    """Instance scores are the change of the bag's score when the instance is taken out."""
-    for n_classes in _numbers_of_classes(estimator):
-        bags, y = planted_bags(n_classes)
-        model = clone(estimator).fit(bags, y)
-        own = _wide(model.decision_function(bags))
-        expected = expand(own, bags.offsets)
-        several = np.flatnonzero(bags.sizes > 1)
-        rows = [row for bag in several for row in range(*bags.offsets[bag : bag + 2])]
-        left = [
-            np.delete(bags[int(bag)], i, axis=0) for bag in several for i in range(bags.sizes[bag])
-        ]
-        expected[rows] -= _wide(model.decision_function(left))
-        found = _wide(model.instance_decision_function(bags))
-        assert_close(expected, found, 1e-10, f"{n_classes} classes")
-
-
 def check_attributes(estimator: Any) -> None:
     """After fit all attributes of the contract exist, and an easy problem converges."""
     for n_classes in _numbers_of_classes(estimator):

@@ -19,7 +19,7 @@ from bagwise.testing._problems import (
     needs,
     outputs,
     planted_bags,
-    settled,
+    with_fixed_width,
 )
 
 
@@ -61,8 +61,8 @@ def check_sparse_equals_dense(estimator: Any) -> None:
     bags, y = planted_bags()
     bags = bags.replace(X=np.where(bags.X > 0.3, bags.X, 0.0))
     sparse = bags.replace(X=sp.csr_array(bags.X))
-    expected = settled(estimator).fit(bags, y).decision_function(bags)
-    model = settled(estimator).fit(sparse, y)
+    expected = with_fixed_width(estimator).fit(bags, y).decision_function(bags)
+    model = with_fixed_width(estimator).fit(sparse, y)
     tolerance = bag_tags(estimator).tolerance
     assert_close(expected, model.decision_function(sparse), tolerance, "sparse against dense")
     assert_close(expected, model.decision_function(bags), tolerance, "sparse fit, dense predict")
@@ -74,8 +74,8 @@ def check_lower_precision(estimator: Any) -> None:
     for dtype in (np.float32, np.float16):
         low = bags.replace(X=bags.X.astype(dtype))
         same = bags.replace(X=low.X.astype(np.float64))
-        expected = settled(estimator).fit(same, y).decision_function(same)
-        scores = settled(estimator).fit(low, y).decision_function(low)
+        expected = with_fixed_width(estimator).fit(same, y).decision_function(same)
+        scores = with_fixed_width(estimator).fit(low, y).decision_function(low)
         assert scores.dtype == np.float64, "scores are float64 whatever the instances are"
         tolerance = max(1e-3, bag_tags(estimator).tolerance)
         assert_close(expected, scores, tolerance, f"{low.dtype} against float64")

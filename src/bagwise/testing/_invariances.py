@@ -17,7 +17,7 @@ from bagwise.testing._problems import (
     needs,
     outputs,
     planted_bags,
-    settled,
+    with_fixed_width,
 )
 
 
@@ -32,20 +32,20 @@ def check_order_of_bags(estimator: Any) -> None:
     """Permuting bags permutes predictions and does not change the fit."""
     bags, y = planted_bags()
     order = np.random.default_rng(0).permutation(len(bags))
-    model = settled(estimator).fit(bags, y)
+    model = with_fixed_width(estimator).fit(bags, y)
     permuted = model.decision_function(bags[order])
     assert_close(model.decision_function(bags)[order], permuted, 1e-12, "predicting")
-    _check_same_scores(model, settled(estimator).fit(bags[order], y[order]), "fitting")
+    _check_same_scores(model, with_fixed_width(estimator).fit(bags[order], y[order]), "fitting")
 
 
 def check_order_of_instances(estimator: Any) -> None:
     """Permuting the instances of a bag changes neither its score nor the fit."""
     bags, y = planted_bags()
     mixed = _shuffled_within(bags)
-    model = settled(estimator).fit(bags, y)
+    model = with_fixed_width(estimator).fit(bags, y)
     expected = model.decision_function(bags)
     assert_close(expected, model.decision_function(mixed), 1e-12, "predicting")
-    _check_same_scores(model, settled(estimator).fit(mixed, y), "fitting")
+    _check_same_scores(model, with_fixed_width(estimator).fit(mixed, y), "fitting")
 
 
 def _shuffled_within(bags: Bags) -> Bags:
@@ -62,9 +62,9 @@ def check_weight_two_is_the_bag_twice(estimator: Any) -> None:
     """Integer weights are repetitions, for positive and negative bags."""
     bags, y = planted_bags()
     times = np.random.default_rng(0).integers(1, 3, len(bags))
-    weighted = settled(estimator).fit(bags, y, sample_weight=times)
+    weighted = with_fixed_width(estimator).fit(bags, y, sample_weight=times)
     twice = np.repeat(np.arange(len(bags)), times)
-    _check_same_scores(settled(estimator).fit(bags[twice], y[twice]), weighted, "weight 2")
+    _check_same_scores(with_fixed_width(estimator).fit(bags[twice], y[twice]), weighted, "weight 2")
 
 
 @needs("weight_is_repetition")
@@ -81,15 +81,15 @@ def check_class_weight_is_sample_weight(estimator: Any) -> None:
     """A class weight is the same weight on every bag of the class; "balanced" counts bags."""
     bags, y = planted_bags()
     bags, y = bags[5:], y[5:]
-    by_class = settled(estimator).set_params(class_weight={0: 1.0, 1: 3.0}).fit(bags, y)
-    by_bag = settled(estimator).fit(bags, y, sample_weight=np.where(y == 1, 3.0, 1.0))
+    by_class = with_fixed_width(estimator).set_params(class_weight={0: 1.0, 1: 3.0}).fit(bags, y)
+    by_bag = with_fixed_width(estimator).fit(bags, y, sample_weight=np.where(y == 1, 3.0, 1.0))
     _check_same_scores(by_bag, by_class, "class_weight={0: 1, 1: 3}")
-    plain = settled(estimator).fit(bags, y)
+    plain = with_fixed_width(estimator).fit(bags, y)
     differ = np.abs(plain.decision_function(bags) - by_class.decision_function(bags)).max()
     assert differ > 0, "class_weight has no effect"
-    balanced = settled(estimator).set_params(class_weight="balanced").fit(bags, y)
+    balanced = with_fixed_width(estimator).set_params(class_weight="balanced").fit(bags, y)
     share = len(y) / (2 * np.bincount(y))
-    by_bag = settled(estimator).fit(bags, y, sample_weight=share[y])
+    by_bag = with_fixed_width(estimator).fit(bags, y, sample_weight=share[y])
     _check_same_scores(by_bag, balanced, "class_weight='balanced'")
 
 

@@ -32,7 +32,7 @@ def planted_bags(
     return Bags(X, offsets, ids=[f"b{i}" for i in range(n_bags)]), y
 
 
-def settled(estimator: Any) -> Any:
+def with_fixed_width(estimator: Any) -> Any:
     """Return a copy whose kernel width does not depend on the data."""
     model = clone(estimator)
     has_width = isinstance(model.get_params().get("gamma"), str)

@@ -9,15 +9,14 @@ from sklearn.base import clone
 
 from bagwise.testing import _calibration, _contract, _inputs, _invariances
 from bagwise.testing._problems import Check, facts_of
-from bagwise.testing.bad_inputs import estimator_checks
 
-# Every function of these modules whose name starts with "check_", in order, and the bad inputs.
+# Every function of these modules whose name starts with "check_", in order.
 ALL_CHECKS: list[Check] = [
     check
     for module in (_inputs, _invariances, _contract, _calibration)
     for name, check in vars(module).items()
     if name.startswith("check_")
-] + list(estimator_checks())
+]
 
 
 def bag_checks(estimator: Any) -> Iterator[Check]:

@@ -1,8 +1,5 @@
 """Bad input to estimators: name of the check, words of the message, the call, what it needs."""
 
-# mypy: disable-error-code="arg-type,list-item"
-# The types are wrong on purpose.
-
 from __future__ import annotations
 
 from typing import Any

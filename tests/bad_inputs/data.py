@@ -1,8 +1,5 @@
 """Bad input to `Bags`, to metrics and to model selection: name, words of the message, the call."""
 
-# mypy: disable-error-code="arg-type,list-item"
-# The types are wrong on purpose.
-
 from __future__ import annotations
 
 from functools import cache

@@ -1,7 +1,7 @@
 """Bad inputs as data: what is done, and which words the message must contain.
 
-Each case says at which door it knocks: "estimator" (for any bag estimator, `check_bag_estimator`
-runs them), "data" (`Bags`, metrics, model selection), "file" (every format) or "command".
+Each case says at which door it knocks: "estimator" (any bag estimator), "data" (`Bags`, metrics,
+model selection), "file" (every format) or "command".
 """
 
 from __future__ import annotations
@@ -16,73 +16,34 @@ from typing import Any
 
 from sklearn.base import clone
 
-from bagwise.testing import _bad_data, _bad_estimators, _bad_files
-from bagwise.testing._problems import Check
+from bad_inputs import data, estimators, files
 
 Command = Callable[[list[str]], tuple[int, str]]
 
 
 @dataclass(frozen=True)
 class BadInput:
-    """A bad input and how it must be refused.
+    """A bad input and how it must be refused."""
 
-    Parameters
-    ----------
-    name : str
-        What is wrong, in a few words.
-    door : {"estimator", "data", "file", "command"}
-        Where it comes in.
-    words : tuple of str
-        Words that the message must contain, in any case.
-    run : callable or tuple of str
-        Takes an estimator, nothing, or an empty folder; of a command, its arguments, where
-        ``{data}`` is a table with bags and ``{folder}`` an empty folder.
-    error : type or int, default=ValueError
-        The kind of exception; of a command, the exit status.
-    parameter : str, default=""
-        A parameter that the estimator must have for the case to apply.
-
-    Examples
-    --------
-    >>> from bagwise.testing import bad_inputs
-    >>> next(bad_inputs("estimator")).words
-    ('bag 5', 'empty')
-    """
-
-    name: str
-    door: str
-    words: tuple[str, ...]
+    name: str  # what is wrong, in a few words
+    door: str  # "estimator", "data", "file" or "command"
+    words: tuple[str, ...]  # the message must contain them, in any case
+    # Takes an estimator, nothing, or an empty folder. Of a command, its arguments, where {data} is
+    # a table with bags and {folder} an empty folder.
     run: Any
-    error: Any = ValueError
-    parameter: str = ""
+    error: Any = ValueError  # the kind of exception; of a command, the exit status
+    parameter: str = ""  # one that the estimator must have for the case to apply
 
 
 def bad_inputs(door: str | None = None) -> Iterator[BadInput]:
-    """Yield the battery of bad inputs.
-
-    Parameters
-    ----------
-    door : {"estimator", "data", "file", "command"}, default=None
-        Only the cases of this door.
-
-    Yields
-    ------
-    BadInput
-        For `check_bad_input`.
-
-    Examples
-    --------
-    >>> from bagwise.testing import bad_inputs
-    >>> sum(1 for case in bad_inputs()) >= 120
-    True
-    """
-    for name, words, run, *more in _bad_estimators.ROWS:
+    """Yield the bad inputs of a door, or all of them."""
+    for name, words, run, *more in estimators.ROWS:
         yield from _case(door, "estimator", name, words, run, ValueError, *more)
-    for name, words, run, *more in _bad_data.ROWS:
+    for name, words, run, *more in data.ROWS:
         yield from _case(door, "data", name, words, run, *more)
-    for name, words, run, *more in _bad_files.rows():
+    for name, words, run, *more in files.rows():
         yield from _case(door, "file", name, words, run, *more)
-    for status, words, *arguments in _bad_files.COMMANDS:
+    for status, words, *arguments in files.COMMANDS:
         yield from _case(door, "command", " ".join(arguments), words, tuple(arguments), status)
 
 
@@ -92,26 +53,10 @@ def _case(wanted: str | None, door: str, name: str, words: str, *rest: Any) -> I
 
 
 def check_bad_input(case: BadInput, estimator: Any = None, command: Command | None = None) -> None:
-    """Run a bad input; an AssertionError says that it was not refused as it must be.
+    """Raise an AssertionError if a bad input is not refused as it must be.
 
-    Parameters
-    ----------
-    case : BadInput
-        The case.
-    estimator : BagClassifier, default=None
-        For cases of the door "estimator": the estimator, which is cloned.
-    command : callable, default=None
-        For cases of the door "command": takes the list of arguments, returns the exit status and
-        what was printed to stderr. None runs ``python -m bagwise``.
-
-    Examples
-    --------
-    >>> from bagwise import WitnessSVC
-    >>> from bagwise.testing import bad_inputs, check_bad_input
-    >>> case = next(bad_inputs("estimator"))
-    >>> case.name
-    'empty_bag'
-    >>> check_bad_input(case, WitnessSVC())
+    A command takes the list of arguments, and returns the exit status and what was printed to
+    stderr. None runs `python -m bagwise`.
     """
     with TemporaryDirectory() as folder:
         if case.door == "command":
@@ -140,9 +85,9 @@ def _raised(case: BadInput, given: list[Any]) -> tuple[Exception | None, str]:
 
 
 def _filled(arguments: tuple[str, ...], folder: Path) -> list[str]:
-    data = folder / "data.csv"
-    data.write_text(_bad_files.TABLE)
-    return [each.format(data=data, folder=folder) for each in arguments]
+    table = folder / "data.csv"
+    table.write_text(files.TABLE)
+    return [each.format(data=table, folder=folder) for each in arguments]
 
 
 def _in_a_process(arguments: list[str]) -> tuple[int, str]:
@@ -151,19 +96,18 @@ def _in_a_process(arguments: list[str]) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def estimator_checks() -> Iterator[Check]:
+def estimator_checks() -> Iterator[Callable[[Any], None]]:
     """Yield the cases of estimators as checks, one per name."""
     cases = list(bad_inputs("estimator"))
     for name in dict.fromkeys(case.name for case in cases):
         yield _as_check([case for case in cases if case.name == name])
 
 
-def _as_check(cases: list[BadInput]) -> Check:
+def _as_check(cases: list[BadInput]) -> Callable[[Any], None]:
     def check(estimator: Any) -> None:
         for case in cases:
             check_bad_input(case, estimator)
 
     check.__name__ = f"check_{cases[0].name}"
-    parameter = cases[0].parameter
-    check.needs = (f"parameter {parameter}",) if parameter else ()  # type: ignore[attr-defined]
+    check.parameters = {cases[0].parameter} - {""}
     return check

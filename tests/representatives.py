@@ -1,0 +1,46 @@
+"""Which products of estimators and checks run on every push, and which with `--full` only.
+
+Every check runs once per family: a base class and a package of models. Which member of the family
+it meets rotates from check to check, so that every estimator meets some.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+
+import pytest
+
+from bagwise.estimators.base import BagClassifier
+
+
+def family_of(estimator):
+    """Return the name of the base class and the package of an estimator."""
+    kinds = type(estimator).__mro__
+    own = (kind for kind in kinds if kind.__module__.startswith("bagwise.estimators"))
+    base = next((kind for kind in own if issubclass(kind, BagClassifier)), kinds[0])
+    return base.__name__, type(estimator).__module__.rpartition(".")[0]
+
+
+def name_of(check):
+    """Return the name of a check, bound to arguments or not."""
+    return name_of(check.func) if isinstance(check, partial) else check.__name__
+
+
+def in_turn(products):
+    """Return parameters for pytest of (estimator, check, marks), all but one per family slow."""
+    products = list(products)
+    members = defaultdict(list)
+    for i, (estimator, check, _) in enumerate(products):
+        members[family_of(estimator), name_of(check)].append(i)
+    turns = enumerate(members.values())
+    chosen = {mine[turn % len(mine)] for turn, mine in turns}
+    return [
+        pytest.param(
+            estimator,
+            check,
+            id=f"{estimator}-{name_of(check)}",
+            marks=marks if i in chosen else [*marks, pytest.mark.slow],
+        )
+        for i, (estimator, check, marks) in enumerate(products)
+    ]
