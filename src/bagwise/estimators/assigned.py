@@ -42,11 +42,11 @@ from bagwise.losses import MarginBand
 from bagwise.procedures import Run, alternate
 from bagwise.procedures.columns import Choices, grow, margin_moments
 from bagwise.solvers import Solution
-from bagwise.solvers.bordered import system_of
-from bagwise.solvers.column_newton import Systems, column_newton
+from bagwise.solvers.column_newton import column_newton
 from bagwise.solvers.mirror_prox import mirror_prox
 from bagwise.solvers.pool import SaddlePoint
 from bagwise.solvers.saddle import Saddle
+from bagwise.solvers.systems import Systems
 
 _GRADIENTS = {
     "mirror_prox": "exact",
@@ -77,7 +77,7 @@ class _Alternation:
             objective=point.upper,
             gap=point.gap,
             residual=float(np.abs(point.beta - self.single.dual(point.scores)).max()),
-            n_iter=point.counts["systems"],
+            n_iter=point.counts["factorizations"],
             converged=point.converged,
         )
 
@@ -199,7 +199,7 @@ class AssignedClassifier(Restarts, RowsClassifier):
     def _fit_from(self, task: Task, start: Any) -> Run:
         rows = KeyRows(task, self._negatives(), self.n_witnesses)
         saddle = rows.saddle(self._row_weights(rows), self._band())
-        choices, system = rows.choices, system_of(saddle)
+        choices, system = rows.choices, Systems(saddle)
         rng = check_random_state(self.random_state)
         center = None
         if isinstance(start, Run):  # a neighbor's key instances

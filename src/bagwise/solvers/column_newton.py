@@ -8,7 +8,6 @@ For fixed v the maximizer is found by Newton steps on the pieces of the loss, wi
 search, until the pieces repeat. g is convex with gradient -Q_k / 2, Q_k = beta'K_k beta. On a piece
 its Hessian is H = R'(K_v + S^-1)^-1 R over the rows with curvature, R_k = K_k beta. A damped
 quadratic program over the simplex gives the step in v, and the same system updates beta and omega.
-The factor kept by `BorderedSystem` serves all systems.
 
 H is nearly singular where assignments are nearly equal, and steps then lead far into other pieces.
 But any beta bounds g from below by the plane sum_k v_k D(beta, A_k). The planes of steps that did
@@ -23,35 +22,30 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.solvers.bordered import BorderedSystem, FeatureSystem, system_of
 from bagwise.solvers.pool import Mixture, SaddlePoint, Weights
 from bagwise.solvers.qp import TOLERANCES, quadratic_program
 from bagwise.solvers.saddle import Saddle
 from bagwise.solvers.solution import overflow
+from bagwise.solvers.systems import Systems
+from bagwise.solvers.tolerances import (
+    COARSE,
+    FALL,
+    FAR_OFF,
+    INNER,
+    MANY_ROWS,
+    MAX_STEPS,
+    PROVEN,
+    ROUNDING,
+    SINGLE,
+    SUFFICIENT,
+    THINNING,
+    TIE,
+)
 
-_SUFFICIENT = 1e-4  # of the predicted decrease: Armijo's usual constant
 _ATTEMPTS = 16  # each damps 10 times more: the last step is 1e-15 of the first
 _DAMPING = 10.0  # factor after a step that did not descend, and its inverse after one that did
-_PLANES = 8  # of failed steps to remember: older ones lie far away
-_LEAST_DAMPING, _MOST_DAMPING = 1e-9, 1e-1  # relative: rounding of H; beyond, steps hardly move
-_INNER_STEPS = 200  # Newton steps at fixed v; about ten are usual
-_BISECTIONS = 40  # halve [0, 1] to 1e-12
-_ROUNDING = 1e-14  # relative: a smaller change of P_v is rounding
-_REFINEMENTS = 10  # of a ridge solution; none is needed where the features are scaled
-_TRUSTED = 1e-6  # residual of the scores, in units of the margin, that is worth no product with K
-_REFINED = 1e-9  # residual at which refinement ends
-_EXACT = 1e-13  # the same for explicit features, where products cost next to nothing
-_FAR_OFF = 1e-3  # relative rise of P_v from beta to its own duals that only rounding explains
+_MOST_DAMPING = 0.1  # of the largest curvature, at first: with more, steps hardly move
 _NO_BETTER = 0.01  # of a gap: if less of it is due to beta, no other beta is worth its products
-_SHARE_OF_GAP = 0.05  # that beta may miss while v moves: the step then still gains a digit
-_ROUGH = 1e-3  # relative gap of a problem that only starts another one
-_LOOSEST = 1e-7  # of the objective that beta may miss: with more, v took twice the steps
-_MANY_ROWS = 1000  # negatives, below which a factor of all rows takes well under a second
-_THINNING = 5  # a factor of a fifth of the rows costs 1/125
-_FAR = 1e-2  # relative gap, above which the Hessian of the last pieces serves as well
-_STALLED = 1e-7  # relative gap below which a step without descent is due to rounding
-
-Systems = BorderedSystem | FeatureSystem
 
 
 @dataclass(frozen=True)
@@ -61,7 +55,7 @@ class _Inner:
     mixture: Mixture
     at: Weights
     value: float
-    settled: bool = False  # whether the pieces repeated: beta is then exact
+    is_exact: bool = False  # whether the pieces repeated
 
 
 @dataclass
@@ -77,7 +71,7 @@ class _Failures:
         end = saddle.point(trial.mixture, beta, trial.at.omega, np.zeros_like(beta))
         heights = -saddle.conjugate(beta) - 0.5 * end.norms
         if np.all(np.isfinite(heights)):
-            self.planes = [*self.planes[1 - _PLANES :], heights]
+            self.planes = [*self.planes[1 - _ATTEMPTS :], heights]
         self.raised *= _DAMPING
 
     def around(self, inner: _Inner) -> tuple[Array, Array]:
@@ -104,7 +98,7 @@ def column_newton(
         With at least one column.
     start : SaddlePoint, default=None
         A solution over a pool that this one extends; `thin_start` where it is not given.
-    system : BorderedSystem or FeatureSystem, default=None
+    system : Systems, default=None
         Keeps its factor between calls.
     tol : float, default=1e-9
         Maximum gap, relative to the saddle value.
@@ -114,14 +108,14 @@ def column_newton(
     Returns
     -------
     SaddlePoint
-        ``counts`` holds the numbers of factorizations and systems; ``converged`` says whether the
-        gap was reached.
+        ``counts`` holds the number of factorizations; ``converged`` says whether the gap was
+        reached.
     """
-    system = system or system_of(saddle)
-    before = system.n_factorizations, system.n_systems
-    v, beta, omega = _extended(saddle, thin_start(saddle) if start is None else start)
+    system = system or Systems(saddle)
+    before = system.n_factorizations
+    v, beta, omega = _extend(saddle, thin_start(saddle) if start is None else start)
     inner = _maximize(saddle, system, saddle.mix(v), beta, omega, tol)
-    point, history = _measured(saddle, inner, tol), list[dict[str, float]]()
+    point, history = _measure(saddle, inner, tol), list[dict[str, float]]()
     failures = _Failures()
     while point.gap > tol * point.upper and len(history) < max_iter:
         history.append({"upper": point.upper, "gap": point.gap})
@@ -130,16 +124,13 @@ def column_newton(
             break
         inner, point = moved
     # Where all margins can be met, the optimum is 0, and no gap is small beside it.
-    rounding = _ROUNDING * float(saddle.weight @ saddle.loss.value(np.zeros(len(saddle.weight))))
+    rounding = ROUNDING * float(saddle.weight @ saddle.loss.value(np.zeros(len(saddle.weight))))
     return replace(
         point,
-        converged=point.gap <= max(tol, _STALLED) * point.upper + rounding,
+        converged=point.gap <= max(tol, SINGLE) * point.upper + rounding,
         n_iter=len(history),
         history=history,
-        counts={
-            "factorizations": system.n_factorizations - before[0],
-            "systems": system.n_systems - before[1],
-        },
+        counts={"factorizations": system.n_factorizations - before},
     )
 
 
@@ -148,19 +139,19 @@ def thin_start(saddle: Saddle) -> SaddlePoint | None:
 
     At w = 0 all rows are active, and the first factor would be that of all of them.
     """
-    if saddle.K is None or len(saddle.negatives) <= _MANY_ROWS:
+    if saddle.K is None or len(saddle.negatives) <= MANY_ROWS:
         return None
-    p, negatives = saddle.n_bags, saddle.negatives[::_THINNING]
-    weight = np.concatenate([saddle.weight[:p], _THINNING * saddle.weight[p::_THINNING]])
+    p, negatives = saddle.n_bags, saddle.negatives[::THINNING]
+    weight = np.concatenate([saddle.weight[:p], THINNING * saddle.weight[p::THINNING]])
     thin = replace(saddle, negatives=negatives, weight=weight, columns=(), keys=None)
     thin = thin.with_columns([column.weights for column in saddle.columns])
-    point = column_newton(thin, tol=_ROUGH)
+    point = column_newton(thin, tol=COARSE)
     beta = np.zeros(len(saddle.weight))
-    beta[:p], beta[p::_THINNING] = point.beta[:p], point.beta[p:]
+    beta[:p], beta[p::THINNING] = point.beta[:p], point.beta[p:]
     return replace(point, beta=beta)
 
 
-def _extended(saddle: Saddle, start: SaddlePoint | None) -> tuple[Array, Array, Array]:
+def _extend(saddle: Saddle, start: SaddlePoint | None) -> tuple[Array, Array, Array]:
     v = np.zeros(len(saddle.columns))
     if start is None:
         v[:] = 1 / len(v)
@@ -169,7 +160,7 @@ def _extended(saddle: Saddle, start: SaddlePoint | None) -> tuple[Array, Array, 
     return v, start.beta, start.omega
 
 
-def _measured(saddle: Saddle, inner: _Inner, tol: float) -> SaddlePoint:
+def _measure(saddle: Saddle, inner: _Inner, tol: float) -> SaddlePoint:
     """Return the best of what is known here, and the best bound.
 
     The duals that belong to the scores are feasible whatever rounding did to beta. Before the
@@ -180,10 +171,10 @@ def _measured(saddle: Saddle, inner: _Inner, tol: float) -> SaddlePoint:
     own, feasible = saddle.dual(inner.at.scores), saddle.feasible(beta)
     nothing, (curvature, _) = np.zeros_like(beta), saddle.pieces(inner.at.scores)
     known = list[SaddlePoint]()
-    for candidate in (own, feasible, beta) if inner.settled else (feasible, own, beta):
+    for candidate in (own, feasible, beta) if inner.is_exact else (feasible, own, beta):
         known.append(saddle.point(inner.mixture, candidate, omega, curvature))
         best = _best(known)
-        near = best.upper <= (1 + _FAR_OFF) * inner.value
+        near = best.upper <= (1 + FAR_OFF) * inner.value
         due_to_v = 0.5 * _columns_share(best)
         if best.gap <= tol * best.upper or (near and best.gap - due_to_v <= _NO_BETTER * best.gap):
             return best
@@ -226,9 +217,9 @@ def _maximize(
     """
     at = saddle.weights(mixture, beta, omega)
     inner, pieces = _Inner(mixture, at, saddle.primal(at)), saddle.pieces(at.scores)
-    if np.allclose(beta, pieces[0] * (pieces[1] - at.scores), rtol=1e-11, atol=0.0):
-        return replace(inner, settled=True)
-    for _ in range(_INNER_STEPS):
+    if np.allclose(beta, pieces[0] * (pieces[1] - at.scores), rtol=TIE, atol=0.0):
+        return replace(inner, is_exact=True)
+    for _ in range(MAX_STEPS):
         full = _ridge(saddle, system, mixture, *pieces)
         promised = _quadratic(saddle, inner.at, *pieces) - _quadratic(saddle, full, *pieces)
         before = inner.value
@@ -237,7 +228,7 @@ def _maximize(
         if step == 0:
             break
         if step == 1 and all(np.array_equal(a, b) for a, b in zip(last, pieces, strict=True)):
-            return replace(inner, settled=True)
+            return replace(inner, is_exact=True)
         if step == 1 and abs(before - inner.value - promised) <= slack * inner.value:
             break
     return inner
@@ -258,17 +249,17 @@ def _ridge(
     made, used = system.at(mixture, curvature), curvature > 0
     beta, omega = (part[:, 0] for part in made.solve(target[:, None]))
     at, missed = saddle.weights(mixture, beta, omega), np.inf
-    trusted, enough = (_TRUSTED, _REFINED) if saddle.K is not None else (_EXACT, _EXACT)
-    for _ in range(_REFINEMENTS):
+    # Products with K cost more than digits are worth; those with features next to nothing.
+    trusted, enough = (SINGLE, PROVEN) if saddle.K is not None else (ROUNDING, ROUNDING)
+    while True:
         residual = np.zeros_like(target)
         residual[used] = (target - at.scores)[used] - at.beta[used] / curvature[used]
         last, missed = missed, float(np.abs(residual).max())
         if missed <= (enough if np.isfinite(last) else trusted) or missed > 0.5 * last:
-            break
+            return at
         unmet = saddle.unmet(mixture, at)
         more = made.solve(residual[:, None], unmet[:, None])
         at = saddle.weights(mixture, at.beta + more[0][:, 0], at.omega + more[1][:, 0])
-    return at
 
 
 def _line_search(saddle: Saddle, inner: _Inner, full: Weights) -> tuple[float, _Inner]:
@@ -283,11 +274,11 @@ def _line_search(saddle: Saddle, inner: _Inner, full: Weights) -> tuple[float, _
         return float(along - saddle.dual(there.scores) @ move)
 
     step = 1.0
-    if slope(1.0) > _ROUNDING * inner.value:
+    if slope(1.0) > ROUNDING * inner.value:
         step = _root(slope)
     there = at.toward(full, step)
     value = saddle.primal(there)
-    if value > inner.value + _ROUNDING * inner.value:
+    if value > inner.value + ROUNDING * inner.value:
         return 0.0, inner
     return step, _Inner(inner.mixture, there, value)
 
@@ -299,9 +290,9 @@ def _root(slope: Callable[[float], float]) -> float:
     SciPy's root finders leave a reference cycle that keeps the kernel matrix in memory.
     """
     low, high, below, above = 0.0, 1.0, slope(0.0), slope(1.0)
-    enough, middle = _ROUNDING * max(-below, above), 0.0
-    for turn in range(2 * _BISECTIONS if below < 0 else 0):
-        share = 0.5 if turn % 2 else below / (below - above)
+    enough, middle, bisect = ROUNDING * max(-below, above), 0.0, False
+    while below < 0 and high - low > ROUNDING:
+        share = 0.5 if bisect else below / (below - above)
         middle = low + share * (high - low)
         value = slope(middle)
         if abs(value) <= enough:
@@ -310,6 +301,7 @@ def _root(slope: Callable[[float], float]) -> float:
             low, below = middle, value
         else:
             high, above = middle, value
+        bisect = not bisect
     return middle
 
 
@@ -330,19 +322,19 @@ def _step(
     g decreases enough. Where the decrease is within rounding, a smaller gap decides.
     """
     curvature, _ = saddle.pieces(inner.at.scores)
-    near, p = point.gap > _FAR * point.upper, saddle.n_bags
+    p = saddle.n_bags
     # (K_v + S^-1)^-1 R, with R_k = own + Z_v omega_k, omega_k = scale reach_k.
     own = point.products.copy()
     own[:p] += np.einsum("spm,ms->ps", saddle.away - inner.mixture.away, point.reach)
     moments = point.reach / saddle.features.scale[:, None]
-    carried, turned = system.at(inner.mixture, curvature, near).solve(own, moments)
+    carried, turned = system.at(inner.mixture, curvature).solve(own, moments)
     hessian = own.T @ carried + moments.T @ turned + point.reach.T @ point.reach
     # In proportion to the gap, which keeps the convergence fast.
-    missing = min(max(point.gap / point.upper, _LEAST_DAMPING), _MOST_DAMPING)
+    missing = min(max(point.gap / point.upper, PROVEN), _MOST_DAMPING)
     v, damping = inner.mixture.v, missing * float(hessian.diagonal().max()) * np.eye(len(point.v))
     # A constant in the gradient does not matter; subtracting it saves digits of the differences.
     gradient = 0.5 * (point.norms @ v - point.norms)
-    slack = min(_SHARE_OF_GAP * max(point.gap / point.upper, tol), _LOOSEST)
+    slack = min(INNER * max(point.gap / point.upper, tol), SINGLE)
     if point.gap > _columns_share(point):
         slack = 0.0  # most of the gap is that of beta, which was not exact enough
     for attempt in range(_ATTEMPTS):
@@ -353,10 +345,10 @@ def _step(
         moved = np.maximum(v + direction, 0.0)
         duals = inner.at.beta - carried @ direction, inner.at.omega - turned @ direction
         trial = _maximize(saddle, system, saddle.mix(moved / moved.sum()), *duals, slack)
-        descends = trial.value < inner.value + _SUFFICIENT * fall
-        if descends or trial.value < inner.value * (1 + 100 * _ROUNDING):
-            measured = _measured(saddle, trial, tol)
-            if descends or measured.gap < 0.9 * point.gap:
+        descends = trial.value < inner.value + SUFFICIENT * fall
+        if descends or trial.value < inner.value * (1 + TIE):
+            measured = _measure(saddle, trial, tol)
+            if descends or measured.gap < FALL * point.gap:
                 if attempt == 0:
                     failures.raised = max(failures.raised / _DAMPING, 1.0)
                 return trial, measured
@@ -392,6 +384,6 @@ def simplex_step(hessian: Array, gradient: Array, v: Array, planes: tuple[Array,
     if not np.all(np.isfinite(program.x)):
         return np.zeros_like(v)
     step = np.maximum(length * program.x[:size], -v)
-    emptied = v + step < 1e-12
+    emptied = v + step < TIE
     step[emptied] = -v[emptied]
     return step

@@ -1,0 +1,32 @@
+"""Tolerances and limits that several solvers share, and what precision allows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bagwise.designs.base import rounding_of
+
+ROUNDING = rounding_of(np.float64)  # relative: a smaller change of a sum is rounding
+TIE = 100 * ROUNDING  # relative: objectives of different problems this close are equal
+TINY = float(np.finfo(np.float64).tiny)  # in place of a divisor 0
+
+PROVEN = 1e-9  # relative gap that counts as converged: no more digits of a gap survive rounding
+SINGLE = 1e-7  # relative gap asked of kernels in float32, whose entries carry seven digits
+COARSE = 1e-4  # relative gap of a problem that only starts another one, and the largest "converged"
+FAR_OFF = 1e-3  # relative gap: rounding explains smaller ones, only other steps help with larger
+
+INNER = 0.1  # of a tolerance: what an inner problem may miss, so that the outer one can meet it
+FALL = 0.9  # factor by which a gap must fall to count as progress: less may be rounding
+SUFFICIENT = 1e-4  # of the promised decrease: Armijo's usual constant
+HALVINGS = 30  # of a step: 2^-30 of it is below the rounding of the objective
+MEMORY = 3  # recent objectives whose maximum bounds a step: linear tiger takes 8 steps, 11 with 1
+PATIENCE = 30  # iterations without success before a way is given up: usual problems take ten
+MAX_STEPS = 300  # Newton steps, or passes of a descent: nothing that converges comes near
+
+MANY_ROWS = 3000  # below, one factor of all rows (n^3 / 3 operations) takes well under a second
+THINNING = 5  # a factor of a fifth of the rows costs 1/125
+
+
+def provable_gap(rounding: float) -> float:
+    """Return the relative gap that rows with this relative rounding can prove."""
+    return min(max(1e3 * rounding, PROVEN), COARSE)
