@@ -70,9 +70,6 @@ def solvers(iterations):
         "stochastic mirror prox": lambda: mirror_prox(
             saddle, gradients="stochastic", max_iter=iterations // 8
         ),
-        "variance-reduced mirror prox": lambda: mirror_prox(
-            saddle, gradients="variance_reduced", max_iter=iterations
-        ),
     }
     lines = [
         f"| solver (musk1, pool of {len(saddle.columns)}) | CPU s | gap / objective | steps |",

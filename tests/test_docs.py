@@ -169,8 +169,10 @@ def test_the_migration_page_lists_all_that_was_removed(monkeypatch):
     page = site_hooks.fill_in((ROOT / "docs" / "migration.md").read_text())
     rows = dict(re.findall(r"^\| `(.+?)` \| (.+) \|$", page, re.M))
     assert rows["--never-there"] == r"Use --always \| --there."
-    removed = (*_removed.CLASSES, *_removed.OPTIONS, *_removed.MEMBERS)
-    assert {*removed, *(f"{cls}({name})" for cls, name in _removed.PARAMETERS)} == set(rows)
+    removed = [*_removed.CLASSES, *_removed.OPTIONS, *_removed.MEMBERS]
+    removed += [f"{cls}({name})" for cls, name in _removed.PARAMETERS]
+    removed += [f"{cls}({name}={word!r})" for cls, name, word in _removed.VALUES]
+    assert {*removed, *(f"{cls}.{name}" for cls, name in _removed.METHODS)} == set(rows)
 
 
 def test_generated_pages_can_be_edited_where_they_come_from():

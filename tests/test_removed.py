@@ -41,6 +41,12 @@ def test_a_removed_method_says_what_replaces_it():
         model.global_bound([], [])
 
 
+def test_a_removed_value_says_what_replaces_it():
+    model = bagwise.KeyInstanceSVC(solver="variance_reduced_mirror_prox")
+    with pytest.raises(ValueError, match=r"was removed in version 0\.3\. Use solver='newton'"):
+        model.fit([[[0.0]], [[1.0]]], [0, 1])
+
+
 def test_a_removed_option_says_what_replaces_it(monkeypatch):
     monkeypatch.setitem(_removed.OPTIONS, "--old", "Use --new.")
     ended = call("models", "--old=3")

@@ -8,9 +8,13 @@ from bagwise import _removed
 def tables() -> str:
     """Return one table per kind of name; kinds without a removed name are left out."""
     parameters = {f"{cls}({name})": said for (cls, name), said in _removed.PARAMETERS.items()}
+    values = {
+        f"{cls}({name}={word!r})": said for (cls, name, word), said in _removed.VALUES.items()
+    }
     kinds = {
         "Classes and functions": _removed.CLASSES,
-        "Parameters": parameters,
+        "Parameters": {**parameters, **values},
+        "Methods": {f"{cls}.{name}": said for (cls, name), said in _removed.METHODS.items()},
         "Options of the command line": _removed.OPTIONS,
         "Members of files": _removed.MEMBERS,
     }

@@ -42,6 +42,11 @@ METHODS: dict[tuple[str, str], str] = {  # by (class, method)
     ("WitnessSVC", "global_bound"): _LOWER,
 }
 
+VALUES: dict[tuple[str, str, str], str] = {  # by (class, parameter, value)
+    ("AssignedClassifier", "solver", "variance_reduced_mirror_prox"): "Use solver='newton', which "
+    "is exact, or 'mirror_prox': on pools of this size exact gradients cost no more.",
+}
+
 # Parameters that belong to a group since: by (class, group, class of the group), the names in 0.2
 # and in the group. Model files of 0.2 are read by it.
 GROUPED: dict[tuple[str, str, str], dict[str, str]] = {
@@ -105,6 +110,14 @@ def regroup_parameters(cls: type, values: dict[str, Any]) -> dict[str, dict[str,
         if any(base.__name__ == owner for base in cls.__mro__):
             found |= {group: {new: values.pop(old) for old, new in names.items() if old in values}}
     return {group: taken for group, taken in found.items() if taken}
+
+
+def refuse_value(cls: type, parameter: str, value: Any) -> None:
+    """Raise a ValueError if a parameter of ``cls`` had this value, a word, in version 0.2."""
+    for base in cls.__mro__:
+        if isinstance(value, str) and (base.__name__, parameter, value) in VALUES:
+            sentence = VALUES[base.__name__, parameter, value]
+            raise ValueError(f"{parameter}={value!r} was removed in version 0.3. {sentence}")
 
 
 class RemovedMethod:

@@ -116,7 +116,7 @@ def test_ridge_on_few_rows(linear_design, n_active):
 def test_ridge_by_every_route(make, route, monkeypatch):
     X = rows(40, 90) if route == "dual" else rows(90, 40)
     if route == "conjugate gradients":
-        monkeypatch.setattr(linear, "_LARGEST_SYSTEM", 3)
+        monkeypatch.setattr(linear, "LARGEST_SYSTEM", 3)
     design = make(X)
     assert design.exact == (route != "conjugate gradients")
     s, t = curvature_and_target(len(X), 3)

@@ -162,9 +162,7 @@ def test_the_planted_instances_are_found():
         assert np.mean(keys == 1) >= 0.9
 
 
-@pytest.mark.parametrize(
-    "solver", ["mirror_prox", "stochastic_mirror_prox", "variance_reduced_mirror_prox"]
-)
+@pytest.mark.parametrize("solver", ["mirror_prox", "stochastic_mirror_prox"])
 def test_first_order_solvers_come_near_newton(solver, monkeypatch):
     # A short run: the test asks for bounds, not for digits.
     monkeypatch.setattr(assigned, "mirror_prox", partial(assigned.mirror_prox, max_iter=400))

@@ -24,7 +24,7 @@ ROUTES = ["interior", "libsvm", "descent"]
 def route(request, monkeypatch):
     """Force one route on linear problems of any size."""
     if request.param != "interior":
-        monkeypatch.setattr(hinge, "_LARGEST_SYSTEM", 0)
+        monkeypatch.setattr(hinge, "LARGEST_SYSTEM", 0)
     if request.param == "descent":
         monkeypatch.setattr(hinge, "_LIBSVM_ROWS", 0)
     return request.param
@@ -128,7 +128,7 @@ def test_wide_sparse_rows_with_long_indices():
 
 
 def test_a_library_that_stops_early_is_not_called_converged(monkeypatch):
-    monkeypatch.setattr(hinge, "_LARGEST_SYSTEM", 0)  # nor helped out
+    monkeypatch.setattr(hinge, "LARGEST_SYSTEM", 0)  # nor helped out
     X, y = data(9)
     K = Kernel("rbf", 0.5).gram(X)
     with pytest.warns(ConvergenceWarning, match="max_iter=5"):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagwise.solvers.column_newton import column_newton
-from bagwise.solvers.mirror_prox import _corrected, _gradient, _sampled, _State, mirror_prox
+from bagwise.solvers.mirror_prox import _gradient, _sample_gradient, _State, mirror_prox
 from reference.saddles import BANDS, assignments, make, with_columns
 
 
@@ -71,37 +71,7 @@ def test_stochastic_mirror_prox_comes_near_and_is_repeatable():
     np.testing.assert_array_equal(runs[0].beta, runs[1].beta)
 
 
-@pytest.mark.parametrize("lam", [1.0, 100.0])
-@pytest.mark.parametrize("loss", BANDS)
-def test_variance_reduction_converges_where_sampling_does_not(loss, lam):
-    saddle, _ = make(1, loss=loss, lam=lam)
-    saddle = with_columns(saddle, assignments((2, 3, 2))[::3])
-    exact = column_newton(saddle)
-    point = mirror_prox(saddle, gradients="variance_reduced", tol=1e-6, max_iter=2000)
-    assert point.converged
-    assert point.lower - 1e-9 <= exact.upper <= point.upper + 1e-9
-    drawn = mirror_prox(saddle, gradients="stochastic", tol=1e-6, max_iter=point.n_iter)
-    assert drawn.gap > 100 * point.gap
-
-
-def test_corrected_gradients_are_unbiased():
-    saddle, _ = make(2)
-    saddle = with_columns(saddle, assignments((2, 3, 2))[::4])
-    size, n, rng = len(saddle.columns), len(saddle.weight), np.random.RandomState(0)
-    at, snapshot = (
-        _State(rng.rand(n), rng.rand(n), rng.dirichlet(np.ones(size))) for _ in range(2)
-    )
-    shares, exact = rng.dirichlet(np.ones(size)), _gradient(saddle, snapshot)
-    known = saddle.products(saddle.sign * (snapshot.a - snapshot.b))
-    draws = [
-        _corrected(saddle, at, snapshot, exact, known[:, k], k, shares[k]) for k in range(size)
-    ]
-    for part, right in enumerate(_gradient(saddle, at)):
-        mean = sum(share * draw[part] for share, draw in zip(shares, draws, strict=True))
-        np.testing.assert_allclose(mean, right, rtol=1e-9, atol=1e-9)
-
-
-def test_sampled_gradients_are_unbiased():
+def test_sample_gradient_gradients_are_unbiased():
     saddle, _ = make(2)
     saddle = with_columns(saddle, assignments((2, 3, 2))[::4])
     size, rng = len(saddle.columns), np.random.RandomState(0)
@@ -111,7 +81,7 @@ def test_sampled_gradients_are_unbiased():
     mean = [0.0, 0.0, 0.0]
     for i, j in product(range(size), range(size)):
         draw = SimpleNamespace(random_sample=lambda i=i: middles[i], randint=lambda _, j=j: j)
-        estimate = _sampled(saddle, state, draw)
+        estimate = _sample_gradient(saddle, state, draw)
         for part in range(3):
             mean[part] = mean[part] + state.v[i] / size * estimate[part]
     for part, exact in zip(mean, _gradient(saddle, state), strict=True):

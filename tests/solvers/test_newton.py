@@ -366,7 +366,7 @@ def test_iterative_ridge_steps_reach_the_same_optimum(monkeypatch):
 
     X, y = data(18, 200, 30)
     exact = newton(problem(X, y, 5.0))
-    monkeypatch.setattr(linear, "_LARGEST_SYSTEM", 5)
+    monkeypatch.setattr(linear, "LARGEST_SYSTEM", 5)
     for rows in (X, sp.csr_array(X)):
         ours = problem(rows, y, 5.0)
         assert not ours.design.exact

@@ -13,7 +13,7 @@ from bagwise.designs.base import Design, Point
 from bagwise.designs.ridge import solve_cg, solve_dual, solve_primal
 from bagwise.rowstores import RowStore
 
-_LARGEST_SYSTEM = 2500  # Cholesky of d x d beats CG up to about here (benchmarks/core.py)
+LARGEST_SYSTEM = 2500  # Cholesky of d x d beats CG up to about here (benchmarks/core.py)
 _UPDATES_BEFORE_REFRESH = 30  # of X'SX: each one adds rounding of its own
 _DIGITS_KEPT = 1e-4  # of the diagonal's peak: 12 of 16 digits remain
 
@@ -30,7 +30,7 @@ class LinearDesign(Design):
 
     def __init__(self, n_rows: int, n_coef: int) -> None:
         self.n_rows, self.n_coef = n_rows, n_coef
-        self.exact = min(n_rows, n_coef) <= _LARGEST_SYSTEM
+        self.exact = min(n_rows, n_coef) <= LARGEST_SYSTEM
         self._hessian: tuple[Array, Array, Array, int] | None = None
 
     @property
@@ -91,14 +91,14 @@ class LinearDesign(Design):
         active = np.flatnonzero(curvature)
         if len(active) == 0:
             return np.zeros(self.n_coef), current.intercept
-        if len(active) <= min(self.n_coef, _LARGEST_SYSTEM):
+        if len(active) <= min(self.n_coef, LARGEST_SYSTEM):
             return self._dual_ridge(active, curvature[active], target[active])
         misfit = curvature * (target - current.scores - current.intercept)
         mass = float(curvature.sum())
         mean = self.weighted_sum(curvature) / mass
         residual = self.metric * (self.adjoint(misfit) - current.coef)
         shift = float(misfit.sum())
-        if self.n_coef <= _LARGEST_SYSTEM:
+        if self.n_coef <= LARGEST_SYSTEM:
             hessian = self._updated_hessian(curvature)
             step, rise = solve_primal(hessian, self.metric, mean, mass, residual, shift)
         else:

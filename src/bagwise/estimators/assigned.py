@@ -48,11 +48,7 @@ from bagwise.solvers.pool import SaddlePoint
 from bagwise.solvers.saddle import Saddle
 from bagwise.solvers.systems import Systems
 
-_GRADIENTS = {
-    "mirror_prox": "exact",
-    "stochastic_mirror_prox": "stochastic",
-    "variance_reduced_mirror_prox": "variance_reduced",
-}
+_GRADIENTS = {"mirror_prox": "exact", "stochastic_mirror_prox": "stochastic"}
 _ROUGH = 1e-5  # relative gap of the problem that only chooses the first assignments
 _Solved = tuple[Saddle, SaddlePoint]
 

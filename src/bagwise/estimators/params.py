@@ -31,7 +31,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
 from bagwise._documented import begun, joined, sections
-from bagwise._removed import mark_removed_methods, refuse_parameters
+from bagwise._removed import mark_removed_methods, refuse_parameters, refuse_value
 
 _MAX_INTEGER = 2**53  # beyond it float64 cannot hold an integer
 _MAX_JOBS = 4096  # more workers than any machine has cores: a typing error
@@ -144,6 +144,7 @@ class Parameters(BaseEstimator):
 
     def _validate_params(self) -> None:
         for name, value in self.get_params(deep=False).items():
+            refuse_value(type(self), name, value)
             limit = _MAX_JOBS if name == "n_jobs" else _MAX_INTEGER
             if isinstance(value, Integral) and abs(int(value)) > limit:
                 raise ValueError(

@@ -18,6 +18,7 @@ from bagwise.assumptions.hard import Assumption, ExactlyOne
 from bagwise.assumptions.rules import UNCHANGED, Choose, Soften
 from bagwise.assumptions.soft import Softening
 from bagwise.designs.dense import Dense
+from bagwise.designs.linear import LARGEST_SYSTEM
 from bagwise.designs.swept import Labels, SweptRows
 from bagwise.estimators.task import Task, mean_scores, mean_shares
 from bagwise.losses import SquaredHinge
@@ -29,7 +30,6 @@ from bagwise.solvers import Solution, solve
 from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, swept
 
 _MANY_ROWS = 50_000  # from here on passes over the rows cost more than what vectors would save
-_LARGEST_SYSTEM = 2500  # features, as in `bagwise.designs.linear`
 _SLACK = 1e-4  # relative decrease at which a problem on the way is solved
 
 
@@ -38,7 +38,7 @@ def is_swept(task: Task) -> bool:
     design = task.design
     if not isinstance(design, Dense) or not isinstance(task.loss, SquaredHinge):
         return False
-    return design.elsewhere or (design.n_rows >= _MANY_ROWS and design.n_coef <= _LARGEST_SYSTEM)
+    return design.elsewhere or (design.n_rows >= _MANY_ROWS and design.n_coef <= LARGEST_SYSTEM)
 
 
 def labeled(task: Task, rest_is_negative: bool, p: Array) -> SweptRows:

@@ -30,6 +30,7 @@ from sklearn.svm import SVC, SVR
 
 from bagwise._typing import Array
 from bagwise.designs import Point
+from bagwise.designs.linear import LARGEST_SYSTEM
 from bagwise.designs.sparse import with_short_indices
 from bagwise.problems import Problem
 from bagwise.solvers.dual_cd import best_intercept, coordinate_descent
@@ -37,7 +38,6 @@ from bagwise.solvers.interior import Sides, interior_point, within
 from bagwise.solvers.solution import Solution, certify, overflow
 
 _LIBSVM_ROWS = 20_000  # libsvm's time grows with the square of the rows or faster
-_LARGEST_SYSTEM = 2500  # the interior point factors a few dozen matrices of this size in seconds
 _DESCENT_PASSES = 1000  # as in LinearSVC
 _TUBE = 1e4  # half-width: no score gets there, and margins keep 12 of 16 digits
 
@@ -67,9 +67,9 @@ def solve_hinge(
     if len(np.unique(sides.labels)) < 2:
         return _one_sided(problem, sides)
     n_rows, n_coef = len(sides.rows), problem.design.n_coef
-    tall = problem.design.linear is not None and n_coef <= min(n_rows, _LARGEST_SYSTEM)
+    tall = problem.design.linear is not None and n_coef <= min(n_rows, LARGEST_SYSTEM)
     solution = interior_point(problem) if tall else _decomposed(problem, sides, tol, max_iter)
-    if not tall and n_rows <= _LARGEST_SYSTEM and not within(problem, solution, gap_tol):
+    if not tall and n_rows <= LARGEST_SYSTEM and not within(problem, solution, gap_tol):
         solution = interior_point(problem)
     return replace(solution, converged=within(problem, solution, gap_tol))
 

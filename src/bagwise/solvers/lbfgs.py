@@ -14,7 +14,6 @@ from bagwise._typing import Array
 from bagwise.solvers.bundle import ScoreOracle
 from bagwise.solvers.solution import Solution
 
-_ROUNDS = 5  # of SciPy's solver, each with an empty memory: more gain nothing but rounding
 _MEMORY = 20  # pairs kept: beside one pass over the instances their cost is nothing
 
 
@@ -39,7 +38,8 @@ def lbfgs(
     tol : float
         The gap |grad|^2 / (2 alpha) at which to stop, relative to the objective.
     max_iter : int, default=1000
-        Maximum number of iterations of one round.
+        Number of iterations after which no further round begins. A round starts SciPy's solver
+        with an empty memory.
 
     Returns
     -------
@@ -55,11 +55,8 @@ def lbfgs(
     w, steps = np.asarray(start, dtype=np.float64), 0
     value, gradient = objective(w)
     gap = float(gradient @ gradient) / (2 * alpha)
-    for _ in range(_ROUNDS):
-        allowed = tol * abs(value)
-        if gap <= allowed:
-            break
-        largest = float(np.sqrt(2 * alpha * allowed / len(w)))  # then the gap is small enough
+    while gap > tol * abs(value) and steps < max_iter:
+        largest = float(np.sqrt(2 * alpha * tol * abs(value) / len(w)))  # the gap is then met
         options = {"maxiter": max_iter, "gtol": largest, "ftol": 0.0, "maxcor": _MEMORY}
         options["maxfun"] = 2 * max_iter  # one or two evaluations per iteration are usual
         found = minimize(objective, w, jac=True, method="L-BFGS-B", options=options)

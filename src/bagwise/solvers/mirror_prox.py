@@ -19,15 +19,8 @@ printed 2 / (t + 1) leaves the domain at t = 0; a step size eta_t of order 1 / s
 gradients the printed averages were slower than the plain form. C, the set of all assignments, is
 the pool.
 
-``gradients="variance_reduced"`` is what the paper names as its next step. It keeps the exact
-gradient at a snapshot z and corrects it by one column k, drawn with probability q_k: the product
-K_k (beta - beta_z) serves u with weight v_k / q_k and v in its entry k (Alacaoglu & Malitsky 2022,
-Algorithm 2 with the mirror maps above). Both steps begin at a mixture of the point and the
-snapshot. A step costs one product with a column, where the exact form costs two with every column.
-
-References: T. Zhang, H. Jin, "Optimal margin distribution machine for multi-instance learning",
-IJCAI 2020. A. Alacaoglu, Y. Malitsky, "Stochastic variance reduction for variational inequality
-methods", COLT 2022.
+Reference: T. Zhang, H. Jin, "Optimal margin distribution machine for multi-instance learning",
+IJCAI 2020.
 """
 
 from __future__ import annotations
@@ -41,10 +34,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from bagwise._typing import Array
 from bagwise.solvers.pool import SaddlePoint
 from bagwise.solvers.saddle import Saddle
+from bagwise.solvers.tolerances import TIE, TINY
 
 _CHECK_EVERY = 50  # iterations: computing gaps then takes a few percent of the time
-_VR_STEP = 0.7  # in units of the inverse curvature; at 2 it diverges
-_VR_EPOCH = 1  # steps from one snapshot to the next, per column of the pool
 
 
 class _State(NamedTuple):
@@ -52,7 +44,7 @@ class _State(NamedTuple):
     b: Array
     v: Array
 
-    def mixed(self, other: _State, share: float) -> _State:
+    def mix(self, other: _State, share: float) -> _State:
         return _State(*((1 - share) * x + share * y for x, y in zip(self, other, strict=True)))
 
 
@@ -67,14 +59,10 @@ def mirror_prox(
 ) -> SaddlePoint:
     """Approach the saddle point by first-order steps; return the best point seen.
 
-    The parameters are those of `column_newton`. With ``gradients`` "stochastic" or
-    "variance_reduced", columns are drawn from ``random_state``.
+    The parameters are those of `column_newton`. With ``gradients="stochastic"``, columns are drawn
+    from ``random_state``.
     """
-    steps = {
-        "exact": _deterministic,
-        "stochastic": _stochastic,
-        "variance_reduced": _variance_reduced,
-    }[gradients]
+    steps = {"exact": _take_exact_steps, "stochastic": _take_stochastic_steps}[gradients]
     rng = random_state or np.random.RandomState(0)
     best: SaddlePoint | None = None
     history: list[dict[str, float]] = []
@@ -115,7 +103,7 @@ def _point(saddle: Saddle, state: _State) -> SaddlePoint:
 def _separable(saddle: Saddle, state: _State) -> tuple[Array, Array, float]:
     """Return the part without K: the gradients in a and b, and the value."""
     theta, nu = saddle.loss.theta, saddle.loss.nu
-    C = np.maximum(saddle.weight, 1e-300) / (1 - theta) ** 2
+    C = np.maximum(saddle.weight, TINY) / (1 - theta) ** 2
     of_a = 1 - theta - state.a / (2 * C)
     value = (1 - theta) * state.a.sum() - (state.a**2 / (4 * C)).sum()
     if nu == 0:
@@ -134,7 +122,7 @@ def _gradient(saddle: Saddle, state: _State) -> _State:
     return _State(of_a - margins, of_b + margins, value - 0.5 * (beta @ products))
 
 
-def _sampled(saddle: Saddle, state: _State, rng: np.random.RandomState) -> _State:
+def _sample_gradient(saddle: Saddle, state: _State, rng: np.random.RandomState) -> _State:
     """Return unbiased estimates of `_gradient` (lines 6-9)."""
     size = len(state.v)
     drawn = np.searchsorted(np.cumsum(state.v), rng.random_sample() * state.v.sum())
@@ -199,7 +187,7 @@ def _inner(gradient: _State, other: _State, y: _State, w: _State) -> float:
     return float((other.v - gradient.v) @ (y.v - w.v) - rise)
 
 
-def _deterministic(saddle: Saddle, state: _State, rng: Any) -> Any:
+def _take_exact_steps(saddle: Saddle, state: _State, rng: Any) -> Any:
     """Yield the last point and the step-weighted average, endlessly."""
     entropy, step = _entropy_weight(saddle), 1.0 / _curvature(saddle)
     average, mass = state, 0.0
@@ -211,69 +199,23 @@ def _deterministic(saddle: Saddle, state: _State, rng: Any) -> Any:
             other = _gradient(saddle, halfway)
             ahead = _mirror_step(state, other, step, entropy)
             room = _divergence(state, halfway, entropy) + _divergence(halfway, ahead, entropy)
-            if step * _inner(gradient, other, halfway, ahead) <= room * (1 + 1e-12) + 1e-300:
+            if step * _inner(gradient, other, halfway, ahead) <= room * (1 + TIE) + TINY:
                 break
             step /= 2
         mass += step
-        average = average.mixed(halfway, step / mass)
+        average = average.mix(halfway, step / mass)
         state, step = ahead, 1.1 * step
 
 
-def _stochastic(saddle: Saddle, state: _State, rng: np.random.RandomState) -> Any:
+def _take_stochastic_steps(saddle: Saddle, state: _State, rng: np.random.RandomState) -> Any:
     """Yield the running average of Algorithm 1 (line 18), endlessly."""
     entropy, first_step = 10 * _entropy_weight(saddle), 1.0 / _curvature(saddle)
     average, t = state, 0
     while True:
         yield (average,)
         share, step = 2 / (t + 2), first_step / np.sqrt(1 + t / 100)
-        middle = average.mixed(state, share)  # line 5
-        halfway = _mirror_step(state, _sampled(saddle, middle, rng), step, entropy)
-        state = _mirror_step(state, _sampled(saddle, halfway, rng), step, entropy)
-        average = average.mixed(state, share)  # line 18
+        middle = average.mix(state, share)  # line 5
+        halfway = _mirror_step(state, _sample_gradient(saddle, middle, rng), step, entropy)
+        state = _mirror_step(state, _sample_gradient(saddle, halfway, rng), step, entropy)
+        average = average.mix(state, share)  # line 18
         t += 1
-
-
-def _variance_reduced(saddle: Saddle, state: _State, rng: np.random.RandomState) -> Any:
-    """Yield the last point and the average since the last snapshot but one, endlessly."""
-    size = len(saddle.columns)
-    entropy, step = _entropy_weight(saddle), _VR_STEP / _curvature(saddle)
-    keep = 1 - 1 / (_VR_EPOCH * size)  # of the point, in the mixture with the snapshot
-    while True:
-        snapshot, exact = state, _gradient(saddle, state)
-        products = saddle.products(_signed(saddle, snapshot))
-        shares = 0.5 * snapshot.v + 0.5 / size  # what has weight, and what may get it
-        average = state
-        for t in range(_VR_EPOCH * size):
-            yield state, average
-            center = _between(state, snapshot, keep)
-            halfway = _mirror_step(center, exact, step, entropy)
-            k = min(int(np.searchsorted(np.cumsum(shares), rng.random_sample())), size - 1)
-            corrected = _corrected(saddle, halfway, snapshot, exact, products[:, k], k, shares[k])
-            state = _mirror_step(center, corrected, step, entropy)
-            average = average.mixed(halfway, 1 / (t + 1))
-
-
-def _signed(saddle: Saddle, state: _State) -> Array:
-    return saddle.sign * (state.a - state.b)
-
-
-def _between(state: _State, snapshot: _State, keep: float) -> _State:
-    """Mix in the dual space: means of u, geometric means of v."""
-    mixed = snapshot.mixed(state, keep)
-    v = state.v**keep * snapshot.v ** (1 - keep)
-    return mixed._replace(v=v / v.sum())
-
-
-def _corrected(
-    saddle: Saddle, at: _State, snapshot: _State, exact: _State, known: Array, k: int, share: float
-) -> _State:
-    """Return the snapshot's gradient, corrected by column k; unbiased over its draws."""
-    of_a, of_b, value = _separable(saddle, at)
-    then_a, then_b, then = _separable(saddle, snapshot)
-    beta, before = _signed(saddle, at), _signed(saddle, snapshot)
-    product = saddle.product(beta, k)
-    margins = saddle.sign * (at.v[k] * product - snapshot.v[k] * known) / share
-    of_v = exact.v + (value - then)
-    of_v[k] -= 0.5 * float(beta @ product - before @ known) / share
-    falls = of_b - then_b if saddle.loss.nu else np.zeros_like(of_b)
-    return _State(exact.a + (of_a - then_a) - margins, exact.b + falls + margins, of_v)

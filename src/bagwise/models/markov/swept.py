@@ -13,6 +13,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.designs import Dense
+from bagwise.designs.linear import LARGEST_SYSTEM
 from bagwise.oracles.markov import MarkovRisk
 from bagwise.oracles.markov_ranges import Ranges
 from bagwise.oracles.markov_sweeps import NetworkLabels, SweptNetwork
@@ -21,7 +22,6 @@ from bagwise.procedures.run import Callback, Journal
 from bagwise.solvers.soft_newton import soft_newton, whole_start
 
 _MANY_ROWS = 50_000  # as in `bagwise.estimators.sweeping`
-_LARGEST_SYSTEM = 2500  # features, as in `bagwise.designs.linear`
 _MOST_PASSES = 300  # over the rows, in one descent; dozens are usual
 _START_PASSES = 30  # of the convex problem of a start; less than ten are usual
 
@@ -33,7 +33,7 @@ def is_swept(risk: MarkovRisk) -> bool:
         risk.n_models == 1
         and isinstance(design, Dense)
         and design.n_rows >= _MANY_ROWS
-        and design.n_coef <= _LARGEST_SYSTEM
+        and design.n_coef <= LARGEST_SYSTEM
         and Ranges.of(risk.inference.potential, risk.inference.offsets) is not None
     )
 
