@@ -23,9 +23,10 @@ from scipy.optimize import minimize
 
 from bagwise.designs import matrix_design
 from bagwise.graphs import Edges
-from bagwise.oracles.graph import BagEdges, BagHinge, BagScores
+from bagwise.models.graph.terms import BagEdges, BagHinge
 from bagwise.solvers.block_cd import block_descent
 from bagwise.solvers.cutting_plane import cutting_plane
+from bagwise.solvers.terms import BagScores
 from timing import cpu_seconds, one_thread
 
 C, MU = 100.0, 10.0

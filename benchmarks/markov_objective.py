@@ -19,8 +19,8 @@ from bagwise import Bags, MarkovNetworkClassifier
 from bagwise.assumptions import CountInference
 from bagwise.datasets import fetch
 from bagwise.designs import matrix_design
+from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
 from bagwise.models.markov.starts import start_point
-from bagwise.oracles.markov import InstanceOperator, MarkovRisk
 from bagwise.preprocessing import IntersectionMap
 from bagwise.solvers.bundle import bmrm
 

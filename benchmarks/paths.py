@@ -43,7 +43,7 @@ from bagwise.datasets import fetch
 from bagwise.estimators.paths import CS
 from bagwise.model_selection import search
 from bagwise.models.markov.paths import ALPHAS
-from bagwise.oracles.markov import MarkovRisk
+from bagwise.models.markov.risk import MarkovRisk
 from options import kept
 
 SETS = ("musk1", "elephant", "tiger", "fox")

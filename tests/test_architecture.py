@@ -18,7 +18,7 @@ ROOT = Path(bagwise.__file__).parent
 LAYERS = [
     {"bags", "rowstores", "errors", "_documented", "_removed", "_jit", "_threads", "_typing"},
     {"losses", "kernels", "graphs", "assumptions"},
-    {"designs", "problems", "oracles"},
+    {"designs", "problems"},
     {"solvers"},
     {"procedures"},
     {"crossfit"},

@@ -18,8 +18,8 @@ from bagwise import Bags, LabelProportionLogistic
 from bagwise.assumptions import CountPosterior
 from bagwise.datasets import load_digits_bags
 from bagwise.designs import matrix_design
+from bagwise.models.markov.risk import InstanceOperator
 from bagwise.models.proportions_likelihood import CountLikelihood
-from bagwise.oracles.markov import InstanceOperator
 
 
 def drawn(n_bags=60, size=6, seed=0):

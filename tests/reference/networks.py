@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from bagwise.assumptions import CountInference
 from bagwise.bags import Bags
 from bagwise.designs import matrix_design
-from bagwise.oracles.markov import InstanceOperator, MarkovRisk
+from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
 
 
 def planted(n_classes=2, n_bags=30, fraction=0.5, seed=0):

@@ -8,7 +8,7 @@ import numpy as np
 
 from bagwise.assumptions import AtLeastPotential, BinnedPotential
 from bagwise.designs import matrix_design
-from bagwise.oracles.markov_sweeps import NetworkLabels, SweptNetwork
+from bagwise.models.markov.sweeps import NetworkLabels, SweptNetwork
 
 RULES = [AtLeastPotential(), AtLeastPotential(0.5), BinnedPotential(3)]
 

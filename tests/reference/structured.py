@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from bagwise.bags import Bags
 from bagwise.graphs import Edges, Graph
-from bagwise.oracles.graph import BagEdges, BagHinge, RowEdges
+from bagwise.models.graph.terms import BagEdges, BagHinge, RowEdges
 
 
 @dataclass

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from bagwise.assumptions import CountPosterior
 from bagwise.designs import matrix_design
+from bagwise.models.markov.risk import InstanceOperator
 from bagwise.models.proportions_likelihood import CountLikelihood
-from bagwise.oracles.markov import InstanceOperator
 from bagwise.solvers.lbfgs import lbfgs
 
 

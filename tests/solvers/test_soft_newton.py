@@ -7,7 +7,7 @@ import pytest
 
 from bagwise.assumptions import CountInference
 from bagwise.designs import matrix_design
-from bagwise.oracles.markov import InstanceOperator, MarkovRisk
+from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
 from bagwise.procedures.nrbm import restarted_nrbm
 from bagwise.solvers.soft_newton import soft_newton, whole_start
 from reference.soft_networks import RULES, bags_of, network_of

@@ -35,7 +35,7 @@ from bagwise.bags.segments import segment_mean
 from bagwise.estimators.params import MaxIterParameter, Parameters, changed, param, positive
 from bagwise.estimators.shares import ShareRegressor
 from bagwise.models.markov.inputs import NetworkInputs
-from bagwise.oracles.markov import InstanceOperator
+from bagwise.models.markov.risk import InstanceOperator
 from bagwise.solvers.lbfgs import lbfgs
 
 

@@ -17,7 +17,7 @@ than cutting planes (benchmarks/graph.py), which see all bags through one slack.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,15 +25,35 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags.segments import offsets_of, segment_sum
 from bagwise.designs import Design, LinearDesign
-from bagwise.oracles.graph import BagHinge, BagScores
 from bagwise.solvers.solution import Solution
+from bagwise.solvers.terms import BagScores, Term
 
 _PASSES_OVER_UNSETTLED = 4  # per pass over all bags: most bags soon stop changing
 
 
+class BagLoss(Term, Protocol):
+    """The hinge of bags, of which ``negatives`` are "bags", "instances" or "witnesses"."""
+
+    @property
+    def share(self) -> Array:
+        """Weight of each bag, 0 for unlabeled ones."""
+
+    @property
+    def positive(self) -> Array:
+        """Whether each bag is positive."""
+
+    @property
+    def offsets(self) -> Array:
+        """Where each bag starts."""
+
+    @property
+    def negatives(self) -> str:
+        """What has a slack in a negative bag."""
+
+
 def block_descent(
     design: LinearDesign,
-    loss: BagHinge,
+    loss: BagLoss,
     witnesses: Array,
     *,
     fit_intercept: bool = True,
@@ -47,7 +67,7 @@ def block_descent(
     ----------
     design : LinearDesign
         All rows.
-    loss : BagHinge
+    loss : BagLoss
         Bags, labels and shares; ``loss.weight`` times a share is the bound U_i.
     witnesses : ndarray of int of shape (n_bags,)
         The row that represents each bag.
@@ -102,7 +122,7 @@ class _Blocks:
         self.rows, self.offsets, self.labels, self.upper = rows, offsets, labels, upper
 
     @classmethod
-    def of(cls, loss: BagHinge, witnesses: Array) -> _Blocks:
+    def of(cls, loss: BagLoss, witnesses: Array) -> _Blocks:
         sizes, used = np.diff(loss.offsets), loss.share > 0
         by_witness = loss.positive | (loss.negatives == "witnesses")
         whole = np.flatnonzero(used & ~by_witness)
@@ -148,7 +168,7 @@ def _values(rows: Any, blocks: _Blocks, alpha: Array, w: Array) -> tuple[float, 
 
 def _solution(
     design: Design,
-    loss: BagHinge,
+    loss: BagLoss,
     blocks: _Blocks,
     witnesses: Array,
     alpha: Array,

@@ -27,9 +27,9 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.designs import Design
-from bagwise.oracles.graph import BagScores, Plane, Term
 from bagwise.solvers.qp import TOLERANCES, plane_shares
 from bagwise.solvers.solution import Solution
+from bagwise.solvers.terms import BagScores, Plane, Term
 
 _PATIENCE = 30  # iterations a cut may be inactive: cuts dropped earlier tend to come back
 _DROPPED_AT_ONCE = 10  # dropping copies the slopes of all cuts: not worth it for a single one

@@ -1,6 +1,6 @@
 """Newton's method for Markov networks: a softened risk, ever harder, one pass over the rows a step.
 
-The network's risk is a difference of maxima. `bagwise.oracles.markov_soft` softens them; a Newton
+The network's risk is a difference of maxima. `bagwise.models.markov.soft` softens them; a Newton
 step takes the Hessian of the softened objective, with as much of its concave part as leaves it
 positive definite. A step that promises little makes the next pass harder: smaller ``width`` of the
 labels, smaller ``margin`` of the bags, and the bags' dual variables become the new centers. Every
@@ -16,13 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.oracles.markov_soft import Frozen, Softness
-from bagwise.oracles.markov_sweeps import SweptNetwork, View
 from bagwise.solvers.solution import Solution
 
 _FIRST_WIDTH = 10.0  # scores of a tenth of the bag's instances at it make up a margin
@@ -46,11 +44,79 @@ _FORTH = 4.0  # factor of the longest step after one that kept ...
 _KEPT = 0.25  # ... this part of its promise
 
 
+@dataclass(frozen=True)
+class Softness:
+    """How soft a risk is."""
+
+    width: float
+    margin: float
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Where the labelings of the bags' own sides are those of: the risk is then convex.
+
+    Without features they are those in which all instances of a bag have its label.
+    """
+
+    width: float = 1.0
+    features: Array | None = None
+    constant: float = 0.0
+    potential: Any = None
+
+
+@dataclass(frozen=True)
+class View:
+    """What a network is at a point."""
+
+    w: Array
+    objective: float  # alpha/2 |w|^2 + R(w)
+    judged: float  # the softened objective, as the step here is judged
+    value: float  # the softened objective from here on
+    touching: float  # the convex majorizer: no lower than the objective, and equal where it is hard
+    gap: float  # of the majorizer
+    slack: float  # the part of the gap that the margin has
+    blur: float  # the part of the gap that the width has
+    residual: Array  # minus the gradient of ``value``
+    centers: Array
+    soft: Softness
+    sums: Any  # of the pass, from which the network makes its step
+
+
+class SoftNetwork(Protocol):
+    """The rows of a network under one problem."""
+
+    alpha: float
+    rounding: float  # of scores, relative
+    mean_size: float  # of bags
+    risk_of_zero: float
+    units: Array  # of the coordinates
+    centers: Array  # at which mixtures begin
+
+    def look(
+        self,
+        w: Array,
+        judge: Softness,
+        then: Softness,
+        centers: Array,
+        *,
+        renew: bool = False,
+        frozen: Frozen | None = None,
+    ) -> View:
+        """Return what is at w: one pass over the rows."""
+
+    def step(self, view: View, longest: float = np.inf) -> Array:
+        """Return the Newton step of the softened objective, or a shorter one."""
+
+    def frozen(self, w: Array, width: float) -> Frozen:
+        """Return what freezes the bags' own sides at w."""
+
+
 @dataclass
 class _Walk:
     """Where a descent is, and what it may use up."""
 
-    network: SweptNetwork
+    network: SoftNetwork
     view: View
     tol: float
     passes: int
@@ -137,7 +203,7 @@ class _Walk:
 
 
 def soft_newton(
-    network: SweptNetwork,
+    network: SoftNetwork,
     start: Array,
     *,
     tol: float,
@@ -150,7 +216,7 @@ def soft_newton(
 
     Parameters
     ----------
-    network : SweptNetwork
+    network : SoftNetwork
         The rows.
     start : ndarray
         Where to start, in the network's coordinates.
@@ -203,7 +269,7 @@ def soft_newton(
     return _solution(best, gap, walk.passes, converged)
 
 
-def _refined(network: SweptNetwork, start: Array, tol: float, max_passes: int) -> _Walk:
+def _refined(network: SoftNetwork, start: Array, tol: float, max_passes: int) -> _Walk:
     """Begin at the minimum of the convex problem that has the labelings of a trained network.
 
     Under another potential its weights are far from any minimum: hard steps from there are tiny,
@@ -219,13 +285,13 @@ def _refined(network: SweptNetwork, start: Array, tol: float, max_passes: int) -
     return walk
 
 
-def _of_gain(network: SweptNetwork, best: View, tol: float) -> float:
+def _of_gain(network: SoftNetwork, best: View, tol: float) -> float:
     """Return a tolerance relative to what was gained over w = 0, where that is little."""
     gained = network.risk_of_zero - best.objective
     return tol * float(np.clip(gained / best.objective, _FINEST, 1.0))
 
 
-def whole_start(network: SweptNetwork, *, tol: float, max_passes: int) -> Solution:
+def whole_start(network: SoftNetwork, *, tol: float, max_passes: int) -> Solution:
     """Solve, roughly, the convex problem in which all instances of a bag have its label."""
     walk = _begun(network, np.zeros(len(network.units)), tol, max_passes, Frozen())
     while walk.goes_on and walk.step(rough=True) > _ROUGH * walk.view.objective:
@@ -234,7 +300,7 @@ def whole_start(network: SweptNetwork, *, tol: float, max_passes: int) -> Soluti
 
 
 def _begun(
-    network: SweptNetwork, start: Array, tol: float, max_passes: int, frozen: Frozen | None = None
+    network: SoftNetwork, start: Array, tol: float, max_passes: int, frozen: Frozen | None = None
 ) -> _Walk:
     soft = Softness(_FIRST_WIDTH / network.mean_size, _FIRST_MARGIN)
     view = network.look(np.asarray(start, float), soft, soft, network.centers, frozen=frozen)

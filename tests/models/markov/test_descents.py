@@ -18,7 +18,7 @@ from bagwise.designs import matrix_design
 from bagwise.errors import Parameter
 from bagwise.models.markov import descents
 from bagwise.models.markov.descents import learned_nothing, run_starts
-from bagwise.oracles.markov import InstanceOperator, MarkovRisk
+from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
 from bagwise.procedures.heldout import HeldOut
 from reference.networks import noise, planted
 

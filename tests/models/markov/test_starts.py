@@ -8,8 +8,8 @@ from sklearn.svm import LinearSVC
 
 from bagwise.assumptions import AtLeastPotential, BinnedPotential, CountInference
 from bagwise.designs import matrix_design
+from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
 from bagwise.models.markov.starts import STARTS, start_point
-from bagwise.oracles.markov import InstanceOperator, MarkovRisk
 from reference.networks import planted, random_risk
 
 POTENTIALS = [AtLeastPotential(), AtLeastPotential(0.5), BinnedPotential(3)]

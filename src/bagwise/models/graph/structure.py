@@ -13,9 +13,10 @@ from bagwise.bags.segments import bag_index, expand
 from bagwise.designs import Design
 from bagwise.graphs import Edges, Graph
 from bagwise.losses import SquaredHinge
-from bagwise.oracles.graph import BagEdges, BagHinge, BagScores, Term
+from bagwise.models.graph.terms import BagEdges, BagHinge
 from bagwise.problems import Problem
 from bagwise.solvers import solve
+from bagwise.solvers.terms import BagScores, Term
 
 
 @dataclass(frozen=True)

@@ -47,10 +47,11 @@ from bagwise.models.graph.structure import (
     true_objective,
     witnesses_of,
 )
-from bagwise.oracles.graph import BagEdges, BagHinge, RowEdges, Term
+from bagwise.models.graph.terms import BagEdges, BagHinge, RowEdges
 from bagwise.procedures import Run, cccp
 from bagwise.solvers.block_cd import block_descent
 from bagwise.solvers.cutting_plane import CutSolution, cutting_plane
+from bagwise.solvers.terms import Term
 
 # Without a graph: with few features the cuts run out by themselves, so precision is all but free;
 # with many, descent over blocks takes a fraction of the time.

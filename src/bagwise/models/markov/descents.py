@@ -16,9 +16,9 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastPotential
+from bagwise.models.markov.risk import MarkovRisk
 from bagwise.models.markov.starts import TRAINED, start_point
 from bagwise.models.markov.swept import is_swept, swept_descent
-from bagwise.oracles.markov import MarkovRisk
 from bagwise.procedures import Run
 from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.nrbm import restarted_nrbm

@@ -18,7 +18,7 @@ from bagwise.bags.segments import expand
 from bagwise.crossfit import bag_scores, fit_weighted, folds, out_of_fold_scores
 from bagwise.designs import matrix_design
 from bagwise.models.bagkernel import BagKernelSVC
-from bagwise.oracles.markov import InstanceOperator
+from bagwise.models.markov.risk import InstanceOperator
 
 
 def kernel_models(C: float = 10.0) -> list[Any]:
@@ -117,7 +117,7 @@ class NetworkInputs:
 def where_rows_are(instances: InstanceOperator) -> InstanceOperator:
     """Return the operator whose scores stay on the device of the rows, if they are on one."""
     from bagwise.designs.torch import TorchDense
-    from bagwise.oracles.markov_device import DeviceOperator
+    from bagwise.models.markov.device import DeviceOperator
 
     design: Any = instances.design
     if not isinstance(design, TorchDense):

@@ -56,10 +56,10 @@ from bagwise.estimators.tags import BagTags
 from bagwise.models.markov.descents import FROM_LAST, learned_nothing, run_starts
 from bagwise.models.markov.inputs import NetworkInputs, models_of, where_rows_are
 from bagwise.models.markov.paths import Along, NetworkPaths, Seen
+from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
 from bagwise.models.markov.scores import NetworkScores
 from bagwise.models.markov.starts import STARTS
 from bagwise.models.markov.trained import Network
-from bagwise.oracles.markov import InstanceOperator, MarkovRisk
 from bagwise.procedures import Run
 from bagwise.rowstores.together import side_by_side
 

@@ -18,8 +18,8 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.estimators.paths import Paths
 from bagwise.models.markov.inputs import NetworkInputs
+from bagwise.models.markov.risk import InstanceOperator
 from bagwise.models.markov.trained import Network
-from bagwise.oracles.markov import InstanceOperator
 
 ALPHAS = tuple(np.logspace(2, -2, 9).tolist())  # two values per factor of ten, the largest first
 _NUMBERS = ("alpha", "positive_fraction")  # what leaves inputs and weights as they are

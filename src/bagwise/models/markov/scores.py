@@ -14,8 +14,8 @@ from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.models.markov.parameters import NetworkParameters
+from bagwise.models.markov.risk import InstanceOperator
 from bagwise.models.markov.trained import Network
-from bagwise.oracles.markov import InstanceOperator
 
 
 class NetworkScores(NetworkParameters, BagClassifier):

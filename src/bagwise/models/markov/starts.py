@@ -18,8 +18,8 @@ from bagwise.assumptions import AtLeastPotential
 from bagwise.bags.segments import expand
 from bagwise.designs import matrix_design
 from bagwise.losses import SquaredHinge
+from bagwise.models.markov.risk import MarkovRisk
 from bagwise.models.markov.swept import is_swept, swept_descent, swept_start
-from bagwise.oracles.markov import MarkovRisk
 from bagwise.problems import Problem
 from bagwise.procedures.nrbm import restarted_nrbm
 from bagwise.solvers import solve

@@ -14,9 +14,9 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.designs import Dense
 from bagwise.designs.linear import LARGEST_SYSTEM
-from bagwise.oracles.markov import MarkovRisk
-from bagwise.oracles.markov_ranges import Ranges
-from bagwise.oracles.markov_sweeps import NetworkLabels, SweptNetwork
+from bagwise.models.markov.ranges import Ranges
+from bagwise.models.markov.risk import MarkovRisk
+from bagwise.models.markov.sweeps import NetworkLabels, SweptNetwork
 from bagwise.procedures import Run
 from bagwise.procedures.run import Callback, Journal
 from bagwise.solvers.soft_newton import soft_newton, whole_start

@@ -9,7 +9,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions import CountInference, CountPosterior, Posteriors
-from bagwise.oracles.markov import InstanceOperator
+from bagwise.models.markov.risk import InstanceOperator
 from bagwise.procedures import Run
 
 

@@ -1,7 +1,7 @@
 """Passes over the rows of a two-class Markov network: one pass is all that a Newton step needs.
 
 `NetworkLabels` are labels whose rows, on the host, on the workers of a cluster or on a device, are
-swept by `bagwise.oracles.markov_soft` instead of by an assignment. A pass keeps nothing per row.
+swept by `bagwise.models.markov.soft` instead of by an assignment. A pass keeps nothing per row.
 Coordinates are features, the constant feature, the potential's weights, those of bag features.
 """
 
@@ -19,8 +19,9 @@ from bagwise.assumptions import CountInference
 from bagwise.designs import Dense
 from bagwise.designs.ridge import factor_in_place, solve_factored
 from bagwise.designs.swept import Labels, Pending, Shard
-from bagwise.oracles.markov_ranges import HostRows, Ranges
-from bagwise.oracles.markov_soft import BagRows, Frozen, Look, SoftBags, Softened, Softness
+from bagwise.models.markov.ranges import HostRows, Ranges
+from bagwise.models.markov.soft import BagRows, Look, SoftBags, Softened
+from bagwise.solvers.soft_newton import Frozen, Softness, View
 
 _CONCAVE = (1.0, 0.95, 0.8, 0.5, 0.0)  # shares of the concave part tried until H is positive
 _DAMPING = 10.0 ** np.arange(-12, 1.0)  # of the mean diagonal: where rounding made H indefinite
@@ -60,7 +61,7 @@ class NetworkLabels(Labels):
 
     def on_device(self, rows: Any) -> Any:
         """Return rows on a device with these labels."""
-        from bagwise.oracles.markov_device_sweeps import DeviceNetwork
+        from bagwise.models.markov.device_sweeps import DeviceNetwork
 
         return DeviceNetwork(rows, self)
 
@@ -273,24 +274,6 @@ def _bag_sums(weights: Array, block: Array, rows: HostRows, used: Array) -> Arra
         return np.add.reduceat(weights[:, None] * block, rows.starts, axis=0)[used]
     spans = zip(rows.starts[used], (rows.starts + rows.sizes)[used], strict=True)
     return np.stack([weights[a:b] @ block[a:b] for a, b in spans]).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class View:
-    """What a network is at a point."""
-
-    w: Array
-    objective: float  # alpha/2 |w|^2 + R(w)
-    judged: float  # the softened objective, as the step here is judged
-    value: float  # the softened objective from here on
-    touching: float  # the convex majorizer: no lower than the objective, and equal where it is hard
-    gap: float  # of the majorizer
-    slack: float  # the part of the gap that the margin has
-    blur: float  # the part of the gap that the width has
-    residual: Array  # minus the gradient of ``value``
-    centers: Array
-    soft: Softness
-    sums: NetworkSums
 
 
 class SweptNetwork:

@@ -15,7 +15,7 @@ from bagwise._typing import Array
 from bagwise.assumptions import BestLabelings, CountInference
 from bagwise.designs._torch_rules import Segments
 from bagwise.designs.torch import TorchDense
-from bagwise.oracles.markov import InstanceOperator, MarkovScores
+from bagwise.models.markov.risk import InstanceOperator, MarkovScores
 from bagwise.rowstores.device import import_torch, lifted
 
 

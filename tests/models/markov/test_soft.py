@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagwise.assumptions import AtLeastPotential
-from bagwise.oracles.markov_soft import Frozen, Softness
+from bagwise.models.markov.soft import Frozen, Softness
 from reference.soft_networks import RULES, bags_of, brute_risk, network_of
 
 SOFT = Softness(width=0.8, margin=0.6)

@@ -1,4 +1,4 @@
-"""Passes over the rows of a network on a device of PyTorch, as in `bagwise.oracles.markov_sweeps`.
+"""Passes over the rows of a network on a device of PyTorch, as in `bagwise.models.markov.sweeps`.
 
 Values per instance, sums of rows and the Hessian stay on the device, values per bag on the host.
 """
@@ -13,9 +13,9 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.designs._torch_rules import Segments
 from bagwise.designs.torch import TorchDense, products
-from bagwise.oracles.markov_device import DeviceInference
-from bagwise.oracles.markov_soft import BagRows, Look, SoftBags
-from bagwise.oracles.markov_sweeps import NetworkLabels, NetworkSums, no_numbers
+from bagwise.models.markov.device import DeviceInference
+from bagwise.models.markov.soft import BagRows, Look, SoftBags
+from bagwise.models.markov.sweeps import NetworkLabels, NetworkSums, no_numbers
 from bagwise.rowstores.device import import_torch, lifted
 
 _PADDED_BYTES = 1 << 29  # 512 MiB of bags, filled up to the size of the largest, at a time

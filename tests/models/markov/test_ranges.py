@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagwise.assumptions import CountPotential
-from bagwise.oracles.markov_ranges import HostRows, Ranges, on_simplex, with_sum
+from bagwise.models.markov.ranges import HostRows, Ranges, on_simplex, with_sum
 from reference.soft_networks import RULES
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagwise.oracles.graph import BagScores, Plane
+from bagwise.solvers.terms import BagScores, Plane
 from reference.structured import draw
 
 NEGATIVES = ["bags", "instances", "witnesses"]

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from bagwise.assumptions import AtLeastPotential, BinnedPotential
 from bagwise.designs import matrix_design
-from bagwise.oracles.markov import InstanceOperator
+from bagwise.models.markov.risk import InstanceOperator
 from bagwise.solvers.bundle import bmrm
 from reference.networks import random_risk
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bagwise.designs import swept
-from bagwise.oracles import markov_sweeps
-from bagwise.oracles.markov_soft import Softness
+from bagwise.models.markov import sweeps
+from bagwise.models.markov.soft import Softness
 from reference.soft_networks import RULES, network_of
 
 SOFT = Softness(0.8, 0.6)
@@ -24,7 +24,7 @@ def test_shards_and_blocks_add_up(rule, monkeypatch):
     whole = sums_of(rule)
     monkeypatch.setattr(swept, "_FEWEST_ROWS", 1)
     monkeypatch.setattr(swept, "_BLOCK_BYTES", 200)
-    monkeypatch.setattr(markov_sweeps, "_BATCH", 3)
+    monkeypatch.setattr(sweeps, "_BATCH", 3)
     parts = sums_of(rule)
     for name, value in vars(whole).items():
         np.testing.assert_allclose(getattr(parts, name), value, atol=1e-10)
@@ -32,7 +32,7 @@ def test_shards_and_blocks_add_up(rule, monkeypatch):
 
 def test_sums_of_bags_have_two_ways(monkeypatch):
     one = sums_of(RULES[0])
-    monkeypatch.setattr(markov_sweeps, "_SMALL_BAGS", 0)
+    monkeypatch.setattr(sweeps, "_SMALL_BAGS", 0)
     np.testing.assert_allclose(sums_of(RULES[0]).hessian, one.hessian, atol=1e-10)
 
 

@@ -18,7 +18,7 @@ POTENTIALS = [AtLeastPotential(), AtLeastPotential(0.5), BinnedPotential(3)]
 def test_inference_on_tensors_is_that_on_arrays(potential):
     import torch
 
-    from bagwise.oracles.markov_device import DeviceInference
+    from bagwise.models.markov.device import DeviceInference
 
     rng = np.random.default_rng(0)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 40, 30))])

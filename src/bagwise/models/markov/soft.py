@@ -23,30 +23,10 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.oracles.markov_ranges import Ranges, between, limited, on_simplex
+from bagwise.models.markov.ranges import Ranges, between, limited, on_simplex
+from bagwise.solvers.soft_newton import Frozen, Softness
 
 _NEVER = -1e12  # what a range scores that a bag is too small for
-
-
-@dataclass(frozen=True)
-class Softness:
-    """How soft a risk is."""
-
-    width: float
-    margin: float
-
-
-@dataclass(frozen=True)
-class Frozen:
-    """Where the labelings of the bags' own sides are those of: the risk is then convex.
-
-    Without features they are those in which all instances of a bag have its label.
-    """
-
-    width: float = 1.0
-    features: Array | None = None
-    constant: float = 0.0
-    potential: Any = None
 
 
 @dataclass(frozen=True)

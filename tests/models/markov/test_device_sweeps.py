@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bagwise.designs import matrix_design
-from bagwise.oracles import markov_device_sweeps
-from bagwise.oracles.markov_soft import Frozen, Softness
+from bagwise.models.markov import device_sweeps
+from bagwise.models.markov.soft import Frozen, Softness
 from bagwise.rowstores import device
 from bagwise.rowstores.device import DeviceRows
 from reference.soft_networks import RULES, network_of
@@ -23,7 +23,7 @@ def on_cpu(X):
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_sums_on_tensors_are_those_on_arrays(rule, way, monkeypatch):
     monkeypatch.setattr(device, "_HOST_BLOCK", 1000)
-    monkeypatch.setattr(markov_device_sweeps, "_PADDED_BYTES", 300)
+    monkeypatch.setattr(device_sweeps, "_PADDED_BYTES", 300)
     here, there = (network_of(rule, n_bags=30, design=design) for design in (matrix_design, on_cpu))
     w, v = np.random.default_rng(1).normal(size=(2, len(here.units)))
     frozen = [None, Frozen(), here.frozen(v, 0.5)][way]

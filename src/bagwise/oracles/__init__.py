@@ -1,1 +1,0 @@
-"""Risks that are not sums over rows: from a weight vector to a value and a subgradient."""
