@@ -75,7 +75,7 @@ def faulty(folder: Path, at: int = 0, fault: int | str = "kill"):
         patch.setattr(os, "fsync", counted(lambda number: None))  # no test pulls the plug
         for name in ("replace", "rename", "mkdir"):
             patch.setattr(os, name, counted(getattr(os, name)))
-        patch.setattr(_atomic, "_swapped", counted(_atomic._swapped))
+        patch.setattr(_atomic, "_swap", counted(_atomic._swap))
         yield counter
 
 

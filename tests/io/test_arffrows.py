@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
 
-from bagwise.io import FormatError, MixedTypeError
 from bagwise.io._arffrows import InnerRows
 from bagwise.io._arfftext import Attribute
 
@@ -47,33 +45,3 @@ def test_sparse_and_dense_bags_become_sparse():
     assert sp.issparse(X)
     np.testing.assert_array_equal(X.toarray(), [[4, 1, 0], [0, 0, 1], [5, 1, 0]])
     assert attributes["instance_ids"].tolist() == ["u", "v", "w"]
-
-
-def test_a_nominal_value_that_looks_like_a_number_is_no_number():
-    rows = InnerRows(PATH, [Attribute("f", "nominal", ["5"])])
-    rows.take("5", 1)
-    assert rows.finish()[0].tolist() == [[1.0]]
-
-
-@pytest.mark.parametrize(
-    ("text", "error", "message"),
-    [
-        (" \n", FormatError, "line 3: the bag has no instances"),
-        ("1,red,u\n1,red", FormatError, "line 3: instance 2: 2 values, expected 3 as declared"),
-        ("x,red,u", MixedTypeError, "line 3, column 'f': instance 1: 'x' is not a number"),
-        ("1,green,u", MixedTypeError, "column 'color'.*'green' is not among .* red, blue"),
-        ("{0 1}\n1,red,u", FormatError, r"instance 2: expected a sparse row"),
-        ("{0 1,1}", FormatError, "an index has no value"),
-        ("{3 1}", FormatError, "index '3', expected 0 to 2"),
-    ],
-)
-def test_bad_rows_are_named(text, error, message):
-    with pytest.raises(error, match=message):
-        InnerRows(PATH, MIXED).take(text, 3)
-
-
-def test_bad_declarations_are_named():
-    with pytest.raises(FormatError, match="declares no features"):
-        InnerRows(PATH, [])
-    with pytest.raises(MixedTypeError, match="column 'note': has type string inside the bag"):
-        InnerRows(PATH, [*NUMBERS, Attribute("note", "string")])

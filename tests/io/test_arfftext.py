@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagwise.io import FormatError
-from bagwise.io._arfftext import Header, is_open_quote, quoted, split_fields, unescape
+from bagwise.io._arfftext import Header, is_open_quote, quote, split_fields
 
 PATH = Path("a.arff")
 
 
 @given(texts=st.lists(st.text("ab ,'\"\\%{}\t\n\rü", min_size=1, max_size=5), max_size=4))
 def test_quoted_fields_come_back(texts):
-    line = ",".join(map(quoted, texts))
+    line = ",".join(map(quote, texts))
     assert split_fields(PATH, line, 1) == texts
     assert not is_open_quote(line)
 
@@ -37,17 +37,6 @@ def test_fields_as_people_write_them(text, fields):
 def test_what_cannot_be_split_is_shown():
     with pytest.raises(FormatError, match=r"line 4: cannot be split into fields at '\{b\}'"):
         split_fields(PATH, "a,{b}", 4)
-
-
-@pytest.mark.parametrize(("text", "is_open"), [("'a", True), ("'a'", False), (r"'a\'", True)])
-def test_open_quotes_are_found(text, is_open):
-    assert is_open_quote(text) is is_open
-
-
-def test_plain_texts_stay_plain():
-    assert quoted("MUSK-188") == "MUSK-188"
-    assert quoted("two words") == "'two words'"
-    assert unescape("no escape") == "no escape"
 
 
 def test_declarations_nest():

@@ -75,7 +75,7 @@ def test_a_flipped_bit_in_a_parquet_page_is_found(tmp_path):
     with (
         ParquetFile(path) as file,
         pytest.raises(CorruptFileError, match="page"),
-        file.damage_named(),
+        file.name_damage(),
     ):
         list(file.batches([0]))
 
@@ -90,7 +90,7 @@ def test_a_name_that_changed_in_the_footer_is_found(tmp_path):
 
 
 def _all_read(kind, path):
-    with kind(path) as file, file.damage_named():
+    with kind(path) as file, file.name_damage():
         return pa.Table.from_batches(file.batches([0, 1, 2, 3]))
 
 

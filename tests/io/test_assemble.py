@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from bagwise.bags.ids import factorize
 from bagwise.io import DuplicateColumnError, FormatError, LabelError, ShuffledBagError
-from bagwise.io._assemble import ROLES, Coded, assemble, by_role, lay_out, position_of, row_place
+from bagwise.io._assemble import Coded, assemble, lay_out
 
 PATH = Path("a.csv")
 
@@ -21,21 +21,19 @@ def coded(values):
 
 def test_columns_are_chosen_by_name_or_by_habit():
     names = ["bag", "y", "group", "bag_feature_1", "f", "g"]
-    layout = lay_out(PATH, names, {"label": "y"}, None)
-    assert layout.roles == {"label": 1, "bag": 0, "groups": 2}
-    assert (layout.features, layout.feature_names) == ([4, 5], ["f", "g"])
-    assert layout.keys == {**layout.roles, "bag_feature_1": 3}
+    layout = lay_out(PATH, names, label="y")
+    assert layout.keys == {"label": 1, "bag": 0, "groups": 2, "bag_feature_1": 3}
+    assert layout.features == [4, 5]
 
 
 def test_chosen_features_win_over_habit():
-    layout = lay_out(PATH, ["bag", "prior", "f"], {}, ["prior", 2])
-    assert (layout.roles, layout.features) == ({"bag": 0}, [1, 2])
+    layout = lay_out(PATH, ["bag", "prior", "f"], features=["prior", 2])
+    assert (layout.keys, layout.features) == ({"bag": 0}, [1, 2])
 
 
 def test_without_a_header_the_first_two_columns_are_bag_and_label():
-    layout = lay_out(PATH, ["column 0", "column 1", "column 2"], {}, None, has_header=False)
-    assert (layout.roles, layout.features) == ({"bag": 0, "label": 1}, [2])
-    assert layout.feature_names is None
+    layout = lay_out(PATH, ["column 0", "column 1", "column 2"], has_header=False)
+    assert (layout.keys, layout.features) == ({"bag": 0, "label": 1}, [2])
 
 
 @pytest.mark.parametrize(
@@ -53,14 +51,8 @@ def test_without_a_header_the_first_two_columns_are_bag_and_label():
 )
 def test_headers_that_do_not_fit_are_refused(names, named, error, message):
     with pytest.raises(error) as caught:
-        lay_out(PATH, names, named, None)
+        lay_out(PATH, names, **named)
     assert message in str(caught.value)
-
-
-def test_columns_have_names_and_positions():
-    assert [position_of(PATH, ["a", "b"], column) for column in ("b", 0)] == [1, 0]
-    assert by_role(*range(6)) == dict(zip([*ROLES][:6], range(6), strict=True))
-    assert row_place(0) == "row 1"
 
 
 @given(codes=st.lists(st.integers(0, 3), min_size=1, max_size=12))
@@ -94,4 +86,4 @@ def test_a_feature_is_chosen_once():
     with pytest.raises(
         DuplicateColumnError, match=r"column 'f': is named twice in features=\[...\]"
     ):
-        lay_out(PATH, ["bag", "f", "g"], {}, ["f", "g", 1])
+        lay_out(PATH, ["bag", "f", "g"], features=["f", "g", 1])

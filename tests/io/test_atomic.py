@@ -148,8 +148,8 @@ def test_a_link_stays_a_link_and_a_file_keeps_its_permissions(tmp_path):
     assert stat.S_IMODE((tmp_path / "real").stat().st_mode) == 0o640
 
 
-def test_folders_are_swapped_where_the_system_has_no_call_for_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(_atomic, "_swapped", lambda new, old: False)
+def test_folders_are_swap_where_the_system_has_no_call_for_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(_atomic, "_swap", lambda new, old: False)
     io.write_bags(tmp_path / "b.bags", bags_of(1.0))
     io.write_bags(tmp_path / "b.bags", bags_of(2.0), overwrite=True)
     np.testing.assert_array_equal(io.read_bags(tmp_path / "b.bags")[0].X, bags_of(2.0).X)

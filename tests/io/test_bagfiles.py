@@ -54,13 +54,6 @@ def test_pickles_are_never_loaded(tmp_path):
         read(tmp_path)
 
 
-def test_files_of_different_types_need_a_dtype(tmp_path):
-    np.save(tmp_path / "a.npy", np.ones((2, 3)))
-    np.save(tmp_path / "b.npy", np.ones((2, 3), np.float32))
-    (tmp_path / "s.csv").write_text("path,label\na.npy,1\nb.npy,0\n")
-    assert read(tmp_path, dtype="float32")[0].dtype == np.float32
-
-
 def test_attributes_must_be_in_all_files_or_in_none(tmp_path):
     np.save(tmp_path / "a.npy", np.ones((2, 3)))
     np.savez(tmp_path / "c.npz", features=np.ones((2, 3)), instance_label=[0, 1])

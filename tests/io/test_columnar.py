@@ -30,26 +30,12 @@ def test_parquet_reads_only_the_needed_columns(tmp_path):
     assert (bags.X.ravel().tolist(), y.tolist()) == ([1.5, 2.5], [1, 0])
 
 
-def test_list_of_list_parquet_from_elsewhere(tmp_path):
-    columns = {"slide": ["s", "t"], "dx": ["no", "yes"], "feats": [[[1, 2], [3, 4]], [[5, 6]]]}
-    parquet.write_table(pa.table(columns), tmp_path / "b.parquet")
-    bags, y = read(tmp_path / "b.parquet", bag="slide", label="dx")
-    np.testing.assert_array_equal(bags.X, [[1, 2], [3, 4], [5, 6]])
-    assert (bags.ids.tolist(), y.tolist()) == (["s", "t"], ["no", "yes"])
-
-
 def test_arrow_stream(tmp_path):
     table = pa.table(TABLE)
     with pa.ipc.new_stream(str(tmp_path / "b.arrow"), table.schema) as writer:
         writer.write_table(table)
     bags, y = read(tmp_path / "b.arrow")
     assert (bags.X.ravel().tolist(), y.tolist()) == ([1, 2, 3], [1, 0])
-
-
-def test_nested_parquet_keeps_feature_names(tmp_path):
-    bags = Bags.from_list([np.eye(2)], feature_names=["a", "b"])
-    write(tmp_path / "b.parquet", bags, [1], nested=True)
-    assert list(read(tmp_path / "b.parquet")[0].feature_names) == ["a", "b"]
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -77,11 +63,3 @@ def test_both_readers_take_the_same_options(reader, tmp_path):
     assert list(back.feature_names) == ["f2"]
     with pytest.raises(TypeError, match="unexpected keyword argument 'patient'"):
         reader(path, patient="group")
-
-
-def test_scattered_rows_are_regrouped(tmp_path):
-    parquet.write_table(
-        pa.table({**TABLE, "bag": ["a", "b", "a"]} | {"label": [1, 0, 1]}), tmp_path / "b.parquet"
-    )
-    bags, y = read(tmp_path / "b.parquet", regroup=True)
-    assert (bags.X.ravel().tolist(), y.tolist()) == ([1, 3, 2], [1, 0])

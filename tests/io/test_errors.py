@@ -8,8 +8,7 @@ from inspect import getdoc
 
 import pytest
 
-from bagwise.io import FormatError, LabelError, MixedTypeError, TruncatedFileError, errors
-from bagwise.io.errors import missing_value
+from bagwise.io import FormatError, MixedTypeError, TruncatedFileError, errors
 
 
 def test_errors_survive_pickling():
@@ -32,13 +31,6 @@ def test_the_message_names_the_place(line, column, text):
     assert str(error) == str(copy.copy(error)) == text
     assert isinstance(error, FormatError)
     assert isinstance(error, ValueError)
-
-
-@pytest.mark.parametrize(("role", "kind"), [("label", LabelError), ("bag", FormatError)])
-def test_a_missing_value_is_named_by_its_role(role, kind):
-    error = missing_value("a.csv", role, 3)
-    assert type(error) is kind
-    assert str(error) == f"a.csv, line 3: the {role} is missing. Expected one on every row."
 
 
 def test_every_error_documents_its_parameters():

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.io import savemat
 
@@ -27,6 +28,7 @@ from bagwise.io import (
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 pytest.importorskip("h5py")
+pytest.importorskip("openpyxl")
 
 BAGS = Bags.from_list([np.arange(6.0).reshape(3, 2), np.ones((2, 2))], ids=["a", "b"])
 MANY = Bags(np.random.default_rng(0).normal(size=(4000, 5)), [0, 2000, 4000])
@@ -59,6 +61,7 @@ GOOD = {
     "nested.arrow": partial(write, bags=BAGS, y=[1, 0], nested=True),
     "b.mat": partial(write, bags=BAGS, y=[1, 0]),
     "b.bags": partial(write, bags=BAGS, y=[1, 0]),
+    "b.xlsx": partial(write, bags=BAGS, y=[1, 0]),
     "npy": partial(write, bags=BAGS, y=[1, 0], suffix=".npy"),
     "npz": partial(write, bags=BAGS, y=[1, 0], suffix=".npz"),
     "h5": partial(write, bags=BAGS, y=[1, 0], suffix=".h5"),
@@ -133,6 +136,11 @@ def columns(**named):
 def variables(**named):
     """Write other MATLAB variables."""
     return lambda path: savemat(path, named)
+
+
+def cells(**named):
+    """Write another Excel sheet."""
+    return lambda path: pd.DataFrame(named).to_excel(path, index=False)
 
 
 def bag(values, inside="000001.npy"):
@@ -217,13 +225,13 @@ CASES = [
         "b.parquet",
         columns(bag=[*"aab"], label=[1, 0, 0], f=F),
         LabelError,
-        "row 2: bag 'a' has the",
+        "row 2: bag 'a' has",
     ),
     (
         "b.parquet",
         columns(bag=[*"aab"], label=[1, None, 0], f=F),
         LabelError,
-        "row 2: the label is",
+        "row 2: the label",
     ),
     ("b.parquet", columns(bag=[*"aba"], label=[1, 0, 1], f=F), ShuffledBagError, "row 3: bag 'a'"),
     ("b.parquet", columns(bag=[*"aab"], f=[*"xyz"]), MixedTypeError, "column 'f': holds string"),
@@ -233,13 +241,13 @@ CASES = [
         "b.parquet",
         columns(slide=[*"aab"], f=F),
         FormatError,
-        "name yours with bag=..., one of slide",
+        "name yours with bag=..., one of",
     ),
     (
         "nested.parquet",
         columns(bag=[*"ab"], x=[[[1.0, 2]], [[1.0]]]),
         FormatError,
-        "row 2: an inst",
+        "row 2: an",
     ),
     ("nested.parquet", columns(bag=[*"ab"], x=[[], [[1.0]]]), FormatError, "row 1: the bag has no"),
     ("nested.parquet", columns(bag=[*"ab"], x=[None, [[1.0]]]), FormatError, "is missing (null)"),
@@ -252,6 +260,11 @@ CASES = [
         FormatError,
         "row 2, column 'instance_ids': 2 instance_ids for 1 instances",
     ),
+    ("b.xlsx", cells(bag=[*"ab"], f=[1, "x"]), MixedTypeError, "line 3, column 'f': 'x' is not a"),
+    ("b.xlsx", cells(bag=["a", None], f=[1, 2]), FormatError, "line 3: the bag is missing"),
+    ("b.xlsx", cells(bag=[], f=[]), FormatError, "holds no rows"),
+    ("b.xlsx", cells(bag=[*"aba"], f=F), ShuffledBagError, "line 4: bag 'a' appears again"),
+    ("b.xlsx", only("bag,f\n"), CorruptFileError, "not an Excel workbook"),
     ("b.mat", cut(0.5), CorruptFileError, "is truncated or not a MATLAB file"),
     ("b.mat", only(MAT_7_3), CorruptFileError, "not a MATLAB 7.3 file"),
     ("b.mat", variables(X=EYE, bag=[1, 1, 2], y=[0, 1, 0]), LabelError, "row 2: bag 1 has the"),

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.io import loadmat, savemat
 
 from bagwise.io import CorruptFileError, read
-from bagwise.io._mattags import checked_mat
+from bagwise.io._mattags import check_mat
 
 CELLS = np.array([["a", np.eye(2)], [np.empty((0, 0)), 1 + 2j]], dtype=object)
 VARIABLES = {
@@ -32,12 +32,12 @@ VARIABLES = {
 def test_sound_files_pass_unchanged(name, compressed, tmp_path):
     path = tmp_path / "a.mat"
     savemat(path, {name: VARIABLES[name]}, do_compression=compressed)
-    np.testing.assert_equal(str(loadmat(checked_mat(path))), str(loadmat(path)))
+    np.testing.assert_equal(str(loadmat(check_mat(path))), str(loadmat(path)))
 
 
 def test_other_versions_are_left_to_others(tmp_path):
     savemat(tmp_path / "a.mat", {"X": np.eye(2)}, format="4")
-    assert checked_mat(tmp_path / "a.mat") is None
+    assert check_mat(tmp_path / "a.mat") is None
 
 
 def _element(kind, data):
@@ -57,7 +57,7 @@ def _save(path, *elements):
 
 def test_a_file_made_by_hand_is_sound(tmp_path):
     for made in (_matrix(), struct.pack("<II", 15, len(c := zlib.compress(_matrix()))) + c):
-        assert loadmat(checked_mat(_save(tmp_path / "a.mat", made)))["X"].shape == (2, 1)
+        assert loadmat(check_mat(_save(tmp_path / "a.mat", made)))["X"].shape == (2, 1)
 
 
 BOMB = zlib.compress(struct.pack("<II", 14, 1 << 31) + bytes(100))
@@ -93,4 +93,4 @@ def test_deep_cells_are_refused(tmp_path):
     for _ in range(200):
         made = _matrix(flags=1, shape=(1, 1), kind=14, data=made[8:])
     with pytest.raises(ValueError, match="expected a matrix"):
-        checked_mat(_save(tmp_path / "a.mat", made))
+        check_mat(_save(tmp_path / "a.mat", made))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from bag_helpers import assert_same_bags, full_bags
 from bagwise import Bags
-from bagwise.io import FormatError, _nested, read, write
+from bagwise.io import FormatError, read, write
 from bagwise.io._arrowfiles import ParquetFile
 from bagwise.io._nested import find_instances
 
@@ -16,15 +14,6 @@ pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 LISTS = [[[1.0, 2.0]], [[3.0, 4.0], [5.0, 6.0]]]
-
-
-@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("name", ["b.parquet", "b.arrow"])
-def test_small_batches_change_nothing(name, store, tmp_path, monkeypatch):
-    monkeypatch.setattr(_nested, "_BLOCK_VALUES", 5)
-    bags, y = full_bags([1, 2, 4, 1], store), np.array([0, 1, 0, 1])
-    write(tmp_path / name, bags, y, nested=True)
-    assert_same_bags((bags, y), read(tmp_path / name), storage=store is np.asarray)
 
 
 @pytest.mark.parametrize("kind", [pa.list_, pa.large_list, lambda inner: pa.list_(inner, 2)])
@@ -56,12 +45,6 @@ def test_the_column_of_instances_is_found_or_named(tmp_path):
     write(tmp_path / "long.parquet", Bags.from_list([np.eye(2)]))
     with ParquetFile(tmp_path / "long.parquet") as file:
         assert find_instances(file, None) is None
-
-
-def test_bags_and_labels_are_two_columns(tmp_path):
-    write(tmp_path / "a.parquet", Bags.from_list([np.eye(2)], ids=["a"]), [1], nested=True)
-    with pytest.raises(FormatError, match="is the column of the bags and of the labels"):
-        read(tmp_path / "a.parquet", bag="bag", label="bag")
 
 
 def test_a_file_with_an_empty_batch_holds_no_rows(tmp_path):

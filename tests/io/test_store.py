@@ -73,16 +73,6 @@ def test_a_folder_is_replaced_only_when_asked(tmp_path):
         write(tmp_path / "mine", BAGS, format="bags", overwrite=True)  # not one of ours
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_small_blocks_change_nothing(order, tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "_BLOCK_BYTES", 100)
-    bags = BAGS.replace(X=np.asarray(BAGS.X, order=order))
-    write(tmp_path / "b.bags", bags)
-    back, _ = read(tmp_path / "b.bags")
-    np.testing.assert_array_equal(back.X, bags.X)
-    assert back.X.flags.f_contiguous == bags.X.flags.f_contiguous
-
-
 # Damage and forgery -------------------------------------------------------------------------------
 
 

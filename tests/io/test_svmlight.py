@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagwise import Bags
-from bagwise.io import FormatError, read, read_svmlight, svmlight, write
+from bagwise.io import FormatError, read, read_svmlight, write
 
 
 def test_andrews_triples(tmp_path):
@@ -26,21 +26,6 @@ def test_indices_from_zero_and_a_given_width(tmp_path):
     assert y.tolist() == [1, -1]
     with pytest.raises(FormatError, match="an index is 3, but n_features is 2"):
         read_svmlight(tmp_path / "b.svm", zero_based=True, n_features=2)
-
-
-def test_the_width_is_written_and_read(tmp_path):
-    write(tmp_path / "b.svm", Bags.from_list([[[1.0, 0.0, 0.0]]]), [1])
-    assert (tmp_path / "b.svm").read_text().startswith("# n_features 3\n")
-    assert read(tmp_path / "b.svm")[0].n_features == 3
-
-
-def test_small_blocks_change_nothing(tmp_path, monkeypatch):
-    bags = Bags(np.eye(30, 4), np.arange(0, 31, 3))
-    write(tmp_path / "b.svm", bags, np.arange(10))
-    monkeypatch.setattr(svmlight, "_BLOCK_LINES", 7)
-    back, y = read(tmp_path / "b.svm")
-    np.testing.assert_array_equal(back.X.toarray(), bags.X)
-    np.testing.assert_array_equal(y, np.arange(10))
 
 
 def test_an_unknown_style_is_refused(tmp_path):

@@ -14,8 +14,6 @@ from bagwise.io import (
     LabelError,
     MixedTypeError,
     ShuffledBagError,
-    _arrowcsv,
-    _tabletext,
     read,
     read_csv,
     tables,
@@ -69,18 +67,6 @@ def test_both_engines_read_the_same(text, tmp_path):
     np.testing.assert_array_equal(one.X, other.X)
     np.testing.assert_array_equal(one.ids, other.ids)
     np.testing.assert_array_equal(y, z)
-
-
-def test_small_blocks_change_nothing(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    bags = Bags(rng.normal(size=(300, 3)), np.arange(0, 301, 10))
-    write(tmp_path / "b.csv", bags, np.arange(30) % 2)
-    monkeypatch.setattr(_tabletext, "_BLOCK_FIELDS", 17)
-    monkeypatch.setattr(_arrowcsv, "_BLOCK_BYTES", 500)
-    for engine in ("csv", "pyarrow"):
-        back, y = read_csv(tmp_path / "b.csv", engine=engine)
-        np.testing.assert_array_equal(back.X, bags.X)
-        assert y.tolist() == (np.arange(30) % 2).tolist()
 
 
 def test_without_pyarrow_the_csv_engine_reads(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from bagwise.io.arff import read_arff, write_arff
 from bagwise.io.bagfiles import read_folder, write_folder
 from bagwise.io.c45 import read_c45, write_c45
 from bagwise.io.columnar import read_arrow, read_parquet, write_arrow, write_parquet
-from bagwise.io.dispatch import read, write
+from bagwise.io.dispatch import open, read, write
 from bagwise.io.errors import (
     CorruptFileError,
     DuplicateColumnError,
@@ -18,7 +18,6 @@ from bagwise.io.excel import read_excel, write_excel
 from bagwise.io.geojson import write_geojson
 from bagwise.io.h5ad import read_h5ad, write_h5ad
 from bagwise.io.matlab import read_mat, write_mat
-from bagwise.io.opened import open
 from bagwise.io.slides import read_slides, write_slides
 from bagwise.io.store import read_bags, verify_store, write_bags
 from bagwise.io.svmlight import read_svmlight, write_svmlight

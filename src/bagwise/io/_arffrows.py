@@ -12,8 +12,8 @@ from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import listed
 from bagwise.io._arfftext import Attribute, split_fields
-from bagwise.io._assemble import COORDS, ROLES, ignore_parents, stacked
-from bagwise.io._grow import is_number, typed_column
+from bagwise.io._assemble import COORDS, ROLES, ignore_parents, stack
+from bagwise.io._grow import is_number, type_column
 from bagwise.io.errors import FormatError, MixedTypeError
 
 _ATTRIBUTES = {ROLES[role]: role for role in ("instance_labels", "instance_ids", "parents")}
@@ -139,8 +139,8 @@ class InnerRows:
         attributes: dict[str, Any] = {"feature_names": self.names}
         for j, texts in self._texts.items():
             role = _ATTRIBUTES[self._declared[j].name]
-            attributes[role] = typed_column(texts, exact_text=role == "instance_ids")
-        attributes = stacked(attributes)
+            attributes[role] = type_column(texts, exact_text=role == "instance_ids")
+        attributes = stack(attributes)
         ignore_parents(attributes)
         if any(sp.issparse(block) for block in self._blocks):
             blocks = [sp.csr_array(block) for block in self._blocks]

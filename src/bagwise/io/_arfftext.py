@@ -37,7 +37,7 @@ def unescape(text: str) -> str:
     )
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Quote a text if necessary, as WEKA does."""
     if _PLAIN.fullmatch(text):
         return text

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from bagwise.io import _limits as limits
 from bagwise.io._assemble import Layout
 from bagwise.io._grow import GrowingRows, TextColumn
 from bagwise.io._source import open_source
 from bagwise.io._tabletext import MISSING, TableText
-
-_BLOCK_BYTES = 1 << 22  # 4 MiB: large enough for speed, small beside the matrix
 
 
 class Refused(Exception):
@@ -25,7 +24,7 @@ def parse_with_arrow(
     """Read block by block into one growing matrix."""
     import pyarrow as pa
 
-    rows = GrowingRows(len(layout.features), dtype)
+    rows = GrowingRows(path, len(layout.features), dtype)
     keys = {key: TextColumn() for key in layout.keys}
     with open_source(path, progress) as source:
         try:
@@ -38,10 +37,7 @@ def parse_with_arrow(
                     keys[key].extend_coded(coded.indices.to_numpy(), coded.dictionary.to_pylist())
         except pa.ArrowException as error:
             raise Refused from error
-    X = rows.finish()
-    if len(X) == 0:
-        raise Refused
-    return X, keys
+    return rows.finish(), keys
 
 
 def _open(stream: Any, text: TableText, layout: Layout) -> Any:
@@ -56,7 +52,7 @@ def _open(stream: Any, text: TableText, layout: Layout) -> Any:
         csv.ReadOptions(
             column_names=names,
             skip_rows=text.header_lines,
-            block_size=_BLOCK_BYTES,
+            block_size=limits.BLOCK_BYTES,
             use_threads=False,
         ),
         csv.ParseOptions(delimiter=text.delimiter, newlines_in_values=True),

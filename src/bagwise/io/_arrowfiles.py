@@ -14,6 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from bagwise.io._atomic import writing
+from bagwise.io._limits import rows_per_block
 from bagwise.io._source import crc32_of, require
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
@@ -21,9 +22,8 @@ FEATURES = b"bagwise.feature_names"  # key of the metadata, in nested files
 _MARK = b"bagwise.checksum"  # key of the metadata: the file has a seal
 # Between data and footer, where other readers do not look: this text and a CRC-32 in 8 bytes.
 _SEAL = b"bagwise:"
-_SEAL_BYTES = 16
+_SEAL_BYTES = len(_SEAL) + 8
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # before the footer of an Arrow file without a seal
-_BATCH_ROWS = 1 << 14  # of a Parquet file, read at a time
 
 
 class ArrowFile:
@@ -43,14 +43,14 @@ class ArrowFile:
         self.path = path
         if path.is_dir():
             raise FormatError(path, "is a folder, expected a file.")
-        with self.damage_named():
+        with self.name_damage():
             self._open()
             if not self._is_intact():
                 remedy = f"or delete {_MARK.decode()!r} from its metadata if you changed the file"
                 raise pa.ArrowInvalid(f"its checksum is wrong: restore it, {remedy}")
 
     @contextmanager
-    def damage_named(self) -> Iterator[None]:
+    def name_damage(self) -> Iterator[None]:
         """Turn what pyarrow raises for damaged files into errors that name the file."""
         import pyarrow as pa
 
@@ -76,7 +76,7 @@ class ArrowFile:
             file.seek(max(0, start - _SEAL_BYTES))
             seal = file.read(_SEAL_BYTES)
             if seal.startswith(_SEAL):
-                return seal == self._sealed(file, start - _SEAL_BYTES, start)
+                return seal == self._make_seal(file, start - _SEAL_BYTES, start)
         return _MARK not in (self.schema.metadata or {}) or self._is_rewritten(seal, start)
 
     def _is_rewritten(self, before: bytes, start: int) -> bool:
@@ -84,7 +84,7 @@ class ArrowFile:
         raise NotImplementedError
 
     @classmethod
-    def _sealed(cls, file: IO[bytes], stop: int, start: int) -> bytes:
+    def _make_seal(cls, file: IO[bytes], stop: int, start: int) -> bytes:
         """Return the seal of a file whose data end at ``stop`` and whose footer is at ``start``."""
         raise NotImplementedError
 
@@ -94,7 +94,7 @@ class ArrowFile:
         file.flush()
         with open(file.name, "rb") as written:
             start = _footer_start(written, cls.magic)
-            seal = cls._sealed(written, start, start)
+            seal = cls._make_seal(written, start, start)
             written.seek(start)
             footer = written.read()
         file.seek(start)
@@ -177,13 +177,13 @@ class ParquetFile(ArrowFile):
         return begin + last.total_compressed_size == start
 
     @classmethod
-    def _sealed(cls, file: IO[bytes], stop: int, start: int) -> bytes:
+    def _make_seal(cls, file: IO[bytes], stop: int, start: int) -> bytes:
         file.seek(start)
         return _seal_of(crc32(file.read()))  # of the footer: pages have their own
 
     def _batches(self, columns: Sequence[int]) -> Iterator[Any]:
         names = [self.names[j] for j in columns]
-        return self._file.iter_batches(batch_size=_BATCH_ROWS, columns=names)
+        return self._file.iter_batches(batch_size=rows_per_block(len(names)), columns=names)
 
 
 class IpcFile(ArrowFile):
@@ -208,7 +208,7 @@ class IpcFile(ArrowFile):
         return before.endswith(_END_OF_STREAM)
 
     @classmethod
-    def _sealed(cls, file: IO[bytes], stop: int, start: int) -> bytes:
+    def _make_seal(cls, file: IO[bytes], stop: int, start: int) -> bytes:
         crc = crc32_of(file, stop)
         file.seek(start)
         return _seal_of(crc32(file.read(), crc))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from bagwise._documented import Function, documenting, joined, sections
+from bagwise._documented import Function, Sentence, documenting, joined, sections
 from bagwise._removed import MEMBERS
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -24,7 +25,21 @@ from bagwise.io.errors import DuplicateColumnError, FormatError, LabelError, Shu
 Column = str | int
 LabeledBags = tuple[Bags, Any]
 _THERE = "if there is such a column"
-reads = documenting(
+
+
+class Columns(TypedDict, total=False):
+    """What all readers of tables take beside the columns of the bags and of the labels."""
+
+    instance_labels: Column | None
+    groups: Column | None
+    priors: Column | None
+    instance_ids: Column | None
+    features: Sequence[Column] | None
+    drop: Sequence[Column] | None
+    regroup: bool
+
+
+_document_reader = documenting(
     {
         "path": "The file.",
         "bag": 'Column of the bag ids, by name or position; None: "bag", or the first without a '
@@ -65,8 +80,31 @@ _ROUND_TRIP = """\
 (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))"""
 
 
+def reads(**own: Sentence) -> Callable[[Function], Function]:
+    """Return a decorator that documents a reader, and spells out its ``**columns``."""
+
+    def document(function: Function) -> Function:
+        given = inspect.signature(function)
+        parameters = [p for p in given.parameters.values() if p.annotation != "Unpack[Columns]"]
+        if len(parameters) < len(given.parameters):
+            parameters += map(_spell_out, Columns.__annotations__.items())
+            parameters.sort(key=lambda p: p.kind)
+            vars(function)["__signature__"] = given.replace(parameters=parameters)
+        return _document_reader(**own)(function)
+
+    return document
+
+
+def _spell_out(column: tuple[str, Any]) -> inspect.Parameter:
+    name, kind = column
+    options: Any = {"default": False if name == "regroup" else None}
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, annotation=kind.__forward_arg__, **options
+    )
+
+
 def round_trip(suffix: str) -> Callable[[Function], Function]:
-    """Add an example to a reader or writer: bags that are written and read again."""
+    """Return a decorator that adds an example: bags that are written and read again."""
 
     def add(function: Function) -> Function:
         intro, found = sections(function.__doc__ or "")
@@ -80,6 +118,8 @@ def round_trip(suffix: str) -> Callable[[Function], Function]:
 
 
 # The columns that writers write, and that readers look for by default.
+CODED = ("bag", "label", "groups")  # roles of columns with few distinct values
+NUMERIC = ("priors", "patch_size", BAG_FEATURE, *COORDS)  # how roles of numbers begin
 ROLES = {
     "bag": "bag",
     "label": "label",
@@ -96,78 +136,85 @@ _PER_ROW = ("instance_labels", "instance_ids", "coords")
 
 @dataclass(frozen=True)
 class Layout:
-    """Which column (by position) has which role."""
+    """Which column (by position) is what: ``keys`` by role, and the features of instances."""
 
-    roles: dict[str, int]
+    keys: dict[str, int]
     features: list[int]
-    feature_names: list[str] | None
-    bag_features: list[int] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    coords: list[int] = field(default_factory=list)
+    names: list[str]
+    has_header: bool = True
     decimal: str = "."
+    regroup: bool = False
 
-    @property
-    def keys(self) -> dict[str, int]:
-        """All columns that are not features of instances, by role."""
-        extra = {f"{BAG_FEATURE}{k + 1}": j for k, j in enumerate(self.bag_features)}
-        return {**self.roles, **extra, **dict(zip(COORDS, self.coords, strict=False))}
+    def assemble(
+        self, path: Path, X: Any, columns: dict[str, Any], place: Callable[[int], int | str]
+    ) -> LabeledBags:
+        """Cut the rows of a file into bags, given the columns by their `keys`."""
+        names = [self.names[j] for j in self.features] if self.has_header else None
+        return assemble(path, X, columns, names, place, regroup=self.regroup)
 
 
 def lay_out(
     path: Path,
-    names: Sequence[str],
-    named: dict[str, Column | None],
-    features: Sequence[Column] | None,
+    names: list[str],
     *,
+    features: Sequence[Column] | None = None,
     drop: Sequence[Column] | None = None,
+    regroup: bool = False,
     has_header: bool = True,
     decimal: str = ".",
+    **named: Column | None,
 ) -> Layout:
-    """Choose the columns: those the user named, else those with the usual names."""
-    names = list(names)
-    features = None if features is None else matching(path, names, features)
-    dropped = {position_of(path, names, c) for c in matching(path, names, drop or [])}
+    """Choose the columns: those the user named by role, else those with the usual names."""
     if has_header:
         refuse_duplicates(path, names)
-    roles = {role: position_of(path, names, c) for role, c in named.items() if c is not None}
-    for role, name in ROLES.items() if has_header else ():
-        if named.get(role) is None and name in names and (features is None or name not in features):
-            roles[role] = names.index(name)
-    roles = {
-        role: j for role, j in roles.items() if j not in dropped or named.get(role) is not None
-    }
-    if not has_header:
-        roles = {"bag": 0, "label": 1, **roles}
-    refuse_shared(path, names, roles)
-    if "bag" not in roles:
-        one_of = f", one of {listed(names)}."
-        problem = Message("has no column 'bag'; name yours with ", Argument("bag"), one_of)
-        raise FormatError(path, problem, 1)
-    taken = set(roles.values())
-    of_bags = [j for j, n in enumerate(names) if n.startswith(BAG_FEATURE) and j not in taken]
-    coords = [names.index(c) for c in COORDS] if {*COORDS} <= {*names} else []
-    coords = coords if taken.isdisjoint(coords) else []
-    if features is None:
-        aside = taken.union(of_bags, coords, dropped)
-        chosen = [j for j in range(len(names)) if j not in aside]
-    else:
-        chosen = [position_of(path, names, c) for c in features]
-        twice = next((j for k, j in enumerate(chosen) if j in chosen[:k]), None)
-        if twice is not None:
-            problem = Message(
-                "is named twice in ", Argument("features", "[...]"), ". Name it once."
-            )
-            raise DuplicateColumnError(path, problem, 1, names[twice])
-        chosen = [j for j in chosen if j not in dropped]
-        of_bags = [j for j in of_bags if j not in chosen]
-        coords = coords if set(chosen).isdisjoint(coords) else []
+    dropped = {position_of(path, names, c) for c in match(path, names, drop or [])}
+    wanted = None if features is None else _find_features(path, names, features)
+    keys = {} if has_header else {"bag": 0, "label": 1}
+    keys |= find_roles(path, names, named, ROLES if has_header else {})
+    others = {n: j for j, n in enumerate(names) if n in COORDS or n.startswith(BAG_FEATURE)}
+    keys |= {name: j for name, j in others.items() if j not in keys.values()}
+    aside = dropped.union(wanted or [])
+    keys = {key: j for key, j in keys.items() if j not in aside or named.get(key) is not None}
+    if not {*COORDS} <= keys.keys():
+        keys = {key: j for key, j in keys.items() if key not in COORDS}
+    require_bag(path, names, keys)
+    rest = [j for j in range(len(names)) if j not in keys.values()]
+    chosen = [j for j in (rest if wanted is None else wanted) if j not in dropped]
     if not chosen:
         raise FormatError(path, f"has no feature columns: there are only {listed(names)}.", 1)
-    feature_names = [names[j] for j in chosen] if has_header else None
-    return Layout(roles, chosen, feature_names, of_bags, names, coords, decimal)
+    return Layout(keys, chosen, names, has_header, decimal, regroup)
 
 
-def matching(path: Path, names: list[str], wanted: Sequence[Column]) -> list[Column]:
+def _find_features(path: Path, names: list[str], features: Sequence[Column]) -> list[int]:
+    chosen = [position_of(path, names, c) for c in match(path, names, features)]
+    twice = next((j for k, j in enumerate(chosen) if j in chosen[:k]), None)
+    if twice is not None:
+        problem = Message("is named twice in ", Argument("features", "[...]"), ". Name it once.")
+        raise DuplicateColumnError(path, problem, 1, names[twice])
+    return chosen
+
+
+def find_roles(
+    path: Path, names: list[str], named: Mapping[str, Column | None], usual: Mapping[str, str]
+) -> dict[str, int]:
+    """Return the columns by role: those that the user named, then those with usual names."""
+    unknown = next(iter(named.keys() - ROLES.keys()), None)
+    if unknown is not None:
+        raise TypeError(f"readers of tables got an unexpected keyword argument {unknown!r}")
+    roles = {role: position_of(path, names, c) for role, c in named.items() if c is not None}
+    found = {role: names.index(name) for role, name in usual.items() if name in names}
+    return roles | {role: j for role, j in found.items() if role not in roles}
+
+
+def require_bag(path: Path, names: list[str], roles: dict[str, int], usual: str = "bag") -> None:
+    """Refuse roles without a column of the bags, or with the same one for their labels."""
+    if "bag" not in roles:
+        start = f"has no column {usual!r}; name yours with "
+        raise FormatError(path, Message(start, Argument("bag"), f", one of {listed(names)}."), 1)
+    refuse_shared(path, names, roles)
+
+
+def match(path: Path, names: list[str], wanted: Sequence[Column]) -> list[Column]:
     """Replace patterns such as "f*" by the columns that match them; other names stay."""
     found: list[Column] = []
     for each in wanted:
@@ -179,6 +226,12 @@ def matching(path: Path, names: list[str], wanted: Sequence[Column]) -> list[Col
             raise FormatError(path, f"no column matches {each!r}. {suggestion(each, names)}", 1)
         found += matched
     return found
+
+
+def refuse_empty(path: Path, n_rows: int) -> None:
+    """Refuse a table without rows."""
+    if n_rows == 0:
+        raise FormatError(path, "holds no rows. Expected one row per instance.")
 
 
 def refuse_duplicates(path: Path, names: list[str]) -> None:
@@ -211,11 +264,6 @@ def position_of(path: Path, names: list[str], column: Column) -> int:
     return names.index(str(column))
 
 
-def by_role(*columns: Column | None) -> dict[str, Column | None]:
-    """Return the columns that the user named, given in the order of `ROLES`; the last may miss."""
-    return dict(zip(ROLES, columns, strict=False))
-
-
 class Coded(NamedTuple):
     """A column with few distinct values: one number per row, and the values."""
 
@@ -246,7 +294,7 @@ def assemble(
     ``columns`` are given by role: "bag", "label" and "groups" as `Coded`, others as arrays with one
     entry per row. ``place`` maps a row number to its line in the file, for errors.
     """
-    columns = stacked(columns)
+    columns = stack(columns)
     ignore_parents(columns)
     bag = columns["bag"]
     order = _order(path, bag, place, regroup)
@@ -267,7 +315,7 @@ def assemble(
     return Bags(X, offsets, ids=ids, feature_names=feature_names, **per_bag, **per_row), y
 
 
-def stacked(columns: dict[str, Any]) -> dict[str, Any]:
+def stack(columns: dict[str, Any]) -> dict[str, Any]:
     """Join the columns of bag features, and those of coordinates."""
     wide = {
         "bag_features": [key for key in columns if key.startswith(BAG_FEATURE)],

@@ -19,7 +19,6 @@ from secrets import token_hex
 from typing import IO
 
 _SWAP = 2  # RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS are the same number
-_HERE = -100  # AT_FDCWD: relative paths start at the current folder
 _NOT_OFFERED = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)  # by this file system or kernel
 
 
@@ -32,7 +31,7 @@ def replacing(path: Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     partial = target.with_name(f".bagwise-{token_hex(4)}.part")
     try:
-        with _naming(path, partial):
+        with _name_target(path, partial):
             yield partial
             _sync_all(partial)
             if target.exists():
@@ -55,7 +54,7 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _naming(path: Path, partial: Path) -> Iterator[None]:
+def _name_target(path: Path, partial: Path) -> Iterator[None]:
     """Name the file that the user asked for in errors of the system, not the temporary one."""
     try:
         yield
@@ -89,7 +88,7 @@ def sync(path: Path) -> None:
 
 def _exchange(new: Path, old: Path) -> None:
     """Swap two folders, in one step where the system offers it."""
-    if _swapped(os.fsencode(new), os.fsencode(old)):
+    if _swap(os.fsencode(new), os.fsencode(old)):
         return
     aside = new.with_suffix(".old.part")  # a kill between the next two lines leaves this name
     os.rename(old, aside)
@@ -101,14 +100,14 @@ def _exchange(new: Path, old: Path) -> None:
     os.rename(aside, new)
 
 
-def _swapped(new: bytes, old: bytes) -> bool:
+def _swap(new: bytes, old: bytes) -> bool:
     """Swap two paths by the system call for it; return whether there is one."""
     if sys.platform not in ("linux", "darwin"):
         return False
     library = ctypes.CDLL(None, use_errno=True)
     try:
         done = (
-            library.renameat2(_HERE, new, _HERE, old, _SWAP)
+            library.renameat2(0, new, 0, old, _SWAP)  # paths are absolute: 0 is not looked at
             if sys.platform == "linux"
             else library.renamex_np(new, old, _SWAP)
         )

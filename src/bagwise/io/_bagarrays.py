@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import pickle
-import warnings
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,27 +12,18 @@ from typing import IO, Any
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise._removed import MEMBERS
 from bagwise._typing import Array
 from bagwise.bags.arrays import NUMERIC_KINDS
 from bagwise.errors import Argument, Message, suggestion
-from bagwise.io._assemble import Layout
-from bagwise.io._claims import (
-    NPY_ERRORS,
-    ZIP_ERRORS,
-    map_npy,
-    read_npy,
-    refuse_claim,
-    size_of,
-    unzipped,
-)
+from bagwise.io import _limits as limits
+from bagwise.io._assemble import ROLES, Layout, ignore_parents
 from bagwise.io._flatten import rows_as_names
 from bagwise.io._source import open_source, require
 from bagwise.io._tabletext import parse_numbers, sniff
-from bagwise.io.errors import CorruptFileError, FormatError, MixedTypeError
+from bagwise.io.errors import FormatError, MixedTypeError
 
 _FEATURES = ("features", "feats", "X", "x", "data")
-_STORED = {"instance_label": "instance_labels", "instance": "instance_ids"}
+_STORED = {ROLES[role]: role for role in ("instance_labels", "instance_ids", "parents")}
 
 
 def load_bag(
@@ -47,26 +36,26 @@ def load_bag(
     if file.suffix not in _READERS:
         raise FormatError(file, f"suffix {file.suffix!r}, expected one of {', '.join(_READERS)}.")
     arrays = (_MAPPERS if mapped else {}).get(file.suffix, _READERS[file.suffix])(file)
-    values = _unwrapped(arrays[_choose(file, arrays, key)])
+    values = _unwrap(arrays[_choose(file, arrays, key)])
     if values.ndim != 2 or not len(values):
         raise FormatError(file, f"has shape {values.shape}, expected (instances, features).")
     if values.dtype.kind not in NUMERIC_KINDS:
         raise MixedTypeError(file, f"holds {values.dtype}, expected numbers.")
     extra = {role: np.asarray(arrays[n]) for n, role in _STORED.items() if n in arrays}
-    if "instance_parent" in arrays:
-        warnings.warn(MEMBERS["parents"], stacklevel=2)
-    coords = _unwrapped(arrays.get("coords", 0))
+    ignore_parents(extra)
+    coords = _unwrap(arrays.get("coords", 0))
     if coords.ndim == 2 and coords.shape[1] == 2:  # other programs also store extents there
         extra["coords"] = coords
     if ids_key is not None:
-        extra["instance_ids"] = rows_as_names(np.asarray(arrays[_known(file, arrays, ids_key)]))
+        stored = arrays[_require_array(file, arrays, ids_key)]
+        extra["instance_ids"] = rows_as_names(np.asarray(stored))
     for role, column in extra.items():
         if len(column) != len(values):
             raise FormatError(file, f"{len(column)} {role} for {len(values)} instances.")
     return values, extra
 
 
-def _unwrapped(array: Any) -> Array:
+def _unwrap(array: Any) -> Array:
     """Return an array without the batch of one that encoders leave around it."""
     array = np.asanyarray(array)
     return array[0] if array.ndim == 3 and len(array) == 1 else array
@@ -76,7 +65,7 @@ def read_patch_size(file: Path) -> float | None:
     """Return the side of a patch at full resolution, as pipelines store it beside coordinates."""
     if file.suffix not in (".h5", ".hdf5"):
         return None
-    with opened_h5(file) as archive:
+    with open_h5(file) as archive:
         attributes = dict(archive["coords"].attrs) if "coords" in archive else {}
         if "patch_size_level0" in attributes:
             return float(attributes["patch_size_level0"])
@@ -86,7 +75,7 @@ def read_patch_size(file: Path) -> float | None:
         return float(attributes["patch_size"] * downsample)
 
 
-def _known(file: Path, arrays: dict[str, Any], key: str) -> str:
+def _require_array(file: Path, arrays: dict[str, Any], key: str) -> str:
     if key not in arrays:
         raise FormatError(file, f"has no array {key!r}. {suggestion(key, arrays)}")
     return key
@@ -96,7 +85,7 @@ def _choose(file: Path, arrays: dict[str, Any], key: str | None) -> str:
     if "" in arrays:  # a format without names
         return ""
     if key is not None:
-        return _known(file, arrays, key)
+        return _require_array(file, arrays, key)
     usual = [*arrays] if len(arrays) == 1 else [name for name in _FEATURES if name in arrays]
     if not usual:
         start = f"holds the arrays {[*arrays]}: name one with "
@@ -105,40 +94,38 @@ def _choose(file: Path, arrays: dict[str, Any], key: str | None) -> str:
 
 
 def _read_npy(file: Path) -> dict[str, Any]:
-    return {"": np.array(map_npy(file))}
+    return {"": np.array(limits.map_npy(file))}
 
 
 def _read_npz(file: Path) -> dict[str, Any]:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            members = {e.filename: unzipped(file, archive, e) for e in archive.infolist()}
-    except FormatError:
-        raise
-    except ZIP_ERRORS as error:
-        raise _corrupt(file, "a .npz archive", error) from error
-    return {n.removesuffix(".npy"): read_npy(file, n, content) for n, content in members.items()}
+    with limits.open_zip(file, "a .npz archive") as archive:
+        members = limits.unzip(file, archive)
+    return {n.removesuffix(".npy"): limits.read_npy(file, n, c) for n, c in members.items()}
 
 
 @contextmanager
-def opened_h5(file: Path) -> Iterator[Any]:
+def open_h5(file: Path, expected: str = "an HDF5 file") -> Iterator[Any]:
     """Open an HDF5 file; what h5py raises for damage becomes an error that names the file."""
     require("h5py", "io")
     import h5py
 
-    try:
-        with h5py.File(file, "r") as archive:
-            yield archive
-    except FormatError:
-        raise
-    except (OSError, RuntimeError, *NPY_ERRORS) as error:
-        raise _corrupt(file, "an HDF5 file", error) from error
+    errors = (OSError, RuntimeError, *limits.NPY_ERRORS)
+    with limits.name_damage(file, expected, errors), h5py.File(file, "r") as archive:
+        yield archive
+
+
+def is_dataset(file: Path, name: str, item: Any) -> bool:
+    """Return whether a member of an HDF5 file is an array, whose size must be possible."""
+    from h5py import Dataset
+
+    if isinstance(item, Dataset):
+        limits.refuse_claim(file, name, limits.size_of(item.shape, item.dtype.itemsize))
+    return isinstance(item, Dataset)
 
 
 def _read_h5(file: Path, take: Callable[[Any], Any] = lambda values: values[()]) -> dict[str, Any]:
-    with opened_h5(file) as archive:
-        sets = {n: d for n, d in archive.items() if hasattr(d, "asstr")}  # not the groups
-        for name, each in sets.items():
-            refuse_claim(file, name, size_of(each.shape, each.dtype.itemsize))
+    with open_h5(file) as archive:
+        sets = {n: d for n, d in archive.items() if is_dataset(file, n, d)}
         return {n: d.asstr()[()] if d.dtype.kind == "O" else take(d) for n, d in sets.items()}
 
 
@@ -158,10 +145,10 @@ def _read_pt(file: Path) -> dict[str, Any]:
     require("torch", "torch")
     import torch
 
-    try:
+    with limits.name_damage(
+        file, "a file of tensors", (RuntimeError, EOFError, pickle.UnpicklingError)
+    ):
         loaded = torch.load(file, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise _corrupt(file, "a file of tensors", error) from error
     tensors = loaded if isinstance(loaded, dict) else {"": loaded}
     known = {str(n): t for n, t in tensors.items() if isinstance(t, torch.Tensor)}
     # NumPy has no bfloat16; float32 holds its values exactly.
@@ -170,13 +157,9 @@ def _read_pt(file: Path) -> dict[str, Any]:
 
 def _read_csv(file: Path) -> dict[str, Any]:
     text = sniff(file)
-    layout = Layout({}, list(range(len(text.names))), None, [], text.names)
+    layout = Layout({}, list(range(len(text.names))), text.names)
     with open_source(file) as source:
         return {"": parse_numbers(file, list(text.rows(file, source.text())), layout)}
-
-
-def _corrupt(file: Path, expected: str, error: Exception) -> CorruptFileError:
-    return CorruptFileError(file, f"is truncated or not {expected} ({error}).")
 
 
 _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
@@ -189,7 +172,7 @@ _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     ".pth": _read_pt,
 }
 _MAPPERS: dict[str, Callable[[Path], dict[str, Any]]] = {
-    ".npy": lambda file: {"": map_npy(file)},
+    ".npy": lambda file: {"": limits.map_npy(file)},
     ".h5": _map_h5,
     ".hdf5": _map_h5,
 }

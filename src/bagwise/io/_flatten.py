@@ -15,6 +15,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, frames
 from bagwise.bags.frames import instance_columns as instance_columns
 from bagwise.bags.stored import verify_bags
+from bagwise.io._limits import rows_per_block
 from bagwise.io.errors import DuplicateColumnError, FormatError
 
 # What formats with one line per instance, and nothing else, cannot store.
@@ -22,7 +23,6 @@ NOT_IN_LINES = (
     *("groups", "priors", "bag_features", "patch_size"),
     *("instance_labels", "coords"),
 )
-_BLOCK_VALUES = 1 << 18  # 2 MiB of float64: what is written at a time needs little memory
 
 
 def rows_as_names(values: Array) -> Array:
@@ -44,7 +44,7 @@ def names_as_rows(names: Array) -> Array:
     return rows if rows.dtype.kind in "iuf" else names
 
 
-def checked_labels(bags: Bags, y: Any) -> Any:
+def check_labels(bags: Bags, y: Any) -> Any:
     """Verify bags to be written; return one label per bag as an array, or None."""
     verify_bags(bags)
     if y is None:
@@ -76,15 +76,15 @@ def refuse_special(
 
 def bag_columns(bags: Bags, y: Any) -> dict[str, Array]:
     """Return the attributes of bags to be written by column name."""
-    return frames.bag_columns(bags, checked_labels(bags, y))
+    return frames.bag_columns(bags, check_labels(bags, y))
 
 
 def long_columns(bags: Bags, y: Any) -> dict[str, Array]:
     """Return everything that is not a feature, with one value per instance."""
-    return frames.long_columns(bags, checked_labels(bags, y))
+    return frames.long_columns(bags, check_labels(bags, y))
 
 
-def written_feature_names(path: Path, bags: Bags, keys: Any) -> list[str]:
+def name_features(path: Path, bags: Bags, keys: Any) -> list[str]:
     """Return the feature names; f1, f2, ... by default."""
     if bags.feature_names is None:
         return [f"f{j + 1}" for j in range(bags.n_features)]
@@ -97,7 +97,7 @@ def written_feature_names(path: Path, bags: Bags, keys: Any) -> list[str]:
 
 def dense_blocks(bags: Bags) -> Iterator[tuple[int, Array]]:
     """Yield (first row, rows) in blocks of bounded size; sparse rows with their zeros."""
-    step = max(1, _BLOCK_VALUES // max(1, bags.n_features))
+    step = rows_per_block(bags.n_features)
     for start in range(0, bags.n_instances, step):
         block = bags.X[start : start + step]
         yield start, block.toarray() if sp.issparse(block) else np.asarray(block)

@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.io._assemble import BAG_FEATURE, COORDS, Coded
+from bagwise.io._assemble import CODED, NUMERIC, Coded, refuse_empty
 from bagwise.io.errors import MixedTypeError, missing_value
 
-_CODED = ("bag", "label", "groups")
 _EXACT = ("bag", "groups", "instance_ids")
-_NUMERIC = ("priors", "patch_size", BAG_FEATURE, *COORDS)
 
 
 class GrowingRows:
     """A matrix to which blocks of rows are appended; its memory is resized, not copied."""
 
-    def __init__(self, width: int, dtype: Any) -> None:
+    def __init__(self, path: Path, width: int, dtype: Any) -> None:
+        self._path = path
         self._data = np.empty((0, width), dtype=dtype)
         self._count = 0
 
@@ -37,7 +36,8 @@ class GrowingRows:
         return room
 
     def finish(self) -> Array:
-        """Return the rows without the spare room."""
+        """Return the rows without the spare room; there must be some."""
+        refuse_empty(self._path, self._count)
         self._data.resize((self._count, self._data.shape[1]), refcheck=False)
         return self._data
 
@@ -71,16 +71,16 @@ class TextColumn:
         number = self._numbers.get(text)
         return None if number is None else int(np.argmax(self.codes == number))
 
-    def coded(self, *, exact_text: bool) -> Coded:
+    def code(self, *, exact_text: bool) -> Coded:
         """Return the typed distinct values, and the number of each row's value.
 
         The values are numbers only if every text of the column is one. With ``exact_text`` (ids)
         the number must also print as the same text: '007' stays a text.
         """
-        return Coded(self.codes, typed(list(self._numbers), exact_text))
+        return Coded(self.codes, type_texts(list(self._numbers), exact_text))
 
 
-def typed_columns(
+def type_columns(
     path: Path, keys: dict[str, TextColumn], place: Callable[[int], int | str]
 ) -> dict[str, Any]:
     """Return the columns of a text file by role, as `assemble` takes them."""
@@ -89,10 +89,10 @@ def typed_columns(
         row = column.first_row("")
         if row is not None:
             raise missing_value(path, key, place(row))
-        values = column.coded(exact_text=key in _EXACT)
-        if key.startswith(_NUMERIC):
+        values = column.code(exact_text=key in _EXACT)
+        if key.startswith(NUMERIC):
             values = Coded(values.codes, _as_numbers(path, key, column, values.values, place))
-        columns[key] = values if key in _CODED else values.at(slice(None))
+        columns[key] = values if key in CODED else values.at(slice(None))
     return columns
 
 
@@ -104,19 +104,19 @@ def _as_numbers(path: Path, key: str, column: TextColumn, values: Any, place: An
     return values.astype(np.float64)
 
 
-def typed_column(texts: list[str], *, exact_text: bool) -> Array:
+def type_column(texts: list[str], *, exact_text: bool) -> Array:
     """Return the typed value of every text of a column."""
     column = TextColumn()
     column.extend(texts)
-    return column.coded(exact_text=exact_text).at(slice(None))
+    return column.code(exact_text=exact_text).at(slice(None))
 
 
-def typed(texts: list[str], exact_text: bool) -> Array:
+def type_texts(texts: list[str], exact_text: bool) -> Array:
     """Return distinct texts as booleans, integers or floats if all of them are, else as texts."""
     if set(texts) <= {"True", "False"}:
         return np.array([t == "True" for t in texts])
     for kind in (int, float):
-        numbers = _parsed(texts, kind)
+        numbers = _parse(texts, kind)
         if numbers is None or len(set(numbers)) < len(texts):
             continue
         if not exact_text or [repr(n) for n in numbers] == texts:
@@ -124,7 +124,7 @@ def typed(texts: list[str], exact_text: bool) -> Array:
     return np.array(texts)
 
 
-def _parsed(texts: list[str], kind: type) -> list[Any] | None:
+def _parse(texts: list[str], kind: type) -> list[Any] | None:
     try:
         numbers = [kind(text) for text in texts]
     except ValueError:
@@ -136,4 +136,4 @@ def _parsed(texts: list[str], kind: type) -> list[Any] | None:
 
 def is_number(text: str) -> bool:
     """Return whether a field is a number (missing values are not)."""
-    return _parsed([text], float) is not None
+    return _parse([text], float) is not None

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bagwise.io._claims import refuse_claim
+from bagwise.io._limits import refuse_claim
 
 _HEADER = 128  # bytes: text, version and byte order
 _MATRIX, _COMPRESSED = 14, 15
@@ -36,7 +36,7 @@ class _Element(NamedTuple):
     data: memoryview
 
 
-def checked_mat(path: Path) -> io.BytesIO | None:
+def check_mat(path: Path) -> io.BytesIO | None:
     """Return a version 5 file, inflated and checked; None for other versions.
 
     What is wrong is a ValueError, struct.error or zlib.error.
@@ -49,7 +49,7 @@ def checked_mat(path: Path) -> io.BytesIO | None:
     checked.write(content[:_HEADER])
     for element in _elements(content[_HEADER:], order, padded=False):
         if element.type == _COMPRESSED:
-            element = _inflated(path, element.data, order)
+            element = _inflate(path, element.data, order)
         _check_matrix(element, order, 0)
         checked.write(struct.pack(f"{order}II", _MATRIX, len(element.data)))
         checked.write(element.data)
@@ -70,7 +70,7 @@ def _elements(data: memoryview, order: str, padded: bool = True) -> Iterator[_El
         data = data[end + (-end % 8 if padded else 0) :]
 
 
-def _inflated(path: Path, data: memoryview, order: str) -> _Element:
+def _inflate(path: Path, data: memoryview, order: str) -> _Element:
     stream = zlib.decompressobj()
     kind, size = struct.unpack(f"{order}II", stream.decompress(data, 8))
     refuse_claim(path, "a compressed variable", size, len(data))

@@ -14,23 +14,14 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import bag_of_row, offsets_of
 from bagwise.errors import Argument, Message, listed
+from bagwise.io import _assemble as table
 from bagwise.io._arrowfiles import FEATURES, ArrowFile, as_array, to_arrow
-from bagwise.io._assemble import (
-    BAG_FEATURE,
-    COORDS,
-    ROLES,
-    Column,
-    LabeledBags,
-    position_of,
-    refuse_shared,
-    row_place,
-    stacked,
-)
+from bagwise.io._assemble import COORDS, LabeledBags, row_place
 from bagwise.io._flatten import bag_columns, instance_columns
+from bagwise.io._limits import rows_per_block
 from bagwise.io.errors import FormatError, ShuffledBagError, missing_value
 
 INSTANCES = "instances"
-_BLOCK_VALUES = 1 << 22  # 32 MiB of float64 per record batch
 
 
 def find_instances(file: ArrowFile, named: str | None) -> str | None:
@@ -53,31 +44,28 @@ def _is_list(kind: Any) -> bool:
     return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
 
 
-def read_nested(
-    file: ArrowFile, instances: str, named: dict[str, Column | None], dtype: Any
-) -> LabeledBags:
+def read_nested(file: ArrowFile, instances: str, named: dict[str, Any], dtype: Any) -> LabeledBags:
     """Read a file with one row per bag."""
     import pyarrow as pa
 
     names = file.names
-    roles = {r: position_of(file.path, names, c) for r, c in named.items() if c is not None}
-    roles = {r: names.index(n) for r, n in ROLES.items() if n in names} | roles
+    roles = table.find_roles(file.path, names, named, table.ROLES)
     if {*COORDS} <= {*names}:
         roles |= {name: names.index(name) for name in COORDS}
-    refuse_shared(file.path, names, roles)
-    covariates = [j for j, n in enumerate(names) if n.startswith(BAG_FEATURE)]
+    table.refuse_shared(file.path, names, roles)
+    covariates = [j for j, n in enumerate(names) if n.startswith(table.BAG_FEATURE)]
     batches = list(file.batches([names.index(instances), *roles.values(), *covariates]))
     if not sum(batch.num_rows for batch in batches):
         raise FormatError(file.path, "holds no rows. Expected one row per bag.")
-    table = pa.Table.from_batches(batches).combine_chunks()
-    X, sizes = _instances(file.path, _whole(table[instances]))
+    read = pa.Table.from_batches(batches).combine_chunks()
+    X, sizes = _instances(file.path, _whole(read[instances]))
     columns: dict[str, Any] = {
-        r: _bag_column(file.path, r, _whole(table[names[j]]), sizes) for r, j in roles.items()
+        r: _bag_column(file.path, r, _whole(read[names[j]]), sizes) for r, j in roles.items()
     }
     if covariates:
-        values = [table[names[j]].to_numpy() for j in covariates]
+        values = [read[names[j]].to_numpy() for j in covariates]
         columns["bag_features"] = np.stack(values, axis=1)
-    columns = stacked(columns)
+    columns = table.stack(columns)
     ids, y = columns.pop("bag", None), columns.pop("label", None)
     _refuse_repeats(file.path, ids)
     X = X if dtype is None else X.astype(dtype)
@@ -164,7 +152,7 @@ def nested_batches(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
 
 def _bag_ranges(bags: Bags) -> Iterator[tuple[int, int]]:
     """Yield ranges of bags with a bounded number of values."""
-    most = max(1, _BLOCK_VALUES // max(1, bags.n_features))
+    most = rows_per_block(bags.n_features)
     start = 0
     while start < len(bags):
         stop = max(start + 1, bag_of_row(bags.offsets[start] + most, bags.offsets))

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from bagwise.io._atomic import writing
-from bagwise.io._claims import refuse_bomb
+from bagwise.io._limits import BLOCK_BYTES, refuse_bomb
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _PATIENCE_SECONDS = 2.0  # a shorter wait needs no progress bar
-_CHECK_BYTES = 1 << 20  # read at a time when only a checksum matters
 
 
 class Source:
@@ -51,7 +50,7 @@ class Source:
 
     def check_rest(self) -> None:
         """Read gzip to its checksum: damaged bytes often look like malformed text first."""
-        while isinstance(self.stream, gzip.GzipFile) and self.stream.read(_CHECK_BYTES):
+        while isinstance(self.stream, gzip.GzipFile) and self.stream.read(BLOCK_BYTES):
             pass
 
     def close(self) -> None:
@@ -75,7 +74,7 @@ class _Gunzip(gzip.GzipFile):
         """Read ``size`` bytes, or all in pieces."""
         if size is not None and size >= 0:
             return self._counted(super().read(size))
-        return b"".join(iter(lambda: self.read(_CHECK_BYTES), b""))
+        return b"".join(iter(lambda: self.read(BLOCK_BYTES), b""))
 
     def _counted(self, block: bytes) -> bytes:
         refuse_bomb(self._path, self.tell(), self._size)
@@ -172,5 +171,5 @@ def as_text(raw: IO[bytes], is_zipped: bool) -> IO[str]:
 def crc32_of(file: IO[bytes], stop: int = sys.maxsize) -> int:
     """Return the CRC-32 of a binary file up to byte ``stop``."""
     file.seek(0)
-    blocks = iter(lambda: file.read(min(_CHECK_BYTES, stop - file.tell())), b"")
+    blocks = iter(lambda: file.read(min(BLOCK_BYTES, stop - file.tell())), b"")
     return reduce(lambda crc, block: zlib.crc32(block, crc), blocks, 0)

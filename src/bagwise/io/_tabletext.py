@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -14,19 +14,20 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.errors import Argument, Message
-from bagwise.io._assemble import Layout
-from bagwise.io._grow import GrowingRows, TextColumn, is_number
+from bagwise.io._assemble import LabeledBags, Layout
+from bagwise.io._grow import GrowingRows, TextColumn, is_number, type_columns
+from bagwise.io._limits import rows_per_block
 from bagwise.io._source import Source, open_source
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError
 
 Row = tuple[int, list[str]]  # line number and fields
+Rows = Callable[[Path, Any], Iterator[Row]]  # split the lines of an open file
 
 # Texts that mean NaN in a feature, for both engines.
 MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])
 ENCODE = ("Encode the column, or name the columns to use with ", Argument("features", "[...]"), ".")
 _DELIMITERS = ",\t;"
 _COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
-_BLOCK_FIELDS = 1 << 18  # about 20 MB of Python strings at a time
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,6 @@ class TableText:
         except csv.Error as error:
             kind = TruncatedFileError if "unexpected end" in str(error) else FormatError
             raise kind(path, f"cannot be split ({error}).", reader.line_num) from error
-
-    def line_of_row(self, path: Path, row: int) -> int:
-        """Return the line of a data row, by reading the file again up to it."""
-        with open_source(path) as source:
-            return next(islice(self.rows(path, source.text()), row, None))[0]
 
 
 def sniff(path: Path, header: bool | None = None, delimiter: str | None = None) -> TableText:
@@ -91,13 +87,34 @@ def blocks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
         yield block
 
 
+def read_rows(
+    path: Path, rows: Rows, layout: Layout, dtype: Any, progress: bool | None
+) -> LabeledBags:
+    """Read the bags of a text file, given how its rows are split."""
+    with open_source(path, progress) as source:
+        parsed = parse_rows(path, rows(path, source.text()), layout, dtype, source)
+    return assemble_rows(path, rows, layout, *parsed)
+
+
+def assemble_rows(
+    path: Path, rows: Rows, layout: Layout, X: Array, keys: dict[str, TextColumn]
+) -> LabeledBags:
+    """Cut parsed rows into bags; errors name the line of a row, found by reading up to it."""
+
+    def place(row: int) -> int:
+        with open_source(path) as source:
+            return next(islice(rows(path, source.text()), row, None))[0]
+
+    return layout.assemble(path, X, type_columns(path, keys, place), place)
+
+
 def parse_rows(
     path: Path, rows: Iterator[Row], layout: Layout, dtype: Any, source: Source
 ) -> tuple[Array, dict[str, TextColumn]]:
     """Return the features as one matrix, and the texts of all other columns by role."""
-    X = GrowingRows(len(layout.features), dtype)
+    X = GrowingRows(path, len(layout.features), dtype)
     keys = {key: TextColumn() for key in layout.keys}
-    for block in blocks(rows, max(1, _BLOCK_FIELDS // len(layout.names))):
+    for block in blocks(rows, rows_per_block(len(layout.names))):
         X.reserve(len(block), source.advance())[:] = parse_numbers(path, block, layout)
         for key, j in layout.keys.items():
             keys[key].extend([fields[j] for _, fields in block])

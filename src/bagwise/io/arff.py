@@ -26,10 +26,10 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import listed, suggestion
 from bagwise.io._arffrows import InnerRows
-from bagwise.io._arfftext import Attribute, Header, is_open_quote, quoted, split_fields
-from bagwise.io._assemble import BAG_FEATURE, LabeledBags, reads, writes
-from bagwise.io._flatten import bag_columns, instance_columns, written_feature_names
-from bagwise.io._grow import typed_column
+from bagwise.io._arfftext import Attribute, Header, is_open_quote, quote, split_fields
+from bagwise.io._assemble import BAG_FEATURE, ROLES, LabeledBags, reads, round_trip, writes
+from bagwise.io._flatten import bag_columns, instance_columns, name_features
+from bagwise.io._grow import type_column
 from bagwise.io._source import open_source, write_text
 from bagwise.io.errors import (
     FormatError,
@@ -39,9 +39,10 @@ from bagwise.io.errors import (
     missing_value,
 )
 
-_OF_BAGS = {"group": "groups", "prior": "priors", "patch_size": "patch_size"}
+_OF_BAGS = {ROLES[role]: role for role in ("groups", "priors", "patch_size")}
 
 
+@round_trip(".arff")
 @reads(
     path="The file, plain or gzip.",
     bag="Attribute with the bag's id; None: the first, as in WEKA.",
@@ -54,16 +55,7 @@ def read_arff(
     *,
     progress: bool | None = None,
 ) -> LabeledBags:
-    """Read a relational ARFF file, as WEKA writes multi-instance data; sparse if any row is.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.arff"
-    >>> io.write_arff(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), ["yes", "no"])
-    >>> io.read_arff(path)
-    (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array(['yes', ...))
-    """
+    """Read a relational ARFF file, as WEKA writes multi-instance data; sparse if any row is."""
     path = Path(path)
     header = Header(path)
     with open_source(path, progress) as source:
@@ -159,15 +151,13 @@ class _Parts:
     def _values(self, column: int | None, *, exact: bool) -> Any:
         if column is None:
             return None
-        return typed_column([fields[column] for fields in self._texts], exact_text=exact)
+        return type_column([fields[column] for fields in self._texts], exact_text=exact)
 
 
 @writes(
     path="The file to write, compressed if the name ends in ``.gz``.",
-    bags=(
-        "The bags; sparse ones as sparse rows. Groups, priors and bag features become "
-        "further attributes, which WEKA's learners do not expect: remove them for WEKA."
-    ),
+    bags="The bags; sparse ones as sparse rows. Groups, priors and bag features become further "
+    "attributes, which WEKA's learners do not expect: remove them for WEKA.",
     y=("array-like of shape (n_bags,)", "Their labels, written as a nominal attribute."),
     relation="Name of the relation.",
 )
@@ -188,13 +178,13 @@ def write_arff(path: str | Path, bags: Bags, y: Any = None, *, relation: str = "
     path = Path(path)
     of_bags = bag_columns(bags, y)
     of_rows = instance_columns(bags)
-    names = written_feature_names(path, bags, [*of_rows])
+    names = name_features(path, bags, [*of_rows])
     with write_text(path) as file:
-        file.write(f"@relation {quoted(relation)}\n\n")
+        file.write(f"@relation {quote(relation)}\n\n")
         _declare(file, "bag_id", of_bags["bag"], nominal=True)
         file.write("@attribute bag relational\n")
         for name in names:
-            file.write(f"  @attribute {quoted(name)} numeric\n")
+            file.write(f"  @attribute {quote(name)} numeric\n")
         for name, values in of_rows.items():
             _declare(file, name, values, nominal=False, indent="  ")
         file.write("@end bag\n")
@@ -206,19 +196,19 @@ def write_arff(path: str | Path, bags: Bags, y: Any = None, *, relation: str = "
         file.write("@data\n")
         after = [*extra.values(), *([] if y is None else [of_bags["label"]])]
         for i in range(len(bags)):
-            text = quoted(_inner_text(bags, of_rows, i))
+            text = quote(_inner_text(bags, of_rows, i))
             text = text if text.startswith("'") else f"'{text}'"  # WEKA expects a quoted bag
-            tail = [quoted(_text(column[i])) for column in after]
-            file.write(",".join([quoted(_text(bags.ids[i])), text, *tail]) + "\n")
+            tail = [quote(_text(column[i])) for column in after]
+            file.write(",".join([quote(_text(bags.ids[i])), text, *tail]) + "\n")
 
 
 def _declare(file: Any, name: str, values: Any, *, nominal: bool, indent: str = "") -> None:
     if nominal:
         different = dict.fromkeys(_text(value) for value in values)
-        kind = "{" + ",".join(quoted(text) for text in different) + "}"
+        kind = "{" + ",".join(quote(text) for text in different) + "}"
     else:
         kind = "numeric" if values.dtype.kind in "iuf" else "string"
-    file.write(f"{indent}@attribute {quoted(name)} {kind}\n")
+    file.write(f"{indent}@attribute {quote(name)} {kind}\n")
 
 
 def _text(value: Any) -> str:
@@ -228,7 +218,7 @@ def _text(value: Any) -> str:
 
 def _inner_text(bags: Bags, of_rows: dict[str, Any], i: int) -> str:
     rows, block = slice(bags.offsets[i], bags.offsets[i + 1]), bags[i]
-    extra = [[quoted(_text(v)) for v in values[rows]] for values in of_rows.values()]
+    extra = [[quote(_text(v)) for v in values[rows]] for values in of_rows.values()]
     lines = []
     for k in range(block.shape[0]):
         tail = [column[k] for column in extra]

@@ -7,7 +7,6 @@ slides/b.h5,0,p2
 
 from __future__ import annotations
 
-import csv
 import os
 from contextlib import closing
 from pathlib import Path
@@ -18,42 +17,26 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import Argument, Message, listed
-from bagwise.io._assemble import (
-    LabeledBags,
-    position_of,
-    reads,
-    refuse_duplicates,
-    refuse_shared,
-    writes,
-)
-from bagwise.io._atomic import replacing
-from bagwise.io._bagarrays import load_bag, save_bag
-from bagwise.io._flatten import bag_columns, instance_columns, warn_left_out
-from bagwise.io._grow import GrowingRows, typed_column
-from bagwise.io._source import LateBar, open_source, write_text
-from bagwise.io._tabletext import Row, sniff
-from bagwise.io.errors import FormatError, MixedTypeError, ShuffledBagError, missing_value
-from bagwise.rowstores.files import FileRows, FileSpan
+from bagwise.io._assemble import ROLES, LabeledBags, find_roles, reads, writes
+from bagwise.io._bagarrays import load_bag
+from bagwise.io._flatten import bag_columns, warn_left_out
+from bagwise.io._grow import type_column
+from bagwise.io._listing import BagStack, read_listing, refuse_full, write_files
+from bagwise.io._source import LateBar
+from bagwise.io.errors import FormatError, missing_value
 
 PATH_COLUMNS = ("path", "file", "filename")
-_USUAL = {
-    **{"bag": "bag", "label": "label", "groups": "group", "priors": "prior"},
-    "patch_size": "patch_size",
-}
+_USUAL = {role: ROLES[role] for role in ("bag", "label", "groups", "priors", "patch_size")}
+_NAMED = ("instance_labels", "coords")  # which only .npz and .h5 can store
 
 
 @reads(
     path="The CSV, or a folder that contains the bags and a single CSV.",
-    bag=(
-        'Column of the bag ids; None: "bag" if there is such a column, else the paths '
-        "without suffix."
-    ),
+    bag='Column of the bag ids; None: "bag" if there is such a column, else the paths without '
+    "suffix.",
     label='Column of the labels; None: "label" if there is such a column.',
-    file=(
-        'Column of the paths, relative to the CSV; None: "path", "file" or "filename". '
-        "The files are .npy, .npz, .h5, .csv or .pt (the last needs torch; loaded with "
-        "``weights_only``)."
-    ),
+    file='Column of the paths, relative to the CSV; None: "path", "file" or "filename". The files '
+    "are .npy, .npz, .h5, .csv or .pt (the last needs torch; loaded with ``weights_only``).",
     groups="Column of the groups of bags, such as patients.",
     priors="Column of the expected fraction of positive instances.",
     key='The array of an .npz, .h5 or .pt file; None: the only one, or "features".',
@@ -89,23 +72,28 @@ def read_folder(
     """
     listing = find_listing(Path(path))
     named = {"bag": bag, "label": label, "groups": groups, "priors": priors}
-    named["patch_size"] = None
-    table, roles = _read_listing(listing, named, file)
+
+    def choose_roles(names: list[str]) -> dict[str, int]:
+        column = _find_path_column(listing, names, file)
+        return {"file": column, **find_roles(listing, names, named, _USUAL)}
+
+    table = [_check_line(listing, *row) for row in read_listing(listing, choose_roles)]
+    if not table:
+        raise FormatError(listing, "lists no bags. Expected one line per bag.")
     stack = BagStack(dtype)
     with closing(LateBar(listing.name, len(table), progress, of_bytes=False)) as bar:
-        for done, (_, row) in enumerate(table, start=1):
-            stored = listing.parent / row[roles["file"]]
+        for done, fields in enumerate(table, start=1):
+            stored = listing.parent / fields["file"]
             stack.add(stored, *load_bag(stored, key, instance_ids), done / len(table))
             bar.update(done)
     rows, extra = stack.finish()
     columns: dict[str, Any] = {
-        role: typed_column([row[j] for _, row in table], exact_text=role != "label")
-        for role, j in roles.items()
-        if role != "file"
+        role: type_column([fields[role] for fields in table], exact_text=role != "label")
+        for role in table[0].keys() - {"file"}
     }
     y, ids = columns.pop("label", None), columns.pop("bag", None)
     if ids is None:
-        ids = np.array([str(Path(row[roles["file"]]).with_suffix("")) for _, row in table])
+        ids = np.array([str(Path(fields["file"]).with_suffix("")) for fields in table])
     for role in {"priors", "patch_size"} & columns.keys():
         columns[role] = columns[role].astype(np.float64)
     return Bags(rows, offsets_of(stack.sizes), ids=ids, **columns, **extra), y
@@ -123,24 +111,6 @@ def find_listing(path: Path) -> Path:
     return listings[0]
 
 
-def _read_listing(
-    path: Path, named: dict[str, str | None], file: str | None
-) -> tuple[list[Row], dict[str, int]]:
-    text = sniff(path, header=True)
-    refuse_duplicates(path, text.names)
-    roles = {"file": _find_path_column(path, text.names, file)}
-    for role, column in named.items():
-        if column is not None or _USUAL[role] in text.names:
-            roles[role] = position_of(path, text.names, column or _USUAL[role])
-    refuse_shared(path, text.names, roles)
-    with open_source(path) as source:
-        table = list(text.rows(path, source.text()))
-    if not table:
-        raise FormatError(path, "lists no bags. Expected one line per bag.")
-    _check_listing(path, table, roles)
-    return table, roles
-
-
 def _find_path_column(path: Path, names: list[str], file: str | None) -> int:
     for name in (file,) if file is not None else PATH_COLUMNS:
         if name in names:
@@ -149,75 +119,21 @@ def _find_path_column(path: Path, names: list[str], file: str | None) -> int:
     raise FormatError(path, Message(start, "name it with ", Argument("file"), one_of), 1)
 
 
-def _check_listing(path: Path, table: list[Row], roles: dict[str, int]) -> None:
-    lines: dict[str, int] = {}
-    for line, row in table:
-        for role, j in roles.items():
-            if not row[j]:
-                raise missing_value(path, role, line)
-        name = row[roles.get("bag", roles["file"])]
-        if lines.setdefault(name, line) != line:
-            raise ShuffledBagError(path, f"{name!r} is on line {lines[name]} already.", line)
-        found = path.parent / row[roles["file"]]
-        if not os.path.isfile(found):  # False, not an error, for names that no file can have
-            raise FormatError(path, f"there is no file {found}.", line)
-
-
-class BagStack:
-    """The rows of all files, which must have the same features and data type.
-
-    Memory maps stay in their files, and are opened when their rows are needed.
-    """
-
-    def __init__(self, dtype: Any) -> None:
-        self._dtype = dtype
-        self._rows: GrowingRows | None = None
-        self._parts: list[Any] = []  # where the first file is mapped: all files
-        self._extras: list[dict[str, Any]] = []
-        self.sizes: list[int] = []
-
-    def add(self, file: Path, values: Any, extra: dict[str, Any], fraction: float) -> None:
-        """Append one bag; ``fraction`` of the bags have been read with it."""
-        own = values.dtype if values.dtype.kind == "f" else np.float64
-        width, kind, known = values.shape[1], np.dtype(self._dtype or own), sorted(extra)
-        if self._rows is None:
-            self._rows = GrowingRows(width, kind)
-            self._first = (file.name, width, kind, known)
-        first, first_width, first_kind, first_known = self._first
-        if width != first_width:
-            raise FormatError(file, f"has {width} features, {first} has {first_width}.")
-        if kind != first_kind:
-            both = f"holds {kind}, {first} holds {first_kind}. Choose one type with "
-            raise MixedTypeError(file, Message(both, Argument("dtype"), " for all files."))
-        if known != first_known:
-            raise FormatError(file, f"holds {known}, {first} holds {first_known}.")
-        if self._stays(values, kind) and len(self._parts) == len(self.sizes):
-            self._parts.append(FileSpan.of(values))
-        elif self._parts:
-            self._parts.append(np.asarray(values, kind))
-        else:
-            self._rows.reserve(len(values), fraction)[:] = values
-        self._extras.append(extra)
-        self.sizes.append(len(values))
-
-    def _stays(self, values: Any, kind: np.dtype) -> bool:
-        """Return whether a file's rows can stay in it."""
-        mapped = isinstance(values, np.memmap) and values.flags.c_contiguous
-        return mapped and values.dtype.newbyteorder("=") == kind.newbyteorder("=")
-
-    def finish(self, is_finite: bool = False) -> tuple[Any, dict[str, Any]]:
-        """Return all rows and their attributes; ``is_finite`` says what is known of mapped ones."""
-        assert self._rows is not None  # a listing is never empty
-        joined = {n: np.concatenate([e[n] for e in self._extras]) for n in self._extras[0]}
-        rows = FileRows(self._parts, is_finite) if self._parts else self._rows.finish()
-        return rows, joined
+def _check_line(path: Path, line: int, fields: dict[str, str]) -> dict[str, str]:
+    for role, text in fields.items():
+        if not text:
+            raise missing_value(path, role, line)
+    found = path.parent / fields["file"]
+    if not os.path.isfile(found):  # False, not an error, for names that no file can have
+        raise FormatError(path, f"there is no file {found}.", line)
+    return fields
 
 
 @writes(
     path="The folder; it is created if necessary.",
     suffix=(
         '{".npy", ".npz", ".h5", ".csv", ".pt"}',
-        ("Format of the files; .npz and .h5 also store instance labels, ids and coordinates."),
+        "Format of the files; .npz and .h5 also store instance labels, ids and coordinates.",
     ),
 )
 def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = ".npy") -> None:
@@ -232,29 +148,11 @@ def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = "
     ['000000.npy', '000001.npy', 'bags.csv']
     """
     path = Path(path)
-    if path.exists() and any(path.iterdir()):
-        raise FileExistsError(f"The folder {path} is not empty: write into a new one.")
-    warn_left_out(path, bags, ("bag_features",))
+    refuse_full(path)
+    has_names = suffix in (".npz", ".h5")
+    left_out = ("bag_features",) if has_names else ("bag_features", *_NAMED)
+    warn_left_out(path, bags, left_out)
+    files = [f"{i:06d}{suffix}" for i in range(len(bags))]
     columns = {n: v for n, v in bag_columns(bags, y).items() if n in _USUAL.values()}
-    of_rows = instance_columns(bags.replace(coords=None))
-    if suffix not in (".npz", ".h5"):
-        warn_left_out(path, bags, ("instance_labels", "coords"))
-        of_rows = {}
-    elif bags.coords is not None:
-        of_rows["coords"] = bags.coords
-    with replacing(path) as partial:
-        partial.mkdir(parents=True)
-        _write_into(partial, bags, columns, of_rows, suffix)
-
-
-def _write_into(
-    folder: Path, bags: Bags, columns: dict[str, Any], of_rows: dict[str, Any], suffix: str
-) -> None:
-    with write_text(folder / "bags.csv") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["path", *columns])
-        for i in range(len(bags)):
-            name = f"{i:06d}{suffix}"
-            rows = slice(bags.offsets[i], bags.offsets[i + 1])
-            save_bag(folder / name, bags[i], {n: v[rows] for n, v in of_rows.items()})
-            writer.writerow([name, *(values[i] for values in columns.values())])
+    listing = ("bags.csv", {"path": files, **columns})
+    write_files(path, bags, files, listing, with_instances=has_names)

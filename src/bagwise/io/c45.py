@@ -10,27 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bagwise.bags import Bags
-from bagwise.io._assemble import Column, LabeledBags, assemble, lay_out, reads, writes
+from bagwise.io import _flatten as columns
+from bagwise.io._assemble import Column, LabeledBags, lay_out, reads, writes
 from bagwise.io._atomic import replacing, sync
-from bagwise.io._flatten import (
-    NOT_IN_LINES,
-    checked_labels,
-    dense_blocks,
-    long_columns,
-    refuse_special,
-    warn_left_out,
-    written_feature_names,
-)
-from bagwise.io._grow import typed_columns
 from bagwise.io._source import as_text, crc32_of, open_source
-from bagwise.io._tabletext import Row, check_width, parse_rows
+from bagwise.io._tabletext import Row, check_width, read_rows
 from bagwise.io.errors import CorruptFileError, FormatError
 
 _SPECIAL = re.compile(r"[,|:\n\r]|^\s|\s$|\.$|^$")
@@ -69,20 +60,14 @@ def read_c45(
         _, first = next(_rows(path, source.text()), (0, []))
     if not first:
         raise FormatError(path, "is empty. Expected one line per instance.")
-    given = {"bag": bag, "label": label, "instance_ids": instance_ids}
-    usual = {"bag": 0, "label": len(first) - 1, "instance_ids": 1}
-    named = given | {role: c for role, c in usual.items() if given[role] is None}
-    layout = lay_out(path, _column_names(path, len(first)), named, None)
-    with open_source(path, progress) as source:
-        rows = _rows(path, source.text(), len(first))
-        X, keys = parse_rows(path, rows, layout, np.float64, source)
-
-    def place(row: int) -> int:
-        with open_source(path) as source:
-            return next(islice(_rows(path, source.text()), row, None))[0]
-
-    columns = typed_columns(path, keys, place)
-    return assemble(path, X, columns, layout.feature_names, place, regroup=regroup)
+    layout = lay_out(
+        *(path, _column_names(path, len(first))),
+        bag=0 if bag is None else bag,
+        label=len(first) - 1 if label is None else label,
+        instance_ids=1 if instance_ids is None else instance_ids,
+        regroup=regroup,
+    )
+    return read_rows(path, partial(_rows, width=len(first)), layout, np.float64, progress)
 
 
 def _rows(path: Path, file: Any, width: int | None = None) -> Iterator[Row]:
@@ -131,7 +116,7 @@ def _of_data(name: str, content: Path) -> str:
 
 @writes(
     path="The ``.data`` file to write; the ``.names`` file is written beside it.",
-    bags=("The bags; ids must not contain commas, colons, vertical bars or line breaks."),
+    bags="The bags; ids must not contain commas, colons, vertical bars or line breaks.",
 )
 def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
     """Write NAME.data and NAME.names.
@@ -148,16 +133,16 @@ def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
     <BLANKLINE>
     """
     path = Path(path)
-    warn_left_out(path, bags, NOT_IN_LINES)
-    keys = long_columns(bags, checked_labels(bags, np.asarray(y)))
+    columns.warn_left_out(path, bags, columns.NOT_IN_LINES)
+    keys = columns.long_columns(bags, columns.check_labels(bags, np.asarray(y)))
     keys["instance"] = np.asarray(bags.instance_ids)
     written = {name: keys[name] for name in ("bag", "instance", "label")}
-    refuse_special(path, written, _SPECIAL, "in C4.5 files")
-    names = written_feature_names(path, bags, ["bag", "instance", "class"])
+    columns.refuse_special(path, written, _SPECIAL, "in C4.5 files")
+    names = columns.name_features(path, bags, ["bag", "instance", "class"])
     # Both are complete before the first one is renamed: the names, which tell if the other is not.
     with replacing(path) as data, replacing(_names_file(path)) as partial:
         with data.open("wb") as raw, as_text(raw, path.suffix == ".gz") as file:
-            for start, block in dense_blocks(bags):
+            for start, block in columns.dense_blocks(bags):
                 triples = [v[start : start + len(block)].tolist() for v in written.values()]
                 for *ids, label, numbers in zip(*triples, block.tolist(), strict=True):
                     file.write(",".join(map(str, [*ids, *numbers, label])) + ".\n")

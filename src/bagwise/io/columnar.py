@@ -8,132 +8,112 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from bagwise.bags import Bags
 from bagwise.errors import Message
+from bagwise.io import _assemble as rows
 from bagwise.io._arrowfiles import ArrowFile, IpcFile, ParquetFile, as_array, to_arrow
-from bagwise.io._assemble import (
-    BAG_FEATURE,
-    COORDS,
-    ROLES,
-    Coded,
-    Column,
-    LabeledBags,
-    Layout,
-    assemble,
-    by_role,
-    lay_out,
-    reads,
-    round_trip,
-    writes,
-)
-from bagwise.io._flatten import dense_blocks, long_columns, written_feature_names
+from bagwise.io._assemble import Column, Columns, LabeledBags, reads, round_trip, writes
+from bagwise.io._flatten import dense_blocks, long_columns, name_features
 from bagwise.io._grow import GrowingRows
 from bagwise.io._nested import find_instances, nested_batches, read_nested, refuse_nulls
 from bagwise.io._tabletext import ENCODE
-from bagwise.io.errors import FormatError, MixedTypeError
+from bagwise.io.errors import MixedTypeError
+
+_EXPLAINED = {
+    "instances": "The column with the instances as lists of lists (nested form); None: the only "
+    "such column, if there is one.",
+    "dtype": "Data type of the instances; None: float16 or float32 if all features are, else "
+    "float64.",
+}
 
 
 @round_trip(".parquet")
-@reads(
-    instances=(
-        "The column with the instances as lists of lists (nested form); None: the only "
-        "such column, if there is one."
-    ),
-    dtype=(
-        "Data type of the instances; None: float16 or float32 if all features are, else float64."
-    ),
-)
+@reads(**_EXPLAINED)
 def read_parquet(
     path: str | Path,
     bag: Column | None = None,
     label: Column | None = None,
     *,
     instances: str | None = None,
-    instance_labels: Column | None = None,
-    groups: Column | None = None,
-    priors: Column | None = None,
-    instance_ids: Column | None = None,
-    features: Sequence[Column] | None = None,
-    drop: Sequence[Column] | None = None,
-    regroup: bool = False,
     dtype: DTypeLike | None = None,
+    **columns: Unpack[Columns],
 ) -> LabeledBags:
     """Read a Parquet file, long (one row per instance) or nested (one row per bag).
 
     Columns that are not used are not read.
     """
-    named = by_role(bag, label, instance_labels, groups, priors, instance_ids)
-    return _read(ParquetFile, path, named, instances, features, drop, regroup, dtype)
+    return _read(ParquetFile(Path(path)), instances, dtype, bag=bag, label=label, **columns)
 
 
 @round_trip(".arrow")
-@reads(
-    path="The file, in the IPC file or stream format.",
-    options="The other parameters of `read_parquet`.",
-)
+@reads(path="The file, in the IPC file or stream format.", **_EXPLAINED)
 def read_arrow(
-    path: str | Path, bag: Column | None = None, label: Column | None = None, **options: Any
+    path: str | Path,
+    bag: Column | None = None,
+    label: Column | None = None,
+    *,
+    instances: str | None = None,
+    dtype: DTypeLike | None = None,
+    **columns: Unpack[Columns],
 ) -> LabeledBags:
     """Read an Arrow IPC (Feather) file, long or nested."""
-    named = {role: options.pop(role, None) for role in ROLES} | {"bag": bag, "label": label}
-    return _read(IpcFile, path, named, **options)
+    return _read(IpcFile(Path(path)), instances, dtype, bag=bag, label=label, **columns)
 
 
 def _read(
-    kind: type[ArrowFile],
-    path: str | Path,
-    named: dict[str, Column | None],
-    instances: str | None = None,
+    file: ArrowFile,
+    instances: str | None,
+    dtype: DTypeLike | None,
+    *,
     features: Sequence[Column] | None = None,
     drop: Sequence[Column] | None = None,
     regroup: bool = False,
-    dtype: DTypeLike | None = None,
+    **named: Any,
 ) -> LabeledBags:
-    with kind(Path(path)) as file, file.damage_named():
+    with file, file.name_damage():
         nested = find_instances(file, instances)
         if nested is not None:
             return read_nested(file, nested, named, dtype)
-        layout = lay_out(file.path, file.names, named, features, drop=drop)
+        options: Columns = {"features": features, "drop": drop, "regroup": regroup}
+        layout = rows.lay_out(file.path, file.names, **options, **named)
         _refuse_non_numeric(file, layout)
         X, chunks = _read_long(file, layout, np.dtype(dtype or _common_type(file, layout)))
-        columns = {key: _column(file.path, key, parts) for key, parts in chunks.items()}
-        return assemble(file.path, X, columns, layout.feature_names, regroup=regroup)
+        read = {key: _column(file.path, key, parts) for key, parts in chunks.items()}
+        return layout.assemble(file.path, X, read, rows.row_place)
 
 
-def _refuse_non_numeric(file: ArrowFile, layout: Layout) -> None:
+def _refuse_non_numeric(file: ArrowFile, layout: rows.Layout) -> None:
     for j in layout.features:
         if not file.is_numeric(j):
             problem = f"holds {file.schema.field(j).type}, expected numbers. "
             raise MixedTypeError(file.path, Message(problem, *ENCODE), column=file.names[j])
 
 
-def _common_type(file: ArrowFile, layout: Layout) -> Any:
+def _common_type(file: ArrowFile, layout: rows.Layout) -> Any:
     kinds = {str(file.schema.field(j).type) for j in layout.features}
     narrow: dict[tuple[str, ...], Any] = {("halffloat",): np.float16, ("float",): np.float32}
     return narrow.get(tuple(kinds), np.float64)
 
 
 def _read_long(
-    file: ArrowFile, layout: Layout, dtype: np.dtype
+    file: ArrowFile, layout: rows.Layout, dtype: np.dtype
 ) -> tuple[Any, dict[str, list[Any]]]:
-    rows = GrowingRows(len(layout.features), dtype)
+    X = GrowingRows(file.path, len(layout.features), dtype)
     chunks: dict[str, list[Any]] = {key: [] for key in layout.keys}
     done = 0
     for batch in file.batches([*layout.features, *layout.keys.values()]):
         done += batch.num_rows
-        room = rows.reserve(batch.num_rows, done / max(file.n_rows, 1))
+        room = X.reserve(batch.num_rows, done / max(file.n_rows, 1))
         for k, j in enumerate(layout.features):
             room[:, k] = batch.column(file.names[j]).to_numpy(zero_copy_only=False)
         for key, j in layout.keys.items():
             chunks[key].append(batch.column(file.names[j]))
-    if done == 0:
-        raise FormatError(file.path, "holds no rows. Expected one row per instance.")
-    return rows.finish(), chunks
+    return X.finish(), chunks
 
 
 def _column(path: Path, key: str, parts: list[Any]) -> Any:
@@ -141,12 +121,11 @@ def _column(path: Path, key: str, parts: list[Any]) -> Any:
 
     column = pa.chunked_array(parts)
     refuse_nulls(path, key, column)
-    if key in ("bag", "label", "groups"):
+    if key in rows.CODED:
         encoded = column.combine_chunks().dictionary_encode()
-        return Coded(encoded.indices.to_numpy(), as_array(encoded.dictionary))
+        return rows.Coded(encoded.indices.to_numpy(), as_array(encoded.dictionary))
     values = as_array(column)
-    is_number = key in ("priors", "patch_size") or key.startswith(BAG_FEATURE) or key in COORDS
-    return values.astype(np.float64) if is_number else values
+    return values.astype(np.float64) if key.startswith(rows.NUMERIC) else values
 
 
 @round_trip(".parquet")
@@ -174,7 +153,7 @@ def _long_batches(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
     import pyarrow as pa
 
     keys = {name: to_arrow(path, name, v) for name, v in long_columns(bags, y).items()}
-    names = [*keys, *written_feature_names(path, bags, keys)]
+    names = [*keys, *name_features(path, bags, keys)]
     for start, block in dense_blocks(bags):
         of_keys = [column.slice(start, len(block)) for column in keys.values()]
         of_features = [pa.array(np.ascontiguousarray(c)) for c in block.T]

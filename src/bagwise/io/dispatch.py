@@ -1,13 +1,20 @@
-"""`read` and `write`: the format follows from the suffix, else from the file's first bytes."""
+"""`read`, `write` and `open`: the format follows from the suffix, else from the first bytes."""
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
+from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.forms import PER_BAG, PER_INSTANCE
+from bagwise.bags.segments import offsets_of
 from bagwise.errors import Argument, Message, listed, suggestion
 from bagwise.io._assemble import LabeledBags, reads, round_trip, writes
 from bagwise.io._source import open_source
@@ -24,6 +31,7 @@ from bagwise.io.slides import SLIDE_SUFFIXES, is_slide_folder, read_slides, writ
 from bagwise.io.store import MANIFEST, read_bags, write_bags
 from bagwise.io.svmlight import read_svmlight, write_svmlight
 from bagwise.io.tables import read_csv, write_csv
+from bagwise.rowstores.files import FileRows
 
 # Reader, writer and suffixes of every format.
 _FORMATS: dict[str, tuple[Callable[..., LabeledBags], Callable[..., None], tuple[str, ...]]] = {
@@ -43,7 +51,6 @@ _FORMATS: dict[str, tuple[Callable[..., LabeledBags], Callable[..., None], tuple
 READERS = {name: reader for name, (reader, _, _) in _FORMATS.items()}
 SUFFIXES = {suffix: name for name, (_, _, suffixes) in _FORMATS.items() for suffix in suffixes}
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"MATLAB 5.0": "mat"}
-_START_BYTES = 4096  # of a file without a suffix, enough to recognize its format
 _SVMLIGHT = re.compile(r"(#.*\n)*\s*(\S+\s+qid:\S+|[^\s:,]+:[^\s:,]+:[^\s:,]+)(\s|$)")
 
 
@@ -55,11 +62,8 @@ _NONE = "the reader of the format says what None means"
     path="The file or folder.",
     bag=("str or int", f"Column of the bag ids; {_NONE}."),
     label=("str or int", f"Column of the labels; {_NONE}."),
-    format=(
-        "csv, excel, parquet, arrow, arff, c45, svmlight, mat, h5ad, bags, folder or slides; "
-        "None: from the suffix, else from the first bytes. A CSV with a column of paths"
-        ' is a "folder".'
-    ),
+    format="csv, excel, parquet, arrow, arff, c45, svmlight, mat, h5ad, bags, folder or slides; "
+    'None: from the suffix, else from the first bytes. A CSV with a column of paths is a "folder".',
     options='Options of the reader of the format, such as ``groups="patient"``.',
 )
 def read(
@@ -72,41 +76,33 @@ def read(
 ) -> LabeledBags:
     """Read bags from a file or folder of any format that bagwise knows."""
     path = Path(path)
-    reader, _, _ = _chosen(format or recognize(path))
+    reader, _, _ = _choose(format or recognize(path))
     named = {k: v for k, v in (("bag", bag), ("label", label)) if v is not None}
     return reader(path, **named, **options)
 
 
+@round_trip(".arff")
 @writes(
     path="The file or folder to write.",
     bags="The bags.",
-    format=("As in `read`; None: from the suffix. Without one: a folder with one file per bag."),
+    format="As in `read`; None: from the suffix. Without one: a folder with one file per bag.",
     options="Options of the writer of the format, such as ``nested=True``.",
 )
 def write(
     path: str | Path, bags: Bags, y: Any = None, *, format: str | None = None, **options: Any
 ) -> None:
-    """Write bags in the format of the suffix.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.arff"
-    >>> io.write(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0])
-    >>> io.read(path)[1]
-    array([1, 0])
-    """
+    """Write bags in the format of the suffix."""
     path = Path(path)
     if format is None:
         format = "folder" if not path.suffix else SUFFIXES.get(suffix_of(path))
         if format is None:
             unknown = f"{path}: the suffix {suffix_of(path)!r} belongs to no format. Pass "
             raise ValueError(Message(unknown, Argument("format"), f" or use {listed(SUFFIXES)}."))
-    _, writer, _ = _chosen(format)
+    _, writer, _ = _choose(format)
     writer(path, bags, y, **options)
 
 
-def _chosen(format: str) -> tuple[Callable[..., LabeledBags], Callable[..., None], Any]:
+def _choose(format: str) -> tuple[Callable[..., LabeledBags], Callable[..., None], Any]:
     if format not in _FORMATS:
         raise ValueError(f"There is no format {format!r}. {suggestion(format, _FORMATS)}")
     return _FORMATS[format]
@@ -142,7 +138,7 @@ def _is_listing(path: Path) -> bool:
 
 def _by_content(path: Path) -> str:
     with open_source(path) as source:
-        start = source.stream.read(_START_BYTES)
+        start = source.stream.read(io.DEFAULT_BUFFER_SIZE)
     for magic, format in _MAGIC.items():
         if start.startswith(magic):
             return format
@@ -153,3 +149,80 @@ def _by_content(path: Path) -> str:
     if re.search(r"^\s*@relation", text, re.IGNORECASE | re.MULTILINE):
         return "arff"
     return "svmlight" if _SVMLIGHT.match(text) else "csv"
+
+
+# Several stores as one ---------------------------------------------------------------------------
+
+
+@reads(
+    path="A ``.bags`` folder, a list of them, or a folder that contains some (in the order of "
+    "their names). They must have the same features. All else goes to `read`, which also leaves "
+    "features of slides in their files where they lie there in one piece.",
+)
+def open(path: str | Path | Sequence[str | Path]) -> LabeledBags:
+    """Open stores of bags, several of them as one; instances are read when a fit passes over them.
+
+    Examples
+    --------
+    >>> from bagwise import Bags, io
+    >>> folder = getfixture("tmp_path")
+    >>> io.write_bags(folder / "a.bags", Bags.from_list([[[0.1], [0.2]], [[0.3]]]), [1, 0])
+    >>> io.write_bags(folder / "b.bags", Bags.from_list([[[0.4]]]), [1])
+    >>> io.open(folder)
+    (Bags(3 bags, 4 instances, 1 features, 1-2 instances per bag, float64), array([1, 0, 1]))
+    """
+    if isinstance(path, str | Path):
+        path = Path(path)
+        stores = sorted(path.glob("*.bags")) if path.is_dir() else []
+        if not stores or (path / MANIFEST).is_file():
+            return read(path)
+    else:
+        stores = [Path(each) for each in path]
+        if not stores:
+            raise ValueError("There are no stores: the list of paths is empty.")
+    return _join(stores, [read_bags(store) for store in stores])
+
+
+def _join(stores: list[Path], opened: list[LabeledBags]) -> LabeledBags:
+    parts = [bags for bags, _ in opened]
+    for store, bags in zip(stores, parts, strict=True):
+        _check_alike(stores[0], parts[0], store, bags)
+    offsets = offsets_of(np.concatenate([bags.sizes for bags in parts]))
+    shared: dict[str, Any] = {
+        name: _join_attribute(stores, parts, name) for name in (*PER_BAG, *PER_INSTANCE)
+    }
+    X = FileRows([bags.X for bags in parts])
+    bags = Bags(X, offsets, feature_names=parts[0].feature_names, **shared)
+    labels = [y for _, y in opened]
+    return bags, _concatenate(stores, labels, "labels")
+
+
+def _check_alike(first: Path, one: Bags, store: Path, other: Bags) -> None:
+    if sp.issparse(other.X):
+        raise FormatError(store, "holds sparse instances, which several stores cannot share.")
+    names = [None if b.feature_names is None else list(b.feature_names) for b in (one, other)]
+    for what, mine, its in (
+        ("features", one.n_features, other.n_features),
+        ("data type", one.dtype, other.dtype),
+        ("feature names", *names),
+    ):
+        if mine != its:
+            shown = f"{mine} and {its}" if what != "feature names" else "other ones"
+            raise FormatError(store, f"differs from {first} in its {what}: {shown}.")
+
+
+def _join_attribute(stores: list[Path], parts: list[Bags], name: str) -> Array | None:
+    generated = f"has_{name}"
+    if any(not getattr(bags, generated, True) for bags in parts):  # 0, 1, ... of each store
+        return None
+    return _concatenate(stores, [getattr(bags, name) for bags in parts], name)
+
+
+def _concatenate(stores: list[Path], values: list[Any], name: str) -> Array | None:
+    missing = [value is None for value in values]
+    if all(missing):
+        return None
+    if any(missing):
+        have, lack = stores[missing.index(False)], stores[missing.index(True)]
+        raise FormatError(lack, f"has no {name}, but {have} has: write all stores alike.")
+    return np.concatenate(values)

@@ -11,11 +11,9 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.fingerprint import row_codes
-from bagwise.bags.segments import bag_index
+from bagwise.bags.segments import bag_index, bag_of_row
 from bagwise.estimators.spreads import far_apart, feature_spreads
-
-_COUNTED_BAGS = 100  # a column that numbers the rows of so many bags numbers those of all
-_BLOCK_VALUES = 1 << 22  # 32 MiB of float64 are looked at at a time
+from bagwise.io._limits import rows_per_block
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def look_at(bags: Bags, y: Any = None) -> Findings:
     )
     missing, low, high = _columns(bags)
     varying = np.where(np.isfinite(low), high - low, 0.0)
-    far = far_apart(feature_spreads(bags)) if not missing.any() else _far_of_ranges(varying)
+    far = far_apart(feature_spreads(bags)) if not missing.any() else far_apart(varying)
     labels = {} if y is None else dict(zip(*np.unique(y, return_counts=True), strict=True))
     codes = bag_index(bags.offsets)
     groups = None if bags.groups is None else np.unique(bags.groups, return_inverse=True)[1]
@@ -99,17 +97,13 @@ def _columns(bags: Bags) -> tuple[Array, Array, Array]:
     """Return the number of missing values, the lowest and the highest value of each feature."""
     d = bags.n_features
     missing, low, high = np.zeros(d, dtype=np.int64), np.full(d, np.inf), np.full(d, -np.inf)
-    step = max(1, _BLOCK_VALUES // d)
+    step = rows_per_block(d)
     for start in range(0, bags.n_instances, step):
         rows = bags.X[start : start + step]
         block = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
         missing += np.isnan(block).sum(axis=0)
         low, high = np.fmin(low, np.fmin.reduce(block)), np.fmax(high, np.fmax.reduce(block))
     return missing, low, high
-
-
-def _far_of_ranges(ranges: Array) -> tuple[int, int] | None:
-    return far_apart(ranges)  # the spread of a feature with gaps is taken for its range
 
 
 def _in_several(copies: Array, places: Array) -> int:
@@ -121,7 +115,7 @@ def _in_several(copies: Array, places: Array) -> int:
 
 def _counters(bags: Bags) -> list[int]:
     """Return the features that are 0, 1, 2, ... or 1, 2, 3, ... in every bag, in any order."""
-    first = bags[:_COUNTED_BAGS]
+    first = bags[: bag_of_row(rows_per_block(bags.n_features), bags.offsets) + 1]  # of a block
     if sp.issparse(first.X) or first.sizes.max() < 2:
         return []
     X = np.asarray(first.X, dtype=np.float64)

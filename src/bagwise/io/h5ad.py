@@ -11,17 +11,15 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.bags.cells import features_of
 from bagwise.bags.ids import factorize, first_missing
-from bagwise.errors import Argument, Message, listed
 from bagwise.io import _assemble as rows
 from bagwise.io._assemble import LabeledBags, reads, round_trip, writes
 from bagwise.io._atomic import replacing
-from bagwise.io._bagarrays import opened_h5
-from bagwise.io._claims import refuse_claim, size_of
-from bagwise.io._flatten import long_columns, warn_left_out, written_feature_names
+from bagwise.io._bagarrays import is_dataset, open_h5
+from bagwise.io._flatten import long_columns, name_features, warn_left_out
+from bagwise.io._limits import name_damage
 from bagwise.io._source import require
-from bagwise.io.errors import CorruptFileError, FormatError, missing_value
+from bagwise.io.errors import FormatError, missing_value
 
-_CODED = ("bag", "label", "groups")
 # What anndata raises for HDF5 files that are something else.
 _NOT_ANNDATA = (OSError, KeyError, ValueError, TypeError, RuntimeError, AttributeError, IndexError)
 # What is written about cells.
@@ -54,19 +52,23 @@ def read_h5ad(
 ) -> LabeledBags:
     """Read an AnnData file, whose columns are those of ``obs``; cells may be in any order."""
     path = Path(path)
-    adata = _loaded(path)
+    adata = _load(path)
     X, names = features_of(adata, layer, obsm)
-    named = {**rows.by_role(bag, label, instance_labels, groups, priors), "parents": None}
-    roles = _roles(path, list(adata.obs.columns), named)
-    columns = {role: _column(path, adata.obs, role, name) for role, name in roles.items()}
+    named = {"bag": bag, "label": label, "groups": groups, "priors": priors}
+    named["instance_labels"] = instance_labels
+    found = list(adata.obs.columns)
+    usual = {role: rows.ROLES[role] for role in (*named, "parents")}
+    roles = rows.find_roles(path, found, named, usual)
+    rows.require_bag(path, found, roles)
+    columns = {role: _column(path, adata.obs, role, found[j]) for role, j in roles.items()}
     cells = np.asarray(adata.obs_names, dtype=str)
     if not np.array_equal(cells, np.arange(len(cells)).astype(str)):  # numbers are no names
         columns["instance_ids"] = cells
     if _SPATIAL in adata.obsm:
         columns["coords"] = np.asarray(adata.obsm[_SPATIAL])[:, :2]
     if features is not None or drop is not None:
-        left = rows.matching(path, names, drop or [])
-        chosen = [g for g in rows.matching(path, names, features or names) if g not in left]
+        left = rows.match(path, names, drop or [])
+        chosen = [g for g in rows.match(path, names, features or names) if g not in left]
         X = X[:, [rows.position_of(path, names, gene) for gene in chosen]]
         names = [str(gene) for gene in chosen]
     return rows.assemble(path, X, columns, names, regroup=True)
@@ -74,39 +76,20 @@ def read_h5ad(
 
 def read_obs(path: Path) -> Any:
     """Return the columns that describe cells, as a data frame."""
-    obs = _loaded(path, backed="r").obs
+    obs = _load(path, backed="r").obs
     return obs.astype(dict.fromkeys(obs.select_dtypes("category"), object))
 
 
-def _loaded(path: Path, **options: Any) -> Any:
+def _load(path: Path, **options: Any) -> Any:
     require("anndata", "cells")
     import anndata
 
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
-    with opened_h5(path) as file:
-        file.visititems(lambda name, part: _refuse_claims(path, name, part))
-    try:
+    with open_h5(path) as file:
+        file.visititems(lambda name, part: is_dataset(path, name, part) and None)
+    with name_damage(path, "an AnnData file", _NOT_ANNDATA):
         return anndata.read_h5ad(path, **options)
-    except _NOT_ANNDATA as error:
-        raise CorruptFileError(path, f"is not an AnnData file ({error}).") from error
-
-
-def _refuse_claims(path: Path, name: str, part: Any) -> None:
-    if hasattr(part, "dtype"):
-        refuse_claim(path, name, size_of(part.shape, part.dtype.itemsize))
-
-
-def _roles(path: Path, names: list[str], named: dict[str, Any]) -> dict[str, str]:
-    usual = {role: rows.ROLES[role] for role in named if rows.ROLES[role] in names}
-    roles = usual | {role: column for role, column in named.items() if column is not None}
-    at = {role: rows.position_of(path, names, column) for role, column in roles.items()}
-    rows.refuse_shared(path, names, at)
-    if "bag" not in roles:
-        one_of = f", one of {listed(names)}."
-        start = "has no column 'bag' in obs; name yours with "
-        raise FormatError(path, Message(start, Argument("bag"), one_of))
-    return {role: names[j] for role, j in at.items()}
 
 
 def _column(path: Path, obs: Any, role: str, name: str) -> Any:
@@ -115,7 +98,7 @@ def _column(path: Path, obs: Any, role: str, name: str) -> Any:
     if missing is not None:
         raise missing_value(path, role, rows.row_place(missing))
     values = np.array(values.tolist()) if values.dtype.kind == "O" else values
-    return rows.Coded(*factorize(values)) if role in _CODED else values
+    return rows.Coded(*factorize(values)) if role in rows.CODED else values
 
 
 @round_trip(".h5ad")
@@ -132,7 +115,7 @@ def write_h5ad(path: str | Path, bags: Bags, y: Any = None) -> None:
     ids = [str(name) for name in columns.pop("instance", range(bags.n_instances))]
     names = pd.Index(ids, dtype=object)  # anndata 0.12 writes no arrays of strings of pandas 3
     obs = {name: columns[name] for name in _OBS if name in columns}
-    genes = pd.Index(written_feature_names(path, bags, ()), dtype=object)
+    genes = pd.Index(name_features(path, bags, ()), dtype=object)
     try:
         frame = pd.DataFrame(obs).set_index(names)
         adata = AnnData(bags.X, obs=frame, var=pd.DataFrame(index=genes))

@@ -11,8 +11,6 @@ from __future__ import annotations
 import struct
 import warnings
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +26,10 @@ from bagwise.bags.segments import bag_index
 from bagwise.errors import Argument, Message, listed
 from bagwise.io._assemble import Coded, LabeledBags, assemble, reads, round_trip, writes
 from bagwise.io._atomic import writing
-from bagwise.io._claims import NPY_ERRORS, refuse_claim, size_of
-from bagwise.io._flatten import checked_labels
-from bagwise.io._mattags import checked_mat
-from bagwise.io._source import require
+from bagwise.io._bagarrays import is_dataset, open_h5
+from bagwise.io._flatten import check_labels
+from bagwise.io._limits import LARGEST_EXACT, NPY_ERRORS, name_damage, refuse_claim, size_of
+from bagwise.io._mattags import check_mat
 from bagwise.io.errors import CorruptFileError, FormatError, LabelError
 
 _USUAL = {
@@ -39,8 +37,11 @@ _USUAL = {
     "bag": ("bag", "bag_ids", "bag_id", "bags"),
     "label": ("y", "labels", "label"),
 }
-_LARGEST_EXACT = 2.0**53  # the integers up to here are all float64 numbers
-_OTHERS = (OSError, RuntimeError, UnboundLocalError, ZeroDivisionError)  # of SciPy and h5py
+# What SciPy, h5py and NumPy raise for damaged files.
+_DAMAGE = (
+    *(zlib.error, struct.error, OSError, RuntimeError, UnboundLocalError, ZeroDivisionError),
+    *NPY_ERRORS,
+)
 _ATTRIBUTES = (*PER_BAG, *PER_INSTANCE, "feature_names")
 
 
@@ -66,14 +67,14 @@ def read_mat(
     if bag is not None and bag == label:
         problem = Message("is used as bag and as label; name another with ", Argument("label"))
         raise FormatError(path, problem, column=bag)
-    with _damage_named(path):
-        return _made(path, _load(path), {"bag": bag, "label": label, "X": X}, regroup)
+    with name_damage(path, "a MATLAB file", _DAMAGE):
+        return _make(path, _load(path), {"bag": bag, "label": label, "X": X}, regroup)
 
 
-def _made(
+def _make(
     path: Path, stored: dict[str, Any], named: dict[str, str | None], regroup: bool
 ) -> LabeledBags:
-    variables = {name: _checked(path, name, value) for name, value in stored.items()}
+    variables = {name: _check_sparse(path, name, value) for name, value in stored.items()}
     instances, column = _find(path, variables, "X", named["X"]), named["X"] or "X"
     if not sp.issparse(instances) and instances.dtype.kind not in NUMERIC_KINDS:
         raise FormatError(path, f"holds {instances.dtype}, expected numbers.", column=column)
@@ -86,22 +87,9 @@ def _made(
         raise FormatError(path, f"{len(bag_of_row)} bag ids for {n_rows} instances (rows).")
     label = named["label"]
     labels = _find(path, variables, "label", label, required=label is not None)
-    made, y = _assembled(path, instances, bag_of_row, labels, regroup)
+    made, y = _assemble(path, instances, bag_of_row, labels, regroup)
     attributes = {n: _attribute(path, variables[n], n) for n in _ATTRIBUTES if n in variables}
     return made.replace(**attributes), y
-
-
-@contextmanager
-def _damage_named(path: Path, kind: str = "MATLAB") -> Iterator[None]:
-    """Turn what SciPy, h5py and NumPy raise for damaged files into errors that name the file."""
-    from scipy.io.matlab import MatReadError
-
-    try:
-        yield
-    except (FileNotFoundError, FormatError):
-        raise
-    except (MatReadError, zlib.error, struct.error, *_OTHERS, *NPY_ERRORS) as error:
-        raise CorruptFileError(path, f"is truncated or not a {kind} file ({error}).") from error
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -110,7 +98,7 @@ def _load(path: Path) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # duplicate names: the last one counts
-            source = checked_mat(path) or path
+            source = check_mat(path) or path
             for name, shape, kind in whosmat(source):
                 if kind != "sparse":
                     refuse_claim(path, name, size_of(shape, 1))  # a byte per entry at least
@@ -121,10 +109,7 @@ def _load(path: Path) -> dict[str, Any]:
 
 def _load_hdf5(path: Path) -> dict[str, Any]:
     """Return the numeric variables of a version 7.3 file, where matrices are transposed."""
-    require("h5py", "io")
-    import h5py
-
-    with _damage_named(path, "MATLAB 7.3"), h5py.File(path, "r") as file:
+    with open_h5(path, "a MATLAB 7.3 file") as file:
         found = {n: _hdf5_variable(path, n, item) for n, item in file.items()}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -136,11 +121,9 @@ def _hdf5_variable(path: Path, name: str, item: Any) -> Any:
         raise CorruptFileError(path, "cannot be opened.", column=name)
     sparse = isinstance(item, Group) and "MATLAB_sparse" in item.attrs
     for each in item.values() if sparse else (item,):
-        if isinstance(each, Dataset):
-            refuse_claim(path, name, size_of(each.shape, each.dtype.itemsize))
-            if each.dtype.kind == "f" and each.dtype.itemsize > 8:  # bytes of a double
-                problem = f"holds {each.dtype}, which MATLAB does not have."
-                raise CorruptFileError(path, problem, column=name)
+        if is_dataset(path, name, each) and each.dtype.kind == "f" and each.dtype.itemsize > 8:
+            problem = f"holds {each.dtype}, which MATLAB does not have."
+            raise CorruptFileError(path, problem, column=name)
     if sparse:
         parts = [item[part][()] if part in item else [] for part in ("data", "ir", "jc")]
         shape = (int(item.attrs["MATLAB_sparse"]), len(parts[2]) - 1)
@@ -163,7 +146,7 @@ def _find(
     raise FormatError(path, Message(problem, Argument(role)))
 
 
-def _checked(path: Path, name: str, value: Any) -> Any:
+def _check_sparse(path: Path, name: str, value: Any) -> Any:
     if not sp.issparse(value):
         return value
     try:
@@ -178,7 +161,7 @@ def _names(path: Path, role: str, values: Any) -> Array:
         refuse_claim(path, role, size_of(values.shape, 8))
         values = values.toarray()
     flat = np.asarray(values).ravel()
-    wrong = ~(np.abs(flat) <= _LARGEST_EXACT) if flat.dtype.kind == "f" else np.zeros(1, dtype=bool)
+    wrong = ~(np.abs(flat) <= LARGEST_EXACT) if flat.dtype.kind == "f" else np.zeros(1, dtype=bool)
     if wrong.any():
         i = int(np.argmax(wrong))
         problem = f"entry {i + 1} of the {role} is {flat[i]}, expected finite numbers up to 2^53."
@@ -205,7 +188,7 @@ def _attribute(path: Path, values: Any, name: str) -> Array:
     return np.asarray(values).ravel() if name in ("priors", "patch_size") else _vector(values)
 
 
-def _assembled(path: Path, X: Any, bag: Array, labels: Any, regroup: bool) -> LabeledBags:
+def _assemble(path: Path, X: Any, bag: Array, labels: Any, regroup: bool) -> LabeledBags:
     columns: dict[str, Any] = {"bag": Coded(*factorize(bag))}
     y = None if labels is None else _names(path, "label", labels)
     per_row = y is not None and len(y) == len(bag)
@@ -221,24 +204,16 @@ def _assembled(path: Path, X: Any, bag: Array, labels: Any, regroup: bool) -> La
     return bags, y
 
 
+@round_trip(".mat")
 @writes(bags="The bags, dense or sparse, but not float16, which MATLAB does not have.")
 def write_mat(path: str | Path, bags: Bags, y: Any = None) -> None:
-    """Write a MATLAB 5 file with X, bag (1, 2, ... per instance), ids and y (one per bag).
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.mat"
-    >>> io.write_mat(path, Bags.from_list([[[0.1]], [[0.3]]], ids=["a", "b"]), ["yes", "no"])
-    >>> io.read_mat(path)[1]
-    array(['yes', 'no'], dtype='<U3')
-    """
+    """Write a MATLAB 5 file with X, bag (1, 2, ... per instance), ids and y (one per bag)."""
     from scipy.io import savemat
 
     path = Path(path)
     if bags.dtype == np.float16:
         raise FormatError(path, "MATLAB has no float16: convert X with .astype('float32') first.")
-    y = checked_labels(bags, y)
+    y = check_labels(bags, y)
     variables = {
         "X": sp.csc_array(bags.X) if sp.issparse(bags.X) else np.asarray(bags.X),
         "bag": (bag_index(bags.offsets) + 1)[:, None],

@@ -9,7 +9,6 @@ TCGA-XX-XXXX-01Z-00-DX1,TCGA-XX-XXXX,tumor
 
 from __future__ import annotations
 
-import csv
 import warnings
 from collections.abc import Iterable
 from contextlib import closing
@@ -22,23 +21,14 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import Argument, Message, listed, suggestion
-from bagwise.io._assemble import (
-    Column,
-    LabeledBags,
-    position_of,
-    reads,
-    refuse_duplicates,
-    refuse_shared,
-    writes,
-)
-from bagwise.io._atomic import replacing
-from bagwise.io._bagarrays import load_bag, read_patch_size, save_bag
-from bagwise.io._flatten import bag_columns, instance_columns
-from bagwise.io._grow import typed_column
-from bagwise.io._source import LateBar, open_source, write_text
+from bagwise.io._assemble import Column, LabeledBags, find_roles, reads, require_bag, writes
+from bagwise.io._bagarrays import load_bag, read_patch_size
+from bagwise.io._flatten import bag_columns
+from bagwise.io._grow import type_column
+from bagwise.io._listing import BagStack, read_listing, refuse_full, write_files
+from bagwise.io._source import LateBar
 from bagwise.io._tabletext import sniff
-from bagwise.io.bagfiles import BagStack
-from bagwise.io.errors import FormatError, ShuffledBagError
+from bagwise.io.errors import FormatError
 
 SLIDE_SUFFIXES = (".h5", ".hdf5", ".npz", ".npy", ".pt", ".pth")  # those with coordinates first
 _USUAL = {
@@ -46,23 +36,17 @@ _USUAL = {
     "label": ("label",),
     "groups": ("case_id", "patient"),
 }
-_MOST_PROBLEMS = 12  # that a message lists
 
 
 @reads(
-    path=(
-        "A folder of .h5, .npz, .npy or .pt files; a folder with ``h5_files`` or "
-        "``pt_files`` (CLAM) or with one ``features_...`` (TRIDENT) in it; or a single "
-        "file. Arrays of shape (1, patches, features) are accepted; coordinates and "
-        "patch sizes are read from HDF5 files."
-    ),
+    path="A folder of .h5, .npz, .npy or .pt files; a folder with ``h5_files`` or ``pt_files`` "
+    "(CLAM) or with one ``features_...`` (TRIDENT) in it; or a single file. Arrays of shape (1, "
+    "patches, features) are accepted; coordinates and patch sizes are read from HDF5 files.",
     bag='Column of the slide ids; None: "slide_id", "slide" or "bag".',
     label='Column of the labels; None: "label" if there is such a column.',
     groups='Column of the patients; None: "case_id" or "patient" if there is such a column.',
-    labels=(
-        "The CSV. None: the only CSV in the folder, if it has slide ids. Without a CSV,"
-        " every file is a bag without a label."
-    ),
+    labels="The CSV. None: the only CSV in the folder, if it has slide ids. Without a CSV, every "
+    "file is a bag without a label.",
     key='The array of a file; None: "features", or the only one.',
     dtype=("dtype", "Data type of the features; None: as in the files, which must agree."),
     only=("iterable of str", "Ids of the slides to read; None: all."),
@@ -112,8 +96,8 @@ def read_slides(
         what = "no slide has a file, a row and a label."
         raise FormatError(listing or path, " ".join([what, *problems]))
     if only is not None:
-        slides, problems = _wanted(slides, [str(name) for name in only]), []
-    return _loaded(path, slides, problems, key, dtype, mapped, progress)
+        slides, problems = _select(slides, [str(name) for name in only]), []
+    return _load(path, slides, problems, key, dtype, mapped, progress)
 
 
 class _Slide(NamedTuple):
@@ -191,35 +175,34 @@ def _listed_slides(
     listing: Path, named: dict[str, Any], found: dict[str, Path]
 ) -> tuple[list[_Slide], list[str]]:
     """Return the slides with a file and a label, and sentences about the others."""
-    text = sniff(listing, header=True)
-    refuse_duplicates(listing, text.names)
-    roles = _roles(listing, text.names, named)
     slides: list[_Slide] = []
-    lines: dict[str, int] = {}
     used: set[Path | None] = set()
     without: dict[str, list[str]] = {"file": [], "label": []}
-    with open_source(listing) as source:
-        for line, row in text.rows(listing, source.text()):
-            name = row[roles["bag"]].strip()
-            if lines.setdefault(name, line) != line:
-                raise ShuffledBagError(listing, f"{name!r} is on line {lines[name]} already.", line)
-            label, group = (row[roles[r]] if r in roles else None for r in ("label", "groups"))
-            file = _file_of(name, found, listing, line)
-            used.add(file)
-            if file is None or label == "":
-                without["file" if file is None else "label"].append(name)
-            else:
-                slides.append(_Slide(name, file, label, group))
+
+    def choose_roles(names: list[str]) -> dict[str, int]:
+        usual = {r: next((n for n in each if n in names), "") for r, each in _USUAL.items()}
+        roles = find_roles(listing, names, named, usual)
+        require_bag(listing, names, roles, "slide_id")
+        return roles
+
+    for line, fields in read_listing(listing, choose_roles):
+        name = fields["bag"].strip()
+        file = _file_of(name, found, listing, line)
+        used.add(file)
+        if file is None or fields.get("label") == "":
+            without["file" if file is None else "label"].append(name)
+        else:
+            slides.append(_Slide(name, file, fields.get("label"), fields.get("groups")))
     strays = [stem for stem, file in found.items() if file not in used]
     problems = [
-        *_counted(without["file"], f"of {listing.name} without a file"),
-        *_counted(without["label"], f"of {listing.name} without a label"),
-        *_counted(strays, f"without a row in {listing.name}", "file"),
+        *_count(without["file"], f"of {listing.name} without a file"),
+        *_count(without["label"], f"of {listing.name} without a label"),
+        *_count(strays, f"without a row in {listing.name}", "file"),
     ]
     return slides, problems
 
 
-def _wanted(slides: list[_Slide], names: list[str]) -> list[_Slide]:
+def _select(slides: list[_Slide], names: list[str]) -> list[_Slide]:
     known = [slide.name for slide in slides]
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
@@ -227,23 +210,7 @@ def _wanted(slides: list[_Slide], names: list[str]) -> list[_Slide]:
     return [slide for slide in slides if slide.name in names]
 
 
-def _roles(listing: Path, names: list[str], named: dict[str, Any]) -> dict[str, int]:
-    roles = {}
-    for role, usual in _USUAL.items():
-        column = named[role]
-        if column is None:
-            column = next((name for name in usual if name in names), None)
-        if column is not None:
-            roles[role] = position_of(listing, names, column)
-    if "bag" not in roles:
-        one_of = f", one of {listed(names)}."
-        problem = Message("has no column 'slide_id'; name yours with ", Argument("bag"), one_of)
-        raise FormatError(listing, problem, 1)
-    refuse_shared(listing, names, roles)
-    return roles
-
-
-def _counted(names: list[str], what: str, unit: str = "slide") -> list[str]:
+def _count(names: list[str], what: str, unit: str = "slide") -> list[str]:
     if not names:
         return []
     return [f"{len(names)} {unit}{'s' * (len(names) > 1)} {what}: {listed(names)}."]
@@ -252,7 +219,7 @@ def _counted(names: list[str], what: str, unit: str = "slide") -> list[str]:
 # Reading ------------------------------------------------------------------------------------------
 
 
-def _loaded(
+def _load(
     path: Path,
     slides: list[_Slide],
     problems: list[str],
@@ -272,23 +239,21 @@ def _loaded(
                 if len(widths) == 1:  # else an error follows, and nothing more need be kept
                     stack.add(slide.file, values, extra, done / len(slides))
                 sizes.append(read_patch_size(slide.file))
-                missing += _missing(slide, values)
+                missing += _find_missing(slide, values)
             except FormatError as error:
                 broken.append(str(error))
             bar.update(done)
-    broken += _unusual(widths)
+    broken += _find_unusual(widths)
     if broken:
         every = [*broken, *missing, *problems]
-        more = [f"... and {len(every) - _MOST_PROBLEMS} more."] * (len(every) > _MOST_PROBLEMS)
-        lines = "\n- ".join(["", *every[:_MOST_PROBLEMS], *more])
         noun = "problem" if len(every) == 1 else "problems"
-        raise FormatError(path, f"{len(every)} {noun}:{lines}")
+        raise FormatError(path, f"{len(every)} {noun}:" + "".join(f"\n- {one}" for one in every))
     if problems:
         warnings.warn(f"{path}: {' '.join(problems)}", stacklevel=4)
-    return _bags(slides, stack.finish(is_finite=not missing), stack.sizes, sizes)
+    return _make_bags(slides, stack.finish(is_finite=not missing), stack.sizes, sizes)
 
 
-def _unusual(widths: dict[int, list[str]]) -> list[str]:
+def _find_unusual(widths: dict[int, list[str]]) -> list[str]:
     """Name the files whose number of features is not that of most files."""
     usual = max(widths, key=lambda width: len(widths[width]), default=0)
     return [
@@ -299,31 +264,31 @@ def _unusual(widths: dict[int, list[str]]) -> list[str]:
     ]
 
 
-def _missing(slide: _Slide, values: Array) -> list[str]:
+def _find_missing(slide: _Slide, values: Array) -> list[str]:
     bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
     if not len(bad):
         return []
     return [f"{slide.file.name}: patch {bad[0]} has a missing or infinite value ({len(bad)} such)."]
 
 
-def _bags(
+def _make_bags(
     slides: list[_Slide],
-    stacked: tuple[Any, dict[str, Any]],
+    stack: tuple[Any, dict[str, Any]],
     counts: list[int],
     sizes: list[float | None],
 ) -> LabeledBags:
-    rows, attributes = stacked
-    y = _typed([slide.label for slide in slides])
-    groups = _typed([slide.group for slide in slides])
+    rows, attributes = stack
+    y = _type([slide.label for slide in slides])
+    groups = _type([slide.group for slide in slides])
     if all(size is not None for size in sizes):
         attributes["patch_size"] = np.array(sizes, dtype=np.float64)
     ids = np.array([slide.name for slide in slides])
     return Bags(rows, offsets_of(counts), ids=ids, groups=groups, **attributes), y
 
 
-def _typed(texts: Iterable[str | None]) -> Array | None:
+def _type(texts: Iterable[str | None]) -> Array | None:
     known = [text for text in texts if text is not None]
-    return typed_column(known, exact_text=False) if known else None
+    return type_column(known, exact_text=False) if known else None
 
 
 # Writing ------------------------------------------------------------------------------------------
@@ -342,25 +307,12 @@ def write_slides(path: str | Path, bags: Bags, y: Any = None) -> None:
     ['a.h5', 'b.h5']
     """
     path = Path(path)
-    if path.exists() and any(path.iterdir()):
-        raise FileExistsError(f"The folder {path} is not empty: write into a new one.")
+    refuse_full(path)
     names = [str(name) for name in bags.ids.tolist()]
     bad = next((name for name in names if not name or {*name} & {*'/\\:*?"<>|'}), None)
     if bad is not None or len(set(names)) < len(names):
         raise ValueError(f"Slide ids name files: they must differ, and {bad!r} cannot be a name.")
     named = {"bag": "slide_id", "group": "case_id", "label": "label"}
     columns = {named[n]: v for n, v in bag_columns(bags, y).items() if n in named}
-    of_rows = instance_columns(bags.replace(coords=None))
-    if bags.coords is not None:
-        of_rows["coords"] = bags.coords
-    with replacing(path) as partial:
-        (partial / "h5_files").mkdir(parents=True)
-        with write_text(partial / "slides.csv") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
-        for i, name in enumerate(names):
-            rows = slice(bags.offsets[i], bags.offsets[i + 1])
-            size = None if bags.patch_size is None else float(bags.patch_size[i])
-            of_bag = {n: v[rows] for n, v in of_rows.items()}
-            save_bag(partial / "h5_files" / f"{name}.h5", bags[i], of_bag, patch_size=size)
+    files = [f"h5_files/{name}.h5" for name in names]
+    write_files(path, bags, files, ("slides.csv", columns), with_patch_size=True)

@@ -30,14 +30,13 @@ from bagwise.bags.stored import UncheckedRows, checksums, guard, verify, verify_
 from bagwise.errors import Argument, Message
 from bagwise.io._assemble import LabeledBags, reads, writes
 from bagwise.io._atomic import replacing
-from bagwise.io._claims import map_npy
-from bagwise.io._flatten import checked_labels, names_as_rows, rows_as_names
+from bagwise.io._flatten import check_labels, names_as_rows, rows_as_names
+from bagwise.io._limits import map_npy, rows_per_block
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 from bagwise.rowstores import RowStore
 
 MANIFEST = "bags.json"
 _VERSION = 2  # of the format; version 1 had no checksums, and is still read
-_BLOCK_BYTES = 1 << 24  # 16 MiB are copied at a time
 _NAMES = ("ids", "instance_ids", "groups")
 _INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
 
@@ -225,7 +224,7 @@ def write_bags(path: str | Path, bags: Bags, y: Any = None, *, overwrite: bool =
     if path.exists() and not (overwrite and (path / MANIFEST).is_file()):
         remedy = (Argument("overwrite", "True"), " to replace a .bags folder.")
         raise FileExistsError(Message(f"{path} exists. Pass ", *remedy))
-    y = checked_labels(bags, y)
+    y = check_labels(bags, y)
     with replacing(path) as partial:
         partial.mkdir(parents=True)
         _write_into(partial, bags, y)
@@ -273,7 +272,7 @@ def _save(file: Path, values: Array) -> dict[str, Any]:
     plain = np.asarray(values[:1]) if isinstance(values, RowStore) else values
     header = np.lib.format.header_data_from_array_1_0(plain) | {"shape": values.shape}
     rows = values.T if header["fortran_order"] else values  # as they lie in the file
-    step = max(1, _BLOCK_BYTES // max(1, np.asarray(rows[:1]).nbytes))
+    step = rows_per_block(np.asarray(rows[:1]).size)
     # Not into a memory map: on a full disk that ends the process without a word.
     with file.open("wb") as target:
         np.lib.format.write_array_header_1_0(target, header)

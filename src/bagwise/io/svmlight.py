@@ -22,15 +22,15 @@ from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import bag_of_row, expand, offsets_of
 from bagwise.errors import Argument, Message
 from bagwise.io._assemble import LabeledBags, assemble, reads, writes
-from bagwise.io._flatten import NOT_IN_LINES, checked_labels, refuse_special, warn_left_out
-from bagwise.io._grow import TextColumn, is_number, typed_columns
+from bagwise.io._flatten import NOT_IN_LINES, check_labels, refuse_special, warn_left_out
+from bagwise.io._grow import TextColumn, is_number, type_columns
+from bagwise.io._limits import LARGEST_EXACT
 from bagwise.io._source import open_source, write_text
 from bagwise.io._tabletext import blocks
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError
 
 _BLOCK_LINES = 2000  # parsed at a time: bounds the memory for their texts
 _WIDTH = re.compile(r"#\s*n_features[ =](\d+)")
-_LARGEST_INDEX = 2**53 - 1  # numbers are parsed as float64, which rounds larger integers
 _SPECIAL = re.compile(r"[\s:#]|^$")
 
 
@@ -43,14 +43,10 @@ class _Line(NamedTuple):
 
 
 @reads(
-    path=(
-        "The file, plain or gzip; ``label qid:bag index:value ...`` or "
-        "``instance:bag:label index:value ...``."
-    ),
-    n_features=(
-        "Number of features; None: as a comment ``# n_features`` in the file says, else"
-        " the largest index."
-    ),
+    path="The file, plain or gzip; ``label qid:bag index:value ...`` or ``instance:bag:label "
+    "index:value ...``.",
+    n_features="Number of features; None: as a comment ``# n_features`` in the file says, else the "
+    "largest index.",
     zero_based="Whether indices count from zero.",
 )
 def read_svmlight(
@@ -91,7 +87,7 @@ def read_svmlight(
         with open_source(path) as source:
             return next(islice(_lines(path, source.text(), []), row, None)).number
 
-    return assemble(path, X, typed_columns(path, keys, place), None, place, regroup=regroup)
+    return assemble(path, X, type_columns(path, keys, place), None, place, regroup=regroup)
 
 
 def _lines(path: Path, file: Any, declared: list[int]) -> Iterator[_Line]:
@@ -101,7 +97,7 @@ def _lines(path: Path, file: Any, declared: list[int]) -> Iterator[_Line]:
         if body.strip():
             yield _head(path, body.strip(), number)
         elif mark and (match := _WIDTH.match(text.strip())):
-            if len(match[1]) > len(str(_LARGEST_INDEX)):
+            if len(match[1]) > len(str(LARGEST_EXACT)):
                 raise FormatError(
                     path, "n_features is above 2^53, the limit of this format.", number
                 )
@@ -133,7 +129,7 @@ def _parse_pairs(path: Path, block: list[_Line], zero_based: bool) -> tuple[Arra
     if len(numbers) != 2 * counts.sum() or any("_" in token for token in tokens):
         _find_wrong_pair(path, block)
     columns = numbers[0::2] - (not zero_based)
-    huge = ~(columns < _LARGEST_INDEX)
+    huge = ~(columns < LARGEST_EXACT - 1)
     if huge.any():
         line = block[bag_of_row(int(np.argmax(huge)), offsets_of(counts))]
         raise FormatError(
@@ -190,7 +186,7 @@ def write_svmlight(path: str | Path, bags: Bags, y: Any, *, style: str = "qid") 
     if style not in ("qid", "triple"):
         raise ValueError(f"style must be 'qid' or 'triple', got {style!r}.")
     path = Path(path)
-    y = checked_labels(bags, np.asarray(y))
+    y = check_labels(bags, np.asarray(y))
     warn_left_out(path, bags, NOT_IN_LINES)
     heads = _heads(path, bags, y, style)
     with write_text(path) as file:

@@ -10,43 +10,29 @@ from __future__ import annotations
 
 import csv
 import importlib.util
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from bagwise.bags import Bags
-from bagwise.io._assemble import (
-    Column,
-    LabeledBags,
-    Layout,
-    assemble,
-    by_role,
-    lay_out,
-    reads,
-    round_trip,
-    writes,
-)
-from bagwise.io._flatten import dense_blocks, long_columns, written_feature_names
-from bagwise.io._grow import TextColumn, typed_columns
-from bagwise.io._source import open_source, write_text
-from bagwise.io._tabletext import TableText, parse_rows, sniff
+from bagwise.io._assemble import Column, Columns, LabeledBags, lay_out, reads, round_trip, writes
+from bagwise.io._flatten import dense_blocks, long_columns, name_features
+from bagwise.io._source import write_text
+from bagwise.io._tabletext import assemble_rows, read_rows, sniff
 from bagwise.io.errors import FormatError
 
 
 @reads(
-    header=("Whether the first line contains names; None: it does unless it contains a number."),
-    delimiter=(
-        "Field separator; None: the most frequent of comma, tab and semicolon in the first line."
-    ),
+    header="Whether the first line contains names; None: it does unless it contains a number.",
+    delimiter="Field separator; None: the most frequent of comma, tab and semicolon in the first "
+    "line.",
     decimal=('{".", ","}', "Decimal separator of the features."),
     dtype="Data type of the instances.",
     engine=(
         '{"auto", "pyarrow", "csv"}',
-        ('The parser; "auto" takes pyarrow if it is installed. The result is the same.'),
+        'The parser; "auto" takes pyarrow if it is installed. The result is the same.',
     ),
 )
 def read_csv(
@@ -54,19 +40,13 @@ def read_csv(
     bag: Column | None = None,
     label: Column | None = None,
     *,
-    instance_labels: Column | None = None,
-    groups: Column | None = None,
-    priors: Column | None = None,
-    instance_ids: Column | None = None,
-    features: Sequence[Column] | None = None,
-    drop: Sequence[Column] | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
     decimal: str = ".",
     dtype: DTypeLike = np.float64,
-    regroup: bool = False,
     engine: str = "auto",
     progress: bool | None = None,
+    **columns: Unpack[Columns],
 ) -> LabeledBags:
     """Read a CSV or TSV file, plain or gzip, with one row per instance.
 
@@ -81,37 +61,28 @@ def read_csv(
     """
     path = Path(path)
     text = sniff(path, header, delimiter)
-    named = by_role(bag, label, instance_labels, groups, priors, instance_ids)
     if decimal not in (".", ",") or decimal == text.delimiter:
         separated = f" The fields are separated by {text.delimiter!r}."
         raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.{separated}")
-    has_header = text.header_lines > 0
     layout = lay_out(
-        path, text.names, named, features, drop=drop, has_header=has_header, decimal=decimal
+        *(path, text.names),
+        has_header=text.header_lines > 0,
+        decimal=decimal,
+        bag=bag,
+        label=label,
+        **columns,
     )
-    X, keys = _parse(path, text, layout, np.dtype(dtype), engine, progress)
-    place = partial(text.line_of_row, path)
-    columns = typed_columns(path, keys, place)
-    return assemble(path, X, columns, layout.feature_names, place, regroup=regroup)
-
-
-def _parse(
-    path: Path, text: TableText, layout: Layout, dtype: np.dtype, engine: str, progress: Any
-) -> tuple[Any, dict[str, TextColumn]]:
     if engine not in ("auto", "pyarrow", "csv"):
         raise ValueError(f"engine must be 'auto', 'pyarrow' or 'csv', got {engine!r}.")
     if engine == "pyarrow" or (engine == "auto" and importlib.util.find_spec("pyarrow")):
         from bagwise.io._arrowcsv import Refused, parse_with_arrow
 
         try:
-            return parse_with_arrow(path, text, layout, dtype, progress)
+            parsed = parse_with_arrow(path, text, layout, np.dtype(dtype), progress)
+            return assemble_rows(path, text.rows, layout, *parsed)
         except Refused:
             pass  # the csv engine reads it, or says what is wrong and where
-    with open_source(path, progress) as source:
-        X, keys = parse_rows(path, text.rows(path, source.text()), layout, dtype, source)
-    if len(X) == 0:
-        raise FormatError(path, "holds no rows. Expected one row per instance.")
-    return X, keys
+    return read_rows(path, text.rows, layout, np.dtype(dtype), progress)
 
 
 @round_trip(".csv.gz")
@@ -129,7 +100,7 @@ def write_csv(path: str | Path, bags: Bags, y: Any = None, *, delimiter: str | N
         delimiter = "\t" if ".tsv" in path.suffixes else ","
     with write_text(path) as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        writer.writerow([*keys, *written_feature_names(path, bags, keys)])
+        writer.writerow([*keys, *name_features(path, bags, keys)])
         for start, block in dense_blocks(bags):
             columns = [values[start : start + len(block)].tolist() for values in keys.values()]
             rows = zip(*columns, block.tolist(), strict=True)

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise._typing import Array
 from bagwise.estimators.base import BagClassifier
 from bagwise.io._atomic import writing
-from bagwise.io._claims import ZIP_ERRORS, read_npy, unzipped
+from bagwise.io._limits import open_zip, read_npy, unzip
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 from bagwise.persistence.allowed import holds_sklearn
 from bagwise.persistence.encoding import UnsavableError, decode, encode
@@ -34,7 +34,6 @@ _DESCRIPTION, _STATE, _SUMS = "model.json", "state.json", "SHA256SUMS"
 _ARRAYS = "arrays/"
 _OF_VERSIONS = {"model", "parameters"}
 _MEMBER = re.compile(rf"{_DESCRIPTION}|{_STATE}|{_SUMS}|{_ARRAYS}\d+\.npy")
-_DATE = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same model gives the same bytes
 
 
 def save(model: Any, path: str | Path, *, notes: dict[str, Any] | None = None) -> None:
@@ -250,7 +249,7 @@ def _write(path: Path, members: dict[str, bytes]) -> None:
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {n}\n" for n, data in members.items())
     with writing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, data in (members | {_SUMS: sums.encode()}).items():
-            archive.writestr(zipfile.ZipInfo(name, _DATE), data)
+            archive.writestr(zipfile.ZipInfo(name), data)  # dated 1980: same model, same bytes
 
 
 # Reading -----------------------------------------------------------------------------------------
@@ -260,14 +259,8 @@ def _read(path: Path) -> dict[str, bytes]:
     """Return all members, checked against their checksums."""
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = _members(path, archive)
-    except FormatError:
-        raise
-    except ZIP_ERRORS as error:
-        problem = f"is truncated or not a model file of bagwise ({error})."
-        raise TruncatedFileError(path, problem) from error
+    with open_zip(path, "a model file of bagwise", TruncatedFileError) as archive:
+        members = _members(path, archive)
     for name, expected in _sums(path, members).items():
         if hashlib.sha256(members[name]).hexdigest() != expected:
             problem = f"{name} was changed after it was written: its checksum is wrong."
@@ -285,7 +278,7 @@ def _members(path: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
         if not _MEMBER.fullmatch(entry.filename):
             problem = f"contains {entry.filename!r}, so it is not a model file of bagwise."
             raise CorruptFileError(path, problem)
-    return {entry.filename: unzipped(path, archive, entry) for entry in entries}
+    return unzip(path, archive)
 
 
 def _sums(path: Path, members: dict[str, bytes]) -> dict[str, str]:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from bagwise.io import CorruptFileError, FormatError, _claims, read, read_mat
+from bagwise.io import CorruptFileError, FormatError, _limits, read, read_mat
 from bagwise.io._bagarrays import load_bag
-from bagwise.io._claims import map_npy, read_npy, refuse_bomb, refuse_claim, size_of, unzipped
+from bagwise.io._limits import map_npy, read_npy, refuse_bomb, refuse_claim, size_of, unzip
 
 h5py = pytest.importorskip("h5py")
 HUGE = 14 << 40  # 14 TiB
@@ -88,7 +88,7 @@ def test_a_claim_is_refused_before_memory_is_asked_for(make, name, message, tmp_
 @pytest.mark.parametrize("content", [b"0" * (1 << 24), b"a,1,0.5\n" * (1 << 21)])
 @pytest.mark.parametrize("engine", ["pyarrow", "csv"])
 def test_a_gzip_bomb_is_refused(content, engine, tmp_path, monkeypatch):
-    monkeypatch.setattr(_claims, "_UNSUSPECTED_BYTES", 1 << 20)
+    monkeypatch.setattr(_limits, "_UNSUSPECTED_BYTES", 1 << 20)
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(content))
     with pytest.raises(CorruptFileError, match="this is no compressed table"):
         read(tmp_path / "a.csv.gz", engine=engine)
@@ -103,7 +103,7 @@ def test_what_compresses_well_is_no_bomb(tmp_path):
     refuse_bomb(tmp_path, 100 << 28, 1 << 28)
 
 
-def test_claims_are_compared_with_the_file_and_with_memory(tmp_path):
+def test_limits_are_compared_with_the_file_and_with_memory(tmp_path):
     (tmp_path / "a").write_bytes(b"12")
     refuse_claim(tmp_path / "a", "X", 2 * 1100)
     with pytest.raises(CorruptFileError, match="X claims 2201 bytes"):
@@ -144,6 +144,6 @@ def test_members_that_cannot_be_read_are_named(position, value, message, tmp_pat
     content[content.rfind(b"PK\x01\x02") + position] = value
     (tmp_path / "a.npz").write_bytes(bytes(content))
     with zipfile.ZipFile(tmp_path / "a.npz") as archive, pytest.raises(FormatError, match=message):
-        unzipped(tmp_path / "a.npz", archive, archive.infolist()[0])
+        unzip(tmp_path / "a.npz", archive)
     with pytest.raises(FormatError, match=message):
         load_bag(tmp_path / "a.npz", None, None)

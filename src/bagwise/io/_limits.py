@@ -1,4 +1,7 @@
-"""Sizes that a file claims, compared with what it holds before the memory is asked for."""
+"""The one home of limits: how much is read at a time, and how much a file may claim to hold.
+
+Sizes that a file claims are compared with what it holds before the memory is asked for.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,21 @@ import os
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
+from bagwise.bags.stored import BLOCK_BYTES as BLOCK_BYTES
 from bagwise.io.errors import CorruptFileError, FormatError
+
+LARGEST_EXACT = 2**53  # the integers up to here are all float64 numbers
+_MOST_DEFLATED = 1100  # bytes from one: deflate reaches 1032 on zeros, other methods less
+_UNSUSPECTED_BYTES = 1 << 28  # 256 MiB of text fit everywhere, however well they compress
+_MOST_TEXT = 200  # characters from one byte: tables of numbers reach 5 to 50
+_HAS_SYSCONF = hasattr(os, "sysconf")  # not on Windows
 
 # What NumPy and the parser below it raise for headers that are not headers.
 NPY_ERRORS = (
@@ -22,9 +33,32 @@ NPY_ERRORS = (
     *(OverflowError, MemoryError, RecursionError),
     zipfile.BadZipFile,  # the first bytes are those of an archive
 )
-_MOST_DEFLATED = 1100  # bytes from one: deflate reaches 1032 on zeros, other methods less
-_UNSUSPECTED_BYTES = 1 << 28  # 256 MiB of text fit everywhere, however well they compress
-_MOST_TEXT = 200  # characters from one byte: tables of numbers reach 5 to 50
+# What the zipfile module raises for damaged archives.
+_ZIP_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError),
+    *(NotImplementedError, RuntimeError, ValueError, OverflowError),
+)
+
+
+def rows_per_block(n_values: int) -> int:
+    """Return how many rows of so many numbers are read or written at a time."""
+    return max(1, BLOCK_BYTES // (8 * max(1, n_values)))  # 8 bytes of a float64
+
+
+@contextmanager
+def name_damage(
+    path: Path,
+    expected: str,
+    errors: tuple[type[Exception], ...],
+    kind: type[FormatError] = CorruptFileError,
+) -> Iterator[None]:
+    """Turn what a library raises for damaged files into an error that names the file."""
+    try:
+        yield
+    except (FormatError, FileNotFoundError):
+        raise
+    except errors as error:
+        raise kind(path, f"is truncated or not {expected} ({error}).") from error
 
 
 def refuse_claim(path: Path, what: str, n_bytes: int, held: int | None = None) -> None:
@@ -37,9 +71,6 @@ def refuse_claim(path: Path, what: str, n_bytes: int, held: int | None = None) -
     if n_bytes > memory:
         remedy = "Store it as .bags, which is read piece by piece."
         raise FormatError(path, f"{what} has {n_bytes} bytes, the memory {memory}. {remedy}")
-
-
-_HAS_SYSCONF = hasattr(os, "sysconf")  # not on Windows
 
 
 def size_of(shape: Sequence[int], itemsize: int) -> int:
@@ -56,10 +87,8 @@ def refuse_bomb(path: Path, n_read: int, size: int) -> None:
 
 def map_npy(file: Path) -> np.memmap:
     """Map a .npy file; one that is malformed or too short is a named error."""
-    try:
+    with name_damage(file, "a .npy array", NPY_ERRORS):
         mapped = np.load(file, mmap_mode="r", allow_pickle=False)
-    except NPY_ERRORS as error:
-        raise CorruptFileError(file, f"is truncated or not a .npy array ({error}).") from error
     if not isinstance(mapped, np.memmap):
         mapped.close()
         raise CorruptFileError(file, "is a .npz archive, expected a .npy array. Rename it.")
@@ -86,8 +115,21 @@ def _refuse_short(stream: IO[bytes], n_bytes: int) -> None:
     stream.seek(0)
 
 
-def unzipped(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """Return a member of a zip archive; encryption and impossible sizes are named errors."""
+@contextmanager
+def open_zip(
+    path: Path, expected: str, kind: type[FormatError] = CorruptFileError
+) -> Iterator[zipfile.ZipFile]:
+    """Open a zip archive; damage found while it is read is a named error."""
+    with name_damage(path, expected, _ZIP_ERRORS, kind), zipfile.ZipFile(path) as archive:
+        yield archive
+
+
+def unzip(path: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
+    """Return all members of a zip archive; encryption and impossible sizes are named errors."""
+    return {entry.filename: _unzip(path, archive, entry) for entry in archive.infolist()}
+
+
+def _unzip(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     if entry.flag_bits & 1:
         problem = f"{entry.filename} is encrypted. Decrypt it with a tool for zip files first."
         raise FormatError(path, problem)
@@ -97,10 +139,3 @@ def unzipped(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> by
     held = min(entry.compress_size, path.stat().st_size)
     refuse_claim(path, entry.filename, entry.file_size, held)
     return archive.read(entry)
-
-
-# What the zipfile module raises for damaged archives.
-ZIP_ERRORS = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, OSError),
-    *(NotImplementedError, RuntimeError, ValueError, OverflowError),
-)
