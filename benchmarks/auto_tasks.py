@@ -1,4 +1,4 @@
-"""The tasks of benchmarks/auto.py and benchmarks/auto_expected.py, all of two classes."""
+"""The tasks of benchmarks/auto.py, all of two classes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def slides(seed=0, n_bags=100):
     return make_slide_bags(n_bags, witness_rate=0.01, dtype=np.float32, random_state=seed)
 
 
-# What a candidate is expected to do is measured on these (auto_expected.py).
+# What a candidate is expected to do was measured on these.
 GENERATED = {
     "digits": digits,
     "digit-3": lambda: digits(1, digit=3),

@@ -1,6 +1,6 @@
 """Passes, CPU time and memory of linear models on a mapped store of up to a million instances.
 
-    python benchmarks/scale.py [--rows 100000 1000000] [--page]
+    python benchmarks/scale.py [--rows 100000 1000000]
 
 Planted bags of 1,000 instances with 256 float32 features: 8 tissues in shares that differ from bag
 to bag, and 1 to 5 % witnesses in positive bags, shifted along one direction. They are written as a
@@ -12,8 +12,7 @@ mapped file counts. C is .01 at 100,000 rows, .003 at a million. "Steps looked a
 after every Newton step that promises more than a thousandth of the objective (the default: a
 tenth, or a ten-thousandth while promises grow at one temperature); "in memory" is the path of fits
 below 50,000 rows, with products of vectors. Finished lines are stored in docs/results/scale.jsonl;
-``--page`` only writes docs/results/scale.md from them, those of benchmarks/scale_gpu.py and the
-cost model (benchmarks/scale_costs.py).
+docs/results/scale.md has them as tables.
 
 ``--cold`` takes the file out of the page cache after every pass, as if the machine had no memory to
 keep it, and compares the bytes that came from the disk, and the time, with passes times one
@@ -38,9 +37,7 @@ from typing import Any
 import numpy as np
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
-LINES, GPU_LINES, COLD_LINES, PAGE = (
-    RESULTS / name for name in ("scale.jsonl", "scale_gpu.jsonl", "scale_cold.jsonl", "scale.md")
-)
+LINES, COLD_LINES = RESULTS / "scale.jsonl", RESULTS / "scale_cold.jsonl"
 BAG, RANK, TISSUES, SHIFT = 1000, 16, 8, 2.5
 WEIGHTS = {100_000: 0.01, 400_000: 0.005, 1_000_000: 0.003}
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -62,38 +59,6 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 STORES = Path(os.environ["SCALE_STORES"]) if "SCALE_STORES" in os.environ else None  # to reuse
 LOOKED_AT = 1e-3  # of the objective: steps that promise more are looked at, instead of a tenth
-# Of version 0.1 on the same planted bags, with products of vectors.
-BEFORE = {(100_000, "AL-SVM"): 223, (1_000_000, "AL-SVM"): 327}
-
-
-GPU_NOTE = """\
-`python benchmarks/scale_gpu.py --out docs/results/scale_gpu.jsonl` on one NVIDIA H200:
-4,000 ragged bags of planted instances, 1,024 float16 features, on the GPU already. AUCs
-are those of 400 other bags. ABMIL trains 50 epochs with eight bags per step in bfloat16 (an
-implementation with recorded graphs took 38 s, with AUC .973 and .528 on bags of equal size). The C
-of the plain lines was not tuned; the choice of C by three folds is inside the seconds of "AW with C
-chosen". Networks descend from two starts, the second of which trains another network first. Without
-an intercept a third of all instances is positive, scores follow the size of the bag, and the AUC of
-MIMN is .66. Neither the path of annealed models nor the risk of networks is convex: other
-precisions, other blocks and other ways to round end in other minima, with other AUCs. GMIMN is the
-extreme: with blocks of half the size it had an objective of 867 and an AUC of .69. Its line is
-older than the convex problem that it begins with now, and that ends lower on other bags."""
-COST_NOTE = """\
-Measured on one core, and on the H200, of one machine with 16 cores; "memory" and "mapped file" are
-fits on one core, whose speed varies: AL-SVM on 150,000 float16 rows took 18.6 s here and 13.5 s
-half an hour before, when a model without steps and without rates of mapped rows had 3 of 12
-predictions within 25 %. The last four points of the list in benchmarks/scale_rates.py were not
-reached. The GPU is bound by launches (some 3 ms per pass and block of up to 8 GiB).
-`bags.to("cuda")` lets rows pass through one GPU, `bags.to("dask", device="cuda")` spreads them
-over several. Float16 rows cost the processor more to convert than to multiply. In the second table
-the number of passes is that of fits to a million rows; disk, network and the share of the rows
-that stays on a GPU are assumptions."""
-COLD_NOTE = """\
-`python benchmarks/scale.py --rows 100000 --cold SIL MI-SVM AL-SVM MIMN`: the file leaves the page
-cache after every pass, so that every pass comes from the disk. No memory cgroup was set; the
-first table has the memory of fits to 977 MB of rows (RssAnon). MIMN has one start; with the bundle
-method, which smaller networks still use, it took 4,314 passes to an objective of 32.20. The thread
-that reads ahead serves all models; the processor bounds MIMN, which softens every bag."""
 
 
 def make(n_bags: int, seed: int, features: int = 256) -> tuple[Any, Any, Any]:
@@ -328,126 +293,12 @@ def each_alone(
     measure(options.rows, 256, options.models, "--one", lines, script)
 
 
-def page() -> None:
-    """Write the page."""
-    lines = [json.loads(line) for line in LINES.read_text().splitlines()]
-    text = ["# Scale: passes, seconds, memory", "", (__doc__ or "").strip(), ""]
-    head = "rows | features | model | passes | CPU s | MB | objective | relative gap | AUC"
-    text += [f"| {head} | instance AUC |"]
-    text += ["|---|---|---|---|---|---|---|---|---|---|"]
-    for line in sorted(lines, key=lambda line: line["rows"]):
-        passes = f"{line['passes']}"
-        if (line["rows"], line["model"]) in BEFORE:
-            passes += f" (0.1: {BEFORE[line['rows'], line['model']]})"
-        cells = [
-            f"{line['rows']:,}",
-            str(line["features"]),
-            line["model"],
-            passes,
-            f"{line['seconds']:.1f}",
-            f"{line['megabytes']:.0f}",
-            f"{line['objective']:.5g}",
-            f"{line['gap'] / line['objective']:.0e}",
-            f"{line['auc']:.3f}",
-            f"{line['instance_auc']:.3f}",
-        ]
-        text.append("| " + " | ".join(cells) + " |")
-    text += [
-        "",
-        "AUCs are those of the training bags. The computer was busy; CPU seconds vary by a fifth.",
-        "The path is not convex: other steps may end in another minimum. At 100,000 rows AL-SVM",
-        "ends where the path in memory does, at a million 1 % higher than with steps looked at.",
-        "Networks have one start: MIMN and RMIMN (a hundredth of the instances) that of all",
-        "instances, GMIMN the weights of MIMN, which are part of its passes. GMIMN was stopped by",
-        "its limit of passes both times, with gaps of 4 % and 11 %.",
-        "",
-    ]
-    from scale_commands import section as command_part
-    from scale_dask import section as dask_part
-    from scale_folds import section as folds_part
-    from scale_limit import section as limit_part
-    from scale_stream import section as stream_part
-
-    parts = (
-        cold_part(),
-        limit_part(),
-        folds_part(),
-        command_part(),
-        gpu_part(),
-        stream_part(),
-        dask_part(),
-        cost_part(),
-    )
-    PAGE.write_text("\n".join(sum(parts, text)))
-
-
-def cold_part() -> list[str]:
-    """Return the table of fits whose rows come from the disk."""
-    text = ["## Rows from the disk in every pass", "", COLD_NOTE, ""]
-    text += ["| model | passes | read from the disk, in passes | s | passes x one read, s |"]
-    text += ["|---|---|---|---|---|"]
-    for line in map(json.loads, COLD_LINES.read_text().splitlines()):
-        reads = line["passes"] * line["one read"]
-        text.append(
-            f"| {line['model']}, {line['data']:.0f} MB | {line['passes']} "
-            f"| {line['disk passes']:.1f} | {line['seconds']:.1f} | {reads:.1f} |"
-        )
-    return [*text, ""]
-
-
-def cost_part() -> list[str]:
-    """Return what the cost model says."""
-    import scale_costs
-
-    note = (scale_costs.__doc__ or "").strip()
-    return [
-        "## What a fit costs",
-        "",
-        note,
-        "",
-        COST_NOTE,
-        scale_costs.near(),
-        "",
-        *scale_costs.table(),
-        "",
-    ]
-
-
-def gpu_part() -> list[str]:
-    """Return the table of the GPU, where its lines are."""
-    if not GPU_LINES.exists():
-        return []
-    text = [
-        "## One GPU",
-        "",
-        GPU_NOTE,
-        "",
-    ]
-    text += [
-        "| what | rows | seconds | objective | AUC | instance AUC |",
-        "|---|---|---|---|---|---|",
-    ]
-    notes = []
-    for record in map(json.loads, GPU_LINES.read_text().splitlines()):
-        if "seconds" not in record:
-            notes.append("- " + ", ".join(f"{key}: {value}" for key, value in record.items()))
-            continue
-        numbers = [record.get(key) for key in ("objective", "auc", "instance_auc")]
-        cells = [f"{number:.4g}" if number is not None else "" for number in numbers]
-        rows = f"{record['rows']:,}" if "rows" in record else ""
-        text.append(
-            f"| {record['what']} | {rows} | {record['seconds']:.2f} | {' | '.join(cells)} |"
-        )
-    return [*text, "", *notes, ""]
-
-
 def main() -> None:
-    """Measure, or write the page."""
+    """Measure what has no line yet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--features", type=int, default=256)
     parser.add_argument("--models", nargs="+", default=list(MODELS))
-    parser.add_argument("--page", action="store_true")
     parser.add_argument("--cold", nargs="*", metavar="MODEL")
     parser.add_argument("--one", nargs=2)
     parser.add_argument("--one-cold", nargs=2)
@@ -456,9 +307,6 @@ def main() -> None:
         if found:
             print(json.dumps(run(Path(found[0]), found[1])))
             return
-    if options.page:
-        page()
-        return
     for n_rows in options.rows:
         if options.cold is None:
             measure(n_rows, options.features, options.models, "--one", LINES)

@@ -98,45 +98,6 @@ def one(path: Path, name: str, way: str, n_workers: int, half: float) -> dict[st
         return {**line, "killed_at": half}
 
 
-def section() -> list[str]:
-    """Return the section of the page."""
-    if not LINES.exists():
-        return []
-    lines = [json.loads(line) for line in LINES.read_text().splitlines()]
-    text = ["## Workers of a Dask cluster", "", (__doc__ or "").strip(), ""]
-    text += [
-        "| rows | model | way | workers | seconds of each round | bits |",
-        "|---|---|---|---|---|---|",
-    ]
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for line in lines:
-        key = line["rows"], line["model"], line["way"], line["workers"]
-        groups.setdefault(key, []).append(line)
-    for (rows, model, way, workers), found in groups.items():
-        seconds = ", ".join(f"{line['seconds']:.1f}" for line in found)
-        bits = " and ".join(sorted({line["bits"] for line in found}))
-        text.append(f"| {rows:,} | {model} | {way} | {workers} | {seconds} | {bits} |")
-    return [*text, "", *ratios(groups), ""]
-
-
-def ratios(groups: dict[tuple[Any, ...], list[dict[str, Any]]]) -> list[str]:
-    """Return the ratios of medians that matter."""
-    median = {key: float(np.median([line["seconds"] for line in g])) for key, g in groups.items()}
-    text = []
-    for (rows, model, way, workers), seconds in median.items():
-        base = (
-            (rows, model, "one process", 1)
-            if way == "cluster"
-            else (rows, model, "cluster", workers)
-        )
-        if way != "one process" and base in median:
-            ratio = seconds / median[base]
-            text.append(
-                f"- {model}, {way}, {workers} workers: {ratio:.2f} x the time of: {base[2]}"
-            )
-    return text
-
-
 def main() -> None:
     """Measure what has no line yet."""
     parser = argparse.ArgumentParser(description=__doc__)

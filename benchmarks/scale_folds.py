@@ -15,7 +15,6 @@ benchmarks/scale.py --page`` puts them on the page.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from pathlib import Path
@@ -78,26 +77,6 @@ def one(path: Path, name: str) -> dict[str, Any]:
         "megabytes": peak.most - before,
         "aucs": [choice.value for choice in choices],
     }
-
-
-def section() -> list[str]:
-    """Return the section of the page."""
-    if not LINES.exists():
-        return []
-    text = ["## Folds and grid points in one pass", "", *(__doc__ or "").splitlines()[2:], ""]
-    text += [
-        "| nine fits | read from the disk, in files | s | CPU s | MB |",
-        "|---|---|---|---|---|",
-    ]
-    aucs: dict[str, list[float]] = {}
-    for line in map(json.loads, LINES.read_text().splitlines()):
-        model = line["model"].removesuffix(ALONE)
-        assert aucs.setdefault(model, line["aucs"]) == line["aucs"]
-        text.append(
-            f"| {line['model']}, {line['data']:.0f} MB | {line['disk passes']:.1f} "
-            f"| {line['seconds']:.0f} | {line['cpu']:.0f} | {line['megabytes']:.0f} |"
-        )
-    return [*text, ""]
 
 
 if __name__ == "__main__":

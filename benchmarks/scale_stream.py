@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -69,34 +68,6 @@ def measure_folds(bench: Any, X: Any) -> None:
             choices = search(model, points, bags, bench.y, metric="auc")
             record = {"seconds": sync() - began, "aucs": [choice.value for choice in choices]}
         bench._say(what=FOLDS, place=how, room=width, **record)
-
-
-def section() -> list[str]:
-    """Return the part of the page."""
-    text = ["## Rows that pass through the GPU", "", (__doc__ or "").strip(), ""]
-    text += ["| instances | one pass, s | GB/s | SIL, s | AW-SVM, s | AL-SVM, s | bits of AL-SVM |"]
-    text += ["|---|---|---|---|---|---|---|"]
-    places: dict[str, dict[str, Any]] = {}
-    lines = [json.loads(line) for line in LINES.read_text().splitlines()]
-    nine = [line for line in lines if line["what"] == FOLDS]
-    for line in (line for line in lines if line not in nine):
-        places.setdefault(line["place"], {})[line["what"]] = line
-    for place, of in places.items():
-        once, fits = of["one pass"], [of[name] for name in MODELS]
-        rate = f"{once['GB'] / once['one pass']:.0f}" if once["GB"] else ""
-        seconds = " | ".join(f"{fit['seconds']:.1f}" for fit in fits)
-        text.append(
-            f"| {place} | {once['one pass']:.2f} | {rate} | {seconds} | {fits[-1]['bits']} |"
-        )
-    if nine:
-        assert nine[0]["aucs"] == nine[1]["aucs"]
-        seconds = ", ".join(f"{line['seconds']:.1f} s {line['place']}" for line in nine)
-        text += [
-            "",
-            f"Three C by three folds of AW-SVM, all in the host's memory: {seconds} (in blocks of",
-            "4 GiB; all other lines have 8 GiB).",
-        ]
-    return [*text, ""]
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ More repeats of the folds are no more bags: they steady the estimate and leave t
 The first factor is that of Nadeau and Bengio for training sets that overlap. An interval is
 Wilson's, with the number of bags that would give this variance, so that it has a width where all
 bags are right. Two models are compared by a t-test on psi_i - psi'_i. Coverage was measured:
-``benchmarks/compare_coverage.py``.
+``docs/results/coverage.md``.
 
 References: C. Nadeau & Y. Bengio, "Inference for the generalization error", Machine Learning 2003;
 E. DeLong, D. DeLong & D. Clarke-Pearson, "Comparing the areas under two or more correlated ROC
