@@ -6,7 +6,7 @@ import numpy as np
 
 from bagwise.model_selection import Ranking
 from bagwise.plot import critical_difference
-from bagwise.plot.critical_difference import _BAR
+from bagwise.plot._display import POSITIVE
 
 
 def ranking(names, ranks, critical):
@@ -19,7 +19,7 @@ def test_every_method_is_named_once_at_its_rank():
     texts = [text.get_text() for text in axes.texts]
     assert [text for text in texts if "a" in text.split()] == ["a  1.00"]
     assert sum("2.50" in text for text in texts) == 2
-    assert "critical difference 1.00" in texts
+    assert "  critical difference 1.00" in texts
     marks = sorted(line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o")
     assert marks == [1.0, 2.5, 2.5]
     assert axes.get_title() == "ranks"
@@ -27,7 +27,7 @@ def test_every_method_is_named_once_at_its_rank():
 
 def test_bars_join_similar_methods():
     figure = critical_difference(ranking("abcd", [1.0, 1.8, 2.9, 4.0], 1.2))
-    bars = [line for line in figure.axes[0].lines if line.get_color() == _BAR]
+    bars = [line for line in figure.axes[0].lines if line.get_color() == POSITIVE]
     spans = sorted(tuple(np.round(line.get_xdata(), 2)) for line in bars)
     ruler = (1.0, 2.2)
     assert spans == sorted([ruler, (0.96, 1.84), (1.76, 2.94), (2.86, 4.04)])

@@ -1,7 +1,8 @@
-"""What all displays share: colors, axes, and the scores of the positive class."""
+"""What all figures share: colors, sizes, axes, and the scores of the positive class."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -20,7 +21,18 @@ if TYPE_CHECKING:
 
 # Orange for positive, blue for negative: distinct for color-blind readers.
 POSITIVE, NEGATIVE, NEUTRAL = "#d1480f", "#3b7dad", "#6b6b6b"
-_SIZE = (4.8, 3.8)  # inches: two fit side by side on a page
+FAINT = "#bbbbbb"
+# One color, marker and line style per class or model; the shapes tell them apart in print.
+_SHAPES = {NEGATIVE: "o", POSITIVE: "s", "#4d9221": "^", "#7b3294": "D", "#8c6d31": "v"}
+STYLES: tuple[dict[str, Any], ...] = tuple(
+    {"color": color, "marker": marker, "linestyle": line}
+    for line in ("-", "--", ":")
+    for color, marker in _SHAPES.items()
+)
+ROUND = (1, 2, 5)  # what round numbers begin with
+_LINE = 0.26  # inches per line of text at matplotlib's size "small"
+_LONGEST_NAME = 30  # letters of a name beside an axis: half of a figure
+MOST_LISTED = 60  # bags or groups of a list that fits on a page
 
 
 _SENTENCES: dict[str, Sentence] = {
@@ -49,6 +61,16 @@ draws = documenting(
 )
 
 
+def new_axes(n_lines: int | None = None) -> Axes:
+    """Return axes in a figure of matplotlib's size, or tall enough for lines of text."""
+    from matplotlib import rcParams
+    from matplotlib.figure import Figure
+
+    wide, tall = rcParams["figure.figsize"]
+    tall = tall if n_lines is None else _LINE * (n_lines + 4)  # the axis and its title
+    return Figure(figsize=(wide, tall), layout="constrained").subplots()
+
+
 def plain(name: Any) -> str:
     """Return a name as matplotlib has to be given it to be shown letter by letter.
 
@@ -59,6 +81,17 @@ def plain(name: Any) -> str:
     return f" {text}" if text.startswith("_") else text
 
 
+def name_rows(ax: Axes, names: Iterable[Any]) -> None:
+    """Write a name beside each row of the figure."""
+    shown = [plain(str(name)[:_LONGEST_NAME]) for name in names]
+    ax.set_yticks(range(len(shown)), shown, fontsize="small")
+
+
+def by_class(truth: Array) -> tuple[tuple[Array, str, str], ...]:
+    """Return which bags (or instances) are of each class, its color and its name."""
+    return (truth, POSITIVE, "positive bags"), (~truth, NEGATIVE, "negative bags")
+
+
 class Display:
     """A figure that can be drawn on axes of the user's; holds what it draws."""
 
@@ -67,6 +100,8 @@ class Display:
 
     def __init_subclass__(cls) -> None:
         intro, found = sections(cls.__doc__ or "")
+        if "Parameters" not in found:
+            found = {"Parameters": sections(cls.__base__.__doc__ or "")[1]["Parameters"], **found}
         cls.__doc__ = joined(intro, begun(found, _BEFORE, cls.__name__))
 
     def plot(self, ax: Axes | None = None) -> Self:
@@ -88,15 +123,12 @@ class Display:
     def _draw(self, ax: Axes) -> None:
         raise NotImplementedError
 
-    def _size(self) -> tuple[float, float]:
-        """Return the size of a figure of its own, in inches."""
-        return _SIZE
+    def _n_lines(self) -> int | None:
+        """Return how many lines of text a figure of its own has room for; None: the usual size."""
+        return None
 
     def _on(self, ax: Axes | None) -> Axes:
-        if ax is None:
-            from matplotlib.figure import Figure
-
-            ax = Figure(figsize=self._size(), layout="constrained").subplots()
+        ax = new_axes(self._n_lines()) if ax is None else ax
         self.ax_, self.figure_ = ax, ax.get_figure()  # type: ignore[assignment]
         return ax
 
@@ -105,7 +137,7 @@ class Display:
         from io import BytesIO
 
         buffer = BytesIO()
-        self.figure_.savefig(buffer, format="png", dpi=100)
+        self.figure_.savefig(buffer, format="png")
         return buffer.getvalue()
 
 

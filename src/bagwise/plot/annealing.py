@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from bagwise.plot._display import draws, plain
+from bagwise.plot._display import FAINT, STYLES, draws, plain
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _PANELS = {
@@ -18,9 +18,6 @@ _PANELS = {
     "p_hat": "mean p in positive bags",
     "factorizations": "factorizations",
 }
-# Distinct for color-blind readers; the markers tell lines apart in print.
-_COLORS = ("#3b7dad", "#d1480f", "#4d9221", "#7b3294", "#8c6d31")
-_MARKERS = ("o", "s", "^", "D", "v")
 
 
 @draws(
@@ -50,19 +47,18 @@ def annealing_path(model: Any, *, title: str | None = None) -> Figure:
     """
     histories = _histories(model)
     from matplotlib.figure import Figure
-    from matplotlib.ticker import LogLocator, NullLocator
 
-    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
+    figure = Figure(layout="constrained")
     axes = figure.subplots(2, 2, sharex=True)
     for axis, (field, label) in zip(axes.flat, _PANELS.items(), strict=True):
-        for number, history in enumerate(histories):
-            _draw(axis, history, field, number, f"class {plain(model.classes_[number])}")
+        for history, style, name in zip(histories, cycle(STYLES), model.classes_, strict=False):
+            points = [(record["temperature"], record[field]) for record in history]
+            name = f"class {plain(name)}"
+            axis.plot(*zip(*points, strict=True), markersize=3, label=name, **style)
         axis.set_ylabel(label)
-        axis.grid(color="#dddddd", linewidth=0.6)
+        axis.grid(color=FAINT)
     axes[0, 0].set_xscale("log")
     axes[0, 0].invert_xaxis()
-    axes[0, 0].xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}")
-    axes[0, 0].xaxis.set_minor_locator(NullLocator())
     axes[1, 0].set_ylim(0, 1)
     axes[1, 1].set_ylim(bottom=0)
     for axis in axes[1]:
@@ -83,15 +79,3 @@ def _histories(model: Any) -> list[list[dict[str, Any]]]:
             "Pass an AnnealedLabelSVC, AnnealedWitnessSVC or AnnealedProportionSVC."
         )
     return histories
-
-
-def _draw(axis: Axes, history: list[dict[str, Any]], field: str, number: int, label: str) -> None:
-    axis.plot(
-        [record["temperature"] for record in history],
-        [record[field] for record in history],
-        color=_COLORS[number % len(_COLORS)],
-        marker=_MARKERS[number % len(_MARKERS)],
-        markersize=3.5,
-        linewidth=1.4,
-        label=label,
-    )

@@ -11,13 +11,11 @@ from bagwise._typing import Array
 from bagwise.assumptions import BinnedPotential
 from bagwise.bags import check_bags
 from bagwise.bags.segments import segment_mean
-from bagwise.plot._display import draws, plain
+from bagwise.plot._display import NEGATIVE, POSITIVE, draws, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-_POSITIVE, _NEGATIVE = "#d1480f", "#3b7dad"
 
 
 @draws(
@@ -77,8 +75,8 @@ def _draw_weights(axis: Axes, weights: Array) -> None:
     edges = np.linspace(0, 1, weights.shape[1] + 1)
     width = edges[1]
     middle = (edges[1:] + edges[:-1]) / 2
-    axis.bar(middle - width / 4, weights[0], 0.42 * width, color=_NEGATIVE, label="negative bags")
-    axis.bar(middle + width / 4, weights[1], 0.42 * width, color=_POSITIVE, label="positive bags")
+    axis.bar(middle - width / 4, weights[0], 0.42 * width, color=NEGATIVE, label="negative bags")
+    axis.bar(middle + width / 4, weights[1], 0.42 * width, color=POSITIVE, label="positive bags")
     axis.axhline(0, color="black", linewidth=0.8)
     axis.set_xlim(0, 1)
 
@@ -97,6 +95,6 @@ def _inferred_shares(model: Any, bags: Any) -> tuple[Array, Array]:
 
 def _draw_shares(axis: Axes, shares: Array, positive: Array, n_bins: int) -> None:
     bins = np.linspace(0, 1, 2 * n_bins + 1).tolist()
-    axis.hist(shares[positive], bins=bins, color=_POSITIVE, alpha=0.8)
-    axis.hist(shares[~positive], bins=bins, histtype="step", color=_NEGATIVE, linewidth=1.8)
+    axis.hist(shares[positive], bins=bins, color=POSITIVE, alpha=0.8)
+    axis.hist(shares[~positive], bins=bins, histtype="step", color=NEGATIVE, linewidth=1.8)
     axis.set_ylabel("bags")

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bagwise.plot._display import draws, plain
+from bagwise._documented import documenting
+from bagwise.plot._display import (
+    FAINT,
+    NEGATIVE,
+    NEUTRAL,
+    POSITIVE,
+    ROUND,
+    name_rows,
+    new_axes,
+    plain,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -12,17 +22,21 @@ if TYPE_CHECKING:
 
     from bagwise.model_selection import Comparison
 
-_WIDTH = 8.0  # inches
-_TALL = 4.6  # inches of the figure of times
-_ROW = 0.27  # inches per model
-_INK, _TIED, _BAR, _FAINT = "#8a8a8a", "#1f5fa8", "#d1480f", "#bbbbbb"
-_STEP = 0.018  # of the axis, between two bars
-
-
-_compares = draws(
-    comparison="As `bagwise.model_selection.compare` returns it.",
-    metric="The metric; that of the comparison when None.",
-)
+_BEFORE = """\
+>>> from bagwise import InstanceSVC, MeanSVC
+>>> from bagwise.datasets import make_gaussian_bags
+>>> from bagwise.model_selection import compare
+>>> from bagwise.plot import {}
+>>> bags, y = make_gaussian_bags(n_bags=20, random_state=0)
+>>> found = compare(bags, y, {{"SIL": InstanceSVC(), "mean": MeanSVC()}}, cv=2, n_repeats=1)
+"""  # what the examples go on from
+_compares = documenting(
+    {
+        "comparison": "As `bagwise.model_selection.compare` returns it.",
+        "metric": "The metric; that of the comparison when None.",
+    },
+    before=_BEFORE,
+)()
 
 
 @_compares
@@ -37,43 +51,29 @@ def compared_models(comparison: Comparison, metric: str | None = None) -> Figure
 
     Examples
     --------
-    >>> from bagwise import InstanceSVC, MeanSVC
-    >>> from bagwise.datasets import make_gaussian_bags
-    >>> from bagwise.model_selection import compare
-    >>> from bagwise.plot import compared_models
-    >>> bags, y = make_gaussian_bags(n_bags=20, random_state=0)
-    >>> found = compare(bags, y, {"SIL": InstanceSVC(), "mean": MeanSVC()}, cv=2, n_repeats=1)
     >>> len(compared_models(found).axes)
     1
     """
-    from matplotlib.figure import Figure
-
-    metric = metric or comparison.protocol.metric
-    results = list(comparison.results.values())
-    if not results:
-        raise ValueError("No model has a result: there is nothing to draw.")
-    figure = Figure(figsize=(_WIDTH, _ROW * len(results) + 1.3), layout="constrained")
-    axes = figure.subplots()
+    metric, results = metric or comparison.protocol.metric, _results(comparison)
+    axes = new_axes(len(results) + 1)
     for row, one in enumerate(results):
-        found, tied = one.estimates[metric], one.name in comparison.groups[0]
-        color = _TIED if tied else _INK
-        axes.plot([found.low, found.high], [row, row], color=color, linewidth=1.5)
-        axes.plot([found.value], [row], marker="o", color=color, markersize=5)
-    axes.axvline(comparison.majority[metric], color=_FAINT, linestyle="--", linewidth=1, zorder=0)
-    marked = [plain(one.name) + " ←" * (one.name == comparison.recommendation) for one in results]
-    axes.set_yticks(range(len(results)), marked, fontsize=9)
-    axes.set_ylim(len(results) - 0.4, -0.6)
+        found, color = one.estimates[metric], _color(one.name, comparison)
+        axes.plot([found.low, found.high], [row, row], color=color)
+        axes.plot([found.value], [row], marker="o", color=color)
+    axes.axvline(comparison.majority[metric], color=FAINT, linestyle="--", zorder=0)
+    name_rows(axes, (_mark(one.name, comparison) for one in results))
+    axes.set_ylim(len(results) - 0.5, -0.5)
     _bars(axes, comparison)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(
-        f"{_worded(metric)} with 95 % interval; dashed: always the most frequent label", fontsize=9
+    axes.set_xlabel(f"{_name(metric)} with 95 % interval; dashed: always the most frequent label")
+    axes.set_title(
+        f"{len(comparison.sample.y)} bags: blue models are tied with the best,\n"
+        "bars join tied models, ← is recommended",
+        fontsize="medium",
+        loc="left",
     )
-    n_bags = len(comparison.sample.y)
-    axes.set_title(f"{n_bags} bags: blue models are tied with the best, bars join tied models, "
-                   "← is recommended", fontsize=9, loc="left")  # fmt: skip
-    return figure
+    return axes.get_figure()  # type: ignore[return-value]
 
 
 @_compares
@@ -88,37 +88,27 @@ def compared_times(comparison: Comparison, metric: str | None = None) -> Figure:
 
     Examples
     --------
-    >>> from bagwise import InstanceSVC, MeanSVC
-    >>> from bagwise.datasets import make_gaussian_bags
-    >>> from bagwise.model_selection import compare
-    >>> from bagwise.plot import compared_times
-    >>> bags, y = make_gaussian_bags(n_bags=20, random_state=0)
-    >>> found = compare(bags, y, {"SIL": InstanceSVC(), "mean": MeanSVC()}, cv=2, n_repeats=1)
     >>> compared_times(found).axes[0].get_xscale()
     'log'
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullLocator
 
-    metric = metric or comparison.protocol.metric
-    results = list(comparison.results.values())
-    if not results:
-        raise ValueError("No model has a result: there is nothing to draw.")
-    axes = Figure(figsize=(_WIDTH, _TALL), layout="constrained").subplots()
-    for one in results:
-        found, at = one.estimates[metric], one.seconds
-        color = _TIED if one.name in comparison.groups[0] else _INK
-        axes.plot([at, at], [found.low, found.high], color=color, linewidth=1, alpha=0.35)
-        axes.plot([at], [found.value], marker="o", color=color, markersize=5)
-    front = unbeaten([(one.seconds, one.estimates[metric].value) for one in results])
-    best = [results[i] for i in front]
-    axes.plot([one.seconds for one in best], [one.estimates[metric].value for one in best],
-              color=_BAR, linewidth=1, zorder=0)  # fmt: skip
-    _name(axes, metric, {*(one.name for one in best), comparison.recommendation}, comparison)
+    metric, results = metric or comparison.protocol.metric, _results(comparison)
+    points = [(one.seconds, one.estimates[metric].value) for one in results]
+    axes, front = new_axes(), unbeaten(points)
+    for one, at in zip(results, points, strict=True):
+        found, color = one.estimates[metric], _color(one.name, comparison)
+        axes.plot([at[0], at[0]], [found.low, found.high], color=color, alpha=0.3)
+        axes.plot(*at, marker="o", color=color)
+    axes.plot(*zip(*(points[i] for i in front), strict=True), color=POSITIVE, zorder=0)
+    for i, (one, at) in enumerate(zip(results, points, strict=True)):
+        if i in front or one.name == comparison.recommendation:
+            text = plain(_mark(one.name, comparison))
+            axes.annotate(text, at, xytext=(5, 5), textcoords="offset points", fontsize="small")
     axes.set_xscale("log")
-    axes.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}")
+    axes.xaxis.set(major_locator=LogLocator(subs=ROUND), major_formatter="{x:g}")
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.set(xlabel="CPU seconds per fold", ylabel=_worded(metric))
+    axes.set(xlabel="CPU seconds per fold", ylabel=_name(metric))
     axes.spines[["top", "right"]].set_visible(False)
     return axes.get_figure()  # type: ignore[return-value]
 
@@ -132,23 +122,33 @@ def unbeaten(points: list[tuple[float, float]]) -> list[int]:
     return front
 
 
-def _name(axes: Axes, metric: str, names: set[str], comparison: Comparison) -> None:
-    for name in names:
-        one = comparison.results[name]
-        at = (one.seconds, one.estimates[metric].value)
-        text = plain(name) + " ←" * (name == comparison.recommendation)
-        axes.annotate(text, at, xytext=(5, 4), textcoords="offset points", fontsize=9)
+def _results(comparison: Comparison) -> list[Any]:
+    results = list(comparison.results.values())
+    if not results:
+        raise ValueError("No model has a result: there is nothing to draw.")
+    return results
 
 
-def _worded(metric: str) -> str:
+def _color(name: str, comparison: Comparison) -> str:
+    return NEGATIVE if name in comparison.groups[0] else NEUTRAL
+
+
+def _mark(name: str, comparison: Comparison) -> str:
+    return name + " ←" * (name == comparison.recommendation)
+
+
+def _name(metric: str) -> str:
     return "AUC" if metric == "auc" else metric.replace("_", " ")
 
 
 def _bars(axes: Axes, comparison: Comparison) -> None:
-    """Draw a bar over each longest run of tied models, at the right edge."""
-    place = axes.get_yaxis_transform()
+    """Draw a bar over each longest run of tied models, side by side at the right edge."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure: Any = axes.get_figure()
     for i, (first, last) in enumerate(comparison.runs):
-        at = 1.01 + _STEP * i
+        beside = ScaledTranslation(6 * (i + 1) / 72, 0, figure.dpi_scale_trans)  # 6 points each
+        place = axes.get_yaxis_transform() + beside
         span = [first - 0.2, last + 0.2]
-        axes.plot([at, at], span, color=_BAR, linewidth=3, transform=place, clip_on=False,
+        axes.plot([1, 1], span, color=POSITIVE, linewidth=3, transform=place, clip_on=False,
                   solid_capstyle="butt")  # fmt: skip

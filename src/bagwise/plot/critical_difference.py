@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING
 
-from bagwise.plot._display import draws, plain
+from bagwise.plot._display import POSITIVE, draws, new_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from bagwise.model_selection import Ranking
-
-_WIDTH = 8.0  # inches
-_ROW = 0.26  # inches per line of text
-_INK, _BAR = "#222222", "#d1480f"
 
 
 @draws(
@@ -37,13 +34,10 @@ def critical_difference(ranking: Ranking, *, title: str | None = None) -> Figure
     >>> len(critical_difference(ranking).axes)
     1
     """
-    from matplotlib.figure import Figure
-
     names, bars = ranking.names, ranking.cliques()
     half = (len(names) + 1) // 2
     depth = 1.2 + 0.35 * len(bars) + half
-    figure = Figure(figsize=(_WIDTH, _ROW * (depth + 3.5)), layout="constrained")
-    axes = figure.subplots()
+    axes = new_axes(ceil(depth))
     _axis(axes, len(names), ranking.critical_difference)
     for i, (first, last) in enumerate(bars):
         _bar(axes, ranking.ranks[first], ranking.ranks[last], 0.55 + 0.35 * i)
@@ -54,33 +48,32 @@ def critical_difference(ranking: Ranking, *, title: str | None = None) -> Figure
     axes.set(xlim=(0.0, len(names) + 1.0), ylim=(depth, -2.3))
     axes.axis("off")
     if title:
-        axes.set_title(title, fontsize=10)
-    return figure
+        axes.set_title(title, fontsize="medium")
+    return axes.get_figure()  # type: ignore[return-value]
 
 
 def _axis(axes: Axes, n_methods: int, critical: float) -> None:
-    axes.plot([1, n_methods], [0, 0], color=_INK, linewidth=1)
+    axes.plot([1, n_methods], [0, 0], color="black", linewidth=1)
     for rank in range(1, n_methods + 1):
-        axes.plot([rank, rank], [0, -0.2], color=_INK, linewidth=1)
-        axes.text(rank, -0.35, str(rank), ha="center", va="bottom", fontsize=9)
-    axes.plot([1, 1 + critical], [-1.5, -1.5], color=_BAR, linewidth=2.5, solid_capstyle="butt")
-    axes.text(
-        1 + critical + 0.1, -1.5, f"critical difference {critical:.2f}", va="center", fontsize=9
-    )
+        axes.plot([rank, rank], [0, -0.2], color="black", linewidth=1)
+        axes.text(rank, -0.35, str(rank), ha="center", va="bottom", fontsize="small")
+    axes.plot([1, 1 + critical], [-1.5, -1.5], color=POSITIVE, linewidth=2.5, solid_capstyle="butt")
+    text = f"  critical difference {critical:.2f}"
+    axes.text(1 + critical, -1.5, text, va="center", fontsize="small")
 
 
 def _bar(axes: Axes, left: float, right: float, level: float) -> None:
     span = [left - 0.04, right + 0.04]
-    axes.plot(span, [level, level], color=_BAR, linewidth=3, solid_capstyle="butt")
+    axes.plot(span, [level, level], color=POSITIVE, linewidth=3, solid_capstyle="butt")
 
 
 def _method(
     axes: Axes, name: str, rank: float, level: float, on_left: bool, n_methods: int
 ) -> None:
     end = 0.85 if on_left else n_methods + 0.15
-    axes.plot([rank, rank, end], [0, level, level], color=_INK, linewidth=0.8)
-    axes.plot([rank], [0], marker="o", color=_INK, markersize=3)
+    axes.plot([rank, rank, end], [0, level, level], color="black", linewidth=0.8)
+    axes.plot([rank], [0], marker="o", color="black", markersize=3)
     side = "right" if on_left else "left"
     text = f"{name}  {rank:.2f}" if on_left else f"{rank:.2f}  {name}"
     shift = -0.07 if on_left else 0.07
-    axes.text(end + shift, level, text, ha=side, va="center", fontsize=9)
+    axes.text(end + shift, level, text, ha=side, va="center", fontsize="small")

@@ -12,10 +12,9 @@ from sklearn.calibration import calibration_curve
 
 from bagwise._typing import Array
 from bagwise.plot._display import (
-    NEGATIVE,
     NEUTRAL,
-    POSITIVE,
     Display,
+    by_class,
     displays,
     judged,
     plain,
@@ -59,7 +58,7 @@ class _Curve(Display):
         Its 95 % interval.
     chance : float
         The value of scores that know nothing.
-    positive : object
+    positive : object, default=None
         The positive class.
     """
 
@@ -112,89 +111,46 @@ class _Curve(Display):
         if not 0 < truth.sum() < len(truth):
             raise ValueError("The bags are all of one class: a curve needs both.")
         draws = resampled(truth, groups, _DRAWS, 0)
-        lines = [np.interp(_GRID, *cls._line(truth[rows], scores[rows])) for rows in draws]
-        values = [cls._area(truth[rows], scores[rows]) for rows in draws]
+        drawn = [cls._measure(truth[rows], scores[rows]) for rows in draws]
+        lines, values = [np.interp(_GRID, x, y) for x, y, _ in drawn], [area for *_, area in drawn]
         low, high = np.quantile(values, _LEVELS)
         low = min(low, _lowest(values, truth, groups))
-        x, y = cls._line(truth, scores)
-        return cls(
-            x,
-            y,
-            band=np.quantile(lines, _LEVELS, axis=0),
-            value=cls._area(truth, scores),
-            interval=(float(low), float(high)),
-            chance=cls._chance(truth),
-            positive=positive,
-        ).plot(ax, name=name)
+        x, y, value = cls._measure(truth, scores)
+        chance = float(truth.mean()) if cls._chance_is_prevalence else 0.5
+        band, interval = np.quantile(lines, _LEVELS, axis=0), (float(low), float(high))
+        return cls(x, y, band, value, interval, chance, positive).plot(ax, name=name)
 
     _axis_names = ("", "")
     _value_name = ""
+    _chance_is_prevalence = False  # of scores that know nothing; otherwise the diagonal
 
     @staticmethod
-    def _line(truth: Array, scores: Array) -> tuple[Array, Array]:
+    def _measure(truth: Array, scores: Array) -> tuple[Array, Array, float]:
+        """Return the curve, and the area under it or the like."""
         raise NotImplementedError
 
-    @staticmethod
-    def _area(truth: Array, scores: Array) -> float:
-        raise NotImplementedError
-
-    @staticmethod
-    def _chance(truth: Array) -> float:
-        return 0.5
-
+    @displays(name="Name of the curve in the legend.")
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
-        """Draw the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, default=None
-            Where to draw; a new figure when None.
-        name : str, default=None
-            Name of the curve in the legend.
-
-        Returns
-        -------
-        Display
-            Itself.
-        """
+        """Draw the curve."""
         ax = self._on(ax)
         low, high = self.interval
         head = "" if name is None else f"{plain(name)}: "
         label = f"{head}{self._value_name} {self.value:.3f} ({low:.3f} to {high:.3f})"
         (line,) = ax.plot(self.x, self.y, label=label)
         ax.fill_between(_GRID, *self.band, alpha=0.18, linewidth=0, color=line.get_color())
-        self._draw_chance(ax)
-        ax.set(xlabel=self._axis_names[0], ylabel=self._axis_names[1])
-        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        ax.legend(
-            loc="lower right" if self._value_name == "AUC" else "lower left", fontsize="small"
-        )
+        ends = (self.chance, self.chance) if self._chance_is_prevalence else (0, 1)
+        ax.plot([0, 1], ends, color=NEUTRAL, linewidth=0.8, linestyle="--")
+        ax.set(xlabel=self._axis_names[0], ylabel=self._axis_names[1], xlim=(0, 1), ylim=(0, 1.02))
+        ax.legend(fontsize="small")
         return self
-
-    def _draw_chance(self, ax: Axes) -> None:
-        raise NotImplementedError
 
 
 @dataclass
 class RocDisplay(_Curve):
     """Receiver operating characteristic of bag scores, with a 95 % band.
 
-    The band comes from drawing bags with replacement, whole groups where ``bags.groups`` has them.
-
-    Parameters
-    ----------
-    x, y : ndarray
-        False and true positive rates.
-    band : ndarray of shape (2, 201)
-        Lower and upper end of the band at 0, .005, ..., 1.
-    value : float
-        The area under the curve.
-    interval : tuple of float
-        Its 95 % interval.
-    chance : float
-        The area of scores that know nothing.
-    positive : object, default=None
-        The positive class.
+    ``x`` and ``y`` are the rates of false and of true positives. The band comes from drawing bags
+    with replacement, whole groups where ``bags.groups`` has them.
 
     Examples
     --------
@@ -207,37 +163,16 @@ class RocDisplay(_Curve):
     _value_name = "AUC"
 
     @staticmethod
-    def _line(truth: Array, scores: Array) -> tuple[Array, Array]:
-        return metrics.roc_curve(truth, scores)[:2]
-
-    @staticmethod
-    def _area(truth: Array, scores: Array) -> float:
-        return float(metrics.roc_auc_score(truth, scores))
-
-    def _draw_chance(self, ax: Axes) -> None:
-        ax.plot([0, 1], [0, 1], color=NEUTRAL, linewidth=0.8, linestyle="--")
+    def _measure(truth: Array, scores: Array) -> tuple[Array, Array, float]:
+        return *metrics.roc_curve(truth, scores)[:2], float(metrics.roc_auc_score(truth, scores))
 
 
 @dataclass
 class PrecisionRecallDisplay(_Curve):
     """Precision against recall of bag scores, with a 95 % band.
 
-    The band comes from drawing bags with replacement, whole groups where ``bags.groups`` has them.
-
-    Parameters
-    ----------
-    x, y : ndarray
-        Recall and precision.
-    band : ndarray of shape (2, 201)
-        Lower and upper end of the band at 0, .005, ..., 1.
-    value : float
-        The average precision.
-    interval : tuple of float
-        Its 95 % interval.
-    chance : float
-        The fraction of positive bags.
-    positive : object, default=None
-        The positive class.
+    ``x`` and ``y`` are recall and precision. The band comes from drawing bags with replacement,
+    whole groups where ``bags.groups`` has them.
 
     Examples
     --------
@@ -250,21 +185,13 @@ class PrecisionRecallDisplay(_Curve):
     _axis_names = ("recall (sensitivity)", "precision (PPV)")
     _value_name = "average precision"
 
+    _chance_is_prevalence = True
+
     @staticmethod
-    def _line(truth: Array, scores: Array) -> tuple[Array, Array]:
+    def _measure(truth: Array, scores: Array) -> tuple[Array, Array, float]:
         precision, recall, _ = metrics.precision_recall_curve(truth, scores)
-        return recall[::-1], precision[::-1]
-
-    @staticmethod
-    def _area(truth: Array, scores: Array) -> float:
-        return float(metrics.average_precision_score(truth, scores))
-
-    @staticmethod
-    def _chance(truth: Array) -> float:
-        return float(truth.mean())
-
-    def _draw_chance(self, ax: Axes) -> None:
-        ax.axhline(self.chance, color=NEUTRAL, linewidth=0.8, linestyle="--")
+        area = metrics.average_precision_score(truth, scores)
+        return recall[::-1], precision[::-1], float(area)
 
 
 @dataclass
@@ -327,20 +254,10 @@ class CalibrationDisplay(Display):
         """Draw the curve over the histograms of both classes."""
         ax.plot([0, 1], [0, 1], color=NEUTRAL, linewidth=0.8, linestyle="--", label="ideal")
         ax.plot(self.predicted, self.observed, "o-", color="black", label="observed")
-        for part, color, name in (
-            (self.truth, POSITIVE, "positive"),
-            (~self.truth, NEGATIVE, "negative"),
-        ):
+        for part, color, name in by_class(self.truth):
             weights = np.full(part.sum(), 0.5 / max(1, len(part)))  # the bars take half the height
-            bins = np.linspace(0, 1, 11).tolist()
-            ax.hist(
-                self.probabilities[part],
-                bins,
-                weights=weights,
-                color=color,
-                alpha=0.3,
-                label=f"{name} bags",
-            )
+            of_class = self.probabilities[part]
+            ax.hist(of_class, range=(0, 1), weights=weights, color=color, alpha=0.3, label=name)
         ax.set(xlabel="predicted probability", ylabel="fraction of positive bags")
-        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+        ax.set(xlim=(0, 1), ylim=(0, 1.02))
         ax.legend(loc="upper left", fontsize="small")

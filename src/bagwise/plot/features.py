@@ -10,14 +10,13 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import check_bags
 from bagwise.metrics import opened
-from bagwise.plot._display import NEGATIVE, POSITIVE, Display, displays, plain
+from bagwise.plot._display import NEGATIVE, POSITIVE, Display, displays, name_rows
 from bagwise.rowstores import here
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ROW_INCHES = 0.26  # of a feature's bar: names stay readable
-_LONGEST_NAME = 30  # letters of a name that are shown
+MOST_FEATURES = 5  # that a report and `bagwise explain` name per instance: what fits on a line
 
 
 def feature_names(model: Any, n_features: int) -> Array:
@@ -26,8 +25,30 @@ def feature_names(model: Any, n_features: int) -> Array:
     return np.array([f"feature {i}" for i in range(n_features)] if names is None else names)
 
 
+class _FeatureBars(Display):
+    """A bar per feature, the first on top.
+
+    Parameters
+    ----------
+    names : ndarray of str
+        Names of the features.
+    """
+
+    names: Array
+
+    def _n_lines(self) -> int:
+        return len(self.names)
+
+    def _draw_bars(self, ax: Axes, values: Array, **more: Any) -> None:
+        colors = np.where(values > 0, POSITIVE, NEGATIVE).tolist()
+        ax.barh(range(len(values)), values, color=colors, **more)
+        name_rows(ax, self.names)
+        ax.invert_yaxis()
+        ax.axvline(0, color="black", linewidth=0.8)
+
+
 @dataclass
-class ContributionDisplay(Display):
+class ContributionDisplay(_FeatureBars):
     """Contributions of features to the score of an instance, for linear models.
 
     The contribution of a feature is its weight times the difference between the instance and the
@@ -85,12 +106,9 @@ class ContributionDisplay(Display):
         order = np.argsort(-np.abs(values), kind="stable")[:top]
         return cls(feature_names(inner, len(coef))[order], values[order]).plot(ax)
 
-    def _size(self) -> tuple[float, float]:
-        return (5.4, 1.0 + _ROW_INCHES * len(self.names))
-
     def _draw(self, ax: Axes) -> None:
         """Draw the bars, the largest on top."""
-        _bars(ax, self.names, self.values)
+        self._draw_bars(ax, self.values)
         ax.set(xlabel="contribution to the instance's score")
 
 
@@ -103,7 +121,7 @@ def linear_weights(model: Any) -> Array | None:
 
 
 @dataclass
-class ImportanceDisplay(Display):
+class ImportanceDisplay(_FeatureBars):
     """Permutation importance of features: how much a metric falls when a feature is shuffled.
 
     Parameters
@@ -158,18 +176,7 @@ class ImportanceDisplay(Display):
         names = feature_names(opened(model, check_bags(bags))[0], len(found.importances_mean))
         return cls(names[order], found.importances[order], metric).plot(ax)
 
-    def _size(self) -> tuple[float, float]:
-        return (5.4, 1.0 + _ROW_INCHES * len(self.names))
-
     def _draw(self, ax: Axes) -> None:
         """Draw one bar per feature with the spread over repeats."""
-        _bars(ax, self.names, self.values.mean(axis=1), xerr=self.values.std(axis=1))
+        self._draw_bars(ax, self.values.mean(axis=1), xerr=self.values.std(axis=1))
         ax.set(xlabel=f"fall of {self.metric} when the feature is shuffled")
-
-
-def _bars(ax: Axes, names: Array, values: Array, **more: Any) -> None:
-    rows = np.arange(len(names))
-    ax.barh(rows, values, color=np.where(values > 0, POSITIVE, NEGATIVE).tolist(), **more)
-    ax.set_yticks(rows, [plain(str(name)[:_LONGEST_NAME]) for name in names], fontsize="small")
-    ax.invert_yaxis()
-    ax.axvline(0, color="black", linewidth=0.8)

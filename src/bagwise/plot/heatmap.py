@@ -11,47 +11,24 @@ from numpy.typing import ArrayLike
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.ids import name_of
-from bagwise.plot._display import draws, plain
+from bagwise.plot._display import ROUND, draws, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_INCHES = 6.4  # of the longer side
-_SCALES = (1, 2, 5)  # what a scale bar may begin with
 _OPACITY = 0.55  # of the colors over a picture
 
 
 @draws(
-    bags=(
-        "Bags",
-        (
-            "With ``coords``; ``patch_size`` is the side of a square, else the distance of "
-            "neighbors."
-        ),
-    ),
-    scores=(
-        "array-like of shape (n_instances,)",
-        (
-            "Scores of all instances of ``bags``, as from ``instance_decision_function``: "
-            "above 0 they speak for the positive class."
-        ),
-    ),
+    bags=("Bags", "With ``coords``; without ``patch_size``, patches are as large as their grid."),
+    scores=("array-like of shape (n_instances,)", "As from ``instance_decision_function``."),
     bag="Id of the bag, or its number.",
     top="Number of instances outlined, those with the highest scores.",
     image=("array of shape (h, w, 3), str or Path", "A thumbnail of the slide, drawn below."),
-    downsample=(
-        "Units of ``coords`` per pixel of the image. None: the smallest at which all "
-        "patches lie inside the image, which is right if tissue reaches an edge."
-    ),
+    downsample="Units of ``coords`` per pixel of the image. None: all patches just fit into it.",
     microns_per_pixel="Length of a unit of ``coords``; the scale bar is in units when None.",
-    limits=(
-        "(float, float)",
-        (
-            "Scores at the ends of the colors; those of all ``scores`` when None, so that "
-            "maps of several bags share their colors."
-        ),
-    ),
+    limits=("(float, float)", "Scores at the ends of the colors; of all ``scores`` when None."),
     title="Title; the id of the bag when None.",
 )
 def heatmap(
@@ -68,7 +45,6 @@ def heatmap(
     ax: Axes | None = None,
 ) -> Figure:
     """Draw the scores of a bag's instances where they lie, with the key instances outlined.
-
 
     Examples
     --------
@@ -157,12 +133,13 @@ def colors_of(scores: Array, limits: tuple[float, float]) -> Any:
 
 
 def _new_axes(corners: Array, side: float) -> Axes:
+    from matplotlib import rcParams
     from matplotlib.figure import Figure
 
-    width, height = np.ptp(corners, axis=0) + side
-    longest = max(width, height)
-    size = (_INCHES * width / longest + 1.6, _INCHES * height / longest + 0.8)
-    return Figure(figsize=size, layout="constrained").subplots()
+    extent = np.ptp(corners, axis=0) + side
+    inches, room = rcParams["figure.figsize"][0], (1.6, 0.8)  # beside for the colors, above a title
+    size = inches * extent / extent.max() + room
+    return Figure(figsize=(size[0], size[1]), layout="constrained").subplots()
 
 
 def read_image(image: Any) -> Array:
@@ -244,7 +221,7 @@ def _scale_bar(wide: float, microns: float | None) -> tuple[float, str]:
     unit = 1.0 if microns is None else microns
     target = wide * unit / 5
     power = 10.0 ** np.floor(np.log10(target))
-    length = power * max(s for s in _SCALES if s * power <= target)
+    length = power * max(s for s in ROUND if s * power <= target)
     if microns is None:
         return length, f"{length:,.0f} pixels"
     return length / unit, f"{length / 1000:g} mm" if length >= 1000 else f"{length:g} µm"

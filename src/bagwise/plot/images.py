@@ -23,20 +23,15 @@ if TYPE_CHECKING:
 _TRUTH = {"facecolor": "#9fd3f5", "edgecolor": "none"}
 _CHOICE = {"facecolor": "none", "edgecolor": "#d1480f", "linewidth": 2.4}
 _PAPER = {"facecolor": "#f1f1f1", "edgecolor": "none"}
-_CELL_INCHES = 0.5  # of an image
+_CELL = 0.5  # inches of an image: enough to tell digits apart
 _GAP = 0.12  # between images, and twice that between bags, as a fraction of an image
-_CAPTION_INCHES = 2.6  # two lines of about 25 letters
-_HEAD_INCHES = 1.0  # title and legend
-_MARGIN_INCHES = 0.15  # around everything
+_AROUND = (6, 3)  # cells for the captions (two lines of 25 letters), and for title and legend
 
 
 @draws(
     bags="Every instance is a grayscale image, row by row; large values are dark.",
     image_shape=("(int, int)", "Height and width of the images; square when None."),
-    chosen=(
-        "array-like of int of shape (n_bags,)",
-        ("The model's choice in each bag, as from ``key_instances``; -1 for no choice."),
-    ),
+    chosen=("array-like of int of shape (n_bags,)", "As from ``key_instances``; -1: no choice."),
     truth=(
         "array-like of shape (n_instances,)",
         "Nonzero for true witnesses; ``bags.instance_labels`` when None.",
@@ -56,14 +51,12 @@ def image_bags(
 ) -> Figure:
     """Draw bags of images, and mark the true witnesses and the model's choice.
 
-
     Examples
     --------
     >>> image_bags(bags[:4], chosen=model.key_instances(bags[:4]))
     <Figure size ... with 1 Axes>
     """
     from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     bags = check_bags(bags)
     height, width = _image_shape(bags, image_shape)
@@ -72,9 +65,9 @@ def image_bags(
     picked = np.empty(0, int) if chosen is None else _chosen_rows(bags, chosen)
     labels = _captions(bags, captions)
 
-    layout = ConstrainedLayoutEngine(w_pad=_MARGIN_INCHES, h_pad=_MARGIN_INCHES)
-    figure = Figure(figsize=_size_in_inches(places), layout=layout)
-    axes = figure.add_subplot()
+    size = (_CELL * (places.wide + _AROUND[0]), _CELL * (places.high + _AROUND[1]))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots()
     _draw_images(axes, _ink(bags).reshape(-1, height, width), places)
     if known is not None:
         _mark(axes, places, np.flatnonzero(known), "true witness", zorder=1, **_TRUTH)
@@ -132,9 +125,7 @@ def _one_per_instance(bags: Bags, truth: ArrayLike) -> Array:
 
 def _chosen_rows(bags: Bags, chosen: ArrayLike) -> Array:
     keys = np.asarray(chosen)
-    made = keys != -1
-    rows = bags.flat(np.where(made, keys, 0))
-    return rows[made]
+    return bags.flat(np.where(keys != -1, keys, 0))[keys != -1]
 
 
 def _captions(bags: Bags, captions: Sequence[str] | None) -> list[str]:
@@ -150,13 +141,6 @@ def _ink(bags: Bags) -> Array:
     X = np.asarray(bags.X.todense() if hasattr(bags.X, "todense") else bags.X, dtype=np.float64)
     lowest, highest = X.min(), X.max()
     return (X - lowest) / (highest - lowest if highest > lowest else 1.0)
-
-
-def _size_in_inches(places: _Places) -> tuple[float, float]:
-    return (
-        max(places.wide * _CELL_INCHES, 2.0) + _CAPTION_INCHES,
-        places.high * _CELL_INCHES + _HEAD_INCHES,
-    )
 
 
 def _draw_images(axes: Axes, ink: Array, places: _Places) -> None:
@@ -186,14 +170,8 @@ def _dress(axes: Axes, places: _Places, labels: list[str], title: str | None) ->
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     if title:
-        axes.set_title(title, loc="left", fontsize=12, pad=26)
+        axes.set_title(title, loc="left", pad=26)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.0),
-            borderaxespad=0.2,
-            ncols=2,
-            frameon=False,
-            handlelength=1.2,
-            handleheight=1.2,
+            loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0, ncols=2, frameon=False
         )

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from math import isqrt
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from bagwise._typing import Array
 from bagwise.plot._display import Display, displays, plain
+from bagwise.plot.heatmap import read_image
 from bagwise.plot.scores import instance_scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_CELL_INCHES = 1.1  # of a picture with its caption
-_COLUMNS = 8  # pictures that fit side by side on a page
 
 
 @dataclass
@@ -64,12 +62,8 @@ class TopInstancesDisplay(Display):
 
     def _grid(self) -> tuple[int, int]:
         """Return the numbers of columns and rows."""
-        columns = min(_COLUMNS, len(self.pictures))
+        columns = isqrt(len(self.pictures) - 1) + 1  # about as many as rows
         return columns, -(-len(self.pictures) // columns)
-
-    def _size(self) -> tuple[float, float]:
-        columns, rows = self._grid()
-        return (_CELL_INCHES * columns, 1.3 * _CELL_INCHES * rows)
 
     def _draw(self, ax: Axes) -> None:
         """Draw the sheet, row by row."""
@@ -88,12 +82,4 @@ def picture_of(images: Any, n_instances: int) -> Callable[[int], Array]:
         return lambda row: np.asarray(images(row))
     if len(images) != n_instances:
         raise ValueError(f"There are {len(images)} images for {n_instances} instances.")
-    if isinstance(images[0], str | Path):
-        return lambda row: _read(images[row])
-    return lambda row: np.asarray(images[row])
-
-
-def _read(path: Any) -> Array:
-    from matplotlib.image import imread
-
-    return np.asarray(imread(path))
+    return lambda row: read_image(images[row])

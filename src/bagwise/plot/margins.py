@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import chain, repeat
+from collections.abc import Mapping
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import expand, segment_max
-from bagwise.plot._display import draws, plain
+from bagwise.plot._display import STYLES, draws, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLORS = ("#d1480f", "#3b7dad", "#6b6b6b", "#2e8b57", "#8a4fa3", "#b8860b")
 _BINS, _RANGE = 40, (-0.5, 2.5)  # of mean margins; values outside are counted at the ends
 
 
@@ -59,14 +58,14 @@ def margin_distribution(
     from matplotlib.figure import Figure
 
     bags, y = _checked(models, bags, y)
-    figure = Figure(figsize=(9.0, 4.0), layout="constrained")
+    figure = Figure(layout="constrained")
     axes = figure.subplots(1, 2)
-    for style, (name, model) in zip(_styles(), models.items(), strict=False):
+    for style, (name, model) in zip(cycle(STYLES), models.items(), strict=False):
         parts = _margins(name, model, bags, y)
         every = np.concatenate(parts)
         label = f"{plain(name)} (mean {every.mean():.2f}, sd {every.std():.2f})"
         for axis, part in zip(axes, parts, strict=True):
-            _draw(axis, part / abs(every.mean()), *style, label)
+            _draw(axis, part / abs(every.mean()), style, label)
     for axis, what in zip(axes, ("positive bags", "negative instances"), strict=True):
         axis.set_title(what, fontsize="medium")
         axis.set_xlabel("margin / mean margin")
@@ -74,7 +73,7 @@ def margin_distribution(
     axes[0].set_ylabel("fraction")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small"
+        handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small"
     )
     figure.suptitle(title or "")
     return figure
@@ -88,12 +87,6 @@ def _checked(models: Any, bags: Any, y: ArrayLike) -> tuple[Bags, Array]:
     bags, y = check_bags(bags), np.asarray(y)
     check_consistent_length(bags, y)
     return bags, y
-
-
-def _styles() -> Iterator[tuple[str, str]]:
-    """Yield a color and a line style for each model; after the last color, the next line style."""
-    lines = chain(("-", "--", ":"), repeat("-."))
-    return ((color, line) for line in lines for color in _COLORS)
 
 
 def _margins(name: str, model: Any, bags: Bags, y: Array) -> tuple[Array, Array]:
@@ -117,16 +110,9 @@ def _margins(name: str, model: Any, bags: Bags, y: Array) -> tuple[Array, Array]
     return segment_max(scores, bags.offsets)[is_positive], -negatives
 
 
-def _draw(axis: Axes, margins: Array, color: str, line: str, label: str) -> None:
-    shares = np.full(len(margins), 1 / len(margins))
+def _draw(axis: Axes, margins: Array, style: dict[str, Any], label: str) -> None:
+    shown, shares = np.clip(margins, *_RANGE), np.full(len(margins), 1 / len(margins))
     shape: dict[str, Any] = {"bins": _BINS, "range": _RANGE, "weights": shares}
-    axis.hist(np.clip(margins, *_RANGE), color=color, alpha=0.15, **shape)
-    axis.hist(
-        np.clip(margins, *_RANGE),
-        color=color,
-        histtype="step",
-        linewidth=1.8,
-        linestyle=line,
-        label=label,
-        **shape,
-    )
+    axis.hist(shown, color=style["color"], alpha=0.15, **shape)
+    lines = {name: style[name] for name in ("color", "linestyle")}
+    axis.hist(shown, histtype="step", label=label, **lines, **shape)

@@ -12,13 +12,20 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import expand, segment_max
 from bagwise.metrics import opened, positive_class
-from bagwise.plot._display import NEGATIVE, NEUTRAL, POSITIVE, Display, displays, judged, plain
+from bagwise.plot._display import (
+    MOST_LISTED,
+    NEGATIVE,
+    NEUTRAL,
+    POSITIVE,
+    Display,
+    by_class,
+    displays,
+    judged,
+    name_rows,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_ROW_INCHES = 0.22  # of a bag's line: names stay readable
-_MOST_BAGS = 60  # that fit on a page
 
 
 def instance_scores(model: Any, bags: Any) -> tuple[Any, Bags, Array]:
@@ -70,8 +77,8 @@ class ScoreStripDisplay(Display):
         truth = None if y is None else np.asarray(y) == positive_class(inner)[0]
         return cls(scores, seen.offsets, [str(i) for i in seen.ids.tolist()], truth).plot(ax)
 
-    def _size(self) -> tuple[float, float]:
-        return (6.4, 1.0 + _ROW_INCHES * min(len(self.names), _MOST_BAGS))
+    def _n_lines(self) -> int:
+        return min(len(self.names), MOST_LISTED)
 
     def _draw(self, ax: Axes) -> None:
         """Draw the strips."""
@@ -80,25 +87,20 @@ class ScoreStripDisplay(Display):
         for line, bag in enumerate(shown):
             of_bag = self.scores[self.offsets[bag] : self.offsets[bag + 1]]
             color = NEUTRAL if self.truth is None else POSITIVE if self.truth[bag] else NEGATIVE
-            ax.plot([of_bag.min(), of_bag.max()], [line, line], color=color, alpha=0.3, lw=1)
-            ax.plot(of_bag, np.full(len(of_bag), line), "|", color=color, alpha=0.6)
-            ax.plot(of_bag.max(), line, "o", color=color, markersize=4)
-        names = [plain(self.names[bag][:30]) for bag in shown]
-        ax.set_yticks(range(len(shown)), names, fontsize="small")
+            ax.plot([of_bag.min(), of_bag.max()], [line, line], color=color, alpha=0.3)
+            ax.plot(of_bag, np.full(len(of_bag), line), "|", color=color)
+            ax.plot(of_bag.max(), line, "o", color=color)
+        name_rows(ax, (self.names[bag] for bag in shown))
         ax.set(xlabel="instance score (dot: highest of the bag)", ylim=(-1, len(shown)))
         if self.truth is not None:
-            _legend(ax, "o")
+            for _, color, name in by_class(self.truth):
+                ax.plot([], [], "o", color=color, label=name)
+            ax.legend(fontsize="small")
 
 
 def _both_ends(order: Array) -> Array:
-    half = _MOST_BAGS // 2
-    return order if len(order) <= _MOST_BAGS else np.concatenate([order[:half], order[-half:]])
-
-
-def _legend(ax: Axes, marker: str) -> None:
-    for color, name in ((POSITIVE, "positive bags"), (NEGATIVE, "negative bags")):
-        ax.plot([], [], marker, color=color, label=name)
-    ax.legend(fontsize="small", loc="best")
+    half = MOST_LISTED // 2
+    return order if len(order) <= MOST_LISTED else np.concatenate([order[:half], order[-half:]])
 
 
 @dataclass
@@ -132,12 +134,9 @@ class InstanceScoreDisplay(Display):
 
     def _draw(self, ax: Axes) -> None:
         """Draw the histograms, each with area 1."""
-        bins = np.histogram_bin_edges(self.scores, 40).tolist()
-        for part, color, name in (
-            (~self.in_positive, NEGATIVE, "instances of negative bags"),
-            (self.in_positive, POSITIVE, "instances of positive bags"),
-        ):
-            label = f"{name} ({part.sum():,})"
+        bins = np.histogram_bin_edges(self.scores, "sqrt").tolist()
+        for part, color, name in by_class(self.in_positive):
+            label = f"instances of {name} ({part.sum():,})"
             ax.hist(self.scores[part], bins, density=True, color=color, alpha=0.5, label=label)
         ax.axvline(0, color="black", linewidth=0.8)
         ax.set(xlabel="instance score", ylabel="density")
@@ -181,12 +180,12 @@ class BagSizeDisplay(Display):
 
     def _draw(self, ax: Axes) -> None:
         """Draw the bags."""
-        for part, color in ((~self.truth, NEGATIVE), (self.truth, POSITIVE)):
-            ax.plot(self.sizes[part], self.scores[part], "o", color=color, alpha=0.6, markersize=4)
+        for part, color, name in by_class(self.truth):
+            ax.plot(self.sizes[part], self.scores[part], "o", color=color, alpha=0.6, label=name)
         ax.axhline(0, color="black", linewidth=0.8)
         ax.set(xlabel="instances in the bag", ylabel="bag score")
         if self.sizes.max() > 20 * self.sizes.min():
             ax.set_xscale("log")
         else:
             ax.locator_params(axis="x", integer=True)
-        _legend(ax, "o")
+        ax.legend(fontsize="small")
