@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags, WitnessSVC, inspection, io
-from bagwise.designs import dense
+from bagwise.bags import blocks
 from bagwise.inspection import key_stability, permutation_importance
 from bagwise.rowstores.replaced import Replaced
 from bagwise.testing._problems import planted_bags
@@ -39,7 +39,7 @@ def test_rows_of_files_are_read_in_blocks(fitted, tmp_path, monkeypatch):
         "__array__",
         lambda rows, *a, **k: brought.append(len(rows)) or array(rows, *a, **k),
     )
-    monkeypatch.setattr(dense, "_BLOCK_BYTES", 480)  # 20 rows
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 480)  # 20 rows
     monkeypatch.setattr(inspection, "_BLOCK_VALUES", 60)
     for name, part in (("a", slice(0, 20)), ("b", slice(20, 40))):
         io.write(tmp_path / f"{name}.bags", bags[part], y[part])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagwise import Bags
-from bagwise.bags import without
+from bagwise.bags import blocks
 from bagwise.bags.without import (
     max_without_each,
     reduce_without_each,
@@ -39,7 +39,7 @@ def test_sums_and_maxima_of_the_others(sizes, block, columns, ties, seed):
     values = np.round(values) if ties else values
     offsets = np.cumsum([0, *sizes])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(without, "BLOCK", block)
+        patch.setattr(blocks, "BLOCK_BYTES", 8 * block)
         largest, sums = max_without_each(values, offsets), sum_without_each(values, offsets)
         again = reduce_without_each(
             lambda part, cuts: np.maximum.reduceat(part, cuts[:-1]), values, offsets
@@ -54,7 +54,7 @@ def test_sums_and_maxima_of_the_others(sizes, block, columns, ties, seed):
 
 @pytest.mark.parametrize("block", [1, 10, 10**6])
 def test_bags_keep_their_attributes_without_an_instance(block, monkeypatch):
-    monkeypatch.setattr(without, "BLOCK", block)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * block)
     bags = Bags(
         np.arange(6.0)[:, None],
         [0, 3, 4, 6],

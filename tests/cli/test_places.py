@@ -7,7 +7,7 @@ import pytest
 
 from bagwise import io, load
 from bagwise.datasets import make_gaussian_bags
-from bagwise.estimators import sweeping
+from bagwise.rowstores import memory
 from command_line import done, printed, refused
 
 LINEAR = ["-m", "MI-SVM", "-p", "kernel=linear"]
@@ -32,7 +32,7 @@ def scheduler():
 
 
 def test_fit_evaluate_and_predict_on_a_cluster(store, scheduler, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweeping, "_MANY_ROWS", 0)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
     here, there = tmp_path / "here.bagwise", tmp_path / "there.bagwise"
     done("fit", store, *LINEAR, "-o", here)
     done("fit", store, *LINEAR, "-o", there, "--dask", scheduler)
@@ -43,7 +43,7 @@ def test_fit_evaluate_and_predict_on_a_cluster(store, scheduler, tmp_path, monke
 
 
 def test_cv_and_compare_on_a_cluster(store, scheduler, monkeypatch):
-    monkeypatch.setattr(sweeping, "_MANY_ROWS", 0)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
     more = ["--folds", 3, "--jobs", 1]
     here = printed("cv", store, *LINEAR, *more)
     assert printed("cv", store, *LINEAR, *more, "--dask", scheduler) == here
@@ -108,7 +108,7 @@ def test_rows_that_do_not_stay_on_the_gpu_are_mentioned(capsys):
         def to(self, where):
             return bags.to("cpu", memory=self.memory)
 
-    for memory, says in ((0, True), (None, False)):
-        with Place(device="cuda").moved(Elsewhere(memory)) as moved:
+    for n_bytes, says in ((0, True), (None, False)):
+        with Place(device="cuda").moved(Elsewhere(n_bytes)) as moved:
             assert moved.n_instances == bags.n_instances
         assert ("pass through it whenever rows are read." in capsys.readouterr().err) == says

@@ -8,9 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, strategies as st
 
 from bagwise import ODM, Bags, KeyInstanceSVC, OptimalMarginSVC, SemiProximalSVC
-from bagwise.designs import Dense, augmented_design
-from bagwise.designs.augmented import Augmented, AugmentedSparse
-from bagwise.designs.sparse import Sparse
+from bagwise.designs import augmented_design
 from bagwise.losses import MarginBand
 from reference.linear import odd_problem
 from reference.penalized import PRECISION, band_optimum, semiproximal_optimum
@@ -20,8 +18,8 @@ X = RNG.normal(size=(60, 4))
 
 
 def test_rows_that_need_nothing_stay_as_they_are():
-    assert type(augmented_design(X)) is Dense
-    assert type(augmented_design(sp.csr_array(X * (X > 1)))) is Sparse
+    for rows in (X, sp.csr_array(X * (X > 1))):
+        assert augmented_design(rows).coordinates is None
 
 
 @given(
@@ -34,7 +32,7 @@ def test_scores_and_norms_are_those_of_the_rows_as_given(offset, size, flat):
     if flat:
         rows[:, 3] = 7.0 * size
     design = augmented_design(rows)
-    if not isinstance(design, Augmented):
+    if design.coordinates is None:
         return
     assert design.augmented
     assert design.n_coef == 5
@@ -66,9 +64,9 @@ def test_sparse_rows_are_turned_like_dense_ones(offset, size):
     rows *= size
     sparse = augmented_design(sp.csr_array(rows))
     if size == 1 and not offset:
-        assert type(sparse) is Sparse
+        assert sparse.coordinates is None
         return
-    assert type(sparse) is AugmentedSparse
+    assert sparse.augmented
     w, b = sparse.as_given(coef := RNG.normal(size=5) * sparse.scale / sparse.scale.max(), 0.0)
     terms = np.abs(rows) @ np.abs(w) + abs(b)
     assert np.all(np.abs(sparse @ coef - (rows @ w + b)) <= 1e-14 * (1 + terms))
@@ -91,7 +89,7 @@ def certified(model, rows, y, best, largest):
     assert abs(objective - best) <= gap + 1e-6 * objective + PRECISION * largest
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(16))
 def test_margin_bands_are_certified_at_any_scale_offset_and_weight(seed):
     rows, y, C = odd_problem(seed)
     model = ODM(kernel="linear", C=C).fit(rows, y)
@@ -100,7 +98,7 @@ def test_margin_bands_are_certified_at_any_scale_offset_and_weight(seed):
     certified(model, rows, y, best, weight.max())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(16))
 def test_semiproximal_fits_are_certified_at_any_scale_offset_and_weight(seed):
     rows, y, C = odd_problem(seed)
     model = SemiProximalSVC(C=C).fit(rows, y)

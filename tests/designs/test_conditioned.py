@@ -7,8 +7,6 @@ from hypothesis import given, strategies as st
 
 from bagwise import MICA, InstanceSVC, LabelSVC, MeanSVC, MissSVM, SparseMIL, WitnessSVC
 from bagwise.designs import Dense, conditioned_design
-from bagwise.designs.conditioned import Conditioned, ConditionedSparse
-from bagwise.designs.sparse import Sparse
 from bagwise.losses import SquaredHinge
 from bagwise.problems import Problem
 from bagwise.solvers import solve
@@ -24,8 +22,8 @@ def solved(design):
 
 
 def test_rows_that_need_nothing_stay_as_they_are():
-    assert type(conditioned_design(X)) is Dense
-    assert type(conditioned_design(X.astype(np.float32))) is Dense
+    for rows in (X, X.astype(np.float32), sp.csr_array(sparse_rows())):
+        assert conditioned_design(rows).coordinates is None
 
 
 @given(
@@ -35,7 +33,7 @@ def test_rows_that_need_nothing_stay_as_they_are():
 def test_offsets_leave_the_solution_alone(offset, sizes):
     moved = (X + offset) * np.array(sizes)
     design = conditioned_design(moved)
-    if not isinstance(design, Conditioned):
+    if design.coordinates is None:
         return
     solution = solved(design)
     assert solution.converged
@@ -61,7 +59,9 @@ def test_subsets_keep_the_coordinates():
     rows = np.array([3, 5, 8])
     coef = RNG.normal(size=4)
     np.testing.assert_array_equal(design.subset(rows) @ coef, (design @ coef)[rows])
-    np.testing.assert_allclose(design.matrix(rows), (X + 1e4 - design.center)[rows], atol=1e-11)
+    np.testing.assert_allclose(
+        design.matrix(rows), (X + 1e4 - design.coordinates.center)[rows], atol=1e-11
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,15 +97,11 @@ def test_sparse_rows_are_conditioned_like_dense_ones(offset, size):
     assert solution.objective == pytest.approx(expected.objective, rel=1e-8)
     np.testing.assert_allclose(solution.scores, expected.scores, atol=1e-6)
     if offset or size != 1:
-        assert type(sparse) is ConditionedSparse
+        assert sparse.coordinates is not None
         assert solution.gap <= 1e-9 * solution.objective
         assert sparse.X.nnz <= np.count_nonzero(rows)  # zeros stay
         w, b = sparse.as_given(solution.coef, solution.intercept)
         np.testing.assert_allclose(rows @ w + b, solution.scores, atol=1e-7 + 1e-14 * offset)
-
-
-def test_usual_sparse_rows_stay_as_they_are():
-    assert type(conditioned_design(sp.csr_array(sparse_rows()))) is Sparse
 
 
 def test_combined_sparse_rows_keep_the_coordinates():
@@ -113,10 +109,12 @@ def test_combined_sparse_rows_keep_the_coordinates():
     design = conditioned_design(sp.csr_array(rows))
     weights = sp.csr_array(np.kron(np.eye(20), np.full((1, 3), 1 / 3)))
     combined = design.aggregate(weights)
-    expected = weights @ (rows - design.center)
+    expected = weights @ (rows - design.coordinates.center)
     np.testing.assert_allclose(combined.matrix(np.arange(20)).toarray(), expected, atol=1e-9)
     np.testing.assert_allclose(
-        design.subset(np.arange(5)).matrix([3]).toarray(), (rows - design.center)[[3]], atol=1e-9
+        design.subset(np.arange(5)).matrix([3]).toarray(),
+        (rows - design.coordinates.center)[[3]],
+        atol=1e-9,
     )
 
 
@@ -125,7 +123,7 @@ def test_combined_sparse_rows_keep_the_coordinates():
     [("squared_hinge", optimum_by_clarabel), ("hinge", hinge_by_clarabel)],
     ids=["squared hinge", "hinge"],
 )
-@pytest.mark.parametrize("seed", [*range(60), 256])
+@pytest.mark.parametrize("seed", [*range(24), 256])
 def test_the_gap_is_honest_at_any_scale_offset_and_weight(seed, loss, optimum, recwarn):
     rows, y, C = odd_problem(seed)
     model = InstanceSVC(kernel="linear", C=C, loss=loss).fit(rows, y)

@@ -23,11 +23,11 @@ from bagwise import (
     WitnessSVC,
     io,
 )
+from bagwise.bags import blocks
 from bagwise.datasets import make_gaussian_bags
-from bagwise.designs import conditioned, dask as on_cluster, dense, swept
-from bagwise.estimators import sweeping
+from bagwise.designs import conditioned, dask as on_cluster, swept
 from bagwise.model_selection import compare, search
-from bagwise.models.markov import swept as networks
+from bagwise.rowstores import memory
 
 MODELS = [
     InstanceSVC(),
@@ -49,10 +49,9 @@ def client():
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr(sweeping, "_MANY_ROWS", 0)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
     monkeypatch.setattr(swept, "_FEWEST_ROWS", 8)
-    monkeypatch.setattr(conditioned, "_LARGE", 4096)
-    monkeypatch.setattr(dense, "_BLOCK_BYTES", 2048)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 2048)
 
 
 def stored(folder, n_classes=2, offset=0.0, dtype=np.float32):
@@ -114,7 +113,7 @@ def test_markov_networks_have_the_same_bits(client, tmp_path):
 
 @pytest.mark.parametrize("rule", ["any", "ratio", "learned"])
 def test_swept_networks_have_the_same_bits(client, tmp_path, rule, monkeypatch):
-    monkeypatch.setattr(networks, "_MANY_ROWS", 0)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
     bags, y = stored(tmp_path)
     model = MarkovNetworkClassifier(cardinality=rule, alpha=0.1, fit_intercept=True)
     here = model.fit(bags, y).decision_function(bags)

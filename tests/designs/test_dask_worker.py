@@ -26,7 +26,7 @@ def job(tmp_path, monkeypatch):
     rows = io.read(tmp_path / "rows.bags")[0].to("dask").X
     cuts = swept.shard_cuts(offsets, 3)
     (tmp_path / worker.JOB).write_bytes(pickle.dumps((rows, None, labels, cuts)))
-    yield str(tmp_path), Dense(X).labeled(labels), len(cuts) - 1
+    yield str(tmp_path), Dense(X).label(labels), len(cuts) - 1
     worker._JOBS.clear()
 
 

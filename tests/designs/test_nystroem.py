@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from bagwise.bags import blocks
 from bagwise.designs import Nystroem, Pairs, nystroem, nystroem_design
 from bagwise.kernels import Kernel
 from bagwise.losses import SquaredHinge
@@ -61,7 +62,7 @@ def test_all_rows_as_landmarks_are_the_kernel(kernel, X):
 
 
 def test_threads_do_not_change_a_bit(X, monkeypatch):
-    monkeypatch.setattr(nystroem, "_BLOCK_VALUES", 7 * 20)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 7 * 20)
     one, many = (design_of(KERNELS[0], X, n_jobs=n_jobs) for n_jobs in (1, 3))
     np.testing.assert_array_equal(one.X, many.X)
     assert one.error == many.error
@@ -69,7 +70,7 @@ def test_threads_do_not_change_a_bit(X, monkeypatch):
 
 def test_blocks_do_not_change_the_features(X, monkeypatch):
     whole = design_of(KERNELS[0], X)
-    monkeypatch.setattr(nystroem, "_BLOCK_VALUES", 7 * 20)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * 7 * 20)
     parts = design_of(KERNELS[0], X)
     np.testing.assert_allclose(parts.X, whole.X, rtol=1e-10, atol=1e-12)
     assert parts.error == pytest.approx(whole.error, rel=1e-9)

@@ -11,9 +11,10 @@ import pytest
 from bagwise.assumptions import AtLeastOne, ExactlyOne
 from bagwise.assumptions.rules import UNCHANGED, Choose, Soften
 from bagwise.assumptions.soft import SoftLabels, SoftWitness
+from bagwise.bags import blocks
 from bagwise.bags.segments import expand
 from bagwise.designs import Dense, Point, swept
-from bagwise.designs.conditioned import Conditioned
+from bagwise.designs.conditioned import Shift
 from bagwise.designs.swept import Labels, shard_cuts
 from bagwise.losses import SquaredHinge
 from bagwise.problems import Problem
@@ -40,7 +41,7 @@ def problem_of(X, labels, p):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(swept, "_BLOCK_BYTES", 8 * 3 * 10)  # ten rows of three features
+    monkeypatch.setattr(blocks, "CACHE_BYTES", 8 * 3 * 10)  # ten rows of three features
     monkeypatch.setattr(swept, "_FEWEST_ROWS", 6)
 
 
@@ -48,7 +49,7 @@ def small_blocks(monkeypatch):
 def test_sums_are_those_of_the_problem(small_blocks, rest_is_negative):
     X, labels, rng = ragged()
     labels = replace(labels, rest_is_negative=rest_is_negative)
-    rows = Dense(X).labeled(labels)
+    rows = Dense(X).label(labels)
     assert len(rows.shards) > 1
     p = rng.random(len(rows.assignment))
     rows.assignment = p
@@ -67,7 +68,7 @@ def test_sums_are_those_of_the_problem(small_blocks, rest_is_negative):
 
 def test_newton_step_is_the_ridge_step():
     X, labels, rng = ragged(seed=1, n_bags=60)
-    rows = Dense(X).labeled(labels)
+    rows = Dense(X).label(labels)
     p = rng.random(len(rows.assignment))
     rows.assignment = p
     coef = 0.1 * rng.normal(size=3)
@@ -83,7 +84,7 @@ def test_newton_step_is_the_ridge_step():
 @pytest.mark.parametrize("assumption", [AtLeastOne(), ExactlyOne()])
 def test_a_hard_rule_assigns_as_the_assumption_does(small_blocks, assumption):
     X, labels, rng = ragged(seed=2)
-    rows, coef = Dense(X).labeled(labels), rng.normal(size=3)
+    rows, coef = Dense(X).label(labels), rng.normal(size=3)
     sums = rows.sweep(coef, -0.1, Choose(assumption, enters=True))
     inside = expand(labels.positive, labels.offsets)
     offsets = np.concatenate([[0], np.cumsum(np.diff(labels.offsets)[labels.positive])])
@@ -97,7 +98,7 @@ def test_a_hard_rule_assigns_as_the_assumption_does(small_blocks, assumption):
 @pytest.mark.parametrize("softening", [SoftLabels(), SoftLabels(0.3, 0.4), SoftWitness(2)])
 def test_a_soft_rule_softens_as_the_assumption_does(small_blocks, softening):
     X, labels, rng = ragged(seed=3)
-    rows, coef = Dense(X).labeled(labels), rng.normal(size=3)
+    rows, coef = Dense(X).label(labels), rng.normal(size=3)
     offsets = np.concatenate([[0], np.cumsum(np.diff(labels.offsets)[labels.positive])])
     start = softening.start(offsets)
     rows.assignment = start
@@ -130,7 +131,7 @@ def _fixed_point(softening, costs, offsets, p):
 def test_expected_fractions_follow_their_bags(small_blocks):
     X, labels, rng = ragged(seed=4)
     fractions = rng.random(int(labels.positive.sum()))
-    parts = Dense(X).labeled(labels)
+    parts = Dense(X).label(labels)
     rule = Soften(SoftLabels(2.0, fractions), SquaredHinge(), labels.C, 0.1, 1e-6)
     parts.sweep(np.ones(3), 0.0, rule)
     z = (X @ np.ones(3))[expand(labels.positive, labels.offsets)]
@@ -144,7 +145,7 @@ def test_expected_fractions_follow_their_bags(small_blocks):
 def test_the_hessian_is_kept_within_a_tenth_and_exact_once_sharpened():
     X, labels, rng = ragged(seed=5, n_bags=80)
     labels = replace(labels, rest_is_negative=False)
-    rows = Dense(X).labeled(labels)
+    rows = Dense(X).label(labels)
     p = np.full(len(rows.assignment), 0.5)
     rows.assignment = p
     coef = 0.3 * rng.normal(size=3)
@@ -164,7 +165,7 @@ def test_the_hessian_is_kept_within_a_tenth_and_exact_once_sharpened():
 def test_refined_sums_are_those_of_float64(dtype):
     X, labels, rng = ragged(seed=5, n_bags=80)
     X, coef = X.astype(dtype), rng.normal(size=3)
-    coarse, exact = Dense(X).labeled(labels), Dense(X.astype(float)).labeled(labels)
+    coarse, exact = Dense(X).label(labels), Dense(X.astype(float)).label(labels)
     coarse.assignment = exact.assignment = rng.random(len(exact.assignment))
     wanted = exact.sweep(coef, 0.3)
     assert not np.allclose(coarse.sweep(coef, 0.3).rise, wanted.rise, rtol=1e-9, atol=0)
@@ -177,7 +178,7 @@ def test_refined_sums_are_those_of_float64(dtype):
 def test_a_hessian_that_lost_its_digits_is_made_anew():
     X, labels, rng = ragged(seed=6, n_bags=40)
     X[:, 0] *= np.where(rng.random(len(X)) < 0.1, 1e8, 1e-3)
-    rows = Dense(X).labeled(labels)
+    rows = Dense(X).label(labels)
     rows.assignment = np.ones(len(rows.assignment))
     rows.sweep(np.zeros(3), 0.0)
     rows.sweep(np.array([1.0, 0, 0]), 0.0)  # the large rows leave: only their rounding is left
@@ -191,8 +192,8 @@ def test_a_hessian_that_lost_its_digits_is_made_anew():
 def test_conditioned_rows_are_swept_in_their_coordinates():
     X, labels, rng = ragged(seed=7)
     center, scale = np.array([1e3, 0.0, 1.0]), np.array([2.0, 4.0, 1.0])
-    rows = Conditioned(X, center, scale).labeled(labels)
-    plain = Dense((X - center) / scale).labeled(labels)
+    rows = Dense(X, Shift(center, scale)).label(labels)
+    plain = Dense((X - center) / scale).label(labels)
     p, coef = rng.random(len(plain.assignment)), rng.normal(size=3)
     rows.assignment = plain.assignment = p
     ours, theirs = rows.sweep(coef, 0.5), plain.sweep(coef, 0.5)
@@ -205,13 +206,13 @@ def test_shards_are_cut_between_bags_and_cover_them():
     cuts = shard_cuts(offsets, n_coef=4)
     assert cuts[0] == 0
     assert cuts[-1] == 300
-    assert 2 <= len(cuts) - 1 <= swept._MOST_SHARDS
+    assert 2 <= len(cuts) - 1 <= swept.MOST_SHARDS
     assert all(a < b for a, b in pairwise(cuts))
 
 
 def test_two_sweeps_give_the_same_bits(small_blocks):
     X, labels, rng = ragged(seed=9)
     coef = rng.normal(size=3)
-    first, second = (Dense(X).labeled(labels).sweep(coef, 0.1) for _ in range(2))
+    first, second = (Dense(X).label(labels).sweep(coef, 0.1) for _ in range(2))
     np.testing.assert_array_equal(first.hessian, second.hessian)
     np.testing.assert_array_equal(first.rise, second.rise)

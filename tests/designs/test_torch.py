@@ -17,8 +17,7 @@ from bagwise import (
 )
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import Dense, matrix_design
-from bagwise.estimators import sweeping
-from bagwise.rowstores import placed
+from bagwise.rowstores import memory, placed
 
 pytestmark = pytest.mark.torch
 
@@ -46,9 +45,9 @@ def short(monkeypatch):
     """Cut stacks and blocks small, so that both are used."""
     from bagwise.designs import torch as module
 
-    monkeypatch.setattr(module, "_SHORT", 64)
-    monkeypatch.setattr(module, "_BLOCK_ROWS", 100)
-    monkeypatch.setattr(sweeping, "_MANY_ROWS", 0)
+    monkeypatch.setattr(module, "SHORT_ROWS", 64)
+    monkeypatch.setattr(module, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

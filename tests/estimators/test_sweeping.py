@@ -15,9 +15,11 @@ from bagwise import (
     LabelSVC,
     WitnessSVC,
 )
+from bagwise.bags import blocks
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import swept
 from bagwise.estimators import sweeping
+from bagwise.rowstores import memory
 
 MODELS = [
     InstanceSVC(),
@@ -47,8 +49,8 @@ def both(monkeypatch, model, bags, y, **options):
     plain = model.fit(bags, y, **options)
     reference = {name: getattr(plain, name) for name in ("objective_", "gap_", "coef_")}
     weights, history = plain.instance_weights_, plain.history_
-    monkeypatch.setattr(sweeping, "_MANY_ROWS", 0)
-    monkeypatch.setattr(swept, "_BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
+    monkeypatch.setattr(blocks, "CACHE_BYTES", 1 << 10)
     monkeypatch.setattr(swept, "_FEWEST_ROWS", 8)
     return reference, weights, history, model.fit(bags, y, **options)
 
@@ -86,7 +88,7 @@ def test_offsets_and_scales_are_conditioned(monkeypatch):
 def test_the_precision_of_rows_bounds_the_certificate(monkeypatch, dtype):
     bags, y = planted()
     rounded = Bags(bags.X.astype(dtype), bags.offsets)
-    monkeypatch.setattr(sweeping, "_MANY_ROWS", 0)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
     fitted = LabelSVC(kernel="linear", C=0.5).fit(rounded, y)
     exact = LabelSVC(kernel="linear", C=0.5).fit(rounded.replace(X=rounded.X.astype(float)), y)
     np.testing.assert_allclose(fitted.objective_, exact.objective_, rtol=1e-6)
@@ -109,7 +111,7 @@ def test_one_pass_per_newton_step(monkeypatch):
     """A path takes a pass per alternation and per further Newton step, and few at its end."""
     bags, y = planted()
     made = []
-    monkeypatch.setattr(sweeping, "_MANY_ROWS", 0)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
     labeled = sweeping.labeled
     monkeypatch.setattr(sweeping, "labeled", lambda *args: made.append(labeled(*args)) or made[-1])
     model = AnnealedLabelSVC(kernel="linear", C=0.5).fit(bags, y)

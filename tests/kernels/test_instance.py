@@ -9,6 +9,7 @@ from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
 from bagwise import InstanceSVC
+from bagwise.bags import blocks
 from bagwise.kernels import (
     Kernel,
     check_kernel_matrix,
@@ -229,5 +230,5 @@ def test_scale_of_many_rows_is_computed_in_blocks(monkeypatch):
     X = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32) + 3
     weights = 1.0 + np.arange(50) % 3
     whole = settle_gamma("scale", X, weights, None)
-    monkeypatch.setattr(instance, "_SCALE_ROWS", 7)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 7 * 8 * 4)
     assert settle_gamma("scale", X, weights, None) == whole

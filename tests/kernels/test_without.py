@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bagwise import BagKernelSVC, Bags
-from bagwise.kernels import Kernel, without
+from bagwise.bags import blocks
+from bagwise.kernels import Kernel
 from bagwise.kernels.bag import affinity_weights, bag_statistics, kernel_scores
 from bagwise.kernels.without import (
     affinity_weights_without_each,
@@ -36,7 +37,7 @@ def left_out(bags):
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("block", [1, 10**6])
 def test_kernels_of_extremes(kernel, dtype, block, monkeypatch):
-    monkeypatch.setattr(without, "BLOCK", block)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * block)
     bags = some_bags().replace(X=some_bags().X.astype(dtype))
     rng = np.random.default_rng(1)
     vectors, coef = rng.normal(size=(5, 6)), rng.normal(size=(5, 2))

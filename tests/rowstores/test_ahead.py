@@ -7,17 +7,16 @@ import threading
 import numpy as np
 import pytest
 
+from bagwise.bags import blocks
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Swept
-from bagwise.rowstores import ahead
 from bagwise.rowstores.ahead import Ahead, is_mapped
 
 
 @pytest.fixture
 def mapped(tmp_path, monkeypatch):
-    monkeypatch.setattr(ahead, "_FEWEST", 0)
-    monkeypatch.setattr(ahead, "_CHUNK", 1 << 13)
-    monkeypatch.setattr(ahead, "_QUICK", 0.0)  # every chunk counts as one that came from the disk
+    monkeypatch.setattr(blocks, "LARGE_SELECTION", 1 << 14)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 13)
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(6000, 8)))
     return np.load(tmp_path / "X.npy", mmap_mode="r")
 
@@ -52,7 +51,7 @@ def test_it_stays_a_little_ahead(mapped):
     with pages:
         for row in range(0, 6001, 50):
             pages.reached(row)
-            assert all(start < row * 64 + ahead._AHEAD * ahead._CHUNK for start in list(touched))
+            assert all(start < row * 64 + blocks.LARGE_SELECTION for start in list(touched))
     assert touched == sorted(touched)
 
 

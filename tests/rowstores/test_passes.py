@@ -20,14 +20,12 @@ from bagwise import (
     WitnessSVC,
     io,
 )
-from bagwise.bags import selection
+from bagwise.bags import blocks
 from bagwise.crossfit import folds
 from bagwise.datasets import make_gaussian_bags
-from bagwise.designs import conditioned, dense, swept
-from bagwise.estimators import sweeping
+from bagwise.designs import dense, swept
 from bagwise.model_selection import BagGridSearchCV, compare, cross_validate_bags, search
-from bagwise.models.markov import swept as networks
-from bagwise.rowstores import files, memory, passes
+from bagwise.rowstores import memory, passes
 from bagwise.rowstores.files import FileRows
 from bagwise.rowstores.passes import in_step
 from bagwise.rowstores.together import side_by_side
@@ -41,16 +39,14 @@ GRID = {"Cs": [0.1, 1.0], "C_proportions": [1.0], "positive_fractions": [0.1], "
 def small(monkeypatch):
     """Treat few rows as many."""
     for module, name in (
-        *((sweeping, "_MANY_ROWS"), (networks, "_MANY_ROWS"), (selection, "_LARGE_SELECTION")),
-        *((files, "LARGE_SELECTION"), (memory, "_FEW_ROWS"), (memory, "_BYTES_PER_ROW")),
-        (memory, "_MOST_HESSIANS"),
+        *((memory, "MANY_ROWS"), (blocks, "LARGE_SELECTION")),
+        *((memory, "BYTES_PER_ROW"), (memory, "MOST_SHARDS")),
     ):
         monkeypatch.setattr(module, name, 0)
     monkeypatch.setattr(memory, "available_memory", lambda: 100.0)
     monkeypatch.setattr(swept, "_FEWEST_ROWS", 8)
-    monkeypatch.setattr(swept, "_BLOCK_BYTES", 1024)
-    monkeypatch.setattr(dense, "_BLOCK_BYTES", 1024)
-    monkeypatch.setattr(conditioned, "_LARGE", 512)
+    monkeypatch.setattr(blocks, "CACHE_BYTES", 1024)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1024)
 
 
 @pytest.fixture
@@ -221,7 +217,7 @@ def test_what_is_wrong_with_the_file_is_said(tmp_path):
 
 def test_memory_bounds_the_number_of_fits(tmp_path, taken, monkeypatch):
     bags, y = stored(tmp_path)
-    monkeypatch.setattr(memory, "_BYTES_PER_ROW", 3)
+    monkeypatch.setattr(memory, "BYTES_PER_ROW", 3)
     monkeypatch.setattr(memory, "available_memory", lambda: 27.0 * bags.n_instances)
     assert memory.n_side_by_side(bags.X) == 4
     search(InstanceSVC(kernel="linear"), CS, bags, y)

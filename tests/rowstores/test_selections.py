@@ -8,7 +8,7 @@ import pytest
 from bagwise import InstanceSVC, MarkovNetworkClassifier, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
 from bagwise.model_selection import search
-from bagwise.models.markov import swept as networks
+from bagwise.rowstores import memory
 
 pytestmark = pytest.mark.torch
 
@@ -23,8 +23,8 @@ def streams(monkeypatch):
     from bagwise.rowstores import device
     from bagwise.rowstores.device import DeviceRows
 
-    monkeypatch.setattr(device, "_HOST_BLOCK", 1 << 11)
-    monkeypatch.setattr(products, "_SHORT", 16)
+    monkeypatch.setattr(device, "_block_bytes", lambda where: 1 << 11)
+    monkeypatch.setattr(products, "SHORT_ROWS", 16)
     lengths, blocks = [], DeviceRows.blocks
     monkeypatch.setattr(
         DeviceRows, "blocks", lambda rows, *cuts: lengths.append(len(rows)) or blocks(rows, *cuts)
@@ -72,7 +72,7 @@ def test_classes_have_the_bits_of_fits_one_after_the_other(streams, monkeypatch,
 
 
 def test_networks_share_streams(streams, monkeypatch):
-    monkeypatch.setattr(networks, "_MANY_ROWS", 0)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
     bags, y = moved()
     together = search(NETWORK, [{"alpha": 1.0}], bags, y, metric="auc")
     n_streams = len(streams)
@@ -104,7 +104,7 @@ def test_a_device_has_room_for_so_many_fits(monkeypatch):
     from bagwise.rowstores import device
 
     bags, _ = moved(0)
-    monkeypatch.setattr(device, "_HOST_BLOCK", 1000)
+    monkeypatch.setattr(device, "_block_bytes", lambda where: 1000)
     one = 64 * len(bags.X) + 64 * 16 + 1000
     monkeypatch.setattr(device, "available_memory", lambda: 2 * (3.5 * one + 2000))
     assert bags.X.n_side_by_side == 3

@@ -18,6 +18,7 @@ from bagwise import (
     WitnessSVC,
     io,
 )
+from bagwise.bags import blocks
 from bagwise.datasets import make_gaussian_bags
 from bagwise.rowstores.files import FileRows, FileSpan
 
@@ -37,11 +38,11 @@ MODELS = [
 def small(monkeypatch):
     """Make blocks of few bags, and pieces of few rows."""
     from bagwise.designs import torch as products
-    from bagwise.rowstores import device, stream
+    from bagwise.rowstores import device
 
-    monkeypatch.setattr(device, "_HOST_BLOCK", 1 << 12)
-    monkeypatch.setattr(stream, "_PIECE_BYTES", 1 << 9)
-    monkeypatch.setattr(products, "_SHORT", 16)
+    monkeypatch.setattr(device, "_block_bytes", lambda where: 1 << 12)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 9)
+    monkeypatch.setattr(products, "SHORT_ROWS", 16)
 
 
 def planted(dtype=np.float32, offset=0.0):
@@ -142,17 +143,11 @@ def test_kernel_matrices_of_streamed_rows(small, kernel):
 
 
 def test_reports_take_rows_in_blocks(small, monkeypatch):
-    from bagwise.bags import fingerprint
     from bagwise.reports import facts, report
-    from bagwise.rowstores import base
     from bagwise.rowstores.device import DeviceRows
 
-    for module, name in (
-        (base, "_BLOCK_VALUES"),
-        (fingerprint, "_BLOCK_VALUES"),
-        (facts, "_BLOCK"),
-    ):
-        monkeypatch.setattr(module, name, 1 << 8)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 11)
+    monkeypatch.setattr(facts, "_BLOCK", 1 << 8)
     bags, y = planted()
     moved = bags.to("cpu", memory=bags.X.nbytes // 2)
     model = InstanceSVC(kernel="linear").fit(moved, y)
@@ -224,7 +219,7 @@ def test_room_on_a_gpu_leaves_space_for_a_fit(monkeypatch):
         X = np.broadcast_to(np.float16(0), (n_rows, 1024))
         return device._room(fake, "cuda", X)
 
-    free = 21 * gib - 0.1 * 32 * gib - 8 * 1024 * (8 * 1024 + device._EXACT_ROWS)
+    free = 21 * gib - 0.1 * 32 * gib - 8 * 1024 * (8 * 1024 + 3 * device.BLOCK_ROWS)
     assert room(1 << 20) == free - 64 * 2**20  # all 2 GiB fit
     assert room(1 << 24) == free - 64 * 2**24 - 2 * gib  # 32 GiB do not: two blocks pass
     assert device._room(fake, "cpu", np.zeros((1, 1))) == np.inf

@@ -13,14 +13,13 @@ from sklearn.utils import check_array
 from bagwise._typing import Array
 from bagwise.bags.arrays import FLOATS, as_array, in_range
 from bagwise.bags.bags import Bags
+from bagwise.bags.blocks import row_blocks
 from bagwise.bags.forms import is_plain_table
 from bagwise.bags.ids import name_of
 from bagwise.bags.segments import bag_of_row
 from bagwise.bags.stored import verify, verify_bags
 from bagwise.errors import Message, SingleInstanceWarning, Step
 from bagwise.rowstores.passes import passed, visited
-
-_BLOCK_VALUES = 1 << 22  # 32 MiB of float64 per block: bounds the temporary copies
 
 
 def check_bags(bags: Any, *, finite: bool = True) -> Bags:
@@ -84,8 +83,7 @@ def check_finite(bags: Bags) -> None:
         return
     values = bags.X.data if sp.issparse(bags.X) else bags.X
     width = 1 if values.ndim == 1 else max(1, values.shape[1])
-    step = max(1, _BLOCK_VALUES // width)
-    ranges = (slice(start, start + step) for start in range(0, len(values), step))
+    ranges = row_blocks(len(values), 8 * width)
     passed(bags.X, visited(ranges, partial(_check_block, bags, values)))
 
 

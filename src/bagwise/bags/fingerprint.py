@@ -9,8 +9,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
-
-_BLOCK_VALUES = 1 << 21  # looked at together: 16 MiB of float64
+from bagwise.bags.blocks import row_blocks
 
 
 def fingerprints(bags: Bags) -> Array:
@@ -30,13 +29,12 @@ def row_codes(bags: Bags) -> Array:
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 2**63, size=bags.n_features, dtype=np.uint64) | np.uint64(1)
     sums = np.empty(bags.n_instances, dtype=np.uint64)
-    step = max(1, _BLOCK_VALUES // max(1, bags.n_features))
-    for start in range(0, bags.n_instances, step):
-        rows = bags.X[start : start + step]
+    for some in row_blocks(bags.n_instances, 8 * bags.n_features):
+        rows = bags.X[some]
         dense = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
         block = np.ascontiguousarray(dense) + dense.dtype.type(0)  # -0 equals 0
         bits = block.view(f"u{block.itemsize}").astype(np.uint64)
-        sums[start : start + step] = (bits * factors).sum(axis=1, dtype=np.uint64)
+        sums[some] = (bits * factors).sum(axis=1, dtype=np.uint64)
     return np.unique(sums, return_inverse=True)[1]
 
 

@@ -8,15 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
+from bagwise.bags import blocks
 from bagwise.bags.arrays import as_indices, csr_view
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.segments import expand, offsets_of
 
 if TYPE_CHECKING:
     from bagwise.bags.bags import Bags
-
-
-_LARGE_SELECTION = 1 << 26  # 64 MiB: the folds of a mapped file would otherwise fill the memory
 
 
 def resolve(key: Any, n_bags: int) -> int | slice | Array:
@@ -62,7 +60,7 @@ def _pick(values: Any, key: Any) -> Any:
 
 
 def _picked(X: Any, rows: Array) -> Any:
-    if not isinstance(X, np.memmap) or len(rows) * X[:1].nbytes < _LARGE_SELECTION:
+    if not isinstance(X, np.memmap) or len(rows) * X[:1].nbytes < blocks.LARGE_SELECTION:
         return X[rows]
     from bagwise.rowstores.files import FileRows
 

@@ -16,8 +16,9 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
+from bagwise.bags.blocks import count_rows
 from bagwise.bags.segments import expand, segment_max, segment_mean
-from bagwise.bags.without import BLOCK, equal_sizes
+from bagwise.bags.without import equal_sizes
 
 PLAIN = ("min", "max", "mean", "std")
 PRESETS = {
@@ -142,7 +143,7 @@ def statistics_without_each(bags: Bags, names: Sequence[str]) -> Iterator[tuple[
         for start, bag in zip(bags.offsets[:-1], bags, strict=True):
             yield slice(start, start + bag.shape[0]), _sparse_without_each(bag, names)
         return
-    at_once = max(1, BLOCK // (bags.n_features * len(names)))  # rows
+    at_once = count_rows(8 * bags.n_features * len(names))
     for first, last in _blocks(bags.offsets, at_once):
         begin, end = bags.offsets[first], bags.offsets[last]
         X = np.asarray(bags.X[begin:end], dtype=np.float64)

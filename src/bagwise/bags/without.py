@@ -14,16 +14,15 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
+from bagwise.bags.blocks import count_rows
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.segments import bag_index, expand, offsets_of
-
-BLOCK = 1 << 21  # values handled at a time: 16 MiB of float64
 
 
 def score_without_each(score: Callable[[Bags], Array], bags: Bags) -> Array:
     """Score every bag without each of its instances: one row per instance, by brute force."""
     scores: Array | None = None
-    for instances, rows, offsets in _left_out(bags.offsets, max(1, BLOCK // bags.n_features)):
+    for instances, rows, offsets in _left_out(bags.offsets, count_rows(8 * bags.n_features)):
         found = score(_taken(bags, instances, rows, offsets))
         if scores is None:
             scores = np.zeros((bags.n_instances, *found.shape[1:]))
@@ -39,7 +38,7 @@ def reduce_without_each(
     """Apply ``reduce(values, offsets)`` to every bag without each of its instances."""
     reduced = np.array(values, dtype=np.float64)
     width = max(1, int(np.prod(values.shape[1:])))
-    for instances, rows, left in _left_out(offsets, max(1, BLOCK // width)):
+    for instances, rows, left in _left_out(offsets, count_rows(8 * width)):
         reduced[instances] = reduce(values[rows], left)
     return reduced
 
@@ -73,12 +72,12 @@ def sum_of_others(block: Array) -> Array:
 
 
 def equal_sizes(offsets: Array, width: int) -> Iterator[Array]:
-    """Yield row numbers (n_bags, size) of bags of equal size, about `BLOCK` values at a time."""
+    """Yield row numbers (n_bags, size) of bags of equal size, about a block at a time."""
     sizes = np.diff(offsets)
     order = np.argsort(sizes, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
         size = int(sizes[members[0]])
-        at_once = max(1, BLOCK // max(1, size * width))
+        at_once = count_rows(8 * size * width)
         for i in range(0, len(members), at_once):
             yield offsets[members[i : i + at_once]][:, None] + np.arange(size)
 

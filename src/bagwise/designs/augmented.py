@@ -18,21 +18,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.selection import take_rows
-from bagwise.designs.base import rounding_of
 from bagwise.designs.conditioned import SparseMoments, needs_conditioning, power_of_two
 from bagwise.designs.dense import Dense
-from bagwise.designs.linear import LinearDesign, matrix_design
+from bagwise.designs.linear import matrix_design
 from bagwise.designs.sparse import Sparse
 from bagwise.errors import SCALE, Message
 
-_LARGEST = 1e152  # spread whose square, times a few hundred rows, is still a number
+_LARGEST = np.sqrt(np.finfo(float).max) / 100  # spread whose square, times many rows, is a number
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,7 @@ class Turn:
 
     center: Array  # in the features' own units
     unit: float
+    augmented: ClassVar[bool] = True
 
     @cached_property
     def offset(self) -> Array:
@@ -78,22 +77,26 @@ class Turn:
         """Return the turn of some features, if the others have no offset."""
         return Turn(self.center[some], self.unit)
 
-    @property
+    @cached_property
     def scale(self) -> Array:
         """|(w, b)|^2 is the sum of (coefficient / scale)^2."""
         scale = np.full(len(self.center) + 1, self.unit)
         scale[self.place], scale[-1] = 1 / self.rho, self.unit * self.rho
         return scale
 
-    def columns(self, away: Array) -> tuple[Array, Array]:
+    def columns(self, rows: Array) -> Array:
+        """Return rows of features as rows of columns."""
+        return np.column_stack(self.turn((rows - self.center) / self.unit))
+
+    def turn(self, away: Array) -> tuple[Array, Array]:
         """Return the columns of rows given by d in units, and q."""
         along = away @ self.direction
         turned = away - (away @ self.mirror)[:, None] * self.mirror
         turned[:, self.place] = along
         return turned, 1 + along * (self.length / self.rho) / self.rho
 
-    def back(self, coef: Array) -> tuple[Array, float]:
-        """Return w and b."""
+    def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
+        """Return w and b of the features as they were given."""
         across, along, height = coef[:-1].copy(), coef[self.place], coef[-1] / self.rho
         across[self.place] = 0.0
         across -= (across @ self.mirror) * self.mirror
@@ -101,76 +104,14 @@ class Turn:
         return w / self.unit, float(height / self.unit / self.rho / self.unit - along * self.length)
 
 
-class _Turned(LinearDesign):
-    """What turned rows share."""
-
-    augmented = True
-    turn: Turn
-
-    def _take(self, turn: Turn) -> None:
-        self.turn, self.scale = turn, turn.scale
-        self.metric = self.scale**-2.0
-        self.rounding = rounding_of(np.float64)
-
-    def adjoint(self, dual: Array) -> Array:
-        """Return scale^2 Z' r."""
-        return self.scale * (self.scale * self.weighted_sum(dual))
-
-    def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
-        """Return w and b of the rows as they were given."""
-        return self.turn.back(coef)
-
-
-class Augmented(_Turned, Dense):
-    """Dense rows, turned whenever they are read."""
-
-    def __init__(self, X: Array, turn: Turn) -> None:
-        super().__init__(X)
-        LinearDesign.__init__(self, len(X), X.shape[1] + 1)
-        self._take(turn)
-        self.precision = np.float64
-
-    def _rows(self, key: Any) -> Array:
-        turn = self.turn
-        away = (np.asarray(self.X[key], dtype=np.float64) - turn.center) / turn.unit
-        return np.column_stack(turn.columns(away))
-
-    def _exact(self, key: Any) -> Array:
-        return self._rows(key)
-
-    def matrix(self, rows: Array) -> Any:
-        """Return some rows; their products are those of the problem."""
-        return self._rows(rows) * self.scale
-
-    def subset(self, rows: Array) -> Augmented:
-        """Return the design of some rows, in the same coordinates."""
-        return Augmented(take_rows(self.X, rows), self.turn)
-
-
-class AugmentedSparse(_Turned, Sparse):
-    """Sparse rows that have been turned; only features with an offset are no longer sparse."""
-
-    def __init__(self, rows: Any, turn: Turn) -> None:
-        super().__init__(rows)
-        self._take(turn)
-
-    def matrix(self, rows: Array) -> Any:
-        """Return some rows; their products are those of the problem."""
-        return self.X[rows] @ sp.diags_array(self.scale)
-
-    def subset(self, rows: Array) -> AugmentedSparse:
-        """Return the design of some rows, in the same coordinates."""
-        return AugmentedSparse(self.X[rows], self.turn)
-
-
 def augmented_design(X: Any) -> Any:
     """Return the design of rows whose intercept is penalized: turned where that saves digits."""
     if sp.issparse(X):
-        return _augmented_sparse(X)
+        return _augment_sparse(X)
     if not isinstance(X, np.ndarray):
         return matrix_design(X)
     needed, center, scale = needs_conditioning(X)
-    return Augmented(X, _turn(center, scale)) if needed else matrix_design(X)
+    return Dense(X, _turn(center, scale)) if needed else matrix_design(X)
 
 
 def _turn(center: Array, spread: Array) -> Turn:
@@ -181,7 +122,7 @@ def _turn(center: Array, spread: Array) -> Turn:
     return Turn(center, unit)
 
 
-def _augmented_sparse(X: Any) -> Any:
+def _augment_sparse(X: Any) -> Any:
     found = SparseMoments(X)
     if found.usual:
         return matrix_design(X)
@@ -190,6 +131,6 @@ def _augmented_sparse(X: Any) -> Any:
     part = found.unit / turn.unit
     sparse, height = found.scaled @ sp.diags_array(part), np.ones(X.shape[0])
     if offset.any():
-        turned, height = turn.of(offset).columns(found.centered * part[offset])
-        sparse = found.joined(sparse[:, ~offset], turned)
-    return AugmentedSparse(sp.csr_array(sp.hstack([sparse, height[:, None]])), turn)
+        turned, height = turn.of(offset).turn(found.centered * part[offset])
+        sparse = found.join(sparse[:, ~offset], turned)
+    return Sparse(sp.csr_array(sp.hstack([sparse, height[:, None]])), turn)

@@ -13,105 +13,61 @@ centered entry by entry, and all others keep their zeros.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.selection import take_rows
-from bagwise.designs.base import rounding_of
+from bagwise.bags import blocks
 from bagwise.designs.dense import Dense
-from bagwise.designs.linear import LinearDesign, matrix_design
+from bagwise.designs.linear import matrix_design
 from bagwise.designs.sparse import Sparse
 from bagwise.rowstores import RowStore
+from bagwise.rowstores.cluster import parts_of
 from bagwise.rowstores.passes import passed, visited
 
-_OFFSET = 30.0  # mean, in units of the spread, from which on centering saves three digits
-_UNEVEN = 1e3  # ratio of spreads, or distance of a spread from 1, beyond which rows are scaled
-_LARGE = 1 << 24  # 16 MiB: larger rows are cut into parts, so that several workers can add them up
-_MOST_PARTS = 256  # more workers than that would wait for each other
-_SMALL_BLOCK = 1 << 20  # 1 MiB, whose temporaries in float64 fit into the cache
+OFFSET = 30.0  # mean, in units of the spread, from which on centering saves three digits
+UNEVEN = 1e3  # ratio of spreads, or distance of a spread from 1, beyond which rows are scaled
 _UNEVEN_SPARSE = 1e6  # the same for sizes of sparse features, where it costs a copy
 
 
-class _Coordinates(LinearDesign):
-    """What rows (X - center) / scale share; coefficients are scale x w."""
+@dataclass(frozen=True)
+class Shift:
+    """Columns (x - center) / scale; coefficients are scale x w."""
 
     center: Array
+    scale: Array
+    augmented: ClassVar[bool] = False
 
-    def _take(self, center: Array, scale: Array) -> None:
-        self.center, self.scale = center, scale
-        self.metric = scale**-2.0
-        self.rounding = rounding_of(np.float64)
-
-    def adjoint(self, dual: Array) -> Array:
-        """Return scale^2 X' r over the centered, scaled rows."""
-        return self.weighted_sum(dual) / self.metric
+    def columns(self, rows: Array) -> Array:
+        """Return rows of features as rows of columns."""
+        return (rows - self.center) / self.scale
 
     def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
-        """Return w and b of the rows as they were given."""
+        """Return w and b of the features as they were given."""
         w = coef / self.scale
         return w, intercept - float(self.center @ w)
-
-
-class Conditioned(_Coordinates, Dense):
-    """Dense rows, conditioned whenever they are read."""
-
-    def __init__(self, X: Array, center: Array, scale: Array) -> None:
-        super().__init__(X)
-        self._take(center, scale)
-        self.precision = np.float64
-
-    def _rows(self, key: Any) -> Array:
-        return (np.asarray(self.X[key], dtype=np.float64) - self.center) / self.scale
-
-    def _exact(self, key: Any) -> Array:
-        return self._rows(key)
-
-    def matrix(self, rows: Array) -> Any:
-        """Return some rows, centered only: their products are those of the problem."""
-        return self._rows(rows) * self.scale
-
-    def subset(self, rows: Array) -> Conditioned:
-        """Return the design of some rows, in the same coordinates."""
-        return Conditioned(take_rows(self.X, rows), self.center, self.scale)
-
-
-class ConditionedSparse(_Coordinates, Sparse):
-    """Sparse rows that have been conditioned."""
-
-    def __init__(self, rows: Any, center: Array, scale: Array) -> None:
-        super().__init__(rows)
-        self._take(center, scale)
-
-    def matrix(self, rows: Array) -> Any:
-        """Return some rows, centered only: their products are those of the problem."""
-        return self.X[rows] @ sp.diags_array(self.scale)
-
-    def subset(self, rows: Array) -> ConditionedSparse:
-        """Return the design of some rows, in the same coordinates."""
-        return ConditionedSparse(self.X[rows], self.center, self.scale)
 
 
 def conditioned_design(X: Any) -> Any:
     """Return the design of rows whose intercept is free: conditioned where that saves digits."""
     if sp.issparse(X):
-        return _conditioned_sparse(X)
+        return _condition_sparse(X)
     if isinstance(X, RowStore) and not X.is_here:
-        return matrix_design(X).conditioned()
+        return matrix_design(X).condition()
     needed, center, scale = needs_conditioning(X)
-    return Conditioned(X, center, scale) if needed else matrix_design(X)
+    return Dense(X, Shift(center, scale)) if needed else matrix_design(X)
 
 
 def needs_conditioning(X: Any, each: Any = None) -> tuple[bool, Array, Array]:
     """Return whether dense rows need it, their center, and the spread of the features."""
     center, spread = _moments(X, each)
     scale = np.exp2(np.round(np.log2(np.where(spread > 0, spread, 1.0))))
-    uneven = scale.max() > _UNEVEN * scale.min() or not 1 / _UNEVEN <= scale.max() <= _UNEVEN
-    return bool(uneven or np.any(np.abs(center) > _OFFSET * spread)), center, scale
+    uneven = scale.max() > UNEVEN * scale.min() or not 1 / UNEVEN <= scale.max() <= UNEVEN
+    return bool(uneven or np.any(np.abs(center) > OFFSET * spread)), center, scale
 
 
 class SparseMoments:
@@ -130,7 +86,7 @@ class SparseMoments:
         owner = np.repeat(np.arange(X.shape[1]), filled)
         square = np.bincount(owner, (self.scaled.data - mean[owner]) ** 2, minlength=X.shape[1])
         self.spread = np.sqrt((square + (n_rows - filled) * mean**2) / n_rows)
-        self.offset = np.abs(mean) > _OFFSET * self.spread
+        self.offset = np.abs(mean) > OFFSET * self.spread
         self.center = np.where(self.offset, mean, 0.0)
         uneven = unit.max() > _UNEVEN_SPARSE * unit.min()
         even = not uneven and 1 / _UNEVEN_SPARSE <= unit.max() <= _UNEVEN_SPARSE
@@ -141,21 +97,22 @@ class SparseMoments:
         """The features with an offset, around it."""
         return self.scaled[:, self.offset].toarray() - self.center[self.offset]
 
-    def joined(self, sparse: Any, dense: Array) -> Any:
+    def join(self, sparse: Any, dense: Array) -> Any:
         """Return the features without an offset and those with one in their own order."""
         order = np.argsort(np.r_[np.flatnonzero(~self.offset), np.flatnonzero(self.offset)])
         return sp.csc_array(sp.hstack([sparse, sp.csc_array(dense)]))[:, order]
 
 
-def _conditioned_sparse(X: Any) -> Any:
+def _condition_sparse(X: Any) -> Any:
     found = SparseMoments(X)
     if found.usual:
         return matrix_design(X)
     offset, scaled = found.offset, found.scaled
     finer = np.where(offset, power_of_two(found.spread), 1.0)
     if offset.any():
-        scaled = found.joined(scaled[:, ~offset], found.centered / finer[offset])
-    return ConditionedSparse(sp.csr_array(scaled), found.center * found.unit, finer * found.unit)
+        scaled = found.join(scaled[:, ~offset], found.centered / finer[offset])
+    shift = Shift(found.center * found.unit, finer * found.unit)
+    return Sparse(sp.csr_array(scaled), shift)
 
 
 def power_of_two(sizes: Array) -> Array:
@@ -170,7 +127,7 @@ class Moments(NamedTuple):
     mean: Any
     square: Any
 
-    def merged(self, other: Moments) -> Moments:
+    def merge(self, other: Moments) -> Moments:
         """Return the moments of the rows of both."""
         count, apart = self.n_rows + other.n_rows, other.mean - self.mean
         share = other.n_rows / count
@@ -183,26 +140,19 @@ def _moments(X: Any, each: Any = None) -> tuple[Array, Array]:
 
     ``each(function, *args)`` returns the function of every part of the rows, in their order.
     """
-    each, parts = each or partial(_each, X), moment_parts(X)
-    width = max(1, X.shape[1] * X.dtype.itemsize)
-    rows = max(1, (_SMALL_BLOCK if len(parts) > 1 else _LARGE) // width)
+    each, width = each or partial(_each, X), X.shape[1] * X.dtype.itemsize
+    is_cut = len(parts_of(X)) > 1  # if so, temporaries in float64 are to fit into the cache
+    rows = max(1, blocks.CACHE_BYTES // max(1, width)) if is_cut else blocks.count_rows(width)
     unit: Any = 1.0
     if X.dtype == np.float64:  # whose squares may overflow or vanish
         unit = power_of_two(np.max(each(_largest, rows), axis=0))
-    found = reduce(Moments.merged, each(_part_moments, rows, unit))
+    found = reduce(Moments.merge, each(_part_moments, rows, unit))
     return found.mean * unit, np.sqrt(found.square / len(X)) * unit
 
 
 def _each(X: Array, function: Any, *args: Any) -> list[Any]:
-    ranges = (slice(*part) for part in moment_parts(X))
+    ranges = (slice(*part) for part in parts_of(X))
     return passed(X, visited(ranges, lambda rows: function(X[rows], *args)))
-
-
-def moment_parts(X: Any) -> list[tuple[int, int]]:
-    """Return ranges of rows whose moments are merged; they depend on the shape only."""
-    rows = max(1, _LARGE // max(1, X.shape[1] * X.dtype.itemsize))
-    rows = max(rows, -(-len(X) // _MOST_PARTS))
-    return list(pairwise([*range(0, len(X), rows), len(X)]))
 
 
 def _largest(X: Any, rows: int) -> Array:
@@ -210,7 +160,7 @@ def _largest(X: Any, rows: int) -> Array:
 
 
 def _part_moments(X: Any, rows: int, unit: Any) -> Moments:
-    return reduce(Moments.merged, (_block_moments(block, unit) for block in _blocks(X, rows)))
+    return reduce(Moments.merge, (_block_moments(block, unit) for block in _blocks(X, rows)))
 
 
 def _block_moments(block: Array, unit: Any) -> Moments:

@@ -27,23 +27,27 @@ from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Rule
 from bagwise.designs import dask_worker as worker
 from bagwise.designs.base import rounding_of
-from bagwise.designs.conditioned import Conditioned, moment_parts, needs_conditioning
+from bagwise.designs.conditioned import Shift, needs_conditioning
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Sums, shard_cuts
 from bagwise.designs.tree import added
-from bagwise.rowstores.cluster import ClusterRows, current_client, each_part, live_workers
+from bagwise.rowstores.cluster import (
+    ClusterRows,
+    current_client,
+    each_part,
+    live_workers,
+    parts_of,
+)
 from bagwise.rowstores.together import asked
 
 _SECONDS_BETWEEN_CHECKPOINTS = 5.0  # what a lost worker costs at most; writing takes milliseconds
-_SECONDS_BETWEEN_LOOKS = 1.0  # for workers that came or left; a look takes a millisecond
 
 
-class _OnCluster(Dense):
+class ClusterDense(Dense):
     """Products with all rows on the workers; what needs few rows reads them from the file here."""
 
     elsewhere = True
-    X: ClusterRows  # type: ignore[assignment]
-    coordinates: tuple[Array, Array] | None = None
+    X: ClusterRows
 
     def __matmul__(self, coef: Array) -> Array:
         """Return X w."""
@@ -62,61 +66,46 @@ class _OnCluster(Dense):
             if len(used):
                 parts.append((block.start, block.stop, part[used]))
                 rows.append(used)
-        found = each_part(self.X, worker.combined, parts, self.coordinates)
+        found = each_part(self.X, worker.combine, parts, self.coordinates)
         for used, values in zip(rows, found, strict=True):
             total[used] += values
         return total
 
     def weighted_sum(self, weights: Array) -> Array:
         """Return X' weights."""
-        return self._added((b.start, b.stop, weights[b]) for b in self._blocks())
+        return self._add_up((b.start, b.stop, weights[b]) for b in self._blocks())
 
-    def _added(self, parts: Iterable[Any]) -> Array:
-        found = each_part(self.X, worker.combined, list(parts), self.coordinates)
+    def _add_up(self, parts: Iterable[Any]) -> Array:
+        found = each_part(self.X, worker.combine, list(parts), self.coordinates)
         return sum(found, start=np.zeros(self.n_coef))
 
     def mean(self) -> Array:
         """Return the mean of the rows."""
         blocks = [(block.start, block.stop) for block in self._blocks()]
-        return sum(each_part(self.X, worker.summed, blocks, self.coordinates)) / self.n_rows
+        return sum(each_part(self.X, worker.sum_rows, blocks, self.coordinates)) / self.n_rows
 
-    def labeled(self, labels: Labels) -> ClusterSwept:
+    def label(self, labels: Labels) -> ClusterSwept:
         """Return the rows with labels, to be swept on the workers."""
         return ClusterSwept(self, labels)
 
-
-class ClusterDense(_OnCluster):
-    """Dense rows on a cluster."""
-
-    def conditioned(self) -> Dense:
+    def condition(self) -> ClusterDense:
         """Return the rows centered and scaled where that saves digits."""
 
         def each(function: Any, *args: Any) -> list[Any]:
-            return each_part(self.X, function, moment_parts(self.X), *args)
+            return each_part(self.X, function, parts_of(self.X), *args)
 
         needed, center, scale = needs_conditioning(self.X, each)
-        return ClusterConditioned(self.X, center, scale) if needed else self
+        return ClusterDense(self.X, Shift(center, scale)) if needed else self
 
     def adjoint(self, dual: Array) -> Array:
-        """Return X' r."""
+        """Return X' r, in the metric of the coefficients."""
         used = (b for b in self._blocks() if np.any(dual[b]))
-        return self._added((b.start, b.stop, dual[b].astype(self.precision)) for b in used)
+        total = self._add_up((b.start, b.stop, dual[b].astype(self.precision)) for b in used)
+        return self.scale * (self.scale * total)
 
     def subset(self, rows: Array) -> ClusterDense:
-        """Return the design of some rows."""
-        return ClusterDense(self.X[rows])  # type: ignore[arg-type]
-
-
-class ClusterConditioned(_OnCluster, Conditioned):
-    """Dense rows on a cluster, conditioned whenever they are read."""
-
-    def __init__(self, X: Any, center: Array, scale: Array) -> None:
-        super().__init__(X, center, scale)
-        self.coordinates = center, scale
-
-    def subset(self, rows: Array) -> ClusterConditioned:
         """Return the design of some rows, in the same coordinates."""
-        return ClusterConditioned(self.X[rows], self.center, self.scale)
+        return ClusterDense(self.X[rows], self.coordinates)
 
 
 class ClusterSwept:
@@ -124,7 +113,7 @@ class ClusterSwept:
 
     coarse = False
 
-    def __init__(self, design: _OnCluster, labels: Labels) -> None:
+    def __init__(self, design: ClusterDense, labels: Labels) -> None:
         self.metric, self.scale, self.rounding = design.metric, design.scale, design.rounding
         self.n_rows, self.n_coef, self.passes = design.n_rows, design.n_coef, 0
         self.labels, self.cuts = labels, shard_cuts(labels.offsets, design.n_coef)
@@ -173,7 +162,7 @@ class ClusterSwept:
     def orders(self, workers: list[str], *, sums: bool) -> dict[str, worker.Order]:
         """Return what each worker is to do next."""
         nothing_to_repeat = len(self.operations) <= 1
-        self.owners = planned(self.owners, self.sizes, workers, move=nothing_to_repeat)
+        self.owners = plan(self.owners, self.sizes, workers, move=nothing_to_repeat)
         due = time.monotonic() - self.saved > _SECONDS_BETWEEN_CHECKPOINTS
         shards: dict[str, list[int]] = {}
         for i, owner in enumerate(self.owners):
@@ -181,7 +170,7 @@ class ClusterSwept:
         task = self.base, list(self.operations), due and sums, sums
         return {who: worker.Order(str(self.folder), mine, *task) for who, mine in shards.items()}
 
-    def took(self, order: worker.Order, who: str) -> None:
+    def note(self, order: worker.Order, who: str) -> None:
         """Note that a worker, not always the one that was asked, has carried out an order."""
         for i in order.shards:
             self.owners[i] = who
@@ -208,7 +197,7 @@ def _job_folder(rows: ClusterRows) -> Path:
         ) from error
 
 
-def planned(owners: list[str], sizes: Array, workers: list[str], *, move: bool) -> list[str]:
+def plan(owners: list[str], sizes: Array, workers: list[str], *, move: bool) -> list[str]:
     """Return who works on each shard: who has it, if it is there; ``move`` evens out the load."""
     if not owners:
         middle = (np.cumsum(sizes) - sizes / 2) / max(1, sizes.sum())
@@ -232,34 +221,18 @@ def planned(owners: list[str], sizes: Array, workers: list[str], *, move: bool) 
     return owners
 
 
-class _Workers:
-    """The workers of a client, looked up now and then."""
-
-    def __init__(self) -> None:
-        self.seen, self.threads = -np.inf, dict[str, int]()
-
-    def now(self, client: Any) -> list[str]:
-        """Return their addresses."""
-        if time.monotonic() - self.seen > _SECONDS_BETWEEN_LOOKS:
-            self.threads, self.seen = live_workers(client), time.monotonic()
-        return list(self.threads)
-
-
-_WORKERS: weakref.WeakKeyDictionary[Any, _Workers] = weakref.WeakKeyDictionary()
-
-
 def _pass(requests: list[tuple[ClusterSwept, bool]]) -> list[list[Any]]:
     """Answer several requests with one task per worker."""
     client = current_client()
-    workers = _WORKERS.setdefault(client, _Workers())
-    orders = [rows.orders(workers.now(client), sums=sums) for rows, sums in requests]
+    threads = live_workers(client)
+    orders = [rows.orders(list(threads), sums=sums) for rows, sums in requests]
     asked = sorted({who for each in orders for who in each})
     tasks = [[(k, each[who]) for k, each in enumerate(orders) if who in each] for who in asked]
     calls = [
         client.submit(
             worker.advance,
             [order for _, order in task],
-            max(1, workers.threads.get(who, 1)),
+            max(1, threads.get(who, 1)),
             workers=[who],
             allow_other_workers=True,
             pure=False,
@@ -267,11 +240,9 @@ def _pass(requests: list[tuple[ClusterSwept, bool]]) -> list[list[Any]]:
         for who, task in zip(asked, tasks, strict=True)
     ]
     answers: list[list[Any]] = [[] for _ in requests]
-    for planned_for, task, (who, found) in zip(asked, tasks, client.gather(calls), strict=True):
-        if who != planned_for:
-            workers.seen = -np.inf
+    for task, (who, found) in zip(tasks, client.gather(calls), strict=True):
         for (k, order), part in zip(task, found, strict=True):
-            requests[k][0].took(order, who)
+            requests[k][0].note(order, who)
             answers[k] += part
     for (rows, _), each in zip(requests, orders, strict=True):
         rows.settle(next(iter(each.values())))

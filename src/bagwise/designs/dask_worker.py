@@ -28,7 +28,7 @@ import numpy as np
 from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.assumptions.rules import Rule
-from bagwise.designs.conditioned import Conditioned
+from bagwise.designs.conditioned import Shift
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Shard, Sums
 from bagwise.designs.tree import Node, grow, grown
@@ -96,14 +96,14 @@ class Job:
     """Rows with labels, cut into shards; ``shards`` are those that this worker has."""
 
     rows: ClusterRows
-    coordinates: tuple[Array, Array] | None
+    coordinates: Shift | None
     labels: Labels
     cuts: list[int]
     shards: dict[int, tuple[int, Any]] = field(default_factory=dict)  # with their version
 
     def __post_init__(self) -> None:
         self.rows.mapped  # noqa: B018  (shards share the map)
-        self.design = local_design(self.rows, self.coordinates)
+        self.design = Dense(self.rows, self.coordinates)
         self.positives = self.labels.positive_parts(self.cuts)
         inside = np.diff(self.labels.offsets) * self.labels.positive
         before = np.concatenate([[0], np.cumsum(inside)])[self.cuts]
@@ -124,7 +124,7 @@ class Job:
         last = order.version - order.sums
         if not order.base <= version <= last:
             version = order.base
-            shard = self.fresh(i) if version == 0 else self._restored(order, i)
+            shard = self.fresh(i) if version == 0 else self._restore(order, i)
         for operation in order.operations[version - order.base : last - order.base]:
             self._operate(shard, i, operation)
         return shard
@@ -137,7 +137,7 @@ class Job:
             part = _part_of(operation.path, self.inside[i])
             shard.p = shard.rows.up(part) if self.rows.device else part
         elif isinstance(operation, Revert):
-            shard.p = _copied(shard.entered)
+            shard.p = _copy(shard.entered)
         elif isinstance(operation, Refine):
             shard.refine()
         else:
@@ -157,7 +157,7 @@ class Job:
             if int(old.stem.split("-")[1]) < order.base:
                 old.unlink(missing_ok=True)
 
-    def _restored(self, order: Order, i: int) -> Any:
+    def _restore(self, order: Order, i: int) -> Any:
         shard = self.fresh(i)
         state = pickle.loads(_checkpoint(order.folder, i, order.base).read_bytes())
         for name, value in state.items():
@@ -210,14 +210,12 @@ def _keep_freed_memory() -> None:
 def _read_once(orders: list[Order], memory: int | None = None) -> list[list[Any]]:
     """Let the sweeps of several jobs go through the rows side by side, block by block."""
     answers: list[list[Any]] = [[] for _ in orders]
-    running = (_carried_out(*each, memory) for each in zip(orders, answers, strict=True))
+    running = (_carry_out(*each, memory) for each in zip(orders, answers, strict=True))
     in_step([partial(next, each) for each in running])
     return answers
 
 
-def _carried_out(
-    order: Order, answer: list[Any], memory: int | None
-) -> Generator[float, None, None]:
+def _carry_out(order: Order, answer: list[Any], memory: int | None) -> Generator[float, None, None]:
     """Work on one shard after another; yield the fraction of the rows that lies behind."""
     if not order.shards:
         return
@@ -270,14 +268,9 @@ def _part_of(path: str, which: slice) -> Array:
     return np.fromfile(path, np.float64, which.stop - which.start, offset=8 * which.start)
 
 
-def _copied(values: Any) -> Any:
+def _copy(values: Any) -> Any:
     """Return float64 copies of an array or a tensor."""
     return values.clone() if hasattr(values, "clone") else values.astype(np.float64)
-
-
-def local_design(rows: Any, coordinates: tuple[Array, Array] | None) -> Dense:
-    """Return the design of rows in this process, in the coordinates of the whole."""
-    return Dense(rows) if coordinates is None else Conditioned(rows, *coordinates)
 
 
 _ON_DEVICE: WeakValueDictionary[Any, Any] = WeakValueDictionary()  # rows, once for all jobs
@@ -296,24 +289,23 @@ def _device_rows(rows: ClusterRows, device: str, coordinates: Any) -> Any:
         _ON_DEVICE[key] = moved = DeviceRows.of(rows, device)
     design = TorchDense(moved)
     if coordinates is not None:
-        design.center, design.scale = design.up(coordinates[0]), coordinates[1]
-        design.metric = design.scale**-2.0
+        design.place(coordinates)
     return design
 
 
 def scores(rows: ClusterRows, coordinates: Any, coef: Array) -> Array:
     """Return the scores of a block of rows."""
-    return local_design(rows, coordinates)._rows(slice(None)) @ coef
+    return Dense(rows, coordinates)._rows(slice(None)) @ coef
 
 
-def combined(rows: ClusterRows, weights: Any, coordinates: Any) -> Array:
+def combine(rows: ClusterRows, weights: Any, coordinates: Any) -> Array:
     """Return the part of weighted sums that a block of rows has."""
-    return weights @ local_design(rows, coordinates)._rows(slice(None))
+    return weights @ Dense(rows, coordinates)._rows(slice(None))
 
 
-def summed(rows: ClusterRows, coordinates: Any) -> Array:
+def sum_rows(rows: ClusterRows, coordinates: Any) -> Array:
     """Return the sum of a block of rows."""
-    return local_design(rows, coordinates)._rows(slice(None)).sum(axis=0, dtype=np.float64)
+    return Dense(rows, coordinates)._rows(slice(None)).sum(axis=0, dtype=np.float64)
 
 
 def in_order(nodes: Iterable[Node]) -> list[Node]:

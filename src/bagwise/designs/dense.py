@@ -9,16 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
+from bagwise.bags.blocks import row_blocks
 from bagwise.bags.selection import take_rows
 from bagwise.designs.base import Design, rounding_of
-from bagwise.designs.linear import LinearDesign, matrix_design
+from bagwise.designs.linear import Coordinates, LinearDesign, matrix_design
 from bagwise.rowstores.memory import lies_in_files
 from bagwise.rowstores.passes import passed, visited
 
 if TYPE_CHECKING:
     from bagwise.designs.swept import Labels, SweptRows
-
-_BLOCK_BYTES = 1 << 24  # a temporary of 16 MiB: large for BLAS, small against the data
 
 
 class Dense(LinearDesign):
@@ -26,13 +25,15 @@ class Dense(LinearDesign):
 
     elsewhere = False  # whether the rows are not in this process, so that all fits sweep them
 
-    def __init__(self, X: Array) -> None:
-        super().__init__(*X.shape)
+    def __init__(self, X: Any, coordinates: Coordinates | None = None) -> None:
+        super().__init__(X.shape[0], X.shape[1], coordinates)
         self.X = X
         self.precision = np.float32 if X.dtype == np.float16 else X.dtype.type
+        if coordinates is not None:
+            self.precision = np.float64
         self.rounding = rounding_of(self.precision)
 
-    def labeled(self, labels: Labels) -> SweptRows:
+    def label(self, labels: Labels) -> SweptRows:
         """Return the rows with labels, to be swept."""
         from bagwise.designs.swept import Swept
 
@@ -46,9 +47,9 @@ class Dense(LinearDesign):
 
     def subset(self, rows: Array) -> Design:
         """Return the design of some rows; many rows of a file stay there."""
-        return matrix_design(
-            take_rows(self.X, rows) if lies_in_files(self.X) else self.matrix(rows)
-        )
+        if self.coordinates is None and not lies_in_files(self.X):
+            return matrix_design(self.matrix(rows))
+        return type(self)(take_rows(self.X, rows), self.coordinates)
 
     def mean(self) -> Array:
         """Return the mean of the rows."""
@@ -56,8 +57,7 @@ class Dense(LinearDesign):
         return sum(sums) / self.n_rows
 
     def _blocks(self) -> Iterator[slice]:
-        rows = max(1, _BLOCK_BYTES // max(1, self.n_coef * np.dtype(self.precision).itemsize))
-        return (slice(i, min(i + rows, self.n_rows)) for i in range(0, self.n_rows, rows))
+        return row_blocks(self.n_rows, self.n_coef * np.dtype(self.precision).itemsize)
 
     def _each(self, function: Callable[[slice], Any]) -> list[Any]:
         """Return what a function makes of the blocks, in one pass."""
@@ -66,11 +66,13 @@ class Dense(LinearDesign):
         return passed(self.X, visited(self._blocks(), function))
 
     def _rows(self, key: Any) -> Array:
-        return np.asarray(self.X[key], dtype=self.precision)
+        if self.coordinates is None:
+            return np.asarray(self.X[key], dtype=self.precision)
+        return self.coordinates.columns(np.asarray(self.X[key], dtype=np.float64))
 
     def _exact(self, key: Any) -> Array:
         """Return rows as they are kept, for products with float64."""
-        return np.asarray(self.X[key])
+        return np.asarray(self.X[key]) if self.coordinates is None else self._rows(key)
 
     def __matmul__(self, coef: Array) -> Array:
         """Return X w."""
@@ -79,12 +81,12 @@ class Dense(LinearDesign):
         return np.concatenate(parts).astype(np.float64)
 
     def adjoint(self, dual: Array) -> Array:
-        """Return X' r."""
+        """Return X' r, in the metric of the coefficients."""
         total = np.zeros(self.n_coef)
         for block in self._blocks():
             if np.any(dual[block]):
                 total += dual[block].astype(self.precision) @ self._rows(block)
-        return total
+        return self.scale * (self.scale * total)
 
     def weighted_gram(self, weights: Array) -> Array:
         """Return X'SX, one symmetric product per block and sign.
@@ -117,8 +119,8 @@ class Dense(LinearDesign):
         )
 
     def matrix(self, rows: Array) -> Any:
-        """Return some rows."""
-        return self._rows(rows)
+        """Return some rows; their products are those of the problem."""
+        return self._rows(rows) if self.coordinates is None else self._rows(rows) * self.scale
 
     def combine(self, weights: Any) -> Array:
         """Return weights @ X in blocks, without a second copy of the rows."""

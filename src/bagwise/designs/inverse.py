@@ -9,6 +9,7 @@ differ from s0 in few rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import get_lapack_funcs
 
 from bagwise._typing import Array
+from bagwise.bags.blocks import CACHE_BYTES
 from bagwise.designs.ridge import factor_in_place, solve_factored
 
-_BLOCK = 128  # rows and columns: two such blocks of float64 fit into a level-2 cache
+_BLOCK = isqrt(CACHE_BYTES // 64)  # rows and columns: a few blocks of float64 fit into a cache
 
 
 @dataclass

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from importlib import import_module
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,9 +14,31 @@ from bagwise.designs.base import Design, Point
 from bagwise.designs.ridge import solve_cg, solve_dual, solve_primal
 from bagwise.rowstores import RowStore
 
+_DESIGNS = {  # by the home of the rows: module and class, imported where they are used
+    "here": ("dense", "Dense"),
+    "sparse": ("sparse", "Sparse"),
+    "device": ("torch", "TorchDense"),
+    "cluster": ("dask", "ClusterDense"),
+}
 LARGEST_SYSTEM = 2500  # Cholesky of d x d beats CG up to about here (benchmarks/core.py)
-_UPDATES_BEFORE_REFRESH = 30  # of X'SX: each one adds rounding of its own
-_DIGITS_KEPT = 1e-4  # of the diagonal's peak: 12 of 16 digits remain
+UPDATES_BEFORE_REFRESH = 30  # of X'SX: each one adds rounding of its own
+DIGITS_KEPT = 1e-4  # of the diagonal's peak: 12 of 16 digits remain
+
+
+class Coordinates(Protocol):
+    """Coordinates in which a problem keeps its digits; the problem solved stays the stated one."""
+
+    augmented: ClassVar[bool]  # whether the last column is that of a penalized intercept
+
+    @property
+    def scale(self) -> Array:
+        """|w|^2, or |(w, b)|^2, is the sum of (coefficient / scale)^2."""
+
+    def columns(self, rows: Array) -> Array:
+        """Return rows of features, in float64, as rows of columns."""
+
+    def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
+        """Return w and b of the features as they were given."""
 
 
 class LinearDesign(Design):
@@ -25,13 +48,28 @@ class LinearDesign(Design):
     coordinates of ``coef``; `matrix` returns rows whose products are those of the problem.
     """
 
+    coordinates: Coordinates | None = None
     metric: Any = 1.0
     scale: Any = 1.0  # metric^-1/2
 
-    def __init__(self, n_rows: int, n_coef: int) -> None:
+    def __init__(self, n_rows: int, n_coef: int, coordinates: Coordinates | None = None) -> None:
         self.n_rows, self.n_coef = n_rows, n_coef
-        self.exact = min(n_rows, n_coef) <= LARGEST_SYSTEM
+        if coordinates is not None:
+            self.place(coordinates)
+        self.exact = min(n_rows, self.n_coef) <= LARGEST_SYSTEM
         self._hessian: tuple[Array, Array, Array, int] | None = None
+
+    def place(self, coordinates: Coordinates) -> None:
+        """Let coefficients be those of other coordinates."""
+        self.coordinates, self.scale = coordinates, coordinates.scale
+        self.metric, self.n_coef = self.scale**-2.0, len(self.scale)
+        self.augmented = coordinates.augmented
+
+    def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
+        """Return w and b of the rows as they were given."""
+        if self.coordinates is None:
+            return coef, intercept
+        return self.coordinates.as_given(coef, intercept)
 
     @property
     def linear(self) -> LinearDesign:
@@ -99,7 +137,7 @@ class LinearDesign(Design):
         residual = self.metric * (self.adjoint(misfit) - current.coef)
         shift = float(misfit.sum())
         if self.n_coef <= LARGEST_SYSTEM:
-            hessian = self._updated_hessian(curvature)
+            hessian = self.hessian(curvature)
             step, rise = solve_primal(hessian, self.metric, mean, mass, residual, shift)
         else:
             step, rise = solve_cg(
@@ -124,17 +162,17 @@ class LinearDesign(Design):
         dual[active] = beta
         return self.adjoint(dual), intercept
 
-    def _updated_hessian(self, curvature: Array) -> Array:
+    def hessian(self, curvature: Array) -> Array:
         """Return X'SX, updating the last one if few curvatures changed."""
         if self._hessian is not None:
             last, hessian, peak, age = self._hessian
             change = curvature - last
             few = 3 * np.count_nonzero(change) < np.count_nonzero(curvature)
-            if few and age < _UPDATES_BEFORE_REFRESH:
+            if few and age < UPDATES_BEFORE_REFRESH:
                 hessian = hessian + self.weighted_gram(change)
                 peak = np.maximum(peak, np.diag(hessian))
                 # After large rows were removed, only their rounding errors would remain.
-                if np.all(np.diag(hessian) >= _DIGITS_KEPT * peak):
+                if np.all(np.diag(hessian) >= DIGITS_KEPT * peak):
                     self._hessian = (curvature, hessian, peak, age + 1)
                     return hessian
         hessian = self.weighted_gram(curvature)
@@ -213,21 +251,7 @@ class Aggregated(LinearDesign):
 
 
 def matrix_design(X: Any) -> Any:
-    """Return the linear design of a dense or sparse matrix."""
-    from bagwise.designs.dense import Dense
-    from bagwise.designs.sparse import Sparse
-
-    if isinstance(X, RowStore) and not X.is_here:
-        return stored_design(X)
-    return Sparse(X) if sp.issparse(X) else Dense(X)
-
-
-def stored_design(rows: RowStore) -> Any:
-    """Return the design of rows that are elsewhere."""
-    if hasattr(rows, "tensor"):
-        from bagwise.designs.torch import TorchDense
-
-        return TorchDense(rows)  # type: ignore[arg-type]
-    from bagwise.designs.dask import ClusterDense
-
-    return ClusterDense(rows)  # type: ignore[arg-type]
+    """Return the linear design of a dense or sparse matrix, or of rows that are elsewhere."""
+    home = X.home if isinstance(X, RowStore) else "sparse" if sp.issparse(X) else "here"
+    module, name = _DESIGNS[home]
+    return getattr(import_module(f"bagwise.designs.{module}"), name)(X)

@@ -102,10 +102,6 @@ class Sketch(Dense):
         super().__init__(low.L[:, :rank])
         self.low = low
 
-    def hessian(self, curvature: Array) -> Array:
-        """Return L'SL, updating the last one if few curvatures changed."""
-        return self._updated_hessian(curvature)
-
     def weighted_gram(self, weights: Array) -> Array:
         """Return L'SL."""
         total = np.zeros((self.n_coef, self.n_coef), self.precision)

@@ -16,7 +16,6 @@ sample of the rows where there are many.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +25,7 @@ from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._typing import Array
+from bagwise.bags.blocks import row_blocks
 from bagwise.designs.base import rounding_of
 from bagwise.designs.dense import Dense
 from bagwise.designs.lowrank import LowRank
@@ -40,7 +40,6 @@ from bagwise.kernels import (
 )
 from bagwise.kernels.instance import NOT_SEMIDEFINITE
 
-_BLOCK_VALUES = 1 << 21  # 16 MiB of kernel values at a time
 _SAMPLE = 20_000  # rows that landmarks are chosen from: more rows of a data set repeat themselves
 _KMEANS_STEPS = 10  # of Lloyd's algorithm: later ones hardly move the nearest rows
 _DOUBLE_BYTES = 1 << 30  # of features in float64; more of them are kept in float32
@@ -118,7 +117,7 @@ def _by_kmeans(pairs: Any, candidates: Array, n_components: int, seed: int) -> A
         # Its threads add up in the order in which they finish; copies of a row need one center.
         warnings.simplefilter("ignore", ConvergenceWarning)
         centers = means.fit(vectors).cluster_centers_
-    blocks = _blocks(len(centers), vectors.shape[0])
+    blocks = row_blocks(len(centers), 8 * vectors.shape[0])
     nearest = [squared_distances(centers[block], vectors).argmin(axis=1) for block in blocks]
     return np.unique(np.concatenate(nearest))
 
@@ -199,7 +198,7 @@ def nystroem_design(
         return float(diagonal[counts].sum()), float(lost[counts].sum())
 
     jobs = Parallel(n_jobs=n_jobs, prefer="threads")  # no bit depends on their number
-    blocks = _blocks(pairs.n_rows, len(chosen))
+    blocks = row_blocks(pairs.n_rows, 8 * len(chosen))
     whole, left = np.sum(jobs(delayed(fill)(block) for block in blocks), axis=0)
     error = float(left / whole) if whole > 0 else 0.0
     design = Nystroem(check_kernel_values(features), chosen, W, error)
@@ -215,8 +214,3 @@ def _inverse_root(K: Array, indefinite: bool) -> tuple[Array, float]:
     clipped = -values[values < 0].sum() / np.abs(values).sum() if indefinite else 0.0
     W = vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(K), 1))
     return W, float(clipped)
-
-
-def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    size = max(1, _BLOCK_VALUES // max(1, n_columns))
-    return (slice(i, min(i + size, n_rows)) for i in range(0, n_rows, size))

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.designs.base import rounding_of
-from bagwise.designs.linear import LinearDesign
+from bagwise.designs.linear import Coordinates, LinearDesign
 
 
 def with_short_indices(X: Any) -> Any:
@@ -23,8 +23,8 @@ def with_short_indices(X: Any) -> Any:
 class Sparse(LinearDesign):
     """A CSR matrix."""
 
-    def __init__(self, X: Any) -> None:
-        super().__init__(*X.shape)
+    def __init__(self, X: Any, coordinates: Coordinates | None = None) -> None:
+        super().__init__(X.shape[0], X.shape[1], coordinates)
         self.X = sp.csr_array(X)
         # Cached: transposing a slice of a larger matrix copies it.
         self._transposed = self.X.T
@@ -35,8 +35,9 @@ class Sparse(LinearDesign):
         return np.asarray(self.X @ coef.astype(self.X.dtype), dtype=np.float64)
 
     def adjoint(self, dual: Array) -> Array:
-        """Return X' r."""
-        return np.asarray(self._transposed @ dual.astype(self.X.dtype), dtype=np.float64)
+        """Return X' r, in the metric of the coefficients."""
+        total = np.asarray(self._transposed @ dual.astype(self.X.dtype), dtype=np.float64)
+        return self.scale * (self.scale * total)
 
     def weighted_gram(self, weights: Array) -> Array:
         """Return X'SX; it is d x d, and needed only where d is small."""
@@ -55,8 +56,14 @@ class Sparse(LinearDesign):
         return np.asarray(squares.T @ weights, dtype=np.float64)
 
     def matrix(self, rows: Array) -> Any:
-        """Return some rows."""
-        return self.X[rows]
+        """Return some rows; their products are those of the problem."""
+        return (
+            self.X[rows] if self.coordinates is None else self.X[rows] @ sp.diags_array(self.scale)
+        )
+
+    def subset(self, rows: Array) -> Sparse:
+        """Return the design of some rows, in the same coordinates."""
+        return Sparse(self.X[rows], self.coordinates)
 
     def combine(self, weights: Any) -> Any:
         """Return weights @ X."""

@@ -29,18 +29,17 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Keep, Rule, Tally
+from bagwise.bags import blocks
 from bagwise.designs.base import rounding_of
 from bagwise.designs.dense import Dense
+from bagwise.designs.linear import DIGITS_KEPT, UPDATES_BEFORE_REFRESH
 from bagwise.designs.ridge import solve_primal
 from bagwise.designs.tree import Node, added, grow
+from bagwise.rowstores.memory import MOST_SHARDS
 from bagwise.rowstores.passes import Visits, last_of, passed, shifted
 
-_BLOCK_BYTES = 1 << 20  # 1 MiB: it is read from memory once and from the cache twice
 LAZY = 0.1  # relative change of a curvature below which a row's part in H stays
-_MOST_SHARDS = 32  # each has its own H
 _FEWEST_ROWS = 64  # rows per feature in a shard: its H is then small beside its rows
-UPDATES_BEFORE_REFRESH = 30  # of H: each one adds rounding of its own
-DIGITS_KEPT = 1e-4  # of the diagonal's peak: less means that rounding errors are left
 DECIDED = 1e-6  # distance from 0 or 1 at which a probability counts as decided
 
 
@@ -200,7 +199,7 @@ class Shard:
 
     def _rows_at_once(self) -> int:
         width = self.rows.n_coef * np.dtype(self.rows.precision).itemsize
-        return _BLOCK_BYTES // max(1, width)
+        return blocks.CACHE_BYTES // max(1, width)
 
     def _blocks(self) -> Iterator[tuple[slice, slice, slice]]:
         """Yield ranges of whole bags, of their rows, and of their rows among the positive ones."""
@@ -285,7 +284,7 @@ class Pending:
         self.roots.append(root)
         shard.mass += self.sign * float(amount.sum())
         self.n_bytes += self.parts[-1].nbytes
-        if self.n_bytes >= _BLOCK_BYTES:
+        if self.n_bytes >= blocks.CACHE_BYTES:
             self.flush(shard)
 
     def flush(self, shard: Any) -> None:
@@ -391,7 +390,7 @@ class Swept:
 def shard_cuts(offsets: Array, n_coef: int) -> list[int]:
     """Return where shards begin and end, in bags; it depends on nothing but the data's shape."""
     n_rows = int(offsets[-1])
-    rows = max(_FEWEST_ROWS * n_coef, -(-n_rows // _MOST_SHARDS), 1)
+    rows = max(_FEWEST_ROWS * n_coef, -(-n_rows // MOST_SHARDS), 1)
     cuts = [0]
     while cuts[-1] < len(offsets) - 1:
         end = int(np.searchsorted(offsets, offsets[cuts[-1]] + rows, side="left"))

@@ -18,18 +18,16 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.designs.base import rounding_of
-from bagwise.designs.conditioned import Moments
+from bagwise.designs.conditioned import OFFSET, UNEVEN, Moments, Shift
 from bagwise.designs.dense import Dense
-from bagwise.rowstores.device import DeviceRows, import_torch, lifted
+from bagwise.rowstores.device import BLOCK_ROWS, DeviceRows, import_torch, lifted
 
 if TYPE_CHECKING:
     from bagwise.designs.swept import Labels
 
-_BLOCK_ROWS = 1 << 16  # float32 sums of more rows would lose digits
-_SHORT = 4096  # rows per product of a stack: as fast as longer ones, with half a digit more
+SHORT_ROWS = 4096  # per product of a stack: as fast as longer ones, with half a digit more
 _ALIGNED = 8  # columns: tensor cores take eight at a time
 _PARTS, _SHIFT = 3, 2048.0  # float16 has 11 bits: each part takes up what the one before left
-_OFFSET, _UNEVEN = 30.0, 1e3  # as in `bagwise.designs.conditioned`
 
 
 class TorchDense(Dense):
@@ -38,28 +36,32 @@ class TorchDense(Dense):
     elsewhere = True
 
     def __init__(self, rows: DeviceRows) -> None:
-        super().__init__(rows)  # type: ignore[arg-type]
+        super().__init__(rows)
         self.torch, self.tensor = import_torch(), rows.tensor  # which has not all of the rows
         self.each = rows.each_block
         self.center: Any = None
         if rows.tensor.dtype != self.torch.float64:
             self.rounding = rounding_of(np.float32)
 
-    def conditioned(self) -> TorchDense:
+    def place(self, coordinates: Any) -> None:
+        """Let coefficients be those of other coordinates."""
+        super().place(coordinates)
+        self.center = self.up(coordinates.center)
+
+    def condition(self) -> TorchDense:
         """Return the rows centered and scaled where that saves digits."""
         torch = self.torch
         mean, spread = self._moments()
         scale = torch.exp2(torch.round(torch.log2(torch.where(spread > 0, spread, 1.0))))
         high, low = float(scale.max()), float(scale.min())
-        even = high <= _UNEVEN * low and 1 / _UNEVEN <= high <= _UNEVEN
-        if not even or bool((mean.abs() > _OFFSET * spread).any()):
-            self.center, self.scale = mean, scale.cpu().numpy()
-            self.metric = self.scale**-2.0
+        even = high <= UNEVEN * low and 1 / UNEVEN <= high <= UNEVEN
+        if not even or bool((mean.abs() > OFFSET * spread).any()):
+            self.place(Shift(mean.cpu().numpy(), scale.cpu().numpy()))
         return self
 
     def _moments(self) -> tuple[Any, Any]:
-        parts = self.each(lambda _, rows: [_moments_of(part) for part in rows.split(_BLOCK_ROWS)])
-        found = reduce(Moments.merged, chain.from_iterable(parts))
+        parts = self.each(lambda _, rows: [_moments_of(part) for part in rows.split(BLOCK_ROWS)])
+        found = reduce(Moments.merge, chain.from_iterable(parts))
         return found.mean, self.torch.sqrt(found.square / self.n_rows)
 
     def up(self, values: Array) -> Any:
@@ -80,7 +82,7 @@ class TorchDense(Dense):
     def scores_of(self, block: Any, coef: Any, *, exact: bool = False) -> Any:
         """Return X w, float64, as a tensor; with ``exact`` the products are float64 too."""
         torch, found = self.torch, []
-        for part in block.split(_BLOCK_ROWS if exact else 16 * _BLOCK_ROWS):
+        for part in block.split(BLOCK_ROWS if exact else 16 * BLOCK_ROWS):
             rows = self.given(part)
             if exact:
                 found.append(rows.double() @ coef)
@@ -92,14 +94,14 @@ class TorchDense(Dense):
     def sums_of(self, block: Any, many: Any, *, exact: bool = False) -> Any:
         """Return the weighted sums of rows, one per row of weights, as float64 tensors."""
         torch, total = self.torch, self._zeros(len(many), self.n_coef)
-        whole = 0 if exact or self.center is not None else len(block) // _SHORT * _SHORT
+        whole = 0 if exact or self.center is not None else len(block) // SHORT_ROWS * SHORT_ROWS
         if whole:  # many short products at once: float32 sums stay short
-            stack = block[:whole].view(-1, _SHORT, self.n_coef)
+            stack = block[:whole].view(-1, SHORT_ROWS, self.n_coef)
             columns, back = self._split(many[:, :whole].T)
-            left = columns.reshape(len(stack), _SHORT, -1).transpose(1, 2)
+            left = columns.reshape(len(stack), SHORT_ROWS, -1).transpose(1, 2)
             total += back(products(torch, left.contiguous(), stack).double().sum(0).T).T
-        for i in range(whole, len(block), _BLOCK_ROWS):
-            rows, weights = self.given(block[i : i + _BLOCK_ROWS]), many[:, i : i + _BLOCK_ROWS]
+        for i in range(whole, len(block), BLOCK_ROWS):
+            rows, weights = self.given(block[i : i + BLOCK_ROWS]), many[:, i : i + BLOCK_ROWS]
             if exact:
                 total += weights @ rows.double()
                 continue
@@ -112,7 +114,7 @@ class TorchDense(Dense):
         torch, total = self.torch, self._zeros(self.n_coef, self.n_coef)
         used = torch.nonzero(weights)[:, 0]
         top = float(weights.max()) if len(used) else 1.0
-        for part in used.split(_BLOCK_ROWS) if len(used) else ():
+        for part in used.split(BLOCK_ROWS) if len(used) else ():
             rows = self.given(block[part])
             rows = rows.double() if exact else rows
             rows = rows * torch.sqrt(weights[part] / top).to(rows.dtype)[:, None]
@@ -169,7 +171,7 @@ class TorchDense(Dense):
 
     def adjoint(self, dual: Array) -> Array:
         """Return the coefficients of X' r."""
-        return self.weighted_sum(dual) / self.metric
+        return self.scale * (self.scale * self.weighted_sum(dual))
 
     def weighted_gram(self, weights: Array) -> Array:
         """Return X'SX."""
@@ -189,7 +191,7 @@ class TorchDense(Dense):
 
         def add(rows: slice, block: Any) -> None:
             for share, part in zip(
-                shares[rows].split(_BLOCK_ROWS), block.split(_BLOCK_ROWS), strict=True
+                shares[rows].split(BLOCK_ROWS), block.split(BLOCK_ROWS), strict=True
             ):
                 total.add_(share @ self.given(part).double() ** 2)
 
@@ -208,8 +210,8 @@ class TorchDense(Dense):
         def add(rows: slice, block: Any) -> None:
             part = csr[:, rows]
             owner = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
-            for i in range(0, part.nnz, _BLOCK_ROWS):
-                some = slice(i, i + _BLOCK_ROWS)
+            for i in range(0, part.nnz, BLOCK_ROWS):
+                some = slice(i, i + BLOCK_ROWS)
                 used = self.given(block[self.up(part.indices[some].astype(np.int64))]).double()
                 shares = self.up(part.data[some].astype(np.float64))[:, None]
                 owners, counts = np.unique(owner[some], return_counts=True)
@@ -229,16 +231,9 @@ class TorchDense(Dense):
         part.each = chosen.each_block
         return part
 
-    def labeled(self, labels: Labels) -> Any:
+    def label(self, labels: Labels) -> Any:
         """Return the rows with labels, to be swept on the device."""
         return labels.on_device(self)
-
-    def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
-        """Return w and b of the rows as they were given."""
-        if self.center is None:
-            return coef, intercept
-        w = coef / self.scale
-        return w, intercept - float(self.center.cpu().numpy() @ w)
 
 
 def _moments_of(rows: Any) -> Moments:

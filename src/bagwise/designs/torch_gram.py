@@ -9,10 +9,9 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.designs.base import Design, Point, rounding_of
 from bagwise.designs.gram import DualRows, Gram
+from bagwise.designs.torch import SHORT_ROWS
 from bagwise.kernels import Kernel
 from bagwise.rowstores.device import DeviceRows, import_torch
-
-_PANEL = 4096  # rows of the kernel matrix computed at a time
 
 
 class TorchGram(DualRows):
@@ -72,13 +71,13 @@ def device_gram(kernel: Kernel, rows: DeviceRows) -> TorchGram:
     X = X - X.mean(0) if kernel.name == "rbf" else X  # distances keep more digits around 0
     squares = (X * X).sum(1)
     K = torch.empty((n, n), dtype=torch.float64, device=device)
-    for i in range(0, n, _PANEL):
-        panel = X[i : i + _PANEL] @ X.T
+    for i in range(0, n, SHORT_ROWS):
+        panel = X[i : i + SHORT_ROWS] @ X.T
         if kernel.name == "rbf":
-            panel = (squares[i : i + _PANEL, None] - 2 * panel + squares).clamp_(min=0)
+            panel = (squares[i : i + SHORT_ROWS, None] - 2 * panel + squares).clamp_(min=0)
             panel = torch.exp_(panel.mul_(-kernel.gamma))
         elif kernel.name == "poly":
             panel = (kernel.gamma * panel + kernel.coef0) ** kernel.degree
-        K[i : i + _PANEL] = panel
+        K[i : i + SHORT_ROWS] = panel
     K.diagonal().fill_(1.0) if kernel.name == "rbf" else None
     return TorchGram(K)

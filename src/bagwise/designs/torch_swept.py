@@ -17,7 +17,8 @@ from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Rule, Tally
 from bagwise.designs._torch_rules import Segments, decided, device_step
 from bagwise.designs.base import rounding_of
-from bagwise.designs.swept import DIGITS_KEPT, LAZY, UPDATES_BEFORE_REFRESH, Labels, Sums
+from bagwise.designs.linear import DIGITS_KEPT, UPDATES_BEFORE_REFRESH
+from bagwise.designs.swept import LAZY, Labels, Sums
 from bagwise.designs.torch import TorchDense
 from bagwise.rowstores.device import import_torch
 

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.blocks import count_rows
 from bagwise.bags.segments import bag_index, expand, segment_sum
-from bagwise.bags.without import BLOCK
 from bagwise.estimators.tags import bag_tags
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _features(model: Any, bags: Bags, column: Array, n_features: int) -> tuple[A
     names = [f"x{j}" for j in range(bags.n_features)] if given is None else list(given)
     dense = not sp.issparse(bags.X)
     mean: Any = np.mean(bags.X, axis=0, dtype=np.float64) if dense else None
-    step = max(1, BLOCK // bags.n_features)
+    step = count_rows(8 * bags.n_features)
     for k in np.unique(column):
         rows = np.flatnonzero(column == k)
         for some in (rows[i : i + step] for i in range(0, len(rows), step)):

@@ -54,12 +54,11 @@ from bagwise.kernels import Kernel, check_kernel_matrix, gram_matrix, in_double
 from bagwise.kernels.instance import rbf_slopes, settle_gamma
 from bagwise.losses import get_loss
 from bagwise.procedures import Run
-from bagwise.rowstores import here
+from bagwise.rowstores import here, memory
 from bagwise.rowstores.device import DeviceRows
 from bagwise.rowstores.together import side_by_side
 from bagwise.solvers import Solution, solve
 
-_MANY_ROWS = 50_000  # as in `bagwise.estimators.sweeping`: from here on memory per row counts
 _LIMITS = ("max_iter", "annealing__max_inner")  # of iterations; a method has one of them
 _BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values at a time when scoring
 
@@ -367,7 +366,7 @@ def as_given(fit: Run, design: Design) -> Run:
 
 def _of_rows(weight: Array, offsets: Array) -> Array:
     """Return the weights of the bags' rows; many equal ones take no memory."""
-    if offsets[-1] >= _MANY_ROWS and np.all(weight == weight[0]):
+    if offsets[-1] >= memory.MANY_ROWS and np.all(weight == weight[0]):
         return np.broadcast_to(weight[0], int(offsets[-1]))
     return expand(weight, offsets)
 

@@ -25,11 +25,11 @@ from bagwise.losses import SquaredHinge
 from bagwise.procedures.alternate import alternate
 from bagwise.procedures.anneal import Schedule, Softer, cool
 from bagwise.procedures.run import Callback, Run
+from bagwise.rowstores import memory
 from bagwise.rowstores.passes import passed, visited
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, swept
 
-_MANY_ROWS = 50_000  # from here on passes over the rows cost more than what vectors would save
 _SLACK = 1e-4  # relative decrease at which a problem on the way is solved
 
 
@@ -38,7 +38,9 @@ def is_swept(task: Task) -> bool:
     design = task.design
     if not isinstance(design, Dense) or not isinstance(task.loss, SquaredHinge):
         return False
-    return design.elsewhere or (design.n_rows >= _MANY_ROWS and design.n_coef <= LARGEST_SYSTEM)
+    return design.elsewhere or (
+        design.n_rows >= memory.MANY_ROWS and design.n_coef <= LARGEST_SYSTEM
+    )
 
 
 def labeled(task: Task, rest_is_negative: bool, p: Array) -> SweptRows:
@@ -46,7 +48,7 @@ def labeled(task: Task, rest_is_negative: bool, p: Array) -> SweptRows:
     weight = task.weight[task.offsets[:-1]]
     labels = Labels(task.offsets, task.positive, weight, task.C, rest_is_negative)
     design: Any = task.design
-    rows: SweptRows = design.labeled(labels)
+    rows: SweptRows = design.label(labels)
     rows.assignment = p
     return rows
 
@@ -197,7 +199,7 @@ def _mean_classifier(task: Task) -> Solution:
     each = np.ones(n_positive, dtype=bool)
     bags = np.arange(n_positive + 1)
     positives = Labels(bags, each, weight[task.positive], task.C, rest_is_negative=False)
-    parts: list[SweptRows] = [design.labeled(negatives), means.labeled(positives)]
+    parts: list[SweptRows] = [design.label(negatives), means.label(positives)]
     parts[1].assignment = np.ones(n_positive)
     joined = Joined(parts)
     return solve_swept(joined, origin(joined))

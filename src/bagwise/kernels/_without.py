@@ -50,7 +50,7 @@ def extreme_changes(X, offsets):
 
 
 @njit(cache=True)
-def moved(base, owner, starts, columns, changes, rows, vectors, squared, out):
+def apply_changes(base, owner, starts, columns, changes, rows, vectors, squared, out):
     """Set out_k to what the changes k make of row i = ``owner[k]`` of ``base``.
 
     ``base`` has inner products x_i . z with all vectors z or, with ``squared``, squared distances

@@ -1,14 +1,15 @@
 """Kernels and distances between whole bags, computed in blocks.
 
 Everything here reduces the matrix of values between the instances of two collections of bags to one
-number per pair of bags. The matrix itself is never held in memory: a block has at most 2048 x 2048
-values, and bags that cross a block boundary are merged afterwards.
+number per pair of bags. The matrix itself is never held in memory: a block has at most `_SIDE` rows
+and columns, and bags that cross a block boundary are merged afterwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.blocks import BLOCK_BYTES
 from bagwise.bags.segments import expand, segment_sum
 from bagwise.kernels import Kernel, in_double, squared_distances, squared_norms
 
-_SIDE = 2048  # rows and columns of a block: 32 MiB of float64
+_SIDE = isqrt(BLOCK_BYTES // 8)  # rows and columns of a block of float64
 
 
 def set_kernel(kernel: Kernel, A: Bags, weights: Array, B: Bags, other: Array) -> Array:

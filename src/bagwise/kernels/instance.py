@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 from scipy.linalg import cholesky
 
 from bagwise._typing import Array
+from bagwise.bags.blocks import CACHE_BYTES, row_blocks
 from bagwise.errors import SCALE, Message
 from bagwise.kernels.memory import check_memory
 
@@ -27,9 +29,7 @@ NOT_SEMIDEFINITE = (
     "The kernel matrix is not positive semi-definite, so the problem may not be convex. "
     "Set its negative eigenvalues to 0, or use another kernel."
 )
-_TILE = 256  # rows and columns computed at a time: half a megabyte, which a cache holds
-_SCALE_ROWS = 1 << 16  # in float64 at a time for gamma="scale"
-_SMALL_TILE = 16  # of a function whose diagonal is all that is asked for
+_TILE = isqrt(CACHE_BYTES // 16)  # rows and columns of float64 that fill half of a cache
 _MEDIAN_SAMPLE = 2000  # instances: the median of two million distances takes 0.1 s
 
 
@@ -49,22 +49,25 @@ class Kernel:
         """Return the matrix of kernel values between the rows of A and of B."""
         if callable(self.name):
             return _as_kernel_values(self.name(A, B), (A.shape[0], B.shape[0]))
+        return self.apply(squared_distances(A, B) if self.name == "rbf" else _products(A, B))
+
+    def apply(self, values: Array) -> Array:
+        """Return kernel values of squared distances (rbf) or inner products, which may change."""
         if self.name == "rbf":
-            return _exp_in_place(squared_distances(A, B), self.gamma)
-        products = _products(A, B)
-        if self.name == "linear":
-            return products
-        return (self.gamma * products + self.coef0) ** self.degree
+            values *= -self.gamma
+            return np.exp(values, out=values)
+        return (
+            values if self.name == "linear" else (self.gamma * values + self.coef0) ** self.degree
+        )
 
     def diagonal(self, X: Any) -> Array:
         """Return k(x, x) of every row, in float64."""
         if self.name == "rbf":
             return np.ones(X.shape[0])
         if callable(self.name):
-            tiles = (X[i : i + _SMALL_TILE] for i in range(0, X.shape[0], _SMALL_TILE))
+            tiles = (X[i : i + _TILE] for i in range(0, X.shape[0], _TILE))
             return np.concatenate([self(tile, tile).diagonal() for tile in tiles])
-        norms = squared_norms(in_double(X))
-        return norms if self.name == "linear" else (self.gamma * norms + self.coef0) ** self.degree
+        return self.apply(squared_norms(in_double(X)))
 
     def gram(self, X: Any, dtype: Any = None) -> Array:
         """Return the symmetric matrix of kernel values between the rows of X.
@@ -73,9 +76,7 @@ class Kernel:
         """
         if dtype is not None and not callable(self.name):
             return self._in_tiles(X, dtype)
-        if self.name == "rbf":
-            return _exp_in_place(squared_distances(X), self.gamma)
-        return self(X, X)
+        return self.apply(squared_distances(X)) if self.name == "rbf" else self(X, X)
 
     def _in_tiles(self, X: Any, dtype: Any) -> Array:
         """Compute tiles on and below the diagonal; each is mirrored while the cache holds it."""
@@ -141,7 +142,7 @@ def gram_matrix(
     if kernel == "rbf" and gamma == "median" and X.shape[0] <= _MEDIAN_SAMPLE:
         distances = squared_distances(X)
         settled = Kernel("rbf", median_gamma(distances, weights))
-        return settled, check_kernel_values(_exp_in_place(distances, settled.gamma))
+        return settled, check_kernel_values(settled.apply(distances))
     number = 1.0 if callable(kernel) else settle_gamma(gamma, X, weights, random_state)
     settled = Kernel(kernel, number, degree, coef0)
     K = settled.gram(X, dtype)
@@ -188,7 +189,7 @@ def _scale_gamma(X: Any, weights: Array) -> float:
         mean = float(weights @ X.sum(axis=1)) / mass
         variance = float(weights @ X.multiply(X).sum(axis=1)) / mass - mean**2
     else:
-        blocks = [slice(i, i + _SCALE_ROWS) for i in range(0, X.shape[0], _SCALE_ROWS)]
+        blocks = list(row_blocks(X.shape[0], 8 * X.shape[1]))
         means = [np.asarray(X[block], dtype=np.float64).mean(axis=1) for block in blocks]
         mean = np.average(np.concatenate(means), weights=weights)
         squares = [((np.asarray(X[b], dtype=np.float64) - mean) ** 2).mean(axis=1) for b in blocks]
@@ -242,11 +243,6 @@ def squared_norms(A: Any) -> Array:
     if sp.issparse(A):
         return np.asarray(A.multiply(A).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", A, A)
-
-
-def _exp_in_place(distances: Array, gamma: float) -> Array:
-    distances *= -gamma
-    return np.exp(distances, out=distances)
 
 
 def check_kernel_matrix(K: Array) -> Array:

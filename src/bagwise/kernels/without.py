@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.blocks import row_blocks
 from bagwise.bags.segments import bag_index
-from bagwise.bags.without import BLOCK, sum_of_others
+from bagwise.bags.without import sum_of_others
 from bagwise.kernels import Kernel, squared_distances
 from bagwise.kernels.bag import _distances
 
@@ -49,7 +50,7 @@ def extremes_kernel_without_each(kernel: Kernel, bags: Bags, vectors: Any, coef:
     Most instances change few entries of the vector of their bag: inner products with z and
     distances from z are those of the whole bag, plus what the changed entries add.
     """
-    from bagwise.kernels._without import extreme_changes, moved
+    from bagwise.kernels._without import apply_changes, extreme_changes
 
     X, vectors = (
         values.astype(np.float32) if values.dtype == np.float16 else values
@@ -62,20 +63,10 @@ def extremes_kernel_without_each(kernel: Kernel, bags: Bags, vectors: Any, coef:
         return (rows @ weights)[owner] + sp.csr_array((changes, columns, starts), shape) @ weights
     base = squared_distances(rows, vectors) if is_rbf else rows @ vectors.T
     turned, scores = np.ascontiguousarray(vectors.T), np.empty((bags.n_instances, coef.shape[1]))
-    step = max(1, BLOCK // max(1, len(vectors)))
-    for i in range(0, bags.n_instances, step):
-        some = owner[i : i + step]
-        values = np.empty((len(some), len(vectors)))
-        entries = (starts[i : i + step + 1], columns, changes)
-        moved(base, some, *entries, rows, turned, is_rbf, values)
-        scores[i : i + step] = _of_values(kernel, values) @ coef
+    for some in row_blocks(bags.n_instances, 8 * len(vectors)):
+        values = np.empty((some.stop - some.start, len(vectors)))
+        entries = (starts[some.start : some.stop + 1], columns, changes)
+        apply_changes(base, owner[some], *entries, rows, turned, is_rbf, values)
+        values = np.maximum(values, 0.0, out=values) if is_rbf else values  # rounding
+        scores[some] = kernel.apply(values) @ coef
     return scores
-
-
-def _of_values(kernel: Kernel, values: Array) -> Array:
-    """Turn squared distances (rbf) or inner products (poly) into kernel values, in place."""
-    if kernel.name != "rbf":
-        return (kernel.gamma * values + kernel.coef0) ** kernel.degree
-    np.maximum(values, 0.0, out=values)
-    values *= -kernel.gamma
-    return np.exp(values, out=values)

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import mmap
 import threading
-import time
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-_CHUNK = 1 << 24  # bytes: 16 MiB take a disk 5 ms at least, which is long beside waking a thread
-_AHEAD = 2  # chunks: one is read while another waits, little beside any memory
-_QUICK = 2e-3  # seconds for a chunk, 8 GB/s: it was in memory already
-_RARELY = 8  # chunks: then one of so many is tried, so that passes within memory lose nothing
-_FEWEST = 1 << 26  # bytes: a pass over less than 64 MiB is over before a thread pays
+from bagwise.bags import blocks
 
 
 class Ahead:
     """A context in which the pages of some rows come into memory while others are computed with.
 
     Without one, a pass reads, computes, reads, ...: the disk waits for the processor and back.
-    Where pages are there already, few are touched. Rows that no file is mapped to are left alone.
+    Rows that no file is mapped to are left alone, and so are few rows.
     """
 
     def __init__(self, X: Any) -> None:
         self.thread: threading.Thread | None = None
-        if is_mapped(X) and X.flags.c_contiguous and X.nbytes >= _FEWEST:
+        if is_mapped(X) and X.flags.c_contiguous and X.nbytes >= blocks.LARGE_SELECTION:
             self.width = X.strides[0]
             self.pages = np.asarray(X).reshape(-1).view(np.uint8)
             self.done, self.ended, self.moved = 0, False, threading.Condition()
@@ -51,25 +46,22 @@ class Ahead:
 
     def reached(self, row: float) -> None:
         """Note that the rows before this one are done with."""
-        if self.thread is not None and row * self.width - self.done >= _CHUNK:
+        if self.thread is not None and row * self.width - self.done >= blocks.BLOCK_BYTES:
             with self.moved:
                 self.done = int(row * self.width)
                 self.moved.notify()
 
     def _touch(self) -> None:
-        start, stride = 0, 1
+        start = 0
         while start < len(self.pages):
             with self.moved:
-                while not self.ended and start >= self.done + _AHEAD * _CHUNK:
+                while not self.ended and start >= self.done + blocks.LARGE_SELECTION:
                     self.moved.wait()
                 start = max(start, self.done)  # what is done with may have left memory again
             if self.ended:
                 return
-            began = time.perf_counter()
-            self.pages[start : start + _CHUNK : mmap.PAGESIZE].max(initial=0)
-            quick = time.perf_counter() - began < _QUICK
-            stride = min(2 * stride, _RARELY) if quick else 1
-            start += stride * _CHUNK
+            self.pages[start : start + blocks.BLOCK_BYTES : mmap.PAGESIZE].max(initial=0)
+            start += blocks.BLOCK_BYTES
 
 
 def is_mapped(X: Any) -> bool:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-
-_BLOCK_VALUES = 1 << 21  # a block of 16 MiB in float64
+from bagwise.bags.blocks import row_blocks
 
 
 def here(rows: Any) -> Any:
@@ -26,11 +25,16 @@ class RowStore(ABC):
     shape: tuple[int, int]
     dtype: np.dtype  # of the arrays that it gives
     ndim = 2
-    is_here = False  # whether this process reads the rows itself, as it would those of an array
+    home = "here"  # where products are made: in this process, on a "device" or a "cluster"
     is_finite = False  # whether it is known to hold neither NaN nor infinity
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this process reads the rows itself, as it would those of an array."""
+        return self.home == "here"
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> RowStore:
@@ -38,10 +42,9 @@ class RowStore(ABC):
 
     def mean(self, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
         """Return the means of the features in float64, read in blocks; `numpy.mean` calls it."""
-        step = max(1, _BLOCK_VALUES // max(1, self.shape[1]))
         total = np.zeros(self.shape[1])
-        for start in range(0, len(self), step):
-            total += np.asarray(self[start : start + step]).sum(axis=0, dtype=np.float64)
+        for block in row_blocks(len(self), 8 * self.shape[1]):
+            total += np.asarray(self[block]).sum(axis=0, dtype=np.float64)
         return total / len(self)
 
     def read_into(self, out: Array) -> None:

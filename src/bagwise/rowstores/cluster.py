@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.bags import blocks
+from bagwise.bags.blocks import cut_rows, row_blocks
 from bagwise.bags.stored import guard, guarded, verify
 from bagwise.errors import Message
-from bagwise.rowstores import files
 from bagwise.rowstores.ahead import is_mapped
 from bagwise.rowstores.base import RowStore
 from bagwise.rowstores.files import FileRows, Picked
-from bagwise.rowstores.memory import room_for_fits
+from bagwise.rowstores.memory import available_memory, room_for_fits
 
-_BLOCK_VALUES = 1 << 22  # 16 MiB of float32 are looked at together
-_MOST_PARTS = 256  # of the rows: more workers than that would wait for each other
-_STATE_BYTES, _BYTES_PER_ROW = 4 << 30, 24  # of all fits of a pass together, and of one fit
+MOST_PARTS = 256  # of the rows: more workers than that would wait for each other
 _CROWDED = 0.3  # of a worker's memory: Dask ends workers that seem to use 0.95 of it
 _WRITE = 'bagwise.io.write("features.bags", bags, y); bags, y = bagwise.io.read("features.bags")'
 
@@ -178,7 +177,7 @@ def for_processes(X: Any, *, is_finite: bool) -> Any:
     ``is_finite`` says that somebody has looked for NaN already.
     """
     rows = FileRows.of(X) if is_mapped(X) else X
-    large = len(X) * X.shape[1] * X.dtype.itemsize >= files.LARGE_SELECTION
+    large = len(X) * X.shape[1] * X.dtype.itemsize >= blocks.LARGE_SELECTION
     paths = JoinedFiles.under(rows) if large and isinstance(rows, FileRows) else None
     if paths is None:
         return X
@@ -193,6 +192,8 @@ class ClusterRows(RowStore):
     ``device`` is where the workers keep their rows, ``folder`` where they keep checkpoints: beside
     the store unless given.
     """
+
+    home = "cluster"
 
     def __init__(
         self,
@@ -240,8 +241,8 @@ class ClusterRows(RowStore):
 
     @property
     def n_side_by_side(self) -> int:
-        """How many fits share a pass: as many as the workers have room for."""
-        return room_for_fits(self.shape, _STATE_BYTES, _BYTES_PER_ROW)
+        """How many fits share a pass: as many as this process has room for."""
+        return room_for_fits(self.shape, available_memory() / 2)
 
     def place_for_state(self) -> Path:
         """Return the folder in which checkpoints go."""
@@ -296,19 +297,17 @@ class ClusterRows(RowStore):
             mapped._mmap.madvise(mmap.MADV_DONTNEED, start, first + len(self) * width - start)
 
 
-def parts_of(rows: RowStore) -> list[tuple[int, int]]:
-    """Return ranges of rows that depend on nothing but their shape."""
-    step = max(1, -(-len(rows) // _MOST_PARTS), _BLOCK_VALUES // max(1, rows.shape[1]))
-    cuts = [*range(0, len(rows), step), len(rows)]
-    return list(pairwise(cuts))
+def parts_of(rows: Any) -> list[tuple[int, int]]:
+    """Return ranges of rows for the workers; they depend on the shape and the data type only."""
+    return cut_rows(len(rows), rows.shape[1] * rows.dtype.itemsize, MOST_PARTS)
 
 
 def each_part(
     rows: ClusterRows, function: Callable[..., Any], parts: list[Any], *args: Any
 ) -> list[Any]:
-    """Return ``function(rows[a:b], *more, *args)`` of every part (a, b, *more), one task a worker.
+    """Return ``function(rows[a:b], *more, *args)`` of every part (a, b, *more).
 
-    What is returned does not depend on the workers: a task that is lost is done again.
+    Every worker has one task. The result does not depend on the workers: a lost task is done again.
     """
     client = current_client()
     workers = live_workers(client)
@@ -340,9 +339,8 @@ def memory_of_worker() -> int | None:
 
 
 def _is_finite(rows: ClusterRows) -> bool:
-    step = max(1, _BLOCK_VALUES // max(1, rows.shape[1]))
-    for start in range(0, len(rows), step):
-        block = np.asarray(rows[start : start + step])
+    for some in row_blocks(len(rows), rows.shape[1] * rows.dtype.itemsize):
+        block = np.asarray(rows[some])
         verify(block)
         with np.errstate(over="ignore", invalid="ignore"):
             if not np.isfinite(block.sum(dtype=np.float64)):

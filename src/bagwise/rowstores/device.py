@@ -15,18 +15,17 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.bags import blocks
 from bagwise.rowstores.base import RowStore
-from bagwise.rowstores.memory import available_memory
+from bagwise.rowstores.memory import BYTES_PER_ROW, available_memory
 from bagwise.rowstores.selections import Wanted, served
 from bagwise.rowstores.stream import Conveyor, read_into
 from bagwise.rowstores.together import asked
 
-_HOST_BLOCK = 1 << 28  # 256 MiB on the CPU of PyTorch
 _BLOCKS_ON_DEVICE = 16  # blocks that would fill a GPU: two of them are on their way
 _MOST_ROWS = 1 << 23  # per block: vectors of its length take some 200 bytes per row
 _KEPT_FREE = 0.1  # of a GPU's memory: for temporary results
-_STATE_BYTES = 64  # per row, of a fit (`bagwise.designs.torch_swept`)
-_EXACT_ROWS = 3 << 16  # rows in float64 at a time, with what is made of them
+BLOCK_ROWS = 1 << 16  # rows per product: float32 sums of more rows would lose digits
 
 
 def import_torch() -> Any:
@@ -50,6 +49,8 @@ class DeviceRows(RowStore):
     ``chosen`` selects among them, without a copy. bfloat16 becomes float32 where it leaves the
     device.
     """
+
+    home = "device"
 
     def __init__(
         self, tensor: Any, is_finite: bool = False, rest: Any = None, chosen: Array | None = None
@@ -155,14 +156,14 @@ class DeviceRows(RowStore):
         if self.rest is None:
             return 0
         (n_rows, d), block = self.shape, _block_bytes(self.tensor.device)
-        one = _STATE_BYTES * n_rows + 64 * d**2 + min(block, n_rows * d * self.dtype.itemsize)
+        one = BYTES_PER_ROW * n_rows + 64 * d**2 + min(block, n_rows * d * self.dtype.itemsize)
         return max(1, int((self._free() - 2 * block) // one))
 
     def _free(self) -> float:
         torch, where = import_torch(), self.tensor.device
         if where.type != "cuda":
             return available_memory() / 2
-        return _free_on(torch, where)[0] - 8 * self.shape[1] * _EXACT_ROWS
+        return _free_on(torch, where)[0] - 3 * 8 * self.shape[1] * BLOCK_ROWS
 
     def _is_resident(self, start: int, stop: int) -> bool:
         return self.chosen is None and stop <= len(self.tensor)
@@ -227,7 +228,7 @@ def _on_host(tensor: Any) -> Array:
 def _block_bytes(device: Any) -> int:
     """Return the size of a block: the power of two below a 16th of the device's memory."""
     if device.type != "cuda":
-        return _HOST_BLOCK
+        return blocks.LARGE_SELECTION
     total = import_torch().cuda.get_device_properties(device).total_memory
     return 1 << int(np.log2(total / _BLOCKS_ON_DEVICE))
 
@@ -244,5 +245,6 @@ def _room(torch: Any, device: str, X: Any) -> float:
         return float("inf")
     (n_rows, d), where = X.shape, torch.device(device)
     free, total = _free_on(torch, where)
-    room = free - _KEPT_FREE * total - _STATE_BYTES * n_rows - 8 * d * (8 * d + _EXACT_ROWS)
+    room = free - _KEPT_FREE * total - BYTES_PER_ROW * n_rows
+    room -= 8 * d * (8 * d + 3 * BLOCK_ROWS)  # rows in float64, with what is made of them
     return room if room >= n_rows * d * X.dtype.itemsize else room - 2 * _block_bytes(where)

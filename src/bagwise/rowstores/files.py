@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.bags import blocks
 from bagwise.bags.segments import offsets_of
 from bagwise.bags.stored import verify
 from bagwise.rowstores.ahead import file_of
 from bagwise.rowstores.base import RowStore
 
-LARGE_SELECTION = 1 << 26  # 64 MiB, as in `bagwise.bags.selection`
 _SHORTEST_RUN = 16  # rows, on average: shorter ones are picked, longer ones stay as they lie
 
 
@@ -109,7 +109,6 @@ class FileRows(RowStore):
     is ``file`` if that is a single one.
     """
 
-    is_here = True
     paths: Any = None  # `bagwise.rowstores.cluster.JoinedFiles`, by which other processes open it
 
     def __init__(
@@ -155,7 +154,7 @@ class FileRows(RowStore):
         numbers = np.arange(len(self))[rows]
         cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
         if len(numbers) < _SHORTEST_RUN * (len(cuts) + 1):
-            large = len(numbers) * self.shape[1] * self.dtype.itemsize >= LARGE_SELECTION
+            large = len(numbers) * self.shape[1] * self.dtype.itemsize >= blocks.LARGE_SELECTION
             picked = Picked(self, numbers)
             return self._with([(picked if large else np.asarray(picked), 0)])
         runs = np.split(numbers, cuts)

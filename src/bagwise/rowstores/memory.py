@@ -13,10 +13,9 @@ from bagwise.rowstores.ahead import is_mapped
 
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _MEMINFO = Path("/proc/meminfo")  # of Linux
-_UNKNOWN = 1 << 34  # 16 GiB, where the system does not tell
-_BYTES_PER_ROW = 48  # of a fit: nine took 440 MB at two thirds of a million rows (scale_folds.py)
-_MOST_HESSIANS = 32  # of a fit that is swept (`bagwise.designs.swept`)
-_FEW_ROWS = 50_000  # as in `bagwise.estimators.sweeping`: fits to less are not swept
+BYTES_PER_ROW = 64  # state of a fit that is swept (benchmarks/scale_folds.py: 48 on the host)
+MOST_SHARDS = 32  # of a fit that is swept: each has its own Hessian
+MANY_ROWS = 50_000  # from here on passes over the rows cost more than what vectors would save
 
 
 def memory_limit() -> float:
@@ -39,7 +38,6 @@ def available_memory() -> float:
     One process of several, of which there are as many as cores, may use its part.
     """
     limit = memory_limit()
-    limit = limit if np.isfinite(limit) else _UNKNOWN
     lines = _MEMINFO.read_text().splitlines() if _MEMINFO.is_file() else []
     free = [1024 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable")]
     available = min(limit, *free) if free else limit / 2
@@ -60,15 +58,15 @@ def n_side_by_side(X: Any) -> int:
     told = getattr(X, "n_side_by_side", None)  # by rows that are elsewhere
     if told is not None:
         return told
-    if not lies_in_files(X) or len(X) < _FEW_ROWS:
+    if not lies_in_files(X) or len(X) < MANY_ROWS:
         return 0
     half = available_memory() / 2
     fits_in = len(X) * X.shape[1] * X.dtype.itemsize <= half
-    return 0 if fits_in else room_for_fits(X.shape, half, _BYTES_PER_ROW)
+    return 0 if fits_in else room_for_fits(X.shape, half)
 
 
-def room_for_fits(shape: tuple[int, int], n_bytes: float, bytes_per_row: int) -> int:
+def room_for_fits(shape: tuple[int, int], n_bytes: float) -> int:
     """Return how many fits that are swept have room in so many bytes: one at least."""
     n_rows, n_features = shape
-    state = bytes_per_row * n_rows + _MOST_HESSIANS * 8 * n_features**2
+    state = BYTES_PER_ROW * n_rows + MOST_SHARDS * 8 * n_features**2
     return max(1, int(n_bytes // max(1, state)))

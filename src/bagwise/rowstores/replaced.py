@@ -14,7 +14,7 @@ from bagwise.rowstores.base import RowStore
 class Replaced(RowStore):
     """Rows whose column ``feature`` has the given values; all else stays where it lies."""
 
-    is_here, is_finite = True, True  # whoever changes a column has looked at the rows
+    is_finite = True  # whoever changes a column has looked at the rows
     file, places = None, (0,)  # as `bagwise.rowstores.files.FileRows` has them
 
     def __init__(self, X: Any, feature: int, values: Array) -> None:

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.bags.blocks import count_rows
 from bagwise.bags.stored import verify
 from bagwise.rowstores.base import RowStore
 
-_PIECE_BYTES = 1 << 24  # 16 MiB: long enough for full speed, and 16 of them are little memory
 _READERS = min(8, os.cpu_count() or 1)  # 30 GB/s on 16 cores; with 16 readers it was 24
-_BUFFERS = 2
+_BUFFERS = 2  # one is filled while the other one is multiplied
 
 
 def read_into(out: Array, source: Any, rows: slice | Array) -> None:
@@ -44,8 +44,8 @@ class Conveyor:
         self.stream = self.module.Stream(like.device)
         self.readers = ThreadPoolExecutor(_READERS, "bagwise-reader")
         self.loader = ThreadPoolExecutor(1, "bagwise-loader")
-        width = max(1, like.shape[1] * like.element_size())
-        self.n_rows = min(longest, max(1, _PIECE_BYTES // width))
+        width = like.shape[1] * like.element_size()
+        self.n_rows = min(longest, count_rows(width))
         self.staging: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
         pinned = {"dtype": like.dtype, "pin_memory": like.device.type == "cuda"}
         for _ in range(min(2 * _READERS, -(-longest // self.n_rows))):

@@ -22,7 +22,7 @@ def on_cpu(X):
 @pytest.mark.parametrize("way", range(3))
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_sums_on_tensors_are_those_on_arrays(rule, way, monkeypatch):
-    monkeypatch.setattr(device, "_HOST_BLOCK", 1000)
+    monkeypatch.setattr(device, "_block_bytes", lambda where: 1000)
     monkeypatch.setattr(device_sweeps, "_PADDED_BYTES", 300)
     here, there = (network_of(rule, n_bags=30, design=design) for design in (matrix_design, on_cpu))
     w, v = np.random.default_rng(1).normal(size=(2, len(here.units)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bagwise.bags import blocks
 from bagwise.designs import swept
 from bagwise.models.markov import sweeps
 from bagwise.models.markov.soft import Softness
@@ -23,7 +24,7 @@ def sums_of(rule, **options):
 def test_shards_and_blocks_add_up(rule, monkeypatch):
     whole = sums_of(rule)
     monkeypatch.setattr(swept, "_FEWEST_ROWS", 1)
-    monkeypatch.setattr(swept, "_BLOCK_BYTES", 200)
+    monkeypatch.setattr(blocks, "CACHE_BYTES", 200)
     monkeypatch.setattr(sweeps, "_BATCH", 3)
     parts = sums_of(rule)
     for name, value in vars(whole).items():

@@ -8,6 +8,7 @@ import pytest
 from bagwise import Bags, MarkovNetworkClassifier
 from bagwise.datasets import make_slide_bags
 from bagwise.models.markov import descents, swept
+from bagwise.rowstores import memory
 
 RULES = ["any", "ratio", "learned"]
 
@@ -23,7 +24,7 @@ def planted(n_bags=24, n_classes=2, seed=0):
 
 @pytest.fixture
 def always(monkeypatch):
-    monkeypatch.setattr(swept, "_MANY_ROWS", 0)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
 
 
 def network(rule="any", **options):
@@ -51,7 +52,7 @@ def test_passes_end_no_higher_than_a_bundle_method(rule, bag_features, monkeypat
     bags, y = planted()
     model = network(rule, bag_features=bag_features)
     bundle = model.fit(bags, y).objective_[0]
-    monkeypatch.setattr(swept, "_MANY_ROWS", 0)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
     model.fit(bags, y)
     assert model.objective_[0] <= 1.02 * bundle  # both tolerate a hundredth
     assert model.gap_[0] <= 0.01 * model.objective_[0] * 1.0001
@@ -81,9 +82,9 @@ def test_weights_of_bags_and_no_intercept_count(always):
 
 def test_bag_means_are_separated_as_in_memory(monkeypatch):
     bags, y = planted()
-    monkeypatch.setattr(swept, "_MANY_ROWS", 0)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
     found = start_of(network(init=["mean"]), bags, y, monkeypatch)
-    monkeypatch.setattr(swept, "_MANY_ROWS", 10**9)
+    monkeypatch.setattr(memory, "MANY_ROWS", 10**9)
     expected = start_of(network(init=["mean"]), bags, y, monkeypatch)
     cosine = found @ expected / np.linalg.norm(found) / np.linalg.norm(expected)
     assert cosine > 0.98  # one penalizes the intercept, the other does not

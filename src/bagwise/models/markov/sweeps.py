@@ -296,7 +296,7 @@ class SweptNetwork:
     def __init__(
         self, design: Any, labels: NetworkLabels, scale: float, fit_intercept: bool, alpha: float
     ) -> None:
-        self.rows, self.alpha = design.labeled(labels), alpha
+        self.rows, self.alpha = design.label(labels), alpha
         self.rounding, d = design.rounding, design.n_coef
         self.risk_of_zero = float(labels.weight.sum())
         self.mean_size = float(np.mean(np.diff(labels.offsets)))

@@ -19,9 +19,9 @@ from bagwise.models.markov.risk import MarkovRisk
 from bagwise.models.markov.sweeps import NetworkLabels, SweptNetwork
 from bagwise.procedures import Run
 from bagwise.procedures.run import Callback, Journal
+from bagwise.rowstores import memory
 from bagwise.solvers.soft_newton import soft_newton, whole_start
 
-_MANY_ROWS = 50_000  # as in `bagwise.estimators.sweeping`
 _MOST_PASSES = 300  # over the rows, in one descent; dozens are usual
 _START_PASSES = 30  # of the convex problem of a start; less than ten are usual
 
@@ -32,7 +32,7 @@ def is_swept(risk: MarkovRisk) -> bool:
     return (
         risk.n_models == 1
         and isinstance(design, Dense)
-        and design.n_rows >= _MANY_ROWS
+        and design.n_rows >= memory.MANY_ROWS
         and design.n_coef <= LARGEST_SYSTEM
         and Ranges.of(risk.inference.potential, risk.inference.offsets) is not None
     )
