@@ -107,7 +107,7 @@ def test_jumps_spare_passes_where_the_condition_is_bad(monkeypatch):
         return descend_gram(Q, np.zeros(40), q.copy(), upper, tol=1e-6, max_passes=20_000)
 
     with_jumps, converged = passes()
-    monkeypatch.setattr(dual_cd, "_LARGEST_JUMP", -1)
+    monkeypatch.setattr(dual_cd, "LARGEST_DENSE", -1)
     slow, _ = passes()
     assert converged
     assert with_jumps < 0.2 * slow

@@ -23,10 +23,8 @@ ROUTES = ["interior", "libsvm", "descent"]
 @pytest.fixture(params=ROUTES)
 def route(request, monkeypatch):
     """Force one route on linear problems of any size."""
-    if request.param != "interior":
-        monkeypatch.setattr(hinge, "LARGEST_SYSTEM", 0)
-    if request.param == "descent":
-        monkeypatch.setattr(hinge, "_LIBSVM_ROWS", 0)
+    monkeypatch.setattr(hinge, "_choose_route", lambda *_: request.param)
+    monkeypatch.setattr(hinge, "LARGEST_SYSTEM", 0)  # no other route helps out
     return request.param
 
 
@@ -143,4 +141,4 @@ def test_duals_that_libsvm_could_not_represent_are_named():
             raise ValueError("The dual coefficients or intercepts are not finite.")
 
     with pytest.raises(FloatingPointError, match=r"The solver overflowed.*Scale the features"):
-        hinge._libsvm(Overflowing(), np.ones((2, 1)), np.array([1, -1]), np.ones(2))
+        hinge._run_libsvm(Overflowing(), np.ones((2, 1)), np.array([1, -1]), np.ones(2))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bagwise._jit import njit
-
-_FULL = 1e-12  # share of a block's bound: less room than this is rounding
-_TINY = 1e-300  # in place of the norm of a row of zeros
+from bagwise.solvers.tolerances import TIE, TINY
 
 
 # Inlined: without it a pass over sparse rows takes 10 % longer.
@@ -25,7 +23,7 @@ def _add(amount, data, indices, begin, end, w):
 
 
 @njit(inline="always")
-def _projected(gradient, alpha, upper):
+def _project(gradient, alpha, upper):
     if alpha <= 0.0:
         return min(gradient, 0.0)
     return max(gradient, 0.0) if alpha >= upper else gradient
@@ -39,7 +37,7 @@ def pass_over_rows(data, indices, indptr, labels, upper, norms, alpha, coef, con
         begin, end = indptr[i], indptr[i + 1]
         score = _dot(constant * coef[-1], data, indices, begin, end, coef)
         gradient = labels[i] * score - 1.0
-        projected = _projected(gradient, alpha[i], upper[i])
+        projected = _project(gradient, alpha[i], upper[i])
         worst = max(worst, abs(projected))
         if projected != 0.0:
             updated = min(max(alpha[i] - gradient / norms[i], 0.0), upper[i])
@@ -56,7 +54,7 @@ def pass_over_gram(Q, upper, alpha, gradient, order):
     worst = 0.0
     for i in order:
         slope = gradient[i]
-        projected = _projected(slope, alpha[i], upper[i])
+        projected = _project(slope, alpha[i], upper[i])
         worst = max(worst, abs(projected))
         if projected != 0.0:
             updated = min(max(alpha[i] - slope / Q[i, i], 0.0), upper[i])
@@ -84,11 +82,11 @@ def pass_over_blocks(
             if alpha[k] > 0.0 and gradient > most:
                 most, bad = gradient, k
         room = upper[i] - total
-        full = room <= _FULL * upper[i]
+        full = room <= TIE * upper[i]
         violation[i] = max(most - min(least, 0.0), 0.0) if full else max(-least, most, 0.0)
         # 2) Add weight, or exchange it.
         if least < 0.0 and not full:
-            step = min(-least / max(norms[best], _TINY), room)
+            step = min(-least / max(norms[best], TINY), room)
             alpha[best] += step
             _add(step * labels[best], data, indices, indptr[best], indptr[best + 1], w)
         elif least < 0.0 and bad != best and most > least:
@@ -98,7 +96,7 @@ def pass_over_blocks(
             for j in range(indptr[best], indptr[best + 1]):
                 scratch[indices[j]] = 0.0
             distance = norms[best] + norms[bad] - 2.0 * across
-            step = min((most - least) / max(distance, _TINY), alpha[bad])
+            step = min((most - least) / max(distance, TINY), alpha[bad])
             alpha[best] += step
             alpha[bad] -= step
             _add(step * labels[best], data, indices, indptr[best], indptr[best + 1], w)
@@ -106,6 +104,6 @@ def pass_over_blocks(
         # 3) Remove weight.
         if bad >= 0 and alpha[bad] > 0.0 and most > 0.0:
             score = _dot(0.0, data, indices, indptr[bad], indptr[bad + 1], w)
-            step = min(max(labels[bad] * score - 1.0, 0.0) / max(norms[bad], _TINY), alpha[bad])
+            step = min(max(labels[bad] * score - 1.0, 0.0) / max(norms[bad], TINY), alpha[bad])
             alpha[bad] -= step
             _add(-step * labels[bad], data, indices, indptr[bad], indptr[bad + 1], w)

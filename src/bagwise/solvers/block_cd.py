@@ -25,10 +25,10 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags.segments import offsets_of, segment_sum
 from bagwise.designs import Design, LinearDesign
+from bagwise.solvers.dual_cd import PASSES_OVER_FREE
 from bagwise.solvers.solution import Solution
 from bagwise.solvers.terms import BagScores, Term
-
-_PASSES_OVER_UNSETTLED = 4  # per pass over all bags: most bags soon stop changing
+from bagwise.solvers.tolerances import TINY
 
 
 class BagLoss(Term, Protocol):
@@ -105,7 +105,7 @@ def block_descent(
         visit(order.permutation(len(violation)))
         worst = float(violation.max())
         unsettled = np.flatnonzero(violation > 0)
-        for _ in range(_PASSES_OVER_UNSETTLED):
+        for _ in range(PASSES_OVER_FREE):
             visit(order.permutation(unsettled))
         # Rounding errors accumulate in w: recompute it before measuring.
         w[:] = rows.T @ (alpha * blocks.labels)
@@ -144,7 +144,7 @@ class _Blocks:
             return np.zeros(len(self.rows))
         alpha = np.maximum(start[self.rows] * self.labels, 0.0)
         total = segment_sum(alpha, self.offsets)
-        shrink = np.minimum(1.0, self.upper / np.maximum(total, 1e-300))
+        shrink = np.minimum(1.0, self.upper / np.maximum(total, TINY))
         return alpha * np.repeat(shrink, np.diff(self.offsets))
 
 

@@ -18,13 +18,13 @@ from typing import Protocol
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.solvers.qp import simplex_qp
+from bagwise.solvers.qp import IDLE, simplex_qp
 from bagwise.solvers.solution import Solution
+from bagwise.solvers.tolerances import FALL, TINY
 
-_MAX_PLANES = 100  # piqp solves a master problem of this size in a millisecond
+_MAX_PLANES = 100  # piqp solves a master problem of this size in a millisecond; the gap must fall
+#                    while as many planes are added: otherwise rounding decides
 _BEYOND = 0.1  # of the way from the best point to the minimizer: Franc & Sonnenburg's mu
-_FALL = 0.9  # factor by which the gap must fall ...
-_PATIENCE = 100  # ... within as many steps; otherwise rounding decides, and more would not help
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)  # tried from the best point to the minimizer, longest first
 
 
@@ -86,7 +86,7 @@ class Bundle:
     def _drop_idle(self) -> None:
         """Keep the aggregate of all planes and the most recently active half."""
         active = np.append(self.dual, np.zeros(len(self.heights) - len(self.dual)))
-        mass = max(float(active.sum()), 1e-300)
+        mass = max(float(active.sum()), TINY)
         slope, height = active @ self.slopes / mass, float(active @ self.heights) / mass
         shift = float(active @ self.shifts) / mass
         kept = np.sort(np.argsort(self.idle, kind="stable")[: _MAX_PLANES // 2])
@@ -98,7 +98,7 @@ class Bundle:
     def solve(self) -> tuple[Array, float]:
         """Return the minimizer of the master problem and its dual value."""
         self.dual, value = simplex_qp(self.gram, self.heights)
-        self.idle = np.where(self.dual > 1e-9, 0, self.idle + 1)
+        self.idle = np.where(self.dual > IDLE, 0, self.idle + 1)
         return -(self.dual @ self.slopes) / self.alpha, value
 
     def moved(self, best: Place, distance: float) -> None:
@@ -163,11 +163,11 @@ class _Run:
         planes = float(len(self.bundle.heights))
         self.history.append({"objective": self.best.objective, "lower": lower, "planes": planes})
         gap = self.best.objective - lower
-        if gap < _FALL * self.progress[0]:
+        if gap < FALL * self.progress[0]:
             self.progress = (gap, len(self.history))
 
     def goes_on(self, max_iter: int) -> bool:
-        return len(self.history) < min(max_iter, self.progress[1] + _PATIENCE)
+        return len(self.history) < min(max_iter, self.progress[1] + _MAX_PLANES)
 
     def solution(self, gap: float, converged: bool) -> Solution:
         slopes = self.bundle.slopes[: len(self.bundle.dual)]

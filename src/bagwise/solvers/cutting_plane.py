@@ -27,15 +27,10 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.designs import Design
-from bagwise.solvers.qp import TOLERANCES, plane_shares
+from bagwise.solvers.qp import IDLE, TOLERANCES, plane_shares
 from bagwise.solvers.solution import Solution
 from bagwise.solvers.terms import BagScores, Plane, Term
-
-_PATIENCE = 30  # iterations a cut may be inactive: cuts dropped earlier tend to come back
-_DROPPED_AT_ONCE = 10  # dropping copies the slopes of all cuts: not worth it for a single one
-_STALE = 20  # iterations in a row whose cuts were all known: the master problem is out of digits
-_PROVEN = 1e-9  # relative gap that counts as converged
-_IDLE = 1e-9  # share of its term's weight: less is the interior point's rounding
+from bagwise.solvers.tolerances import PATIENCE, PROVEN
 
 
 @dataclass(frozen=True)
@@ -50,7 +45,7 @@ class _Master:
 
     def __init__(self, design: Design, fit_intercept: bool, weights: Array) -> None:
         self.design, self.constant, self.limits = design, float(fit_intercept), weights
-        self._store = np.empty((_PATIENCE, design.n_coef + 1))
+        self._store = np.empty((PATIENCE, design.n_coef + 1))
         self.heights, self.products = np.empty(0), np.empty((0, 0))
         self.term, self.idle = np.empty(0, dtype=int), np.empty(0, dtype=int)
         self.alpha = np.empty(0)
@@ -85,10 +80,10 @@ class _Master:
     def solve(self) -> float:
         """Find alpha, drop cuts that have long been inactive, and return the dual value."""
         self.alpha = _master_weights(self.products, self.heights, self.term, self.limits)
-        active = self.alpha > _IDLE * self.limits[self.term]
+        active = self.alpha > IDLE * self.limits[self.term]
         self.idle = np.where(active, 0, self.idle + 1)
-        if np.count_nonzero(self.idle > _PATIENCE) >= _DROPPED_AT_ONCE:
-            self._keep(self.idle <= _PATIENCE)
+        if np.any(self.idle > PATIENCE):  # cuts dropped earlier tend to come back
+            self._keep(self.idle <= PATIENCE)
         return float(self.heights @ self.alpha - 0.5 * self.alpha @ self.products @ self.alpha)
 
     def _keep(self, kept: Array) -> None:
@@ -156,7 +151,7 @@ def cutting_plane(
         master.add(number, plane, witnesses)
     history: list[dict[str, float]] = []
     best, lower, settled, stale = None, -np.inf, False, 0
-    while not settled and len(history) < max_iter and stale < _STALE:
+    while not settled and len(history) < max_iter and stale < PATIENCE:
         # 1) Minimize the model; its dual value is a lower bound.
         value = master.solve() if master.planes else 0.0
         lower = max(lower, value)
@@ -205,7 +200,7 @@ def _solution(
         gap=gap,
         residual=float(np.sqrt(max(away, 0.0))),
         n_iter=len(history),
-        converged=gap <= promised + _PROVEN * objective,
+        converged=gap <= promised + PROVEN * objective,
         history=history,
         cuts=[
             (int(number), plane)

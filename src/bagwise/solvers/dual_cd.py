@@ -24,12 +24,11 @@ import scipy.sparse as sp
 from scipy.linalg import lstsq
 
 from bagwise._typing import Array
+from bagwise.solvers.tolerances import LARGEST_DENSE, PATIENCE
 
 _CONSTANT = 10.0  # B: penalizes the intercept at 1/100 of w's weight, so few shifts are needed
-_PASSES_BETWEEN_SHIFTS = 50  # of the penalty's center: enough for the duals to follow the last one
-_PASSES_OVER_FREE = 9  # per pass over all rows: most duals soon stay at a bound
+PASSES_OVER_FREE = 9  # per pass over all rows: most duals soon stay at a bound
 _PASSES_BETWEEN_JUMPS = 3  # musk1 at C = 100: 19 passes, without jumps 2,075
-_LARGEST_JUMP = 1000  # dual variables: a least-squares solution of this size takes 0.1 s
 
 
 def coordinate_descent(
@@ -44,7 +43,7 @@ def coordinate_descent(
     alpha, coef = np.zeros(len(labels)), np.zeros(rows.shape[1] + 1)
     n_passes, converged = 0, False
     while n_passes < max_passes and not converged:
-        left = min(_PASSES_BETWEEN_SHIFTS, max_passes - n_passes)
+        left = min(PATIENCE, max_passes - n_passes)
         passes, within = descend_rows(
             rows, labels, weights, alpha, coef, _CONSTANT, tol=tol, max_passes=left
         )
@@ -80,7 +79,7 @@ def descend_rows(
 
     def jump() -> None:
         free = _inside(alpha, upper)
-        if len(free) > min(rows.shape[1], _LARGEST_JUMP):
+        if len(free) > min(rows.shape[1], LARGEST_DENSE):
             return  # too early: no optimum needs more free duals than the rows have dimensions
         signed, signs = labels[free, None] * rows[free], labels[free]
         products = (signed @ signed.T).toarray() + constant**2 * np.outer(signs, signs)
@@ -106,7 +105,7 @@ def descend_gram(
 
     def jump() -> None:
         free = _inside(alpha, upper)
-        if len(free) > _LARGEST_JUMP:
+        if len(free) > LARGEST_DENSE:
             return
         change = _jump(alpha, upper, free, Q[np.ix_(free, free)], gradient[free])
         gradient[:] += change @ Q[free]
@@ -130,7 +129,7 @@ def _repeat(
         violation = visit(order.permutation(len(alpha)))
         if violation > tol:
             free = _inside(alpha, upper)
-            for _ in range(_PASSES_OVER_FREE):
+            for _ in range(PASSES_OVER_FREE):
                 visit(order.permutation(free))
         if n_passes % _PASSES_BETWEEN_JUMPS == 0 and violation > tol:
             jump()

@@ -36,14 +36,13 @@ from bagwise.problems import Problem
 from bagwise.solvers.dual_cd import best_intercept, coordinate_descent
 from bagwise.solvers.interior import Sides, interior_point, within
 from bagwise.solvers.solution import Solution, certify, overflow
+from bagwise.solvers.tolerances import COARSE, MAX_STEPS
 
-_LIBSVM_ROWS = 20_000  # libsvm's time grows with the square of the rows or faster
-_DESCENT_PASSES = 1000  # as in LinearSVC
 _TUBE = 1e4  # half-width: no score gets there, and margins keep 12 of 16 digits
 
 
 def solve_hinge(
-    problem: Problem, *, tol: float = 1e-5, gap_tol: float = 1e-4, max_iter: int = 1_000_000
+    problem: Problem, *, tol: float = 1e-5, gap_tol: float = COARSE, max_iter: int = 1_000_000
 ) -> Solution:
     """Solve a two-sided hinge problem.
 
@@ -65,36 +64,47 @@ def solve_hinge(
     """
     sides = Sides.of(problem)
     if len(np.unique(sides.labels)) < 2:
-        return _one_sided(problem, sides)
-    n_rows, n_coef = len(sides.rows), problem.design.n_coef
-    tall = problem.design.linear is not None and n_coef <= min(n_rows, LARGEST_SYSTEM)
-    solution = interior_point(problem) if tall else _decomposed(problem, sides, tol, max_iter)
-    if not tall and n_rows <= LARGEST_SYSTEM and not within(problem, solution, gap_tol):
+        return _solve_one_sided(problem, sides)
+    route = _choose_route(problem, len(sides.rows))
+    if route == "interior":
         solution = interior_point(problem)
+    else:
+        solution = _decompose(problem, sides, route, tol, max_iter)
+        if route == "libsvm" and not within(problem, solution, gap_tol):
+            small = len(sides.rows) <= LARGEST_SYSTEM
+            solution = interior_point(problem) if small else solution
     return replace(solution, converged=within(problem, solution, gap_tol))
 
 
-def _one_sided(problem: Problem, sides: Sides) -> Solution:
+def _choose_route(problem: Problem, n_rows: int) -> str:
+    """Return "interior" for few features, "descent" for many rows and features, or "libsvm"."""
+    if problem.design.linear is None:
+        return "libsvm"
+    if problem.design.n_coef <= min(n_rows, LARGEST_SYSTEM):
+        return "interior"
+    return "libsvm" if n_rows <= LARGEST_SYSTEM or problem.margin is not None else "descent"
+
+
+def _solve_one_sided(problem: Problem, sides: Sides) -> Solution:
     """Return w = 0 with the intercept at the margin: no row has the other label."""
     start, nothing = problem.design.start(), np.zeros(problem.design.n_rows)
     point = start._replace(intercept=float(np.sum(sides.labels[:1]) * sides.margins.max(initial=0)))
     return certify(problem, point, nothing, nothing, n_iter=0, converged=True)
 
 
-def _decomposed(problem: Problem, sides: Sides, tol: float, max_iter: int) -> Solution:
+def _decompose(problem: Problem, sides: Sides, route: str, tol: float, max_iter: int) -> Solution:
     """Update a few dual variables at a time."""
     design, linear = problem.design, problem.design.linear
     kernel = "precomputed" if linear is None else "linear"
     X: Any = design.products(sides.rows) if linear is None else linear.matrix(sides.rows)
-    many = kernel == "linear" and len(sides.rows) > _LIBSVM_ROWS
     options = {"kernel": kernel, "C": 1.0, "tol": tol, "max_iter": max_iter, "cache_size": 500}
     if problem.margin is not None:
         targets = sides.labels * (sides.margins + _TUBE)
-        alpha, n_iter = _libsvm(SVR(**options, epsilon=_TUBE), X, targets, sides.weights)
-    elif many:
-        alpha, n_iter = coordinate_descent(X, sides.labels, sides.weights, tol, _DESCENT_PASSES)
+        alpha, n_iter = _run_libsvm(SVR(**options, epsilon=_TUBE), X, targets, sides.weights)
+    elif route == "descent":
+        alpha, n_iter = coordinate_descent(X, sides.labels, sides.weights, tol, MAX_STEPS)
     else:
-        alpha, n_iter = _libsvm(SVC(**options), X, sides.labels, sides.weights)
+        alpha, n_iter = _run_libsvm(SVC(**options), X, sides.labels, sides.weights)
     up, down = sides.duals(alpha)
     coef = design.T @ (up - down)
     scores = design @ coef
@@ -103,7 +113,7 @@ def _decomposed(problem: Problem, sides: Sides, tol: float, max_iter: int) -> So
     return certify(problem, point, up, down, n_iter=n_iter, converged=False)
 
 
-def _libsvm(svm: Any, X: Any, targets: Array, weights: Array) -> tuple[Array, int]:
+def _run_libsvm(svm: Any, X: Any, targets: Array, weights: Array) -> tuple[Array, int]:
     """Return the dual variables, whose signs are known from the labels, and the iterations."""
     X = with_short_indices(X) if sp.issparse(X) else X
     try:

@@ -27,9 +27,9 @@ from bagwise.designs import Design, Point
 from bagwise.problems import Problem
 from bagwise.solvers.pieces import repaired_gap
 from bagwise.solvers.solution import Solution, certify
+from bagwise.solvers.tolerances import FAR_OFF
 
 _TO_THE_WALL = 0.995  # of the longest feasible step: the usual value for Mehrotra's method
-_NO_BETTER = 2  # iterations in a row without a smaller gap: from here on rounding dominates
 
 
 @dataclass
@@ -132,8 +132,8 @@ def interior_point(problem: Problem, *, tol: float = 1e-7, max_iter: int = 60) -
     at, point = State(half, half, ones, ones), problem.design.start()
     best = certify(problem, point, *sides.duals(0 * half), n_iter=0, converged=False)
     history: list[dict[str, float]] = []
-    tol, worse = max(tol, 10 * problem.design.rounding), 0
-    while not within(problem, best, tol) and len(history) < max_iter and worse < _NO_BETTER:
+    tol, worse = max(tol, 10 * problem.design.rounding), False
+    while not within(problem, best, tol) and len(history) < max_iter and not worse:
         # 1) The predictor aims at 0 and shows how far a step can go.
         _, step = sides.step(at, point, (0.0, 0.0))
         mu = at.products()
@@ -150,8 +150,8 @@ def interior_point(problem: Problem, *, tol: float = 1e-7, max_iter: int = 60) -
         if not within(problem, now, tol):
             now = replace(now, gap=min(now.gap, sides.repaired(problem, point, at, tol)))
         history.append({"objective": now.objective, "gap": now.gap, "step": length})
-        settling = best.gap < 1e-3 * best.objective
-        worse = worse + 1 if settling and now.gap >= best.gap else 0
+        # Near the end, a gap that no longer falls is due to rounding.
+        worse = now.gap >= best.gap and best.gap < FAR_OFF * best.objective
         best = now if now.gap < best.gap else best
     met = within(problem, best, tol)
     return replace(best, n_iter=len(history), converged=met, history=history)

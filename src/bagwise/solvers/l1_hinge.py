@@ -21,12 +21,11 @@ from scipy.optimize import linprog
 
 from bagwise._typing import Array
 from bagwise.errors import SCALE, Message
-from bagwise.solvers.qp import quadratic_program
+from bagwise.solvers.qp import EXTREME, quadratic_program
 from bagwise.solvers.solution import Solution
+from bagwise.solvers.tolerances import COARSE, PROVEN
 
 _COLUMNS_PER_ROUND = 30  # fewer would mean more programs, more would make each one larger
-_PROVEN = 1e-4  # relative gap that counts as converged: what HiGHS and piqp reach with ease
-_EXTREME = 1e3  # size of a column, or its inverse, beyond which it gets a unit of its own
 _TIGHT = 1e-6  # slack of a dual constraint: well above piqp's 1e-11, well below a real slack
 
 
@@ -77,7 +76,7 @@ def solve_l1_hinge(
             worst = np.argsort(-excess, kind="stable")[:_COLUMNS_PER_ROUND]
             columns = np.concatenate([columns, worst[excess[worst] > tol]])
     least, constant = _constant(labels, weights, squared)
-    if objective > least * (1 + 1e-9):  # the program ran out of digits: w = 0 is better
+    if objective > least * (1 + PROVEN):  # the program ran out of digits: w = 0 is better
         values, intercept, objective = 0 * values, constant, least
     coef = np.zeros(X.shape[1])
     coef[columns[: len(values)]] = values
@@ -92,7 +91,7 @@ def solve_l1_hinge(
         gap=max(objective - bound, 0.0),
         residual=history[-1]["violation"],
         n_iter=len(history),
-        converged=bool(converged) and objective - bound <= _PROVEN * objective,
+        converged=bool(converged) and objective - bound <= COARSE * objective,
         history=history,
     )
 
@@ -112,7 +111,7 @@ def _dense(signed: Any, columns: Array) -> Array:
 def _units(columns: Array) -> Array:
     """Return powers of two, which cost no digits; 1 for columns of usual size."""
     size = np.abs(columns).max(axis=0, initial=0.0)
-    extreme = (size > _EXTREME) | ((size > 0) & (size < 1 / _EXTREME))
+    extreme = (size > EXTREME) | ((size > 0) & (size < 1 / EXTREME))
     return np.where(extreme, np.exp2(np.floor(np.log2(np.where(extreme, size, 1.0)))), 1.0)
 
 

@@ -25,23 +25,27 @@ from bagwise.designs import Design, Point
 from bagwise.problems import Problem
 from bagwise.solvers.pieces import quadratic_gap
 from bagwise.solvers.solution import Solution, certify, overflow
+from bagwise.solvers.tolerances import (
+    COARSE,
+    FAR_OFF,
+    HALVINGS,
+    INNER,
+    MANY_ROWS,
+    MAX_STEPS,
+    MEMORY,
+    PATIENCE,
+    SINGLE,
+    SUFFICIENT,
+    THINNING,
+    TINY,
+    provable_gap,
+)
 
-_HALVINGS = 30  # 2^-30 of a step is below the rounding of the objective
-_MEMORY = 3  # recent objectives whose maximum bounds a step: linear tiger takes 8 steps, 11 with 1
-_FAIR_SHARE = 1e-3  # of the promised decrease: any small number stops a cycle of equal objectives
-_PATIENCE = 30  # steps before the stages: well-scaled problems take about 10
-_MANY_ROWS = 3000  # below, one factor of all rows (n^3 / 3 operations) takes well under a second
-_THINNING = 5  # a factor of a fifth of the rows costs 1/125
-_FAR_OFF = 1e-3  # relative gap: rounding explains smaller gaps, stages only help with larger ones
-_PROVEN = 1e-9  # relative gap that counts as converged
-_GAP = 1e-7  # relative gap at which CG's Newton steps end: float32 entries carry seven digits
-_SHARE_OF_STEP = 0.1  # of the tolerance that a step may miss: the last one must meet it
-_ROUGH = 1e-4  # relative decrease at which a problem that only starts another one is solved
 _STAGES = 10.0 ** np.arange(-8, 0)  # a tenth of the final weights comes last
 
 
 def newton(
-    problem: Problem, start: Point | None = None, *, tol: float = 1e-10, max_iter: int = 300
+    problem: Problem, start: Point | None = None, *, tol: float = 1e-10, max_iter: int = MAX_STEPS
 ) -> Solution:
     """Solve a two-sided problem.
 
@@ -54,7 +58,7 @@ def newton(
     tol : float, default=1e-10
         Maximum KKT residual, relative to the largest weight, for designs that solve their linear
         systems iteratively. The others stop when the pieces repeat.
-    max_iter : int, default=300
+    max_iter : int, default=1000
         Maximum number of Newton steps.
 
     Returns
@@ -65,24 +69,24 @@ def newton(
     """
     history: list[dict[str, float]] = []
     point = cold_start(problem) if start is None else start
-    point, settled = newton_steps(problem, point, tol, min(_PATIENCE, max_iter), history)
-    solution = _certified(problem, point, settled)
-    stuck = not settled or solution.gap > _FAR_OFF * solution.objective
+    point, settled = newton_steps(problem, point, tol, min(PATIENCE, max_iter), history)
+    solution = _certify(problem, point, settled)
+    stuck = not settled or solution.gap > FAR_OFF * solution.objective
     if stuck and not solution.converged and len(history) < max_iter:
-        staged, settled = _in_stages(problem, tol, max_iter, history)
-        again = _certified(problem, staged, settled)
+        staged, settled = _raise_weights(problem, tol, max_iter, history)
+        again = _certify(problem, staged, settled)
         solution = again if again.gap < solution.gap else solution
     return replace(solution, n_iter=len(history), history=history)
 
 
-def _certified(problem: Problem, point: Point, settled: bool) -> Solution:
+def _certify(problem: Problem, point: Point, settled: bool) -> Solution:
     """Certify a point; where ridge steps are exact, only a gap at rounding level converged."""
     itself = problem.design.proves_itself
     duals = problem.own_duals(point) if itself else problem.duals(point.scores + point.intercept)
     solution = certify(problem, point, *duals, n_iter=0, converged=settled)
     rounding = problem.design.rounding
     worst = problem.risk(np.zeros_like(solution.scores))
-    digits = 10 * _GAP if itself else min(max(1e3 * rounding, _PROVEN), 1e-4)
+    digits = 10 * SINGLE if itself else provable_gap(rounding)
     enough = digits * (solution.objective + rounding * worst)
     if solution.gap > enough:
         solution = replace(solution, gap=min(solution.gap, quadratic_gap(problem, point)))
@@ -99,24 +103,24 @@ def cold_start(problem: Problem) -> Point:
     """
     design = problem.design
     if design.proves_itself:
-        return _from_sketch(problem, design)
-    if not design.cost_is_cubic or design.n_rows <= _MANY_ROWS:
+        return _start_from_sketch(problem, design)
+    if not design.cost_is_cubic or design.n_rows <= MANY_ROWS:
         return design.start()
-    rows = np.arange(0, design.n_rows, _THINNING)
+    rows = np.arange(0, design.n_rows, THINNING)
     thin = Problem(
         design.fresh().subset(rows),
-        _THINNING * problem.positive[rows],
-        _THINNING * problem.negative[rows],
+        THINNING * problem.positive[rows],
+        THINNING * problem.negative[rows],
         problem.loss,
         None if problem.margin is None else problem.margin[rows],
     )
-    point, _ = newton_steps(thin, thin.design.start(), 1e-8, _PATIENCE, [])
+    point, _ = newton_steps(thin, thin.design.start(), 1e-8, PATIENCE, [])
     ones = np.ones(len(rows)), rows, np.arange(len(rows) + 1)
     coef = design.lift(sp.csr_array(ones, shape=(len(rows), design.n_rows)), point.coef)
     return Point(coef, point.intercept, design @ coef)
 
 
-def _from_sketch(problem: Problem, design: Design) -> Point:
+def _start_from_sketch(problem: Problem, design: Design) -> Point:
     """Solve the problem of a low-rank kernel roughly, and take one step with the kernel itself.
 
     The step gives every active row its coefficient. Those of few pivots are large and of both
@@ -129,14 +133,14 @@ def _from_sketch(problem: Problem, design: Design) -> Point:
     sketch = design.sketch()
     assert sketch is not None  # it proves itself
     low = problem.on(sketch)
-    point, _ = newton_steps(low, low.design.start(), 1e-8, _PATIENCE, [], slack=_ROUGH)
+    point, _ = newton_steps(low, low.design.start(), 1e-8, PATIENCE, [], slack=COARSE)
     coef = sketch.dual(point.coef)
     point = Point(coef, point.intercept, design @ coef)
-    atol = np.sqrt(2 * _ROUGH * problem.objective(point))
+    atol = np.sqrt(2 * COARSE * problem.objective(point))
     return design.weighted_ridge(*problem.quadratic(point.scores + point.intercept), point, atol)
 
 
-def _in_stages(
+def _raise_weights(
     problem: Problem, tol: float, max_iter: int, history: list[dict[str, Any]]
 ) -> tuple[Point, bool]:
     """Raise the weights in stages; the records of a stage have its ``share`` of the weights."""
@@ -146,7 +150,7 @@ def _in_stages(
             problem, positive=share * problem.positive, negative=share * problem.negative
         )
         steps: list[dict[str, Any]] = []
-        point, _ = newton_steps(stage, point, tol, min(_PATIENCE, max_iter - len(history)), steps)
+        point, _ = newton_steps(stage, point, tol, min(PATIENCE, max_iter - len(history)), steps)
         history += [{**step, "share": share} for step in steps]
     return newton_steps(problem, point, tol, max_iter - len(history), history)
 
@@ -170,9 +174,9 @@ def newton_steps(
     residual, goal = _missing(problem, point, values[-1], tol, slack)
     for _ in range(max_iter):
         # 1) Minimize the quadratic that holds here, only as exactly as the residual justifies.
-        atol = max(0.1 * goal, 1e-2 * residual)
+        atol = max(INNER * goal, 1e-2 * residual)
         if design.proves_itself:  # it knows by itself how much a step is worth
-            atol = np.sqrt(2 * _SHARE_OF_STEP * max(slack, _GAP) * abs(values[-1]))
+            atol = np.sqrt(2 * INNER * max(slack, SINGLE) * abs(values[-1]))
         full = design.weighted_ridge(*pieces, point, atol)
         # 2) Go there, or part of the way.
         drop = _promised(design, pieces, point, full)
@@ -209,8 +213,8 @@ def _missing(
     design = problem.design
     if design.proves_itself and slack == 0:
         gap = value - problem.dual_objective(*problem.own_duals(point), point)
-        return gap, _GAP * abs(value)
-    goal = tol * max(float(np.max(problem.positive + problem.negative)), 1e-300)
+        return gap, SINGLE * abs(value)
+    goal = tol * max(float(np.max(problem.positive + problem.negative)), TINY)
     roughly = design.exact or design.proves_itself
     return (0.0 if roughly else problem.residual_at(point)), goal
 
@@ -235,12 +239,12 @@ def _line_search(
     Without that share, Newton can alternate forever between two pieces of equal objective. Rounding
     is allowed for, but only once: no step leads above the first of the objectives ``values``.
     """
-    step, ceiling = 1.0, max(values[-_MEMORY:])
+    step, ceiling = 1.0, max(values[-MEMORY:])
     slack = problem.design.rounding
-    for _ in range(_HALVINGS):
+    for _ in range(HALVINGS):
         trial = point.toward(full, step)
         value = problem.objective(trial)
-        enough = _FAIR_SHARE * step * drop
+        enough = SUFFICIENT * step * drop
         if value <= min(
             ceiling - enough + slack * abs(ceiling), values[0] + slack * abs(values[0])
         ):

@@ -18,9 +18,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.designs import LinearDesign, Point
 from bagwise.problems import Problem
-
-_MANY_COEFFICIENTS = 500  # an eigendecomposition of this size takes a fraction of a second
-_SINGULAR = 1e-12  # relative eigenvalue below which H^-1 g has too few digits to prove anything
+from bagwise.solvers.tolerances import LARGEST_DENSE, TIE, TINY
 
 
 def quadratic_gap(problem: Problem, point: Point) -> float:
@@ -29,13 +27,13 @@ def quadratic_gap(problem: Problem, point: Point) -> float:
     Infinite for kernels, too. The rounding errors of g count in full.
     """
     design = problem.design.linear
-    if design is None or design.n_coef > _MANY_COEFFICIENTS:
+    if design is None or design.n_coef > LARGEST_DENSE:
         return np.inf
     z = point.scores + point.intercept
     curvature, target = pieces = problem.quadratic(z)
     pull = curvature * (target - z)
     hessian, gradient, error = _derivatives(design, curvature, pull, point.coef, z)
-    found = _resolved(hessian, gradient, error)
+    found = _resolve(hessian, gradient, error)
     if found is None:
         return np.inf
     values, vectors, unit, along, blurred = found
@@ -72,13 +70,13 @@ def repaired_gap(
     is what is missing; its rounding errors count in full.
     """
     design = problem.design.linear
-    if design is None or design.n_coef > _MANY_COEFFICIENTS:
+    if design is None or design.n_coef > LARGEST_DENSE:
         return np.inf
     required = design.metric * point.coef
     missing = np.append(design.weighted_sum(dual) - required, dual.sum())
     terms = np.sqrt(design.weighted_squares(dual**2)) + np.abs(required)
     error = design.rounding * np.append(terms, np.linalg.norm(dual))
-    found = _resolved(_bordered_gram(design, freedom**2), missing, error)
+    found = _resolve(_bordered_gram(design, freedom**2), missing, error)
     if found is None:
         return np.inf
     values, _, _, along, blurred = found
@@ -99,16 +97,16 @@ def _bordered_gram(design: LinearDesign, weights: Array) -> Array:
     return gram
 
 
-def _resolved(matrix: Array, vector: Array, error: Array) -> tuple[Array, ...] | None:
+def _resolve(matrix: Array, vector: Array, error: Array) -> tuple[Array, ...] | None:
     """Return what solves a system, scaled to a unit diagonal; None where it is too near singular.
 
     Eigenvalues and eigenvectors, the scale, and the vector and its error along the eigenvectors.
     """
-    unit = np.sqrt(np.maximum(matrix.diagonal(), np.finfo(float).tiny))
+    unit = np.sqrt(np.maximum(matrix.diagonal(), TINY))
     scaled = matrix / unit / unit[:, None]
     if not np.all(np.isfinite(scaled)):
         return None
     values, vectors = np.linalg.eigh(scaled)
-    if not values[0] > _SINGULAR * values[-1]:
+    if not values[0] > TIE * values[-1]:  # too few digits to prove anything
         return None
     return values, vectors, unit, vectors.T @ (vector / unit), np.abs(vectors.T) @ (error / unit)

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bagwise._typing import Array
-
-_BLURRED = 50 * float(np.finfo(float).eps)  # relative error of sums, of scores and of their duals
+from bagwise.solvers.tolerances import ROUNDING
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def met(
     times the largest ``margin``. This counts rounding, but is no interval arithmetic.
     """
     missed = np.abs(found - wanted) / scale
-    close = missed <= _BLURRED * lengths * float(np.linalg.norm(moved))
+    close = missed <= ROUNDING * lengths * float(np.linalg.norm(moved))
     used = close & (lengths > 0)
     change = float((missed[used] / lengths[used]).sum()) * np.sqrt(len(moved))
     return np.where(close, wanted, found), change * margin

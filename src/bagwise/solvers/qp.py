@@ -14,10 +14,12 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.errors import SCALE, Message
+from bagwise.solvers.tolerances import TINY
 
 TOLERANCES = ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel")  # of piqp
 _UNBOUNDED = 1e30  # what piqp takes for infinity, and says so on stderr
-_DWARFED = 1e3  # ratio beyond which one unit for both would leave the heights too few digits
+EXTREME = 1e3  # ratio of sizes beyond which one unit for both would leave one too few digits
+IDLE = 1e-9  # share of its limit: a smaller weight is the interior point's rounding
 
 
 class Program(NamedTuple):
@@ -68,9 +70,9 @@ def plane_shares(
     # As shares of the limits and scaled to order one: piqp's tolerances are absolute. Where the
     # quadratic dwarfs the heights, alpha is a small part of its limit and measured by that part.
     share = limits[group]
-    pull = max(float(np.max(np.abs(heights * share))), 1e-300)
+    pull = max(float(np.max(np.abs(heights * share))), TINY)
     bend = float(np.max(np.diag(products) * share**2))
-    part = max(pull / bend, 1e-200) if bend > _DWARFED * pull else 1.0
+    part = max(pull / bend, TINY) if bend > EXTREME * pull else 1.0
     share = part * share
     quadratic, linear = products * share * share[:, None], heights * share
     unit = max(part * pull, float(np.max(np.diag(quadratic))))

@@ -60,8 +60,6 @@ from bagwise.solvers.pool import (
     met,
 )
 
-_UNUSED = 2  # key units per one in use: fewer are not worth a copy of their kernel rows
-
 
 @dataclass(frozen=True)
 class Saddle:
@@ -126,10 +124,8 @@ class Saddle:
         return replace(self, columns=tuple(around), keys=self._needed(self.keys, columns))
 
     def _needed(self, keys: Keys, columns: list[Column]) -> Keys:
-        """Return the key units without those that no column uses, if they are many."""
+        """Return the key units without those that no column uses."""
         used = np.unique(np.concatenate([column.weights.indices for column in columns]))
-        if len(keys.units) <= _UNUSED * len(used):
-            return keys
         place, cross = np.full_like(keys.place, -1), keys.cross[keys.place[used]]
         place[used] = np.arange(len(used))
         return Keys(used, place, cross, keys.negative)

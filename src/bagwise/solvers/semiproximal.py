@@ -38,10 +38,9 @@ from bagwise.kernels import check_matrix
 from bagwise.solvers.dual_cd import descend_gram, descend_rows
 from bagwise.solvers.pool import met
 from bagwise.solvers.solution import Solution
+from bagwise.solvers.tolerances import INNER, SINGLE
 
-_PROVEN = 1e-6  # relative gap that counts as converged
 _AT_ONCE = 400  # negatives to add at least, later half as many as there are: 2 to 5 rounds
-_TIGHTER = 0.1  # of the tolerance, on some negatives: the gradients of all are computed anew
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,7 @@ def _by_products(
             lambdas,
             slope[working.members],
             split.weight[rows],
-            tol=_TIGHTER * tol,
+            tol=INNER * tol,
             max_passes=max_passes - n_passes,
         )
         multipliers[rows], n_passes = lambdas, n_passes + passes
@@ -289,7 +288,7 @@ def _certify(
         gap=gap,
         residual=float(np.sqrt(max(away, 0.0))),
         n_iter=n_passes,
-        converged=bool(gap <= max(_PROVEN, 1e3 * design.rounding) * objective),
+        converged=bool(gap <= max(SINGLE, 1e3 * design.rounding) * objective),
     )
 
 

@@ -22,26 +22,22 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.solvers.solution import Solution
+from bagwise.solvers.tolerances import FALL, SUFFICIENT
 
 _FIRST_WIDTH = 10.0  # scores of a tenth of the bag's instances at it make up a margin
-_FIRST_MARGIN = 1.0  # that of the hinge
 _TRAINED = 0.03  # of the width: a tenth still blurs some labelings of a trained network
 _REFINING = 0.5  # of the passes: the most that the convex problem of these labelings may take
-_FINEST = 1e-3  # of the tolerance, where next to nothing was gained yet
 _HARDER = 0.3  # factor from one width, and margin, to the next
 _PART = 0.3  # of the tolerance that width and margin may take up each
 _LAST_MARGIN = 0.1  # below, new centers serve better: a harder problem has no good steps
-_HELPED = 0.9  # of the slack: centers that leave more of it did not help
 _SMALL_STEP = 1e-2  # of the objective: a step that promises less makes the next pass harder
 _ROUGH = 3e-2  # the same for the convex problem of a start
 _OWN = 0.8  # of the passes that are left: what a descent may take, the rest proves its end
 _LITTLE = 0.2  # of the tolerance: a descent that gains less ...
 _PATIENCE = 5  # ... in as many steps has ended
-_ARMIJO = 1e-4  # of the promised decrease: less is no decrease
 _NOTHING = 1e-3  # of the tolerance: where no step that promises as much descends, it has ended
 _BACK = (0.05, 0.6)  # shortest and longest next step after one that went too far
-_FORTH = 4.0  # factor of the longest step after one that kept ...
-_KEPT = 0.25  # ... this part of its promise
+_KEPT = 0.25  # of a promise: a step that kept more may be followed by one longer by its inverse
 
 
 @dataclass(frozen=True)
@@ -178,14 +174,14 @@ class _Walk:
                 step = network.step(view, self.longest)
             seen, slope = self.look(view.w + step, then, renew=renew), float(step @ view.residual)
             gained, length = view.value - seen.judged, float(np.linalg.norm(step))
-            if gained >= _ARMIJO * slope - allowed:
+            if gained >= SUFFICIENT * slope - allowed:
                 break
             self.longest = length * float(np.clip(slope / (2 * (slope - gained)), *_BACK))
             self.ended = slope < part
             if not self.goes_on:
                 return promise / 2
         kept = gained > _KEPT * slope or slope < part
-        self.longest = max(self.longest, _FORTH * length) if kept else length
+        self.longest = max(self.longest, length / _KEPT) if kept else length
         self.view = seen
         return promise / 2
 
@@ -196,7 +192,7 @@ class _Walk:
         margin = margin if slack > part else soft.margin
         # Where new centers no longer help, labels, those that were frozen too, are too soft.
         little = promise < _LITTLE * part and margin == soft.margin
-        self.stuck = little and slack > max(part, _HELPED * self.slack)
+        self.stuck = little and slack > max(part, FALL * self.slack)
         width = soft.width * (_HARDER if blur > part or self.stuck else 1.0)
         self.slack = slack
         return replace(soft, width=width, margin=margin)
@@ -288,7 +284,7 @@ def _refined(network: SoftNetwork, start: Array, tol: float, max_passes: int) ->
 def _of_gain(network: SoftNetwork, best: View, tol: float) -> float:
     """Return a tolerance relative to what was gained over w = 0, where that is little."""
     gained = network.risk_of_zero - best.objective
-    return tol * float(np.clip(gained / best.objective, _FINEST, 1.0))
+    return tol * float(np.clip(gained / best.objective, _NOTHING, 1.0))
 
 
 def whole_start(network: SoftNetwork, *, tol: float, max_passes: int) -> Solution:
@@ -302,7 +298,7 @@ def whole_start(network: SoftNetwork, *, tol: float, max_passes: int) -> Solutio
 def _begun(
     network: SoftNetwork, start: Array, tol: float, max_passes: int, frozen: Frozen | None = None
 ) -> _Walk:
-    soft = Softness(_FIRST_WIDTH / network.mean_size, _FIRST_MARGIN)
+    soft = Softness(_FIRST_WIDTH / network.mean_size, 1.0)  # the hinge's margin
     view = network.look(np.asarray(start, float), soft, soft, network.centers, frozen=frozen)
     return _Walk(network, view, tol, 1, max_passes, frozen)
 

@@ -25,14 +25,17 @@ from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Rule
 from bagwise.designs.swept import Summed, Sums
 from bagwise.solvers.solution import Solution, overflow
+from bagwise.solvers.tolerances import (
+    HALVINGS,
+    INNER,
+    MEMORY,
+    PATIENCE,
+    PROVEN,
+    SUFFICIENT,
+    provable_gap,
+)
 
-_HALVINGS = 30  # 2^-30 of a step is below the rounding of the objective
-_MEMORY = 3  # recent objectives whose maximum bounds a step, as in `bagwise.solvers.newton`
-_FAIR_SHARE = 1e-3  # of the promised decrease: any small number stops a cycle of equal objectives
-_PROVEN = 1e-9  # relative gap that counts as converged
-_STEPS_BEFORE_SHARP = 8  # exact Newton needs about as many: then a coarse Hessian is to blame
-_MOST_STEPS = 60
-_WASTE = 6  # halvings of steps, a pass each, after which it goes along a path: easy problems have 4
+_STEPS_BEFORE_SHARP = 8  # or halvings: easy problems need no more, a coarse Hessian is to blame
 _LIGHTER = 10**0.5  # factor from one weight of |w|^2 to the next; ten takes more passes
 _NEAR = 0.01  # of the objective: a step that promises less is left to the next weight
 _UNSEEN = 0.1  # of the objective: a step that promises less is taken without a look
@@ -119,7 +122,7 @@ def descend(rows: Summed, place: Place, slack: float, limit: int, last: float = 
         if drop <= unseen * abs(value) or taken == limit:
             place = Place(place.coef + step, place.intercept + rise)
             break
-        first, bound = min(1.0, 2 * share), max(values[-_MEMORY:])
+        first, bound = min(1.0, 2 * share), max(values[-MEMORY:])
         place, share = _searched(rows, place, step, rise, drop, bound, first)
         fall = value - place.value(rows.metric)
         small = slack * abs(value)
@@ -143,16 +146,16 @@ def _searched(
     """
     value = place.value(rows.metric)
     bound = max(bound, value)
-    for _ in range(_HALVINGS):
+    for _ in range(HALVINGS):
         trial = swept(rows, Place(place.coef + share * step, place.intercept + share * rise))
         new = trial.value(rows.metric)
-        if new <= bound - _FAIR_SHARE * share * drop + rows.rounding * abs(value):
+        if new <= bound - SUFFICIENT * share * drop + rows.rounding * abs(value):
             return trial, share
         share /= 2
     return swept(rows, place), 0.0
 
 
-def solve_swept(rows: Summed, start: Place, max_iter: int = _MOST_STEPS) -> Solution:
+def solve_swept(rows: Summed, start: Place, max_iter: int = 2 * PATIENCE) -> Solution:
     """Solve the problem of the rows' present assignment, with its certificate.
 
     ``converged`` is True if the duality gap is as small as the precision of the rows allows. Where
@@ -160,9 +163,9 @@ def solve_swept(rows: Summed, start: Place, max_iter: int = _MOST_STEPS) -> Solu
     does not help, the steps go along a path of easier problems.
     """
     steps = _Steps(rows)
-    best, gap = steps.taken(start, max_iter, _WASTE)
+    best, gap = steps.taken(start, max_iter, _STEPS_BEFORE_SHARP)
     if not steps.proven(best, gap) and rows.refine():
-        best, gap = steps.taken(Place(best.coef, best.intercept), max_iter, _WASTE)
+        best, gap = steps.taken(Place(best.coef, best.intercept), max_iter, _STEPS_BEFORE_SHARP)
     if not steps.proven(best, gap):
         found = steps.taken(steps.followed(), max_iter)
         best, gap = min((best, gap), found, key=itemgetter(1))
@@ -185,7 +188,7 @@ class _Steps:
     @property
     def enough(self) -> float:
         """The relative gap that the precision of the rows allows."""
-        return max(_PROVEN, min(1e3 * self.rows.rounding, 1e-4))
+        return provable_gap(self.rows.rounding)
 
     def proven(self, place: Place, gap: float) -> bool:
         """Return whether a gap is small enough, or not a number (which no step would change)."""
@@ -202,7 +205,7 @@ class _Steps:
         place = place if place.sums is not None else swept(rows, place)
         best, gap, share = place, _gap(rows, place), 1.0
         values = [place.value(rows.metric)]
-        goal = max(_PROVEN, 0.1 * rows.rounding)  # float32 scores have no more digits
+        goal = max(PROVEN, INNER * rows.rounding)  # float32 scores have no more digits
         for taken in range(limit):
             if not gap > goal * best.value(rows.metric) or waste < 0:
                 break
@@ -210,8 +213,8 @@ class _Steps:
                 rows.sharpen()
                 place = swept(rows, place)
             first = min(1.0, 2 * share) or 1.0
-            place, share = self._step(rows, place, max(values[-_MEMORY:]), first)
-            waste -= np.log2(first / share) if share else _HALVINGS
+            place, share = self._step(rows, place, max(values[-MEMORY:]), first)
+            waste -= np.log2(first / share) if share else HALVINGS
             values.append(place.value(rows.metric))
             new = self.history[-1]["gap"]
             stalled = abs(values[-2] - values[-1]) <= rows.rounding * abs(values[-2])
@@ -248,7 +251,7 @@ class _Steps:
             _, _, drop = place.sums.step(place.coef, rows.metric)  # type: ignore[union-attr]
             if drop <= _NEAR * values[-1] or share == 0:
                 break
-            place, share = self._step(rows, place, max(values[-_MEMORY:]), min(1.0, 2 * share))
+            place, share = self._step(rows, place, max(values[-MEMORY:]), min(1.0, 2 * share))
         return place
 
     def _step(self, rows: Any, place: Place, bound: float, first: float) -> tuple[Place, float]:

@@ -21,8 +21,11 @@ SUFFICIENT = 1e-4  # of the promised decrease: Armijo's usual constant
 HALVINGS = 30  # of a step: 2^-30 of it is below the rounding of the objective
 MEMORY = 3  # recent objectives whose maximum bounds a step: linear tiger takes 8 steps, 11 with 1
 PATIENCE = 30  # iterations without success before a way is given up: usual problems take ten
-MAX_STEPS = 300  # Newton steps, or passes of a descent: nothing that converges comes near
+MAX_STEPS = (
+    1000  # Newton steps, or passes of a descent (as in LinearSVC): usual problems take dozens
+)
 
+LARGEST_DENSE = 1000  # unknowns: a least-squares solution or eigenvalues take under a second
 MANY_ROWS = 3000  # below, one factor of all rows (n^3 / 3 operations) takes well under a second
 THINNING = 5  # a factor of a fifth of the rows costs 1/125
 
