@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
+from bagwise.bags.without import BLOCK
 from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.metrics import bag_measures
 from bagwise.rowstores import RowStore
@@ -24,8 +25,6 @@ from bagwise.rowstores.replaced import Replaced
 from bagwise.rowstores.together import side_by_side
 
 __all__ = ["key_stability", "permutation_importance"]
-
-_BLOCK_VALUES = 1 << 22  # 16 MiB of float32 are read together
 
 
 def permutation_importance(
@@ -183,7 +182,7 @@ def _column(bags: Bags, feature: int) -> Callable[[np.random.RandomState], Bags]
     """Return a function that permutes one feature of the bags over all instances."""
     if not lies_in_files(bags.X):
         return partial(_shuffled, bags, feature)
-    step = max(1, _BLOCK_VALUES // bags.n_features)
+    step = max(1, BLOCK // bags.n_features)
     ranges = (slice(i, i + step) for i in range(0, bags.n_instances, step))
     parts = passed(bags.X, visited(ranges, lambda rows: np.array(bags.X[rows])[:, feature]))
     values = np.concatenate(parts)

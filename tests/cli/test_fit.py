@@ -14,7 +14,7 @@ from bagwise.io import write
 from bagwise.model_selection import SCALES
 from bagwise.persistence import describe
 from bagwise.preprocessing import PerInstance
-from command_line import COLUMNS, NAMED, done, printed, read_slides, refused
+from command_line import COLUMNS, done, printed, read_slides, refused
 
 TUMOR = ["--positive", "tumor"]
 
@@ -157,24 +157,9 @@ def test_a_search_scales_on_the_training_part_of_each_fold(folder, fit, monkeypa
 # Bad input ----------------------------------------------------------------------------------------
 
 
-def test_fit_on_numbers_out_of_range_says_what_helps(tmp_path):
-    bags = [(bag, k) for bag in range(6) for k in (1, 2)]
-    rows = [f"{bag},{bag % 2},{bag % 2 + 1}e200,{k}e200" for bag, k in bags]
-    (tmp_path / "huge.csv").write_text("\n".join(["bag,label,f,g", *rows]))
-    base = ["fit", tmp_path / "huge.csv", "-m", "MI-SVM", "-p", "kernel=linear"]
-    message = "cale the features with --scale"
-    said = refused(1, message, *base, "-o", tmp_path / "m.bagwise").stderr
-    assert all(line.startswith(("Warning: ", "Error: ")) for line in said.splitlines())
-
-
 def test_fit_without_labels_asks_for_their_column(folder, tmp_path):
     base = ["--bag", "slide", "--features", "f0,f1", "-m", "MI-SVM", "-o", tmp_path / "m"]
     refused(1, "name their column with --label", "fit", folder / "new.csv", *base)
-
-
-def test_fit_names_a_text_among_the_features(folder, tmp_path):
-    base = [*NAMED, "-m", "MI-SVM", "-o", tmp_path / "m.bagwise"]
-    refused(1, "is not a number", "fit", folder / "train.csv", *base)
 
 
 def test_fit_without_a_model_says_so(folder):

@@ -8,7 +8,6 @@ import warnings
 from contextlib import nullcontext
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import bagwise
@@ -37,6 +36,7 @@ def stopped(monkeypatch, error):
         (IsADirectoryError(21, "Is a directory", "x.png"), "Is a directory: 'x.png'"),
         (OverflowError("int too large"), "A number is too large (int too large): scale the"),
         (MemoryError(), "Not enough memory: use fewer instances, or --param kernel=linear."),
+        (MemoryError("2 EiB."), "Not enough memory (2 EiB): use fewer instances"),
         (ImportError("This format needs h5py: pip install x."), "needs h5py: pip install x."),
         (ModuleNotFoundError("No module", name="pyarrow"), "pip install pyarrow"),
     ],
@@ -45,11 +45,6 @@ def test_an_error_is_one_sentence_and_status_1(monkeypatch, error, message):
     stopped(monkeypatch, error)
     refused(1, message, "demo")
     assert call("--debug", "demo").exception is error
-
-
-def test_memory_that_numpy_finds_too_small_is_one_sentence(monkeypatch):
-    monkeypatch.setattr(DigitTask, "draw", lambda *_: np.empty((2**28, 2**30)))
-    refused(1, "Not enough memory (Unable to allocate 2.00 EiB", "demo")
 
 
 @pytest.mark.parametrize(
@@ -107,13 +102,12 @@ def commands_that_write(folder, slides):
     train = [slides / "train.csv", *COLUMNS]
     fit = ["fit", *train, "-m", "MI-SVM", "-p", "kernel=linear", "--positive", "tumor", "--json"]
     records = {
-        f"{verb} {out}": ([verb, model, new, "-o", folder / out], out)
-        for verb in ("predict", "explain")
-        for out in ("o.csv", "o.tsv", "o.json", "o.parquet")
+        f"predict {out}": (["predict", model, new, "-o", folder / out], out)
+        for out in ("o.csv", "o.json", "o.parquet")
     }
     converted = {
         f"convert {out}": (["convert", *train, folder / out, "--force"], out)
-        for out in ("o.csv", "o.bags", "o.mat", "o.arff")
+        for out in ("o.csv", "o.bags")
     }
     others = {
         "fit": ([*fit, "-o", folder / "o.bagwise"], "o.bagwise"),

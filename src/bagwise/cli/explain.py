@@ -11,8 +11,6 @@ from bagwise.cli.applied import Applied, ApplyOptions, Out
 from bagwise.cli.output import Json, deliver, say
 from bagwise.rowstores import here
 
-_N_FEATURES = 3  # named per instance: what fits on a line
-
 
 def explain(
     options: ApplyOptions,
@@ -84,6 +82,8 @@ def _toward_predicted(applied: Applied, predicted: Any) -> Any:
 
 def _contributions(applied: Applied, rows: Any) -> list[str] | None:
     """Name the features that add most to a linear score; None where the model is not linear."""
+    from bagwise.plot.features import MOST_FEATURES
+
     coef = getattr(applied.classifier, "coef_", None)
     linear = getattr(applied.classifier, "kernel", None) == "linear"
     if not linear or coef is None or coef.shape != (1, applied.seen.n_features):
@@ -94,6 +94,6 @@ def _contributions(applied: Applied, rows: Any) -> list[str] | None:
     for row in rows:
         x = here(applied.seen.X[[row]])
         shares = applied.sign * coef[0] * (x.toarray() if hasattr(x, "toarray") else x)[0]
-        best = [j for j in np.argsort(-shares, kind="stable")[:_N_FEATURES] if shares[j] > 0]
+        best = [j for j in np.argsort(-shares, kind="stable")[:MOST_FEATURES] if shares[j] > 0]
         said.append(", ".join(f"{names[j]} {shares[j]:+.3g}" for j in best))
     return said

@@ -13,7 +13,6 @@ from rich.markup import escape
 from bagwise.cli.output import say
 
 TABLES = ("csv", "excel", "parquet", "arrow", "h5ad")  # formats whose columns have names
-_ROWS = 20_000  # of a table, enough for a guess
 
 
 def missing_file(path: Path) -> FileNotFoundError:
@@ -47,7 +46,7 @@ def _hint(data: Path, columns: dict[str, Any], column: str | None) -> None:
     format = recognize(data)
     if format not in TABLES:
         return
-    frame = read_table(data, format, _ROWS)
+    frame = read_table(data, format)
     frame.columns = [str(name) for name in frame.columns]
     bag = columns.get("bag") or ("bag" if "bag" in frame else None)
     roles = guess_roles(frame, bag if bag in frame else None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.bags import check_bags
+from bagwise.bags import Bags, check_bags
 from bagwise.metrics import opened
 from bagwise.plot._display import NEGATIVE, POSITIVE, Display, displays, name_rows
 from bagwise.rowstores import here
@@ -98,11 +98,7 @@ class ContributionDisplay(_FeatureBars):
             )
         if instance is None:
             instance = int(inner.key_instances(seen[bag : bag + 1])[0])
-        mean = np.asarray(seen.X.mean(axis=0), dtype=np.float64).ravel()
-        row = here(seen.X[[seen.offsets[bag] + instance]])
-        values = coef * (
-            np.asarray(row.todense() if hasattr(row, "todense") else row).ravel() - mean
-        )
+        values = contributions(coef, seen, seen.offsets[bag] + instance, mean_instance(seen))
         order = np.argsort(-np.abs(values), kind="stable")[:top]
         return cls(feature_names(inner, len(coef))[order], values[order]).plot(ax)
 
@@ -110,6 +106,17 @@ class ContributionDisplay(_FeatureBars):
         """Draw the bars, the largest on top."""
         self._draw_bars(ax, self.values)
         ax.set(xlabel="contribution to the instance's score")
+
+
+def mean_instance(bags: Bags) -> Array:
+    """Return the mean of all instances."""
+    return np.asarray(bags.X.mean(axis=0, dtype=np.float64)).ravel()
+
+
+def contributions(coef: Array, bags: Bags, row: int, mean: Array) -> Array:
+    """Return what each feature of an instance adds to a linear score, compared with the mean."""
+    x = here(bags.X[[row]])
+    return coef * (np.asarray(x.todense() if hasattr(x, "todense") else x).ravel() - mean)
 
 
 def linear_weights(model: Any) -> Array | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from functools import cached_property
 from io import BytesIO
 from typing import Any
 
@@ -14,17 +15,21 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import bag_index
 from bagwise.metrics import opened, positive_class
-from bagwise.plot.features import feature_names, linear_weights
+from bagwise.plot.features import (
+    MOST_FEATURES,
+    contributions,
+    feature_names,
+    linear_weights,
+    mean_instance,
+)
 from bagwise.plot.heatmap import color_limits, colors_of, patch_side
 from bagwise.plot.instances import picture_of
 from bagwise.reports.judgment import Judgment
 from bagwise.rowstores import here
 
-_STRIP = 300  # columns of a score strip: a phone shows no more
-_TOP = 3  # instances shown per bag
-_THUMBS = {400: 48, 10**9: 32}  # pixels of a thumbnail, by the number of bags: a page of < 5 MB
-_MAP_CELLS = 256  # along the longer side of a heat map: more cannot be told apart on a page
-_FEATURES = 6  # contributions listed per bag
+_TOP = 3  # instances shown per bag: a line of thumbnails
+_THUMB = 40  # pixels of a thumbnail: 1,000 bags make a page of less than 5 MB
+_CELLS = 256  # along a strip or a heat map: a page or a phone shows no more
 
 
 class BagRows:
@@ -34,7 +39,6 @@ class BagRows:
         self.model, self.seen = opened(model, bags)
         self.bags, self.judgment = bags, judgment
         self.sign = positive_class(self.model)[1]
-        self.thumb = next(side for most, side in _THUMBS.items() if len(bags) <= most)
         self.picture = None if images is None else picture_of(images, bags.n_instances)
         self.scores: Array | None = None
         if hasattr(self.model, "instance_decision_function"):
@@ -72,7 +76,7 @@ class BagRows:
         row: dict[str, Any] = {
             "key": top[0]["name"],
             "top": top,
-            "strip": _png(colors_of(_binned(np.sort(own)[::-1]), self.limits)[None]),
+            "strip": _png(colors_of(_thin_out(np.sort(own)[::-1]), self.limits)[None]),
             "why": self._why(start + int(best[0])),
         }
         if self.bags.coords is not None and (stop - start) > 1:
@@ -84,13 +88,13 @@ class BagRows:
         name = str(self.bags.instance_ids[row]) if named else str(position)
         shown = {"name": name, "score": _short(score)}
         if self.picture is not None:
-            shown["image"] = _thumbnail(self.picture(row), self.thumb)
+            shown["image"] = _thumbnail(self.picture(row))
         return shown
 
     def _map(self, i: int, own: Array) -> str:
         """Return a picture with one pixel per patch."""
         corners = self.bags.coords[self.bags.offsets[i] : self.bags.offsets[i + 1]]
-        side = max(patch_side(self.bags, i), np.ptp(corners, axis=0).max() / _MAP_CELLS)
+        side = max(patch_side(self.bags, i), np.ptp(corners, axis=0).max() / _CELLS)
         cells = ((corners - corners.min(axis=0)) // side).astype(int)
         wide, tall = cells.max(axis=0) + 1
         picture = np.zeros((tall, wide, 4))
@@ -102,39 +106,33 @@ class BagRows:
         """Return contributions of features (linear) or of training instances (kernels)."""
         coef = linear_weights(self.model)
         if coef is not None and hasattr(self.model, "coef_"):
-            x = self.seen.X[[row]]
-            x = (x.toarray() if sp.issparse(x) else np.asarray(x))[0]
-            parts, names = coef * (x - self._mean()), feature_names(self.model, len(coef))
+            parts = contributions(coef, self.seen, row, self._mean)
+            names = feature_names(self.model, len(coef))
         elif getattr(self.model, "kernel_approx", None) is not None:
             return []  # contributions of landmarks cancel: none of them says why
         elif hasattr(self.model, "support_vectors_") and hasattr(self.model, "kernel_"):
             near = self.model.kernel_(here(self.seen.X[[row]]), self.model.support_vectors_)
             parts = np.asarray(self.model.dual_coef_[0] * near[0])
-            names = self._training_names()
+            names = self._training_names
         else:
             return []
-        order = np.argsort(-np.abs(parts), kind="stable")[:_FEATURES]
+        order = np.argsort(-np.abs(parts), kind="stable")[:MOST_FEATURES]
         return [{"name": str(names[j]), "value": _short(parts[j])} for j in order]
 
+    @cached_property
     def _training_names(self) -> Array:
-        """Name the training instances of a kernel model: by bag, if it was trained on these."""
-        if not hasattr(self, "_names"):
-            rows, X = np.asarray(self.model.support_), self.seen.X
-            names = [f"training instance {j}" for j in rows]
-            if rows.max(initial=-1) < X.shape[0] and _equal(
-                here(X[rows]), self.model.support_vectors_
-            ):
-                bag = bag_index(self.bags.offsets)[rows]
-                places = zip(bag, rows - self.bags.offsets[bag], strict=True)
-                names = [f"instance {k} of bag {self.bags.ids[i]}" for i, k in places]
-            self._names = np.array(names)
-        return self._names
+        """The training instances of a kernel model: by bag, if it was trained on these."""
+        rows, X = np.asarray(self.model.support_), self.seen.X
+        known = rows.max(initial=-1) < X.shape[0]
+        if not known or not _equal(here(X[rows]), self.model.support_vectors_):
+            return np.array([f"training instance {j}" for j in rows])
+        bag = bag_index(self.bags.offsets)[rows]
+        places = zip(bag, rows - self.bags.offsets[bag], strict=True)
+        return np.array([f"instance {k} of bag {self.bags.ids[i]}" for i, k in places])
 
+    @cached_property
     def _mean(self) -> Array:
-        if not hasattr(self, "_mean_row"):
-            mean = self.seen.X.mean(axis=0, dtype=np.float64)
-            self._mean_row = np.asarray(mean).ravel()
-        return self._mean_row
+        return mean_instance(self.seen)
 
 
 def _equal(first: Any, second: Any) -> bool:
@@ -147,11 +145,9 @@ def _short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _binned(values: Array) -> Array:
-    """Return at most `_STRIP` values: of sorted scores, the first of each bin."""
-    if len(values) <= _STRIP:
-        return values
-    return values[np.linspace(0, len(values) - 1, _STRIP).astype(int)]
+def _thin_out(values: Array) -> Array:
+    """Return at most `_CELLS` of sorted scores, evenly spaced."""
+    return values[np.linspace(0, len(values) - 1, min(len(values), _CELLS)).astype(int)]
 
 
 def _png(rgba: Array) -> str:
@@ -163,16 +159,16 @@ def _png(rgba: Array) -> str:
     return _url(image, "png", optimize=True)
 
 
-def _thumbnail(picture: Array, side: int) -> str:
+def _thumbnail(picture: Array) -> str:
     from PIL import Image
 
     values = np.asarray(picture, dtype=np.float64)
-    if values.dtype.kind == "f" and values.max() <= 1:
+    if values.max() <= 1:
         values = 255 * values
     elif values.max() > 255 or values.ndim == 2:
         values = 255 * (values - values.min()) / (np.ptp(values) or 1.0)
     image = Image.fromarray(values.astype(np.uint8)).convert("RGB")
-    scale = side / max(image.size)
+    scale = _THUMB / max(image.size)
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     return _url(image.resize(size), "webp", quality=60)
 

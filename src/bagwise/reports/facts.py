@@ -12,10 +12,9 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.fingerprint import row_codes
 from bagwise.bags.ids import factorize
+from bagwise.bags.without import BLOCK
 from bagwise.errors import listed
 from bagwise.reports.twins import near_duplicates
-
-_BLOCK = 1 << 21  # values looked at together: 16 MiB of float64
 
 
 def data_facts(bags: Bags, y: Array, positive: Any = None) -> list[tuple[str, str]]:
@@ -60,7 +59,7 @@ def _feature_facts(bags: Bags) -> list[tuple[str, str]]:
 
 
 def _blocks(X: Any) -> Iterator[slice]:
-    step = max(1, _BLOCK // max(1, X.shape[1]))
+    step = max(1, BLOCK // max(1, X.shape[1]))
     yield from (slice(start, start + step) for start in range(0, X.shape[0], step))
 
 

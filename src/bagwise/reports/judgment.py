@@ -17,9 +17,7 @@ from bagwise.crossfit import bag_scores, folds
 from bagwise.crossfit.scores import fit_folds, in_order
 from bagwise.metrics import opened, positive_class
 from bagwise.plot import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
-from bagwise.plot._display import judged
-
-_MOST_GROUPS = 40  # that a table lists
+from bagwise.plot._display import MOST_LISTED, judged
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Judgment:
             n, n_positive = int(part.sum()), int(self.truth[part].sum())
             rows.append({"name": str(group), "bags": n, "positive": n_positive, "right": right})
         several = [row for row in rows if row["bags"] > 1]
-        return sorted(several, key=lambda row: (-row["bags"], row["name"]))[:_MOST_GROUPS]
+        return sorted(several, key=lambda row: (-row["bags"], row["name"]))[:MOST_LISTED]
 
     def figures(self, groups: Array | None) -> dict[str, Any]:
         """Return the displays by name."""

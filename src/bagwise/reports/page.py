@@ -78,11 +78,12 @@ def report(
     judgment = judge(model, bags, y, cv, tell)
     tell("Scoring instances", 0, 0)
     inner, seen = opened(model, bags)
-    figures = {name: svg(shown.figure_) for name, shown in judgment.figures(bags.groups).items()}
+    curves = judgment.figures(bags.groups)
+    figures = {name: svg(shown.figure_) for name, shown in curves.items()}
     figures |= _model_figures(inner, seen, y, judgment)
     rows = BagRows(model, bags, judgment, images).all(tell)
     tell("Looking at the data", 0, 0)
-    content = _content(inner, bags, y, judgment) | {
+    content = _content(inner, bags, y, judgment, curves["roc"]) | {
         "parameters": parameters(inner, model),
         "title": title or f"{paper_name_of(inner)} on {data_name or f'{len(bags):,} bags'}",
         "data_name": data_name,
@@ -100,8 +101,7 @@ def _numbers(content: dict[str, Any]) -> dict[str, Any]:
     return counts | {name: [x["value"], x["low"], x["high"]] for name, x in rates.items()}
 
 
-def _content(model: Any, bags: Bags, y: Array, judgment: Judgment) -> dict[str, Any]:
-    roc = judgment.figures(bags.groups)["roc"]
+def _content(model: Any, bags: Bags, y: Array, judgment: Judgment, roc: Any) -> dict[str, Any]:
     return {
         "judgment": judgment,
         "proportions": judgment.proportions(),
@@ -129,13 +129,6 @@ def _model_figures(model: Any, seen: Bags, y: Any, judgment: Judgment) -> dict[s
 
 
 def _columns(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    every = {
-        "id": "bag",
-        "label": "label",
-        "score": "score",
-        "probability": "probability",
-        "size": "instances",
-        "group": "group",
-        "key": "key instance",
-    }
-    return [(key, name) for key, name in every.items() if key in rows[0]]
+    named = {"id": "bag", "size": "instances", "key": "key instance"}
+    every = ("id", "label", "score", "probability", "size", "group", "key")
+    return [(key, named.get(key, key)) for key in every if key in rows[0]]

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from bagwise.plot import annealing_path
+from bagwise.plot._display import new_axes
+
 _PACKAGES = ("bagwise", "numpy", "scipy", "scikit-learn", "numba")
-_ROUNDING = 1e-15  # relative gap that is none in double precision
 _SHOWS = ("callback", "verbose", "n_jobs")  # parameters that change no number
 _SMALL = 1e-4  # relative gap that no prediction notices
 
@@ -23,7 +25,9 @@ def certificate(model: Any) -> str:
     relative = gap / objective if objective else gap
     if not np.isfinite(relative):
         return "The solver proved no bound on its error: treat the result with caution."
-    within = f"to within {relative:.1e} of" if relative > _ROUNDING else "up to rounding at"
+    within = (
+        f"to within {relative:.1e} of" if relative > np.finfo(float).eps else "up to rounding at"
+    )
     solved = (
         f"The last convex problem of the training is proven to be solved {within} its best "
         "possible objective"
@@ -52,17 +56,12 @@ def convergence(model: Any) -> Any:
     if not history or not isinstance(history[0], dict):
         return None
     if "temperature" in history[0]:
-        from bagwise.plot import annealing_path
-
         return annealing_path(model)
     values = [record["objective"] for record in history if "objective" in record]
     if len(values) < 2:
         return None
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.8, 3.2), layout="constrained")
-    ax = figure.subplots()
-    ax.plot(np.arange(1, len(values) + 1), values, "o-", color="#3b7dad")
+    ax = new_axes()
+    ax.plot(np.arange(1, len(values) + 1), values, "o-")
     ax.set(xlabel="outer iteration", ylabel="objective")
     ax.locator_params(axis="x", integer=True)
-    return figure
+    return ax.get_figure()

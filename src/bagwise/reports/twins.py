@@ -26,8 +26,7 @@ from bagwise.bags import Bags
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
 
-_CLOSE = 0.01  # of the median distance: copies that were rounded, compressed or scanned again
-_CHANCE = 0.01  # that a pair of unrelated bags is this close
+_CLOSE = 0.01  # of the median distance (copies that were scanned again), and chance of an error
 _N_AXES = 8  # 100,000 bags of 1,024 features then have some hundred candidates
 _N_NEIGHBORS = 16  # looked at per bag: bounds the work where hundreds are alike
 _N_SAMPLE = 500  # bags from which the median distance and the dimension are estimated
@@ -47,7 +46,7 @@ def near_duplicates(bags: Bags) -> Twins:
         return Twins(np.empty((0, 2), dtype=int), _CLOSE)
     distance, dimension = _usual(Z)
     n_pairs = len(bags) * (len(bags) - 1) / 2
-    below = min(_CLOSE, (_CHANCE / n_pairs) ** (1 / dimension))
+    below = min(_CLOSE, (_CLOSE / n_pairs) ** (1 / dimension))
     pairs = _candidates(Z, below * distance)
     if bags.groups is not None:
         group = factorize(bags.groups)[0]
