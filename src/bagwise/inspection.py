@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.bags.without import BLOCK
+from bagwise.bags.blocks import row_blocks
 from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.metrics import bag_measures
 from bagwise.rowstores import RowStore
@@ -182,8 +182,7 @@ def _column(bags: Bags, feature: int) -> Callable[[np.random.RandomState], Bags]
     """Return a function that permutes one feature of the bags over all instances."""
     if not lies_in_files(bags.X):
         return partial(_shuffled, bags, feature)
-    step = max(1, BLOCK // bags.n_features)
-    ranges = (slice(i, i + step) for i in range(0, bags.n_instances, step))
+    ranges = row_blocks(bags.n_instances, bags.n_features * bags.dtype.itemsize)
     parts = passed(bags.X, visited(ranges, lambda rows: np.array(bags.X[rows])[:, feature]))
     values = np.concatenate(parts)
     return lambda rng: bags.replace(X=Replaced(bags.X, feature, rng.permutation(values)))

@@ -54,6 +54,19 @@ def test_fit_takes_a_class_and_parameters_of_every_kind(fit):
     assert model.class_weight == {"tumor": 2.0, "normal": 1.0}
 
 
+def test_a_group_of_parameters_is_reached_by_its_name(fit, folder, tmp_path):
+    linear = ["-m", "AL-SVM", "-p", "kernel=linear"]
+    _, out = fit(*linear, "-p", "annealing__cooling=2.0")
+    assert bagwise.load(out).annealing.cooling == 2.0
+    result, out = fit(*linear, "--cv", "-p", "annealing__cooling=[2.0, 4.0]")
+    assert result.stdout.count("annealing__cooling=") == 2
+    assert bagwise.load(out).annealing.cooling in (2.0, 4.0)
+    base = ["fit", folder / "train.csv", *COLUMNS, "-o", tmp_path / "m.bagwise", *linear, "-p"]
+    refused(2, "Did you mean 'annealing__cooling'", *base, "annealing__coolin=2")
+    refused(2, "Use annealing__cooling=... in set_params", *base, "cooling=2.0")
+    refused(2, "'cooling' parameter of Annealing must be", *base, "annealing__cooling=-1")
+
+
 def test_a_parameter_that_is_a_list_needs_no_search(fit):
     grids = ["Cs=[1.0]", "C_proportions=[1.0]", "positive_fractions=[0.5]", "cv=3"]
     params = [word for text in grids for word in ("-p", text)]

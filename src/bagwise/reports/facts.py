@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.blocks import row_blocks
 from bagwise.bags.fingerprint import row_codes
 from bagwise.bags.ids import factorize
-from bagwise.bags.without import BLOCK
 from bagwise.errors import listed
 from bagwise.reports.twins import near_duplicates
 
@@ -44,7 +43,7 @@ def _balance(y: Array, positive: Any) -> str:
 def _feature_facts(bags: Bags) -> list[tuple[str, str]]:
     low = np.full(bags.n_features, np.inf)
     high, missing = -low, 0
-    for rows in _blocks(bags.X):
+    for rows in row_blocks(bags.n_instances, 8 * bags.n_features):
         block = bags.X[rows]
         block = block.toarray() if sp.issparse(block) else np.asarray(block)
         missing += int(np.isnan(block).sum())
@@ -56,11 +55,6 @@ def _feature_facts(bags: Bags) -> list[tuple[str, str]]:
         ("Missing values", f"{missing:,}"),
         ("Constant features", f"{len(constant):,}" + (f": {listed(shown)}" if shown else "")),
     ]
-
-
-def _blocks(X: Any) -> Iterator[slice]:
-    step = max(1, BLOCK // max(1, X.shape[1]))
-    yield from (slice(start, start + step) for start in range(0, X.shape[0], step))
 
 
 def _twins(bags: Bags) -> list[tuple[str, str]]:
