@@ -20,7 +20,7 @@ from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.metrics import bag_measures
 from bagwise.rowstores import RowStore
 from bagwise.rowstores.memory import lies_in_files
-from bagwise.rowstores.passes import passed, visited
+from bagwise.rowstores.passes import run_pass, visit_ranges
 from bagwise.rowstores.replaced import Replaced
 from bagwise.rowstores.together import side_by_side
 
@@ -183,7 +183,7 @@ def _column(bags: Bags, feature: int) -> Callable[[np.random.RandomState], Bags]
     if not lies_in_files(bags.X):
         return partial(_shuffled, bags, feature)
     ranges = row_blocks(bags.n_instances, bags.n_features * bags.dtype.itemsize)
-    parts = passed(bags.X, visited(ranges, lambda rows: np.array(bags.X[rows])[:, feature]))
+    parts = run_pass(bags.X, visit_ranges(ranges, lambda rows: np.array(bags.X[rows])[:, feature]))
     values = np.concatenate(parts)
     return lambda rng: bags.replace(X=Replaced(bags.X, feature, rng.permutation(values)))
 

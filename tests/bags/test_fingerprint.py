@@ -2,7 +2,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise import Bags
-from bagwise.bags.fingerprint import fingerprints, packed, unpacked
+from bagwise.bags.fingerprint import fingerprints, pack_prints, unpack_prints
 
 
 def test_equal_bags_have_equal_fingerprints_and_others_do_not():
@@ -21,4 +21,4 @@ def test_sparse_bags_are_recognized_too():
 
 def test_they_survive_a_model_file():
     prints = np.array([5, 2**32 - 1, 0], dtype=np.uint32)
-    assert unpacked(packed(prints)).tolist() == [0, 5, 2**32 - 1]
+    assert unpack_prints(pack_prints(prints)).tolist() == [0, 5, 2**32 - 1]

@@ -60,7 +60,7 @@ def test_bags_verify_what_is_read(mapped, finite):
 
 def test_unchecked_rows_are_checked_once_at_first_use():
     calls = []
-    rows = UncheckedRows.waiting((4, 3), "f8", lambda: calls.append(0) or canonical_csr(ROWS))
+    rows = UncheckedRows.defer((4, 3), "f8", lambda: calls.append(0) or canonical_csr(ROWS))
     bags = Bags(rows, [0, 4])
     assert (bags.shape, bags.dtype, calls) == ((1, 3), np.float64, [])
     np.testing.assert_array_equal((bags.X @ np.eye(3)), np.eye(4, 3))
@@ -71,7 +71,7 @@ def test_unchecked_rows_are_checked_once_at_first_use():
 
 
 def test_unchecked_rows_are_pickled_checked():
-    rows = UncheckedRows.waiting((4, 3), "f8", lambda: canonical_csr(ROWS))
+    rows = UncheckedRows.defer((4, 3), "f8", lambda: canonical_csr(ROWS))
     back = pickle.loads(pickle.dumps(rows))
     assert type(back) is sp.csr_array
     np.testing.assert_array_equal(back.toarray(), np.eye(4, 3))
@@ -81,7 +81,7 @@ def test_rows_that_fail_their_check_fail_at_every_use():
     def refuse():
         raise ValueError("damaged")
 
-    rows = UncheckedRows.waiting((4, 3), "f8", refuse)
+    rows = UncheckedRows.defer((4, 3), "f8", refuse)
     for use in (lambda: rows @ np.eye(3), lambda: rows[:2], lambda: rows.nnz, rows.copy):
         with pytest.raises(ValueError, match="damaged"):
             use()

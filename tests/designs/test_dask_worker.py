@@ -58,9 +58,9 @@ def test_operations_are_those_of_swept_rows(job):
 
 
 def _total(nodes):
-    from bagwise.designs.tree import added
+    from bagwise.designs.tree import add_up
 
-    return added(nodes)
+    return add_up(nodes)
 
 
 def test_orders_may_be_repeated_and_shards_lost(job, tmp_path):

@@ -17,7 +17,7 @@ from bagwise import (
 )
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import Dense, matrix_design
-from bagwise.rowstores import memory, placed
+from bagwise.rowstores import memory, place_rows
 
 pytestmark = pytest.mark.torch
 
@@ -54,7 +54,7 @@ def short(monkeypatch):
 def test_products_are_those_of_the_rows(short, dtype):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(230, 5)).astype(dtype)
-    exact, moved = Dense(X.astype(np.float64)), matrix_design(placed(X, "cpu"))
+    exact, moved = Dense(X.astype(np.float64)), matrix_design(place_rows(X, "cpu"))
     w, r = rng.normal(size=5), rng.normal(size=230)
     close = {"rtol": TOLERANCE[dtype], "atol": 20 * TOLERANCE[dtype]}
     np.testing.assert_allclose(moved @ w, exact @ w, **close)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagwise.designs.tree import Node, added, grown
+from bagwise.designs.tree import Node, add_neighbors, add_up
 
 
 class Number:
@@ -25,20 +25,20 @@ def leaves(values, which):
 def test_the_order_does_not_depend_on_the_division(n):
     rng = np.random.default_rng(n)
     values = rng.normal(size=n).astype(np.float32)
-    alone = added(leaves(values, range(n)))
+    alone = add_up(leaves(values, range(n)))
     assert alone.value == pytest.approx(values.sum(), rel=1e-5, abs=1e-6)
     for _ in range(20):
         owner = rng.integers(0, 3, n)
-        parts = [grown(leaves(values, np.flatnonzero(owner == k))) for k in range(3)]
+        parts = [add_neighbors(leaves(values, np.flatnonzero(owner == k))) for k in range(3)]
         nodes = sorted((node for part in parts for node in part), key=lambda node: node.first)
-        shared = added(nodes)
+        shared = add_up(nodes)
         assert shared.text == alone.text
         assert shared.value == alone.value
 
 
 def test_what_is_added_inside_need_not_be_sent():
-    assert len(grown(leaves(np.ones(8), range(8)))) == 1
-    assert [(node.level, node.index) for node in grown(leaves(np.ones(8), [1, 2, 3]))] == [
+    assert len(add_neighbors(leaves(np.ones(8), range(8)))) == 1
+    assert [(node.level, node.index) for node in add_neighbors(leaves(np.ones(8), [1, 2, 3]))] == [
         (0, 1),
         (1, 1),
     ]

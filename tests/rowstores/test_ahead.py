@@ -50,7 +50,7 @@ def test_it_stays_a_little_ahead(mapped):
     pages.pages = pages.pages.view(Watched)
     with pages:
         for row in range(0, 6001, 50):
-            pages.reached(row)
+            pages.advance(row)
             assert all(start < row * 64 + blocks.LARGE_SELECTION for start in list(touched))
     assert touched == sorted(touched)
 

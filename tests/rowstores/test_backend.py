@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from joblib import Parallel, delayed, parallel_config
 
-from bagwise.rowstores.together import asked
+from bagwise.rowstores.together import request_pass
 
 SIZES = []
 
@@ -18,7 +18,7 @@ def serve(requests):
 def call(number):
     if number < 0:
         raise ValueError("no such number")
-    return asked(serve, number)
+    return request_pass(serve, number)
 
 
 @pytest.mark.parametrize("pre_dispatch", ["2*n_jobs", "all", 3])

@@ -52,13 +52,13 @@ def small(monkeypatch):
 @pytest.fixture
 def taken(monkeypatch):
     """How many passes were taken together, time after time."""
-    sizes, walk = [], passes._walked
+    sizes, walk = [], passes._walk
 
     def counted(together):
         sizes.append(len(together))
         return walk(together)
 
-    monkeypatch.setattr(passes, "_walked", counted)
+    monkeypatch.setattr(passes, "_walk", counted)
     return sizes
 
 

@@ -83,7 +83,7 @@ def test_networks_share_streams(streams, monkeypatch):
 
 
 def test_rows_in_another_order_come_by_themselves(streams):
-    from bagwise.rowstores.selections import Wanted, served
+    from bagwise.rowstores.selections import Wanted, serve_blocks
 
     bags, _ = moved()
     X, host = bags.X, np.asarray(bags.X)
@@ -93,7 +93,7 @@ def test_rows_in_another_order_come_by_themselves(streams):
         rows = X if order is None else X[order]
         wanted.append(Wanted(rows, rows.cuts(), lambda _, block: block.clone().numpy()))
     streams.clear()
-    for order, blocks in zip(orders, served(wanted), strict=True):
+    for order, blocks in zip(orders, serve_blocks(wanted), strict=True):
         np.testing.assert_array_equal(
             np.concatenate(blocks), host if order is None else host[order]
         )

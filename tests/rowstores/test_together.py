@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 from sklearn import config_context, get_config
 
-from bagwise.rowstores.together import asked, side_by_side
+from bagwise.rowstores.together import request_pass, side_by_side
 
 
 class Rows:
@@ -35,7 +35,7 @@ class Server:
 
 
 def fit(serve, number, n_passes):
-    return [asked(serve, number) for _ in range(n_passes)]
+    return [request_pass(serve, number) for _ in range(n_passes)]
 
 
 def test_all_wait_for_all():
@@ -126,10 +126,10 @@ def test_ctrl_c_ends_all(where):
         return requests
 
     def call():
-        asked(interrupted, 1)
+        request_pass(interrupted, 1)
         if where == "a fit":
             signal.raise_signal(signal.SIGINT)
-        return asked(interrupted, 1)
+        return request_pass(interrupted, 1)
 
     with pytest.raises(KeyboardInterrupt):
         side_by_side(Rows(), [call] * 3)
@@ -144,7 +144,7 @@ def test_warnings_and_settings_stay_with_their_call():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always" if k else "ignore")
             for _ in range(2):
-                asked(serve, k)
+                request_pass(serve, k)
                 warnings.warn(f"of {k}", UserWarning, stacklevel=1)
         return [str(warning.message) for warning in caught], get_config()["assume_finite"]
 

@@ -19,7 +19,7 @@ from bagwise.bags.frames import ById, as_frame, as_html
 from bagwise.bags.ids import as_names, name_of
 from bagwise.bags.selection import resolve, select, take_rows
 from bagwise.bags.stored import verify
-from bagwise.rowstores import RowStore, placed
+from bagwise.rowstores import RowStore, place_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -269,7 +269,7 @@ class Bags(Constructors):
         Bags
             Bags whose ``X`` is there. Slices stay there, and ``np.asarray(bags.X)`` is an array.
         """
-        X = placed(self.X, where, device, folder, memory)
+        X = place_rows(self.X, where, device, folder, memory)
         return self if X is self.X else self.replace(X=X)
 
     def flat(self, key_instances: ArrayLike) -> Array:

@@ -38,11 +38,11 @@ def row_codes(bags: Bags) -> Array:
     return np.unique(sums, return_inverse=True)[1]
 
 
-def packed(prints: Array) -> str:
+def pack_prints(prints: Array) -> str:
     """Return fingerprints as a text, for a model file."""
     return np.sort(prints).astype(">u4").tobytes().hex()
 
 
-def unpacked(text: str) -> Array:
+def unpack_prints(text: str) -> Array:
     """Return the fingerprints that `packed` wrote."""
     return np.frombuffer(bytes.fromhex(text), dtype=">u4")

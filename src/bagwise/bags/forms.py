@@ -76,15 +76,15 @@ def group_rows(
     arguments |= {"feature_names": rows.pop("feature_names", None), "instance_ids": order}
     for name, values in rows.items():
         if values is not None:
-            values = _sorted_rows(name, values, order)
+            values = _sort_rows(name, values, order)
             is_of_bag = name in PER_BAG
             arguments[name] = constant_within(values, offsets, ids, name) if is_of_bag else values
     if y is not None:
-        y = constant_within(_sorted_rows("y", y, order), offsets, ids, "the label")
+        y = constant_within(_sort_rows("y", y, order), offsets, ids, "the label")
     return arguments, y
 
 
-def _sorted_rows(name: str, values: Any, order: Array) -> Array:
+def _sort_rows(name: str, values: Any, order: Array) -> Array:
     values = as_names(values) if name in ("groups", "instance_ids") else np.asarray(values)
     _check_length(name, np.atleast_1d(values), len(order))
     return values[order]
@@ -214,7 +214,7 @@ def join(parts: list[Any]) -> dict[str, Any]:
             arguments[name] = None
     arguments["X"] = _stack([part.X for part in parts])
     arguments["offsets"] = offsets_of(np.concatenate([part.sizes for part in parts]))
-    arguments["feature_names"] = _shared_feature_names(parts)
+    arguments["feature_names"] = _join_feature_names(parts)
     return arguments
 
 
@@ -234,7 +234,7 @@ def _join_attribute(parts: list[Bags], name: str) -> Any:
     return np.concatenate(values)
 
 
-def _shared_feature_names(parts: list[Bags]) -> Any:
+def _join_feature_names(parts: list[Bags]) -> Any:
     names = [None if part.feature_names is None else list(part.feature_names) for part in parts]
     for i, other in enumerate(names):
         if other != names[0]:

@@ -59,7 +59,7 @@ def _pick(values: Any, key: Any) -> Any:
     return None if values is None else values[key]
 
 
-def _picked(X: Any, rows: Array) -> Any:
+def _pick_rows(X: Any, rows: Array) -> Any:
     if not isinstance(X, np.memmap) or len(rows) * X[:1].nbytes < blocks.LARGE_SELECTION:
         return X[rows]
     from bagwise.rowstores.files import FileRows
@@ -70,7 +70,7 @@ def _picked(X: Any, rows: Array) -> Any:
 def take_rows(X: Any, rows: slice | Array) -> Any:
     """Return rows of the instances; a slice is a view, and many rows of a file stay there."""
     if not isinstance(rows, slice):
-        return _picked(X, rows)
+        return _pick_rows(X, rows)
     if not sp.issparse(X):
         return X[rows]
     pointers = X.indptr[rows.start : rows.stop + 1]  # SciPy itself would copy the row range

@@ -118,11 +118,11 @@ def _quantiles(X: Array, offsets: Array, names: Sequence[str]) -> dict[str, Arra
 
 def _at_level(ordered: Array, name: str) -> Array:
     """Return a quantile of values that are sorted along the first axis."""
-    low, high, part = _between(name, len(ordered))
+    low, high, part = _locate(name, len(ordered))
     return (1 - part) * ordered[low] + part * ordered[high]
 
 
-def _between(name: str, n: int) -> tuple[int, int, float]:
+def _locate(name: str, n: int) -> tuple[int, int, float]:
     """Return the two positions among n sorted values that a quantile lies between, and where."""
     level = _level(name)
     assert level is not None

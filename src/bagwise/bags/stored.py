@@ -48,7 +48,7 @@ def guard(array: np.memmap, sums: list[int], error: Callable[[str], Exception]) 
     _GUARDS[array._mmap] = _Guard(sums, error)  # type: ignore[attr-defined]
 
 
-def guarded(array: np.memmap) -> tuple[list[int], Callable[[str], Exception]] | None:
+def find_guard(array: np.memmap) -> tuple[list[int], Callable[[str], Exception]] | None:
     """Return what `guard` was given for a mapped file, for another process that maps it."""
     found = _GUARDS.get(array._mmap)  # type: ignore[attr-defined]
     return None if found is None else (found.sums, found.error)
@@ -87,14 +87,14 @@ def verify_bags(bags: Bags) -> None:
             verify(array)
 
 
-def _checked(name: str) -> Any:
+def _check_first(name: str) -> Any:
     """Return a property that reads a part of the rows, after their check."""
 
     def get(self: UncheckedRows) -> Array:
-        return getattr(self._checked_rows(), name)
+        return getattr(self._check_rows(), name)
 
     def put(self: UncheckedRows, value: Array) -> None:
-        setattr(self._checked_rows(), name, value)
+        setattr(self._check_rows(), name, value)
 
     return property(get, put)
 
@@ -106,7 +106,7 @@ class UncheckedRows(sp.csr_array):
     arrays that need no check.
     """
 
-    data, indices, indptr = map(_checked, _PARTS)
+    data, indices, indptr = map(_check_first, _PARTS)
     _check: Callable[[], sp.csr_array] | None = None
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -114,7 +114,7 @@ class UncheckedRows(sp.csr_array):
         super().__init__(*args, **options)
 
     @classmethod
-    def waiting(
+    def defer(
         cls, shape: tuple[int, int], dtype: Any, check: Callable[[], sp.csr_array]
     ) -> UncheckedRows:
         """Return rows of which only shape and data type are known yet."""
@@ -132,7 +132,7 @@ class UncheckedRows(sp.csr_array):
         """Data type of the values."""
         return self._held.data.dtype  # known before the check
 
-    def _checked_rows(self) -> Any:
+    def _check_rows(self) -> Any:
         if self._check is not None:
             checked = self._check()
             self._held, self._check = checked, None

@@ -23,7 +23,7 @@ def score_without_each(score: Callable[[Bags], Array], bags: Bags) -> Array:
     """Score every bag without each of its instances: one row per instance, by brute force."""
     scores: Array | None = None
     for instances, rows, offsets in _left_out(bags.offsets, count_rows(8 * bags.n_features)):
-        found = score(_taken(bags, instances, rows, offsets))
+        found = score(_take(bags, instances, rows, offsets))
         if scores is None:
             scores = np.zeros((bags.n_instances, *found.shape[1:]))
         scores[instances] = found
@@ -102,7 +102,7 @@ def _left_out(offsets: Array, most_rows: int) -> Iterator[tuple[Array, Array, Ar
         first = last
 
 
-def _taken(bags: Bags, instances: Array, rows: Array, offsets: Array) -> Bags:
+def _take(bags: Bags, instances: Array, rows: Array, offsets: Array) -> Bags:
     owners = bag_index(bags.offsets)[instances]
 
     def pick(name: str, key: Array) -> Any:

@@ -124,12 +124,12 @@ class Applied:
     @cached_property
     def n_seen(self) -> int:
         """Number of bags that the model was trained on, where its file tells."""
-        from bagwise.bags.fingerprint import fingerprints, unpacked
+        from bagwise.bags.fingerprint import fingerprints, unpack_prints
 
         known = self.description["notes"].get("trained_on")
         if known is None:
             return 0
-        return int(np.isin(fingerprints(self.bags), unpacked(known)).sum())
+        return int(np.isin(fingerprints(self.bags), unpack_prints(known)).sum())
 
     def labels(self, data: Path) -> Any:
         """Return the true labels; both classes of the model and no others."""

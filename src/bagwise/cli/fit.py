@@ -78,7 +78,7 @@ def fit(
     bound on its distance from the optimum of the last convex problem (the duality gap).
     """
     import bagwise
-    from bagwise.bags.fingerprint import fingerprints, packed
+    from bagwise.bags.fingerprint import fingerprints, pack_prints
     from bagwise.metrics import MEASURES
     from bagwise.model_selection import with_scaler
     from bagwise.persistence import describe
@@ -103,7 +103,7 @@ def fit(
         with fit_progress(estimator):
             scaler = scaler_for(bags, scale, source.impute)
             fitted = with_scaler(estimator, scaler).fit(there, y)
-    notes = _notes(source) | _ensemble(fitted) | {"trained_on": packed(fingerprints(bags))}
+    notes = _notes(source) | _ensemble(fitted) | {"trained_on": pack_prints(fingerprints(bags))}
     bagwise.save(fitted, out, notes=notes)
     shown = "own" if isinstance(estimator, bagwise.AutoBagClassifier) else scale or "raw"
     described = describe(out)

@@ -27,13 +27,13 @@ class Segments:
 
     def sum(self, values: Any) -> Any:
         """Return the sum of every bag."""
-        return self._reduced(values, "sum")
+        return self._reduce(values, "sum")
 
     def max(self, values: Any) -> Any:
         """Return the largest value of every bag."""
-        return self._reduced(values, "max")
+        return self._reduce(values, "max")
 
-    def _reduced(self, values: Any, how: str) -> Any:
+    def _reduce(self, values: Any, how: str) -> Any:
         # Its own look at the lengths would wait for the device: they are right.
         return self.torch.segment_reduce(values, how, lengths=self.sizes, unsafe=True)
 
@@ -51,7 +51,7 @@ class Segments:
         return Segments(self.torch, self.sizes[bags]), bags[self.bag]
 
 
-def decided(torch: Any, p: Any) -> Any:
+def round_decided(torch: Any, p: Any) -> Any:
     """Count what is all but decided as decided."""
     return torch.where(p < DECIDED, 0.0, torch.where(p > 1 - DECIDED, 1.0, p))
 
@@ -63,10 +63,10 @@ def device_step(
     if isinstance(rule, Keep) or len(p) == 0:
         return p, Tally()
     if isinstance(rule, Choose) and isinstance(rule.assumption, AtLeastOne | ExactlyOne):
-        new, tally = _chosen(rule, z, segments), Tally()
+        new, tally = _choose(rule, z, segments), Tally()
         tally.changed = int((new != p).sum())
     elif isinstance(rule, Soften) and _known(rule.softening):
-        new, tally = _softened(rule, z, segments, p, entered, weight)
+        new, tally = _soften(rule, z, segments, p, entered, weight)
     else:
         new, tally = _on_host(rule, z, segments, p, entered, weight)
     tally.moved = float((new - entered).abs().max())
@@ -87,14 +87,14 @@ def _on_host(
     return segments.torch.as_tensor(new).to(z.device), tally
 
 
-def _chosen(rule: Choose, z: Any, segments: Segments) -> Any:
+def _choose(rule: Choose, z: Any, segments: Segments) -> Any:
     witnesses = segments.witnesses(z)
     if isinstance(rule.assumption, ExactlyOne):
         return witnesses
     return segments.torch.maximum((z > 0).double(), witnesses)
 
 
-def _softened(
+def _soften(
     rule: Soften, z: Any, segments: Segments, p: Any, entered: Any, weight: Any
 ) -> tuple[Any, Tally]:
     torch = segments.torch

@@ -27,7 +27,7 @@ from bagwise.designs.linear import matrix_design
 from bagwise.designs.sparse import Sparse
 from bagwise.rowstores import RowStore
 from bagwise.rowstores.cluster import parts_of
-from bagwise.rowstores.passes import passed, visited
+from bagwise.rowstores.passes import run_pass, visit_ranges
 
 OFFSET = 30.0  # mean, in units of the spread, from which on centering saves three digits
 UNEVEN = 1e3  # ratio of spreads, or distance of a spread from 1, beyond which rows are scaled
@@ -152,7 +152,7 @@ def _moments(X: Any, each: Any = None) -> tuple[Array, Array]:
 
 def _each(X: Array, function: Any, *args: Any) -> list[Any]:
     ranges = (slice(*part) for part in parts_of(X))
-    return passed(X, visited(ranges, lambda rows: function(X[rows], *args)))
+    return run_pass(X, visit_ranges(ranges, lambda rows: function(X[rows], *args)))
 
 
 def _largest(X: Any, rows: int) -> Array:

@@ -30,7 +30,7 @@ from bagwise.designs.base import rounding_of
 from bagwise.designs.conditioned import Shift, needs_conditioning
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Sums, shard_cuts
-from bagwise.designs.tree import added
+from bagwise.designs.tree import add_up
 from bagwise.rowstores.cluster import (
     ClusterRows,
     current_client,
@@ -38,7 +38,7 @@ from bagwise.rowstores.cluster import (
     live_workers,
     parts_of,
 )
-from bagwise.rowstores.together import asked
+from bagwise.rowstores.together import request_pass
 
 _SECONDS_BETWEEN_CHECKPOINTS = 5.0  # what a lost worker costs at most; writing takes milliseconds
 
@@ -130,7 +130,7 @@ class ClusterSwept:
         """Return the sums of all rows at a point; the rule changes the assignment first."""
         self.passes += 1
         self.operations.append(worker.Sweep(coef, intercept, rule))
-        return added(worker.in_order(asked(_pass, (self, True))))
+        return add_up(worker.in_order(request_pass(_pass, (self, True))))
 
     def sharpen(self) -> None:
         """Keep H exact and in float64 from now on."""
@@ -149,7 +149,9 @@ class ClusterSwept:
     @property
     def assignment(self) -> Array:
         """The assignment of the instances of positive bags."""
-        return np.concatenate([p for _, p in sorted(asked(_pass, (self, False)), key=_first)])
+        return np.concatenate(
+            [p for _, p in sorted(request_pass(_pass, (self, False)), key=_first)]
+        )
 
     @assignment.setter
     def assignment(self, p: Array) -> None:

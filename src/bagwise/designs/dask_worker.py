@@ -31,7 +31,7 @@ from bagwise.assumptions.rules import Rule
 from bagwise.designs.conditioned import Shift
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Shard, Sums
-from bagwise.designs.tree import Node, grow, grown
+from bagwise.designs.tree import Node, add_neighbors, grow
 from bagwise.rowstores.cluster import ClusterRows, memory_of_worker
 from bagwise.rowstores.passes import in_step
 
@@ -185,7 +185,7 @@ def advance(orders: list[Order], n_threads: int = 1) -> tuple[str, list[Any]]:
         parts = list(pool.map(_read_once, shares, [memory] * n_threads))
     answers = [[each for part in parts for each in part[k]] for k in range(len(orders))]
     return get_worker().address, [
-        grown(answer) if order.sums else answer
+        add_neighbors(answer) if order.sums else answer
         for order, answer in zip(orders, answers, strict=True)
     ]
 

@@ -14,7 +14,7 @@ from bagwise.bags.selection import take_rows
 from bagwise.designs.base import Design, rounding_of
 from bagwise.designs.linear import Coordinates, LinearDesign, matrix_design
 from bagwise.rowstores.memory import lies_in_files
-from bagwise.rowstores.passes import passed, visited
+from bagwise.rowstores.passes import run_pass, visit_ranges
 
 if TYPE_CHECKING:
     from bagwise.designs.swept import Labels, SweptRows
@@ -63,7 +63,7 @@ class Dense(LinearDesign):
         """Return what a function makes of the blocks, in one pass."""
         if not lies_in_files(self.X):
             return [function(block) for block in self._blocks()]
-        return passed(self.X, visited(self._blocks(), function))
+        return run_pass(self.X, visit_ranges(self._blocks(), function))
 
     def _rows(self, key: Any) -> Array:
         if self.coordinates is None:

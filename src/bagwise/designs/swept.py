@@ -34,9 +34,9 @@ from bagwise.designs.base import rounding_of
 from bagwise.designs.dense import Dense
 from bagwise.designs.linear import DIGITS_KEPT, UPDATES_BEFORE_REFRESH
 from bagwise.designs.ridge import solve_primal
-from bagwise.designs.tree import Node, added, grow
+from bagwise.designs.tree import Node, add_up, grow
 from bagwise.rowstores.memory import MOST_SHARDS
-from bagwise.rowstores.passes import Visits, last_of, passed, shifted
+from bagwise.rowstores.passes import Visits, run_alone, run_pass, shift_visits
 
 LAZY = 0.1  # relative change of a curvature below which a row's part in H stays
 _FEWEST_ROWS = 64  # rows per feature in a shard: its H is then small beside its rows
@@ -174,7 +174,7 @@ class Shard:
 
     def sweep(self, coef: Array, intercept: float, rule: Rule) -> Sums:
         """Return the sums at a point, under the assignment that the rule makes of it."""
-        return last_of(self.visits(coef, intercept, rule))
+        return run_alone(self.visits(coef, intercept, rule))
 
     def visits(self, coef: Array, intercept: float, rule: Rule) -> Generator[int, None, Sums]:
         """Sweep block by block: yield the rows that are done, return the sums."""
@@ -344,17 +344,17 @@ class Swept:
     def sweep(self, coef: Array, intercept: float, rule: Rule = KEEP) -> Sums:
         """Return the sums of all rows at a point; the rule changes the assignment first."""
         self.passes += 1
-        return passed(self.X, self._visits(coef, intercept, rule))
+        return run_pass(self.X, self._visits(coef, intercept, rule))
 
     def _visits(self, coef: Array, intercept: float, rule: Rule) -> Visits:
         first, parts = 0, zip(self.shards, self.positives, strict=True)
         nodes: list[Node] = []
         for i, (shard, bags) in enumerate(parts):
             visits = shard.visits(coef, intercept, rule.part(bags))
-            sums = yield from shifted(first, visits)
+            sums = yield from shift_visits(first, visits)
             grow(nodes, Node(0, i, sums))
             first += shard.rows.n_rows
-        return added(nodes)
+        return add_up(nodes)
 
     def sharpen(self) -> None:
         """Keep H exact and in float64 from now on."""

@@ -20,7 +20,7 @@ from bagwise._typing import Array
 from bagwise.designs.base import rounding_of
 from bagwise.designs.conditioned import OFFSET, UNEVEN, Moments, Shift
 from bagwise.designs.dense import Dense
-from bagwise.rowstores.device import BLOCK_ROWS, DeviceRows, import_torch, lifted
+from bagwise.rowstores.device import BLOCK_ROWS, DeviceRows, import_torch, send_to
 
 if TYPE_CHECKING:
     from bagwise.designs.swept import Labels
@@ -66,9 +66,9 @@ class TorchDense(Dense):
 
     def up(self, values: Array) -> Any:
         """Return a host vector as a tensor on the device."""
-        return lifted(values, self.tensor.device)
+        return send_to(values, self.tensor.device)
 
-    def given(self, rows: Any) -> Any:
+    def transform(self, rows: Any) -> Any:
         """Return rows of a block in the coordinates of the coefficients."""
         if self.center is None:
             return rows
@@ -83,7 +83,7 @@ class TorchDense(Dense):
         """Return X w, float64, as a tensor; with ``exact`` the products are float64 too."""
         torch, found = self.torch, []
         for part in block.split(BLOCK_ROWS if exact else 16 * BLOCK_ROWS):
-            rows = self.given(part)
+            rows = self.transform(part)
             if exact:
                 found.append(rows.double() @ coef)
                 continue
@@ -101,7 +101,7 @@ class TorchDense(Dense):
             left = columns.reshape(len(stack), SHORT_ROWS, -1).transpose(1, 2)
             total += back(products(torch, left.contiguous(), stack).double().sum(0).T).T
         for i in range(whole, len(block), BLOCK_ROWS):
-            rows, weights = self.given(block[i : i + BLOCK_ROWS]), many[:, i : i + BLOCK_ROWS]
+            rows, weights = self.transform(block[i : i + BLOCK_ROWS]), many[:, i : i + BLOCK_ROWS]
             if exact:
                 total += weights @ rows.double()
                 continue
@@ -115,7 +115,7 @@ class TorchDense(Dense):
         used = torch.nonzero(weights)[:, 0]
         top = float(weights.max()) if len(used) else 1.0
         for part in used.split(BLOCK_ROWS) if len(used) else ():
-            rows = self.given(block[part])
+            rows = self.transform(block[part])
             rows = rows.double() if exact else rows
             rows = rows * torch.sqrt(weights[part] / top).to(rows.dtype)[:, None]
             total += top * products(torch, rows.T, rows).double()
@@ -193,7 +193,7 @@ class TorchDense(Dense):
             for share, part in zip(
                 shares[rows].split(BLOCK_ROWS), block.split(BLOCK_ROWS), strict=True
             ):
-                total.add_(share @ self.given(part).double() ** 2)
+                total.add_(share @ self.transform(part).double() ** 2)
 
         self.each(add)
         return total.cpu().numpy()
@@ -212,7 +212,7 @@ class TorchDense(Dense):
             owner = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
             for i in range(0, part.nnz, BLOCK_ROWS):
                 some = slice(i, i + BLOCK_ROWS)
-                used = self.given(block[self.up(part.indices[some].astype(np.int64))]).double()
+                used = self.transform(block[self.up(part.indices[some].astype(np.int64))]).double()
                 shares = self.up(part.data[some].astype(np.float64))[:, None]
                 owners, counts = np.unique(owner[some], return_counts=True)
                 lengths = self.up(counts.astype(np.int64))

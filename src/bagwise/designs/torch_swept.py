@@ -15,7 +15,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Rule, Tally
-from bagwise.designs._torch_rules import Segments, decided, device_step
+from bagwise.designs._torch_rules import Segments, device_step, round_decided
 from bagwise.designs.base import rounding_of
 from bagwise.designs.linear import DIGITS_KEPT, UPDATES_BEFORE_REFRESH
 from bagwise.designs.swept import LAZY, Labels, Sums
@@ -182,14 +182,14 @@ class TorchSwept:
         """Return the three sums of rows of a block, and its sums of numbers."""
         torch = self.torch
         # 1) Weights of the two labels, duals, risks.
-        p, weight = decided(torch, self.p[part.within]), part.weight[part.inside]
+        p, weight = round_decided(torch, self.p[part.within]), part.weight[part.inside]
         up, down = torch.zeros_like(z), part.weight.clone()
         up[part.inside] = weight * p
         down[part.inside] = weight * (1 - p) if self.labels.rest_is_negative else 0.0
         above, below = (1 - z).clamp(min=0), (1 + z).clamp(min=0)
         pull, push = 2 * up * above, 2 * down * below
         # 2) Curvatures that changed enroll anew.
-        change = self._changed(rows, (2 * (up * (above > 0) + down * (below > 0))).float())
+        change = self._find_changes(rows, (2 * (up * (above > 0) + down * (below > 0))).float())
         for sign in (1, -1):
             some = (sign * change).clamp(min=0)
             self.hessian += sign * self.rows.gram_of(block, some, exact=self.lazy == 0)
@@ -199,7 +199,7 @@ class TorchSwept:
         )
         return self.rows.sums_of(block, many, exact=self.exact), numbers
 
-    def _changed(self, rows: slice, curvature: Any) -> Any:
+    def _find_changes(self, rows: slice, curvature: Any) -> Any:
         """Return the changes of curvature that are large enough to count, and count them."""
         last = self.last[rows]
         change = curvature - last

@@ -34,7 +34,7 @@ def grow(stack: list[Node], node: Node) -> None:
         stack.append(Node(left.level + 1, left.index // 2, left.sums))
 
 
-def grown(nodes: Iterable[Node]) -> list[Node]:
+def add_neighbors(nodes: Iterable[Node]) -> list[Node]:
     """Add up neighbors among nodes in the order of their shards; return those without one."""
     stack: list[Node] = []
     for node in nodes:
@@ -42,9 +42,9 @@ def grown(nodes: Iterable[Node]) -> list[Node]:
     return stack
 
 
-def added(nodes: Iterable[Node]) -> Any:
+def add_up(nodes: Iterable[Node]) -> Any:
     """Return the sum of all shards, from nodes in the order of their shards."""
-    *others, last = grown(nodes)
+    *others, last = add_neighbors(nodes)
     for node in reversed(others):
         node.sums.add(last.sums)
         last = node

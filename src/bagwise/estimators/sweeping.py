@@ -26,7 +26,7 @@ from bagwise.procedures.alternate import alternate
 from bagwise.procedures.anneal import Schedule, Softer, cool
 from bagwise.procedures.run import Callback, Run
 from bagwise.rowstores import memory
-from bagwise.rowstores.passes import passed, visited
+from bagwise.rowstores.passes import run_pass, visit_ranges
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, swept
 
@@ -221,8 +221,8 @@ def _of_bags(task: Task, function: Callable[[Dense], Any]) -> list[Any]:
     bags = np.flatnonzero(task.positive)
     spans = zip(task.offsets[bags].tolist(), task.offsets[bags + 1].tolist(), strict=True)
     ranges = (slice(*span) for span in spans)
-    of_bag = visited(ranges, lambda rows: function(design.span(rows.start, rows.stop)))
-    return passed(design.X, of_bag)
+    of_bag = visit_ranges(ranges, lambda rows: function(design.span(rows.start, rows.stop)))
+    return run_pass(design.X, of_bag)
 
 
 def solve_bag_labels(task: Task) -> Solution:

@@ -116,7 +116,7 @@ def _sparse(path: Path, parts: list[Any], shape: tuple[int, int]) -> UncheckedRo
     if any(part.ndim != 1 for part in parts) or len(parts[2]) != shape[0] + 1:
         problem = f"X_indptr has shape {parts[2].shape}, {MANIFEST} says {shape[0]} instances."
         raise CorruptFileError(path, problem)
-    return UncheckedRows.waiting(shape, parts[0].dtype, check)
+    return UncheckedRows.defer(shape, parts[0].dtype, check)
 
 
 def _manifest(path: Path) -> dict[str, Any]:

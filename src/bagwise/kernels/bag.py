@@ -27,13 +27,13 @@ _SIDE = isqrt(BLOCK_BYTES // 8)  # rows and columns of a block of float64
 def set_kernel(kernel: Kernel, A: Bags, weights: Array, B: Bags, other: Array) -> Array:
     """Return sum_{a in i, b in j} u_a v_b k(a, b) for every bag i of A and j of B.
 
-    Positive semi-definite when A is B: an inner product of weighted sums of instances.
+    Positive semi-definite when A is B: an inner product of weigh sums of instances.
     """
 
-    def weighted(i: slice, j: slice) -> Array:
+    def weigh(i: slice, j: slice) -> Array:
         return kernel(A.X[i], B.X[j]) * weights[i, None] * other[j]
 
-    return _reduce_pairs(weighted, A, B, np.add, np.add)
+    return _reduce_pairs(weigh, A, B, np.add, np.add)
 
 
 def weighted_sums(bags: Bags, weights: Array) -> Any:

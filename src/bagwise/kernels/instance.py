@@ -200,7 +200,7 @@ def _scale_gamma(X: Any, weights: Array) -> float:
 def squared_distances(A: Any, B: Any = None) -> Array:
     """Return squared Euclidean distances between rows; without B, those of A, 0 on the diagonal."""
     same = B is None
-    A, B = _centered(A, A if same else B)
+    A, B = _center(A, A if same else B)
     rows, columns = squared_norms(A), squared_norms(B)
     distances = _products(A, B)
     distances *= -2
@@ -217,7 +217,7 @@ def in_double(X: Any) -> Any:
     return X.astype(np.float64, copy=False) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
 
 
-def _centered(A: Any, B: Any) -> tuple[Any, Any]:
+def _center(A: Any, B: Any) -> tuple[Any, Any]:
     """Subtract the mean of B from both: distances stay the same, large norms lose digits.
 
     B is the training side, so a row's distances do not depend on the other rows of A.

@@ -98,7 +98,7 @@ class IntersectionMap(TransformerMixin, BaseEstimator):
             The transformer.
         """
         self._validate_params()
-        self._validated(X, reset=True)
+        self._validate(X, reset=True)
         self.period_ = self._best_period() if self.period is None else float(self.period)
         return self
 
@@ -116,7 +116,7 @@ class IntersectionMap(TransformerMixin, BaseEstimator):
             All features at frequency 0, then their cosines and sines at frequency 1, and so on.
         """
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = self._validate(X, reset=False)
         if not sp.issparse(X):
             return np.hstack(self._columns(X))
         parts = [
@@ -142,7 +142,7 @@ class IntersectionMap(TransformerMixin, BaseEstimator):
         kinds = ["0", *(f"{wave}{j}" for j in range(1, self.n + 1) for wave in ("cos", "sin"))]
         return np.array([f"{name}_{kind}" for kind in kinds for name in names], dtype=object)
 
-    def _validated(self, X: Any, reset: bool) -> Any:
+    def _validate(self, X: Any, reset: bool) -> Any:
         return validate_data(
             self,
             X,

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from bagwise.estimators.pipeline import PointsThrough
-from bagwise.rowstores.backend import sharing_passes
+from bagwise.rowstores.backend import share_passes
 
 
 class _SharedPasses:
@@ -30,7 +30,7 @@ class _SharedPasses:
         object
             The fitted search.
         """
-        with sharing_passes(getattr(X, "X", None), self.n_jobs):
+        with share_passes(getattr(X, "X", None), self.n_jobs):
             return super().fit(X, y, **params)  # type: ignore[misc]
 
 

@@ -2,6 +2,6 @@
 
 from bagwise.rowstores import backend  # noqa: F401  (which registers itself)
 from bagwise.rowstores.base import RowStore, here
-from bagwise.rowstores.places import placed
+from bagwise.rowstores.places import place_rows
 
-__all__ = ["RowStore", "here", "placed"]
+__all__ = ["RowStore", "here", "place_rows"]

@@ -44,7 +44,7 @@ class Ahead:
                 self.moved.notify()
             self.thread.join()
 
-    def reached(self, row: float) -> None:
+    def advance(self, row: float) -> None:
         """Note that the rows before this one are done with."""
         if self.thread is not None and row * self.width - self.done >= blocks.BLOCK_BYTES:
             with self.moved:

@@ -20,7 +20,7 @@ from bagwise.rowstores.together import together
 NAME = "bagwise"
 
 
-def sharing_passes(X: Any, n_jobs: int | None) -> AbstractContextManager[Any]:
+def share_passes(X: Any, n_jobs: int | None) -> AbstractContextManager[Any]:
     """Return a context in which joblib's calls share passes over rows, if fits to these do."""
     width = n_side_by_side(X)
     if width < 2 or (effective_n_jobs(n_jobs) > 1 and lies_in_files(X)):

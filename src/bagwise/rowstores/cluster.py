@@ -15,7 +15,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import blocks
 from bagwise.bags.blocks import cut_rows, row_blocks
-from bagwise.bags.stored import guard, guarded, verify
+from bagwise.bags.stored import find_guard, guard, verify
 from bagwise.errors import Message
 from bagwise.rowstores.ahead import is_mapped
 from bagwise.rowstores.base import RowStore
@@ -94,7 +94,7 @@ class MappedFile:
             by_columns=root.flags.f_contiguous and not root.flags.c_contiguous,
             size=stat.st_size,
             changed=stat.st_mtime_ns,
-            checksums=guarded(root),
+            checksums=find_guard(root),
         )
         first = (X.ctypes.data - root.ctypes.data) // root.strides[0]
         return file, slice(first, first + len(X))

@@ -18,9 +18,9 @@ from bagwise._typing import Array
 from bagwise.bags import blocks
 from bagwise.rowstores.base import RowStore
 from bagwise.rowstores.memory import BYTES_PER_ROW, available_memory
-from bagwise.rowstores.selections import Wanted, served
+from bagwise.rowstores.selections import Wanted, serve_blocks
 from bagwise.rowstores.stream import Conveyor, read_into
-from bagwise.rowstores.together import asked
+from bagwise.rowstores.together import request_pass
 
 _BLOCKS_ON_DEVICE = 16  # blocks that would fill a GPU: two of them are on their way
 _MOST_ROWS = 1 << 23  # per block: vectors of its length take some 200 bytes per row
@@ -37,7 +37,7 @@ def import_torch() -> Any:
     return torch
 
 
-def lifted(values: Array, device: Any) -> Any:
+def send_to(values: Array, device: Any) -> Any:
     """Return a host vector as a tensor on a device, without waiting for what is computed there."""
     host = import_torch().as_tensor(np.ascontiguousarray(values))
     return host.to(device, non_blocking=True)  # memory that is not pinned is copied first
@@ -144,7 +144,9 @@ class DeviceRows(RowStore):
         """Return what a function makes of the blocks; rows that move do so once for all fits."""
         if self.rest is None:
             return [function(*each) for each in self.blocks(cuts)]
-        return asked(served, Wanted(self, self.cuts() if cuts is None else cuts, function))
+        return request_pass(
+            serve_blocks, Wanted(self, self.cuts() if cuts is None else cuts, function)
+        )
 
     def whole(self) -> DeviceRows:
         """Return all of the rows that these were chosen from."""
@@ -201,7 +203,7 @@ class DeviceRows(RowStore):
 
     def numbers(self, numbers: Array) -> Any:
         """Return numbers of rows as a tensor on the device."""
-        return lifted(numbers, self.tensor.device)
+        return send_to(numbers, self.tensor.device)
 
     def read_into(self, out: Array) -> None:
         """Fill an array with all rows."""

@@ -91,7 +91,7 @@ class Picked:
         return part if isinstance(rows, slice) else np.asarray(part)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return self.source._gathered(self.numbers).astype(dtype or self.dtype, copy=False)
+        return self.source._gather(self.numbers).astype(dtype or self.dtype, copy=False)
 
     def read_into(self, out: Array) -> None:
         """Fill an array with all rows."""
@@ -150,7 +150,7 @@ class FileRows(RowStore):
     def __getitem__(self, rows: Any) -> FileRows:
         if isinstance(rows, slice) and (rows.step or 1) == 1:
             start, stop, _ = rows.indices(len(self))
-            return self._with(self._between(start, stop))
+            return self._with(self._find_parts(start, stop))
         numbers = np.arange(len(self))[rows]
         cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
         if len(numbers) < _SHORTEST_RUN * (len(cuts) + 1):
@@ -158,14 +158,14 @@ class FileRows(RowStore):
             picked = Picked(self, numbers)
             return self._with([(picked if large else np.asarray(picked), 0)])
         runs = np.split(numbers, cuts)
-        return self._with([p for run in runs for p in self._between(run[0], run[-1] + 1)])
+        return self._with([p for run in runs for p in self._find_parts(run[0], run[-1] + 1)])
 
     def _with(self, found: list[tuple[Any, int]]) -> FileRows:
         nothing = np.empty((0, self.shape[1]), self.dtype)
         parts, places = zip(*(found or [(nothing, 0)]), strict=True)
         return FileRows(parts, self.is_finite, places, self.file)
 
-    def _between(self, start: int, stop: int) -> list[tuple[Any, int]]:
+    def _find_parts(self, start: int, stop: int) -> list[tuple[Any, int]]:
         """Return the ranges of the parts in a range of rows, and their places."""
         first, last = np.searchsorted(self.offsets, [start, stop - 1], side="right") - 1
         found = []
@@ -175,7 +175,7 @@ class FileRows(RowStore):
             found.append((part, int(self.places[i]) + more))
         return found
 
-    def _gathered(self, numbers: Array) -> Array:
+    def _gather(self, numbers: Array) -> Array:
         rows = np.empty((len(numbers), self.shape[1]), self.dtype)
         owner = np.searchsorted(self.offsets, numbers, side="right") - 1
         for i in np.unique(owner):

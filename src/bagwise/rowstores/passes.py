@@ -17,20 +17,20 @@ import numpy as np
 
 from bagwise.rowstores.ahead import Ahead
 from bagwise.rowstores.memory import lies_in_files
-from bagwise.rowstores.together import asked
+from bagwise.rowstores.together import request_pass
 
 Visits = Generator[int, None, Any]
 _WITHIN: ContextVar[bool] = ContextVar("_WITHIN", default=False)  # a pass, which may need others
 
 
-def passed(X: Any, visits: Visits) -> Any:
+def run_pass(X: Any, visits: Visits) -> Any:
     """Return the result of a pass over rows, which shares its reading with those of other fits."""
     if _WITHIN.get() or not lies_in_files(X):
-        return last_of(visits)
-    return asked(_walked, _Pass(X, visits))
+        return run_alone(visits)
+    return request_pass(_walk, _Pass(X, visits))
 
 
-def visited(ranges: Iterable[slice], function: Callable[[slice], Any]) -> Visits:
+def visit_ranges(ranges: Iterable[slice], function: Callable[[slice], Any]) -> Visits:
     """Apply a function to ranges of rows; the result is a list."""
     found = []
     for rows in ranges:
@@ -39,7 +39,7 @@ def visited(ranges: Iterable[slice], function: Callable[[slice], Any]) -> Visits
     return found
 
 
-def shifted(first: int, visits: Visits) -> Visits:
+def shift_visits(first: int, visits: Visits) -> Visits:
     """Take a pass over rows that come after some others."""
     while True:
         try:
@@ -49,7 +49,7 @@ def shifted(first: int, visits: Visits) -> Visits:
         yield first + row
 
 
-def last_of(visits: Visits) -> Any:
+def run_alone(visits: Visits) -> Any:
     """Take a pass by itself, and return its result."""
     return in_step([partial(next, visits)])[0]
 
@@ -90,10 +90,10 @@ class _Pass:
         return self.rows.place(self.context.run(next, self.visits))
 
 
-def _walked(passes: list[_Pass]) -> list[Any]:
+def _walk(passes: list[_Pass]) -> list[Any]:
     # One pass alone need not read what it leaves out of the file.
     X, first = passes[0].X, passes[0].rows.places[0]
     if len(passes) > 1:
         X, first = passes[0].rows.file, 0
     with Ahead(X) as ahead:
-        return in_step(passes, lambda place: ahead.reached(place - first))
+        return in_step(passes, lambda place: ahead.advance(place - first))

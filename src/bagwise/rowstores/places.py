@@ -9,7 +9,9 @@ import scipy.sparse as sp
 from bagwise.rowstores.base import here
 
 
-def placed(X: Any, where: str, device: Any = None, folder: Any = None, memory: Any = None) -> Any:
+def place_rows(
+    X: Any, where: str, device: Any = None, folder: Any = None, memory: Any = None
+) -> Any:
     """Return instances that are in the named place.
 
     ``device`` and ``folder`` are for "dask", ``memory`` is for devices.

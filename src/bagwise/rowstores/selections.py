@@ -22,7 +22,7 @@ class Wanted(NamedTuple):
     function: Callable[[slice, Any], Any]
 
 
-def served(wanted: list[Wanted]) -> list[list[Any]]:
+def serve_blocks(wanted: list[Wanted]) -> list[list[Any]]:
     """Return what each function makes of its blocks, in order."""
     found: list[list[Any]] = [[] for _ in wanted]
     streams: dict[Any, dict[Any, _Selection]] = {}

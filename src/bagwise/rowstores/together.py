@@ -88,7 +88,7 @@ def together(calls: list[Callable[[], Any]], width: int) -> Iterator[Any]:
         group.drive(crew)
 
 
-def asked(serve: Callable[[list[Any]], list[Any]], request: Any) -> Any:
+def request_pass(serve: Callable[[list[Any]], list[Any]], request: Any) -> Any:
     """Return what ``serve`` answers to a request, together with those of the group's other fits."""
     me = _here()
     return serve([request])[0] if me is None else me.ask(serve, request)

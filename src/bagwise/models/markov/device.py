@@ -16,7 +16,7 @@ from bagwise.assumptions import BestLabelings, CountInference
 from bagwise.designs._torch_rules import Segments
 from bagwise.designs.torch import TorchDense
 from bagwise.models.markov.risk import InstanceOperator, MarkovScores
-from bagwise.rowstores.device import import_torch, lifted
+from bagwise.rowstores.device import import_torch, send_to
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class DeviceInference(CountInference):
             self._lay_out_counts()
 
     def _up(self, values: Array) -> Any:
-        return lifted(values, self.device)
+        return send_to(values, self.device)
 
     def _lay_out_counts(self) -> None:
         """Number the counts 0..m of all bags one after another, with their table entries."""

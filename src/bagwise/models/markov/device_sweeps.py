@@ -16,7 +16,7 @@ from bagwise.designs.torch import TorchDense, products
 from bagwise.models.markov.device import DeviceInference
 from bagwise.models.markov.soft import BagRows, Look, SoftBags
 from bagwise.models.markov.sweeps import NetworkLabels, NetworkSums, no_numbers
-from bagwise.rowstores.device import import_torch, lifted
+from bagwise.rowstores.device import import_torch, send_to
 
 _PADDED_BYTES = 1 << 29  # 512 MiB of bags, filled up to the size of the largest, at a time
 
@@ -30,7 +30,7 @@ class TensorRows:
 
     def up(self, values: Array) -> Any:
         """Return a host vector on the device."""
-        return lifted(values, self.device)
+        return send_to(values, self.device)
 
     def sum(self, values: Any) -> Array:
         """Return the sum of every bag."""
@@ -157,6 +157,6 @@ class DeviceNetwork:
             inside = place < rows.segments.sizes[some][:, None]
             index = torch.where(inside, rows.segments.starts[some][:, None] + place, 0)
             left = torch.where(inside, weights[index], 0.0).to(block.dtype)
-            padded = self.rows.given(block[index])
+            padded = self.rows.transform(block[index])
             found.append(products(torch, left[:, None], padded)[:, 0].double())
         return torch.cat(found)
