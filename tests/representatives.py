@@ -6,6 +6,7 @@ it meets rotates from check to check, so that every estimator meets some.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from functools import partial
 
@@ -44,3 +45,14 @@ def in_turn(products):
         )
         for i, (estimator, check, marks) in enumerate(products)
     ]
+
+
+def first_of_each(estimators):
+    """Return parameters for pytest: the first estimator of each class, and slow ones."""
+    seen, parameters = set(), []
+    for estimator in estimators:
+        marks = [pytest.mark.slow] if type(estimator) in seen else []
+        name = re.sub(r"<function .*? at 0x\w+>", "function", repr(estimator))
+        parameters.append(pytest.param(estimator, id=name, marks=marks))
+        seen.add(type(estimator))
+    return parameters

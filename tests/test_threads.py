@@ -13,6 +13,7 @@ from bagwise import AnnealedProportionSVC, WitnessSVC, annealed_path
 from bagwise._threads import one_blas_thread
 from bagwise.datasets import make_gaussian_bags
 from bagwise.testing import estimators
+from representatives import first_of_each
 
 
 def blas_threads():
@@ -51,7 +52,7 @@ def test_threads_over_blocks_change_no_bit(monkeypatch):
         )
 
 
-@pytest.mark.parametrize("model", estimators(), ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("model", first_of_each(estimators()))
 def test_the_number_of_threads_changes_no_bit(model):
     """Hundreds of instances of 40 features: enough for BLAS to split its sums."""
     bags, y = make_gaussian_bags(n_bags=60, n_features=40, random_state=0)

@@ -1,7 +1,7 @@
 """Mutate valid files of every format, and model files, and read them.
 
 ``python tests/fuzz/fuzz_files.py --count 1000000 --progress files.json`` runs, and resumes, the
-long run; ``--report docs/results/robustness.md`` writes its counts to the page; ``--case N`` runs
+long run (docs/results/robustness.md has its counts); ``--case N`` runs
 one case again in this process, keeps its files in a temporary folder ``bagwise_fuzz_case`` and
 prints what happened.
 
@@ -357,7 +357,7 @@ def main() -> None:
         print(FORMS[options.case % len(FORMS)][1], *told, sep="\n", flush=True)
         print(harness.run_one(case, options, Path(tempfile.gettempdir(), "bagwise_fuzz_case")))
         return
-    harness.finish(case, options, "files", "Damaged files")
+    harness.finish(case, options)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Fit every listed estimator to small odd data sets, and predict.
 
 ``python tests/fuzz/fuzz_fits.py --count 100000 --progress fits.json`` runs, and resumes, the long
-run; ``--report docs/results/robustness.md`` writes its counts to the page; ``--case N`` runs one
-case again in this process, and prints the data, the estimator and what happened.
+run (docs/results/robustness.md has its counts); ``--case N`` runs one case again in this process,
+and prints the data, the estimator and what happened.
 
 The data: 2 to 4 classes, scales 1e-150 to 1e150, offsets up to 1e8 times the spread, constant,
 repeated and binary features, float16 to float64, dense and CSR, C from 1e-8 to 1e8. A fit must
@@ -230,7 +230,7 @@ def main() -> None:
         folder = Path(tempfile.gettempdir(), "bagwise_fuzz_case")
         print(harness.run_one(Case(talk=True), options, folder))
         return
-    harness.finish(Case(), options, "fits", "Odd data")
+    harness.finish(Case(), options)
 
 
 if __name__ == "__main__":

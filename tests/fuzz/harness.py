@@ -1,4 +1,4 @@
-"""What both fuzzers share: batches in child processes, outcomes, progress on disk, the report.
+"""What both fuzzers share: batches in child processes, outcomes, progress on disk.
 
 Case ``i`` of seed ``s`` is always the same case. A batch of cases runs in a child process with a
 limit of memory and a timer per case, so that a segmentation fault, a hang or a memory bomb ends the
@@ -36,7 +36,6 @@ BAD = OUTCOMES[2:]
 SECONDS = 20  # of CPU time per case: nothing so small may take longer
 _PATIENCE = 30  # times as many seconds on the clock: a deadlock computes nothing
 _MEMORY = 6 << 30  # bytes of address space that a batch may add: more is a bomb, not a small file
-_SHOWN = 5  # cases that the page names per finding: enough to see a pattern
 
 _SENT = 100  # results at a time: pipes cost time
 _FAST = Path("/dev/shm")  # a folder in memory, where there is one
@@ -65,8 +64,7 @@ class Result:
 class Progress:
     """Counts by kind and outcome, the findings, and the next case: what is resumed.
 
-    Findings with the same kind, outcome and place are one, with their cases; ``again`` has cases
-    that count as they ended in a later run, after a finding.
+    Findings with the same kind, outcome and place are one, with their cases.
     """
 
     seed: int
@@ -74,7 +72,6 @@ class Progress:
     seconds: float = 0.0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     findings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    again: list[int] = field(default_factory=list)
 
     def add(self, case: int, result: Result) -> None:
         """Count one result."""
@@ -225,20 +222,6 @@ def _confine(stack: Path) -> None:
     warnings.simplefilter("ignore")
 
 
-def run_again(case: Case, progress: Progress, limit: float = SECONDS) -> None:
-    """Run the cases of all findings again, after a fix, and let the new results count."""
-    findings, stop = progress.findings, progress.next
-    progress.findings = {}
-    for key, found in findings.items():
-        outcome, _, kind = key.partition(": ")[0].partition(" ")
-        for number in found["cases"]:
-            progress.counts[kind][outcome] -= 1
-            progress.next = number
-            run_batch(case, progress, number + 1, limit)
-            progress.again.append(number)
-    progress.next = stop
-
-
 # The command -------------------------------------------------------------------------------------
 
 
@@ -253,22 +236,13 @@ def parser(text: str, count: int, batch: int) -> argparse.ArgumentParser:
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--batch", type=int, default=batch, help="cases per child process")
     arguments.add_argument("--progress", type=Path, help="JSON file from which a run is resumed")
-    arguments.add_argument(
-        "--again", action="store_true", help="first run the cases of the findings in --progress"
-    )
     arguments.add_argument("--case", type=int, help="run this case only, in this process")
-    arguments.add_argument(
-        "--report", type=Path, help="write the counts of --progress to this page"
-    )
     return arguments
 
 
-def finish(case: Case, options: argparse.Namespace, name: str, title: str) -> None:
-    """Run, or resume, all cases; print the counts, write the page, and exit with 1 for findings."""
+def finish(case: Case, options: argparse.Namespace) -> None:
+    """Run, or resume, all cases; print the counts, and exit with 1 for findings."""
     progress = Progress.load(options.progress, options.seed)
-    if options.again:
-        run_again(case, progress)
-        progress.save(options.progress)
     while progress.next < options.count:
         began = time.monotonic()
         run_batch(case, progress, min(options.count, progress.next + options.batch))
@@ -277,9 +251,6 @@ def finish(case: Case, options: argparse.Namespace, name: str, title: str) -> No
     print(summary(progress))
     for key, found in sorted(progress.findings.items()):
         print(f"{key} | {len(found['cases'])} cases: {found['cases']} | {found['detail']}")
-    if options.report is not None:
-        command = f"python tests/fuzz/fuzz_{name}.py --count {progress.next}"
-        write_report(options.report, name, title, command, progress)
     raise SystemExit(bool(progress.bad))
 
 
@@ -299,50 +270,6 @@ def summary(progress: Progress) -> str:
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows, total]
     cells = [[f"{c:,}" if isinstance(c, int) else c for c in line] for line in lines]
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
-
-
-_INTRODUCTION = """# Robustness
-
-What damaged files and odd data do, counted by the fuzzers in `tests/fuzz/`, which write this page.
-The numbers are those of the runs below, not of a plan. Case `N` of a seed is always the same as
-long as the writers write the same bytes: `--case N` runs it again.
-
-- **ok**: read (or fitted), with valid content; model files, `.bags` and Parquet with exactly the
-  content before the damage.
-- **named error**: an error of bagwise that names the file, or the parameter, bag or remedy.
-- **UNCLEAR**: any other error.
-- **SILENT**: content that changed without a word, or a result that is not valid.
-- **CRASH**: the process ended.
-- **HANG**: more than 20 seconds of CPU time, or 10 minutes on the clock.
-"""
-
-
-def write_report(page: Path, name: str, title: str, command: str, progress: Progress) -> None:
-    """Put a section about a run between its marks on the page; other sections stay."""
-    start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    done = sum(sum(kind.values()) for kind in progress.counts.values())
-    head = (
-        f"`{command}` (seed {progress.seed}): {done:,} cases in {progress.seconds / 60:.0f} minutes"
-    )
-    found = "\n".join(
-        f"- {key}: {len(each['cases']):,} cases, such as {each['cases'][:_SHOWN]}. "
-        f"{_as_code(each['detail'])}"
-        for key, each in sorted(progress.findings.items())
-    )
-    told = f"What may not happen, by place:\n\n{found}" if found else "Nothing that may not happen."
-    if progress.again:
-        cases = sorted(set(progress.again))
-        told += f"\n\nCounted as they ended in a later run, after a finding: {cases}."
-    section = f"{start}\n## {title}\n\n{head}.\n\n{summary(progress)}\n\n{told}\n{end}"
-    old = page.read_text() if page.exists() else _INTRODUCTION
-    before, is_there, rest = old.partition(start)
-    after = rest.partition(end)[2]
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(f"{before}{section}{after}" if is_there else f"{old}\n{section}\n")
-
-
-def _as_code(text: str) -> str:
-    return f"`{text.replace('`', '')}`"
 
 
 def apart(function: Callable[[], Any]) -> Any:

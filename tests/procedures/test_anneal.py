@@ -14,6 +14,7 @@ from bagwise.bags.segments import expand, segment_sum
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
 from bagwise.designs import Point
 from bagwise.models import annealed
+from bagwise.models.annealed import Annealing
 from bagwise.procedures.anneal import Schedule, anneal
 
 OFFSETS, WEIGHT = np.array([0, 2, 4]), np.array([1.0, 3.0])
@@ -182,11 +183,14 @@ def values(monkeypatch):
 
 MODELS = {
     "labels": AnnealedLabelSVC(C=5),
-    "labels, one Newton step": AnnealedLabelSVC(C=5, newton_steps=1),
-    "labels, linear": AnnealedLabelSVC(C=0.1, kernel="linear", tol=1e-4),
+    "labels, one Newton step": AnnealedLabelSVC(C=5, annealing=Annealing(newton_steps=1)),
+    "labels, linear": AnnealedLabelSVC(C=0.1, kernel="linear", annealing=Annealing(tol=1e-4)),
     "proportion": AnnealedProportionSVC(positive_fraction=0.4, C_proportion=3.0, C=1.0),
     "proportion as printed": AnnealedProportionSVC(
-        positive_fraction=0.4, C_proportion=3.0, variance=False, kernel="linear"
+        positive_fraction=0.4,
+        C_proportion=3.0,
+        kernel="linear",
+        annealing=Annealing(variance=False),
     ),
     "witness": AnnealedWitnessSVC(C=5),
     "two witnesses": AnnealedWitnessSVC(n_witnesses=2, C=1, kernel="linear"),
@@ -227,6 +231,6 @@ def test_the_printed_rule_raises_the_objective(values, monkeypatch):
         return Softened(p, entropy, np.ones(len(entropy)))
 
     monkeypatch.setattr(annealed, "_soften", printed)
-    AnnealedLabelSVC(C=5, max_inner=5).fit(*DATA["gaussian"])
+    AnnealedLabelSVC(C=5, annealing=Annealing(max_inner=5)).fit(*DATA["gaussian"])
     rises = [b - a for (hot, a), (cold, b) in pairwise(values) if hot == cold]
     assert max(rises) > 1e-3
