@@ -26,6 +26,7 @@ from bagwise import (
     KeyInstanceSVC,
     LabelSVC,
     OptimalMarginSVC,
+    Pool,
     WitnessSVC,
 )
 from bagwise.datasets import fetch, load_digits_bags
@@ -34,15 +35,16 @@ from options import options
 from timing import one_thread
 
 WEIGHTS = (1.0, 10.0, 100.0)
-POOL = {"max_columns": 10, "max_iter": 10, "tol": 0.05, "threshold": 0.0}
+POOL = {"max_columns": 10, "max_iter": 10, "tol": 0.05}
 
 
-def odm(weight, **options):
-    return OptimalMarginSVC(C_pos=weight, C_neg=weight, **POOL, **options)
+def odm(weight, refine=False, **options):
+    pool = Pool(refine=refine, **POOL)
+    return OptimalMarginSVC(C_pos=weight, C_neg=weight, threshold=0.0, pool=pool, **options)
 
 
 def ki(weight, **options):
-    return KeyInstanceSVC(C=weight, **POOL, **options)
+    return KeyInstanceSVC(C=weight, threshold=0.0, pool=Pool(**POOL), **options)
 
 
 METHODS = {

@@ -29,7 +29,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from bagwise import AnnealedWitnessSVC, Bags, WitnessSVC
+from bagwise import AnnealedWitnessSVC, Bags, KernelOptions, WitnessSVC
 from bagwise.datasets import fetch
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
@@ -62,7 +62,8 @@ def options(landmarks: int | None, how: str) -> dict[str, Any]:
     """Return the parameters of an approximation; None is the exact kernel, 0 a linear one."""
     if not landmarks:
         return {} if landmarks is None else {"kernel": "linear"}
-    return {"kernel_approx": "nystroem", "n_components": landmarks, "landmarks": how}
+    chosen = KernelOptions(approx="nystroem", n_components=landmarks, landmarks=how)
+    return {"kernel_options": chosen}
 
 
 def fitted(model: Any, bags: Bags, y: Any) -> tuple[Any, float]:

@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from bagwise import OptimalMarginSVC
+from bagwise import OptimalMarginSVC, Pool
 from bagwise.datasets import fetch
 from bagwise.estimators.keyrows import KeyRows
 from bagwise.estimators.task import Task
@@ -92,7 +92,7 @@ def factorizations():
     for name in ("musk1", "elephant"):
         bags, y = standardized(name)
         for weight, share in product((10.0, 100.0, 1000.0), (0.4, 0.8)):
-            options = {"nu": share, "theta": share, "threshold": 0.0, "max_columns": 15}
+            options = {"nu": share, "theta": share, "threshold": 0.0, "pool": Pool(max_columns=15)}
             model = OptimalMarginSVC(C_pos=weight, C_neg=weight, **options).fit(bags, y)
             factored = np.mean([record["factorizations"] for record in model.history_])
             gap = max(record["gap"] for record in model.history_)
@@ -107,7 +107,7 @@ def fit_against_svc():
     bags, y = standardized("elephant")
     labels = np.repeat(y, np.diff(bags.offsets))
     # tol cannot be reached, so the pool grows to exactly 15 columns.
-    model = OptimalMarginSVC(threshold=0.0, max_columns=15, tol=1e-12)
+    model = OptimalMarginSVC(threshold=0.0, pool=Pool(max_columns=15, tol=1e-12))
     ours = cpu_seconds(model.fit, bags, y, repeats=3)
     theirs = cpu_seconds(SVC().fit, bags.X, labels, repeats=3)
     return [
@@ -118,7 +118,7 @@ def fit_against_svc():
 
 def memory():
     bags, y = standardized("elephant")
-    model = OptimalMarginSVC(threshold=0.0, max_columns=15, gamma=1 / bags.n_features)
+    model = OptimalMarginSVC(threshold=0.0, pool=Pool(max_columns=15), gamma=1 / bags.n_features)
     tracemalloc.start()
     model.fit(bags, y)
     peak = tracemalloc.get_traced_memory()[1]

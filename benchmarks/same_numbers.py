@@ -47,7 +47,10 @@ MORE = [
     ("WitnessSVC", {"init": "random", "class_weight": "balanced"}),
     ("AnnealedWitnessSVC", {"init": "mean", "annealing__T0": 1.0}),
     ("OptimalMarginSVC", {"C_pos": 10.0, "C_neg": 30.0, "calibration_cv": 2}),
-    ("KeyInstanceSVC", {"init": "cccp", "threshold": 0.0, "max_columns": 5, "max_iter": 5}),
+    (
+        "KeyInstanceSVC",
+        {"pool__init": "cccp", "threshold": 0.0, "pool__max_columns": 5, "pool__max_iter": 5},
+    ),
     ("GraphSVC", {"bag_graph": "chain", "mu": 1.0, "tol": 1e-3, "tol_graph": 1e-3}),
     ("MarkovNetworkClassifier", {"cardinality": "learned", "fit_intercept": True}),
     ("MarkovNetworkClassifier", {"alphas": [0.1, 1.0], "combine": "best", "cv": 2}),

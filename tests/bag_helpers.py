@@ -71,3 +71,9 @@ def assert_same_bags(
         assert (left is None) == (right is None), name
         if left is not None:
             np.testing.assert_array_equal(left, right, err_msg=name)
+
+
+def grouped(kind, **options):
+    """Build an estimator; parameters of its groups are given by their own names."""
+    paths = {path.rpartition("__")[2]: path for path in kind().get_params()}
+    return kind().set_params(**{paths[name]: value for name, value in options.items()})

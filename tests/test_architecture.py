@@ -49,6 +49,8 @@ NOT_OF_A_MODULE = {
     "cli/test_page.py": "docs/cli.md",
     "cli/test_refusals.py": "bad arguments, over several commands",
     "cli/test_wording.py": "errors of the library, as the command line words them",
+    "estimators/test_approximation.py": "kernel_options, over all kernel estimators",
+    "estimators/test_restarts.py": "n_init, over all estimators that have it",
     "examples/test_toy2d.py": "examples/toy2d.py",
     "examples/test_tutorials.py": "examples/tutorials",
     "fuzz/test_fuzz.py": "the fuzzers, and a short run of both",

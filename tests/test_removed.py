@@ -42,7 +42,8 @@ def test_a_removed_method_says_what_replaces_it():
 
 
 def test_a_removed_value_says_what_replaces_it():
-    model = bagwise.KeyInstanceSVC(solver="variance_reduced_mirror_prox")
+    pool = bagwise.Pool(solver="variance_reduced_mirror_prox")
+    model = bagwise.KeyInstanceSVC(pool=pool)
     with pytest.raises(ValueError, match=r"was removed in version 0\.3\. Use solver='newton'"):
         model.fit([[[0.0]], [[1.0]]], [0, 1])
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bagwise import AnnealedProportionSVC, WitnessSVC, annealed_path
+from bagwise import AnnealedProportionSVC, KernelOptions, WitnessSVC, annealed_path
 from bagwise._threads import one_blas_thread
 from bagwise.datasets import make_gaussian_bags
 from bagwise.testing import estimators
@@ -46,7 +46,10 @@ def test_threads_over_blocks_change_no_bit(monkeypatch):
     bags, y = make_gaussian_bags(n_bags=60, random_state=0)
     monkeypatch.setattr("bagwise.estimators.rows._BLOCK_VALUES", 1000)
     for approximation in (None, "nystroem"):
-        models = [WitnessSVC(kernel_approx=approximation, n_jobs=n) for n in (None, 2)]
+        models = [
+            WitnessSVC(kernel_options=KernelOptions(approx=approximation), n_jobs=n)
+            for n in (None, 2)
+        ]
         np.testing.assert_array_equal(
             *(model.fit(bags, y).instance_decision_function(bags) for model in models)
         )

@@ -25,6 +25,7 @@ from bagwise import (
     MeanSVC,
     OptimalMarginSVC,
     PathCV,
+    Pool,
     WitnessSVC,
     by_paper_name,
 )
@@ -57,7 +58,7 @@ WARNINGS: list[Case] = [
     ),
     ("worse than chance", lambda: warn_if_below_chance(-Y[:, None], Y[:, None])),
     ("not converged", lambda: WitnessSVC(kernel="linear", max_iter=1).fit(BAGS, Y)),
-    ("not converged", lambda: OptimalMarginSVC(max_columns=2).fit(BAGS, Y)),
+    ("not converged", lambda: OptimalMarginSVC(pool=Pool(max_columns=2)).fit(BAGS, Y)),
     ("not converged", lambda: MarkovNetworkClassifier(max_iter=2).fit(BAGS, Y)),
     ("not converged", lambda: LabelProportionSVC(init="random", max_iter=1).fit(BAGS, SHARES)),
     ("not converged", lambda: LabelProportionLogistic(max_iter=2).fit(BAGS, SHARES)),

@@ -13,6 +13,8 @@ from . import (
 )
 from .bags import Bags as Bags, check_bags as check_bags
 from .catalog import by_paper_name as by_paper_name
+from .estimators.assigned import Pool as Pool
+from .estimators.params import KernelOptions as KernelOptions
 from .estimators.pipeline import BagPipeline as BagPipeline, make_pipeline as make_pipeline
 from .graphs import Graph as Graph
 from .model_selection.auto import AutoBagClassifier as AutoBagClassifier

@@ -43,19 +43,23 @@ METHODS: dict[tuple[str, str], str] = {  # by (class, method)
 }
 
 VALUES: dict[tuple[str, str, str], str] = {  # by (class, parameter, value)
-    ("AssignedClassifier", "solver", "variance_reduced_mirror_prox"): "Use solver='newton', which "
+    ("Pool", "solver", "variance_reduced_mirror_prox"): "Use solver='newton', which "
     "is exact, or 'mirror_prox': on pools of this size exact gradients cost no more.",
 }
 
 # Parameters that belong to a group since: by (class, group, class of the group), the names in 0.2
 # and in the group. Model files of 0.2 are read by it.
+_ANNEALING = ("T0", "cooling", "tol", "newton_steps", "max_inner", "variance")
+_POOL = ("init", "solver", "tol", "max_columns", "refine", "max_iter")
+_KERNEL = {"coef0": "coef0", "kernel_approx": "approx"} | {
+    name: name for name in ("n_components", "landmarks")
+}
 GROUPED: dict[tuple[str, str, str], dict[str, str]] = {
-    ("_AnnealedSVC", "annealing", "Annealing"): {
-        name: name for name in ("T0", "cooling", "tol", "newton_steps", "max_inner", "variance")
-    },
-    ("AnnealedProportionSVCCV", "annealing", "Annealing"): {
-        name: name for name in ("T0", "cooling", "tol", "newton_steps", "max_inner", "variance")
-    },
+    ("_AnnealedSVC", "annealing", "Annealing"): {name: name for name in _ANNEALING},
+    ("AnnealedProportionSVCCV", "annealing", "Annealing"): {name: name for name in _ANNEALING},
+    ("AssignedClassifier", "pool", "Pool"): {name: name for name in _POOL},
+    ("RowsClassifier", "kernel_options", "KernelOptions"): _KERNEL,
+    ("LabelProportionSVC", "kernel_options", "KernelOptions"): _KERNEL,
 }
 for (_owner, _group, _kind), _names in GROUPED.items():
     for _old, _new in _names.items():

@@ -24,7 +24,7 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.bags.statistics import PRESETS, check_statistics, column_names, statistics
 from bagwise.estimators.input import BagInput
-from bagwise.estimators.params import Parameters, Words, param
+from bagwise.estimators.params import Words, param
 from bagwise.estimators.weights import check_weight
 from bagwise.kernels.intersection import IntersectionMap
 
@@ -44,7 +44,7 @@ def _can(method: str) -> Callable[[PerInstance], bool]:
     return inner_has
 
 
-class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
     """Apply a scikit-learn transformer to the instances of bags.
 
     The transformer is fitted on the instances of all training bags, so large bags count more than
@@ -229,7 +229,7 @@ def _plain_rows(output: Any, n_instances: int) -> Any:
     return rows
 
 
-class _OfBag(TransformerMixin, BagInput, Parameters):
+class _OfBag(TransformerMixin, BagInput):
     """A transformer that looks at each bag on its own, and learns nothing."""
 
     def fit(self, bags: Any, y: Any = None) -> Self:

@@ -40,7 +40,10 @@ def test_fit_json(fit):
 
 
 def test_an_approximated_kernel_comes_with_its_error(fit):
-    result, out = fit("-p", "kernel=rbf", "-p", "kernel_approx=nystroem", "-p", "n_components=7")
+    result, out = fit(
+        *("-p", "kernel=rbf", "-p", "kernel_options__approx=nystroem"),
+        *("-p", "kernel_options__n_components=7"),
+    )
     model = bagwise.load(out)
     assert len(model.support_) == 7
     assert f"{model.kernel_error_:.2%} of the kernel's trace" in result.stdout

@@ -15,6 +15,7 @@ from bagwise import (
     LabelSVC,
     MarkovNetworkClassifier,
     OptimalMarginSVC,
+    Pool,
     WitnessSVC,
     check_bags,
 )
@@ -157,12 +158,15 @@ def test_memory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("bagwise.kernels.memory.memory_limit", lambda: 8.0)
     size = r"The Gram matrix of 4 x 4 values needs 0.0 GiB"
-    remedy = "Use kernel_approx='nystroem' (n_components sets its precision) or kernel='linear'."
+    remedy = (
+        "Use kernel_options__approx='nystroem' (kernel_options__n_components sets its precision) "
+        "or kernel='linear'."
+    )
     with pytest.raises(MemoryError, match=f"{size}.*{re.escape(remedy)}"):
         WitnessSVC().fit(BAGS, [1, 0, 1, 0])
     message = (
-        "Use --param kernel_approx=nystroem (--param n_components sets its precision) or --param "
-        "kernel=linear."
+        "Use --param kernel_options__approx=nystroem (--param kernel_options__n_components sets "
+        "its precision) or --param kernel=linear."
     )
     refused(1, message, *FIT, table(TWO)(tmp_path))
 
@@ -178,10 +182,10 @@ STOPPING = {
     ),
     "saddle": (
         ("bagwise.estimators.assigned.mirror_prox", partial(mirror_prox, max_iter=1)),
-        OptimalMarginSVC(solver="mirror_prox", threshold=0.0),
-        ["-m", "MI-ODM", "-p", "solver=mirror_prox", "-p", "threshold=0.0"],
-        ". solver='newton' is exact.",
-        ". --param solver=newton is exact.",
+        OptimalMarginSVC(pool=Pool(solver="mirror_prox"), threshold=0.0),
+        ["-m", "MI-ODM", "-p", "pool__solver=mirror_prox", "-p", "threshold=0.0"],
+        ". pool__solver='newton' is exact.",
+        ". --param pool__solver=newton is exact.",
     ),
     "network": (
         ("bagwise.procedures.nrbm._BUNDLE_STEPS", 1),

@@ -1,4 +1,4 @@
-"""``kernel_approx="nystroem"`` in every kernel estimator: limits, certificates, data, files."""
+"""Approximated kernels in every kernel estimator: limits, certificates, data, files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 import bagwise
+from bag_helpers import grouped
 from bagwise import (
     DDSVM,
     MICA,
@@ -21,6 +22,7 @@ from bagwise import (
     GraphSVC,
     GraphSVCCV,
     InstanceSVC,
+    KernelOptions,
     KeyInstanceSVC,
     LabelProportionSVC,
     LabelSVC,
@@ -31,8 +33,7 @@ from bagwise import (
     SparseMIL,
     WitnessSVC,
 )
-from bagwise.estimators import approximation
-from bagwise.estimators.params import KernelParameters
+from bagwise.estimators import rows as approximation
 from bagwise.kernels import Kernel
 from bagwise.model_selection.grams import GramCache, can_share
 from bagwise.testing._problems import planted_bags
@@ -42,7 +43,7 @@ EVERY = {
     "SIL, hinge": InstanceSVC(C=2.0, loss="hinge"),
     "mi-SVM": LabelSVC(C=2.0),
     "MI-SVM": WitnessSVC(gamma="scale"),
-    "AL": AnnealedLabelSVC(kernel="poly", coef0=1.0, degree=2),
+    "AL": AnnealedLabelSVC(kernel="poly", degree=2, kernel_options=KernelOptions(coef0=1.0)),
     "AW": AnnealedWitnessSVC(),
     "ALP": AnnealedProportionSVC(),
     "ALP, search": AnnealedProportionSVCCV(cv=3, Cs=(1.0,), positive_fractions=(0.1, 0.5)),
@@ -65,7 +66,7 @@ EVERY = {
     "max": BagKernelSVC(bag_kernel="max"),
     "Hausdorff": BagKernelSVC(bag_kernel="hausdorff"),
 }
-PLAIN = WitnessSVC(kernel_approx="nystroem", n_components=12, gamma=0.5)
+PLAIN = grouped(WitnessSVC, approx="nystroem", n_components=12, gamma=0.5)
 
 
 @pytest.fixture(scope="module")
@@ -74,13 +75,14 @@ def data():
 
 
 def approximated(model, n_components=15, **changes):
-    return clone(model).set_params(kernel_approx="nystroem", n_components=n_components, **changes)
+    chosen = {"kernel_options__approx": "nystroem", "kernel_options__n_components": n_components}
+    return clone(model).set_params(**chosen, **changes)
 
 
 def test_the_list_has_every_kernel_estimator():
     listed = {type(model) for model in EVERY.values()}
     public = {getattr(bagwise, name) for name in bagwise.__all__}
-    kinds = {k for k in public if isinstance(k, type) and issubclass(k, KernelParameters)}
+    kinds = {k for k in public if "kernel_options" in getattr(k, "_groups", ())}
     assert kinds - {LabelProportionSVC} == listed  # which takes shares, and has its own test
 
 
@@ -108,7 +110,9 @@ def test_few_landmarks_are_certified_and_kept_as_support(name, data):
     assert len(model.support_) <= 15
     assert 0 <= model.kernel_error_ < 0.5
     assert np.all(np.isfinite(model.decision_function(bags)))
-    assert not hasattr(clone(model).set_params(kernel_approx=None).fit(*data), "kernel_error_")
+    assert not hasattr(
+        clone(model).set_params(kernel_options__approx=None).fit(*data), "kernel_error_"
+    )
 
 
 def explicit_features(model, X):
@@ -121,7 +125,9 @@ def explicit_features(model, X):
 
 def test_the_objective_is_that_of_an_svm_on_the_explicit_features(data):
     bags, y = data
-    model = InstanceSVC(C=2.0, loss="hinge", kernel_approx="nystroem", n_components=12).fit(bags, y)
+    model = grouped(InstanceSVC, C=2.0, loss="hinge", approx="nystroem", n_components=12).fit(
+        bags, y
+    )
     features, labels = explicit_features(model, bags.X), np.repeat(y, bags.sizes)
     svm = SVC(kernel="linear", C=2.0, tol=1e-8).fit(features, labels)
     w = svm.coef_[0]
@@ -149,7 +155,7 @@ def test_the_error_is_the_trace_that_is_left_out(data):
 def test_two_fits_give_the_same_bits_and_a_seed_another_model(landmarks, data):
     bags, _ = data
     fits = [
-        clone(PLAIN).set_params(landmarks=landmarks, random_state=seed).fit(*data)
+        clone(PLAIN).set_params(kernel_options__landmarks=landmarks, random_state=seed).fit(*data)
         for seed in (0, 0, 1)
     ]
     scores = [model.decision_function(bags) for model in fits]
@@ -176,7 +182,7 @@ def test_other_kinds_of_instances(kind, kernel, data):
     kinds = {"sparse": sp.csr_array(X.astype(float)), "float32": X.astype(np.float32)}
     kinds |= {"float16": X, "sparse32": sp.csr_array(X.astype(np.float32))}
     for model in (PLAIN, approximated(BagKernelSVC(gamma=0.5), 12)):
-        model = clone(model).set_params(kernel=kernel, coef0=1.0)
+        model = clone(model).set_params(kernel=kernel, kernel_options__coef0=1.0)
         expected = clone(model).fit(bags.replace(X=X.astype(float)), y)
         given = bags.replace(X=kinds[kind])
         scores = clone(model).fit(given, y).decision_function(given)
@@ -188,7 +194,7 @@ def test_other_kinds_of_instances(kind, kernel, data):
 def test_several_classes_with_text_labels(data):
     bags, _ = data
     y = np.array(["a", "b", "c"])[np.arange(len(bags)) % 3]
-    model = LabelSVC(kernel_approx="nystroem", n_components=12, n_jobs=2).fit(bags, y)
+    model = grouped(LabelSVC, approx="nystroem", n_components=12, n_jobs=2).fit(bags, y)
     assert model.dual_coef_.shape == (3, 12)
     assert set(model.predict(bags)) <= {"a", "b", "c"}
     assert np.all(model.gap_ <= 1e-8 * model.objective_)
@@ -231,12 +237,12 @@ def test_searches_share_the_features(data, monkeypatch):
         np.testing.assert_array_equal(shared.dual_coef_, alone.fit(*data).dual_coef_)
         assert shared.kernel_error_ == alone.kernel_error_
     assert len(calls) == 3  # one for the cache
-    cache.fit(clone(PLAIN).set_params(n_components=5), *data, key=("fold",))
+    cache.fit(clone(PLAIN).set_params(kernel_options__n_components=5), *data, key=("fold",))
     assert len(cache.kept) == 2  # another approximation is another matrix
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("model", [PLAIN, LabelSVC(kernel_approx="nystroem", n_components=9)])
+@pytest.mark.parametrize("model", [PLAIN, grouped(LabelSVC, approx="nystroem", n_components=9)])
 def test_rows_of_a_device_give_the_same_bits(model, data):
     bags, y = data
     placed = bags.to("cpu")
@@ -258,7 +264,7 @@ def test_pools_of_assignments_need_no_matrix_between_instances(data, monkeypatch
 def test_kernels_without_features_are_refused(kernel, model, data):
     if kernel == "precomputed" and not isinstance(model, WitnessSVC):
         pytest.skip("has no precomputed kernels")
-    with pytest.raises(ValueError, match=rf"kernel_approx='nystroem' is for .*{kernel}"):
+    with pytest.raises(ValueError, match=rf"kernel_options__approx='nystroem' is for .*{kernel}"):
         approximated(model, kernel=kernel).fit(*data)
 
 
@@ -274,8 +280,11 @@ def test_a_callable_kernel(data):
 
 def test_explanations_of_rbf_models(data):
     bags, y = data
-    few, all_ = clone(PLAIN).fit(bags, y), clone(PLAIN).set_params(n_components=999).fit(bags, y)
-    exact = clone(PLAIN).set_params(kernel_approx=None).fit(bags, y)
+    few, all_ = (
+        clone(PLAIN).fit(bags, y),
+        clone(PLAIN).set_params(kernel_options__n_components=999).fit(bags, y),
+    )
+    exact = clone(PLAIN).set_params(kernel_options__approx=None).fit(bags, y)
     assert len(few.explain(bags)) == bags.n_instances
     slopes = [model._slopes(bags.X, 0) for model in (all_, exact)]
     np.testing.assert_allclose(*slopes, atol=1e-6)

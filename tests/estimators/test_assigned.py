@@ -11,7 +11,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from bagwise import Bags, KeyInstanceSVC, OptimalMarginSVC
+from bag_helpers import grouped
+from bagwise import Bags, KeyInstanceSVC, OptimalMarginSVC, Pool
 from bagwise.assumptions import AtLeastOne, TopMean
 from bagwise.estimators import assigned
 from bagwise.losses import MarginBand
@@ -42,9 +43,8 @@ def exact(bags, y, weight, band, choices):
 
 
 def odm(**options):
-    return OptimalMarginSVC(
-        **{"C_pos": 6.0, "C_neg": 4.0, "kernel": "linear", "threshold": 0.0, "tol": 1e-7, **options}
-    )
+    usual = {"C_pos": 6.0, "C_neg": 4.0, "kernel": "linear", "threshold": 0.0, "tol": 1e-7}
+    return grouped(OptimalMarginSVC, **{**usual, **options})
 
 
 def odm_weight(y):
@@ -134,10 +134,12 @@ def test_how_bags_are_scored_depends_on_the_number_of_witnesses():
 
 def test_every_instance_as_a_witness_is_the_classifier_of_the_means():
     bags, y = small(3)
-    many = KeyInstanceSVC(n_witnesses=9, kernel="linear", threshold=0.0, tol=1e-8).fit(bags, y)
+    many = KeyInstanceSVC(n_witnesses=9, kernel="linear", threshold=0.0, pool=Pool(tol=1e-8)).fit(
+        bags, y
+    )
     mix = sp.block_diag([np.full((1, size), 1 / size) for size in bags.sizes], format="csr")
     means = Bags(mix @ bags.X, np.arange(len(y) + 1))
-    single = KeyInstanceSVC(kernel="linear", threshold=0.0, tol=1e-8).fit(means, y)
+    single = KeyInstanceSVC(kernel="linear", threshold=0.0, pool=Pool(tol=1e-8)).fit(means, y)
     np.testing.assert_allclose(many.coef_, single.coef_, atol=1e-7)
     assert many.n_columns_[0] == 1
 
@@ -145,7 +147,10 @@ def test_every_instance_as_a_witness_is_the_classifier_of_the_means():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"max_columns": 1}, r"max_columns=1 or max_iter=30 .* Raise\s+max_columns or tol"),
+        (
+            {"max_columns": 1},
+            r"max_columns=1 or pool__max_iter=30 .* Raise\s+pool__max_columns or pool__tol",
+        ),
         ({"relax": False, "max_iter": 1, "init": "random"}, "max_iter=1 before CCCP came to rest"),
         ({"solver": "stochastic_mirror_prox"}, "solver='stochastic_mirror_prox' early: objective"),
     ],

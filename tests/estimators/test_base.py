@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from bagwise import (
     AnnealedProportionSVC,
     AnnealedProportionSVCCV,
+    Annealing,
     BagKernelSVC,
     Bags,
     InstanceSVC,
@@ -125,7 +126,7 @@ def test_a_first_fit_that_fails_leaves_nothing():
     model = WitnessSVC()
     with pytest.raises(ValueError, match="only one class"):
         model.fit(BAGS, np.zeros(len(Y)))
-    assert vars(model) == WitnessSVC().get_params()
+    assert vars(model) == WitnessSVC().get_params(deep=False)
     with pytest.raises(NotFittedError):
         model.predict(BAGS)
 
@@ -158,10 +159,10 @@ def test_fit_returns_the_estimator_itself():
 
 
 def test_a_models_parts_may_be_put_into_another_kind():
-    wide = AnnealedProportionSVCCV(gamma=0.5, n_jobs=3, tol=0.2)
+    wide = AnnealedProportionSVCCV(gamma=0.5, n_jobs=3, annealing=Annealing(tol=0.2))
     wide.classes_ = np.array([0, 1])
     narrow = wide._recast(AnnealedProportionSVC, C=7.0, positive_fraction=0.2)
-    assert (narrow.C, narrow.gamma, narrow.tol) == (7.0, 0.5, 0.2)
+    assert (narrow.C, narrow.gamma, narrow.annealing.tol) == (7.0, 0.5, 0.2)
     np.testing.assert_array_equal(narrow.classes_, [0, 1])
     assert not hasattr(narrow, "Cs")
     narrow.classes_ = np.array([5, 6])

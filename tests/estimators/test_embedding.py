@@ -7,6 +7,7 @@ import pytest
 from sklearn.svm import SVC
 from sklearn.utils._param_validation import InvalidParameterError
 
+from bag_helpers import grouped
 from bagwise.estimators.embedding import EmbeddingSVC
 from bagwise.testing._problems import planted_bags
 
@@ -38,7 +39,7 @@ def by_hand(bags, center):
 def test_a_bag_is_scored_by_the_svm_over_vectors(kernel):
     bags, y = planted_bags(n_bags=40)
     options = {"kernel": kernel, "gamma": 0.2, "coef0": 1.0, "degree": 2}
-    model = Extremes(loss="hinge", **options).fit(bags[:30], y[:30])
+    model = grouped(Extremes, loss="hinge", **options).fit(bags[:30], y[:30])
     svc = SVC(tol=1e-8, **options).fit(by_hand(bags[:30], model.center_), y[:30])
     expected = svc.decision_function(by_hand(bags[30:], model.center_))
     np.testing.assert_allclose(model.decision_function(bags[30:]), expected, atol=3e-3)

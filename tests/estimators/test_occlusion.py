@@ -15,6 +15,7 @@ from bagwise import (
     BagKernelSVC,
     Bags,
     BagStatistics,
+    KernelOptions,
     MeanSVC,
     PerInstance,
     StatisticsForest,
@@ -35,7 +36,7 @@ FURTHER = [
     ),
     BagKernelSVC(bag_kernel="migraph", affinity=1.5),
     BagKernelSVC(bag_kernel="statistics", kernel=lambda A, B: (1 + A @ B.T) ** 2),
-    MeanSVC(kernel="poly", coef0=1.0),
+    MeanSVC(kernel="poly", kernel_options=KernelOptions(coef0=1.0)),
     StatisticsSVC(statistics=["mean", "std", "q20", "size"], kernel="poly"),
 ]
 

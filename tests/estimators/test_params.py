@@ -28,7 +28,6 @@ from bagwise import (
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
     Parameters,
-    ProgressParameters,
     Words,
     changed,
     fraction,
@@ -344,7 +343,7 @@ def test_constraints_accept_and_refuse(constraint, good, bad):
 
 
 def test_progress_is_printed_and_told(capsys):
-    class Teller(ProgressParameters):
+    class Teller(LabelSVC):
         pass
 
     seen = []
@@ -384,6 +383,18 @@ def test_the_package_exports_no_estimator_without_parameters_of_this_kind():
 def test_integers_beyond_reason_are_named(name, value):
     with pytest.raises(ValueError, match=f"'{name}' parameter of WitnessSVC is an integer of"):
         WitnessSVC(**{name: value}).fit([[[0.0]], [[1.0]]], [0, 1])
+
+
+# Sizes -------------------------------------------------------------------------------------------
+
+
+@every_class
+def test_an_estimator_can_be_held_in_the_head(cls):
+    large = {"GraphSVC": 27, "GraphSVCCV": 27, "MarkovNetworkClassifier": 28}
+    limit = large.get(cls.__name__, 20)
+    assert len(signature_of(cls)) <= limit, "put rare parameters into a group"
+    own = [base for base in cls.__mro__ if base.__module__.startswith("bagwise")]
+    assert len(own) <= 8, own
 
 
 # Groups ------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from bagwise import (
     MICA,
@@ -49,7 +50,7 @@ def test_every_point_is_a_model_with_a_certificate(model, name):
     for one in models:
         assert one.gap_[0] <= 1e-2 * one.objective_[0] + 1e-6
         assert one.decision_function(bags).shape == (16,)
-    first = models[0].__class__(**models[0].get_params()).fit(bags, y)
+    first = clone(models[0]).fit(bags, y)
     np.testing.assert_allclose(models[0].objective_, first.objective_)
 
 

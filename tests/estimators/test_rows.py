@@ -16,6 +16,7 @@ from bagwise import (
     AnnealedLabelSVC,
     AnnealedWitnessSVC,
     InstanceSVC,
+    KernelOptions,
     KeyInstanceSVC,
     LabelSVC,
     MissSVM,
@@ -63,7 +64,7 @@ ROW_MODELS = [
     InstanceSVC(loss="hinge", C=2.0),
     LabelSVC(C=2.0),
     WitnessSVC(kernel="linear", class_weight="balanced"),
-    AnnealedLabelSVC(C=2.0, kernel="poly", coef0=1.0, degree=2),
+    AnnealedLabelSVC(C=2.0, kernel="poly", degree=2, kernel_options=KernelOptions(coef0=1.0)),
     AnnealedWitnessSVC(n_witnesses=2),
     MICA(kernel="linear"),
     OptimalMarginSVC(threshold=0.0),
@@ -147,7 +148,9 @@ def test_support_vectors_carry_all_of_the_score(kernel, monkeypatch):
     if kernel == "precomputed":
         products = np.exp(-0.3 * ((bags.X[:, None] - bags.X) ** 2).sum(axis=2))
         bags = bags.replace(X=products, instance_ids=np.arange(bags.n_instances))
-    model = WitnessSVC(kernel=kernel, gamma=0.3, coef0=1.0, C=10.0).fit(bags, y)
+    model = WitnessSVC(
+        kernel=kernel, gamma=0.3, C=10.0, kernel_options=KernelOptions(coef0=1.0)
+    ).fit(bags, y)
     assert 0 < len(model.support_) < bags.n_instances
     assert np.all(np.any(model.dual_coef_ != 0, axis=0))
     if kernel == "precomputed":

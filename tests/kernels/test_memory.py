@@ -15,7 +15,7 @@ def test_a_gram_matrix_beyond_memory_is_refused_with_size_and_remedy(monkeypatch
     size = (
         r"100,000 x 100,000 values needs 37\.3 GiB; of the 16\.0 GiB here one matrix may take 80%"
     )
-    with pytest.raises(MemoryError, match=rf"{size}.*kernel_approx='nystroem'") as caught:
+    with pytest.raises(MemoryError, match=rf"{size}.*kernel_options__approx='nystroem'") as caught:
         check_memory(100_000, 4)
     assert isinstance(said_by(caught.value), Message)
 

@@ -23,6 +23,7 @@ from bagwise import (
     MILBoost,
     MILESEmbedding,
     OptimalMarginSVC,
+    Pool,
     SemiProximalSVC,
     StatisticsSVC,
     WitnessSVC,
@@ -75,7 +76,7 @@ def test_no_margin_distribution_is_worse_than_no_classifier(model, offset):
 @pytest.mark.parametrize("kind", [KeyInstanceSVC, OptimalMarginSVC])
 def test_assignments_are_solved_whatever_the_offset(kind, relax, offset, size):
     bags = overlapping(offset, size)
-    model = kind(kernel="linear", threshold=0.0, relax=relax, max_columns=3)
+    model = kind(kernel="linear", threshold=0.0, relax=relax, pool=Pool(max_columns=3))
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*ran out of digits")
         warnings.filterwarnings("ignore", message=".*stopped by max_columns")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
+from bag_helpers import grouped
 from bagwise import Bags, KeyInstanceSVC
 
 
@@ -18,9 +19,8 @@ def planted(n_bags=16, seed=0, size=3):
 
 
 def quick(negatives="instances", **options):
-    return KeyInstanceSVC(
-        negatives=negatives, **{"C": 2.0, "threshold": 0.0, "tol": 1e-6, **options}
-    )
+    usual = {"C": 2.0, "threshold": 0.0, "tol": 1e-6}
+    return grouped(KeyInstanceSVC, negatives=negatives, **{**usual, **options})
 
 
 def test_bags_of_one_give_liblinear_with_a_penalized_bias():

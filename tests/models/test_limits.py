@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC, LinearSVC
 
-from bagwise import Bags, InstanceSVC, LabelSVC, WitnessSVC
+from bagwise import Bags, InstanceSVC, KernelOptions, LabelSVC, WitnessSVC
 
 MODELS = [InstanceSVC, LabelSVC, WitnessSVC]
 every_model = pytest.mark.parametrize("model", MODELS)
@@ -34,7 +34,8 @@ def singletons(X):
 def test_bags_of_one_with_the_hinge_are_an_svc(model, C, kernel, rows, fresh):
     X, y = rows
     svc = SVC(C=C, kernel=kernel, gamma=0.2, degree=2, coef0=1.0, tol=1e-8).fit(X, y)
-    ours = model(C=C, kernel=kernel, gamma=0.2, degree=2, coef0=1.0, loss="hinge")
+    options = KernelOptions(coef0=1.0)
+    ours = model(C=C, kernel=kernel, gamma=0.2, degree=2, kernel_options=options, loss="hinge")
     scores = ours.fit(singletons(X), y).decision_function(singletons(fresh))
     assert np.allclose(scores, svc.decision_function(fresh), atol=3e-3)
 

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from bag_helpers import grouped
 from bagwise import ODM, Bags, OptimalMarginSVC
 from bagwise.estimators import assigned
 from bagwise.losses import MarginBand
@@ -32,9 +33,8 @@ def singles(n=24, seed=0):
 
 
 def quick(**options):
-    return OptimalMarginSVC(
-        **{"C_pos": 10.0, "C_neg": 10.0, "threshold": 0.0, "tol": 1e-6, **options}
-    )
+    usual = {"C_pos": 10.0, "C_neg": 10.0, "threshold": 0.0, "tol": 1e-6}
+    return grouped(OptimalMarginSVC, **{**usual, **options})
 
 
 def objective(model, bags, y, keys):
@@ -266,4 +266,4 @@ def test_bad_parameters_are_named():
         "solver": "sgd",
     }.items():
         with pytest.raises(ValueError, match=name):
-            OptimalMarginSVC(**{name: value}).fit(bags, y)
+            grouped(OptimalMarginSVC, **{name: value}).fit(bags, y)

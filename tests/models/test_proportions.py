@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from bagwise import Bags, InstanceSVC, LabelProportionSVC
+from bagwise import Bags, InstanceSVC, KernelOptions, LabelProportionSVC
 from bagwise.designs import matrix_design
 from bagwise.losses import SquaredHinge
 from bagwise.problems import Problem
@@ -93,7 +93,9 @@ def test_two_fits_give_the_same_bits_and_clones_do_too():
 def test_all_instances_as_landmarks_are_the_exact_kernel():
     bags, shares, _ = mixed(8)
     exact = LabelProportionSVC().fit(bags, shares)
-    model = LabelProportionSVC(kernel_approx="nystroem", n_components=1000).fit(bags, shares)
+    model = LabelProportionSVC(
+        kernel_options=KernelOptions(approx="nystroem", n_components=1000)
+    ).fit(bags, shares)
     assert model.objective_ == pytest.approx(exact.objective_, rel=1e-6)
     assert model.gap_ <= 1e-6 * model.objective_
 

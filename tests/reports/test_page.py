@@ -6,7 +6,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import AnnealedWitnessSVC, MeanSVC, PerInstance, WitnessSVC, report
+from bagwise import AnnealedWitnessSVC, KernelOptions, MeanSVC, PerInstance, WitnessSVC, report
 from bagwise.datasets import load_digits_bags, make_slide_bags
 
 
@@ -42,7 +42,7 @@ def test_it_is_self_contained_and_names_its_origin(digits):
     assert re.search(r"instance \d+ of bag \d+", html)  # what a kernel model compares with
     other = report(WitnessSVC().fit(bags[:30], y[:30]), bags[30:], y[30:]).html
     assert "training instance" in other
-    few = WitnessSVC(kernel_approx="nystroem", n_components=20).fit(bags, y)
+    few = WitnessSVC(kernel_options=KernelOptions(approx="nystroem", n_components=20)).fit(bags, y)
     assert not any(row["why"] for row in rows_of(report(few, bags, y, cv=3)))  # landmarks cancel
 
 

@@ -12,7 +12,7 @@ _RANDOM_DRAWS = {
 _FOLDS_FOLLOW_ORDER = {"check_order_of_bags": "the folds follow the order of the bags"}
 # Pools that grew in another order agree only as far as the relaxation was solved; the calibrated
 # threshold, the default of these classes, follows the folds.
-_SOLVED = {"tol": 1e-8, "max_columns": 300, "max_iter": 300, "threshold": 0.0}
+_SOLVED = {"pool__tol": 1e-8, "pool__max_columns": 300, "pool__max_iter": 300, "threshold": 0.0}
 _BAG_KERNELS = ("sum", "max", "statistics", "migraph", "hausdorff")
 
 # fmt: off
@@ -29,7 +29,7 @@ ENTRIES = (
         variants=[{"kernel": "linear", "loss": "hinge"}]),
     entry("bagwise.models.witness.WitnessSVC",
         name("MI-SVM", "andrews2002", "one witness per positive bag, and which one it is"),
-        variants=[{"kernel": "poly", "coef0": 1.0, "init": "instances"}]),
+        variants=[{"kernel": "poly", "kernel_options__coef0": 1.0, "init": "instances"}]),
     entry("bagwise.models.mica.MICA",
         name("MICA", "mangasarian2008",
             "as MI-SVM, with a convex combination of instances as the witness"),
@@ -72,7 +72,7 @@ ENTRIES = (
         name("Bag-KI-SVM", "li2009",
             "convex search for key instances, against the means of negative bags",
             negatives="bags"),
-        checked={"refine": True, **_SOLVED},
+        checked={"pool__refine": True, **_SOLVED},
         variants=[{"negatives": "bags", "kernel": "linear", **_SOLVED}]),
     entry("bagwise.models.markov.network.MarkovNetworkClassifier",
         name("MIMN", "hajimirsadeghi2017", "all instances take part, at least one is positive",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,17 +24,15 @@ from bagwise.designs import augmented_design
 from bagwise.errors import SCALE, Message, Parameter
 from bagwise.estimators.keyrows import KeyRows
 from bagwise.estimators.params import (
-    KernelParameters,
-    MaxIterParameter,
-    PredictionParameters,
+    Parameters,
     Words,
-    changed,
+    group,
     integer,
     param,
     positive,
+    shared,
 )
-from bagwise.estimators.restarts import Restarts
-from bagwise.estimators.rows import RowsClassifier
+from bagwise.estimators.rows import RowsClassifier, Start
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task
 from bagwise.losses import MarginBand
@@ -99,7 +96,34 @@ class _Alternation:
         return record
 
 
-class AssignedClassifier(Restarts, RowsClassifier):
+class Pool(Parameters):
+    """How key instances are searched for, the pool of assignments: a group of parameters."""
+
+    init: str = param(
+        "mean",
+        Words("mean", "cccp", "random"),
+        "The first assignment: the best instances of a classifier in which the bag's mean stands "
+        "for a positive bag, where CCCP from there ends, or drawn at random.",
+    )
+    solver: str = param(
+        "newton",
+        Words("newton", *_GRADIENTS),
+        "Solver of the problem over the pool; those but Newton are Zhang & Jin's, for study.",
+    )
+    tol: float = param(
+        0.01,
+        positive(),
+        "The pool stops growing when the heuristic gap over all assignments is this fraction of "
+        "the objective.",
+    )
+    max_columns: int = param(30, integer(), "Maximum number of assignments in the pool.")
+    refine: bool = param(
+        False, ["boolean"], "Round the relaxation to key instances and continue from there by CCCP."
+    )
+    max_iter: int = shared("max_iter", default=30, doc="Maximum number of rounds of CCCP.")
+
+
+class AssignedClassifier(RowsClassifier):
     """Classifier over key-instance assignments.
 
     Attributes
@@ -126,39 +150,15 @@ class AssignedClassifier(Restarts, RowsClassifier):
         "variant (CCCP): fix the key instances, solve the convex problem, take the highest scores "
         "as the new key instances.",
     )
-    refine: bool = param(
-        False, ["boolean"], "Round the relaxation to key instances and continue from there by CCCP."
-    )
-    init: str = param(
-        "mean",
-        Words("mean", "cccp", "random"),
-        "The first assignment: the best instances of a classifier in which the bag's mean stands "
-        "for a positive bag, where CCCP from there ends, or drawn at random.",
-    )
-    solver: str = param(
-        "newton",
-        Words("newton", *_GRADIENTS),
-        "Solver of the problem over the pool; those but Newton are Zhang & Jin's, for study.",
-    )
-    tol: float = param(
-        0.01,
-        positive(),
-        "The pool stops growing when the heuristic gap over all assignments is this fraction of "
-        "the objective.",
-    )
-    max_columns: int = param(30, integer(), "Maximum number of assignments in the pool.")
-    max_iter: int = changed(
-        MaxIterParameter, "max_iter", default=30, doc="Maximum number of rounds of CCCP."
-    )
-    kernel: Any = changed(
-        KernelParameters,
+    n_init: int = shared("n_init")
+    pool: Pool | None = group(Pool, "How key instances are searched for.")
+    kernel: Any = shared(
         "kernel",
         doc='Kernel between instances. A callable takes two matrices. With "precomputed" the '
         "columns of the instances are kernel values with the instances numbered by "
         "``instance_ids``. The intercept is a constant feature: 1 is added to the kernel.",
     )
-    threshold: float | str = changed(
-        PredictionParameters,
+    threshold: float | str = shared(
         "threshold",
         default="calibrated",
         doc='Bag score above which a bag is called positive. "calibrated" chooses it on '
@@ -183,16 +183,14 @@ class AssignedClassifier(Restarts, RowsClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do; pools that grew in another order agree up to ``tol``."""
-        tolerance = float(np.sqrt(self.tol)) if self.relax else 0.0
+        tolerance = float(np.sqrt(self._pool.tol)) if self.relax else 0.0
         return replace(super().__bag_tags__(), tolerance=max(tolerance, 1e-6))
 
-    def _fit_binary(self, task: Task) -> Run:
-        return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
+    @property
+    def _pool(self) -> Pool:
+        return self.pool or Pool()
 
-    def _fit_warm(self, task: Task, last: Run | None) -> Run:
-        return self._fit_binary(task) if last is None else self._fit_from(task, last)
-
-    def _fit_from(self, task: Task, start: Any) -> Run:
+    def _fit_from(self, task: Task, start: Start) -> Run:
         rows = KeyRows(task, self._negatives(), self.n_witnesses)
         saddle = rows.saddle(self._row_weights(rows), self._band())
         choices, system = rows.choices, Systems(saddle)
@@ -210,7 +208,7 @@ class AssignedClassifier(Restarts, RowsClassifier):
             pool, point = grown.assignment, grown.solution
             history, converged = grown.history, grown.converged
             chosen = choices.top(pool.unit_scores(point)[choices.rows])
-        if self.refine or not self.relax:
+        if self._pool.refine or not self.relax:
             pool, point, run = self._refine(saddle, choices, system, chosen)
             history, converged = history + run.history, converged and run.converged
         solution, mu = rows.solution(pool, point), rows.instance_weights(pool, point)
@@ -224,14 +222,14 @@ class AssignedClassifier(Restarts, RowsClassifier):
         rng: np.random.RandomState,
     ) -> tuple[Array, _Solved | None]:
         """Return the first assignment, and the classifier in which a positive bag is its mean."""
-        if self.init == "random":
+        if self._pool.init == "random":
             return choices.random(rng, 1)[0], None
         means = saddle.only(choices.means())
         point = column_newton(means, system=system, tol=_ROUGH)
         chosen = choices.top(means.unit_scores(point)[choices.rows])
-        if self.init == "cccp" and self.relax:
+        if self._pool.init == "cccp" and self.relax:
             steps = _Alternation(saddle, choices, system)
-            run = alternate(steps.solve, steps.assign, chosen, max_iter=self.max_iter)
+            run = alternate(steps.solve, steps.assign, chosen, max_iter=self._pool.max_iter)
             return run.assignment, (means, point)
         return chosen, (means, point)
 
@@ -249,8 +247,8 @@ class AssignedClassifier(Restarts, RowsClassifier):
             choices,
             chosen,
             self._master(system, rng),
-            tol=self.tol,
-            max_columns=self.max_columns,
+            tol=self._pool.tol,
+            max_columns=self._pool.max_columns,
             random_state=rng,
             callback=self._report,
             center=center,
@@ -258,9 +256,9 @@ class AssignedClassifier(Restarts, RowsClassifier):
 
     def _master(self, system: Systems, rng: np.random.RandomState) -> Any:
         def solved(saddle: Saddle, last: SaddlePoint | None, tol: float) -> SaddlePoint:
-            if self.solver == "newton":
+            if self._pool.solver == "newton":
                 return column_newton(saddle, last, system=system, tol=tol)
-            gradients = _GRADIENTS[self.solver]
+            gradients = _GRADIENTS[self._pool.solver]
             return mirror_prox(saddle, last, gradients=gradients, random_state=rng)
 
         return solved
@@ -273,7 +271,7 @@ class AssignedClassifier(Restarts, RowsClassifier):
             steps.solve,
             steps.assign,
             chosen,
-            max_iter=self.max_iter,
+            max_iter=self._pool.max_iter,
             callback=lambda record: self._report(steps.finish(record)),
         )
         return *steps.taken, run
@@ -294,20 +292,22 @@ class AssignedClassifier(Restarts, RowsClassifier):
         """Yield what is not certain about a fit, and what can be done about it."""
         solution = fit.solution
         at = f"objective {solution.objective:.6g}, gap over the pool {solution.gap:.2g}"
-        if not solution.converged and self.solver == "newton":
+        if not solution.converged and self._pool.solver == "newton":
             scale = (f"ran out of digits: {at}. Scale the features with ", SCALE)
             yield Message(*scale, f" or lower {self._loss_weights}.")
         elif not solution.converged:
-            newton = (Parameter("solver", "'newton'"), " is exact.")
-            yield Message(f"stopped solver={self.solver!r} early: {at}. ", *newton)
+            newton = (Parameter("pool__solver", "'newton'"), " is exact.")
+            yield Message(f"stopped pool__solver={self._pool.solver!r} early: {at}. ", *newton)
         if not fit.converged and not self.relax:
-            yield f"was stopped by max_iter={self.max_iter} before CCCP came to rest. Raise it."
+            limit = f"pool__max_iter={self._pool.max_iter}"
+            yield f"was stopped by {limit} before CCCP came to rest. Raise it."
         elif not fit.converged:
             gap = _pool_of(fit)["heuristic_gap"]
+            limits = f"pool__max_columns={self._pool.max_columns}"
             yield (
-                f"was stopped by max_columns={self.max_columns} or max_iter={self.max_iter} before "
+                f"was stopped by {limits} or pool__max_iter={self._pool.max_iter} before "
                 f"it converged: {at}, heuristic gap over all assignments {gap:.2g}. Raise "
-                "max_columns or tol."
+                "pool__max_columns or pool__tol."
             )
 
 

@@ -15,8 +15,9 @@ default ``classes_[1]``. Scores always point towards ``classes_[1]``, as scikit-
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -45,6 +46,13 @@ from bagwise.estimators.weights import check_weight, class_weights
 _T = TypeVar("_T", bound="BagClassifier")
 
 
+class Progress(Protocol):
+    """The parameters of estimators that iterate."""
+
+    verbose: int
+    callback: Callable[[dict[str, Any]], None] | None
+
+
 def _gives_probabilities(estimator: BagClassifier) -> bool:
     if estimator.probability == "sigmoid":
         return True
@@ -68,6 +76,14 @@ class BagClassifier(ClassifierMixin, BagScores):
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         raise NotImplementedError
+
+    def _report(self: Progress, record: dict[str, Any]) -> None:
+        """Print the record of an iteration and pass it on, for estimators that iterate."""
+        if self.verbose:
+            numbers = "  ".join(f"{k} {v:.6g}" for k, v in record.items())
+            print(f"[{type(self).__name__}] {numbers}")
+        if self.callback is not None:
+            self.callback(record)
 
     # Fitting -------------------------------------------------------------------------------------
 

@@ -10,9 +10,10 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
-from bagwise.estimators.params import KernelParameters, Words, changed
-from bagwise.estimators.rows import MarginClassifier, stacked
+from bagwise.estimators.params import Words, shared
+from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.tags import BagTags
+from bagwise.estimators.task import stack_models
 
 
 class EmbeddingSVC(MarginClassifier):
@@ -23,8 +24,7 @@ class EmbeddingSVC(MarginClassifier):
     updated.
     """
 
-    kernel: Any = changed(
-        KernelParameters,
+    kernel: Any = shared(
         "kernel",
         constraint=[Words("linear", "rbf", "poly"), callable],
         doc="Kernel between the vectors of bags. A callable takes two matrices.",
@@ -32,7 +32,8 @@ class EmbeddingSVC(MarginClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """An instance is scored by what the bag's score is without it."""
-        return replace(super().__bag_tags__(), instance_scores="occlusion", bag_score=None)
+        tags = super().__bag_tags__()
+        return replace(tags, instance_scores="occlusion", bag_score=None, instance_rows=False)
 
     def _fit_embedding(self, bags: Bags, codes: Array, weight: Array) -> None:
         """Learn what the embedding needs."""
@@ -48,7 +49,7 @@ class EmbeddingSVC(MarginClassifier):
         super()._fit_classes(one_row_per_bag(self._embed(bags)), codes, weight)
         of_bags = np.atleast_2d(self.instance_weights_)
         spread = expand(of_bags.T / bags.sizes[:, None], bags.offsets).T
-        self.instance_weights_ = stacked(spread)
+        self.instance_weights_ = stack_models(spread)
 
     def _bag_scores(self, bags: Bags) -> Array:
         return super()._instance_scores(one_row_per_bag(self._embed(bags)))

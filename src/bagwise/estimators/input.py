@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.checks import warn_of_single_instances
 from bagwise.bags.forms import is_plain_table
+from bagwise.estimators.params import Parameters
 
 
 def _learned(estimator: Any) -> list[str]:
@@ -18,7 +18,7 @@ def _learned(estimator: Any) -> list[str]:
     return [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
 
 
-class BagInput(BaseEstimator):
+class BagInput(Parameters):
     """What classifiers and transformers of bags share: checked bags of the fitted width."""
 
     _accepts_nan: ClassVar[bool] = False

@@ -3,12 +3,13 @@
 A parameter is a field of a class: its annotation, default, constraint and sentence of documentation
 stand in one place. `Parameters` makes the keyword-only constructor, scikit-learn's
 ``_parameter_constraints`` and the numpydoc sections on parameters, attributes and references out of
-the fields of a class, the docstrings of its bases and the "Reference:" of its module. Groups of
-parameters that several estimators share are mixins, at the end of this file; an estimator lists the
-groups it needs and adds its own fields:
+the fields of a class, the docstrings of its bases and the "Reference:" of its module. Parameters
+that many estimators have are in a table at the end of this file (`shared`); an estimator adds its
+own fields:
 
-    class WitnessSVC(MaxIterParameter, MarginClassifier):
+    class WitnessSVC(MarginClassifier):
         init: str = param("mean", Words("mean", "random"), "The first witnesses.")
+        max_iter: int = shared("max_iter")
 
 A class changes the default or the sentence of an inherited parameter with `changed`; inherited
 attributes that it does not have are named in ``_never_fitted``. Parameters that are rarely set are
@@ -32,6 +33,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 
 from bagwise._documented import begun, joined, sections
 from bagwise._removed import mark_removed_methods, refuse_parameters, refuse_value
+from bagwise.errors import Message, Parameter
 
 _MAX_INTEGER = 2**53  # beyond it float64 cannot hold an integer
 _MAX_JOBS = 4096  # more workers than any machine has cores: a typing error
@@ -105,9 +107,12 @@ class Parameters(BaseEstimator):
     """Base of everything with parameters: turns fields into constructor, checks and docstring."""
 
     _groups: ClassVar[dict[str, type[Parameters]]] = {}
+    _own_docstring: ClassVar[str] = ""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):  # with a positional parameter
+            return
         dataclasses.dataclass(eq=False, repr=False, match_args=False)(cls)
         cls.__init__ = _refuse_removed_first(cls.__init__)  # type: ignore[method-assign]
         mark_removed_methods(cls)
@@ -190,9 +195,9 @@ _BEFORE = """\
 # Docstrings --------------------------------------------------------------------------------------
 
 
-def _documented(cls: type, fields: list[dataclasses.Field[Any]]) -> str:
+def _documented(cls: type[Parameters], fields: list[dataclasses.Field[Any]]) -> str:
     """Return the class's docstring with its sections on parameters and attributes filled in."""
-    intro, own = sections(cls._own_docstring)  # type: ignore[attr-defined]
+    intro, own = sections(cls._own_docstring)
     parameters = "\n".join(map(_entry, fields))
     attributes = "\n".join(_attributes(cls).values())
     filled = {
@@ -248,134 +253,125 @@ def _kinds(constraints: list[Any]) -> Iterator[str]:
             yield {"boolean": "bool", "array-like": "sequence"}[constraint]
 
 
-def _attributes(cls: type) -> dict[str, str]:
+def _attributes(cls: type[Parameters]) -> dict[str, str]:
     """Return the entries of fitted attributes by name: the class's own, then its bases'."""
     found: dict[str, str] = dict.fromkeys(getattr(cls, "_never_fitted", ()), "")
     for base in cls.__mro__:
         _, parts = sections(base.__dict__.get("_own_docstring", ""))
         for entry in re.split(r"\n(?=\S)", parts.get("Attributes", "")):
             names = entry.split(" : ")[0].split(", ")
+            needed = re.search(r"\n    With ``(\w+)``", entry)  # a parameter of some subclasses
+            if needed and needed[1] not in cls._parameter_constraints:
+                continue
             if entry and not found.keys() & set(names):
                 found |= dict.fromkeys(names, "") | {names[0]: entry}
     return {name: entry for name, entry in found.items() if entry}
 
 
-# Groups ------------------------------------------------------------------------------------------
+# Parameters that many estimators have -------------------------------------------------------------
 
-
-class PredictionParameters(Parameters):
-    """How scores become labels and probabilities, and what every bag classifier has."""
-
-    pos_label: Any = param(
+_SHARED = {
+    "C": param(1.0, positive(), "Weight of the losses; the regularizer is 1/2 |w|^2."),
+    "loss": param("squared_hinge", Words("squared_hinge", "hinge"), "Margin loss."),
+    "max_iter": param(50, integer(), "Maximum number of outer iterations."),
+    "n_init": param(
+        1,
+        integer(),
+        "Number of starts, of which the lowest objective is kept: first the usual one, then random "
+        "ones. More than one adds ``starts_`` and ``stability_``.",
+    ),
+    "class_weight": param(
+        None,
+        [Words("balanced"), dict, None],
+        'Weight of each class, multiplied with the weights of its bags. "balanced" gives every '
+        "class the same total weight.",
+        kind='"balanced", dict or None',
+    ),
+    "verbose": param(0, ["verbose"], "Print one line per iteration.", kind="int"),
+    "callback": param(None, [callable, None], "Called with the record of each iteration, a dict."),
+    "pos_label": param(
         None,
         "no_validation",
         "The positive label: bags with this label contain at least one instance of interest. "
         "``classes_[1]`` when None. For two classes only.",
         kind="label",
-    )
-    threshold: float | str | None = param(
+    ),
+    "threshold": param(
         None,
         [Interval(Real, None, None, closed="neither"), Words("calibrated"), None],
         "Bag score above which a bag is called positive, which is also where its probability is "
         "1/2. None is 0 without probabilities and the midpoint of the sigmoid with them. "
         '"calibrated" takes the most accurate one on out-of-fold scores of the training bags.',
         kind='float, "calibrated" or None',
-    )
-    probability: bool | str = param(
+    ),
+    "probability": param(
         False,
         [Words("sigmoid"), Options(bool, {False})],
         'With "sigmoid" the estimator has ``predict_proba``: a sigmoid fitted to out-of-fold '
         "scores.",
         kind='False or "sigmoid"',
-    )
-    calibration_cv: Any = param(
+    ),
+    "calibration_cv": param(
         5,
         ["cv_object"],
         "Folds of the out-of-fold scores behind ``threshold`` and ``probability``. A number of "
         "folds is stratified and keeps ``bags.groups`` together.",
         kind="int, splitter or iterable of folds",
-    )
-    n_jobs: int | None = param(
+    ),
+    "cv": param(
+        5,
+        ["cv_object"],
+        "Folds of the search; a number of folds is stratified and keeps ``bags.groups`` together.",
+        kind="int, splitter or iterable of folds",
+    ),
+    "n_jobs": param(
         None,
         [Integral, None],
         "Number of classes, of folds, or of blocks of kernel values, worked on in parallel.",
         kind="int",
-    )
-    random_state: Any = param(
+    ),
+    "random_state": param(
         0,
         ["random_state"],
         "Seed of everything that is drawn. An int gives the same model in every fit, None a fresh "
         "draw.",
         kind="int, RandomState or None",
-    )
-
-
-class ClassWeightParameter(Parameters):
-    """Weights of the classes."""
-
-    class_weight: Any = param(
-        None,
-        [Words("balanced"), dict, None],
-        'Weight of each class, multiplied with the weights of its bags. "balanced" gives every '
-        "class the same total weight.",
-        kind='"balanced", dict or None',
-    )
-
-
-class ProgressParameters(Parameters):
-    """What an iterative estimator tells while it is fitted."""
-
-    verbose: int = param(0, ["verbose"], "Print one line per iteration.", kind="int")
-    callback: Callable[[dict[str, Any]], None] | None = param(
-        None, [callable, None], "Called with the record of each iteration, a dict."
-    )
-
-    def _report(self, record: dict[str, Any]) -> None:
-        if self.verbose:
-            numbers = "  ".join(f"{k} {v:.6g}" for k, v in record.items())
-            print(f"[{type(self).__name__}] {numbers}")
-        if self.callback is not None:
-            self.callback(record)
-
-
-class MaxIterParameter(Parameters):
-    """A bound on the outer iterations."""
-
-    max_iter: int = param(50, integer(), "Maximum number of outer iterations.")
-
-
-class CParameter(Parameters):
-    """One weight of all losses."""
-
-    C: float = param(1.0, positive(), "Weight of the losses; the regularizer is 1/2 |w|^2.")
-
-
-class LossParameter(Parameters):
-    """The margin loss."""
-
-    loss: str = param("squared_hinge", Words("squared_hinge", "hinge"), "Margin loss.")
-
-
-class KernelParameters(Parameters):
-    """The kernel between instances."""
-
-    kernel: Any = param(
+    ),
+    "kernel": param(
         "rbf",
         [Words("linear", "rbf", "poly", "precomputed"), callable],
         'Kernel between instances. A callable takes two matrices. With "precomputed" the columns '
         "of the instances are kernel values with the instances numbered by ``instance_ids``.",
-    )
-    gamma: float | str = param(
+    ),
+    "gamma": param(
         "median",
         [Words("median", "scale"), positive()],
         'Width of the rbf kernel, exp(-gamma d^2): "median" is 1 / (2 median distance^2), "scale" '
         "is scikit-learn's 1 / (n_features variance).",
-    )
-    degree: int = param(3, integer(), "Degree of the poly kernel.")
+    ),
+    "degree": param(3, integer(), "Degree of the poly kernel."),
+    "landmarks": param(
+        "leverage",
+        Words("leverage", "kmeans"),
+        "How landmarks are chosen: drawn in proportion to what the landmarks so far leave of the "
+        "kernel (randomly pivoted Cholesky), or the instances nearest to the centers of k-means.",
+    ),
+}
+
+
+def shared(name: str, **facts: Any) -> Any:
+    """Declare a parameter that many estimators have, perhaps with another default or sentence."""
+    field = _SHARED[name]
+    return param(**{"default": field.default, **field.metadata, **facts})
+
+
+class KernelOptions(Parameters):
+    """What is rarely changed about a kernel: a group of parameters."""
+
     coef0: float = param(
         0.0, Interval(Real, None, None, closed="neither"), "Constant term of the poly kernel."
     )
-    kernel_approx: str | None = param(
+    approx: str | None = param(
         None,
         [Words("nystroem"), None],
         'None uses the kernel as it is: memory grows with the square of the instances. "nystroem" '
@@ -383,11 +379,15 @@ class KernelParameters(Parameters):
         "``kernel_error_`` says what it leaves out.",
     )
     n_components: int = param(
-        500, integer(), 'Number of landmarks of ``kernel_approx="nystroem"``: training instances.'
+        500, integer(), 'Number of landmarks of ``approx="nystroem"``: training instances.'
     )
-    landmarks: str = param(
-        "leverage",
-        Words("leverage", "kmeans"),
-        "How landmarks are chosen: drawn in proportion to what the landmarks so far leave of the "
-        "kernel (randomly pivoted Cholesky), or the instances nearest to the centers of k-means.",
-    )
+    landmarks: str = shared("landmarks")
+
+    def check_approximable(self, kernel: Any) -> None:
+        """Refuse to approximate a kernel that needs no approximation."""
+        if kernel not in ("linear", "precomputed"):
+            return
+        why = "needs no approximation" if kernel == "linear" else "is a matrix already"
+        given = Parameter("kernel_options__approx", repr(self.approx))
+        what = f" is for kernels of features; kernel={kernel!r} {why}. Use "
+        raise ValueError(Message(given, what, Parameter("kernel", "'rbf'"), " or leave it out."))

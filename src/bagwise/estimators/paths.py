@@ -1,124 +1,141 @@
-"""`Paths`: one model at many values of a parameter, each fit starting where the last one ended."""
+"""Several fits on one design: the folds of a calibration, and one model at many values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.metrics import roc_auc_score
-from sklearn.utils.metaestimators import available_if
 
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
-from bagwise.designs import Design, Gram
-from bagwise.estimators.task import Task
+from bagwise.crossfit import in_order
+from bagwise.designs import Design, Gram, Iterative, Point
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.tags import bag_tags
+from bagwise.estimators.task import as_given
+from bagwise.estimators.weights import class_weights
 from bagwise.procedures import Run
+from bagwise.solvers import Solution
+
+if TYPE_CHECKING:
+    from bagwise.estimators.rows import RowsClassifier
 
 # What the kernel matrix depends on: it is the same along a path.
-_FIXED = ("kernel", "gamma", "degree", "coef0", "kernel_approx", "n_components", "landmarks")
+_FIXED = ("kernel", "gamma", "degree", "kernel_options")
 CS = tuple(np.logspace(-2, 2, 9).tolist())  # two values per factor of ten
 
 
-def _follows_rows(estimator: Any) -> bool:
-    from bagwise.estimators.rows import RowsClassifier
+@dataclass(frozen=True)
+class KernelShare:
+    """The kernel matrix of a fit, for the folds of its calibration."""
 
-    if type(estimator)._fit_classes is RowsClassifier._fit_classes:
+    design: Gram
+    offsets: Array
+    weight: Array  # of the bags, which may have been prepared for
+
+    def part(self, bags: Array, weight: Array | None = None) -> KernelShare:
+        """Return some bags, with what was prepared unless they weigh something else there."""
+        weight = self.weight if weight is None else weight
+        same = np.array_equal(weight[bags], self.weight[bags])
+        design: Any = self.design.twin() if same else self.design.fresh()
+        rows = np.flatnonzero(expand(bags, self.offsets))
+        sizes = np.diff(self.offsets)[bags]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        return KernelShare(design.subset(rows), offsets, weight[bags])
+
+
+def score_folds(
+    model: RowsClassifier,
+    shared: KernelShare,
+    bags: Bags,
+    codes: Array,
+    weight: Array,
+    splits: list[Any],
+) -> Array:
+    """Score bags by fits to parts of one kernel matrix that did not see them.
+
+    A width that was chosen on the instances is then the same in all folds.
+    """
+    given = model.get_params(deep=False).get("class_weight")
+
+    def fold(train: Array, test: Array) -> Array:
+        part, share = model._unfitted(), np.zeros(len(bags))
+        part.classes_ = model.classes_
+        of_class = class_weights(given, model.classes_, codes[train], weight[train])
+        share[train] = weight[train] * of_class[codes[train]]
+        scores = _score_all(part, shared, bags, codes, share)
+        return part._assumption().bag_score(scores, bags.offsets)[test]
+
+    jobs = Parallel(n_jobs=model.n_jobs, prefer="threads")
+    return in_order(jobs(delayed(fold)(*split) for split in splits), splits)
+
+
+def _score_all(
+    model: RowsClassifier, shared: KernelShare, bags: Bags, codes: Array, weight: Array
+) -> Array:
+    """Learn from the bags with weight, and score all instances; one column per model.
+
+    In a large design the other bags stay, without weight: its low-rank approximation serves every
+    fold.
+    """
+    design = shared.design
+    if isinstance(design, Iterative):
+        fits = model._binary_fits(design, bags, codes, weight)
+        model._keep_solutions(fits)
+        return np.stack([fit.solution.scores for fit in fits], axis=1)
+    used, part = np.flatnonzero(weight), shared.part(weight > 0, weight)
+    model.fit_on_design(part.design, bags[used], codes[used], weight[used])
+    coef = np.zeros((len(model.dual_coef_), design.n_rows))
+    rows = np.flatnonzero(expand(weight > 0, bags.offsets))
+    coef[:, rows[model.support_]] = model.dual_coef_
+    return np.stack([design @ row for row in coef], axis=1) + model.intercept_
+
+
+def has_path(estimator: BagClassifier) -> bool:
+    """Return whether a model is a fit over the instances as rows; otherwise say so."""
+    if bag_tags(estimator).instance_rows:
         return True
     raise AttributeError(f"{type(estimator).__name__} has no path: it is fitted in another way.")
 
 
-class Paths:
-    """Paths of models over weighted rows."""
+def models_at(model: BagClassifier, name: str, values: Sequence[float]) -> list[Any]:
+    """Return an unfitted copy of a model per value of a parameter."""
+    known = model.get_params()
+    if name not in known or name.partition("__")[0] in _FIXED:
+        wrong = "determines the kernel" if name in known else "is no parameter"
+        raise ValueError(f"name={name!r} {wrong} of {type(model).__name__}.")
+    if not len(values):
+        raise ValueError("values is empty: a path needs at least one value.")
+    models = [model._unfitted().set_params(**{name: value}) for value in values]
+    for each in models:
+        each._validate_params()
+    return models
 
-    def _fit_warm(self: Any, task: Task, last: Run | None) -> Run:
-        """Fit from the run of a neighbor on the path, where the method can; otherwise as usual."""
-        return self._fit_binary(task)
 
-    @available_if(_follows_rows)
-    def path(
-        self: Any,
-        bags: Any,
-        y: Any,
-        *,
-        name: str = "C",
-        values: Sequence[float] = CS,
-        sample_weight: Any = None,
-    ) -> list[Any]:
-        """Fit the model at many values of a parameter, each from where the last one ended.
-
-        The kernel matrix is computed once, and a fit begins with the assignment and the classifier
-        of its neighbor. Order the values from small to large: a small C has the fewest local
-        minima. The models are not those of separate fits, which begin anew.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The training bags.
-        y : array-like of shape (n_bags,)
-            One label per bag.
-        name : str, default="C"
-            The parameter; any number that the kernel does not depend on, such as
-            "positive_fraction".
-        values : sequence of float, default=(0.01, ..., 100)
-            Its values, in the order of the path; nine by default, two per factor of ten.
-        sample_weight : array-like of shape (n_bags,), default=None
-            One weight per bag.
-
-        Returns
-        -------
-        list
-            Fitted models, one per value.
-
-        Examples
-        --------
-        >>> from bagwise import WitnessSVC
-        >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
-        >>> models = WitnessSVC(kernel="linear").path(bags, [1, 0, 1, 0], values=[0.1, 1, 10])
-        >>> [model.C for model in models]
-        [0.1, 1, 10]
-        """
-        models = self._at_values(name, values)
-        fresh = self._unfitted()
-        bags, codes, of_bags, weight = fresh._validated(bags, y, sample_weight)
-        with one_blas_thread():
-            design = fresh._design(bags, expand(weight, bags.offsets))
-            steps = fresh._along(models, design, bags, codes, weight)
-            for model, (part, _) in zip(models, steps, strict=True):
-                part._share(design, bags, weight)
-                part._settle_threshold(bags, codes, of_bags, weight)
-                model._become(part)
-        return models
-
-    def _at_values(self: Any, name: str, values: Sequence[float]) -> list[Any]:
-        """Return an unfitted model per value."""
-        known = self.get_params(deep=False)
-        if name not in known or name in _FIXED:
-            wrong = "determines the kernel" if name in known else "is no parameter"
-            raise ValueError(f"name={name!r} {wrong} of {type(self).__name__}.")
-        if not len(values):
-            raise ValueError("values is empty: a path needs at least one value.")
-        models = [type(self)(**{**known, name: value}) for value in values]
-        for model in models:
-            model._validate_params()
-        return models
-
-    def _along(
-        self: Any, models: list[Any], design: Design, bags: Bags, codes: Array, weight: Array
-    ) -> Iterator[tuple[Any, list[Run]]]:
-        """Yield a fitted copy of each model and its runs in the coordinates of the design."""
-        from bagwise.estimators.rows import as_given
-
-        last: list[Any] = []
-        for model in models:
-            part = self._recast(type(self), **model.get_params(deep=False))
-            tasks = list(part._tasks(design, bags, codes, weight))
-            last = last or [None] * len(tasks)
-            last = [part._fit_warm(task, run) for task, run in zip(tasks, last, strict=True)]
-            part._keep(bags, [as_given(run, design) for run in last])
-            yield part, last
+def follow_path(
+    fresh: RowsClassifier,
+    models: list[Any],
+    design: Design,
+    bags: Bags,
+    codes: Array,
+    weight: Array,
+) -> Iterator[tuple[Any, list[Run]]]:
+    """Yield a fitted copy of each model and its runs in the coordinates of the design."""
+    last: list[Run] = []
+    for model in models:
+        part = fresh._recast(type(fresh), **model.get_params(deep=False))
+        tasks = list(part._tasks(design, bags, codes, weight))
+        if last:
+            last = [part._fit_from(task, run) for task, run in zip(tasks, last, strict=True)]
+        else:
+            last = [part._fit_binary(task) for task in tasks]
+        part._keep(bags, [as_given(run, design) for run in last])
+        yield part, last
 
 
 def rows_of(bags: Bags, selected: Array) -> Array:
@@ -128,7 +145,9 @@ def rows_of(bags: Bags, selected: Array) -> Array:
     return np.flatnonzero(expand(member, bags.offsets))
 
 
-def held_out_scores(design: Design, rows: Array, test_rows: Array, point: Any) -> Array:
+def held_out_scores(
+    design: Design, rows: Array, test_rows: Array, point: Point | Solution
+) -> Array:
     """Score held-out rows of a design, without intercept, by a point of a subset of its rows."""
     if isinstance(design, Gram):
         return (design.K[np.ix_(test_rows, rows)] @ point.coef).astype(np.float64)

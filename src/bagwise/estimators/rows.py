@@ -1,7 +1,7 @@
 """The common ground of the methods that weigh instances: one design, one problem per class.
 
 `RowsClassifier` builds the design once, shares it between the classes (one-vs-rest), and turns
-solutions into fitted attributes. A method adds ``_fit_binary(task)``, ``_loss()`` and
+solutions into fitted attributes. A method adds ``_fit_from(task, start)``, ``_loss()`` and
 ``_loss_weight()``. `MarginClassifier` adds the parameters ``C`` and ``loss`` and, as it stands,
 gives every row the label of its bag.
 
@@ -13,76 +13,61 @@ gives every row the label of its bag.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 
+from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
-from bagwise.crossfit import in_order
 from bagwise.designs import (
     Design,
     Gram,
-    Iterative,
+    Nystroem,
+    Pairs,
     conditioned_design,
     kernel_design,
     matrix_design,
+    nystroem_design,
 )
 from bagwise.errors import SCALE, Message
-from bagwise.estimators.approximation import KernelApproximation
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.params import (
-    ClassWeightParameter,
-    CParameter,
-    LossParameter,
-    ProgressParameters,
-)
-from bagwise.estimators.paths import Paths
+from bagwise.estimators.params import KernelOptions, group, shared
+from bagwise.estimators.paths import CS, KernelShare, follow_path, has_path, models_at, score_folds
 from bagwise.estimators.sweeping import is_swept, solve_bag_labels
-from bagwise.estimators.tags import BagTags
-from bagwise.estimators.task import Task
-from bagwise.estimators.weights import class_weights
+from bagwise.estimators.tags import BagTags, bag_tags
+from bagwise.estimators.task import (
+    Task,
+    as_given,
+    kernel_columns,
+    stack_models,
+    take_columns,
+    weigh_rows,
+)
 from bagwise.kernels import Kernel, check_kernel_matrix, gram_matrix, in_double
 from bagwise.kernels.instance import rbf_slopes, settle_gamma
-from bagwise.losses import get_loss
+from bagwise.losses import Loss, get_loss
 from bagwise.procedures import Run
-from bagwise.rowstores import here, memory
+from bagwise.procedures.restart import lowest
+from bagwise.rowstores import here
 from bagwise.rowstores.device import DeviceRows
 from bagwise.rowstores.together import side_by_side
-from bagwise.solvers import Solution, solve
+from bagwise.solvers import solve
 
+Start = Run | np.random.RandomState | None
 _LIMITS = ("max_iter", "annealing__max_inner")  # of iterations; a method has one of them
 _BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values at a time when scoring
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """The kernel matrix of a fit, for the folds of its calibration."""
-
-    design: Gram
-    offsets: Array
-    weight: Array  # of the bags, which may have been prepared for
-
-    def part(self, bags: Array, weight: Array | None = None) -> _Shared:
-        """Return some bags, with what was prepared unless they weigh something else there."""
-        weight = self.weight if weight is None else weight
-        same = np.array_equal(weight[bags], self.weight[bags])
-        design: Any = self.design.twin() if same else self.design.fresh()
-        rows = np.flatnonzero(expand(bags, self.offsets))
-        sizes = np.diff(self.offsets)[bags]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        return _Shared(design.subset(rows), offsets, weight[bags])
-
-
-class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParameters):
+class RowsClassifier(BagClassifier):
     """Kernel or linear classifier over weighted instances.
 
     Attributes
@@ -108,17 +93,41 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
         One record per outer iteration (one such list per class for three classes or more).
     instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
         Weight of each training instance as a positive.
+    kernel_error_ : float
+        With approximated kernels: the trace of what is left out of the kernel matrix, relative to
+        its own. ``objective_`` and ``gap_`` are those of the approximated problem.
+    starts_ : list of dict
+        With ``n_init`` > 1: objective, gap and iterations of every start (one such list per class
+        for three classes or more). Starts that end far apart say that the minimum is one of many.
+    stability_ : ndarray of shape (n_bags,) or (n_classes, n_bags)
+        With ``n_init`` > 1: how well the other starts agree with the one that is kept about the
+        positive instances of each positive bag: the mean Jaccard index, 1 where all find the same
+        ones. NaN for bags that are not positive.
     """
+
+    kernel: Any = shared("kernel")
+    gamma: float | str = shared("gamma")
+    degree: int = shared("degree")
+    kernel_options: KernelOptions | None = group(
+        KernelOptions, "Approximation and constant term of the kernel."
+    )
+    verbose: int = shared("verbose")
+    callback: Callable[[dict[str, Any]], None] | None = shared("callback")
 
     _linear_design = staticmethod(conditioned_design)  # by whether the intercept is penalized
     _loss_weights = "C"  # the parameters that weigh the losses, for messages
 
     # What a method adds --------------------------------------------------------------------------
 
-    def _fit_binary(self, task: Task) -> Run:
+    def _fit_from(self, task: Task, start: Start) -> Run:
+        """Fit one class against the rest.
+
+        ``start`` is None for the usual start, a generator for one drawn at random, or the run of a
+        neighbor on a path.
+        """
         raise NotImplementedError
 
-    def _loss(self) -> Any:
+    def _loss(self) -> Loss:
         raise NotImplementedError
 
     def _loss_weight(self) -> float:
@@ -130,8 +139,29 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
 
     # Fitting -------------------------------------------------------------------------------------
 
+    def __bag_tags__(self) -> BagTags:
+        """Say what this estimator can do: its rows are the instances."""
+        return replace(super().__bag_tags__(), instance_rows=True)
+
+    @property
+    def _options(self) -> KernelOptions:
+        return self.kernel_options or KernelOptions()
+
+    def _fit_binary(self, task: Task) -> Run:
+        return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
+
+    def _lowest(self, fit_from: Callable[[Any], Run], offsets: Array, positive: Array) -> Run:
+        """Run the usual start (None) and ``n_init`` - 1 random ones; keep the lowest."""
+        n_init = self.get_params(deep=False).get("n_init", 1)
+        if n_init == 1:
+            return fit_from(None)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        rng = np.random.RandomState(seed)  # not the stream of init="random"
+        runs = (fit_from(rng if number else None) for number in range(n_init))
+        return lowest(runs, offsets, positive)
+
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
-        row_weight = _of_rows(self._loss_weight() * weight, bags.offsets)
+        row_weight = weigh_rows(self._loss_weight() * weight, bags.offsets)
         design = self._design(bags, row_weight)
         self._prepare(design, row_weight)
         self.fit_on_design(design, bags, codes, weight)
@@ -140,7 +170,7 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
     def _share(self, design: Design, bags: Bags, weight: Array) -> None:
         """Keep the kernel matrix of a fit for the folds of its calibration."""
         if isinstance(design, Gram):
-            self._shared = _Shared(design, bags.offsets, weight)
+            self._shared = KernelShare(design, bags.offsets, weight)
 
     def fit_on_design(self, design: Design, bags: Bags, codes: Array, weight: Array) -> None:
         """Learn all classes on a design that may be shared with other fits.
@@ -169,82 +199,118 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
         # A bag without weight is no positive bag: its instances must not steer the assignments.
         truth = self._truth(codes) & (weight > 0)[:, None]
         factor, loss = self._loss_weight(), self._loss()
-        row_weight = _of_rows(factor * weight, bags.offsets)
+        row_weight = weigh_rows(factor * weight, bags.offsets)
         for column in truth.T:
             yield Task(design.twin(), bags.offsets, column, row_weight, loss, factor, bags.priors)
 
     def _design(self, bags: Bags, row_weight: Array) -> Design:
-        if self.kernel_approx is not None:
-            return self._approximate_design(bags, row_weight)
+        rng = check_random_state(self.random_state)
+        if self._options.approx is not None:
+            self._options.check_approximable(self.kernel)
+            X = here(bags.X)
+            self.kernel_ = self._settle_kernel(X, row_weight, rng)
+            return self._by_landmarks(Pairs(self.kernel_, X), row_weight, rng)
         if self.kernel == "linear":
             return self._linear_design(bags.X)
         if self.kernel == "precomputed":
-            return kernel_design(check_kernel_matrix(_columns(bags.X, _column_numbers(bags))))
+            return kernel_design(check_kernel_matrix(take_columns(bags.X, kernel_columns(bags))))
         if isinstance(bags.X, DeviceRows) and not callable(self.kernel):
-            return self._device_gram(bags.X, row_weight)
+            from bagwise.designs.torch_gram import device_gram
+
+            self.kernel_ = self._settle_kernel(np.asarray(bags.X), row_weight, rng)
+            return device_gram(self.kernel_, bags.X)
         self.kernel_, K = gram_matrix(
             here(bags.X),
             self.kernel,
             gamma=self.gamma,
             degree=self.degree,
-            coef0=self.coef0,
+            coef0=self._options.coef0,
             weights=row_weight,
-            random_state=check_random_state(self.random_state),
+            random_state=rng,
         )
         return kernel_design(K)
 
-    def _device_gram(self, rows: Any, row_weight: Array) -> Design:
-        from bagwise.designs.torch_gram import device_gram
+    def _settle_kernel(self, X: Any, row_weight: Array, rng: np.random.RandomState) -> Kernel:
+        gamma = settle_gamma(self.gamma, X, row_weight, rng)
+        if callable(self.kernel):
+            return Kernel(self.kernel)
+        return Kernel(self.kernel, gamma, self.degree, self._options.coef0)
 
-        rng = check_random_state(self.random_state)
-        gamma = settle_gamma(self.gamma, np.asarray(rows), row_weight, rng)
-        self.kernel_ = Kernel(self.kernel, gamma, self.degree, self.coef0)
-        return device_gram(self.kernel_, rows)
+    def _by_landmarks(
+        self, pairs: Any, row_weight: Array, rng: np.random.RandomState, **options: Any
+    ) -> Nystroem:
+        of_group = self._options.get_params()
+        chosen = {key: of_group[key] for key in ("n_components", "landmarks")} | options
+        design = nystroem_design(pairs, row_weight, random_state=rng, n_jobs=self.n_jobs, **chosen)
+        self.kernel_error_ = design.error
+        return design
 
-    # Calibration ---------------------------------------------------------------------------------
+    # Calibration and paths -----------------------------------------------------------------------
 
     def _out_of_fold(
         self, bags: Bags, codes: Array, weight: Array, splits: list[Any], used: Array
     ) -> Array:
-        """Fit the folds on parts of one kernel matrix, where the model is made of nothing else.
-
-        A width that was chosen on the instances is then the same in all folds.
-        """
-        shared, kind = getattr(self, "_shared", None), type(self)
-        own_rows = kind._fit_classes is RowsClassifier._fit_classes
-        if shared is None or not own_rows or kind._bag_scores is not BagClassifier._bag_scores:
+        """Fit the folds on parts of one kernel matrix, where the model is made of nothing else."""
+        shared = getattr(self, "_shared", None)
+        if shared is None or not bag_tags(self).instance_rows:
             return super()._out_of_fold(bags, codes, weight, splits, used)
-        shared = shared if used.all() else shared.part(used)
-        given = self.get_params(deep=False).get("class_weight")
+        return score_folds(
+            self, shared if used.all() else shared.part(used), bags, codes, weight, splits
+        )
 
-        def fold(train: Array, test: Array) -> Array:
-            part, share = self._unfitted(), np.zeros(len(bags))
-            part.classes_ = self.classes_
-            of_class = class_weights(given, self.classes_, codes[train], weight[train])
-            share[train] = weight[train] * of_class[codes[train]]
-            scores = part._scores_of_all(shared, bags, codes, share)
-            return part._assumption().bag_score(scores, bags.offsets)[test]
+    @available_if(has_path)
+    def path(
+        self,
+        bags: Any,
+        y: Any,
+        *,
+        name: str = "C",
+        values: Sequence[float] = CS,
+        sample_weight: Any = None,
+    ) -> list[Any]:
+        """Fit the model at many values of a parameter, each from where the last one ended.
 
-        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return in_order(jobs(delayed(fold)(*split) for split in splits), splits)
+        The kernel matrix is computed once, and a fit begins with the assignment and the classifier
+        of its neighbor. Order the values from small to large: a small C has the fewest local
+        minima. The models are not those of separate fits, which begin anew.
 
-    def _scores_of_all(self, shared: _Shared, bags: Bags, codes: Array, weight: Array) -> Array:
-        """Learn from the bags with weight, and score all instances; one column per model.
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The training bags.
+        y : array-like of shape (n_bags,)
+            One label per bag.
+        name : str, default="C"
+            The parameter; any number that the kernel does not depend on, such as
+            "positive_fraction".
+        values : sequence of float, default=(0.01, ..., 100)
+            Its values, in the order of the path; nine by default, two per factor of ten.
+        sample_weight : array-like of shape (n_bags,), default=None
+            One weight per bag.
 
-        In a large design the other bags stay, without weight: its low-rank approximation serves
-        every fold.
+        Returns
+        -------
+        list
+            Fitted models, one per value.
+
+        Examples
+        --------
+        >>> from bagwise import WitnessSVC
+        >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
+        >>> models = WitnessSVC(kernel="linear").path(bags, [1, 0, 1, 0], values=[0.1, 1, 10])
+        >>> [model.C for model in models]
+        [0.1, 1, 10]
         """
-        design = shared.design
-        if isinstance(design, Iterative):
-            fits = self._binary_fits(design, bags, codes, weight)
-            self._keep_solutions(fits)
-            return np.stack([fit.solution.scores for fit in fits], axis=1)
-        used, part = np.flatnonzero(weight), shared.part(weight > 0, weight)
-        self.fit_on_design(part.design, bags[used], codes[used], weight[used])
-        coef = np.zeros((len(self.dual_coef_), design.n_rows))
-        rows = np.flatnonzero(expand(weight > 0, bags.offsets))
-        coef[:, rows[self.support_]] = self.dual_coef_
-        return np.stack([design @ row for row in coef], axis=1) + self.intercept_
+        models, fresh = models_at(self, name, values), self._unfitted()
+        bags, codes, of_bags, weight = fresh._validated(bags, y, sample_weight)
+        with one_blas_thread():
+            design = fresh._design(bags, expand(weight, bags.offsets))
+            steps = follow_path(fresh, models, design, bags, codes, weight)
+            for model, (part, _) in zip(models, steps, strict=True):
+                part._share(design, bags, weight)
+                part._settle_threshold(bags, codes, of_bags, weight)
+                model._become(part)
+        return models
 
     # After the fit -------------------------------------------------------------------------------
 
@@ -255,7 +321,7 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
             self.coef_ = coef
         else:
             self._keep_support(bags, coef)
-        self.instance_weights_ = stacked([fit.assignment for fit in fits])
+        self.instance_weights_ = stack_models([fit.assignment for fit in fits])
 
     def _keep_solutions(self, fits: list[Any]) -> Array:
         """Keep everything but the coefficients and the weights of instances; warn; return coef."""
@@ -267,7 +333,7 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
         self.history_ = [fit.history for fit in fits] if len(fits) > 1 else fits[0].history
         if fits[0].starts:
             self.starts_ = [fit.starts for fit in fits] if len(fits) > 1 else fits[0].starts
-            self.stability_ = stacked([fit.stability for fit in fits])
+            self.stability_ = stack_models([fit.stability for fit in fits])
         for fit in fits:
             self._warn(fit)
         return np.stack([solution.coef for solution in solutions])
@@ -276,11 +342,11 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
         self.support_ = np.flatnonzero(np.any(coef != 0, axis=0))
         self.dual_coef_ = coef[:, self.support_]
         if self.kernel == "precomputed":
-            self.support_columns_ = _column_numbers(bags)[self.support_]
+            self.support_columns_ = kernel_columns(bags)[self.support_]
         else:
             support = here(bags.X[self.support_])
             # Coefficients of landmarks are large and of both signs: they cancel in float64 only.
-            self.support_vectors_ = support if self.kernel_approx is None else in_double(support)
+            self.support_vectors_ = support if self._options.approx is None else in_double(support)
 
     def _warn(self, fit: Any) -> None:
         if fit.converged and fit.solution.converged:
@@ -321,72 +387,34 @@ class RowsClassifier(Paths, KernelApproximation, BagClassifier, ProgressParamete
 
     def _kernel_rows(self, X: Any) -> Array:
         if self.kernel == "precomputed":
-            return _columns(X, self.support_columns_)
-        X = X if self.kernel_approx is None else in_double(X)
+            return take_columns(X, self.support_columns_)
+        X = X if self._options.approx is None else in_double(X)
         return self.kernel_(X, self.support_vectors_)
 
 
-class MarginClassifier(CParameter, LossParameter, RowsClassifier, ClassWeightParameter):
+class MarginClassifier(RowsClassifier):
     """Classifier with one weight ``C`` of a hinge or squared hinge; rows take their bag's label."""
+
+    C: float = shared("C")
+    loss: str = shared("loss")
+    class_weight: Any = shared("class_weight")
 
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do; libsvm stops earlier than Newton."""
         return replace(super().__bag_tags__(), tolerance=1e-4 if self.loss == "hinge" else 1e-6)
 
-    def _loss(self) -> Any:
+    def _loss(self) -> Loss:
         return get_loss(self.loss)
 
     def _loss_weight(self) -> float:
         return self.C
 
-    def _fit_binary(self, task: Task) -> Run:
-        return self._taken(task, solve_bag_labels(task))
-
-    def _fit_warm(self, task: Task, last: Run | None) -> Run:
-        if last is None or is_swept(task) or type(self)._fit_binary is not _BAG_LABELS:
-            return self._fit_binary(task)
-        problem = task.problem(1.0 * task.in_positive, rest_is_negative=False)
-        return self._taken(task, solve(problem, last.solution.point))
-
-    def _taken(self, task: Task, solution: Solution) -> Run:
+    def _fit_from(self, task: Task, start: Start) -> Run:
         p = 1.0 * task.in_positive
-        record = {"objective": solution.objective, "gap": solution.gap}
-        self._report(record)
+        if isinstance(start, Run) and not is_swept(task):
+            problem = task.problem(p, rest_is_negative=False)
+            solution = solve(problem, start.solution.point)
+        else:
+            solution = solve_bag_labels(task)
+        self._report(record := {"objective": solution.objective, "gap": solution.gap})
         return Run(solution, p, [record], True)
-
-
-_BAG_LABELS = MarginClassifier._fit_binary  # rows take the labels of their bags
-
-
-def as_given(fit: Run, design: Design) -> Run:
-    """Express a solution in the features, or in the kernel values, as they were given."""
-    coef, intercept = design.as_given(fit.solution.coef, fit.solution.intercept)
-    return replace(fit, solution=replace(fit.solution, coef=coef, intercept=intercept))
-
-
-def _of_rows(weight: Array, offsets: Array) -> Array:
-    """Return the weights of the bags' rows; many equal ones take no memory."""
-    if offsets[-1] >= memory.MANY_ROWS and np.all(weight == weight[0]):
-        return np.broadcast_to(weight[0], int(offsets[-1]))
-    return expand(weight, offsets)
-
-
-def stacked(of_models: Any) -> Array:
-    """Return one row per model, or the only one as it is."""
-    return np.stack(of_models) if len(of_models) > 1 else of_models[0]
-
-
-def _columns(X: Any, columns: Array) -> Array:
-    taken = X[:, columns]
-    return taken.toarray() if sp.issparse(taken) else np.ascontiguousarray(taken)
-
-
-def _column_numbers(bags: Bags) -> Array:
-    """Return the column of the precomputed kernel that belongs to each instance: its id."""
-    ids = bags.instance_ids
-    if ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() >= bags.n_features:
-        raise ValueError(
-            "With kernel='precomputed' the columns of bags.X are instances, numbered by "
-            f"instance_ids: these must be integers from 0 to {bags.n_features - 1}."
-        )
-    return ids

@@ -23,7 +23,7 @@ from bagwise.bags.without import max_without_each, reduce_without_each, score_wi
 from bagwise.estimators.explanation import N_FEATURES, explanation
 from bagwise.estimators.input import BagInput
 from bagwise.estimators.occlusion import occluded
-from bagwise.estimators.params import PredictionParameters
+from bagwise.estimators.params import shared
 from bagwise.estimators.tags import BagTags, bag_tags
 
 
@@ -42,8 +42,15 @@ def _labels_instances(estimator: BagScores) -> bool:
     )
 
 
-class BagScores(BagInput, PredictionParameters):
+class BagScores(BagInput):
     """Scores of bags and instances, key instances and explanations."""
+
+    pos_label: Any = shared("pos_label")
+    threshold: float | str | None = shared("threshold")
+    probability: bool | str = shared("probability")
+    calibration_cv: Any = shared("calibration_cv")
+    n_jobs: int | None = shared("n_jobs")
+    random_state: Any = shared("random_state")
 
     # What an estimator adds ----------------------------------------------------------------------
 

@@ -39,6 +39,9 @@ class BagTags:
         Instance scores are shifted with the bag's score, where this is made of them.
     weight_is_repetition : bool, default=True
         A bag of weight 2 is the bag twice, and a bag of weight 0 is no bag.
+    instance_rows : bool, default=False
+        One fit over the instances as rows of one design: there is ``path``, and the folds of a
+        calibration share the kernel matrix.
     tolerance : float, default=1e-6
         How well, relative to the largest, the scores of two equal problems agree that were
         written in different order.
@@ -52,6 +55,7 @@ class BagTags:
     signs_are_labels: bool = True
     threshold_on_instances: bool = True
     weight_is_repetition: bool = True
+    instance_rows: bool = False
     tolerance: float = 1e-6
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,9 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
+from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.designs import Design
 from bagwise.problems import Problem
+from bagwise.procedures import Run
+from bagwise.rowstores import memory
 from bagwise.solvers import solve
 
 
@@ -128,3 +131,38 @@ def prepare_squared(design: Design, loss: str, row_weight: Array) -> None:
     """Prepare a design for squared hinges with these weights on both labels of every row."""
     if loss == "squared_hinge" and not design.prepared:
         design.prepare(2 * row_weight)
+
+
+def as_given(fit: Run, design: Design) -> Run:
+    """Express a solution in the features, or in the kernel values, as they were given."""
+    coef, intercept = design.as_given(fit.solution.coef, fit.solution.intercept)
+    return replace(fit, solution=replace(fit.solution, coef=coef, intercept=intercept))
+
+
+def weigh_rows(weight: Array, offsets: Array) -> Array:
+    """Return the weights of the bags' rows; many equal ones take no memory."""
+    if offsets[-1] >= memory.MANY_ROWS and np.all(weight == weight[0]):
+        return np.broadcast_to(weight[0], int(offsets[-1]))
+    return expand(weight, offsets)
+
+
+def stack_models(of_models: Any) -> Array:
+    """Return one row per model, or the only one as it is."""
+    return np.stack(of_models) if len(of_models) > 1 else of_models[0]
+
+
+def take_columns(X: Any, columns: Array) -> Array:
+    """Return some columns of kernel values as a contiguous array."""
+    taken = X[:, columns]
+    return taken.toarray() if sp.issparse(taken) else np.ascontiguousarray(taken)
+
+
+def kernel_columns(bags: Bags) -> Array:
+    """Return the column of the precomputed kernel that belongs to each instance: its id."""
+    ids = bags.instance_ids
+    if ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() >= bags.n_features:
+        raise ValueError(
+            "With kernel='precomputed' the columns of bags.X are instances, numbered by "
+            f"instance_ids: these must be integers from 0 to {bags.n_features - 1}."
+        )
+    return ids

@@ -8,9 +8,9 @@ from bagwise.rowstores.memory import memory_limit
 _SHARE = 0.8  # of the memory for one matrix: data and solver need some, too
 _APPROXIMATE = (
     "Use ",
-    Parameter("kernel_approx", "'nystroem'"),
+    Parameter("kernel_options__approx", "'nystroem'"),
     " (",
-    Parameter("n_components", ""),
+    Parameter("kernel_options__n_components", ""),
     " sets its precision) or ",
     Parameter("kernel", "'linear'"),
     ".",

@@ -43,9 +43,18 @@ from bagwise.assumptions.soft import (
     SoftWitnesses,
 )
 from bagwise.designs import Design, Point
-from bagwise.estimators.params import Parameters, Words, fraction, group, integer, param, positive
-from bagwise.estimators.restarts import Restarts
-from bagwise.estimators.rows import MarginClassifier
+from bagwise.estimators.params import (
+    Parameters,
+    Words,
+    changed,
+    fraction,
+    group,
+    integer,
+    param,
+    positive,
+    shared,
+)
+from bagwise.estimators.rows import MarginClassifier, Start
 from bagwise.estimators.sweeping import anneal_swept, is_swept, mean_witnesses, solve_assigned
 from bagwise.estimators.task import Task, prepare_squared
 from bagwise.losses import Hinge
@@ -104,9 +113,10 @@ class Annealing(Parameters):
         )
 
 
-class _AnnealedSVC(Restarts, MarginClassifier):
+class _AnnealedSVC(MarginClassifier):
     """One annealing run per class."""
 
+    n_init: int = shared("n_init")
     annealing: Annealing | None = group(Annealing, "The schedule of the temperatures.")
 
     _entropy_ends_it = True
@@ -122,7 +132,7 @@ class _AnnealedSVC(Restarts, MarginClassifier):
     def _start(self, task: Task, softening: Softening) -> Array:
         return softening.start(task.positive_offsets)
 
-    def _final(self, softening: Any, p: Array, offsets: Array) -> Array:
+    def _final(self, softening: Softening, p: Array, offsets: Array) -> Array:
         return p
 
     def _schedule(self) -> Schedule:
@@ -132,7 +142,7 @@ class _AnnealedSVC(Restarts, MarginClassifier):
     def _prepare(self, design: Design, row_weight: Array) -> None:
         prepare_squared(design, self.loss, row_weight)
 
-    def _path(self, task: Task, softening: Softening, start: Any) -> tuple[Any, ...]:
+    def _path(self, task: Task, softening: Softening, start: Start) -> tuple[Any, ...]:
         """Return where the path starts, its schedule, its steps and who is told of them.
 
         ``start`` is None, a random state to draw from, or the run of a neighbor.
@@ -148,13 +158,7 @@ class _AnnealedSVC(Restarts, MarginClassifier):
             p = _drawn(task, softening, start)
         return p, schedule, self._annealing.newton_steps, self._report
 
-    def _fit_warm(self, task: Task, last: Run | None) -> Run:
-        return self._fit_binary(task) if last is None else self._fit_from(task, last)
-
-    def _fit_binary(self, task: Task) -> Run:
-        return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
-
-    def _fit_from(self, task: Task, start: Any) -> Run:
+    def _fit_from(self, task: Task, start: Start) -> Run:
         if is_swept(task):
             return self._fit_swept(task, start)
         self._prepare(task.design, task.weight)
@@ -168,7 +172,7 @@ class _AnnealedSVC(Restarts, MarginClassifier):
         p = task.spread(p)
         return Run(refit(task, softening, p, run.solution), p, run.history, run.converged)
 
-    def _fit_swept(self, task: Task, start: Any) -> Run:
+    def _fit_swept(self, task: Task, start: Start) -> Run:
         softening = self._softening(task)
         rows, run = anneal_swept(task, softening, *self._path(task, softening, start))
         p = self._final(softening, _rounded(run.assignment, _UNDERFLOW), task.positive_offsets)
@@ -294,16 +298,20 @@ class AnnealedLabelSVC(_AnnealedSVC):
         return SoftLabels()
 
     def _start(self, task: Task, softening: Softening) -> Array:
-        if self.init == "instances":
-            return np.ones(len(task.positive_rows))
-        return softening.start(task.positive_offsets)
+        return _first_labels(task, softening, self.init)
 
-    def _final(self, softening: Any, p: Array, offsets: Array) -> Array:
+    def _final(self, softening: Softening, p: Array, offsets: Array) -> Array:
         """Decide what is still open, so that the objective is that of `LabelSVC`."""
         return AtLeastOne().map(p - 0.5, offsets)
 
 
-class AnnealedProportionSVC(AnnealedLabelSVC):
+def _first_labels(task: Task, softening: Softening, init: str) -> Array:
+    if init == "instances":
+        return np.ones(len(task.positive_rows))
+    return softening.start(task.positive_offsets)
+
+
+class AnnealedProportionSVC(_AnnealedSVC):
     """Infer labels by annealing, given an expected fraction of positives (ALP-SVM).
 
     See Also
@@ -331,12 +339,17 @@ class AnnealedProportionSVC(AnnealedLabelSVC):
         "Weight (C2 in the paper) of the squared deviation from it; 0 is `AnnealedLabelSVC`.",
     )
 
+    init: str = changed(AnnealedLabelSVC, "init")
+
     def _softening(self, task: Task) -> Softening:
         return SoftLabels(self.C_proportion, self._fraction(task), self._annealing.variance)
 
-    def _final(self, softening: Any, p: Array, offsets: Array) -> Array:
+    def _start(self, task: Task, softening: Softening) -> Array:
+        return _first_labels(task, softening, self.init)
+
+    def _final(self, softening: Softening, p: Array, offsets: Array) -> Array:
         # Without its variance the penalty may want fractions: they are the solution then.
-        return super()._final(softening, p, offsets) if self._annealing.variance else p
+        return AtLeastOne().map(p - 0.5, offsets) if self._annealing.variance else p
 
     def _fraction(self, task: Task) -> Any:
         if self.positive_fraction != "bags":

@@ -30,10 +30,11 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.crossfit import folds
 from bagwise.designs import Design, Gram, Point
-from bagwise.estimators.params import ClassWeightParameter, LossParameter, changed, param
+from bagwise.estimators.params import changed, param, shared
 from bagwise.estimators.paths import held_out_scores, rows_of
 from bagwise.estimators.rows import RowsClassifier
 from bagwise.estimators.sweeping import anneal_swept, is_swept
+from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task, prepare_squared
 from bagwise.models.annealed import (
     AnnealedLabelSVC,
@@ -115,7 +116,7 @@ def _grid(C_proportions: Any, positive_fractions: Any) -> list[dict[str, float]]
     return list(ParameterGrid(grid))
 
 
-class AnnealedProportionSVCCV(RowsClassifier, LossParameter, ClassWeightParameter):
+class AnnealedProportionSVCCV(RowsClassifier):
     """ALP-SVM that chooses C, C_proportion and positive_fraction by cross-validation.
 
     Attributes
@@ -145,14 +146,15 @@ class AnnealedProportionSVCCV(RowsClassifier, LossParameter, ClassWeightParamete
     Cs: Any = param(_CS, ["array-like"], "Candidates for C.")
     C_proportions: Any = param(_CS, ["array-like"], "Candidates for C_proportion.")
     positive_fractions: Any = param(_FRACTIONS, ["array-like"], "Candidates for positive_fraction.")
-    cv: Any = param(
-        10,
-        ["cv_object"],
-        "Folds of the search; a number of folds is stratified and keeps ``bags.groups`` together.",
-        kind="int, splitter or iterable of folds",
-    )
+    cv: Any = shared("cv", default=10)
+    loss: str = shared("loss")
+    class_weight: Any = shared("class_weight")
     init: str = changed(AnnealedLabelSVC, "init")
     annealing: Annealing | None = changed(AnnealedLabelSVC, "annealing")
+
+    def __bag_tags__(self) -> BagTags:
+        """The search is fitted as a whole."""
+        return replace(super().__bag_tags__(), instance_rows=False)
 
     @property
     def _follows_rows(self) -> bool:  # type: ignore[override]

@@ -36,9 +36,10 @@ from bagwise.bags.statistics import statistics_without_each
 from bagwise.bags.without import sum_without_each
 from bagwise.designs import Gram, conditioned_design
 from bagwise.estimators.embedding import one_row_per_bag
-from bagwise.estimators.params import KernelParameters, Words, changed, param, positive
-from bagwise.estimators.rows import MarginClassifier, as_given, stacked
+from bagwise.estimators.params import Words, param, positive, shared
+from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.tags import BagTags
+from bagwise.estimators.task import as_given, stack_models
 from bagwise.kernels import (
     Kernel,
     check_kernel_values,
@@ -90,9 +91,9 @@ class BagKernelSVC(MarginClassifier):
     clipped_ : float
         Fraction of the spectrum cut off as negative; 0 for the positive semi-definite kernels.
     kernel_error_ : float
-        With ``kernel_approx``, whose landmarks are training bags: the trace of what is left out of
-        the kernel matrix, relative to its own. Of the indefinite kernels, the sum of what changes
-        on its diagonal.
+        With approximated kernels, whose landmarks are training bags: the trace of what is left out
+        of the kernel matrix, relative to its own. Of the indefinite kernels, the sum of what
+        changes on its diagonal.
     instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
         Share of each training instance in its (positive) bag; where there are instance scores.
 
@@ -121,15 +122,13 @@ class BagKernelSVC(MarginClassifier):
         'How two bags are compared; see the module\'s description. "mean", "sum" and "migraph" '
         "score instances, the others whole bags.",
     )
-    kernel: Any = changed(
-        KernelParameters,
+    kernel: Any = shared(
         "kernel",
         constraint=[Words("linear", "rbf", "poly"), callable],
         doc='Kernel between instances (for "statistics", between min-max vectors). "hausdorff" '
         "does not use it.",
     )
-    gamma: float | str = changed(
-        KernelParameters,
+    gamma: float | str = shared(
         "gamma",
         doc='Width of the rbf kernel, exp(-gamma d^2): "median" is 1 / (2 median distance^2), '
         '"scale" as in scikit-learn. For "hausdorff" the distances are those between bags, and '
@@ -168,15 +167,15 @@ class BagKernelSVC(MarginClassifier):
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         if self.normalize and self.bag_kernel in _PAIRWISE:
             raise ValueError(f"normalize=True is for sums over instances, not {self.bag_kernel!r}.")
-        if self.kernel_approx is not None:
-            self._check_approximable()
+        if self._options.approx is not None:
+            self._options.check_approximable(self.kernel)
         used = np.flatnonzero(weight)
         train, weight = self._represent(bags[used]), weight[used]
         self.kernel_, self.clipped_ = self._settled_kernel(train, weight), 0.0
         shares = self._shares(train)
         if self._sums_vectors():
             self._fit_sums(weighted_sums(train, shares), codes[used], weight)
-        elif self.kernel_approx is None:
+        elif self._options.approx is None:
             self._fit_gram(train, shares, codes[used], weight)
         else:
             self._fit_landmarks(train, shares, codes[used], weight)
@@ -195,7 +194,7 @@ class BagKernelSVC(MarginClassifier):
         options: dict[str, Any] = {}
         if self.bag_kernel in _PAIRWISE:
             # What landmarks leave of an indefinite kernel is no leverage.
-            how = self.landmarks if self.landmarks == "kmeans" else "uniform"
+            how = "kmeans" if self._options.landmarks == "kmeans" else "uniform"
             options = {"indefinite": True, "landmarks": how}
         rng = check_random_state(self.random_state)
         pairs = BagPairs(self._between, self.bag_kernel, self.kernel_, train, shares)
@@ -232,7 +231,7 @@ class BagKernelSVC(MarginClassifier):
         if callable(self.kernel) or self.kernel == "linear":
             return Kernel(self.kernel)
         gamma = settle_gamma(self.gamma, bags.X, expand(weight, bags.offsets), seed)
-        return Kernel(self.kernel, gamma, self.degree, self.coef0)
+        return Kernel(self.kernel, gamma, self.degree, self._options.coef0)
 
     def _shares(self, bags: Bags) -> Array:
         """Return the weight of every instance in its bag's sum."""
@@ -307,7 +306,7 @@ class BagKernelSVC(MarginClassifier):
 
     def _pairwise_scores(self, bags: Bags) -> Array:
         none = np.empty(0)
-        bags = bags if self.kernel_approx is None else bags_in_double(bags)
+        bags = bags if self._options.approx is None else bags_in_double(bags)
         kernel = self._between(bags, none, self._support(), none)
         return kernel @ self.dual_coef_.T + self.intercept_
 
@@ -372,7 +371,7 @@ def _spread(positive: Array, bags: Bags, used: Array, shares: Array) -> Array:
     shares = shares / expand(segment_sum(shares, offsets), offsets)
     weights = np.zeros((len(positive), bags.n_instances))
     weights[:, rows_of(bags, used)] = expand(positive.T, offsets).T * shares
-    return stacked(weights)
+    return stack_models(weights)
 
 
 def _clip_spectrum(gram: Array, weight: Array) -> tuple[Array, Array, float]:

@@ -23,13 +23,14 @@ multi-instance learning techniques", AI 2005.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.params import ClassWeightParameter, Words, integer, param
+from bagwise.estimators.params import Words, integer, param, shared
 from bagwise.estimators.tags import BagTags
 from bagwise.kernels.bag import hausdorff
 
@@ -37,7 +38,7 @@ _BLOCK_VALUES = 1 << 22  # 32 MiB of distances between bags at a time
 _SAME = 1e-9  # distances this close, relative to the largest, are equal
 
 
-class CitationKNN(BagClassifier, ClassWeightParameter):
+class CitationKNN(BagClassifier):
     """Nearest bags vote, and so do the bags that have this one among their nearest.
 
     Attributes
@@ -80,6 +81,7 @@ class CitationKNN(BagClassifier, ClassWeightParameter):
         Words("minimal", "average", "maximal"),
         "Kind of Hausdorff distance between bags.",
     )
+    class_weight: Any = shared("class_weight")
 
     def __bag_tags__(self) -> BagTags:
         """Nothing is minimized."""

@@ -22,6 +22,7 @@ Q. Zhang, S. A. Goldman, "EM-DD: an improved multiple-instance learning techniqu
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -38,17 +39,15 @@ from bagwise.bags.segments import expand, segment_max, segment_softmax
 from bagwise.crossfit import best_threshold
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
-    ClassWeightParameter,
-    KernelParameters,
-    ProgressParameters,
     Words,
     changed,
     integer,
     param,
     positive,
+    shared,
 )
-from bagwise.estimators.rows import stacked
 from bagwise.estimators.tags import BagTags
+from bagwise.estimators.task import stack_models
 from bagwise.kernels import settle_gamma
 from bagwise.models.density import Concept, Density, scaled_distances
 
@@ -71,7 +70,7 @@ class Scaling:
         return (np.asarray(X, dtype=np.float64) - self.center) / self.divisor
 
 
-class _DensityClassifier(BagClassifier, ProgressParameters, ClassWeightParameter):
+class _DensityClassifier(BagClassifier):
     """One concept per class: searches in parallel, the likeliest concept is kept.
 
     Attributes
@@ -100,8 +99,11 @@ class _DensityClassifier(BagClassifier, ProgressParameters, ClassWeightParameter
         integer(),
         "Number of searches, from the likeliest instance of each of the likeliest positive bags.",
     )
-    gamma: float | str = changed(
-        KernelParameters, "gamma", doc="Square of the first scales, on features of unit deviation."
+    verbose: int = shared("verbose")
+    callback: Callable[[dict[str, Any]], None] | None = shared("callback")
+    class_weight: Any = shared("class_weight")
+    gamma: float | str = shared(
+        "gamma", doc="Square of the first scales, on features of unit deviation."
     )
     tol: float = param(
         1e-3, positive(zero=True), "Relative gain in likelihood at which a search ends."
@@ -143,7 +145,7 @@ class _DensityClassifier(BagClassifier, ProgressParameters, ClassWeightParameter
         for k, (density, concept) in enumerate(zip(densities, concepts, strict=True)):
             d = density.distances(concept.point, concept.scale)
             responsibility[k, rows] = self._responsibility(density, d)
-        self.instance_weights_ = stacked(responsibility)
+        self.instance_weights_ = stack_models(responsibility)
 
     def _searches(self, density: Density) -> list[Concept]:
         starts = density.starts(self._likelihood(), self.gamma_, self.n_init)

@@ -14,6 +14,7 @@ References: L. Breiman, "Bagging predictors", Machine Learning 24 (1996). Z.-H. 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -27,18 +28,12 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.occlusion import decision_without_each
-from bagwise.estimators.params import (
-    ClassWeightParameter,
-    ProgressParameters,
-    Words,
-    integer,
-    param,
-)
+from bagwise.estimators.params import Words, integer, param, shared
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.models.witness import WitnessSVC
 
 
-class BagEnsemble(BagClassifier, ProgressParameters, ClassWeightParameter):
+class BagEnsemble(BagClassifier):
     """Average bag estimators that were fitted to random draws of bags.
 
     Attributes
@@ -89,6 +84,9 @@ class BagEnsemble(BagClassifier, ProgressParameters, ClassWeightParameter):
         "Average the members' decision values, or their votes of -1 and 1.",
     )
     oob_score: bool = param(False, ["boolean"], "Keep out-of-bag scores and their accuracy.")
+    verbose: int = shared("verbose")
+    callback: Callable[[dict[str, Any]], None] | None = shared("callback")
+    class_weight: Any = shared("class_weight")
 
     def _member(self) -> Any:
         return WitnessSVC() if self.estimator is None else self.estimator

@@ -14,22 +14,18 @@ interest with multi-instance learning", ECML PKDD 2009.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bagwise._typing import Array
 from bagwise.estimators.assigned import AssignedClassifier
 from bagwise.estimators.keyrows import KeyRows
-from bagwise.estimators.params import (
-    ClassWeightParameter,
-    CParameter,
-    Words,
-    changed,
-    param,
-)
+from bagwise.estimators.params import Words, param, shared
 from bagwise.losses import MarginBand
 
 
-class KeyInstanceSVC(CParameter, AssignedClassifier, ClassWeightParameter):
+class KeyInstanceSVC(AssignedClassifier):
     """Locate key instances by a convex relaxation over assignments (Ins- and Bag-KI-SVM).
 
     See Also
@@ -50,9 +46,10 @@ class KeyInstanceSVC(CParameter, AssignedClassifier, ClassWeightParameter):
         "Whether every instance of a negative bag is a negative row (Ins-KI-SVM) or the bag's "
         "mean is (Bag-KI-SVM).",
     )
-    C: float = changed(
-        CParameter, "C", default=10.0, doc="Weight of the squared losses, C/2 each, under 1/2|w|^2."
+    C: float = shared(
+        "C", default=10.0, doc="Weight of the squared losses, C/2 each, under 1/2|w|^2."
     )
+    class_weight: Any = shared("class_weight")
 
     def _band(self) -> MarginBand:
         return MarginBand(theta=0.0, nu=0.0)

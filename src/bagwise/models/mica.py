@@ -21,7 +21,6 @@ programming", Journal of Optimization Theory and Applications 137 (2008).
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,9 +30,8 @@ from bagwise.assumptions import ExactlyOne
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max, segment_sum
 from bagwise.designs import Design, Gram, Nystroem, Point, matrix_design
-from bagwise.estimators.params import MaxIterParameter, Words, param
-from bagwise.estimators.restarts import Restarts
-from bagwise.estimators.rows import MarginClassifier
+from bagwise.estimators.params import Words, param, shared
+from bagwise.estimators.rows import MarginClassifier, Start
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task, combined_problem, mean_shares
 from bagwise.losses import Hinge
@@ -45,7 +43,7 @@ from bagwise.solvers.l1_hinge import solve_l1_hinge
 _TIE = 1e-9  # scores that differ by less are alike
 
 
-class MICA(Restarts, MarginClassifier, MaxIterParameter):
+class MICA(MarginClassifier):
     """Let a convex combination of its instances stand for each positive bag.
 
     Where one instance alone lies beyond the margin it is the witness of `WitnessSVC`; where several
@@ -68,6 +66,8 @@ class MICA(Restarts, MarginClassifier, MaxIterParameter):
         Words("l2", "l1"),
         "1/2 |w|^2, or |w|_1, which keeps few features (with a kernel: few instances) in use.",
     )
+    n_init: int = shared("n_init")
+    max_iter: int = shared("max_iter")
 
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do; a program's vertices depend on the order of its rows."""
@@ -89,13 +89,7 @@ class MICA(Restarts, MarginClassifier, MaxIterParameter):
             return design.values()
         return design
 
-    def _fit_binary(self, task: Task) -> Run:
-        return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
-
-    def _fit_warm(self, task: Task, last: Run | None) -> Run:
-        return self._fit_binary(task) if last is None else self._fit_from(task, last)
-
-    def _fit_from(self, task: Task, start: Any) -> Run:
+    def _fit_from(self, task: Task, start: Start) -> Run:
         steps, shares = _Steps(task, self.penalty), mean_shares(task)
         if isinstance(start, Run):
             shares = start.assignment[task.positive_rows]

@@ -19,6 +19,7 @@ NIPS 2005.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -34,20 +35,15 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_sum
 from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.params import (
-    ClassWeightParameter,
-    ProgressParameters,
-    integer,
-    param,
-)
-from bagwise.estimators.rows import stacked
+from bagwise.estimators.params import integer, param, shared
 from bagwise.estimators.tags import BagTags
+from bagwise.estimators.task import stack_models
 from bagwise.models.trees import BinnedFeatures, Forest
 
 _LONGEST = 10.0  # factor of one tree: p is within 5e-5 of 0 or 1 there
 
 
-class MILBoost(BagClassifier, ProgressParameters, ClassWeightParameter):
+class MILBoost(BagClassifier):
     """Boosted trees over instances, under the noisy-or likelihood of bags.
 
     Attributes
@@ -83,6 +79,9 @@ class MILBoost(BagClassifier, ProgressParameters, ClassWeightParameter):
         Interval(Real, 0.0, 0.5, closed="both"),
         "Minimum fraction of the total weight in a leaf.",
     )
+    verbose: int = shared("verbose")
+    callback: Callable[[dict[str, Any]], None] | None = shared("callback")
+    class_weight: Any = shared("class_weight")
 
     def __bag_tags__(self) -> BagTags:
         """The bag's score is the log odds of the noisy-or of its instances."""
@@ -101,7 +100,7 @@ class MILBoost(BagClassifier, ProgressParameters, ClassWeightParameter):
         self.objective_ = np.array([history[-1]["objective"] for history in histories])
         self.n_iter_ = max(len(history) for history in histories)
         p = expit(self._instance_scores(bags)).T * expand(truth, bags.offsets).T
-        self.instance_weights_ = stacked(p)
+        self.instance_weights_ = stack_models(p)
 
     def _boost(
         self, features: BinnedFeatures, bags: Bags, positive: Array, weight: Array

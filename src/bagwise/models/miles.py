@@ -18,6 +18,7 @@ selection", IEEE TPAMI 28 (2006).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,18 +37,7 @@ from bagwise.designs.nystroem import choose_landmarks
 from bagwise.errors import Parameter
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.input import BagInput
-from bagwise.estimators.params import (
-    ClassWeightParameter,
-    CParameter,
-    KernelParameters,
-    MaxIterParameter,
-    Parameters,
-    PredictionParameters,
-    ProgressParameters,
-    changed,
-    integer,
-    param,
-)
+from bagwise.estimators.params import Parameters, integer, param, shared
 from bagwise.estimators.tags import BagTags
 from bagwise.kernels import Kernel, check_matrix, settle_gamma
 from bagwise.kernels.bag import nearest_squared
@@ -62,7 +52,7 @@ def _similarities(bags: Bags, points: Any, gamma: float) -> Array:
     return np.exp(-gamma * nearest_squared(points, bags).T)
 
 
-class PointsParameters(Parameters):
+class _Points(Parameters):
     """Which training instances bags are compared with."""
 
     n_components: int | None = param(
@@ -71,8 +61,7 @@ class PointsParameters(Parameters):
         "Number of training instances that bags are compared with; None takes all of them, as in "
         "the paper, which needs memory for n_bags x n_instances numbers.",
     )
-    landmarks: str = changed(
-        KernelParameters,
+    landmarks: str = shared(
         "landmarks",
         doc="How ``n_components`` are chosen: "
         "drawn in proportion to what those so far leave of the similarities (randomly pivoted "
@@ -90,7 +79,7 @@ class PointsParameters(Parameters):
         return rows
 
 
-class MILESEmbedding(TransformerMixin, BagInput, PointsParameters):
+class MILESEmbedding(TransformerMixin, BagInput, _Points):
     """Turn bags into their similarities to training instances.
 
     Column k is max_{x in B} exp(-gamma |x - x^k|^2), with x^k the k-th training instance or
@@ -116,14 +105,12 @@ class MILESEmbedding(TransformerMixin, BagInput, PointsParameters):
            [0.99, 0.  , 1.  ]])
     """
 
-    gamma: float | str = changed(
-        KernelParameters,
+    gamma: float | str = shared(
         "gamma",
         doc='Width of the similarity, exp(-gamma d^2): "median" is 1 / (2 median distance^2), '
         '"scale" as in scikit-learn.',
     )
-    random_state: Any = changed(
-        PredictionParameters,
+    random_state: Any = shared(
         "random_state",
         doc='Seed of the sample behind "median" above 2,000 instances, and of the landmarks.',
     )
@@ -160,7 +147,7 @@ def _settle(estimator: Any, bags: Bags, weights: Array) -> float:
     return settle_gamma(estimator.gamma, bags.X, weights, rng)
 
 
-class MILES(CParameter, BagClassifier, ProgressParameters, ClassWeightParameter, PointsParameters):
+class MILES(BagClassifier, _Points):
     """Embed bags by their similarity to training instances and choose the instances that matter.
 
     Attributes
@@ -194,13 +181,12 @@ class MILES(CParameter, BagClassifier, ProgressParameters, ClassWeightParameter,
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
-    C: float = changed(CParameter, "C", doc="Weight of the hinge losses against |w|_1.")
-    gamma: float | str = changed(
-        KernelParameters, "gamma", doc="Width of the similarity exp(-gamma d^2)."
-    )
-    max_iter: int = changed(
-        MaxIterParameter, "max_iter", default=500, doc="Maximum number of linear programs."
-    )
+    C: float = shared("C", doc="Weight of the hinge losses against |w|_1.")
+    gamma: float | str = shared("gamma", doc="Width of the similarity exp(-gamma d^2).")
+    max_iter: int = shared("max_iter", default=500, doc="Maximum number of linear programs.")
+    verbose: int = shared("verbose")
+    callback: Callable[[dict[str, Any]], None] | None = shared("callback")
+    class_weight: Any = shared("class_weight")
 
     def __bag_tags__(self) -> BagTags:
         """Instance scores are shares in the bag's score, and no instance is weighed in training."""

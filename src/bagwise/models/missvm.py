@@ -19,22 +19,20 @@ semi-supervised learning", ICML 2007.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions import ExactlyOne
-from bagwise.estimators.params import MaxIterParameter, param, positive
-from bagwise.estimators.restarts import Restarts
-from bagwise.estimators.rows import MarginClassifier
+from bagwise.estimators.params import param, positive, shared
+from bagwise.estimators.rows import MarginClassifier, Start
 from bagwise.estimators.task import Task, mean_scores
 from bagwise.problems import Problem
 from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
 
 
-class MissSVM(Restarts, MarginClassifier, MaxIterParameter):
+class MissSVM(MarginClassifier):
     """Witnesses for positive bags, and a margin free of their other instances (MissSVM).
 
     See Also
@@ -55,14 +53,10 @@ class MissSVM(Restarts, MarginClassifier, MaxIterParameter):
         "Weight u of the losses that keep instances of positive bags away from the boundary, "
         "relative to the loss of a bag; 0 is MI-SVM.",
     )
+    n_init: int = shared("n_init")
+    max_iter: int = shared("max_iter")
 
-    def _fit_binary(self, task: Task) -> Run:
-        return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
-
-    def _fit_warm(self, task: Task, last: Run | None) -> Run:
-        return self._fit_binary(task) if last is None else self._fit_from(task, last)
-
-    def _fit_from(self, task: Task, start: Any) -> Run:
+    def _fit_from(self, task: Task, start: Start) -> Run:
         if isinstance(start, Run):
             scores = start.solution.scores
         else:

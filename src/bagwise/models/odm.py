@@ -37,16 +37,8 @@ from bagwise._typing import Array
 from bagwise.designs import augmented_design
 from bagwise.estimators.assigned import AssignedClassifier
 from bagwise.estimators.keyrows import KeyRows
-from bagwise.estimators.params import (
-    ClassWeightParameter,
-    CParameter,
-    KernelParameters,
-    Parameters,
-    changed,
-    param,
-    positive,
-)
-from bagwise.estimators.rows import RowsClassifier
+from bagwise.estimators.params import changed, param, positive, shared
+from bagwise.estimators.rows import RowsClassifier, Start
 from bagwise.estimators.task import Task
 from bagwise.losses import MarginBand
 from bagwise.procedures import Run
@@ -54,18 +46,7 @@ from bagwise.procedures.columns import margin_moments
 from bagwise.solvers.column_newton import column_newton
 
 
-class BandParameters(Parameters):
-    """The band in which margins are asked to lie."""
-
-    nu: float = param(
-        0.4, positive(zero=True), "Weight of margins above the band against those below it."
-    )
-    theta: float = param(
-        0.4, Interval(Real, 0, 1, closed="left"), "Half-width of the band around margin 1, below 1."
-    )
-
-
-class OptimalMarginSVC(BandParameters, AssignedClassifier):
+class OptimalMarginSVC(AssignedClassifier):
     """Key instances by optimizing the whole margin distribution (MI-ODM).
 
     See Also
@@ -93,6 +74,13 @@ class OptimalMarginSVC(BandParameters, AssignedClassifier):
         "negative bags.",
     )
 
+    nu: float = param(
+        0.4, positive(zero=True), "Weight of margins above the band against those below it."
+    )
+    theta: float = param(
+        0.4, Interval(Real, 0, 1, closed="left"), "Half-width of the band around margin 1, below 1."
+    )
+
     _loss_weights = "C_pos and C_neg"
 
     def _band(self) -> MarginBand:
@@ -112,7 +100,7 @@ class OptimalMarginSVC(BandParameters, AssignedClassifier):
         )
 
 
-class ODM(BandParameters, CParameter, RowsClassifier, ClassWeightParameter):
+class ODM(RowsClassifier):
     """Optimal margin distribution machine on instances that take their bag's label.
 
     See Also
@@ -133,14 +121,14 @@ class ODM(BandParameters, CParameter, RowsClassifier, ClassWeightParameter):
 
     _linear_design = staticmethod(augmented_design)
 
-    C: float = changed(
-        CParameter, "C", default=100.0, doc="Weight (lambda in the paper) of the mean loss."
-    )
-    kernel: Any = changed(
-        KernelParameters,
+    C: float = shared("C", default=100.0, doc="Weight (lambda in the paper) of the mean loss.")
+    kernel: Any = shared(
         "kernel",
         doc="Kernel between instances; 1 is added to it for the intercept.",
     )
+    nu: float = changed(OptimalMarginSVC, "nu")
+    theta: float = changed(OptimalMarginSVC, "theta")
+    class_weight: Any = shared("class_weight")
 
     def _loss(self) -> MarginBand:
         return MarginBand(self.theta, self.nu)
@@ -148,7 +136,7 @@ class ODM(BandParameters, CParameter, RowsClassifier, ClassWeightParameter):
     def _loss_weight(self) -> float:
         return 1.0  # C enters with the mean over instances
 
-    def _fit_binary(self, task: Task) -> Run:
+    def _fit_from(self, task: Task, start: Start) -> Run:
         singles = Task(
             task.design,
             np.arange(len(task.weight) + 1),

@@ -20,14 +20,14 @@ from bagwise.bags.segments import expand
 from bagwise.crossfit import folds
 from bagwise.designs import Design
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.params import ClassWeightParameter, Words, param
-from bagwise.estimators.paths import CS, held_out_scores, rated, rows_of
+from bagwise.estimators.params import Words, param, shared
+from bagwise.estimators.paths import CS, follow_path, held_out_scores, models_at, rated, rows_of
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.models.witness import WitnessSVC
 from bagwise.rowstores.together import side_by_side
 
 
-class PathCV(BagClassifier, ClassWeightParameter):
+class PathCV(BagClassifier):
     """Choose one parameter of a max-margin model by cross-validation along warm-started paths.
 
     Attributes
@@ -66,12 +66,8 @@ class PathCV(BagClassifier, ClassWeightParameter):
     name: str = param("C", [str], "The parameter that is chosen.", kind="str")
     values: Any = param(CS, ["array-like"], "Its candidates, in the order of the path.")
     scoring: str = param("accuracy", Words("accuracy", "roc_auc"), "What is maximized.")
-    cv: Any = param(
-        5,
-        ["cv_object"],
-        "Folds of the search; a number of folds is stratified and keeps ``bags.groups`` together.",
-        kind="int, splitter or iterable of folds",
-    )
+    cv: Any = shared("cv")
+    class_weight: Any = shared("class_weight")
 
     def _model(self) -> Any:
         """Return the model with what this estimator decides."""
@@ -95,17 +91,17 @@ class PathCV(BagClassifier, ClassWeightParameter):
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         base = self._model()
         base.classes_, base.n_features_in_ = self.classes_, self.n_features_in_
-        models = base._at_values(self.name, self.values)
+        models = models_at(base, self.name, self.values)
         used = np.flatnonzero(weight > 0)  # a bag without weight is in no fold
         numbered = folds(bags, self.classes_[codes], self.cv, self.random_state, weight > 0)
-        of_rows = hasattr(base, "_along")  # otherwise a network, whose paths share no matrix
+        of_rows = bag_tags(base).instance_rows  # otherwise a network, whose paths share no matrix
         design: Any = base._design(bags, expand(weight, bags.offsets)) if of_rows else None
         fold = partial(self._held_out, base, models, design) if of_rows else self._networks_held_out
 
         def whole() -> list[Any]:
             if not of_rows:
                 return self._network_path(bags, codes, weight)
-            steps = base._along(models, design, bags, codes, weight)
+            steps = follow_path(base, models, design, bags, codes, weight)
             return [
                 self._settled(model, part) for model, (part, _) in zip(models, steps, strict=True)
             ]
@@ -142,7 +138,9 @@ class PathCV(BagClassifier, ClassWeightParameter):
         train, test = np.sort(train), np.sort(test)  # rows of a subset keep their order
         rows, test_rows, held_out = rows_of(bags, train), rows_of(bags, test), bags[test]
         narrow, found = design.subset(rows), []
-        for part, runs in base._along(models, narrow, bags[train], codes[train], weight[train]):
+        for part, runs in follow_path(
+            base, models, narrow, bags[train], codes[train], weight[train]
+        ):
             columns = [
                 held_out_scores(design, rows, test_rows, run.solution) + run.solution.intercept
                 for run in runs

@@ -37,18 +37,14 @@ from bagwise.assumptions.soft import SoftLabels
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_mean
 from bagwise.estimators.params import (
-    CParameter,
-    KernelParameters,
-    LossParameter,
-    MaxIterParameter,
+    KernelOptions,
     Words,
     changed,
-    integer,
     param,
+    shared,
 )
-from bagwise.estimators.rows import as_given
 from bagwise.estimators.shares import ShareRegressor
-from bagwise.estimators.task import Task
+from bagwise.estimators.task import Task, as_given
 from bagwise.models.annealed import anneal_task
 from bagwise.models.instance import InstanceSVC
 from bagwise.models.witness import assign, solve_assigned
@@ -56,16 +52,11 @@ from bagwise.procedures import Run, alternate
 from bagwise.procedures.anneal import Schedule
 from bagwise.procedures.restart import lowest
 
-
-class _SharedParameters(CParameter, LossParameter, KernelParameters):
-    """What goes on to the classifier of instances."""
-
-    random_state: Any = param(
-        0, ["random_state"], "Seed of random starts and of the median width.", kind="int"
-    )
+# What goes on to the classifier of instances.
+_OF_INSTANCES = ("C", "loss", "kernel", "gamma", "degree", "kernel_options", "random_state")
 
 
-class LabelProportionSVC(_SharedParameters, MaxIterParameter, ShareRegressor):
+class LabelProportionSVC(ShareRegressor):
     """Learn to label instances from the share of positives in each bag.
 
     It predicts shares, and is a regressor in the sense of scikit-learn; `predict_instances` labels
@@ -101,19 +92,26 @@ class LabelProportionSVC(_SharedParameters, MaxIterParameter, ShareRegressor):
         Words("anneal", "soft", "random"),
         "The first labels: annealed, from the shares as soft labels, or drawn at random.",
     )
-    n_init: int = param(
-        1,
-        integer(),
-        "Number of starts, of which the lowest objective is kept; those after the first are "
+    n_init: int = shared(
+        "n_init",
+        doc="Number of starts, of which the lowest objective is kept; those after the first are "
         "random.",
     )
-    max_iter: int = changed(MaxIterParameter, "max_iter", doc="Maximum number of alternations.")
+    max_iter: int = shared("max_iter", doc="Maximum number of alternations.")
+    C: float = shared("C")
+    loss: str = shared("loss")
+    kernel: Any = shared("kernel")
+    gamma: float | str = shared("gamma")
+    degree: int = shared("degree")
+    kernel_options: KernelOptions | None = changed(InstanceSVC, "kernel_options")
+    random_state: Any = shared(
+        "random_state", doc="Seed of random starts and of the median width.", kind="int"
+    )
 
     def _learn(self, bags: Bags, counts: Array, weight: Array) -> None:
         if not counts.any() or np.all(counts == bags.sizes):
             raise ValueError("All instances have the same label: bring bags with other shares.")
-        names = _SharedParameters().get_params()
-        model = InstanceSVC(**{name: getattr(self, name) for name in names})
+        model = InstanceSVC(**{name: getattr(self, name) for name in _OF_INSTANCES})
         model._validate_bags(bags, reset=True)
         model.classes_ = np.array([0, 1])
         rows = self.C * expand(weight, bags.offsets)

@@ -32,7 +32,7 @@ from bagwise._typing import Array
 from bagwise.assumptions import CountPosterior
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_mean
-from bagwise.estimators.params import MaxIterParameter, Parameters, changed, param, positive
+from bagwise.estimators.params import param, positive, shared
 from bagwise.estimators.shares import ShareRegressor
 from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.models.markov.risk import InstanceOperator
@@ -77,30 +77,7 @@ class CountLikelihood:
         return value, self.posterior.instance_slopes(found, amount)[0]
 
 
-class _LogisticParameters(MaxIterParameter, Parameters):
-    """What the model minimizes and sees."""
-
-    alpha: float = param(
-        1.0, positive(), "Weight of |w|^2 / 2 against the sum of the bags' losses."
-    )
-    feature_map: Any = param(
-        None,
-        [HasMethods(["fit_transform", "transform"]), None],
-        "Fitted to the training instances and applied to all, such as ``StandardScaler()`` or a "
-        "``Nystroem``.",
-        kind="transformer",
-    )
-    unit_norm: bool = param(
-        True, ["boolean"], "Scale the (mapped) instances to unit mean squared norm."
-    )
-    fit_intercept: bool = param(True, ["boolean"], "Append a constant feature to the instances.")
-    tol: float = param(1e-6, positive(), "Relative gap at which L-BFGS stops.")
-    max_iter: int = changed(
-        MaxIterParameter, "max_iter", default=1000, doc="Maximum number of iterations of L-BFGS."
-    )
-
-
-class LabelProportionLogistic(_LogisticParameters, ShareRegressor):
+class LabelProportionLogistic(ShareRegressor):
     """Learn a classifier of instances from the share of positives in every bag.
 
     Attributes
@@ -130,6 +107,23 @@ class LabelProportionLogistic(_LogisticParameters, ShareRegressor):
     >>> model.predict(bags).round(1)
     array([0.5, 0. , 0.7])
     """
+
+    alpha: float = param(
+        1.0, positive(), "Weight of |w|^2 / 2 against the sum of the bags' losses."
+    )
+    feature_map: Any = param(
+        None,
+        [HasMethods(["fit_transform", "transform"]), None],
+        "Fitted to the training instances and applied to all, such as ``StandardScaler()`` or a "
+        "``Nystroem``.",
+        kind="transformer",
+    )
+    unit_norm: bool = param(
+        True, ["boolean"], "Scale the (mapped) instances to unit mean squared norm."
+    )
+    fit_intercept: bool = param(True, ["boolean"], "Append a constant feature to the instances.")
+    tol: float = param(1e-6, positive(), "Relative gap at which L-BFGS stops.")
+    max_iter: int = shared("max_iter", default=1000, doc="Maximum number of iterations of L-BFGS.")
 
     def _learn(self, bags: Bags, counts: Array, weight: Array) -> None:
         inputs = NetworkInputs(

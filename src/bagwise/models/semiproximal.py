@@ -34,16 +34,8 @@ from bagwise.assumptions import ExactlyOne
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max
 from bagwise.designs import augmented_design
-from bagwise.estimators.params import (
-    ClassWeightParameter,
-    CParameter,
-    KernelParameters,
-    MaxIterParameter,
-    changed,
-    param,
-)
-from bagwise.estimators.rows import RowsClassifier
-from bagwise.estimators.tags import BagTags
+from bagwise.estimators.params import param, shared
+from bagwise.estimators.rows import RowsClassifier, Start
 from bagwise.estimators.task import Task
 from bagwise.losses import Hinge
 from bagwise.procedures import Run, alternate
@@ -83,7 +75,7 @@ class _Relabeling:
         return 1.0 * self.kept
 
 
-class SemiProximalSVC(CParameter, RowsClassifier, MaxIterParameter, ClassWeightParameter):
+class SemiProximalSVC(RowsClassifier):
     """Pull the instances of positive bags to one hyperplane, push the negatives off (mi-SPSVM).
 
     A squared loss around +1 for the instances that count as positive and a hinge for the
@@ -118,21 +110,20 @@ class SemiProximalSVC(CParameter, RowsClassifier, MaxIterParameter, ClassWeightP
         ["boolean"],
         "Whether instances of positive bags may become negative (Steps 2-4 of the paper).",
     )
-    kernel: Any = changed(KernelParameters, "kernel", default="linear")
+    C: float = shared("C")
+    kernel: Any = shared("kernel", default="linear")
+    max_iter: int = shared("max_iter")
+    class_weight: Any = shared("class_weight")
 
-    def __bag_tags__(self) -> BagTags:
-        """Say what this estimator can do: everything, to the usual precision."""
-        return BagTags()
-
-    def _loss(self) -> Any:
+    def _loss(self) -> Hinge:
         return Hinge()  # of the negatives
 
     def _loss_weight(self) -> float:
         return self.C
 
-    def _fit_binary(self, task: Task) -> Run:
+    def _fit_from(self, task: Task, start: Start) -> Run:
         relabeling = _Relabeling(task)
-        start = 1.0 * task.in_positive
+        first = 1.0 * task.in_positive
 
         def solve(p: Array, last: Solution | None) -> Solution:
             # Multipliers go on from where they were; that of an instance just moved starts at 0.
@@ -141,8 +132,8 @@ class SemiProximalSVC(CParameter, RowsClassifier, MaxIterParameter, ClassWeightP
 
         run = alternate(
             solve,
-            relabeling if self.relabel else lambda scores: start,
-            start,
+            relabeling if self.relabel else lambda scores: first,
+            first,
             max_iter=self.max_iter,
             callback=self._report,
         )

@@ -29,8 +29,8 @@ import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
 from bagwise._typing import Array
-from bagwise.estimators.params import MaxIterParameter, Words, param
-from bagwise.estimators.rows import MarginClassifier
+from bagwise.estimators.params import Words, param, shared
+from bagwise.estimators.rows import MarginClassifier, Start
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task, means_and_negatives
 from bagwise.problems import Problem
@@ -38,7 +38,7 @@ from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
 
 
-class SparseMIL(MarginClassifier, MaxIterParameter):
+class SparseMIL(MarginClassifier):
     """Large margins for sparse positive bags (sMIL, stMIL, sbMIL).
 
     See Also
@@ -65,12 +65,13 @@ class SparseMIL(MarginClassifier, MaxIterParameter):
         Interval(Real, 0, 1, closed="right"),
         'Expected fraction of positive instances in positive bags, for "balanced".',
     )
+    max_iter: int = shared("max_iter")
 
     def __bag_tags__(self) -> BagTags:
         """Labels found by stMIL and sbMIL may leave a positive bag without a positive."""
-        return BagTags(instance_weights=self.variant == "sparse")
+        return BagTags(instance_weights=self.variant == "sparse", instance_rows=True)
 
-    def _fit_binary(self, task: Task) -> Run:
+    def _fit_from(self, task: Task, start: Start) -> Run:
         if self.variant == "transductive":
             return self._fit_transductive(task)
         sparse = _sparse(task)

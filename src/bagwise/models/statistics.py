@@ -35,13 +35,11 @@ from bagwise.bags.statistics import PRESETS, check_statistics, statistics, stati
 from bagwise.designs.sparse import with_short_indices
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
-    ClassWeightParameter,
-    CParameter,
-    KernelParameters,
     Words,
     changed,
     integer,
     param,
+    shared,
 )
 from bagwise.estimators.tags import BagTags
 from bagwise.kernels import Kernel, settle_gamma
@@ -62,7 +60,7 @@ def shared_statistics(kept: Rows) -> Iterator[None]:
         _shared.reset(token)
 
 
-class StatisticsClassifier(BagClassifier, ClassWeightParameter):
+class StatisticsClassifier(BagClassifier):
     """Base of the classifiers on statistics of bags.
 
     Attributes
@@ -96,6 +94,7 @@ class StatisticsClassifier(BagClassifier, ClassWeightParameter):
         "The classifier of rows, in place of the default one; any classifier of scikit-learn.",
         kind="classifier",
     )
+    class_weight: Any = shared("class_weight")
 
     def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
         """Return the classifier that is used if none is given."""
@@ -272,7 +271,7 @@ class StatisticsForest(StatisticsClassifier):
         )
 
 
-class StatisticsSVC(CParameter, StatisticsClassifier):
+class StatisticsSVC(StatisticsClassifier):
     """SVM on statistics of the bags.
 
     See Also
@@ -286,14 +285,13 @@ class StatisticsSVC(CParameter, StatisticsClassifier):
     array([1, 0, 1, 0])
     """
 
-    C: float = changed(CParameter, "C", doc="Weight of the hinge losses.")
-    kernel: str = changed(
-        KernelParameters,
+    C: float = shared("C", doc="Weight of the hinge losses.")
+    kernel: str = shared(
         "kernel",
         constraint=Words("linear", "rbf", "poly"),
         doc="Kernel between rows of statistics.",
     )
-    gamma: float | str = changed(KernelParameters, "gamma")
+    gamma: float | str = shared("gamma")
     estimator: Any = changed(
         StatisticsClassifier,
         "estimator",
@@ -307,7 +305,7 @@ class StatisticsSVC(CParameter, StatisticsClassifier):
         return SVC(C=self.C, kernel=self.kernel, gamma=gamma, tol=_SOLVED, max_iter=limit)
 
 
-class StatisticsLogistic(CParameter, StatisticsClassifier):
+class StatisticsLogistic(StatisticsClassifier):
     """Logistic regression on statistics of the bags.
 
     See Also
@@ -320,7 +318,7 @@ class StatisticsLogistic(CParameter, StatisticsClassifier):
     array([1, 0, 1, 0])
     """
 
-    C: float = changed(CParameter, "C", doc="Weight of the logistic losses.")
+    C: float = shared("C", doc="Weight of the logistic losses.")
     estimator: Any = changed(
         StatisticsClassifier,
         "estimator",

@@ -30,9 +30,8 @@ from sklearn.utils import check_random_state
 from bagwise._typing import Array
 from bagwise.assumptions import Assumption, AtLeastOne, ExactlyOne
 from bagwise.designs import Design
-from bagwise.estimators.params import MaxIterParameter, Words, param
-from bagwise.estimators.restarts import Restarts
-from bagwise.estimators.rows import MarginClassifier
+from bagwise.estimators.params import Words, param, shared
+from bagwise.estimators.rows import MarginClassifier, Start
 from bagwise.estimators.sweeping import (
     alternate_swept,
     best_witnesses,
@@ -45,28 +44,25 @@ from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
 
 
-class _AlternatingSVC(Restarts, MarginClassifier, MaxIterParameter):
+class _AlternatingSVC(MarginClassifier):
     """Alternation between the two-sided problem and an assumption's cheapest assignment."""
 
     _follows_rows = True
 
+    n_init: int = shared("n_init")
+    max_iter: int = shared("max_iter")
+
     def _start(self, task: Task) -> Array:
         raise NotImplementedError
 
-    def _fit_binary(self, task: Task) -> Run:
-        def fit_from(rng: np.random.RandomState | None) -> Run:
-            return self._fit_from(
-                task, self._start(task) if rng is None else _drawn(task, self, rng)
-            )
+    def _fit_from(self, task: Task, start: Start) -> Run:
+        if isinstance(start, Run) and not is_swept(task):
+            return self._alternate(task, start.assignment, start.solution)
+        if isinstance(start, np.random.RandomState):
+            return self._alternate(task, _draw(task, self, start))
+        return self._alternate(task, self._start(task))
 
-        return self._lowest(fit_from, task.offsets, task.positive)
-
-    def _fit_warm(self, task: Task, last: Run | None) -> Run:
-        if last is None or is_swept(task):
-            return self._fit_binary(task)
-        return self._fit_from(task, last.assignment, last.solution)
-
-    def _fit_from(self, task: Task, start: Array, near: Solution | None = None) -> Run:
+    def _alternate(self, task: Task, start: Array, near: Solution | None = None) -> Run:
         assumption = self._assumption()
         if is_swept(task):
             start = start[task.positive_rows]
@@ -97,7 +93,7 @@ def assign(task: Task, assumption: Assumption, scores: Array) -> Array:
     return task.spread(assumption.map(scores[rows], task.positive_offsets))
 
 
-def _drawn(task: Task, model: _AlternatingSVC, rng: np.random.RandomState) -> Array:
+def _draw(task: Task, model: _AlternatingSVC, rng: np.random.RandomState) -> Array:
     """Draw witnesses, or labels of which half are positive."""
     return assign(task, model._assumption(), rng.random_sample(len(task.weight)) - 0.5)
 
@@ -171,4 +167,4 @@ class WitnessSVC(_AlternatingSVC):
             return task.spread(mean_witnesses(task))
         if self.init == "instances":
             return task.spread(best_witnesses(task, solve_bag_labels(task)))
-        return _drawn(task, self, check_random_state(self.random_state))
+        return _draw(task, self, check_random_state(self.random_state))

@@ -108,7 +108,7 @@ class BagRows:
         if coef is not None and hasattr(self.model, "coef_"):
             parts = contributions(coef, self.seen, row, self._mean)
             names = feature_names(self.model, len(coef))
-        elif getattr(self.model, "kernel_approx", None) is not None:
+        elif self.model.get_params().get("kernel_options__approx") is not None:
             return []  # contributions of landmarks cancel: none of them says why
         elif hasattr(self.model, "support_vectors_") and hasattr(self.model, "kernel_"):
             near = self.model.kernel_(here(self.seen.X[[row]]), self.model.support_vectors_)

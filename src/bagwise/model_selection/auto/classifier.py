@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,10 @@ from bagwise.errors import Parameter
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.occlusion import innermost, occlusion_scores
 from bagwise.estimators.params import (
-    ClassWeightParameter,
-    PredictionParameters,
-    ProgressParameters,
     Words,
-    changed,
     param,
     positive,
+    shared,
 )
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.kernels import memory_limit
@@ -70,7 +67,7 @@ from bagwise.model_selection.scaling import SCALES, scalings
 _FOLDS = 5  # inner folds, where the classes have as many bags
 
 
-class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter):
+class AutoBagClassifier(BagClassifier):
     """Try many models, and combine those that predict held-out bags best.
 
     Attributes
@@ -145,14 +142,16 @@ class AutoBagClassifier(BagClassifier, ProgressParameters, ClassWeightParameter)
         "Folder for finished parts of the comparison. A fit to the same bags continues from it.",
         kind="path",
     )
-    probability: bool | str = changed(PredictionParameters, "probability", default="sigmoid")
-    calibration_cv: Any = changed(
-        PredictionParameters,
+    probability: bool | str = shared("probability", default="sigmoid")
+    calibration_cv: Any = shared(
         "calibration_cv",
         default=None,
         doc="Folds of the out-of-fold scores behind ``threshold`` and ``probability``. None takes "
         "the scores of the comparison; anything else repeats the whole comparison in every fold.",
     )
+    verbose: int = shared("verbose")
+    callback: Callable[[dict[str, Any]], None] | None = shared("callback")
+    class_weight: Any = shared("class_weight")
 
     def __bag_tags__(self) -> BagTags:
         """Instance scores are exact where members have such, by occlusion where they do not."""

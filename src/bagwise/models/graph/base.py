@@ -11,13 +11,10 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.designs import matrix_design
 from bagwise.estimators.params import (
-    ClassWeightParameter,
-    KernelParameters,
-    MaxIterParameter,
     Words,
-    changed,
     param,
     positive,
+    shared,
 )
 from bagwise.estimators.rows import RowsClassifier
 from bagwise.estimators.tags import BagTags
@@ -31,7 +28,7 @@ from bagwise.models.graph.structure import (
 )
 
 
-class GraphClassifier(RowsClassifier, MaxIterParameter, ClassWeightParameter):
+class GraphClassifier(RowsClassifier):
     """Classifier of bags joined by graphs; a subclass adds ``_fit_structure``.
 
     Attributes
@@ -87,12 +84,15 @@ class GraphClassifier(RowsClassifier, MaxIterParameter, ClassWeightParameter):
         "Relative decrease of the objective at which CCCP stops (the paper's delta).",
     )
     fit_intercept: bool = param(True, ["boolean"], "Learn an intercept, penalized like a weight.")
-    kernel: Any = changed(KernelParameters, "kernel", default="linear")
+    kernel: Any = shared("kernel", default="linear")
+    max_iter: int = shared("max_iter")
+    class_weight: Any = shared("class_weight")
 
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do; cutting planes stop at their precision."""
         exact = self.kernel == "linear" and not self.bag_graph and not self.instance_graph
-        return replace(super().__bag_tags__(), tolerance=1e-5 if exact else 0.1)
+        tolerance = 1e-5 if exact else 0.1
+        return replace(super().__bag_tags__(), tolerance=tolerance, instance_rows=False)
 
     def _fit_structure(
         self, structure: Structure, everyone: Bags, codes: Array, weight: Array

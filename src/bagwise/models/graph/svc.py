@@ -34,9 +34,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.estimators.params import CParameter, changed, param, positive
-from bagwise.estimators.restarts import Restarts
-from bagwise.estimators.rows import as_given
+from bagwise.estimators.params import param, positive, shared
+from bagwise.estimators.task import as_given
 from bagwise.graphs import Edges
 from bagwise.models.graph.base import GraphClassifier
 from bagwise.models.graph.structure import (
@@ -59,7 +58,7 @@ _MANY_FEATURES = 500  # block descent beats cutting planes from about here
 _SHARP = 1e-9  # precision asked of cutting planes that run out of cuts by themselves
 
 
-class GraphSVC(Restarts, CParameter, GraphClassifier):
+class GraphSVC(GraphClassifier):
     """MI-SVM that wants linked bags, or linked instances, to score alike (MILSD).
 
     Bags without labels may take part through their edges (``fit(..., unlabeled=bags)``). The graphs
@@ -82,14 +81,14 @@ class GraphSVC(Restarts, CParameter, GraphClassifier):
     array([1, 1, 0, 0])
     """
 
-    C: float = changed(
-        CParameter,
+    C: float = shared(
         "C",
         default=100.0,
         doc="Weight of the mean loss of the labeled bags. It is divided by their number: values "
         "up to 2^10 are worth trying.",
     )
 
+    n_init: int = shared("n_init")
     mu: float = param(
         0.1, positive(zero=True), "Weight of the mean difference along the edges between bags."
     )

@@ -51,8 +51,8 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.crossfit import CV, check_enough_bags, folds, held_out_part
 from bagwise.errors import Argument, Message, Parameter
-from bagwise.estimators.rows import stacked
 from bagwise.estimators.tags import BagTags
+from bagwise.estimators.task import stack_models
 from bagwise.models.markov.descents import FROM_LAST, learned_nothing, run_starts
 from bagwise.models.markov.inputs import NetworkInputs, models_of, where_rows_are
 from bagwise.models.markov.paths import Along, NetworkPaths, Seen
@@ -372,7 +372,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         labels = self._labelings(train, sides)
         weights = np.zeros((len(labels), bags.n_instances))
         weights[:, expand(np.isin(np.arange(len(bags)), used), bags.offsets)] = labels >= 0.5
-        self.instance_weights_ = stacked(weights)
+        self.instance_weights_ = stack_models(weights)
 
 
 def _is_positive(value: Any) -> bool:

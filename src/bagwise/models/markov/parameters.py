@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from bagwise.estimators.params import (
-    ClassWeightParameter,
-    MaxIterParameter,
-    ProgressParameters,
+    Parameters,
     Words,
-    changed,
     fraction,
     integer,
     param,
     positive,
+    shared,
 )
 
 
-class NetworkParameters(MaxIterParameter, ProgressParameters, ClassWeightParameter):
+class NetworkParameters(Parameters):
     """What a network assumes, sees and minimizes."""
 
     cardinality: Any = param(
@@ -127,8 +126,9 @@ class NetworkParameters(MaxIterParameter, ProgressParameters, ClassWeightParamet
         "With ``early_stopping``, stop after as many descents in a row that are all worse on the "
         "held-out bags than the best one.",
     )
-    max_iter: int = changed(
-        MaxIterParameter,
-        "max_iter",
-        doc="Maximum number of rounds of NRBM and a convex step, per start.",
+    max_iter: int = shared(
+        "max_iter", doc="Maximum number of rounds of NRBM and a convex step, per start."
     )
+    verbose: int = shared("verbose")
+    callback: Callable[[dict[str, Any]], None] | None = shared("callback")
+    class_weight: Any = shared("class_weight")

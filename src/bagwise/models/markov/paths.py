@@ -16,7 +16,7 @@ import numpy as np
 from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.estimators.paths import Paths
+from bagwise.estimators.paths import models_at
 from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.models.markov.risk import InstanceOperator
 from bagwise.models.markov.trained import Network
@@ -101,4 +101,4 @@ class NetworkPaths:
             raise ValueError(f"name={name!r} cannot be followed: choose one of {list(_NUMBERS)}.")
         if self.alphas is not None:
             raise ValueError("A path has a model per value: leave alphas=None.")
-        return Paths._at_values(self, name, values)
+        return models_at(self, name, values)
