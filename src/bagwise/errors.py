@@ -69,11 +69,11 @@ class Message(str):
 
     Examples
     --------
-    >>> from bagwise.errors import Argument, Message, said_by
+    >>> from bagwise.errors import Argument, Message, message_of
     >>> error = ValueError(Message("Name the column with ", Argument("bag"), " first."))
     >>> str(error)
     'Name the column with bag=... first.'
-    >>> said_by(error).worded(lambda argument: f"--{argument.name}")
+    >>> message_of(error).reword(lambda argument: f"--{argument.name}")
     'Name the column with --bag first.'
     """
 
@@ -88,18 +88,18 @@ class Message(str):
     def __reduce__(self) -> tuple[type[Message], tuple[str | Argument, ...]]:
         return Message, self.parts
 
-    def worded(self, word: Callable[[Argument], str]) -> str:
+    def reword(self, word: Callable[[Argument], str]) -> str:
         """Return the text with every argument as ``word`` says it."""
 
         def again(part: str | Argument) -> str:
             if isinstance(part, Argument):
                 return word(part)
-            return part.worded(word) if isinstance(part, Message) else part
+            return part.reword(word) if isinstance(part, Message) else part
 
         return "".join(map(again, self.parts))
 
 
-def said_by(error: BaseException | str) -> str:
+def message_of(error: BaseException | str) -> str:
     """Return what an exception or a warning says: the `Message` that it carries, or plain text.
 
     ``str(error)`` is plain text always: tools that pass warnings between processes rely on it.
@@ -108,13 +108,13 @@ def said_by(error: BaseException | str) -> str:
     return next((each for each in carried if isinstance(each, Message)), str(error))
 
 
-def listed(names: Iterable[str]) -> str:
+def list_names(names: Iterable[str]) -> str:
     """Return the names in one line; a long list is cut.
 
     Examples
     --------
-    >>> from bagwise.errors import listed
-    >>> listed(f"f{j}" for j in range(711))
+    >>> from bagwise.errors import list_names
+    >>> list_names(f"f{j}" for j in range(711))
     'f0, f1, f2, ..., f14, ... (711 in all)'
     """
     names = list(names)
@@ -138,4 +138,4 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     meant = [repr(each) for each in names if each.casefold() in close]
     if meant:
         return f"Did you mean {' or '.join(meant)}?"
-    return f"Known names: {listed(names)}."
+    return f"Known names: {list_names(names)}."

@@ -102,14 +102,14 @@ class Graph:
         directed: bool = False,
         nodes: Iterable[Hashable] | None = None,
     ) -> None:
-        ends, n_edges = _joined(source, target)
+        ends, n_edges = _join(source, target)
         codes, ids = factorize(ends) if n_edges else (np.empty(0, np.int64), np.empty(0, object))
         one, other = codes[:n_edges], codes[n_edges:]
-        values = _checked_weights(weight, n_edges)
+        values = _check_weights(weight, n_edges)
         _refuse_loops(one, other, ids)
         if nodes is not None:
             _refuse_unknown(ids, nodes)
-        one, other, values = _merged(one, other, values, directed)
+        one, other, values = _merge(one, other, values, directed)
         for name, array in zip(self.__slots__[2:], (ids, one, other, values), strict=True):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -314,7 +314,7 @@ class Graph:
         return Edges(source[kept], target[kept], weight, len(names), self.directed)
 
 
-def _joined(source: Any, target: Any) -> tuple[Any, int]:
+def _join(source: Any, target: Any) -> tuple[Any, int]:
     """Return sources and targets in one sequence, and the number of edges."""
     source, target = as_names(source), as_names(target)
     if len(source) != len(target):
@@ -324,7 +324,7 @@ def _joined(source: Any, target: Any) -> tuple[Any, int]:
     return as_names(source.tolist() + target.tolist()), len(source)
 
 
-def _checked_weights(weight: Any, n_edges: int) -> Array:
+def _check_weights(weight: Any, n_edges: int) -> Array:
     values = np.ones(n_edges) if weight is None else np.array(weight, dtype=np.float64)
     if values.shape != (n_edges,):
         raise ValueError(f"There are {n_edges} edges, but the weights have shape {values.shape}.")
@@ -355,7 +355,7 @@ def _refuse_unknown(ids: Array, nodes: Iterable[Hashable]) -> None:
         )
 
 
-def _merged(
+def _merge(
     source: Array, target: Array, weight: Array, directed: bool
 ) -> tuple[Array, Array, Array]:
     """Add the weights of repeated edges, in order of first appearance; drop zero weights."""

@@ -150,7 +150,7 @@ def key_stability(
     bags, y = check_bags(bags), np.asarray(y)
     check_consistent_length(bags, y)
     rng = check_random_state(random_state)
-    weights = [_drawn(bags, y, rng) for _ in range(n_bootstrap)]
+    weights = [_draw_weights(bags, y, rng) for _ in range(n_bootstrap)]
 
     def keys_of(weight: Array) -> Array:
         used = np.flatnonzero(weight)
@@ -163,7 +163,7 @@ def key_stability(
     return Bunch(stability=same.mean(axis=0), expected=1.0 / bags.sizes, key_instances=keys)
 
 
-def _drawn(bags: Bags, y: Array, rng: np.random.RandomState) -> Array:
+def _draw_weights(bags: Bags, y: Array, rng: np.random.RandomState) -> Array:
     """Return how often each bag is drawn; every class is."""
     if bags.groups is None:
         times = np.zeros(len(bags))
@@ -181,14 +181,14 @@ def _drawn(bags: Bags, y: Array, rng: np.random.RandomState) -> Array:
 def _column(bags: Bags, feature: int) -> Callable[[np.random.RandomState], Bags]:
     """Return a function that permutes one feature of the bags over all instances."""
     if not lies_in_files(bags.X):
-        return partial(_shuffled, bags, feature)
+        return partial(_shuffle, bags, feature)
     ranges = row_blocks(bags.n_instances, bags.n_features * bags.dtype.itemsize)
     parts = run_pass(bags.X, visit_ranges(ranges, lambda rows: np.array(bags.X[rows])[:, feature]))
     values = np.concatenate(parts)
     return lambda rng: bags.replace(X=Replaced(bags.X, feature, rng.permutation(values)))
 
 
-def _shuffled(bags: Bags, feature: int, rng: np.random.RandomState) -> Bags:
+def _shuffle(bags: Bags, feature: int, rng: np.random.RandomState) -> Bags:
     """Return the bags with one feature permuted over all instances."""
     order = rng.permutation(bags.n_instances)
     if not sp.issparse(bags.X):

@@ -68,7 +68,7 @@ def key_instance_rate(
     >>> key_instance_rate(model, bags, [1, 0, 1])
     1.0
     """
-    model, bags = opened(model, bags)
+    model, bags = unwrap_model(model, bags)
     positive, _ = positive_class(model)
     truth = _instance_truth(bags, positive, instance_pos_label)
     counted = np.asarray(y) == positive
@@ -109,7 +109,7 @@ def instance_auc(
     >>> instance_auc(WitnessSVC(kernel="linear").fit(bags, [1, 0, 1]), bags)
     1.0
     """
-    model, bags = opened(model, bags)
+    model, bags = unwrap_model(model, bags)
     positive, sign = positive_class(model)
     truth = _instance_truth(bags, positive, instance_pos_label)
     if truth.all() or not truth.any():
@@ -145,7 +145,7 @@ def bag_report(model: Any, bags: Any, y: ArrayLike) -> dict[str, float]:
     >>> bag_report(WitnessSVC(kernel="linear").fit(bags, [1, 0, 1]), bags, [1, 0, 1])
     {'accuracy': 1.0, 'balanced_accuracy': 1.0, 'auc': 1.0}
     """
-    model, bags = opened(model, check_bags(bags, finite=False))
+    model, bags = unwrap_model(model, check_bags(bags, finite=False))
     y, only = np.asarray(y), ("accuracy", "balanced_accuracy", "auc")
     values = bag_measures(y, model.decision_function(bags), model.classes_, only)
     report = {name: float("nan") if value is None else value for name, value in values.items()}
@@ -171,7 +171,7 @@ def instance_report(model: Any, bags: Bags, y: Array) -> dict[str, float]:
     return report
 
 
-def opened(model: Any, bags: Any) -> tuple[Any, Bags]:
+def unwrap_model(model: Any, bags: Any) -> tuple[Any, Bags]:
     """Return the classifier inside a search or a pipeline, and the bags as it sees them."""
     return innermost(model, bags, passes=lambda step: True)
 
@@ -253,7 +253,7 @@ def _sensitivity_at(
 _Measure = Callable[[Array, Array, Array, Any], float | None]
 _BAG: dict[str, _Measure] = {
     "accuracy": lambda y, s, classes, _: float(accuracy_score(y, labels_of(s, classes))),
-    "balanced_accuracy": lambda y, s, classes, _: _balanced(y, labels_of(s, classes)),
+    "balanced_accuracy": lambda y, s, classes, _: _balanced_accuracy(y, labels_of(s, classes)),
     "auc": lambda y, s, classes, _: _auc(y, s, classes),
     "f1": lambda y, s, classes, positive: _f1(y, labels_of(s, classes), classes, positive),
 }
@@ -271,7 +271,7 @@ MEASURES = (*_BAG, *_OF_POSITIVES)
 POOLED = ("balanced_accuracy", "auc", "f1")
 
 
-def _balanced(y: Array, predicted: Array) -> float:
+def _balanced_accuracy(y: Array, predicted: Array) -> float:
     # scikit-learn warns of predicted classes that the few test bags do not have.
     return float(np.mean([np.mean(predicted[y == label] == label) for label in np.unique(y)]))
 
@@ -351,7 +351,7 @@ def evaluation(model: Any, bags: Any, y: ArrayLike) -> dict[str, tuple[float, fl
     >>> value, round(low, 2), high
     (1.0, 0.44, 1.0)
     """
-    model, bags = opened(model, check_bags(bags, finite=False))
+    model, bags = unwrap_model(model, check_bags(bags, finite=False))
     y, classes = np.asarray(y), model.classes_
     positive, _ = positive_class(model)
     names = tuple(name for name in MEASURES if "@" not in name)
@@ -360,16 +360,16 @@ def evaluation(model: Any, bags: Any, y: ArrayLike) -> dict[str, tuple[float, fl
         raise ValueError(f"An evaluation needs bags of both classes {classes.tolist()}.")
     n_pos = int((y == positive).sum())
     counts = {"accuracy": len(y), "sensitivity": n_pos, "specificity": len(y) - n_pos}
-    bounds = {name: _wilson(_known(values, name), n) for name, n in counts.items()}
-    bounds["auc"] = _auc_bounds(_known(values, "auc"), n_pos, len(y) - n_pos)
+    bounds = {name: _wilson(_need_value(values, name), n) for name, n in counts.items()}
+    bounds["auc"] = _auc_bounds(_need_value(values, "auc"), n_pos, len(y) - n_pos)
     bounds["balanced_accuracy"] = _mean_bounds(
-        *((_known(values, name), *bounds[name]) for name in ("sensitivity", "specificity"))
+        *((_need_value(values, name), *bounds[name]) for name in ("sensitivity", "specificity"))
     )
     none = (float("nan"), float("nan"))
-    return {name: (_known(values, name), *bounds.get(name, none)) for name in names}
+    return {name: (_need_value(values, name), *bounds.get(name, none)) for name in names}
 
 
-def _known(values: dict[str, float | None], name: str) -> float:
+def _need_value(values: dict[str, float | None], name: str) -> float:
     value = values[name]
     assert value is not None  # both classes are there
     return value

@@ -222,7 +222,7 @@ def test_models_without_iterations_or_with_workers_have_a_clock(monkeypatch, mod
 
 
 def test_texts_are_on_one_line_and_items_of_lists_on_their_own():
-    assert output.worded("wide\n   and  wide:\nthen\n- one\n- two  words") == (
+    assert output.reword("wide\n   and  wide:\nthen\n- one\n- two  words") == (
         "wide and wide: then\n- one\n- two words"
     )
 

@@ -109,6 +109,6 @@ def test_rows_that_do_not_stay_on_the_gpu_are_mentioned(capsys):
             return bags.to("cpu", memory=self.memory)
 
     for n_bytes, says in ((0, True), (None, False)):
-        with Place(device="cuda").moved(Elsewhere(n_bytes)) as moved:
+        with Place(device="cuda").move(Elsewhere(n_bytes)) as moved:
             assert moved.n_instances == bags.n_instances
         assert ("pass through it whenever rows are read." in capsys.readouterr().err) == says

@@ -19,10 +19,10 @@ from bagwise import (
     WitnessSVC,
     check_bags,
 )
-from bagwise.cli.output import worded
+from bagwise.cli.output import reword
 from bagwise.crossfit import folds
 from bagwise.designs.ridge import factor_in_place
-from bagwise.errors import said_by
+from bagwise.errors import message_of
 from bagwise.io import read, write
 from bagwise.solvers.mirror_prox import mirror_prox
 from command_line import done, refused
@@ -240,4 +240,4 @@ def test_errors_of_python_alone(tmp_path, case):
     fails, python, terminal = ELSEWHERE[case]
     with pytest.raises((ValueError, OSError), match=re.escape(python)) as caught:
         fails(tmp_path)
-    assert terminal in worded(said_by(caught.value))
+    assert terminal in reword(message_of(caught.value))

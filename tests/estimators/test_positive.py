@@ -9,7 +9,7 @@ import pytest
 
 from bagwise import AnnealedWitnessSVC, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
-from bagwise.errors import PositiveClassWarning, said_by
+from bagwise.errors import PositiveClassWarning, message_of
 from bagwise.estimators.positive import order_is_meaning
 
 BAGS, Y = make_gaussian_bags(30, 3, shift=4.0)
@@ -39,7 +39,7 @@ def test_fit_names_the_class_taken_and_how_to_name_the_other():
     with pytest.warns(PositiveClassWarning, match="'wt' is taken as the positive class") as caught:
         WitnessSVC(kernel="linear").fit(BAGS, np.array(["mut", "wt"])[Y])
     assert "pass pos_label='mut'; pos_label='wt' confirms." in str(caught[0].message)
-    worded = said_by(caught[0].message).worded(lambda a: f"--positive {a.value}")
+    worded = message_of(caught[0].message).reword(lambda a: f"--positive {a.value}")
     assert "pass --positive 'mut'; --positive 'wt' confirms." in worded
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagwise import WitnessSVC
-from bagwise.errors import Message, said_by
+from bagwise.errors import Message, message_of
 from bagwise.kernels import check_matrix, check_memory, memory
 
 
@@ -17,7 +17,7 @@ def test_a_gram_matrix_beyond_memory_is_refused_with_size_and_remedy(monkeypatch
     )
     with pytest.raises(MemoryError, match=rf"{size}.*kernel_options__approx='nystroem'") as caught:
         check_memory(100_000, 4)
-    assert isinstance(said_by(caught.value), Message)
+    assert isinstance(message_of(caught.value), Message)
 
 
 def test_the_limit_is_a_share_of_the_memory(monkeypatch):

@@ -8,7 +8,7 @@ from bagwise import InstanceSVC, MeanSVC, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
 from bagwise.model_selection import compare
 from bagwise.plot import compared_models, compared_times
-from bagwise.plot.comparison import unbeaten
+from bagwise.plot.comparison import find_unbeaten
 
 
 @pytest.fixture(scope="module")
@@ -53,4 +53,4 @@ def test_times_are_drawn_against_results(found):
 
 def test_unbeaten_points_are_those_that_no_other_one_dominates():
     points = [(3.0, 0.9), (1.0, 0.5), (1.0, 0.6), (2.0, 0.6), (4.0, 0.9), (0.5, 0.4)]
-    assert unbeaten(points) == [5, 2, 0]
+    assert find_unbeaten(points) == [5, 2, 0]

@@ -12,7 +12,7 @@ from bagwise._typing import Array
 from bagwise.bags.arrays import NUMERIC_KINDS, as_array, as_rows, check_members, in_range
 from bagwise.bags.ids import as_names, constant_within, factorize, is_missing, name_of
 from bagwise.bags.segments import offsets_of
-from bagwise.errors import Argument, Message, listed, suggestion
+from bagwise.errors import Argument, Message, list_names, suggestion
 
 if TYPE_CHECKING:
     from bagwise.bags.bags import Bags
@@ -150,7 +150,7 @@ def _feature_columns(frame: Any, others: list[Any], features: Any) -> list[Any]:
         raise ValueError(f"Column {twice!r} is named twice among the features: name it once.")
     features = [c for c in known if c not in named] if features is None else features
     if not features:
-        raise ValueError(f"No feature columns are left among {listed(map(str, known))}.")
+        raise ValueError(f"No feature columns are left among {list_names(map(str, known))}.")
     return features
 
 

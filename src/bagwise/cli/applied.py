@@ -118,7 +118,7 @@ class Applied:
                 f"{place.flag}: this model scales or imputes features, which happens in memory "
                 "here."
             )
-        with place.moved(self.bags) as there:
+        with place.move(self.bags) as there:
             yield replace(self, bags=there)
 
     @cached_property

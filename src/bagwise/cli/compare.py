@@ -31,11 +31,11 @@ from bagwise.cli.output import (
     live,
     page,
     plain_table,
+    reword,
     say,
     say_written,
     show,
     show_json,
-    worded,
 )
 from bagwise.cli.places import Place
 from bagwise.io._atomic import writing
@@ -135,14 +135,14 @@ def compare(
     bags, y = source.read_labeled(check=not place)
     options = {"metric": metric, "cv": folds, "n_repeats": repeats, "random_state": seed}
     scaler = scaler_for(bags, None if scale == "auto" else scale, source.impute)
-    with place.moved(bags) as there:
+    with place.move(bags) as there:
         label = positive_label(positive, y, there, scaler=scaler, random_state=seed)
         options |= {"scale": scale, "impute": source.impute, "pos_label": label, "n_jobs": jobs}
         options |= {"time_limit": None if np.isinf(seconds) else seconds, "out": out}
         found = _compared(there, y, tried, **options)
     if not found.results and found.failures and not found.unfinished:
         name, failure = next(iter(found.failures.items()))
-        raise ValueError(f"No model could be fitted. {name}: {worded(failure)}")
+        raise ValueError(f"No model could be fitted. {name}: {reword(failure)}")
     if as_json:
         show_json(_record(found))
     elif found.results:
@@ -200,7 +200,7 @@ def _log(seconds: float, name: str, text: str, so_far: Any) -> None:
     done = len(so_far.results) + len(so_far.failures)
     clock = f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
     failed = "failed: " if name in so_far.failures else ""
-    say(escape(f"{clock} [{done}/{len(so_far.models)}] {name}: {failed}{worded(text)}"))
+    say(escape(f"{clock} [{done}/{len(so_far.models)}] {name}: {failed}{reword(text)}"))
 
 
 def _line(one: Any, so_far: Any) -> str:
@@ -383,10 +383,10 @@ def _settings(model: Any, one: Any) -> list[str]:
 
 def _say_rest(found: Any) -> None:
     for name, failure in found.failures.items():
-        say(f"[red]{escape(name)} failed:[/red] {escape(worded(failure))}")
+        say(f"[red]{escape(name)} failed:[/red] {escape(reword(failure))}")
     for name, one in found.results.items():
         if one.warned:
-            first = escape(worded(one.warned[0]))
+            first = escape(reword(one.warned[0]))
             say(f"[yellow]{escape(name)}: {_warnings(one)}[/yellow], the first: {first}")
     reasons: dict[str, list[str]] = {}
     for name, why in found.left_out.items():

@@ -17,10 +17,10 @@ from bagwise.cli.output import (
     interruptible,
     plain_table,
     progress,
+    reword,
     say,
     show,
     show_json,
-    worded,
 )
 from bagwise.cli.places import Place
 
@@ -57,7 +57,7 @@ def cv(
     bags, y = source.read_labeled(check=not place)
     options = {"random_state": seed, "n_jobs": place.jobs(jobs)}
     hint = "No results are kept: fewer --folds take less time."
-    with interruptible(hint), place.moved(bags) as bags:
+    with interruptible(hint), place.move(bags) as bags:
         scaler = scaler_for(bags, scale, source.impute)
         estimator = choice.build(settings, bags, y, scaler=scaler, **options)
         whole = with_scaler(estimator, scaler)
@@ -65,7 +65,7 @@ def cv(
     record: dict[str, Any] = {
         "model": repr(estimator), "positive": _positive(estimator, y),
         "scale": scale or "raw", "folds": folds, "repeats": repeats, "seed": seed,
-        "metrics": result.summary(), "warnings": list(map(worded, result.warned)),
+        "metrics": result.summary(), "warnings": list(map(reword, result.warned)),
     }  # fmt: skip
     if as_json:
         show_json(record)
@@ -92,7 +92,7 @@ def _say_below_chance(record: dict[str, Any], y: Any) -> None:
     if record["positive"] is not None and auc is not None:
         text = below_chance(auc, n_pos, len(y) - n_pos)
         if text is not None:
-            say(f"[yellow]Warning:[/yellow] {escape(worded(text))}")
+            say(f"[yellow]Warning:[/yellow] {escape(reword(text))}")
 
 
 def _cross_validate(estimator: Any, bags: Any, y: Any, **options: Any) -> Any:

@@ -13,7 +13,7 @@ from bagwise.cli.options import Source
 from bagwise.cli.output import Json, plain_table, say, say_written, show, show_json
 
 
-def _known_suffix(path: Path) -> Path:
+def _check_suffix(path: Path) -> Path:
     """Refuse a name that says no format, before the work is done."""
     from bagwise.io.dispatch import SUFFIXES, suffix_of
 
@@ -27,7 +27,7 @@ def convert(
     out: Annotated[
         Path,
         typer.Argument(
-            metavar="OUT", help="File to write; its suffix is the format.", callback=_known_suffix
+            metavar="OUT", help="File to write; its suffix is the format.", callback=_check_suffix
         ),
     ],
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,

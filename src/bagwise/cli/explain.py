@@ -32,13 +32,13 @@ def explain(
     """
     applied = options.load()
     applied.need_instances()
-    wanted = _wanted(applied, only, every)
+    wanted = _choose_bags(applied, only, every)
     if not len(wanted):
         say("No bag is predicted positive; --all explains the others too.")
     deliver(_explanation(applied, wanted, top), out, as_json)
 
 
-def _wanted(applied: Applied, only: list[str] | None, every: bool) -> Any:
+def _choose_bags(applied: Applied, only: list[str] | None, every: bool) -> Any:
     """Return the numbers of the bags to explain."""
     if only:
         return np.array(applied.find_bags(only))

@@ -88,7 +88,7 @@ def fit(
     place.check(choice.build(plain), scale, source.impute)
     bags, y = source.read_labeled(check=not place)
     options: dict[str, Any] = {"random_state": seed, "n_jobs": place.jobs(jobs)}
-    with interruptible(f"{out} was not written."), place.moved(bags) as there:
+    with interruptible(f"{out} was not written."), place.move(bags) as there:
         first = scaler_for(bags, "standard" if scale == "auto" else scale, source.impute)
         estimator = choice.build(plain, there, y, scaler=first, **options)
         choices = []

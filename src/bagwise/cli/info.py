@@ -12,7 +12,7 @@ from rich.table import Table
 from bagwise.cli.hints import TABLES
 from bagwise.cli.options import Source
 from bagwise.cli.output import Json, fact_table, say, show, show_json
-from bagwise.errors import listed
+from bagwise.errors import list_names
 
 
 def info(source: Source, as_json: Json = False) -> None:
@@ -40,15 +40,19 @@ def info(source: Source, as_json: Json = False) -> None:
     show(_table(guessed, found, names))
     for line in _advice(guessed, found):
         say(escape(line))
-    say(f"Next: [bold]{escape(command)}[/bold]" if found.labels else escape(_unlabeled(guessed)))
+    say(
+        f"Next: [bold]{escape(command)}[/bold]"
+        if found.labels
+        else escape(_ask_for_labels(guessed))
+    )
 
 
-def _unlabeled(source: Source) -> str:
+def _ask_for_labels(source: Source) -> str:
     """Say how to name the labels."""
     from bagwise.io._tabletext import sniff
 
     if source.labels is not None:
-        return f"Name the labels with --label: {listed(sniff(source.labels).names)}."
+        return f"Name the labels with --label: {list_names(sniff(source.labels).names)}."
     table = ", and the table that has them with --labels CSV" if source.data.is_dir() else ""
     return f"Name the labels with --label COLUMN{table}."
 
@@ -69,10 +73,10 @@ def _guess(source: Source) -> Source:
     if all(name.isdecimal() for name in frame.columns):  # no header: columns have numbers
         return source
     bag = source.bag or ("bag" if "bag" in frame else None)
-    return _filled(source, guess_roles(frame, bag if bag in frame else None), {*frame.columns})
+    return _fill_roles(source, guess_roles(frame, bag if bag in frame else None), {*frame.columns})
 
 
-def _filled(source: Source, roles: Any, names: set[str]) -> Source:
+def _fill_roles(source: Source, roles: Any, names: set[str]) -> Source:
     """Take the guessed roles where the user named none; usual names need no option."""
     label = "label" if "label" in names else roles.label
     groups = "group" if "group" in names else roles.groups
@@ -111,11 +115,11 @@ def _table(source: Source, found: Any, names: list[str]) -> Table:
     rows = {
         "bags": f"{found.n_bags:,}{_of(source.bag)}, {low} to {high} instances (median {middle})",
         "instances": f"{found.n_instances:,}",
-        "labels": listed(f"{name}: {count}" for name, count in found.labels.items()) or "none",
+        "labels": list_names(f"{name}: {count}" for name, count in found.labels.items()) or "none",
         "groups": f"{found.n_groups:,}{_of(source.groups)}" if found.n_groups else "none",
-        "features": f"{found.n_features:,}" + (f": {listed(names)}" if names else ""),
-        "missing": _missing(found.missing),
-        "constant": listed(found.constant) or "no feature",
+        "features": f"{found.n_features:,}" + (f": {list_names(names)}" if names else ""),
+        "missing": _count_missing(found.missing),
+        "constant": list_names(found.constant) or "no feature",
         "scales": "similar"
         if found.far is None
         else "very different: {} and {}".format(*found.far),
@@ -124,7 +128,7 @@ def _table(source: Source, found: Any, names: list[str]) -> Table:
     if source.label is not None:
         rows["labels"] += _of(source.label)
     if source.drop is not None:
-        rows["left out"] = listed(source.drop.split(","))
+        rows["left out"] = list_names(source.drop.split(","))
     return fact_table(rows, str(source.data))
 
 
@@ -132,11 +136,11 @@ def _of(column: str | None) -> str:
     return "" if column is None else f" (column {column!r})"
 
 
-def _missing(missing: dict[str, int]) -> str:
+def _count_missing(missing: dict[str, int]) -> str:
     if not missing:
         return "no value"
     total = sum(missing.values())
-    return f"{total:,} {'value' if total == 1 else 'values'}, in {listed(missing)}"
+    return f"{total:,} {'value' if total == 1 else 'values'}, in {list_names(missing)}"
 
 
 def _copies(found: Any) -> str:

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from bagwise.cli.options import check_jobs
 from bagwise.cli.output import say
-from bagwise.errors import listed
+from bagwise.errors import list_names
 
 
 def complete_model(incomplete: str = "") -> list[str]:
@@ -126,7 +126,7 @@ def positive_label(
         return None
     found = next((label for label in labels if str(label) == wanted), None)
     if found is None:
-        names = listed(map(str, labels))
+        names = list_names(map(str, labels))
         raise typer.BadParameter(f"--positive {wanted}: the labels are {names}.")
     return found
 

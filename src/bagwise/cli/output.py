@@ -22,7 +22,7 @@ from typer.core import TyperGroup
 
 from bagwise._removed import find_removed_option
 from bagwise.bench.escape import for_spreadsheet
-from bagwise.errors import SCALE, Argument, Message, Parameter, said_by
+from bagwise.errors import SCALE, Argument, Message, Parameter, message_of
 from bagwise.io._atomic import writing
 
 RECORD_SUFFIXES = (".csv", ".tsv", ".json", ".parquet")
@@ -80,7 +80,7 @@ class Commands(TyperGroup):
                     ImportError) as error:  # fmt: skip
                 if ctx.params.get("debug") or _is_bug(error):
                     raise
-                say(f"[bold red]Error:[/bold red] {escape(worded(_sentence(error)))}")
+                say(f"[bold red]Error:[/bold red] {escape(reword(_sentence(error)))}")
                 raise typer.Exit(1) from error
 
 
@@ -108,7 +108,7 @@ def _is_bug(error: BaseException) -> bool:
 
 def _sentence(error: BaseException) -> str:
     """Return what went wrong and, where the error cannot know it, what helps."""
-    said = said_by(error)
+    said = message_of(error)
     if isinstance(error, MemoryError) and not isinstance(said, Message):
         amount = f" ({said.rstrip('.')})" if said else ""
         linear = Parameter("kernel", "'linear'")
@@ -126,7 +126,7 @@ def _say_once() -> Callable[..., None]:
     said: set[str] = set()
 
     def say_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-        text = worded(said_by(message))
+        text = reword(message_of(message))
         if text not in said:
             said.add(text)
             say(f"[yellow]Warning:[/yellow] {escape(text)}")
@@ -134,12 +134,12 @@ def _say_once() -> Callable[..., None]:
     return say_warning
 
 
-def worded(text: str) -> str:
+def reword(text: str) -> str:
     """Return a text with options where it names arguments of the library.
 
     It is on one line, but for the items of a list, which begin with a dash.
     """
-    text = text.worded(_option) if isinstance(text, Message) else text
+    text = text.reword(_option) if isinstance(text, Message) else text
     return "\n- ".join(" ".join(line.split()) for line in text.split("\n- "))
 
 
@@ -345,9 +345,9 @@ def _record_table(lists: dict[str, list[Any]], rows: list[Any]) -> Table:
     right = tuple(map(escape, numbers))
     table = plain_table(*map(escape, lists), right=right, caption=caption)
     for row in rows[:_SHOWN]:
-        table.add_row(*(escape(_shown(value)) for value in row))
+        table.add_row(*(escape(_format_value(value)) for value in row))
     return table
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)

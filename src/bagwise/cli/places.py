@@ -100,7 +100,7 @@ class Place:
         return models
 
     @contextmanager
-    def moved(self, bags: Any) -> Iterator[Any]:
+    def move(self, bags: Any) -> Iterator[Any]:
         """Yield the bags where they are to be; a local cluster ends with the block."""
         if self.dask is None:
             yield self._to_device(bags)

@@ -51,7 +51,7 @@ def report(
 
     applied = options.load(label=label, groups=groups)
     y = applied.labels(options.data)
-    folds = cv or _needed_folds(applied)
+    folds = cv or _choose_folds(applied)
     pictures = None if images is None else _pictures(applied, images)
     given: dict[str, Any] = {"bag": options.bag, "label": label, "groups": groups}
     given |= {"labels": options.labels, "cv": folds, "images": images, "title": title}
@@ -68,7 +68,7 @@ def report(
     say_written("Written", out)
 
 
-def _needed_folds(applied: Applied) -> int | None:
+def _choose_folds(applied: Applied) -> int | None:
     n_seen = applied.n_seen
     if not n_seen:
         return None

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import offsets_of
-from bagwise.errors import listed
+from bagwise.errors import list_names
 from bagwise.io._arfftext import Attribute, split_fields
 from bagwise.io._assemble import COORDS, ROLES, ignore_parents, stack
 from bagwise.io._grow import is_number, type_column
@@ -115,7 +115,7 @@ class InnerRows:
                 return {start + k: np.nan for k in range(len(attribute.values))}
             if field in attribute.values:
                 return {start + attribute.values.index(field): 1.0}
-            problem = f"is not among the declared values {listed(attribute.values)}"
+            problem = f"is not among the declared values {list_names(attribute.values)}"
         elif field == "?" or is_number(field):
             return {start: np.nan if field == "?" else float(field)}
         else:

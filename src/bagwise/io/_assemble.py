@@ -19,7 +19,7 @@ from bagwise.bags import Bags
 from bagwise.bags.frames import BAG_FEATURE as BAG_FEATURE, COORDS as COORDS
 from bagwise.bags.ids import first_difference
 from bagwise.bags.segments import bag_of_row
-from bagwise.errors import Argument, Message, listed, suggestion
+from bagwise.errors import Argument, Message, list_names, suggestion
 from bagwise.io.errors import DuplicateColumnError, FormatError, LabelError, ShuffledBagError
 
 Column = str | int
@@ -181,7 +181,7 @@ def lay_out(
     rest = [j for j in range(len(names)) if j not in keys.values()]
     chosen = [j for j in (rest if wanted is None else wanted) if j not in dropped]
     if not chosen:
-        raise FormatError(path, f"has no feature columns: there are only {listed(names)}.", 1)
+        raise FormatError(path, f"has no feature columns: there are only {list_names(names)}.", 1)
     return Layout(keys, chosen, names, has_header, decimal, regroup)
 
 
@@ -210,7 +210,9 @@ def require_bag(path: Path, names: list[str], roles: dict[str, int], usual: str 
     """Refuse roles without a column of the bags, or with the same one for their labels."""
     if "bag" not in roles:
         start = f"has no column {usual!r}; name yours with "
-        raise FormatError(path, Message(start, Argument("bag"), f", one of {listed(names)}."), 1)
+        raise FormatError(
+            path, Message(start, Argument("bag"), f", one of {list_names(names)}."), 1
+        )
     refuse_shared(path, names, roles)
 
 

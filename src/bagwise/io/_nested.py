@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import bag_of_row, offsets_of
-from bagwise.errors import Argument, Message, listed
+from bagwise.errors import Argument, Message, list_names
 from bagwise.io import _assemble as table
 from bagwise.io._arrowfiles import FEATURES, ArrowFile, as_array, to_arrow
 from bagwise.io._assemble import COORDS, LabeledBags, row_place
@@ -29,11 +29,11 @@ def find_instances(file: ArrowFile, named: str | None) -> str | None:
     lists = [f.name for f in file.schema if _is_list(f.type) and _is_list(f.type.value_type)]
     if named is not None:
         if named not in lists:
-            problem = f"holds no lists of lists; these do: {listed(lists)}."
+            problem = f"holds no lists of lists; these do: {list_names(lists)}."
             raise FormatError(file.path, problem, column=named)
         return named
     if len(lists) > 1:
-        problem = f"{listed(lists)} hold lists of lists: name one with "
+        problem = f"{list_names(lists)} hold lists of lists: name one with "
         raise FormatError(file.path, Message(problem, Argument("instances")))
     return lists[0] if lists else None
 

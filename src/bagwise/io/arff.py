@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
-from bagwise.errors import listed, suggestion
+from bagwise.errors import list_names, suggestion
 from bagwise.io._arffrows import InnerRows
 from bagwise.io._arfftext import Attribute, Header, is_open_quote, quote, split_fields
 from bagwise.io._assemble import BAG_FEATURE, ROLES, LabeledBags, reads, round_trip, writes
@@ -124,7 +124,9 @@ class _Parts:
                 raise missing_value(self.path, role, line)
             if attribute.kind == "nominal" and value not in attribute.values:
                 kind = LabelError if j == self._label else FormatError
-                problem = f"{value!r} is not among the declared values {listed(attribute.values)}."
+                problem = (
+                    f"{value!r} is not among the declared values {list_names(attribute.values)}."
+                )
                 raise kind(self.path, problem, line, attribute.name)
         if self._bag is not None:
             first = self._lines.setdefault(fields[self._bag], line)

@@ -16,7 +16,7 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
-from bagwise.errors import Argument, Message, listed
+from bagwise.errors import Argument, Message, list_names
 from bagwise.io._assemble import ROLES, LabeledBags, find_roles, reads, writes
 from bagwise.io._bagarrays import load_bag
 from bagwise.io._flatten import bag_columns, warn_left_out
@@ -106,7 +106,7 @@ def find_listing(path: Path) -> Path:
     usual = path / "bags.csv"
     listings = [usual] if usual.is_file() else sorted(path.glob("*.csv"))
     if len(listings) != 1:
-        found = listed([file.name for file in listings]) or "none"
+        found = list_names([file.name for file in listings]) or "none"
         raise FormatError(path, f"expected one CSV file with paths and labels, found {found}.")
     return listings[0]
 
@@ -115,7 +115,7 @@ def _find_path_column(path: Path, names: list[str], file: str | None) -> int:
     for name in (file,) if file is not None else PATH_COLUMNS:
         if name in names:
             return names.index(name)
-    start, one_of = f"has no column {file or 'path'!r} of files; ", f", one of {listed(names)}."
+    start, one_of = f"has no column {file or 'path'!r} of files; ", f", one of {list_names(names)}."
     raise FormatError(path, Message(start, "name it with ", Argument("file"), one_of), 1)
 
 

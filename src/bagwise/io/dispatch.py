@@ -15,7 +15,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.segments import offsets_of
-from bagwise.errors import Argument, Message, listed, suggestion
+from bagwise.errors import Argument, Message, list_names, suggestion
 from bagwise.io._assemble import LabeledBags, reads, round_trip, writes
 from bagwise.io._source import open_source
 from bagwise.io._tabletext import sniff
@@ -97,7 +97,9 @@ def write(
         format = "folder" if not path.suffix else SUFFIXES.get(suffix_of(path))
         if format is None:
             unknown = f"{path}: the suffix {suffix_of(path)!r} belongs to no format. Pass "
-            raise ValueError(Message(unknown, Argument("format"), f" or use {listed(SUFFIXES)}."))
+            raise ValueError(
+                Message(unknown, Argument("format"), f" or use {list_names(SUFFIXES)}.")
+            )
     _, writer, _ = _choose(format)
     writer(path, bags, y, **options)
 

@@ -23,7 +23,7 @@ from bagwise.bags.arrays import NUMERIC_KINDS, in_range
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE, WIDE
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
-from bagwise.errors import Argument, Message, listed
+from bagwise.errors import Argument, Message, list_names
 from bagwise.io._assemble import Coded, LabeledBags, assemble, reads, round_trip, writes
 from bagwise.io._atomic import writing
 from bagwise.io._bagarrays import is_dataset, open_h5
@@ -140,7 +140,7 @@ def _find(
             return variables[name]
     if not required:
         return None
-    there = listed([name for name in variables if not name.startswith("__")])
+    there = list_names([name for name in variables if not name.startswith("__")])
     wanted = named or f"any of {', '.join(_USUAL[role])}"
     problem = f"has no variable {wanted}; it has {there}. Name yours with "
     raise FormatError(path, Message(problem, Argument(role)))

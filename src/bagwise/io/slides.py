@@ -20,7 +20,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
-from bagwise.errors import Argument, Message, listed, suggestion
+from bagwise.errors import Argument, Message, list_names, suggestion
 from bagwise.io._assemble import Column, LabeledBags, find_roles, reads, require_bag, writes
 from bagwise.io._bagarrays import load_bag, read_patch_size
 from bagwise.io._flatten import bag_columns
@@ -134,7 +134,7 @@ def _feature_files(path: Path) -> dict[str, Path]:
     if not files:
         folders = _subfolders(path)
         if len(folders) > 1:
-            names = listed([folder.name for folder in folders])
+            names = list_names([folder.name for folder in folders])
             raise FormatError(path, f"contains features of several encoders: name one, of {names}.")
         files = _with_features(folders[0]) if folders else []
     if not files:
@@ -153,7 +153,7 @@ def _find_csv(path: Path, named: dict[str, Any]) -> tuple[Path | None, list[str]
         return listings[0], []
     if len(listings) == 1 and {*sniff(listings[0], header=True).names} & {*_USUAL["bag"]}:
         return listings[0], []
-    names = listed([file.name for file in listings])
+    names = list_names([file.name for file in listings])
     remedy = "name it with labels=... and its column of slides with bag=..."
     return None, [f"No labels: {names} is not used, {remedy}."] if listings else []
 
@@ -164,7 +164,9 @@ def _file_of(name: str, found: dict[str, Path], listing: Path, line: int) -> Pat
         return found[name]
     starts = [stem for stem in found if stem.startswith(name) and stem[len(name)] in "._-"]
     if len(starts) > 1:
-        raise FormatError(listing, f"the slide {name!r} has several files: {listed(starts)}.", line)
+        raise FormatError(
+            listing, f"the slide {name!r} has several files: {list_names(starts)}.", line
+        )
     return found[starts[0]] if starts else None
 
 
@@ -213,7 +215,7 @@ def _select(slides: list[_Slide], names: list[str]) -> list[_Slide]:
 def _count(names: list[str], what: str, unit: str = "slide") -> list[str]:
     if not names:
         return []
-    return [f"{len(names)} {unit}{'s' * (len(names) > 1)} {what}: {listed(names)}."]
+    return [f"{len(names)} {unit}{'s' * (len(names) > 1)} {what}: {list_names(names)}."]
 
 
 # Reading ------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import check_bags
 from bagwise.crossfit import fit_folds, folds
-from bagwise.errors import Argument, said_by
+from bagwise.errors import Argument, message_of
 from bagwise.metrics import bag_report
 
 
@@ -155,6 +155,6 @@ def _with_warnings(fold: Callable[..., Any]) -> Callable[..., tuple[Any, list[st
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result = fold(*split)
-        return result, [said_by(warning.message) for warning in caught]
+        return result, [message_of(warning.message) for warning in caught]
 
     return recorded

@@ -19,7 +19,7 @@ from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import bag_scores, folds
-from bagwise.errors import Argument, said_by
+from bagwise.errors import Argument, message_of
 from bagwise.model_selection.scaling import scalings, with_scaler
 from bagwise.model_selection.search import FOLDS, Choice, grid_points, search
 
@@ -84,7 +84,7 @@ class OuterFolds:
                 record |= self._judged(cell)
             except Exception as error:  # noqa: BLE001 (the result of this model; others go on)
                 record["failure"] = _failure(error)
-        record["warned"] = [said_by(warning.message) for warning in caught]
+        record["warned"] = [message_of(warning.message) for warning in caught]
         return record | {"seconds": time.process_time() - began}
 
     def _judged(self, cell: Cell) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def judged(outer: OuterFolds, cell: Cell) -> dict[str, Any]:
 
 
 def _failure(error: Exception) -> str:
-    said = said_by(error)
+    said = message_of(error)
     if isinstance(error, MemoryError):
         return said or "not enough memory"
     return said if isinstance(error, ValueError) else f"{type(error).__name__}: {said}"

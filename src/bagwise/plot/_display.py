@@ -13,7 +13,7 @@ from bagwise._documented import Sentence, begun, documenting, joined, sections
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import bag_scores
-from bagwise.metrics import opened, positive_class
+from bagwise.metrics import positive_class, unwrap_model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,16 +151,16 @@ class Judged(NamedTuple):
     positive: Any
 
 
-def judged(model: Any, bags: Any, y: ArrayLike) -> Judged:
+def score_bags(model: Any, bags: Any, y: ArrayLike) -> Judged:
     """Score labeled bags by a fitted model of two classes."""
     bags, y = check_bags(bags), np.asarray(y)
     check_consistent_length(bags, y)
-    inner, seen = opened(model, bags)
+    inner, seen = unwrap_model(model, bags)
     positive, sign = positive_class(inner)
     return Judged(inner, seen, y == positive, sign * bag_scores(inner, seen), positive)
 
 
-def resampled(truth: Array, groups: Array | None, n_draws: int, seed: int) -> list[Array]:
+def draw_samples(truth: Array, groups: Array | None, n_draws: int, seed: int) -> list[Array]:
     """Draw bags with replacement (whole groups where there are any); both classes in each draw."""
     rng = np.random.default_rng(seed)
     parts = np.arange(len(truth)) if groups is None else np.unique(groups, return_inverse=True)[1]

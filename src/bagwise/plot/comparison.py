@@ -95,7 +95,7 @@ def compared_times(comparison: Comparison, metric: str | None = None) -> Figure:
 
     metric, results = metric or comparison.protocol.metric, _results(comparison)
     points = [(one.seconds, one.estimates[metric].value) for one in results]
-    axes, front = new_axes(), unbeaten(points)
+    axes, front = new_axes(), find_unbeaten(points)
     for one, at in zip(results, points, strict=True):
         found, color = one.estimates[metric], _color(one.name, comparison)
         axes.plot([at[0], at[0]], [found.low, found.high], color=color, alpha=0.3)
@@ -113,7 +113,7 @@ def compared_times(comparison: Comparison, metric: str | None = None) -> Figure:
     return axes.get_figure()  # type: ignore[return-value]
 
 
-def unbeaten(points: list[tuple[float, float]]) -> list[int]:
+def find_unbeaten(points: list[tuple[float, float]]) -> list[int]:
     """Return which (time, value) no other point beats in both, from the fastest on."""
     front: list[int] = []
     for i in sorted(range(len(points)), key=lambda i: (points[i][0], -points[i][1])):

@@ -16,9 +16,9 @@ from bagwise.plot._display import (
     Display,
     by_class,
     displays,
-    judged,
+    draw_samples,
     plain,
-    resampled,
+    score_bags,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class _Curve(Display):
         cls, model: Any, bags: Any, y: ArrayLike, *, ax: Axes | None = None, name: str | None = None
     ) -> Self:
         """Draw the curve of a fitted model on labeled bags."""
-        seen = judged(model, bags, y)
+        seen = score_bags(model, bags, y)
         name = type(seen.model).__name__ if name is None else name
         groups = seen.bags.groups
         return cls.from_scores(
@@ -110,7 +110,7 @@ class _Curve(Display):
         truth, scores = np.asarray(truth, dtype=bool), np.asarray(scores, dtype=np.float64)
         if not 0 < truth.sum() < len(truth):
             raise ValueError("The bags are all of one class: a curve needs both.")
-        draws = resampled(truth, groups, _DRAWS, 0)
+        draws = draw_samples(truth, groups, _DRAWS, 0)
         drawn = [cls._measure(truth[rows], scores[rows]) for rows in draws]
         lines, values = [np.interp(_GRID, x, y) for x, y, _ in drawn], [area for *_, area in drawn]
         low, high = np.quantile(values, _LEVELS)
@@ -232,7 +232,7 @@ class CalibrationDisplay(Display):
         cls, model: Any, bags: Any, y: ArrayLike, *, n_bins: int = 8, ax: Axes | None = None
     ) -> Self:
         """Draw the calibration of a model with ``predict_proba``."""
-        seen = judged(model, bags, y)
+        seen = score_bags(model, bags, y)
         column = seen.model.classes_.tolist().index(seen.positive)
         chances = seen.model.predict_proba(seen.bags)[:, column]
         return cls.from_probabilities(seen.truth, chances, n_bins=n_bins, ax=ax)

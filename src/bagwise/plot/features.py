@@ -9,7 +9,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.metrics import opened
+from bagwise.metrics import unwrap_model
 from bagwise.plot._display import NEGATIVE, POSITIVE, Display, displays, name_rows
 from bagwise.rowstores import here
 
@@ -89,7 +89,7 @@ class ContributionDisplay(_FeatureBars):
         ax: Axes | None = None,
     ) -> Self:
         """Draw the largest contributions to the score of one instance."""
-        inner, seen = opened(model, check_bags(bags))
+        inner, seen = unwrap_model(model, check_bags(bags))
         coef = linear_weights(inner)
         if coef is None:
             raise ValueError(
@@ -180,7 +180,7 @@ class ImportanceDisplay(_FeatureBars):
             model, bags, y, metric=metric, n_repeats=n_repeats, random_state=random_state
         )
         order = np.argsort(-found.importances_mean, kind="stable")[:top]
-        names = feature_names(opened(model, check_bags(bags))[0], len(found.importances_mean))
+        names = feature_names(unwrap_model(model, check_bags(bags))[0], len(found.importances_mean))
         return cls(names[order], found.importances[order], metric).plot(ax)
 
     def _draw(self, ax: Axes) -> None:

@@ -56,7 +56,7 @@ def heatmap(
     >>> heatmap(bags, model.instance_decision_function(bags), bag="slide-000")
     <Figure size ... with 2 Axes>
     """
-    bags, scores = _checked(bags, scores)
+    bags, scores = _check(bags, scores)
     number = find_bag(bags, bag)
     rows = slice(bags.offsets[number], bags.offsets[number + 1])
     corners, side = bags.coords[rows], patch_side(bags, number)
@@ -77,7 +77,7 @@ def heatmap(
     return figure
 
 
-def _checked(bags: Any, scores: ArrayLike) -> tuple[Bags, Array]:
+def _check(bags: Any, scores: ArrayLike) -> tuple[Bags, Array]:
     bags, scores = check_bags(bags, finite=False), np.asarray(scores, dtype=np.float64)
     if bags.coords is None:
         raise ValueError(

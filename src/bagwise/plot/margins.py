@@ -57,7 +57,7 @@ def margin_distribution(
     """
     from matplotlib.figure import Figure
 
-    bags, y = _checked(models, bags, y)
+    bags, y = _check(models, bags, y)
     figure = Figure(layout="constrained")
     axes = figure.subplots(1, 2)
     for style, (name, model) in zip(cycle(STYLES), models.items(), strict=False):
@@ -79,7 +79,7 @@ def margin_distribution(
     return figure
 
 
-def _checked(models: Any, bags: Any, y: ArrayLike) -> tuple[Bags, Array]:
+def _check(models: Any, bags: Any, y: ArrayLike) -> tuple[Bags, Array]:
     if not isinstance(models, Mapping):
         raise TypeError(
             f"models must map names to fitted models, as {{'MI-ODM': model}}; it is {models!r}."

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import expand, segment_max
-from bagwise.metrics import opened, positive_class
+from bagwise.metrics import positive_class, unwrap_model
 from bagwise.plot._display import (
     MOST_LISTED,
     NEGATIVE,
@@ -20,8 +20,8 @@ from bagwise.plot._display import (
     Display,
     by_class,
     displays,
-    judged,
     name_rows,
+    score_bags,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def instance_scores(model: Any, bags: Any) -> tuple[Any, Bags, Array]:
     """Return the classifier, the bags as it sees them, and scores towards the positive class."""
-    inner, seen = opened(model, check_bags(bags))
+    inner, seen = unwrap_model(model, check_bags(bags))
     if not hasattr(inner, "instance_decision_function"):
         raise ValueError(f"{type(inner).__name__} does not score instances: choose another model.")
     _, sign = positive_class(inner)
@@ -175,7 +175,7 @@ class BagSizeDisplay(Display):
     @displays()
     def from_estimator(cls, model: Any, bags: Any, y: ArrayLike, *, ax: Axes | None = None) -> Self:
         """Draw a fitted model's bag scores against the sizes of the bags."""
-        seen = judged(model, bags, y)
+        seen = score_bags(model, bags, y)
         return cls(seen.bags.sizes, seen.scores, seen.truth).plot(ax)
 
     def _draw(self, ax: Axes) -> None:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import bag_index
-from bagwise.metrics import opened, positive_class
+from bagwise.metrics import positive_class, unwrap_model
 from bagwise.plot.features import (
     MOST_FEATURES,
     contributions,
@@ -36,7 +36,7 @@ class BagRows:
     """Rows of the table of bags, as plain values for the page."""
 
     def __init__(self, model: Any, bags: Bags, judgment: Judgment, images: Any) -> None:
-        self.model, self.seen = opened(model, bags)
+        self.model, self.seen = unwrap_model(model, bags)
         self.bags, self.judgment = bags, judgment
         self.sign = positive_class(self.model)[1]
         self.picture = None if images is None else picture_of(images, bags.n_instances)

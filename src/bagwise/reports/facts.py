@@ -12,7 +12,7 @@ from bagwise.bags import Bags
 from bagwise.bags.blocks import row_blocks
 from bagwise.bags.fingerprint import row_codes
 from bagwise.bags.ids import factorize
-from bagwise.errors import listed
+from bagwise.errors import list_names
 from bagwise.reports.twins import near_duplicates
 
 
@@ -53,7 +53,7 @@ def _feature_facts(bags: Bags) -> list[tuple[str, str]]:
     shown = [str(j) if names is None else str(names[j]) for j in constant]
     return [
         ("Missing values", f"{missing:,}"),
-        ("Constant features", f"{len(constant):,}" + (f": {listed(shown)}" if shown else "")),
+        ("Constant features", f"{len(constant):,}" + (f": {list_names(shown)}" if shown else "")),
     ]
 
 
@@ -89,4 +89,4 @@ def _near(bags: Bags) -> tuple[str, str]:
     names = [f"{bags.ids[i]} and {bags.ids[j]}" for i, j in pairs.tolist()]
     count = len(np.unique(pairs))
     text = f"{count:,} bags have a near-duplicate {across} ({criterion}), which makes results too "
-    return "Near-duplicate bags", f"{text}good: {listed(names)}".replace("  ", " ")
+    return "Near-duplicate bags", f"{text}good: {list_names(names)}".replace("  ", " ")

@@ -15,9 +15,9 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import bag_scores, folds
 from bagwise.crossfit.scores import fit_folds, in_order
-from bagwise.metrics import opened, positive_class
+from bagwise.metrics import positive_class, unwrap_model
 from bagwise.plot import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
-from bagwise.plot._display import MOST_LISTED, judged
+from bagwise.plot._display import MOST_LISTED, score_bags
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,12 @@ def judge(
     tell: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Judgment:
     """Score bags by the model itself, or by copies fitted without them where ``cv`` is given."""
-    inner, _ = opened(model, bags[:1])
+    inner, _ = unwrap_model(model, bags[:1])
     positive, sign = positive_class(inner)
     negative = next(label for label in inner.classes_.tolist() if label != positive)
     if cv is None:
         tell("Scoring bags", 0, 0)
-        seen = judged(model, bags, y)
+        seen = score_bags(model, bags, y)
         chances = _probabilities(seen.model, seen.bags, positive)
         return Judgment(seen.truth, seen.scores, chances, positive, negative, 0)
     splits, done = folds(bags, y, cv, 0), count()
@@ -104,10 +104,10 @@ def judge(
         tell("Fitting folds", next(done), len(splits))
         copy.fit(bags[train], y[train])
 
-    def said(copy: Any, held_out: Bags, _: Array) -> tuple[Array, Array | None]:
+    def score(copy: Any, held_out: Bags, _: Array) -> tuple[Array, Array | None]:
         return sign * bag_scores(copy, held_out), _probabilities(copy, held_out, positive)
 
-    parts = list(fit_folds(clone(model), bags, y, None, splits, said, fit=fit))
+    parts = list(fit_folds(clone(model), bags, y, None, splits, score, fit=fit))
     scores = in_order([part[0] for part in parts], splits)
     known = [part[1] for part in parts if part[1] is not None]
     probabilities = in_order(known, splits) if known else None

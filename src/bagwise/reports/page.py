@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.catalog import paper_name_of
-from bagwise.metrics import opened
+from bagwise.metrics import unwrap_model
 from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay
 from bagwise.reports.bagrows import BagRows
 from bagwise.reports.facts import data_facts
@@ -77,7 +77,7 @@ def report(
     tell = callback or (lambda *_: None)
     judgment = judge(model, bags, y, cv, tell)
     tell("Scoring instances", 0, 0)
-    inner, seen = opened(model, bags)
+    inner, seen = unwrap_model(model, bags)
     curves = judgment.figures(bags.groups)
     figures = {name: svg(shown.figure_) for name, shown in curves.items()}
     figures |= _model_figures(inner, seen, y, judgment)

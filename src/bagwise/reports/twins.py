@@ -41,7 +41,7 @@ class Twins(NamedTuple):
 
 def near_duplicates(bags: Bags) -> Twins:
     """Find bags of different groups (any bags, without groups) that are nearly the same."""
-    Z = _scaled_means(bags)
+    Z = _scale_means(bags)
     if len(bags) < 3 or not Z.shape[1]:
         return Twins(np.empty((0, 2), dtype=int), _CLOSE)
     distance, dimension = _usual(Z)
@@ -56,7 +56,7 @@ def near_duplicates(bags: Bags) -> Twins:
     return Twins(pairs[order[apart[order] <= below * distance]], below)
 
 
-def _scaled_means(bags: Bags) -> Any:
+def _scale_means(bags: Bags) -> Any:
     """Return a mean per bag in units of the spread between bags, without constant features."""
     if sp.issparse(bags.X):
         ones = np.repeat(1.0 / bags.sizes, bags.sizes)

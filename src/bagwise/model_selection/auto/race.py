@@ -24,7 +24,7 @@ from sklearn.pipeline import Pipeline
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import bag_scores, fit_weighted
-from bagwise.errors import said_by
+from bagwise.errors import message_of
 from bagwise.io._atomic import writing
 from bagwise.model_selection.grams import can_share, grams_here
 from bagwise.models.statistics import Rows, shared_statistics
@@ -125,7 +125,7 @@ class Track:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             fit_weighted(model, self.bags, self.y, self.weight)
-        trial.warned += [str(said_by(warning.message)) for warning in caught]
+        trial.warned += [str(message_of(warning.message)) for warning in caught]
         return unwatched(model)
 
     def affordable(self, trials: Sequence[Trial]) -> list[Trial]:
@@ -232,8 +232,8 @@ def _cell(
         except OutOfTimeError:
             return None
         except _FAILURES as error:
-            cell["failure"] = str(said_by(error))
-    cell["warned"] = sorted({str(said_by(warning.message)) for warning in caught})
+            cell["failure"] = str(message_of(error))
+    cell["warned"] = sorted({str(message_of(warning.message)) for warning in caught})
     cell |= {"seconds": time.process_time() - began, "elapsed": time.perf_counter() - clock}
     return cell
 
