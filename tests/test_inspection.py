@@ -40,7 +40,6 @@ def test_rows_of_files_are_read_in_blocks(fitted, tmp_path, monkeypatch):
         lambda rows, *a, **k: brought.append(len(rows)) or array(rows, *a, **k),
     )
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 480)  # 20 rows
-    monkeypatch.setattr(inspection, "_BLOCK_VALUES", 60)
     for name, part in (("a", slice(0, 20)), ("b", slice(20, 40))):
         io.write(tmp_path / f"{name}.bags", bags[part], y[part])
     io.write(tmp_path / "whole" / "c.bags", bags, y)

@@ -65,6 +65,9 @@ class TopInstancesDisplay(Display):
         columns = isqrt(len(self.pictures) - 1) + 1  # about as many as rows
         return columns, -(-len(self.pictures) // columns)
 
+    def _n_lines(self) -> int:
+        return 5 * self._grid()[1]  # a picture and two lines of caption
+
     def _draw(self, ax: Axes) -> None:
         """Draw the sheet, row by row."""
         columns, rows = self._grid()
