@@ -25,13 +25,11 @@ from bagwise.designs.ridge import solve_dual
 from bagwise.kernels import MANY_ROWS
 
 _FACTORED = 600  # active rows: a factor takes 5 ms, less than conjugate gradients do
-_LARGEST_FACTOR = 12_000  # active rows where CG fails (at huge C): 2.3 GB, 30 s a Newton step
+_MANY_ACTIVE = 12_000  # active rows: a factor, where CG fails at huge C, takes 2.3 GB and 30 s
 _TRACE_LEFT = 0.3  # trace of S (K - L L') per row that conjugate gradients cope with
-_TRACE_WANTED = 0.03  # the same, if it costs few columns: 2 to 6 iterations a Newton step
+_TRACE_WANTED = 0.03  # the same, if it costs few columns: 2 to 6 iterations per Newton step
 _ROWS_PER_COLUMN = 32  # columns up to n / 32 are cheap beside products with K
-_DOUBLE = 4e6  # curvature x trace of K: above, rounding L'SL to float32 spoils the preconditioner
 _GATHERED = 0.75  # of all rows: the triangle of more rows costs memory and saves little
-_MOST_GATHERED = 12_000  # rows: their triangle takes 0.3 GB, beside 1.6 GB of K for 20,000
 _SHRUNK = 0.6  # of the gathered entries still used: below, products gain from a new triangle
 _SPARE = 1.1  # rows that a triangle has room for, per row: few rows become active again
 _UNRESOLVED = 1e-9  # relative change of an objective below the rounding of K in float32
@@ -85,7 +83,7 @@ class Iterative(Gram):
             _quadratic(curvature, target, current),
             atol,
         )
-        if not close and len(active) <= _LARGEST_FACTOR:
+        if not close and len(active) <= _MANY_ACTIVE:
             self._factored = len(active)  # the next problems will be as hard
             return self._direct(curvature, target, active)
         coef[active] = root * u
@@ -118,8 +116,9 @@ class Iterative(Gram):
 
     def sketch(self) -> Sketch:
         """Return the design of L, K ~ L L', close enough for the largest curvature so far."""
-        double = self.K.dtype == np.float64 or self._peak * self._trace > _DOUBLE
-        dtype = np.float64 if double else np.float32
+        # Beyond this curvature, rounding L'SL to float32 would exceed the identity beside it.
+        is_large = self._peak * self._trace * np.finfo(np.float32).eps > 0.5
+        dtype = np.float64 if self.K.dtype == np.float64 or is_large else np.float32
         if dtype not in self._low_ranks:
             self._low_ranks.setdefault(dtype, LowRank(self.K, dtype))
         low = self._low_ranks[dtype]
@@ -186,7 +185,7 @@ class ActiveRows:
         from bagwise.designs._products import multiply_symmetric
 
         place, lower = active, self.K
-        if len(active) <= min(_GATHERED * len(self.K), _MOST_GATHERED):
+        if len(active) <= min(_GATHERED * len(self.K), _MANY_ACTIVE):
             self._gather(active)
             place, lower = self.place[active], self.lower
         wide = np.zeros(len(self.rows) if lower is self.lower else len(lower))

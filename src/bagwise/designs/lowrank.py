@@ -21,8 +21,6 @@ _LIFT = 1e-6  # of a block's mean diagonal, added to it: rows of a block may nea
 _REPEATED = 4.0  # x what was added to the diagonal: below, a row repeats others of its block
 _NOISE = 100.0  # roundings of a diagonal entry: what is left of it below is rounding only
 _LARGEST_RANK = 1000  # applying L L' would cost more than the iterations that it saves
-_SMALLEST_RANK = 100  # costs next to nothing
-_ROWS_PER_RANK = 8  # rank n / 8: L takes an eighth of the memory of K
 
 
 class LowRank:
@@ -32,11 +30,9 @@ class LowRank:
     asked for later: all problems on one kernel matrix share it.
     """
 
-    def __init__(self, K: Any, dtype: type, largest: int | None = None, seed: int = 0) -> None:
+    def __init__(self, K: Any, dtype: type, largest: int = _LARGEST_RANK, seed: int = 0) -> None:
         self.K = K  # a matrix, or what gives its rows and its diagonal
         n_rows = len(K)
-        if largest is None:
-            largest = min(_LARGEST_RANK, max(_SMALLEST_RANK, n_rows // _ROWS_PER_RANK))
         self.L: Array = np.empty((n_rows, min(n_rows, largest)), dtype)
         self.pivots = np.empty(0, dtype=np.intp)
         self.left = np.maximum(K.diagonal(), 0).astype(np.float64)  # diagonal of K - L L'

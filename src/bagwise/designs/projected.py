@@ -20,11 +20,8 @@ from bagwise.designs.ridge import factor_in_place, solve_factored
 _ENOUGH = 0.05  # excess per decrease so far: a relative residual would ask too much far from the
 # optimum and too little near it (36 to 1,202 Newton steps instead of 10)
 _MAX_ITERATIONS = 200  # about the cost of a factor of 7,000 rows
-_PATIENCE = (
-    30  # iterations without progress: the preconditioner is too weak, or rounding has the rest
-)
+_PATIENCE = 30  # iterations without progress: a weak preconditioner, or only rounding is left
 _PROGRESS = 0.7  # of the excess: a smaller one counts as progress
-_BALANCED = 1e-12  # of sum |beta|: a smaller sum of beta is rounding
 
 
 class Woodbury:
@@ -86,7 +83,7 @@ def solve_projected(
     # 1) Move the start onto the plane.
     u, scores = start
     residual = right - root * scores - u
-    if abs(root @ u) > _BALANCED * (root @ np.abs(u)):
+    if abs(root @ u) > len(u) * np.finfo(float).eps * (root @ np.abs(u)):  # more than rounding
         step = near.ones * (-(root @ u) / near.mass)
         u, residual = u + step, residual - system(step)
     direction, slope = np.zeros_like(u), 1.0

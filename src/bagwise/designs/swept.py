@@ -103,15 +103,9 @@ class Sums:
 
     def add(self, other: Sums) -> None:
         """Add the sums of other rows."""
-        self.hessian += other.hessian
-        self.mean_sum += other.mean_sum
-        self.rise += other.rise
-        self.fall += other.fall
-        self.mass += other.mass
-        self.rises += other.rises
-        self.falls += other.falls
-        self.risk_up += other.risk_up
-        self.risk_down += other.risk_down
+        for name, value in vars(other).items():
+            if name != "tally":
+                setattr(self, name, getattr(self, name) + value)
         self.tally.add(other.tally)
 
     @property
