@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 
 from bagwise import BagKernelSVC, Bags
-from bagwise.bags import blocks
-from bagwise.kernels import Kernel
-from bagwise.kernels.bag import affinity_weights, bag_statistics, kernel_scores
-from bagwise.kernels.without import (
-    affinity_weights_without_each,
-    equal_weights_without_each,
-    extremes_kernel_without_each,
-)
+from bagwise.kernels.bag import affinity_weights
+from bagwise.kernels.without import affinity_weights_without_each, equal_weights_without_each
 
 
 def some_bags(seed=0):
@@ -22,28 +16,6 @@ def some_bags(seed=0):
     X = rng.normal(size=(offsets[-1], 3))
     X[::3] = X[::3].round()  # ties
     return Bags(X, offsets)
-
-
-def left_out(bags):
-    parts = [
-        bag if len(bag) == 1 else np.delete(bag, i, axis=0) for bag in bags for i in range(len(bag))
-    ]
-    return Bags.from_list(parts)
-
-
-@pytest.mark.parametrize(
-    "kernel", [Kernel("linear"), Kernel("rbf", 0.4), Kernel("poly", 0.3, 3, 1.0)]
-)
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("block", [1, 10**6])
-def test_kernels_of_extremes(kernel, dtype, block, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 8 * block)
-    bags = some_bags().replace(X=some_bags().X.astype(dtype))
-    rng = np.random.default_rng(1)
-    vectors, coef = rng.normal(size=(5, 6)), rng.normal(size=(5, 2))
-    found = extremes_kernel_without_each(kernel, bags, vectors, coef)
-    expected = kernel_scores(kernel, bag_statistics(left_out(bags)).astype(float), vectors, coef)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("threshold", ["mean", 0.0, 1.5, 100.0])

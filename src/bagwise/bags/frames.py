@@ -10,14 +10,13 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags.segments import expand
-from bagwise.errors import suggestion
+from bagwise.errors import listed, suggestion
 
 if TYPE_CHECKING:
     from bagwise.bags.bags import Bags
 
 BAG_FEATURE = "bag_feature_"
 COORDS = ("coord_x", "coord_y")
-_SHOWN = 5  # bags at the head of the display
 
 
 def bag_columns(bags: Bags, y: Any) -> dict[str, Array]:
@@ -82,17 +81,10 @@ class ById:
 
 
 def as_html(bags: Bags) -> str:
-    """Return what a notebook shows: the counts, and the first bags."""
-    rows = [("id", bags.ids), ("group", bags.groups), ("instances", bags.sizes)]
-    shown = [(name, values[:_SHOWN].tolist()) for name, values in rows if values is not None]
-    head = "".join(f"<th>{name}</th>" for name, _ in shown)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>"
-        for row in zip(*(values for _, values in shown), strict=True)
-    )
-    more = len(bags) - _SHOWN
-    tail = f"<p>and {more} more bags</p>" if more > 0 else ""
-    names = ", ".join(escape(str(name)) for name in feature_names(bags)[:_SHOWN])
-    dots = ", ..." if bags.n_features > _SHOWN else ""
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f"<div><p>{escape(repr(bags))}</p>{table}{tail}<p>features: {names}{dots}</p></div>"
+    """Return what a notebook shows: the counts, the first and last bags, and the features."""
+    import pandas as pd
+
+    columns = {"id": bags.ids, "group": bags.groups, "instances": bags.sizes}
+    table = pd.DataFrame({name: v for name, v in columns.items() if v is not None})
+    names = escape(listed(map(str, feature_names(bags))))
+    return f"<div><p>{escape(repr(bags))}</p>{table._repr_html_()}<p>features: {names}</p></div>"

@@ -26,7 +26,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
@@ -60,11 +59,7 @@ from bagwise.kernels.bag import (
     weighted_sums,
 )
 from bagwise.kernels.instance import rbf_slopes
-from bagwise.kernels.without import (
-    affinity_weights_without_each,
-    equal_weights_without_each,
-    extremes_kernel_without_each,
-)
+from bagwise.kernels.without import affinity_weights_without_each, equal_weights_without_each
 from bagwise.models.bagpairs import BagPairs, bags_in_double, rows_of
 from bagwise.procedures import Run
 
@@ -344,15 +339,10 @@ class BagKernelSVC(MarginClassifier):
         return shares / np.where(norms > 0, norms, 1.0)[:, None]
 
     def _statistics_without_each(self, bags: Bags) -> Array:
-        is_sparse = sp.issparse(bags.X) or sp.issparse(self.support_vectors_)
-        if self.normalize or is_sparse or callable(self.kernel):
-            scores = np.empty((bags.n_instances, len(self.intercept_)))
-            for rows, part in statistics_without_each(bags, ("min", "max")):
-                scores[rows] = self._scores_of(one_row_per_bag(part))
-            return scores
-        coef = self.dual_coef_.T * self.support_weights_[:, None]
-        given = (self.kernel_, bags, self.support_vectors_, coef)
-        return extremes_kernel_without_each(*given) + self.intercept_
+        scores = np.empty((bags.n_instances, len(self.intercept_)))
+        for rows, part in statistics_without_each(bags, ("min", "max")):
+            scores[rows] = self._scores_of(one_row_per_bag(part))
+        return scores
 
 
 def _over_bags(fit: Run, vectors: Any) -> Run:
