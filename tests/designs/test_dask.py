@@ -276,13 +276,13 @@ def test_errors_of_workers_reach_the_user(client, tmp_path):
 
 def test_shards_stay_where_they_are_and_even_out():
     sizes = np.ones(8, int)
-    first = on_cluster.planned([], sizes, ["a", "b"], move=True)
+    first = on_cluster.plan([], sizes, ["a", "b"], move=True)
     assert first == ["a"] * 4 + ["b"] * 4
-    lost = on_cluster.planned(first, sizes, ["b", "c"], move=False)
+    lost = on_cluster.plan(first, sizes, ["b", "c"], move=False)
     assert lost[4:] == ["b"] * 4
     assert lost[:4] == ["c"] * 4
-    alone = on_cluster.planned(first, sizes, ["b"], move=False)
+    alone = on_cluster.plan(first, sizes, ["b"], move=False)
     assert alone == ["b"] * 8
-    again = on_cluster.planned(alone, sizes, ["b", "c"], move=True)
+    again = on_cluster.plan(alone, sizes, ["b", "c"], move=True)
     assert sorted(again) == ["b"] * 4 + ["c"] * 4
-    assert on_cluster.planned(again, sizes, ["b", "c"], move=True) == again
+    assert on_cluster.plan(again, sizes, ["b", "c"], move=True) == again

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags.segments import expand
-from bagwise.errors import listed, suggestion
+from bagwise.errors import list_names, suggestion
 
 if TYPE_CHECKING:
     from bagwise.bags.bags import Bags
@@ -86,5 +86,5 @@ def as_html(bags: Bags) -> str:
 
     columns = {"id": bags.ids, "group": bags.groups, "instances": bags.sizes}
     table = pd.DataFrame({name: v for name, v in columns.items() if v is not None})
-    names = escape(listed(map(str, feature_names(bags))))
+    names = escape(list_names(map(str, feature_names(bags))))
     return f"<div><p>{escape(repr(bags))}</p>{table._repr_html_()}<p>features: {names}</p></div>"
