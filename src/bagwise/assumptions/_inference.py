@@ -14,25 +14,15 @@ import numpy as np
 from bagwise._jit import njit
 
 INSERTION = 24  # instances: NumPy's vectorized sort is faster for larger bags
-LARGE = 200  # instances per bag: below, blocks cost more than they save (benchmarks/inference.py)
-BLOCK = 64  # terms per partial sum: enough to fill the vector units
 
 
 @njit(cache=True)
-def at_least_one(scores, offsets, weights, value, count, cut, quota, block):
-    """MIMN, without sorting. Negative: all labels 0. Positive: scores > 0, or the highest one.
-
-    Large bags are summed in blocks, whose sums do not depend on each other. ``block=None`` is
-    compiled separately, because a branch per bag would slow down small bags.
-    """
+def at_least_one(scores, offsets, weights, value, count, cut, quota):
+    """MIMN, without sorting. Negative: all labels 0. Positive: scores > 0, or the highest one."""
     for model in range(scores.shape[0]):
         row = scores[model]
         for bag in range(len(offsets) - 1):
-            part = row[offsets[bag] : offsets[bag + 1]]
-            if block is None:
-                total, positives, top = _positive_part(part)
-            else:
-                total, positives, top = _positive_part_by_blocks(part, block)
+            total, positives, top = _sum_positive(row[offsets[bag] : offsets[bag + 1]])
             value[model, 0, bag] = weights[model, 0]
             count[model, 0, bag] = 0
             cut[model, 0, bag] = np.inf
@@ -45,7 +35,7 @@ def at_least_one(scores, offsets, weights, value, count, cut, quota, block):
 
 
 @njit(cache=True, fastmath={"nsz", "contract", "reassoc", "nnan"})
-def _positive_part(row):
+def _sum_positive(row):
     """Return the sum and number of positive scores and the highest score."""
     total, positives, top = 0.0, 0, row[0]
     for i in range(len(row)):
@@ -53,15 +43,6 @@ def _positive_part(row):
         total += max(score, 0.0)
         positives += 1 if score > 0.0 else 0
         top = max(top, score)
-    return total, positives, top
-
-
-@njit(cache=True)
-def _positive_part_by_blocks(row, block):
-    total, positives, top = 0.0, 0, row[0]
-    for begin in range(0, len(row), block):
-        more, number, highest = _positive_part(row[begin : begin + block])
-        total, positives, top = total + more, positives + number, max(top, highest)
     return total, positives, top
 
 

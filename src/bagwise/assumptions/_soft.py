@@ -8,16 +8,14 @@ import numpy as np
 
 from bagwise._jit import njit
 
-_SATURATED = 800.0  # exp(-800) is zero in float64
-_NOTHING = -745.2  # exp of less is 0 in float64, after a slow search for digits
-_FINE = 1e3  # range of logits beyond which the multiplier has lost 3 of 16 digits
+_UNDERFLOW = math.log(math.ulp(0.0)) - math.log(2.0)  # exp of less is 0, after a slow search
 
 
 @njit(cache=True)
 def _sigmoid(x):
     if x >= 0:
         return 1.0 / (1.0 + math.exp(-x))
-    e = math.exp(x) if x > _NOTHING else 0.0
+    e = math.exp(x) if x > _UNDERFLOW else 0.0
     return e / (1.0 + e)
 
 
@@ -73,7 +71,7 @@ def _free(cost, temperature, penalty, target, expected, p):
         return
     low, high = 2 * penalty * (target - m), 2 * penalty * target
     # 1) If digits are scarce, bisect for T mu among the costs: sum p is nearly a step function.
-    if high - low > _FINE * temperature:
+    if high - low > -_UNDERFLOW * temperature:
         for _ in range(64):
             middle = 0.5 * (low + high)
             total = 0.0
@@ -90,10 +88,10 @@ def _free(cost, temperature, penalty, target, expected, p):
     for j in range(m):
         if abs(cost[j] - high) < abs(cost[pivot] - high):
             pivot = j
-    bottom = max((low - cost[pivot]) / temperature - 1.0, -_SATURATED)
-    top = min((high - cost[pivot]) / temperature + 1.0, _SATURATED)
+    bottom = max((low - cost[pivot]) / temperature - 1.0, _UNDERFLOW)
+    top = min((high - cost[pivot]) / temperature + 1.0, -_UNDERFLOW)
     if bottom >= top:  # every label is 0 or 1
-        bottom, top = -_SATURATED, _SATURATED
+        bottom, top = _UNDERFLOW, -_UNDERFLOW
     guess = (2 * penalty * (target - expected) - cost[pivot]) / temperature
     _root(cost, pivot, temperature, 2 * penalty, target, 1.0, bottom, top, guess, p)
 
@@ -111,12 +109,12 @@ def _at_least_one(cost, temperature, p):
         if j != first and cost[j] < cost[second]:
             second = j
     low = -math.log(m - 1.0)
-    high = max(min(0.5 * (cost[second] - cost[first]) / temperature, _SATURATED), low)
+    high = max(min(0.5 * (cost[second] - cost[first]) / temperature, -_UNDERFLOW), low)
     # Eq. 8, lambda of Eq. 6: sigma(nu - x) = e / (e + exp(-nu)) with e = exp(-x), taken once.
     together = 0.0
     for j in range(m):
         logit = (cost[first] - cost[j]) / temperature if j != first else 0.0
-        p[j] = math.exp(logit) if logit > _NOTHING else 0.0
+        p[j] = math.exp(logit) if logit > _UNDERFLOW else 0.0
         together += p[j]
     nu = _unit_root(p, low, high, min(max(-math.log(together), low), high))
     rest = math.exp(-nu)
@@ -178,7 +176,7 @@ def _softmax(cost, temperature, p):
     for j in range(len(cost)):
         difference = lowest - cost[j]
         logit = difference / temperature if difference < 0.0 else 0.0
-        p[j] = math.exp(logit) if logit > _NOTHING else 0.0
+        p[j] = math.exp(logit) if logit > _UNDERFLOW else 0.0
         total += p[j]
     p /= total  # Eq. 11
 

@@ -9,7 +9,7 @@ for every t. The t that puts the mean of the count at the piece's end nearest to
 (0 itself inside) makes the piece's terms the likely ones. P_t(k) is then the product of a tree of
 polynomials of which each node keeps the counts within a few standard deviations of its mean: a
 node of n instances has O(sqrt n) of them, so that a level costs O(m) and a piece O(m log m). All
-terms are positive: nothing cancels, and what is cut off is below one rounding.
+terms are positive: nothing cancels, and what all nodes cut off is below one rounding.
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ import numpy as np
 
 from bagwise._jit import njit
 
-_TAIL = 44.0  # -log of the probability that a node cuts off on either side: 8e-20
-_FORGOTTEN = 45.0  # -log of the share of a piece that is not worth its tree: 3e-20
-_NEAR = 0.25  # counts between the tilted mean and the one wanted: the window is much wider
-_BISECTIONS = 200  # halvings of an interval of scores, after which no double lies inside
-_INSIDE = 0.5  # the least mean at which the count 0 is likely; likewise from the other end
+_EPS = np.finfo(np.float64).eps
 
 
 @njit(cache=True)
@@ -67,7 +63,7 @@ def _sum_bag(own, pieces, log_sum, marginals):
     log_sum[:] = -np.inf
     for j in np.argsort(-bounds):
         side = sides[j]
-        if bounds[j] < log_sum[side] - _FORGOTTEN:
+        if bounds[j] < log_sum[side] + np.log(_EPS / len(own)):
             continue
         levels, low, at, tree = _tree(own, tilts[j])
         root = len(low) - 1
@@ -126,20 +122,19 @@ def _log_add(one, other):
 
 @njit(cache=True)
 def _tilt(own, count):
-    """Return a t at which the mean number of positives is near a count."""
-    wanted = min(max(count, _INSIDE), len(own) - _INSIDE)
+    """Return a t at which the mean number of positives is within half a count of a count."""
+    wanted = min(max(count, 0.5), len(own) - 0.5)
     even = np.log(wanted / (len(own) - wanted))
     low, high = even - np.max(own), even - np.min(own)
-    for _ in range(_BISECTIONS):
+    while True:
         tilt = 0.5 * (low + high)
         mean = _mean(own, tilt)
-        if abs(mean - wanted) <= _NEAR:
-            break
+        if abs(mean - wanted) <= 0.5 or not low < tilt < high:
+            return tilt
         if mean < wanted:
             low = tilt
         else:
             high = tilt
-    return tilt
 
 
 @njit(cache=True)
@@ -156,7 +151,7 @@ def _tree(own, tilt):
         mean[i] = _chance(own[i] + tilt)
         variance[i] = mean[i] * _chance(-own[i] - tilt)
         at[i + 1] = 2 * (i + 1)
-    below = 1
+    below, tail = 1, np.log(n_nodes / _EPS)  # -log of the chance that a node cuts off
     for level in range(1, len(levels) - 1):
         for node in range(levels[level], levels[level + 1]):
             left = levels[level - 1] + 2 * (node - levels[level])
@@ -167,7 +162,7 @@ def _tree(own, tilt):
             begin = 2 * below * (node - levels[level])
             leaves = min(2 * below, size - begin)
             # Bernstein's inequality: the chance to be further than this from the mean is tiny.
-            reach = _TAIL / 3 + np.sqrt((_TAIL / 3) ** 2 + 2 * _TAIL * variance[node])
+            reach = tail / 3 + np.sqrt((tail / 3) ** 2 + 2 * tail * variance[node])
             low[node] = max(0, int(np.floor(mean[node] - reach)))
             high = min(leaves, int(np.ceil(mean[node] + reach)))
             at[node + 1] = at[node] + high - low[node] + 1

@@ -92,9 +92,7 @@ class CountInference:
         out = self._empty(len(scores)) if out is None else out
         found = (out.value, out.count, out.cut, out.quota)
         if self.at_least_one:
-            large = self.offsets[-1] > kernels.LARGE * self.n_bags
-            block = kernels.BLOCK if large else None
-            kernels.at_least_one(scores, self.offsets, weights, *found, block)
+            kernels.at_least_one(scores, self.offsets, weights, *found)
         elif self.closed_form:
             rising = self._large_bags_sorted(scores, kernels.INSERTION)
             kernels.at_least(rising, self.offsets, self.least, weights, *found)

@@ -34,7 +34,7 @@ def objective(risk, alpha, w):
 
 @every_potential
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("name", ["instances", "mean", "centroids"])
+@pytest.mark.parametrize("name", ["instances", "mean"])
 @pytest.mark.parametrize("alpha", [0.1, 10.0])
 def test_starts_lie_below_zero(name, n_classes, potential, alpha):
     risk, _ = risk_of(potential, n_classes)
@@ -50,11 +50,11 @@ def test_zero_and_random(potential):
     one, again, other = (start_point("random", risk, 1.0, 1e-3, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, again)
     assert np.any(one != other)
-    assert 0.003 < one.std() < 0.03
+    assert 3e-4 < one.std() < 3e-3
 
 
 def test_there_is_a_start_for_every_name():
-    learned = {"instances", "any", "half", "mean", "centroids"}
+    learned = {"instances", "any", "half", "mean"}
     assert set(STARTS) == learned | {"random", "zero", "bag_features"}
     with pytest.raises(KeyError):
         start_point("whole", risk_of(POTENTIALS[0])[0], 1.0, 1e-3, 0)
@@ -75,7 +75,7 @@ def test_the_means_point_in_the_direction_of_a_linear_svm(n_classes):
 
 def test_the_multiple_of_a_direction_is_the_best_tried():
     risk, alpha = risk_of(AtLeastPotential())[0], 0.5
-    w = start_point("centroids", risk, alpha, 1e-3, 0)
+    w = start_point("mean", risk, alpha, 1e-3, 0)
     here = objective(risk, alpha, w)
     assert all(objective(risk, alpha, t * w) >= here - 1e-9 for t in (0.1, 10**-0.25, 10**0.25, 10))
 
@@ -87,18 +87,6 @@ def test_a_strong_regularizer_makes_short_steps_not_none(alpha):
     zero = objective(risk, alpha, np.zeros(risk.n_coef))
     assert zero - objective(risk, alpha, w) > 0
     assert np.abs(w).max() <= 1e3 / alpha
-
-
-def test_centroids_are_weighted():
-    bags, y = planted(2, n_bags=18)
-    means = np.array([bag.mean(axis=0) for bag in bags])
-    weight = np.random.default_rng(0).uniform(0.2, 3.0, 18)
-    risk, _ = risk_of(AtLeastPotential(), weight=weight)
-    instance, _, _ = risk.split(start_point("centroids", risk, 0.1, 1e-3, 0))
-    positive = np.average(means[y == 1], axis=0, weights=weight[y == 1])
-    towards = positive - np.average(means, axis=0, weights=weight)
-    lengths = instance[0] / towards
-    np.testing.assert_allclose(lengths, lengths[0], rtol=1e-9)
 
 
 def test_a_network_of_another_rule_starts_one_with_learned_weights():

@@ -27,7 +27,7 @@ from bagwise.models.graph.structure import Start, Structure, mean_scores, padded
 from bagwise.models.graph.svc import GraphSVC
 
 _CS = tuple(2.0**k for k in range(-5, 11))
-_MUS = (0.0, 0.01, 0.1, 1.0)
+_MUS = (0.0, *(10.0**k for k in range(-2, 1)))
 
 
 class GraphSVCCV(GraphClassifier):

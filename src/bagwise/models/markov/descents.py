@@ -16,19 +16,14 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastPotential
+from bagwise.models.markov.ranges import EXACT
 from bagwise.models.markov.risk import MarkovRisk
 from bagwise.models.markov.starts import TRAINED, start_point
-from bagwise.models.markov.swept import is_swept, swept_descent
+from bagwise.models.markov.swept import STEPS, is_swept, swept_descent
 from bagwise.procedures import Run
 from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.nrbm import restarted_nrbm
 
-_SMALL_GAIN = 10.0  # times the tolerance: a smaller gain is sought again, more finely
-_FINER = 0.01  # factor from one tolerance to the next
-_FINEST = 1e-10  # tolerance below which rounding decides
-_MOST_STEPS = 2000  # of bundle methods, after which nothing is sought more finely
-_FINER_STEPS = 300  # of one finer descent, after which no further round begins
-_NOTHING = 1e-12  # relative gain over w = 0 that is rounding
 _HELD_OUT = ("validation_score", "validation_loss", "stopped_early")  # of a record
 _DESCENDING = "mean"  # the start to add where those given find nothing
 
@@ -82,21 +77,18 @@ def run_starts(
     if best.solution.objective >= zero and _DESCENDING not in names:
         fits.append((_DESCENDING, run(_DESCENDING, tol)))
         best = _lowest(fits)
-    steps = _steps_of(fits)
+    # Until the tolerance is a small part (the root of the one asked for) of what was gained.
     while (
-        zero - best.solution.objective < _SMALL_GAIN * tolerance * zero
+        zero - best.solution.objective < tolerance / np.sqrt(tol) * zero
         and not _stopped(best)
-        and tolerance > _FINEST
-        and steps < _MOST_STEPS
+        and tolerance > EXACT
+        and best.converged
     ):
         share = (zero - best.solution.objective) / zero
-        tolerance = max(min(_FINER * tolerance, tol * share), _FINEST)
+        tolerance = max(tol * min(tolerance, share), EXACT)
         # What the asked tolerance found converged stays so: the finer one was not asked for.
-        finer = [(name, run(name, tolerance, max_steps=_FINER_STEPS)) for name, _ in fits]
-        steps += _steps_of(finer)
-        fits = [
-            (name, _kept(fit, fine)) for (name, fit), (_, fine) in zip(fits, finer, strict=True)
-        ]
+        finer = [run(name, tolerance, max_steps=STEPS) for name, _ in fits]
+        fits = [(name, _lower(fit, fine)) for (name, fit), fine in zip(fits, finer, strict=True)]
         best = _lowest(fits)
     return best, [_record(name, fit, zero) for name, fit in fits]
 
@@ -109,12 +101,8 @@ def learned_nothing(records: Records) -> list[Any]:
 
 def _gains(record: dict[str, Any]) -> bool:
     zero = record["objective_of_zero"]
-    gained = zero == 0 or zero - record["objective"] > _NOTHING * zero
+    gained = zero == 0 or zero - record["objective"] > EXACT * zero
     return gained or record.get("stopped_early", False)
-
-
-def _steps_of(fits: list[tuple[str, Run]]) -> float:
-    return sum(record["solver_steps"] for _, fit in fits for record in fit.history)
 
 
 def _lowest(fits: list[tuple[str, Run]]) -> Run:
@@ -145,7 +133,7 @@ def _judge(held: MarkovRisk | None, patience: int) -> HeldOut | None:
     return HeldOut(judged, patience)
 
 
-def _kept(coarse: Run, fine: Run) -> Run:
+def _lower(coarse: Run, fine: Run) -> Run:
     lower = fine if _rank(fine) < _rank(coarse) else coarse
     return replace(lower, converged=coarse.converged or fine.converged)
 

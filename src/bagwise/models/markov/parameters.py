@@ -91,7 +91,7 @@ class NetworkParameters(Parameters):
         [list, tuple, None],
         'Starting points, of which the lowest objective is kept: "instances" (a convex step from '
         'the labeling in which all instances have their bag\'s class), "any" and "half" (the '
-        'weights learned with the rule "at least one" and "at least half"), "mean", "centroids", '
+        'weights learned with the rule "at least one" and "at least half"), "mean", '
         '"random", "zero", "bag_features" (the paper\'s: zero, but .1 for bag features). None is '
         '"instances" and "any" ("half" for MIMN itself), and "mean" besides for a joint problem '
         'of many classes. "mean" is added where the others end at the objective of w = 0.',

@@ -15,7 +15,7 @@ from bagwise.assumptions import AtLeastPotential
 from bagwise.assumptions.inference import flat_tables
 
 _MOST_RANGES = 8  # of counts, per side: every one is a labeling of all instances
-_ROUNDS, _EXACT = 80, 1e-10  # of the search for nu: more only rounds; error of a count per instance
+EXACT = 1e-10  # relative error of a count, or of an objective, below which rounding decides
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,10 @@ def with_sum(rows: Any, z: Any, target: Array, width: float) -> Any:
     nu = np.clip(np.zeros(len(low)), low, high)
     moved, every = high - low, (rows, z)
     left = np.arange(len(nu))  # bags that are searched on
-    for _ in range(_ROUNDS):
+    while True:
         p = ((z - rows.spread(nu[left])) / width + 0.5).clip(0, 1)
         excess, band = rows.sum(p) - target[left], rows.sum(1.0 * between(p))
-        wrong = np.abs(excess) > _EXACT * np.maximum(1, target[left])
+        wrong = np.abs(excess) > EXACT * np.maximum(1, target[left])
         if not np.any(wrong):
             break
         if 2 * np.sum(wrong) < len(left):
@@ -140,6 +140,8 @@ def with_sum(rows: Any, z: Any, target: Array, width: float) -> Any:
         inside = (band > 0) & (newton > low[left]) & (newton < high[left]) & short
         then = np.where(inside, newton, 0.5 * (low[left] + high[left]))
         moved[left], nu[left] = np.abs(then - at), np.where(wrong, then, at)
+        if np.array_equal(nu[left], at):  # no number lies between
+            break
     rows, z = every
     return ((z - rows.spread(nu)) / width + 0.5).clip(0, 1)
 

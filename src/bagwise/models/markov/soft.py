@@ -26,7 +26,7 @@ from bagwise._typing import Array
 from bagwise.models.markov.ranges import Ranges, between, limited, on_simplex
 from bagwise.solvers.soft_newton import Frozen, Softness
 
-_NEVER = -1e12  # what a range scores that a bag is too small for
+_NEVER = -1 / np.finfo(float).eps  # what a range scores that a bag is too small for
 
 
 @dataclass(frozen=True)

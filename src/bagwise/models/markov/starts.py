@@ -7,7 +7,6 @@ cancels. The starts here break the tie by the bags themselves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,19 +18,14 @@ from bagwise.bags.segments import expand
 from bagwise.designs import matrix_design
 from bagwise.losses import SquaredHinge
 from bagwise.models.markov.risk import MarkovRisk
-from bagwise.models.markov.swept import is_swept, swept_descent, swept_start
+from bagwise.models.markov.swept import FEW_STEPS, STEPS, is_swept, swept_descent, swept_start
 from bagwise.problems import Problem
 from bagwise.procedures.nrbm import restarted_nrbm
 from bagwise.solvers import solve
 from bagwise.solvers.bundle import bmrm
 
 _RAY = 10.0 ** np.arange(-3, 2.01, 0.25)  # lengths tried along a direction
-_AROUND = 10.0 ** np.arange(-1, 1.01, 0.25)  # times the length that is best near 0
-_TINY = 1e-6  # step of the finite difference along a ray
-_RANDOM_SIZE = 0.01  # standard deviation of random weights, small beside learned ones
 _SMALL_WEIGHT = 0.1  # of bag features, which are other models' scores: the paper's value
-_LIMITS: dict[str, Any] = {"max_iter": 20, "max_steps": 300}  # of the network a start trains
-_SWEPT_LIMITS: dict[str, Any] = {"max_iter": 1, "max_steps": 30}  # by passes: it proves nothing
 
 
 def start_point(name: str, risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
@@ -60,9 +54,10 @@ def _from_fraction(risk: MarkovRisk, positive_fraction: float, alpha: float, tol
     """Train with a rule on the fraction; counts that it forbids begin a margin below the others."""
     simple = risk.under(AtLeastPotential(positive_fraction))
     start = _instances(simple, alpha, tol, 0)
-    few = is_swept(simple)
-    descend, limits = (swept_descent, _SWEPT_LIMITS) if few else (restarted_nrbm, _LIMITS)
-    run = descend(simple, alpha, start, tol=tol, **limits)
+    if is_swept(simple):
+        run = swept_descent(simple, alpha, start, tol=tol, max_iter=1, max_steps=FEW_STEPS)
+    else:
+        run = restarted_nrbm(simple, alpha, start, tol=tol, max_iter=STEPS, max_steps=STEPS)
     instance, sides, bag = simple.split(run.solution.coef)
     allowed = risk.inference.bins_allowed_by(simple.inference.potential)
     potential = np.where(allowed, sides[:, :, None], sides[:, :, None] - 1.0)  # (models, 2, bins)
@@ -85,18 +80,9 @@ def _mean(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
     return _along_ray(risk, alpha, svm.coef_, svm.intercept_)
 
 
-def _centroids(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
-    """Point from the mean of all bags' means to that of each class."""
-    means = _bag_means(risk)
-    share = np.stack([risk.weight * (risk.codes == code) for code in range(risk.n_classes)])
-    centroids = share @ means / share.sum(axis=1, keepdims=True)
-    towards = centroids - risk.weight @ means / risk.weight.sum()
-    towards = towards[1:] if risk.n_models == 1 else towards
-    return _along_ray(risk, alpha, towards, np.zeros(len(towards)))
-
-
 def _random(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
-    return np.random.default_rng(seed).normal(scale=_RANDOM_SIZE, size=risk.n_coef)
+    """Draw weights as small as the tolerance, beside which learned ones are large."""
+    return np.random.default_rng(seed).normal(scale=tol, size=risk.n_coef)
 
 
 def _bag_features(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
@@ -117,7 +103,6 @@ STARTS: dict[str, Callable[[MarkovRisk, float, float, int], Array]] = {
     "any": _any,
     "half": _half,
     "mean": _mean,
-    "centroids": _centroids,
     "random": _random,
     "bag_features": _bag_features,
     "zero": _zero,
@@ -155,7 +140,8 @@ def _short_steps(risk: MarkovRisk, z: Array, curvature: float) -> Array:
     Near 0 the risk is R(0) + t slope, so that t = -slope / (alpha |w|^2): as short as alpha is
     large.
     """
-    tiny = _TINY / max(float(abs(z).max()), 1.0)
+    tiny = np.sqrt(np.finfo(float).eps) / max(float(abs(z).max()), 1.0)
     slope = (risk.value(tiny * z) - risk.value(risk.zero())) / tiny
-    lengths = -slope / curvature * _AROUND if slope < 0 else np.empty(0)
+    around = _RAY[np.abs(np.log10(_RAY)) <= 1]
+    lengths = -slope / curvature * around if slope < 0 else np.empty(0)
     return lengths[lengths < _RAY[0]]

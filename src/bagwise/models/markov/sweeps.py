@@ -24,13 +24,11 @@ from bagwise.models.markov.soft import BagRows, Look, SoftBags, Softened
 from bagwise.solvers.soft_newton import Frozen, Softness, View
 
 _CONCAVE = (1.0, 0.95, 0.8, 0.5, 0.0)  # shares of the concave part tried until H is positive
-_DAMPING = 10.0 ** np.arange(-12, 1.0)  # of the mean diagonal: where rounding made H indefinite
 _NEARLY = 0.7  # of the longest step allowed: as long as it needs to be
-_RIDGES = 12  # tried for that; four halvings of the exponents between are usual
 _LARGER = 8  # times the rows per block of other models: a network does more beside products ...
 _MOST_ROWS = 16384  # ... but no more than this, so that vectors of them stay in the cache
 _SMALL_BAGS = 32  # rows per bag below which one sum over all bags is faster than one product each
-_BATCH = 512  # squares of bags per product
+_BATCH = _MOST_ROWS // _SMALL_BAGS  # squares of bags per product: those of one block at most
 
 
 @dataclass(frozen=True)
@@ -106,8 +104,9 @@ class NetworkSums:
             step = self.solved(system, alpha, residual)
             if step is not None:
                 return self._within(longest, system, alpha, residual, step)
-        mean = float(system.diagonal().mean())
-        for damping in _DAMPING:
+        mean, damping = float(system.diagonal().mean()), np.finfo(float).eps
+        while damping < 1:  # rounding made H indefinite
+            damping *= 10
             step = self.solved(system, alpha + damping * mean, residual)
             if step is not None:
                 return self._within(longest, system, alpha + damping * mean, residual, step)
@@ -122,12 +121,12 @@ class NetworkSums:
         if length <= longest:
             return step
         low, high = ridge, max(ridge, float(np.linalg.norm(residual)) / longest)
-        for _ in range(_RIDGES):
+        while True:  # four halvings of the exponents between are usual
             ridge = np.sqrt(low * high)
             found = self.solved(system, ridge, residual)
             step = residual / ridge if found is None else found
             length = float(np.linalg.norm(step))
-            if _NEARLY * longest <= length <= longest:
+            if _NEARLY * longest <= length <= longest or not low < ridge < high:
                 break
             low, high = (low, ridge) if length <= longest else (ridge, high)
         return step * min(1.0, longest / length)

@@ -22,8 +22,8 @@ from bagwise.procedures.run import Callback, Journal
 from bagwise.rowstores import memory
 from bagwise.solvers.soft_newton import soft_newton, whole_start
 
-_MOST_PASSES = 300  # over the rows, in one descent; dozens are usual
-_START_PASSES = 30  # of the convex problem of a start; less than ten are usual
+STEPS = 300  # of a descent by passes, or of one that is not the user's own; dozens are usual
+FEW_STEPS = STEPS // 10  # of a start: it proves nothing, and ten are usual
 
 
 def is_swept(risk: MarkovRisk) -> bool:
@@ -45,7 +45,7 @@ def swept_descent(
     *,
     tol: float,
     max_iter: int,
-    max_steps: int = _MOST_PASSES,
+    max_steps: int = STEPS,
     trained: bool = False,
     callback: Callback | None = None,
 ) -> Run:
@@ -59,7 +59,7 @@ def swept_descent(
         _padded(risk, start),
         tol=tol,
         max_iter=max_iter,
-        max_passes=min(max_steps, _MOST_PASSES),
+        max_passes=min(max_steps, STEPS),
         trained=trained,
         told=lambda objective, gap, passes: journal.add(
             objective=objective, gap=gap, solver_steps=float(passes)
@@ -71,7 +71,7 @@ def swept_descent(
 
 def swept_start(risk: MarkovRisk, alpha: float, *, tol: float) -> Array:
     """Return the start in which all instances of a bag have its label."""
-    found = whole_start(_network(risk, alpha), tol=tol, max_passes=_START_PASSES)
+    found = whole_start(_network(risk, alpha), tol=tol, max_passes=FEW_STEPS)
     return _unpadded(risk, found.coef)
 
 
