@@ -63,11 +63,13 @@ def read_mat(
     regroup: bool = False,
 ) -> LabeledBags:
     """Read bags from a MATLAB file of any version (version 7.3 needs h5py, and numeric labels)."""
+    from scipy.io.matlab import MatReadError
+
     path = Path(path)
     if bag is not None and bag == label:
         problem = Message("is used as bag and as label; name another with ", Argument("label"))
         raise FormatError(path, problem, column=bag)
-    with name_damage(path, "a MATLAB file", _DAMAGE):
+    with name_damage(path, "a MATLAB file", (MatReadError, *_DAMAGE)):
         return _make(path, _load(path), {"bag": bag, "label": label, "X": X}, regroup)
 
 
