@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -190,3 +191,11 @@ def test_sparse_rows_without_entries_are_stored(tmp_path):
     write(tmp_path / "b.bags", Bags(sp.csr_array((3, 2)), [0, 3]), [1])
     assert read(tmp_path / "b.bags")[0].X.nnz == 0
     verify_store(tmp_path / "b.bags")
+
+
+def test_a_store_with_parents_opens_with_a_note():
+    path = Path(__file__).parent / "files" / "parents.bags"  # written by 0.2 (be8192e)
+    with pytest.warns(UserWarning, match=r"parents of instances .* are ignored since version 0.3"):
+        bags, y = read(path)
+    assert (bags.ids.tolist(), bags.sizes.tolist(), y.tolist()) == (["a", "b"], [2, 1], [1, 0])
+    verify_store(path)

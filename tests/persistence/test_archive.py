@@ -333,8 +333,8 @@ def test_a_changed_member_is_named(saved):
 
 
 def test_a_newer_file_asks_for_a_newer_bagwise(saved):
-    rewrite(saved, edited("model.json", version=3, bagwise="9.1"))
-    with pytest.raises(FormatError, match=r"bagwise 9\.1 in version 3 .* Install a newer bagwise"):
+    rewrite(saved, edited("model.json", version=4, bagwise="9.1"))
+    with pytest.raises(FormatError, match=r"bagwise 9\.1 in version 4 .* Install a newer bagwise"):
         bagwise.load(saved)
 
 
@@ -402,8 +402,8 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         (state([1, 2]), "contains a list, not a model"),
         (state({"$tuple": 3}), "has a malformed"),
         (edited("model.json", format="other"), "does not describe a model"),
-        (edited("model.json", version=0), "reads version 2"),
-        (edited("model.json", version="new"), "reads version 2"),
+        (edited("model.json", version=0), "reads version 3"),
+        (edited("model.json", version="new"), "reads version 3"),
         (lambda members: members.update({"model.json": b"{"}), "is not JSON"),
         (lambda members: members.update({"state.json": DEEP}), r"state\.json is not JSON"),
         (lambda members: members.pop("state.json"), r"'state\.json' must be both"),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 
+import bagwise
 from bagwise import Graph, WitnessSVC
-from bagwise.persistence import UnsavableError, archive
+from bagwise.io import FormatError
+from bagwise.persistence import UnsavableError, archive, encoding
 from bagwise.persistence.encoding import decode, encode
+from bagwise.testing._problems import planted_bags
 
 
 def there_and_back(value):
@@ -120,3 +124,35 @@ def test_what_is_no_data_is_named_with_its_place(value, message):
 def test_what_encode_does_not_write_is_refused(value, message):
     with pytest.raises(ValueError, match=message):
         decode(value, None)
+
+
+# Model files of version 0.2 load to the same bits, or the error says to fit again ----------------
+
+FILES = Path(__file__).parent / "files"  # written by commit be8192e, fitted to planted_bags()
+SCORES = json.loads((FILES / "scores.json").read_text())
+
+
+@pytest.mark.parametrize("name", ["annealed", "svc_nystroem"])
+def test_models_of_0_2_have_the_same_scores(name):
+    model = bagwise.load(FILES / f"{name}.bagwise")
+    bags, _ = planted_bags()
+    np.testing.assert_array_equal(model.decision_function(bags), SCORES[name])
+
+
+def test_flat_parameters_of_0_2_are_in_their_groups():
+    model = bagwise.load(FILES / "annealed.bagwise")
+    assert model.get_params()["annealing__cooling"] == model.annealing.cooling
+    again = model.fit(*planted_bags())
+    np.testing.assert_allclose(again.decision_function(planted_bags()[0]), SCORES["annealed"])
+
+
+def test_a_parameter_that_changed_predictions_asks_to_fit_again():
+    with pytest.raises(FormatError, match=r"fitted with chain=1\.0.*fit the model again"):
+        bagwise.load(FILES / "network_chain.bagwise")
+
+
+def test_parts_that_are_gone_ask_to_fit_again(monkeypatch):
+    known = encoding.allowed_class  # MILBoost had trees of its own
+    monkeypatch.setattr(encoding, "allowed_class", lambda n: None if n == "Forest" else known(n))
+    with pytest.raises(FormatError, match=r"'Forest', which is not among .*fit the model again"):
+        bagwise.load(FILES / "milboost.bagwise")

@@ -29,9 +29,10 @@ from bagwise.persistence.encoding import UnsavableError, decode, encode
 from bagwise.persistence.validity import check_model
 
 _FORMAT = "bagwise model"
-_VERSION = 2  # of the format; version 1 was that of bagwise 0.1, whose parameters had other names
+_VERSION = 3  # of the format; version 2 was that of bagwise 0.2, whose parameters were not grouped
 _DESCRIPTION, _STATE, _SUMS = "model.json", "state.json", "SHA256SUMS"
 _ARRAYS = "arrays/"
+_VERSIONS = {"version", "bagwise", "scikit-learn"}
 _OF_VERSIONS = {"model", "parameters"}
 _MEMBER = re.compile(rf"{_DESCRIPTION}|{_STATE}|{_SUMS}|{_ARRAYS}\d+\.npy")
 
@@ -76,7 +77,7 @@ def save(model: Any, path: str | Path, *, notes: dict[str, Any] | None = None) -
         return name
 
     state = encode(model, type(model).__name__, keep)
-    description = _description(model, classifier) | {"notes": notes or {}}
+    description = _describe(model, classifier) | {"notes": notes or {}}
     texts = {_DESCRIPTION: _json(description), _STATE: _json(state)}
     _write(Path(path), texts | members)
 
@@ -105,15 +106,14 @@ def load(path: str | Path) -> Any:
     Examples
     --------
     >>> import bagwise
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]]]
     >>> path = getfixture("tmp_path") / "model.bagwise"
-    >>> bagwise.save(bagwise.BagKernelSVC().fit(bags, ["yes", "no", "yes"]), path)
+    >>> bagwise.save(bagwise.BagKernelSVC().fit([[[0.0], [3.0]], [[0.1]]], ["yes", "no"]), path)
     >>> bagwise.load(path)
     BagKernelSVC()
     """
     path = Path(path)
     members = _read(path)
-    description = _checked_description(path, members)
+    description = _check_description(path, members)
     unread = {name for name in members if name.startswith(_ARRAYS)}
 
     def array(name: str) -> Array:
@@ -121,7 +121,7 @@ def load(path: str | Path) -> Any:
         return _array(path, members, name)
 
     try:
-        model = decode(_parsed(path, members, _STATE), array)
+        model = decode(_parse(path, members, _STATE), array)
         _check_kind(path, model)
         if unread:
             raise CorruptFileError(path, f"{min(unread)} belongs to nothing in {_STATE}.")
@@ -129,7 +129,7 @@ def load(path: str | Path) -> Any:
     except (ValueError, RecursionError) as error:
         if isinstance(error, FormatError):
             raise
-        raise CorruptFileError(path, f"{_STATE}: {error}.") from error
+        raise CorruptFileError(path, f"{_STATE}: {error}.{_remedy(description)}") from error
     _compare(path, description, model)
     if holds_sklearn(members[_STATE].decode()):
         _compare_versions(description)
@@ -155,21 +155,25 @@ def describe(path: str | Path) -> dict[str, Any]:
     --------
     >>> import bagwise
     >>> from bagwise.persistence import describe
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]]]
     >>> path = getfixture("tmp_path") / "model.bagwise"
-    >>> bagwise.save(bagwise.WitnessSVC(C=10.0).fit(bags, ["yes", "no", "yes"]), path)
+    >>> model = bagwise.WitnessSVC(C=10.0).fit([[[0.0], [3.0]], [[0.1]]], ["yes", "no"])
+    >>> bagwise.save(model, path)
     >>> description = describe(path)
     >>> description["class"], description["parameters"]["C"], description["classes"]
     ('WitnessSVC', 10.0, ['no', 'yes'])
     """
     path = Path(path)
-    return _checked_description(path, _read(path))
+    return _check_description(path, _read(path))
+
+
+def _remedy(description: dict[str, Any]) -> str:
+    """Return what to do about a model that an older version wrote."""
+    is_older = description["version"] < _VERSION
+    return " bagwise 0.2 wrote it: fit the model again and save it." if is_older else ""
 
 
 def _check_kind(path: Path, model: Any) -> None:
-    steps = (
-        model.steps if isinstance(model, Pipeline) and hasattr(model, "steps") else [("", model)]
-    )
+    steps = getattr(model, "steps", None) if isinstance(model, Pipeline) else [("", model)]
     last = steps[-1][-1] if isinstance(steps, list) and steps else model
     if not isinstance(last, BagClassifier):
         raise CorruptFileError(path, f"{_STATE} contains a {type(last).__name__}, not a model.")
@@ -177,9 +181,9 @@ def _check_kind(path: Path, model: Any) -> None:
 
 def _compare(path: Path, stated: dict[str, Any], model: Any) -> None:
     """Refuse a description of another model; texts that depend on versions are not compared."""
-    found = json.loads(_json(_description(model, _classifier_of(model))))
-    same = all(stated.get(package) == found[package] for package in ("bagwise", "scikit-learn"))
-    for key in found.keys() - ({"bagwise", "scikit-learn"} | (set() if same else _OF_VERSIONS)):
+    found = json.loads(_json(_describe(model, _classifier_of(model))))
+    same = all(stated.get(name) == found[name] for name in _VERSIONS)
+    for key in found.keys() - (_VERSIONS | (set() if same else _OF_VERSIONS)):
         if stated.get(key) != found[key]:
             problem = f"{_DESCRIPTION} says {key} = {stated.get(key)!r}, the model {found[key]!r}."
             raise CorruptFileError(path, problem)
@@ -198,7 +202,7 @@ def _classifier_of(model: Any) -> Any:
     return last
 
 
-def _description(model: Any, classifier: Any) -> dict[str, Any]:
+def _describe(model: Any, classifier: Any) -> dict[str, Any]:
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
     callbacks = [name for name in model.get_params() if name.split("__")[-1] == "callback"]
     shown = clone(model).set_params(**dict.fromkeys(callbacks))
@@ -293,22 +297,22 @@ def _sums(path: Path, members: dict[str, bytes]) -> dict[str, str]:
     return sums
 
 
-def _parsed(path: Path, members: dict[str, bytes], name: str) -> Any:
+def _parse(path: Path, members: dict[str, bytes], name: str) -> Any:
     try:
         return json.loads(members[name])
     except (ValueError, RecursionError) as error:
         raise CorruptFileError(path, f"{name} is not JSON ({error}).") from error
 
 
-def _checked_description(path: Path, members: dict[str, bytes]) -> dict[str, Any]:
-    description = _parsed(path, members, _DESCRIPTION)
+def _check_description(path: Path, members: dict[str, bytes]) -> dict[str, Any]:
+    description = _parse(path, members, _DESCRIPTION)
     if not isinstance(description, dict) or description.get("format") != _FORMAT:
         raise FormatError(path, f"{_DESCRIPTION} does not describe a model of bagwise.")
     number = description.get("version")
     if number == 1:
         why = "Parameters have new names since: fit the model again and save it."
         raise FormatError(path, f"was written by bagwise 0.1, whose models are not read. {why}")
-    if number != _VERSION:
+    if number not in (_VERSION - 1, _VERSION):
         written = f"was written by bagwise {description.get('bagwise')} in version {number}"
         here = f"this bagwise {version('bagwise')} reads version {_VERSION}"
         raise FormatError(path, f"{written} of the format; {here}. Install a newer bagwise.")

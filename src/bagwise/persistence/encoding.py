@@ -66,7 +66,7 @@ def _encode_array(value: Array, place: str, keep: Callable[[Array], str]) -> Any
         items = [encode(item, f"{place}[{i}]", keep) for i, item in enumerate(value.ravel())]
         return {"$objects": items, "shape": list(value.shape)}
     if value.dtype.hasobject:
-        raise _refused(value, place)
+        raise _refuse(value, place)
     return {"$array": keep(np.asarray(value))}
 
 
@@ -89,13 +89,13 @@ def _encode_object(value: Any, place: str, keep: Callable[[Array], str]) -> Any:
         return {"$tree": encode(tree_parts(value), place, keep)}
     name = name_of_class(type(value))
     if name is None:
-        raise _refused(value, place)
+        raise _refuse(value, place)
     attributes = attributes_to_write(value).items()
     state = {key: encode(item, f"{place}.{key}", keep) for key, item in attributes}
     return {"$object": name, "state": state}
 
 
-def _refused(value: Any, place: str) -> UnsavableError:
+def _refuse(value: Any, place: str) -> UnsavableError:
     kind = type(value)
     what = f"the {kind.__name__} {getattr(value, '__qualname__', kind.__name__)!r}"
     if hasattr(value, "best_estimator_"):
