@@ -183,6 +183,7 @@ def test_generated_pages_can_be_edited_where_they_come_from():
     assert all((ROOT / origin).is_file() for origin in origins.values() if origin)
 
 
+@pytest.mark.slow
 def test_the_index_of_errors_has_every_kind():
     """Quote each kind of error and warning that bagwise defines at least once."""
     homes = (bagwise.errors, bagwise.io, bagwise.datasets, bagwise.catalog)

@@ -146,6 +146,7 @@ def test_ctrl_c_prints_the_table_so_far(cells, tmp_path, monkeypatch):
     assert (tmp_path / "kept" / "comparison.csv").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
 def test_a_killed_comparison_is_resumed(cells, tmp_path):
     """Kill it with SIGKILL after some folds; the same command does the rest, and only the rest."""

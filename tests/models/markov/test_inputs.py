@@ -80,8 +80,7 @@ WRAPPED = [
 
 
 @pytest.mark.parametrize("wrapped", WRAPPED, ids=["pipeline", "search", "both", "calibrated"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n_classes", "weighted"), [(2, False), (3, True)])
 def test_wrapped_bag_estimators_are_bag_features(wrapped, n_classes, weighted):
     bags, y = planted(n_classes, n_bags=18)
     weight = 1.0 + np.arange(len(y)) % 2 if weighted else None

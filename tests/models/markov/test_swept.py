@@ -63,7 +63,9 @@ def test_passes_end_no_higher_than_a_bundle_method(rule, bag_features, monkeypat
     assert model.objective_[0] == pytest.approx(0.5 * norm + hinge, rel=1e-6)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    "rule", [pytest.param(r, marks=[pytest.mark.slow] * (r == "learned")) for r in RULES]
+)
 def test_features_that_say_nothing_end_with_a_warning(rule, always):
     bags, y = planted()
     with pytest.warns(UserWarning, match="learned nothing"):
