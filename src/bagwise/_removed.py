@@ -17,7 +17,8 @@ _TIES = (
 
 _REFUSALS = "Test refusals with pytest.raises; ours are in tests/bad_inputs of the repository."
 
-CLASSES: dict[str, str] = {  # public names of the package
+CLASSES: dict[str, str] = {  # public names of the package, and of its parts in model files
+    "Forest": "Its trees are scikit-learn's now.",
     "KernelFeatures": "Use sklearn.kernel_approximation.Nystroem(n_components=n), which is exact "
     "where n is the number of training instances.",
     "MultiLabelMarkovNetwork": "Use sklearn.multioutput.MultiOutputClassifier, which takes Bags.",

@@ -6,8 +6,7 @@ sum_i w_i [Y_i log P_i + (1 - Y_i) log(1 - P_i)]. Every round,
 
 1. the weights of instances are the derivatives in F(x_k): w_i p_k (1 - P_i) / P_i in positive bags,
    -w_i p_k in negative ones;
-2. a decision tree h with values -1 and 1 is fitted to their signs, weighted by their sizes, on
-   features that are binned once (`bagwise.models.trees`);
+2. a decision tree h with values -1 and 1 is fitted to their signs, weighted by their sizes;
 3. a line search finds its factor a: the first one at which the likelihood stops growing, at most
    10.
 
@@ -28,17 +27,18 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 from scipy.optimize import brentq
 from scipy.special import expit
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils._param_validation import Interval
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_sum
+from bagwise.designs.sparse import with_short_indices
 from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import integer, param, shared
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
-from bagwise.models.trees import BinnedFeatures, Forest
 
 _LONGEST = 10.0  # factor of one tree: p is within 5e-5 of 0 or 1 there
 
@@ -48,8 +48,8 @@ class MILBoost(BagClassifier):
 
     Attributes
     ----------
-    forests_ : list of Forest
-        The trees of each model, as arrays of nodes.
+    trees_ : list of list of DecisionTreeClassifier
+        The trees of each model.
     factors_ : list of ndarray
         Their factors.
     objective_ : ndarray of shape (1 or n_classes,)
@@ -90,10 +90,10 @@ class MILBoost(BagClassifier):
         )
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
-        truth, features = self._truth(codes), BinnedFeatures(_for_trees(bags.X))
+        truth, X = self._truth(codes), _for_trees(bags.X)
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        runs = jobs(delayed(self._boost)(features, bags, column, weight) for column in truth.T)
-        self.forests_ = [run[0] for run in runs]
+        runs = jobs(delayed(self._boost)(X, bags, column, weight) for column in truth.T)
+        self.trees_ = [run[0] for run in runs]
         self.factors_ = [run[1] for run in runs]
         histories = [run[2] for run in runs]
         self.history_ = histories if len(runs) > 1 else histories[0]
@@ -103,14 +103,19 @@ class MILBoost(BagClassifier):
         self.instance_weights_ = stack_models(p)
 
     def _boost(
-        self, features: BinnedFeatures, bags: Bags, positive: Array, weight: Array
-    ) -> tuple[Forest, Array, list[dict[str, Any]]]:
+        self, X: Any, bags: Bags, positive: Array, weight: Array
+    ) -> tuple[list[DecisionTreeClassifier], Array, list[dict[str, Any]]]:
         F = np.zeros(bags.n_instances)
         trees, factors, history = list[Any](), list[float](), list[dict[str, Any]]()
         for _ in range(self.n_estimators):
             slope = noisy_or_slope(F, bags.offsets, positive, weight)
-            trees.append(features.tree(slope, self.max_depth, self.min_weight_fraction_leaf))
-            h = Forest.of(trees[-1:]).votes(0, features.X)
+            tree = DecisionTreeClassifier(
+                max_depth=self.max_depth,
+                min_weight_fraction_leaf=self.min_weight_fraction_leaf,
+                random_state=0,  # of equally good splits, the same one in every fit
+            )
+            trees.append(tree.fit(X, slope > 0, sample_weight=np.abs(slope)))
+            h = _votes(tree, X)
             factor, value = _line_search(F, h, bags.offsets, positive, weight)
             history.append({"objective": value, "factor": factor})
             self._report(history[-1])
@@ -118,13 +123,13 @@ class MILBoost(BagClassifier):
             F = F + factor * h
             if factor < 1e-6:
                 break
-        return Forest.of(trees), np.array(factors), history
+        return trees, np.array(factors), history
 
     def _instance_scores(self, bags: Bags) -> Array:
         X = _for_trees(bags.X)
         columns = [
-            sum(a * forest.votes(i, X) for i, a in enumerate(factors))
-            for forest, factors in zip(self.forests_, self.factors_, strict=True)
+            sum(a * _votes(tree, X) for tree, a in zip(trees, factors, strict=True))
+            for trees, factors in zip(self.trees_, self.factors_, strict=True)
         ]
         return np.stack(columns, axis=1)
 
@@ -139,8 +144,13 @@ def _for_trees(X: Any) -> Any:
         what = "The trees split features in float32, and some are too large: scale them with "
         raise ValueError(Message(what, SCALE, "."))
     if sp.issparse(X):
-        return sp.csc_array(X.astype(np.float32))
+        return with_short_indices(sp.csr_array(X.astype(np.float32)))
     return np.asarray(X, dtype=np.float32)
+
+
+def _votes(tree: DecisionTreeClassifier, X: Any) -> Array:
+    """Return -1 or 1 for every row."""
+    return np.where(tree.predict(X), 1.0, -1.0)
 
 
 def noisy_or_log_odds(F: Array, offsets: Array) -> Array:

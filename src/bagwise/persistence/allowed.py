@@ -19,7 +19,6 @@ from bagwise.kernels.intersection import IntersectionMap
 from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.models.markov.trained import Network
 from bagwise.models.miles import MILESEmbedding
-from bagwise.models.trees import Forest
 from bagwise.procedures import Run
 from bagwise.solvers import Solution
 
@@ -28,7 +27,6 @@ _PARTS: tuple[type, ...] = (
     AtLeastPotential,
     BagPipeline,
     BinnedPotential,
-    Forest,
     IntersectionMap,
     Kernel,
     MILESEmbedding,
