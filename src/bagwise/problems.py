@@ -113,7 +113,7 @@ class Problem:
         With a point of a kernel design near which beta lies, return a lower bound on D that needs
         no product.
         """
-        up, down = _balanced(up, down)
+        up, down = _balance(up, down)
         dual = self.design.T @ (up - down)
         if near is None:
             norm = self.design.squared_norm(dual)
@@ -127,7 +127,7 @@ class Problem:
         return float(-0.5 * norm - conjugates)
 
 
-def _balanced(up: Array, down: Array) -> tuple[Array, Array]:
+def _balance(up: Array, down: Array) -> tuple[Array, Array]:
     """Shrink duals until sum beta is 0; the domain of l* contains 0, so they stay inside it."""
     rise = np.maximum(up, 0).sum() + np.maximum(-down, 0).sum()
     fall = np.maximum(-up, 0).sum() + np.maximum(down, 0).sum()

@@ -98,7 +98,7 @@ def test_reconciled_planes_lie_below_the_best_point():
         place = run.place(w, problem.forward(w))
         if place.objective < run.best.objective:
             continue
-        slope, height, shift = run.bundle.reconciled(run.best, place, run.plane(place)[0])
+        slope, height, shift = run.bundle.reconcile(run.best, place, run.plane(place)[0])
         assert slope @ run.best.w + height + shift <= run.best.risk + 1e-9
 
 

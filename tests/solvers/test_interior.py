@@ -82,8 +82,8 @@ def test_rows_with_two_weights_are_listed_twice():
 def test_steps_stop_before_the_wall():
     state = State(*(np.array([1.0, 2.0]) for _ in range(4)))
     step = State(np.array([-4.0, 1.0]), *(np.array([1.0, 1.0]) for _ in range(3)))
-    assert state.longest(step) == pytest.approx(0.995 / 4)
-    assert state.moved(step, state.longest(step)).alpha.min() > 0
+    assert state.longest_step(step) == pytest.approx(0.995 / 4)
+    assert state.move(step, state.longest_step(step)).alpha.min() > 0
     assert state.products() == pytest.approx((1 + 4 + 1 + 4) / 4)
     free = State(*(np.array([1.0, 1.0]) for _ in range(4)))
-    assert state.longest(free) == 1.0
+    assert state.longest_step(free) == 1.0

@@ -74,7 +74,7 @@ def test_few_passes_say_so():
     network, told = network_of(RULES[0], n_bags=40), []
     start = np.zeros(len(network.units))
     found = soft_newton(
-        network, start, tol=1e-6, max_iter=30, max_passes=5, told=lambda *each: told.append(each)
+        network, start, tol=1e-6, max_iter=30, max_passes=5, report=lambda *each: told.append(each)
     )
     assert not found.converged
     assert found.n_iter <= 6

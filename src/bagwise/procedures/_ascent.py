@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bagwise._jit import njit
-
-_RISE = 1e-12  # relative: a smaller rise is rounding
+from bagwise.solvers.tolerances import TIE
 
 
 @njit(cache=True)
@@ -46,6 +45,6 @@ def _best_for(K, amount, first, last, mates, chosen, scores, slot):
             continue
         distance = K[j, j] + K[now, now] - 2.0 * K[now, j]
         rise = 2.0 * amount * (scores[j] - scores[now]) + amount * amount * distance
-        if rise > best_rise + _RISE * size:
+        if rise > best_rise + TIE * size:
             best, best_rise = j, rise
     return best

@@ -15,11 +15,10 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.solution import Solution
+from bagwise.solvers.tolerances import TIE
 
-_TIE = 1e-12  # relative: a smaller decrease is rounding
 
-
-def _differences(new: Array, old: Array) -> int:
+def _count_differences(new: Array, old: Array) -> int:
     return int(np.count_nonzero(new != old))
 
 
@@ -30,7 +29,7 @@ def alternate(
     *,
     max_iter: int,
     callback: Callback | None = None,
-    differences: Callable[[Any, Any], int] = _differences,
+    differences: Callable[[Any, Any], int] = _count_differences,
 ) -> Run:
     """Run the alternation.
 
@@ -69,7 +68,7 @@ def alternate(
         if converged or len(journal.records) == max_iter:
             break
         candidate = solve(proposal, solution)
-        tie = _TIE * abs(solution.objective)
+        tie = TIE * abs(solution.objective)
         converged = not candidate.objective < solution.objective - tie
         if not converged:
             assignment, solution = proposal, candidate

@@ -18,8 +18,8 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.solution import Solution
+from bagwise.solvers.tolerances import TIE
 
-_ROUNDING = 1e-12  # relative: a smaller rise is rounding
 _S = TypeVar("_S", bound=Solution)
 
 
@@ -69,7 +69,7 @@ def cccp(
         solution = solve(tangent, kept)
         reached = objective(solution)
         # 2) Check whether the true objective rose by more than the solver's gap.
-        allowed = solution.gap + _ROUNDING * abs(reached)
+        allowed = solution.gap + TIE * abs(reached)
         rise = 0.0 if kept is None else max(reached - value - allowed, 0.0)
         refused = monotone and reached > value
         proposal = linearize(solution.scores)

@@ -25,15 +25,11 @@ from bagwise.bags.segments import bag_index, expand, segment_argmax, segment_ran
 from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.pool import Among, SaddlePoint
 from bagwise.solvers.saddle import Saddle
+from bagwise.solvers.tolerances import INNER, MAX_STEPS, PROVEN
 
 RANDOM_STARTS = 100  # must all find nothing before the loop ends: a few could miss by chance
-_FEW_STARTS = 10  # random starts while better assignments are still easy to find
-_AT_ONCE = 10  # assignments that enter: one by one, elephant takes 26 rounds instead of 10
+_AT_ONCE = 10  # starts of a kind, and assignments that enter: elephant takes 26 rounds with one
 _SHARE_OF_GAP = 0.3  # of the heuristic gap: a solution over the pool to more digits is waste
-_ROUGHEST, FINEST = 1.0, 1e-8  # relative gaps over the pool, at first and at the end
-_NEARLY = 0.1  # of the tolerance: the gap over the pool at which an end is believed possible
-_KNOWN_STARTS = 10  # members of the pool to start from: those that are violated most
-_SWEEPS = 1000  # maximum number of sweeps of an ascent; a handful is usual
 
 
 @dataclass(frozen=True)
@@ -127,7 +123,7 @@ def grow(
         ``converged`` is False only when ``max_columns`` ended the loop.
     """
     kernel, journal = saddle.among(choices.rows), Journal(callback)
-    pool, point, precision = _Pool(saddle, choices), None, _ROUGHEST
+    pool, point, precision = _Pool(saddle, choices), None, 1.0
     pool.add(start[None])
     if center is not None:
         some = np.concatenate([start[None], choices.random(random_state, _AT_ONCE)])
@@ -141,8 +137,8 @@ def grow(
         found, gap = _search(pool.saddle, choices, kernel, point, few)
         full, searched = np.count_nonzero(pool.needed(point)) >= max_columns, len(few)
         if full or pool.has(found[0]) or gap <= tol * point.upper:
-            if precision > FINEST:  # what looks like the end must hold at a solution
-                precision = _NEARLY * tol if precision > _NEARLY * tol > FINEST else FINEST
+            if precision > PROVEN:  # what looks like the end must hold at a solution
+                precision = INNER * tol if precision > INNER * tol > PROVEN else PROVEN
                 continue
             many = choices.random(random_state, RANDOM_STARTS)
             other, other_gap = _search(pool.saddle, choices, kernel, point, many)
@@ -164,7 +160,7 @@ def grow(
         # 3) Add it in place of what has no weight.
         point = pool.drop(point)
         pool.add(found[: max_columns - len(pool.members)])
-        precision = max(_SHARE_OF_GAP * gap / point.upper, FINEST)
+        precision = max(_SHARE_OF_GAP * gap / point.upper, PROVEN)
 
 
 class _Pool:
@@ -207,9 +203,9 @@ class _Pool:
 def _starts(pool: _Pool, point: SaddlePoint, random_state: np.random.RandomState) -> Array:
     choices = pool.choices
     highest = choices.top(pool.saddle.unit_scores(point)[choices.rows])
-    violated = np.argsort(-point.norms, kind="stable")[:_KNOWN_STARTS]
+    violated = np.argsort(-point.norms, kind="stable")[:_AT_ONCE]
     known = [pool.members[k] for k in violated]
-    return np.concatenate([known, [highest], choices.random(random_state, _FEW_STARTS)])
+    return np.concatenate([known, [highest], choices.random(random_state, _AT_ONCE)])
 
 
 def _search(
@@ -247,7 +243,7 @@ def most_violated(
     mates = np.stack([ends - choices.counts, ends], axis=1)[choices.slots]
     scores, found, values = np.empty(len(pull)), starts.copy(), np.empty(len(starts))
     for chosen, i in zip(found, range(len(starts)), strict=True):
-        ascend(kernel, pull, amount, first, last, mates, chosen, scores, _SWEEPS)
+        ascend(kernel, pull, amount, first, last, mates, chosen, scores, MAX_STEPS)
         values[i] = amount @ (scores[chosen] + pull[chosen])
     order = np.argsort(-values, kind="stable")
     _, first_of_equals = np.unique(found[order], axis=0, return_index=True)

@@ -18,8 +18,8 @@ from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.bundle import ScoreOracle, bmrm, nrbm
 from bagwise.solvers.solution import Solution
+from bagwise.solvers.tolerances import INNER
 
-_LEAST_GAIN = 0.1  # of the solvers' tolerance: a smaller gain may be due to the solvers
 _BUNDLE_STEPS = 500  # maximum number of steps of a bundle method; dozens are usual
 _TOTAL_STEPS = 1500  # of all rounds: a network that needs more is not worth its time
 
@@ -88,7 +88,7 @@ def restarted_nrbm(
         objective = risk.evaluate(step.scores)[0] + alpha / 2 * float(step.coef @ step.coef)
         better = replace(step, objective=objective) if objective < rough.objective else rough
         moved = not np.array_equal(better.coef, coef)  # otherwise the next round would be this one
-        gained = moved and better.objective < best - _LEAST_GAIN * tol * better.objective
+        gained = moved and better.objective < best - INNER * tol * better.objective
         if better.objective < best:
             best, coef, kept = better.objective, better.coef, better
         taken = rough.n_iter + step.n_iter
@@ -98,7 +98,7 @@ def restarted_nrbm(
     if held_out is not None:
         early = stopped or kept is None or not np.array_equal(kept.coef, held_out.coef)
         if early:
-            kept = _at(risk, alpha, held_out.coef, tol)
+            kept = _measure(risk, alpha, held_out.coef, tol)
             gap, taken = kept.gap, unfinished + kept.n_iter
             journal.add(objective=kept.objective, gap=gap, solver_steps=float(taken))
         journal.records[-1].update(held_out.record(early=early))
@@ -107,7 +107,7 @@ def restarted_nrbm(
     return Run(solution, None, journal.records, stopped or (solved and not gained))
 
 
-def _at(risk: MajorizedRisk, alpha: float, coef: Array, tol: float) -> Solution:
+def _measure(risk: MajorizedRisk, alpha: float, coef: Array, tol: float) -> Solution:
     """Return a point with the bound on what one convex step from it could gain."""
     scores = risk.forward(coef)
     objective = risk.value(scores) + alpha / 2 * float(coef @ coef)

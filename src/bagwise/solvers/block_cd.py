@@ -92,7 +92,7 @@ def block_descent(
     rows = sp.csr_array(design.matrix(blocks.rows))
     if fit_intercept:
         rows = sp.csr_array(sp.hstack([rows, np.ones((rows.shape[0], 1))], format="csr"))
-    alpha = blocks.feasible(start)
+    alpha = blocks.make_feasible(start)
     w = np.asarray(rows.T @ (alpha * blocks.labels), dtype=np.float64)
     violation = np.empty(len(blocks.upper))
     visit: Any = pass_over_blocks
@@ -138,7 +138,7 @@ class _Blocks:
         offsets = offsets_of(np.concatenate(counts))
         return cls(rows, offsets, labels[owners], bounds[np.concatenate([first, whole])])
 
-    def feasible(self, start: Array | None) -> Array:
+    def make_feasible(self, start: Array | None) -> Array:
         """Return ``start`` as alpha, scaled down where a block exceeds its bound."""
         if start is None:
             return np.zeros(len(self.rows))

@@ -20,7 +20,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.solvers.qp import IDLE, simplex_qp
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.tolerances import FALL, TINY
+from bagwise.solvers.tolerances import INNER, TINY
 
 _MAX_PLANES = 100  # piqp solves a master problem of this size in a millisecond; the gap must fall
 #                    while as many planes are added: otherwise rounding decides
@@ -101,13 +101,13 @@ class Bundle:
         self.idle = np.where(self.dual > IDLE, 0, self.idle + 1)
         return -(self.dual @ self.slopes) / self.alpha, value
 
-    def moved(self, best: Place, distance: float) -> None:
+    def lower_planes(self, best: Place, distance: float) -> None:
         """Descent step: old planes must stay below the new best point (NRBM rule b)."""
         self.shifts = self.shifts + self.alpha / 2 * distance
         limit = best.risk - self.slopes @ best.w - self.shifts
         self.heights = np.minimum(self.heights, limit)
 
-    def reconciled(self, best: Place, place: Place, slope: Array) -> tuple[Array, float, float]:
+    def reconcile(self, best: Place, place: Place, slope: Array) -> tuple[Array, float, float]:
         """Null step: return a plane that agrees with the best point (NRBM rule c)."""
         half = self.alpha / 2
         height = place.risk - float(slope @ place.w)
@@ -163,10 +163,10 @@ class _Run:
         planes = float(len(self.bundle.heights))
         self.history.append({"objective": self.best.objective, "lower": lower, "planes": planes})
         gap = self.best.objective - lower
-        if gap < FALL * self.progress[0]:
+        if gap < (1 - INNER) * self.progress[0]:
             self.progress = (gap, len(self.history))
 
-    def goes_on(self, max_iter: int) -> bool:
+    def may_continue(self, max_iter: int) -> bool:
         return len(self.history) < min(max_iter, self.progress[1] + _MAX_PLANES)
 
     def solution(self, gap: float, converged: bool) -> Solution:
@@ -211,7 +211,7 @@ def bmrm(
     """
     run, lower, converged = _Run(oracle, alpha, start), 0.0, False
     run.bundle.add(*run.plane(run.best))
-    while not converged and run.goes_on(max_iter):
+    while not converged and run.may_continue(max_iter):
         # 1) Minimize the model; this proves a bound.
         w, value = run.bundle.solve()
         lower = max(lower, value)
@@ -244,7 +244,7 @@ def nrbm(
     """
     run, converged = _Run(oracle, alpha, start), False
     run.bundle.add(*run.plane(run.best))
-    while not converged and run.goes_on(max_iter):
+    while not converged and run.may_continue(max_iter):
         # 1) Minimize the model, and find the best point on the way there.
         w, value = run.bundle.solve()
         place = run.search(w, oracle.forward(w), convex=False)
@@ -253,13 +253,13 @@ def nrbm(
             # 2) Descent: older planes give way to the new best point.
             distance = float((place.w - run.best.w) @ (place.w - run.best.w))
             run.best = place
-            run.bundle.moved(place, distance)
+            run.bundle.lower_planes(place, distance)
             run.bundle.add(slope, height)
             if stop is not None and stop(place.w):
                 break
         else:
             # 3) Null step: the new plane gives way to the best point.
-            run.bundle.add(*run.bundle.reconciled(run.best, place, slope))
+            run.bundle.add(*run.bundle.reconcile(run.best, place, slope))
         run.record(value)
         converged = run.best.objective - value <= tol * run.best.objective
     return run.solution(np.inf, converged)

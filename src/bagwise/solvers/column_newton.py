@@ -29,7 +29,6 @@ from bagwise.solvers.solution import overflow
 from bagwise.solvers.systems import Systems
 from bagwise.solvers.tolerances import (
     COARSE,
-    FALL,
     FAR_OFF,
     INNER,
     MANY_ROWS,
@@ -348,7 +347,7 @@ def _step(
         descends = trial.value < inner.value + SUFFICIENT * fall
         if descends or trial.value < inner.value * (1 + TIE):
             measured = _measure(saddle, trial, tol)
-            if descends or measured.gap < FALL * point.gap:
+            if descends or measured.gap < (1 - INNER) * point.gap:
                 if attempt == 0:
                     failures.raised = max(failures.raised / _DAMPING, 1.0)
                 return trial, measured

@@ -46,12 +46,12 @@ class State:
         total = self.alpha @ self.slack + self.room @ self.excess
         return float(total) / (2 * len(self.alpha))
 
-    def moved(self, step: State, length: float) -> State:
+    def move(self, step: State, length: float) -> State:
         """Return the state after part of a step."""
         pairs = zip(vars(self).values(), vars(step).values(), strict=True)
         return State(*(value + length * change for value, change in pairs))
 
-    def longest(self, step: State) -> float:
+    def longest_step(self, step: State) -> float:
         """Return the fraction of the step that stays feasible."""
         length = 1.0
         for value, change in zip(vars(self).values(), vars(step).values(), strict=True):
@@ -110,7 +110,7 @@ class Sides:
         slack = (to_slack - at.slack * rise) / at.alpha
         return full, State(rise, -rise, slack, (to_excess + at.excess * rise) / at.room)
 
-    def repaired(self, problem: Problem, point: Point, at: State, tol: float) -> float:
+    def repair_gap(self, problem: Problem, point: Point, at: State, tol: float) -> float:
         """Return the gap of duals near these, once the products are small enough for it to help."""
         if 2 * len(at.alpha) * at.products() > tol * problem.objective(point):
             return np.inf
@@ -137,18 +137,18 @@ def interior_point(problem: Problem, *, tol: float = 1e-7, max_iter: int = 60) -
         # 1) The predictor aims at 0 and shows how far a step can go.
         _, step = sides.step(at, point, (0.0, 0.0))
         mu = at.products()
-        reached = at.moved(step, at.longest(step)).products()
+        reached = at.move(step, at.longest_step(step)).products()
         goal = mu * (reached / mu) ** 3
         # 2) The corrector aims at a smaller mu and at the products that the predictor missed.
         missed = (goal - step.alpha * step.slack, goal - step.room * step.excess)
         full, step = sides.step(at, point, missed)
-        length = at.longest(step)
-        at, point = at.moved(step, length), point.toward(full, length)
+        length = at.longest_step(step)
+        at, point = at.move(step, length), point.toward(full, length)
         # 3) Keep the best: in the end rounding makes the duals worse again.
         duals = sides.duals(at.alpha)
         now = certify(problem, point, *duals, n_iter=len(history) + 1, converged=False)
         if not within(problem, now, tol):
-            now = replace(now, gap=min(now.gap, sides.repaired(problem, point, at, tol)))
+            now = replace(now, gap=min(now.gap, sides.repair_gap(problem, point, at, tol)))
         history.append({"objective": now.objective, "gap": now.gap, "step": length})
         # Near the end, a gap that no longer falls is due to rounding.
         worse = now.gap >= best.gap and best.gap < FAR_OFF * best.objective

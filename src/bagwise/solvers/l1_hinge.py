@@ -23,10 +23,9 @@ from bagwise._typing import Array
 from bagwise.errors import SCALE, Message
 from bagwise.solvers.qp import EXTREME, quadratic_program
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.tolerances import COARSE, PROVEN
+from bagwise.solvers.tolerances import COARSE, PROVEN, SINGLE
 
 _COLUMNS_PER_ROUND = 30  # fewer would mean more programs, more would make each one larger
-_TIGHT = 1e-6  # slack of a dual constraint: well above piqp's 1e-11, well below a real slack
 
 
 def solve_l1_hinge(
@@ -58,12 +57,12 @@ def solve_l1_hinge(
     Solution
         ``dual`` is alpha_i y_i; ``residual`` the largest violation of a dual constraint.
     """
-    program = _square_program if squared else _hinge_program
+    program = _solve_square_program if squared else _solve_hinge_program
     signed = sp.csc_array(X) * labels[:, None] if sp.issparse(X) else labels[:, None] * X
     columns, history = np.empty(0, dtype=np.int64), list[dict[str, float]]()
     converged = False
     while not converged and len(history) < max_iter:
-        taken = _dense(signed, columns)
+        taken = _densify(signed, columns)
         unit = _units(taken)
         values, intercept, alpha = program(taken / unit, 1 / unit, labels, weights)
         values = values / unit
@@ -80,7 +79,7 @@ def solve_l1_hinge(
         values, intercept, objective = 0 * values, constant, least
     coef = np.zeros(X.shape[1])
     coef[columns[: len(values)]] = values
-    dual = _feasible(signed, labels, np.inf if squared else weights, alpha)
+    dual = _make_feasible(signed, labels, np.inf if squared else weights, alpha)
     bound = float(dual.sum() - (dual**2 / (4 * weights)).sum() * squared)
     return Solution(
         coef=coef,
@@ -103,7 +102,7 @@ def _constant(labels: Array, weights: Array, squared: bool) -> tuple[float, floa
     return min((_objective(b * labels, weights, nothing, squared), b) for b in candidates)
 
 
-def _dense(signed: Any, columns: Array) -> Array:
+def _densify(signed: Any, columns: Array) -> Array:
     taken = signed[:, columns]
     return taken.toarray() if sp.issparse(taken) else taken
 
@@ -115,7 +114,7 @@ def _units(columns: Array) -> Array:
     return np.where(extreme, np.exp2(np.floor(np.log2(np.where(extreme, size, 1.0)))), 1.0)
 
 
-def _hinge_program(
+def _solve_hinge_program(
     signed: Array, costs: Array, labels: Array, weights: Array
 ) -> tuple[Array, float, Array]:
     """Solve the program over some columns: w = u - v, the intercept, one slack per row."""
@@ -131,7 +130,7 @@ def _hinge_program(
     return coef, float(result.x[2 * k]), -result.ineqlin.marginals
 
 
-def _square_program(
+def _solve_square_program(
     signed: Array, costs: Array, labels: Array, weights: Array
 ) -> tuple[Array, float, Array]:
     """Solve the dual over some columns; w and the intercept are its multipliers."""
@@ -150,7 +149,7 @@ def _square_program(
         raise FloatingPointError(Message(what, "features with ", SCALE, ", or lower C."))
     alpha, coef = program.x, np.zeros(k)
     if k:  # an interior point leaves small values where the constraint is slack
-        tight = np.abs(alpha @ signed) > costs - _TIGHT * np.maximum(costs, 1.0)
+        tight = np.abs(alpha @ signed) > costs - SINGLE * np.maximum(costs, 1.0)
         coef[tight] = (program.high - program.low)[tight]
     return coef, float(program.equal[0]), alpha
 
@@ -160,7 +159,7 @@ def _objective(margins: Array, weights: Array, coef: Array, squared: bool) -> fl
     return float(np.abs(coef).sum() + weights @ (slack**2 if squared else slack))
 
 
-def _feasible(signed: Any, labels: Array, limits: Any, alpha: Array) -> Array:
+def _make_feasible(signed: Any, labels: Array, limits: Any, alpha: Array) -> Array:
     """Scale duals down until they satisfy every constraint."""
     alpha = np.clip(alpha, 0.0, limits)
     up, down = alpha[labels > 0].sum(), alpha[labels < 0].sum()

@@ -171,7 +171,7 @@ def newton_steps(
     """
     design = problem.design
     values, pieces = [problem.objective(point)], problem.quadratic(point.scores + point.intercept)
-    residual, goal = _missing(problem, point, values[-1], tol, slack)
+    residual, goal = _residual_and_goal(problem, point, values[-1], tol, slack)
     for _ in range(max_iter):
         # 1) Minimize the quadratic that holds here, only as exactly as the residual justifies.
         atol = max(INNER * goal, 1e-2 * residual)
@@ -179,13 +179,16 @@ def newton_steps(
             atol = np.sqrt(2 * INNER * max(slack, SINGLE) * abs(values[-1]))
         full = design.weighted_ridge(*pieces, point, atol)
         # 2) Go there, or part of the way.
-        drop = _promised(design, pieces, point, full)
+        drop = _promise(design, pieces, point, full)
         if np.isnan(drop):  # no step along it would be a number
             raise overflow(values[-1], drop)
         point, value, step = _line_search(problem, point, full, values, drop)
         values.append(value)
         history.append({"objective": value, "step": step})
-        last_residual, (residual, goal) = residual, _missing(problem, point, value, tol, slack)
+        last_residual, (residual, goal) = (
+            residual,
+            _residual_and_goal(problem, point, value, tol, slack),
+        )
         if design.proves_itself and slack == 0 and residual <= goal:
             return point, True
         # 3) Stop if nothing is left to gain. The next step gains about as much as this one missed
@@ -206,7 +209,7 @@ def newton_steps(
     return point, False
 
 
-def _missing(
+def _residual_and_goal(
     problem: Problem, point: Point, value: float, tol: float, slack: float
 ) -> tuple[float, float]:
     """Return the KKT residual and its goal, or the duality gap of a design that proves itself."""
@@ -219,7 +222,7 @@ def _missing(
     return (0.0 if roughly else problem.residual_at(point)), goal
 
 
-def _promised(design: Design, pieces: tuple[Array, Array], point: Point, full: Point) -> float:
+def _promise(design: Design, pieces: tuple[Array, Array], point: Point, full: Point) -> float:
     """Return the decrease of the quadratic from a point to its minimizer."""
     curvature, target = pieces
 

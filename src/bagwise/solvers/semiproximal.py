@@ -38,9 +38,7 @@ from bagwise.kernels import check_matrix
 from bagwise.solvers.dual_cd import descend_gram, descend_rows
 from bagwise.solvers.pool import met
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.tolerances import INNER, SINGLE
-
-_AT_ONCE = 400  # negatives to add at least, later half as many as there are: 2 to 5 rounds
+from bagwise.solvers.tolerances import INNER, LARGEST_DENSE, SINGLE
 
 
 @dataclass(frozen=True)
@@ -93,9 +91,9 @@ def semiproximal(
     multipliers[split.positive] = 0.0
     limits, linear = (tol, max_passes), design.linear
     if linear is None or (design.n_coef >= design.n_rows and not design.augmented):
-        point, n_passes = _by_products(design, split, multipliers, *limits)
+        point, n_passes = _descend_products(design, split, multipliers, *limits)
     else:
-        descend = _by_features if design.n_coef < design.n_rows else _by_turned
+        descend = _descend_features if design.n_coef < design.n_rows else _turn_features
         point, n_passes = descend(linear, split, multipliers, *limits)
     found = _certify(design, split, point, multipliers, n_passes)
     if found.converged:
@@ -105,12 +103,12 @@ def semiproximal(
     return zero if zero.objective < found.objective else found
 
 
-def _by_features(
+def _descend_features(
     design: LinearDesign, split: _Split, multipliers: Array, tol: float, max_passes: int
 ) -> tuple[Point, int]:
     on_positives = np.zeros(design.n_rows)
     on_positives[split.positive] = split.weight[split.positive]
-    system, total, rows = _with_constant(design, on_positives, split.negative)
+    system, total, rows = _add_constant(design, on_positives, split.negative)
     if not np.isfinite(system).all():
         what = f"The products of the features overflow {system.dtype}: scale the features with "
         raise FloatingPointError(Message(what, SCALE, ", or lower C."))
@@ -139,21 +137,21 @@ def _by_features(
     return Point(z[:-1], float(z[-1]), design @ z[:-1]), n_passes
 
 
-def _by_turned(
+def _turn_features(
     design: LinearDesign, split: _Split, multipliers: Array, tol: float, max_passes: int
 ) -> tuple[Point, int]:
     """Turn more features than rows into as many as rows; the constant stays."""
-    rows, unit = _selected(design, np.arange(design.n_rows)), design.scale.max()
+    rows, unit = _select_rows(design, np.arange(design.n_rows)), design.scale.max()
     basis, across = np.linalg.qr((rows * (design.scale / unit))[:, :-1].T)
     narrow = Dense(np.column_stack([across.T, rows[:, -1]]))
     narrow.scale = np.append(np.full(len(across), unit), design.scale[-1])
     narrow.metric, narrow.augmented = narrow.scale**-2.0, True
-    point, n_passes = _by_features(narrow, split, multipliers, tol, max_passes)
+    point, n_passes = _descend_features(narrow, split, multipliers, tol, max_passes)
     coef = np.append(design.scale[:-1] / unit * (basis @ point.coef[:-1]), point.coef[-1])
     return Point(coef, 0.0, design @ coef), n_passes
 
 
-def _by_products(
+def _descend_products(
     design: Design, split: _Split, multipliers: Array, tol: float, max_passes: int
 ) -> tuple[Point, int]:
     """Descend on a growing set of negatives: most of them have no multiplier."""
@@ -211,7 +209,7 @@ class _Working:
         inside = (lambdas > 0) & (lambdas < upper)
         violation[inside] = np.inf  # free ones move with any other
         violation[self.members] = 0.0
-        order = np.argsort(-violation, kind="stable")[: max(_AT_ONCE, len(self.members) // 2)]
+        order = np.argsort(-violation, kind="stable")[: max(LARGEST_DENSE, len(self.members) // 2)]
         new = np.sort(order[violation[order] > tol])
         rows = self.split.negative[new]
         half = solve_triangular(
@@ -237,14 +235,14 @@ def _products(design: Design) -> Array:
     return design.products()
 
 
-def _with_constant(
+def _add_constant(
     design: LinearDesign, weight: Array, negative: Array
 ) -> tuple[Array, Array, Array]:
     """Return I + A'WA, A'W 1 and the negative rows, with the constant feature."""
     if design.augmented:
         system, total = design.weighted_gram(weight), design.weighted_sum(weight)
         system.flat[:: len(system) + 1] += design.metric
-        return system, total, _selected(design, negative)
+        return system, total, _select_rows(design, negative)
     total = np.append(design.adjoint(weight), weight.sum())
     system = np.empty((design.n_coef + 1, design.n_coef + 1))
     system[:-1, :-1] = design.weighted_gram(weight)
@@ -256,7 +254,7 @@ def _with_constant(
     return system, total, with_ones
 
 
-def _selected(design: LinearDesign, rows: Array) -> Array:
+def _select_rows(design: LinearDesign, rows: Array) -> Array:
     """Return some rows in the coordinates of the coefficients."""
     one = np.ones(len(rows)), rows, np.arange(len(rows) + 1)
     found = design.combine(sp.csr_array(one, shape=(len(rows), design.n_rows)))
@@ -277,7 +275,7 @@ def _certify(
     loss += split.weight[down] @ np.maximum(0.0, 1 + scores[down])
     objective = 0.5 * _norm(design, point.coef, point.intercept, point.scores) + loss
     bound = beta[up].sum() - 0.5 * (beta[up] ** 2 / weight).sum() + lambdas.sum()
-    norm, away = _dual_norm(design, point, beta, np.abs(beta) + _rounded(split, scores))
+    norm, away = _dual_norm(design, point, beta, np.abs(beta) + _rounding_sources(split, scores))
     gap = float(max(objective - (bound - 0.5 * norm), 0.0))
     return Solution(
         coef=point.coef,
@@ -296,7 +294,7 @@ def _norm(design: Design, coef: Array, intercept: float, scores: Array | None = 
     return design.squared_norm(coef, scores) + intercept**2
 
 
-def _rounded(split: _Split, scores: Array) -> Array:
+def _rounding_sources(split: _Split, scores: Array) -> Array:
     """Return what the duals of the positives inherit the rounding of."""
     rounded = np.zeros_like(scores)
     rounded[split.positive] = (split.weight * (1 + np.abs(scores)))[split.positive]

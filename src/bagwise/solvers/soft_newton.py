@@ -22,19 +22,16 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.tolerances import FALL, SUFFICIENT
+from bagwise.solvers.tolerances import INNER, SMALL_STEP, SUFFICIENT
 
 _FIRST_WIDTH = 10.0  # scores of a tenth of the bag's instances at it make up a margin
 _TRAINED = 0.03  # of the width: a tenth still blurs some labelings of a trained network
-_REFINING = 0.5  # of the passes: the most that the convex problem of these labelings may take
 _HARDER = 0.3  # factor from one width, and margin, to the next
 _PART = 0.3  # of the tolerance that width and margin may take up each
 _LAST_MARGIN = 0.1  # below, new centers serve better: a harder problem has no good steps
-_SMALL_STEP = 1e-2  # of the objective: a step that promises less makes the next pass harder
-_ROUGH = 3e-2  # the same for the convex problem of a start
-_OWN = 0.8  # of the passes that are left: what a descent may take, the rest proves its end
-_LITTLE = 0.2  # of the tolerance: a descent that gains less ...
-_PATIENCE = 5  # ... in as many steps has ended
+_ROUGH = 3e-2  # of the objective: what the last step of a start's convex problem may promise
+_LITTLE = 0.2  # of the tolerance, or of the passes that are left: what proving an end may take
+_PATIENCE = 5  # steps: a descent that gains little of the tolerance in as many has ended
 _NOTHING = 1e-3  # of the tolerance: where no step that promises as much descends, it has ended
 _BACK = (0.05, 0.6)  # shortest and longest next step after one that went too far
 _KEPT = 0.25  # of a promise: a step that kept more may be followed by one longer by its inverse
@@ -164,9 +161,9 @@ class _Walk:
         step = network.step(view)
         promise = float(step @ view.residual)
         part = _PART * self.tol * view.objective
-        small = not rough and promise / 2 < _SMALL_STEP * view.objective
+        small = not rough and promise / 2 < SMALL_STEP * view.objective
         renew = small and max(view.blur, view.slack) > part
-        then = self._harder(part, promise) if renew else self.soft
+        then = self._harden(part, promise) if renew else self.soft
         # 2) The point there, or nearer, where the Hessian says too little about the way.
         part, allowed = _NOTHING * part, network.rounding * abs(view.value)
         while True:
@@ -185,14 +182,14 @@ class _Walk:
         self.view = seen
         return promise / 2
 
-    def _harder(self, part: float, promise: float) -> Softness:
+    def _harden(self, part: float, promise: float) -> Softness:
         """Return the softness of the next steps: what takes up more than its part is reduced."""
         soft, blur, slack = self.soft, self.view.blur, self.view.slack
         margin = max(_HARDER * soft.margin, min(soft.margin, _LAST_MARGIN))
         margin = margin if slack > part else soft.margin
         # Where new centers no longer help, labels, those that were frozen too, are too soft.
         little = promise < _LITTLE * part and margin == soft.margin
-        self.stuck = little and slack > max(part, FALL * self.slack)
+        self.stuck = little and slack > max(part, (1 - INNER) * self.slack)
         width = soft.width * (_HARDER if blur > part or self.stuck else 1.0)
         self.slack = slack
         return replace(soft, width=width, margin=margin)
@@ -206,7 +203,7 @@ def soft_newton(
     max_iter: int,
     max_passes: int,
     trained: bool = False,
-    told: Callable[[float, float, int], Any] = lambda *_: None,
+    report: Callable[[float, float, int], Any] = lambda *_: None,
 ) -> Solution:
     """Decrease alpha/2 |w|^2 + R(w) until the gap is at most tol times the objective.
 
@@ -225,7 +222,7 @@ def soft_newton(
     trained : bool, default=False
         Whether the start is a network that was trained under another potential. It begins with the
         convex problem of its labelings, and has a tolerance relative to what it gains over w = 0.
-    told : callable, optional
+    report : callable, optional
         Called with objective, gap and number of passes after every descent and convex problem.
 
     Returns
@@ -234,15 +231,15 @@ def soft_newton(
         The lowest point. ``gap`` is the majorizer where it was frozen last minus a proven lower
         bound on its minimum.
     """
-    begun = _refined if trained else _begun
+    begun = _begin_refined if trained else _begin
     walk = begun(network, start, tol, max_passes)
     best, gap, rounds, seen = walk.view, np.inf, 0, 0
     converged = rests = idle = False
     while walk.goes_on and not (rests or idle) and rounds < max_iter:
         rounds += 1
-        walk.tol = _of_gain(network, best, tol) if trained else tol
+        walk.tol = _scale_by_gain(network, best, tol) if trained else tol
         # 1) Descend.
-        best = _lowest(best, _descended(walk))
+        best = _lowest(best, _descend(walk))
         # 2) Freeze there, and bound what a convex step can gain.
         walk.freeze()
         top, lower, end = walk.view, -np.inf, walk.view
@@ -260,19 +257,19 @@ def soft_newton(
         idle = walk.ended and end is top
         if not rests and not idle:
             walk.thaw(end)
-        told(best.objective, gap, walk.passes - seen)
+        report(best.objective, gap, walk.passes - seen)
         seen = walk.passes
     return _solution(best, gap, walk.passes, converged)
 
 
-def _refined(network: SoftNetwork, start: Array, tol: float, max_passes: int) -> _Walk:
+def _begin_refined(network: SoftNetwork, start: Array, tol: float, max_passes: int) -> _Walk:
     """Begin at the minimum of the convex problem that has the labelings of a trained network.
 
     Under another potential its weights are far from any minimum: hard steps from there are tiny,
     and soft ones lose its labelings. Where these are frozen, soft steps keep them.
     """
     hard = _TRAINED * _FIRST_WIDTH / network.mean_size
-    walk = _begun(network, start, tol, int(_REFINING * max_passes), network.frozen(start, hard))
+    walk = _begin(network, start, tol, int((1 - _LITTLE) * max_passes), network.frozen(start, hard))
     first = walk.view
     while walk.goes_on and not (walk.is_solved or walk.stuck):
         walk.step()
@@ -281,7 +278,7 @@ def _refined(network: SoftNetwork, start: Array, tol: float, max_passes: int) ->
     return walk
 
 
-def _of_gain(network: SoftNetwork, best: View, tol: float) -> float:
+def _scale_by_gain(network: SoftNetwork, best: View, tol: float) -> float:
     """Return a tolerance relative to what was gained over w = 0, where that is little."""
     gained = network.risk_of_zero - best.objective
     return tol * float(np.clip(gained / best.objective, _NOTHING, 1.0))
@@ -289,13 +286,13 @@ def _of_gain(network: SoftNetwork, best: View, tol: float) -> float:
 
 def whole_start(network: SoftNetwork, *, tol: float, max_passes: int) -> Solution:
     """Solve, roughly, the convex problem in which all instances of a bag have its label."""
-    walk = _begun(network, np.zeros(len(network.units)), tol, max_passes, Frozen())
+    walk = _begin(network, np.zeros(len(network.units)), tol, max_passes, Frozen())
     while walk.goes_on and walk.step(rough=True) > _ROUGH * walk.view.objective:
         pass
     return _solution(walk.view, walk.view.gap, walk.passes, False)
 
 
-def _begun(
+def _begin(
     network: SoftNetwork, start: Array, tol: float, max_passes: int, frozen: Frozen | None = None
 ) -> _Walk:
     soft = Softness(_FIRST_WIDTH / network.mean_size, 1.0)  # the hinge's margin
@@ -303,10 +300,10 @@ def _begun(
     return _Walk(network, view, tol, 1, max_passes, frozen)
 
 
-def _descended(walk: _Walk) -> View:
+def _descend(walk: _Walk) -> View:
     """Descend until steps gain little; return the lowest point."""
     best, objectives = walk.view, [walk.view.objective]
-    most = walk.passes + _OWN * (walk.max_passes - walk.passes)
+    most = walk.passes + (1 - _LITTLE) * (walk.max_passes - walk.passes)
     while walk.goes_on and walk.passes < most:
         promised = walk.step()
         best = _lowest(best, walk.view)

@@ -31,13 +31,13 @@ from bagwise.solvers.tolerances import (
     MEMORY,
     PATIENCE,
     PROVEN,
+    SMALL_STEP,
     SUFFICIENT,
     provable_gap,
 )
 
 _STEPS_BEFORE_SHARP = 8  # or halvings: easy problems need no more, a coarse Hessian is to blame
 _LIGHTER = 10**0.5  # factor from one weight of |w|^2 to the next; ten takes more passes
-_NEAR = 0.01  # of the objective: a step that promises less is left to the next weight
 _UNSEEN = 0.1  # of the objective: a step that promises less is taken without a look
 
 
@@ -249,7 +249,7 @@ class _Steps:
         for _ in range(_STEPS_BEFORE_SHARP):
             values.append(place.value(rows.metric))
             _, _, drop = place.sums.step(place.coef, rows.metric)  # type: ignore[union-attr]
-            if drop <= _NEAR * values[-1] or share == 0:
+            if drop <= SMALL_STEP * values[-1] or share == 0:
                 break
             place, share = self._step(rows, place, max(values[-MEMORY:]), min(1.0, 2 * share))
         return place

@@ -15,8 +15,8 @@ SINGLE = 1e-7  # relative gap asked of kernels in float32, whose entries carry s
 COARSE = 1e-4  # relative gap of a problem that only starts another one, and the largest "converged"
 FAR_OFF = 1e-3  # relative gap: rounding explains smaller ones, only other steps help with larger
 
-INNER = 0.1  # of a tolerance: what an inner problem may miss, so that the outer one can meet it
-FALL = 0.9  # factor by which a gap must fall to count as progress: less may be rounding
+INNER = 0.1  # of a tolerance: an inner problem may miss as much; of a gap: a fall by less is none
+SMALL_STEP = 1e-2  # of the objective: a step that promises less is left to the next, harder problem
 SUFFICIENT = 1e-4  # of the promised decrease: Armijo's usual constant
 HALVINGS = 30  # of a step: 2^-30 of it is below the rounding of the objective
 MEMORY = 3  # recent objectives whose maximum bounds a step: linear tiger takes 8 steps, 11 with 1

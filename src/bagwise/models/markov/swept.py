@@ -61,7 +61,7 @@ def swept_descent(
         max_iter=max_iter,
         max_passes=min(max_steps, STEPS),
         trained=trained,
-        told=lambda objective, gap, passes: journal.add(
+        report=lambda objective, gap, passes: journal.add(
             objective=objective, gap=gap, solver_steps=float(passes)
         ),
     )
