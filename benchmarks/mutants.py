@@ -65,17 +65,12 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         yield "extreme", ast.Name(NAMES[node.id])
 
 
-def head(statement: ast.stmt) -> ast.AST:
-    """Return what belongs to the statement itself, without a body."""
-    return statement.test if isinstance(statement, ast.If | ast.While) else statement
-
-
-def statements(tree: ast.AST) -> Iterator[ast.stmt]:
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield the statements of functions; compiled functions and docstrings are left out."""
     for child in ast.iter_child_nodes(tree):
         compiled = any("jit" in ast.unparse(d) for d in getattr(child, "decorator_list", ()))
         if isinstance(child, SIMPLE) and not isinstance(tree, ast.Module | ast.ClassDef):
-            yield child
+            yield getattr(child, "test", child)  # of if and while without the body
         if not compiled:
             yield from statements(child)
 
@@ -87,10 +82,10 @@ def mutants(tree: Path, file: str) -> dict[str, str]:
         return {}
     lines, found = path.read_bytes().splitlines(keepends=True), {}
     for statement in statements(ast.parse(path.read_text())):
-        text = ast.unparse(head(statement))
-        in_text = [ast.walk(n) for n in ast.walk(head(statement)) if isinstance(n, ast.JoinedStr)]
+        text = ast.unparse(statement)
+        in_text = [ast.walk(n) for n in ast.walk(statement) if isinstance(n, ast.JoinedStr)]
         skipped = set(chain.from_iterable(in_text))  # places in f-strings are not those in the file
-        for place, node in enumerate(ast.walk(head(statement))):
+        for place, node in enumerate(ast.walk(statement)):
             for kind, new in changes(node) if node not in skipped else ():
                 found.setdefault(
                     f"{file} {digest(text)} {place} {kind}", _replace(lines, node, new)
@@ -120,7 +115,6 @@ def chosen(args: argparse.Namespace) -> list[str]:
 
 
 def digest(text: str) -> str:
-    """Return a short name for a text."""
     return hashlib.sha1(text.encode()).hexdigest()[:10]
 
 
@@ -139,15 +133,14 @@ def targets(tree: Path, file: str) -> list[list[str]]:
 
 def run_tests(tree: Path, paths: list[str], limit: float) -> tuple[str, float]:
     """Return "passed", "failed" or "timeout", and the CPU seconds."""
-    command = [sys.executable, "-m", "pytest", "-o", "addopts=--import-mode=importlib", "-x", "-q"]
-    options = ["-p", "no:zarr", "-p", "no:cacheprovider", "-p", "no:doctest", *paths]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-o", "addopts=--import-mode=importlib"]
+    command += ["-p", "no:zarr", "-p", "no:cacheprovider", "-p", "no:doctest", *paths]
     env = {k: v for k, v in os.environ.items() if k != "BAGWISE_DATA"}
     env |= {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1"}
     stop = partial(resource.setrlimit, resource.RLIMIT_CPU, (int(limit), int(limit) + 5))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [*command, *options], cwd=tree, env=env, preexec_fn=stop, capture_output=True, check=False
-    )
+    options = {"cwd": tree, "env": env, "preexec_fn": stop, "capture_output": True}
+    done = subprocess.run(command, check=False, **options)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     status = {0: "passed", 1: "failed", 2: "failed", 4: "failed"}.get(done.returncode, "timeout")
@@ -157,9 +150,8 @@ def run_tests(tree: Path, paths: list[str], limit: float) -> tuple[str, float]:
 def run(args: argparse.Namespace) -> None:
     known = {r["id"]: r for r in read(args.record)}
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "tree"
         left_out = shutil.ignore_patterns(".git", "__pycache__", "results")
-        shutil.copytree(args.tree, copy, ignore=left_out)
+        copy = shutil.copytree(args.tree, Path(folder) / "tree", ignore=left_out)
         for number, address in enumerate(chosen(args)):
             if address not in known:
                 judged = _judge(copy, address, number, known, args.record)
@@ -199,8 +191,8 @@ def table(args: argparse.Namespace) -> None:
     for path, found in zip(args.records, runs, strict=True):
         print(f"{path.name}: {sum(found[i]['killed'] for i in common)} of {len(common)} killed")
     for i in sorted(common):
-        if len({found[i]["killed"] for found in runs}) > 1:
-            print(i, *(("killed" if found[i]["killed"] else "survived") for found in runs))
+        verdicts = ["killed" if found[i]["killed"] else "survived" for found in runs]
+        print(i, *verdicts) if len(set(verdicts)) > 1 else None
 
 
 def main() -> None:
@@ -208,15 +200,12 @@ def main() -> None:
     commands = parser.add_subparsers(required=True)
     one, two = commands.add_parser("run"), commands.add_parser("table")
     one.add_argument("record", type=Path)
-    one.add_argument("--tree", type=Path, default=Path("."))
-    one.add_argument("--both", type=Path, help="a tree that must have the mutants, too")
-    one.add_argument("--like", type=Path, help="a record whose mutants are taken")
+    for name, default in (("tree", Path(".")), ("both", None), ("like", None)):
+        one.add_argument(f"--{name}", type=Path, default=default)
     one.add_argument("--per-file", type=int, default=3)
-    one.set_defaults(call=run)
     two.add_argument("records", type=Path, nargs="+")
-    two.set_defaults(call=table)
     args = parser.parse_args()
-    args.call(args)
+    run(args) if "tree" in args else table(args)
 
 
 if __name__ == "__main__":

@@ -118,6 +118,7 @@ def commands_that_write(folder, slides):
 
 
 NAMES = list(commands_that_write(Path(), Path()))
+ONE_OF_EACH = {"predict o.csv", "convert o.bags", "fit", "table"}  # ways to write: rows to folders
 
 
 @pytest.fixture
@@ -132,7 +133,9 @@ def small_demo(monkeypatch):
     monkeypatch.setattr(DigitTask, "figure", lambda *_: figure)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in ONE_OF_EACH)) for n in NAMES]
+)
 @pytest.mark.usefixtures("small_demo")
 def test_a_fault_leaves_the_old_output_or_the_new_one(name, folder, tmp_path, monkeypatch):
     monkeypatch.setattr("bagwise.bench.run.read_plan", make_plan)
