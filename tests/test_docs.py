@@ -205,9 +205,15 @@ def test_the_architecture_page_lists_the_layers():
     page = (ROOT / "docs" / "architecture.md").read_text()
     table = page.partition("| layer | modules |")[2].partition("\n\n")[0]
     listed = [set(re.findall(r"`(\w+)`", line)) for line in table.splitlines()[2:]]
-    inner = {"_typing", "_documented", "_jit", "_threads", "__main__"}  # not worth a reader's time
+    inner = {"_typing", "_documented", "_removed", "_jit", "_threads", "__main__"}  # details
     needed = [{"bagwise" if n == "__init__" else n for n in layer - inner} for layer in LAYERS]
     assert listed == needed[::-1]
+
+
+def test_the_architecture_page_counts_lines():
+    page = site_hooks.fill_in((ROOT / "docs" / "architecture.md").read_text())
+    n_lines = len((ROOT / "src" / "bagwise" / "graphs.py").read_text().splitlines())
+    assert f"| `graphs.py` | 1 | {n_lines:,} |" in page
 
 
 def test_the_architecture_page_names_files_that_exist():

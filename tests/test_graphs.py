@@ -86,13 +86,6 @@ def test_from_networkx_takes_weights_where_they_are():
     np.testing.assert_array_equal(Graph.from_networkx(network, weight=None).weight, [1.0, 1.0])
 
 
-def test_from_networkx_itself():
-    networkx = pytest.importorskip("networkx")
-    assert repr(Graph.from_networkx(networkx.path_graph(3))) == (
-        "Graph(3 nodes, 2 edges, undirected)"
-    )
-
-
 def test_degrees_count_edges_and_are_at_least_one():
     edges = Graph.from_edges([("a", "b"), ("a", "c"), ("b", "c")], [5, 5, 5], directed=True)
     edges = edges.among(["a", "b", "c", "d"])

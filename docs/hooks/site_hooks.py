@@ -17,6 +17,7 @@ import migration_pages
 import model_pages
 import page_of_errors
 import scale_pages
+import tree_pages
 import tutorial_pages
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +31,7 @@ FROM_ROOT = {
 # What a marker such as <!-- generated: models --> in a page becomes.
 GENERATED: dict[str, Callable[[], str]] = {
     "removed": migration_pages.tables,
+    "sizes": tree_pages.sizes,
     "models": model_pages.model_table,
     "citations": model_pages.citations,
     "tutorials": tutorial_pages.gallery,

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from bagwise._documented import documenting
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.blocks import row_blocks
@@ -27,6 +28,19 @@ from bagwise.rowstores.together import side_by_side
 __all__ = ["key_stability", "permutation_importance"]
 
 
+_inspects = documenting(
+    {
+        "model": ("BagClassifier, Pipeline or search", "Fitted."),
+        "bags": ("Bags, or anything check_bags takes", ""),
+        "y": ("array-like of shape (n_bags,)", "Their labels."),
+        "metric": '"accuracy", "balanced_accuracy", "auc" or "f1".',
+        "n_repeats": "Number of shuffles per feature.",
+        "random_state": ("int, RandomState or None", "Seed of the shuffles."),
+    }
+)
+
+
+@_inspects(bags="Bags that the model has not seen.")
 def permutation_importance(
     model: Any,
     bags: Any,
@@ -39,21 +53,6 @@ def permutation_importance(
     """Measure how much a metric falls when a feature is shuffled over all instances.
 
     A feature that another one can replace has a small importance although both matter.
-
-    Parameters
-    ----------
-    model : BagClassifier, Pipeline or search
-        Fitted.
-    bags : Bags, or anything check_bags takes
-        Bags that the model has not seen.
-    y : array-like of shape (n_bags,)
-        Their labels.
-    metric : str, default="auc"
-        "accuracy", "balanced_accuracy", "auc" or "f1".
-    n_repeats : int, default=5
-        Number of shuffles per feature.
-    random_state : int, RandomState or None, default=0
-        Seed of the shuffles.
 
     Returns
     -------
@@ -100,6 +99,14 @@ def permutation_importance(
     )
 
 
+@_inspects(
+    model="Fitted to these bags; it is not changed.",
+    bags="The training bags. Bags of one group are drawn together.",
+    n_bootstrap="Number of samples: bags (or groups) drawn with replacement, within each class "
+    "where there are no groups.",
+    random_state="Seed of the samples.",
+    n_jobs="Number of fits in parallel.",
+)
 def key_stability(
     model: Any,
     bags: Any,
@@ -112,22 +119,6 @@ def key_stability(
     """Measure how often models fitted to bootstrap samples point at the same key instances.
 
     A key instance that changes with the sample of training bags is no finding about its bag.
-
-    Parameters
-    ----------
-    model : BagClassifier, Pipeline or search
-        Fitted to these bags; it is not changed.
-    bags : Bags, or anything check_bags takes
-        The training bags. Bags of one group are drawn together.
-    y : array-like of shape (n_bags,)
-        Their labels.
-    n_bootstrap : int, default=20
-        Number of samples: bags (or groups) drawn with replacement, within each class where there
-        are no groups.
-    random_state : int, RandomState or None, default=0
-        Seed of the samples.
-    n_jobs : int, default=None
-        Number of fits in parallel.
 
     Returns
     -------

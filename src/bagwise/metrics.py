@@ -22,6 +22,7 @@ from sklearn.metrics import (
     roc_curve,
 )
 
+from bagwise._documented import documenting
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.errors import suggestion
@@ -37,22 +38,22 @@ __all__ = [
 ]
 
 
+_scores = documenting(
+    {
+        "model": ("BagClassifier, or a Pipeline or search that ends in one", "Two classes."),
+        "bags": ("Bags, or anything check_bags takes", "With ``instance_labels``."),
+        "y": ("array-like of shape (n_bags,)", "Their labels."),
+        "instance_pos_label": "The positive instance label. When None, the model's positive class "
+        "if instances have that label, else 1.",
+    }
+)
+
+
+@_scores(y="True labels of the bags. All positive bags count, however they are classified.")
 def key_instance_rate(
     model: Any, bags: Bags, y: ArrayLike, *, instance_pos_label: Any = None
 ) -> float:
     """Return the fraction of positive bags whose key instance is truly positive.
-
-    Parameters
-    ----------
-    model : BagClassifier, or a Pipeline or search that ends in one
-        Fitted on two classes.
-    bags : Bags
-        With ``instance_labels``.
-    y : array-like of shape (n_bags,)
-        True labels of the bags. All positive bags count, however they are classified.
-    instance_pos_label : object, default=None
-        The positive instance label. When None, the model's positive class if instances have that
-        label, else 1.
 
     Returns
     -------
@@ -79,22 +80,11 @@ def key_instance_rate(
     return float(truth[bags.flat(model.key_instances(bags))[counted]].mean())
 
 
+@_scores(y="Not used.")
 def instance_auc(
     model: Any, bags: Bags, y: ArrayLike | None = None, *, instance_pos_label: Any = None
 ) -> float:
     """Return the area under the ROC curve of the instance scores, over all instances.
-
-    Parameters
-    ----------
-    model : BagClassifier, or a Pipeline or search that ends in one
-        Fitted on two classes.
-    bags : Bags
-        With ``instance_labels``.
-    y : array-like of shape (n_bags,), default=None
-        Not used.
-    instance_pos_label : object, default=None
-        The positive instance label. When None, the model's positive class if instances have that
-        label, else 1.
 
     Returns
     -------
@@ -118,17 +108,9 @@ def instance_auc(
     return float(roc_auc_score(truth, sign * model.instance_decision_function(bags)))
 
 
+@_scores(model="Fitted.", bags="The test bags.", y="Their labels.")
 def bag_report(model: Any, bags: Any, y: ArrayLike) -> dict[str, float]:
     """Return every metric that the model and the bags allow.
-
-    Parameters
-    ----------
-    model : BagClassifier, or a Pipeline or search that ends in one
-        Fitted.
-    bags : Bags, or anything check_bags takes
-        The test bags.
-    y : array-like of shape (n_bags,)
-        Their labels.
 
     Returns
     -------
@@ -320,6 +302,7 @@ def bag_measures(
     return {name: known[name](y, scores, classes, positive) for name in only}
 
 
+@_scores(bags="The test bags, of both classes.")
 def evaluation(model: Any, bags: Any, y: ArrayLike) -> dict[str, tuple[float, float, float]]:
     """Return metrics of bags that the model has not seen, with intervals of 95 % confidence.
 
@@ -327,15 +310,6 @@ def evaluation(model: Any, bags: Any, y: ArrayLike) -> dict[str, tuple[float, fl
     Hanley & McNeil (Newcombe 2006, method 5), and is never of length zero. That of the balanced
     accuracy combines those of sensitivity and specificity (Zou & Donner 2008). F1 and average
     precision have none: give more bags instead.
-
-    Parameters
-    ----------
-    model : BagClassifier, or a Pipeline or search that ends in one
-        Fitted on two classes.
-    bags : Bags, or anything check_bags takes
-        The test bags, of both classes.
-    y : array-like of shape (n_bags,)
-        Their labels.
 
     Returns
     -------

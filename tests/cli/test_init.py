@@ -56,11 +56,6 @@ def test_the_package_is_runnable():
     assert ended.stdout == f"bagwise {bagwise.__version__}\n"
 
 
-def test_version():
-    assert done("--version").stdout == f"bagwise {bagwise.__version__}\n"
-    assert "Show the version and exit." in done("--help").stdout
-
-
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_help_names_every_command(flag):
     shown = done(flag).stdout

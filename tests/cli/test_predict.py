@@ -106,7 +106,7 @@ def test_a_model_of_whole_bags_points_at_instances_without_labeling_them(folder,
     assert printed("explain", out, folder / "new.csv")
 
 
-@pytest.mark.parametrize("name", ["t.bags", "t.svm", "t.arff", "t.mat", "t.parquet"])
+@pytest.mark.parametrize("name", ["t.bags", "t.svm", "t.parquet"])
 def test_other_formats_predict_the_same(folder, tmp_path, name):
     bags, y = read_slides(folder / "test.csv")
     bags = bags.replace(X=bags.X * [1.0, 0.0])  # svmlight does not write the last feature

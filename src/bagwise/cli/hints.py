@@ -39,17 +39,26 @@ def add_hints(data: Path, columns: dict[str, Any]) -> Iterator[None]:
         raise
 
 
+def guess_columns(
+    data: Path, format: str, bag: str | None, decimal: str | None = None
+) -> tuple[Any, Any]:
+    """Return a table, and what its columns look like from their values."""
+    from bagwise.io.roles import guess_roles, read_table
+
+    frame = read_table(data, format, decimal=decimal)
+    frame.columns = [str(name) for name in frame.columns]
+    bag = bag or "bag"
+    return frame, guess_roles(frame, bag if bag in frame else None)
+
+
 def _hint(data: Path, columns: dict[str, Any], column: str | None) -> None:
     from bagwise.io.dispatch import recognize
-    from bagwise.io.roles import guess_roles, is_constant, read_table
+    from bagwise.io.roles import is_constant
 
     format = recognize(data)
     if format not in TABLES:
         return
-    frame = read_table(data, format)
-    frame.columns = [str(name) for name in frame.columns]
-    bag = columns.get("bag") or ("bag" if "bag" in frame else None)
-    roles = guess_roles(frame, bag if bag in frame else None)
+    frame, roles = guess_columns(data, format, columns.get("bag"))
     if column is None:
         found = {"--bag": roles.bag, "--label": roles.label, "--groups": roles.groups}
         looks = " ".join(f"{flag} {name}" for flag, name in found.items() if name is not None)

@@ -9,7 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.hints import TABLES
+from bagwise.cli.hints import TABLES, guess_columns
 from bagwise.cli.options import Source
 from bagwise.cli.output import Json, fact_table, say, show, show_json
 from bagwise.errors import list_names
@@ -40,11 +40,8 @@ def info(source: Source, as_json: Json = False) -> None:
     show(_table(guessed, found, names))
     for line in _advice(guessed, found):
         say(escape(line))
-    say(
-        f"Next: [bold]{escape(command)}[/bold]"
-        if found.labels
-        else escape(_ask_for_labels(guessed))
-    )
+    step = f"Next: [bold]{escape(command)}[/bold]"
+    say(step if found.labels else escape(_ask_for_labels(guessed)))
 
 
 def _ask_for_labels(source: Source) -> str:
@@ -60,20 +57,17 @@ def _ask_for_labels(source: Source) -> str:
 def _guess(source: Source) -> Source:
     """Fill in the columns that the user did not name, from the values of a table."""
     from bagwise.io.dispatch import recognize
-    from bagwise.io.roles import guess_roles, has_decimal_commas, read_table
+    from bagwise.io.roles import has_decimal_commas
 
     if not source.data.exists() or (source.format or recognize(source.data)) not in TABLES:
         return source
     format = source.format or recognize(source.data)
-    frame = read_table(source.data, format, decimal=source.decimal)
+    frame, roles = guess_columns(source.data, format, source.bag, source.decimal)
     if format == "csv" and source.decimal is None and has_decimal_commas(frame):
-        source = replace(source, decimal=",")
-        frame = read_table(source.data, format, decimal=",")
-    frame.columns = [str(name) for name in frame.columns]
+        return _guess(replace(source, decimal=","))
     if all(name.isdecimal() for name in frame.columns):  # no header: columns have numbers
         return source
-    bag = source.bag or ("bag" if "bag" in frame else None)
-    return _fill_roles(source, guess_roles(frame, bag if bag in frame else None), {*frame.columns})
+    return _fill_roles(source, roles, {*frame.columns})
 
 
 def _fill_roles(source: Source, roles: Any, names: set[str]) -> Source:

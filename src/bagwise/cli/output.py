@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import warnings
@@ -303,48 +301,39 @@ def check_writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
 
 def deliver(columns: dict[str, Any], out: Path | None, as_json: bool) -> None:
     """Write columns of equal length to a file, print them as JSON, or show them as a table."""
-    lists = {name: np.asarray(values).tolist() for name, values in columns.items()}
-    rows = list(zip(*lists.values(), strict=True))
+    import pandas as pd
+
+    frame = pd.DataFrame({name: np.asarray(values).tolist() for name, values in columns.items()})
     if out is not None:
-        _write(out, lists, rows)
-        say_written(f"{len(rows)} rows written", out)
+        _write(out, frame)
+        say_written(f"{len(frame)} rows written", out)
     if as_json:
-        show_json(_records(lists, rows))
+        show_json(frame.to_dict("records"))
     elif out is None:
-        show(_record_table(lists, rows))
+        show(_record_table(frame))
 
 
-def _records(lists: dict[str, list[Any]], rows: list[Any]) -> list[dict[str, Any]]:
-    return [dict(zip(lists, row, strict=True)) for row in rows]
-
-
-def _write(path: Path, lists: dict[str, list[Any]], rows: list[Any]) -> None:
-    """Write columns; numbers so that reading gives the same bits."""
+def _write(path: Path, frame: Any) -> None:
+    """Write a table; numbers so that reading gives the same bits."""
     suffix = path.suffix.lower()
     with writing(path) as file:
         if suffix == ".parquet":
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-
-            pq.write_table(pa.table(lists), file, write_page_checksum=True)
+            frame.to_parquet(file, index=False, write_page_checksum=True)
         elif suffix == ".json":
-            file.write(json.dumps(_records(lists, rows), indent=2).encode())
+            file.write(json.dumps(frame.to_dict("records"), indent=2).encode())
         else:
-            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-            delimiter = "\t" if suffix == ".tsv" else ","
-            writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-            writer.writerows(map(for_spreadsheet, row) for row in ([*lists], *rows))
-            text.detach()  # flushes, and leaves the file open
+            safe = frame.map(for_spreadsheet).rename(columns=for_spreadsheet)
+            separator = "\t" if suffix == ".tsv" else ","
+            safe.to_csv(file, sep=separator, index=False, lineterminator="\n")
 
 
-def _record_table(lists: dict[str, list[Any]], rows: list[Any]) -> Table:
+def _record_table(frame: Any) -> Table:
     """Return the first rows as a table."""
-    numbers = [name for name, values in lists.items() if values and isinstance(values[0], float)]
-    more = len(rows) - _SHOWN
+    more = len(frame) - _SHOWN
     caption = f"{more} more rows; --out writes all of them" if more > 0 else None
-    right = tuple(map(escape, numbers))
-    table = plain_table(*map(escape, lists), right=right, caption=caption)
-    for row in rows[:_SHOWN]:
+    right = tuple(map(escape, frame.select_dtypes("float")))
+    table = plain_table(*map(escape, frame), right=right, caption=caption)
+    for row in frame.head(_SHOWN).itertuples(index=False):
         table.add_row(*(escape(_format_value(value)) for value in row))
     return table
 

@@ -9,7 +9,7 @@ from bagwise.metrics import MEASURES
 from bagwise.model_selection.intervals import METRICS
 from bagwise.plot import compared_models, compared_times
 from bagwise.reports.facts import data_facts
-from bagwise.reports.rendering import Report, render, svg
+from bagwise.reports.rendering import Report, render, reports, svg
 
 if TYPE_CHECKING:
     from bagwise.model_selection import Comparison
@@ -23,6 +23,11 @@ _METRICS = {name: name.replace("_", " ") for name in MEASURES} | {
 _POINTS = {"exact": "yes", "occlusion": "by leaving them out", "": "no"}
 
 
+@reports(
+    comparison="As `bagwise.model_selection.compare` returns it, with a result of some model.",
+    bags="The bags, for a section about the data.",
+    build="The command line that builds the recommended model, to be shown on it.",
+)
 def report_comparison(
     comparison: Comparison,
     bags: Any = None,
@@ -33,26 +38,6 @@ def report_comparison(
     data_name: str | None = None,
 ) -> Report:
     """Make a page about compared models: ranking, ties, and time against accuracy.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        As `bagwise.model_selection.compare` returns it; at least one model has a result.
-    bags : Bags, or anything check_bags takes, default=None
-        The bags, for a section about the data.
-    title : str, default=None
-        Title of the page.
-    command : str, default=None
-        The command line that makes the page again, to be shown on it.
-    build : str, default=None
-        The command line that builds the recommended model, to be shown on it.
-    data_name : str, default=None
-        What the data are called.
-
-    Returns
-    -------
-    Report
-        Its ``save`` writes the file: no network, no other files, printable.
 
     Examples
     --------

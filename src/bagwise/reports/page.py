@@ -17,10 +17,26 @@ from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay
 from bagwise.reports.bagrows import BagRows
 from bagwise.reports.facts import data_facts
 from bagwise.reports.judgment import Judgment, judge
-from bagwise.reports.rendering import Report, json_text, render, svg
+from bagwise.reports.rendering import Report, json_text, render, reports, svg
 from bagwise.reports.training import certificate, convergence, parameters
 
 
+@reports(
+    cv=(
+        "int, splitter or None",
+        "None: the model has not seen the bags, and scores them itself. Otherwise the results are "
+        "those of copies fitted in folds, as they must be for training bags.",
+    ),
+    images=(
+        "array of shape (n_instances, h, w[, 3]), sequence of paths, or callable",
+        "A picture per instance; those of the highest instances are shown.",
+    ),
+    callback=(
+        "callable",
+        "Called while the page is made, with what is being done, how much of it is done, and of "
+        "how much (0: not known).",
+    ),
+)
 def report(
     model: Any,
     bags: Any,
@@ -34,34 +50,6 @@ def report(
     callback: Callable[[str, int, int], None] | None = None,
 ) -> Report:
     """Make a page about a model: what it is, how good it is, and what it says of every bag.
-
-    Parameters
-    ----------
-    model : BagClassifier, Pipeline or search
-        Fitted; two classes.
-    bags : Bags, or anything check_bags takes
-        Labeled bags.
-    y : array-like of shape (n_bags,)
-        Their labels.
-    cv : int, splitter or None, default=None
-        None: the model has not seen the bags, and scores them itself. Otherwise the results are
-        those of copies fitted in folds, as they must be for training bags.
-    images : array of shape (n_instances, h, w[, 3]), sequence of paths, or callable, default=None
-        A picture per instance; those of the highest instances are shown.
-    title : str, default=None
-        Title of the page.
-    command : str, default=None
-        The command line that makes the page again, to be shown on it.
-    data_name : str, default=None
-        What the data are called.
-    callback : callable, default=None
-        Called while the page is made, with what is being done, how much of it is done, and of how
-        much (0: not known).
-
-    Returns
-    -------
-    Report
-        Its ``save`` writes the file: no network, no other files, printable.
 
     Examples
     --------

@@ -9,9 +9,21 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from bagwise._documented import documenting
 from bagwise.io._source import write_text
 from bagwise.reports.training import versions
 
+reports = documenting(
+    {
+        "model": ("BagClassifier, Pipeline or search", "Fitted; two classes."),
+        "bags": ("Bags, or anything check_bags takes", "Labeled bags."),
+        "y": ("array-like of shape (n_bags,)", "Their labels."),
+        "title": "Title of the page.",
+        "command": "The command line that makes the page again, to be shown on it.",
+        "data_name": "What the data are called.",
+    },
+    returns="Report\n    Its ``save`` writes the file: no network, no other files, printable.",
+)
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
