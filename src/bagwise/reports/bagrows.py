@@ -28,7 +28,7 @@ from bagwise.reports.judgment import Judgment
 from bagwise.rowstores import here
 
 _TOP = 3  # instances shown per bag: a line of thumbnails
-_THUMB = 40  # pixels of a thumbnail: 1,000 bags make a page of less than 5 MB
+_THUMB = 32  # pixels of a thumbnail: 1,000 bags of noise make a page of less than 5 MB
 _CELLS = 256  # along a strip or a heat map: a page or a phone shows no more
 
 
