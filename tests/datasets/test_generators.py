@@ -8,12 +8,12 @@ from hypothesis import given, settings, strategies as st
 
 from bagwise.bags.segments import segment_sum
 from bagwise.datasets import (
-    generators,
     load_digits_bags,
     make_gaussian_bags,
     make_graph_bags,
     make_toy2d,
 )
+from bagwise.io import _limits
 
 SETTINGS = settings(max_examples=25, deadline=None)
 SEEDS = st.integers(0, 2**31)
@@ -58,7 +58,7 @@ def test_gaussian_bags(dtype):
 
 def test_gaussian_blocks_change_nothing(monkeypatch):
     whole, _ = make_gaussian_bags(n_bags=50, n_features=7)
-    monkeypatch.setattr(generators, "_BLOCK_VALUES", 100)
+    monkeypatch.setattr(_limits, "BLOCK_BYTES", 800)
     blocked, _ = make_gaussian_bags(n_bags=50, n_features=7)
     np.testing.assert_array_equal(whole.X, blocked.X)
 

@@ -8,10 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bagwise._documented import documenting
 from bagwise._typing import Array
 from bagwise.bags.segments import expand, segment_rank
 
 BagSize = int | tuple[int, int] | ArrayLike | Callable[[np.random.Generator, int], ArrayLike]
+draws = documenting(
+    {
+        "n_bags": "Number of bags.",
+        "n_features": "Number of features.",
+        "bag_size": (
+            "int, (int, int), array-like or callable",
+            "One size for all, an inclusive range drawn uniformly, one size per bag, or a callable "
+            "of (generator, n_bags): ``lambda rng, n: 1 + rng.poisson(9, n)`` for a mean of ten.",
+        ),
+        "positive_fraction": "Fraction of positive bags.",
+        "dtype": "Data type of the instances.",
+        "random_state": ("int or None", "Random seed."),
+    },
+    returns="""\
+bags : Bags
+    The bags, with instance labels, and with ids where bags have names.
+y : ndarray of shape (n_bags,)
+    0 or 1.""",
+)
 
 
 def check_fraction(name: str, value: float, *, positive: bool = False) -> None:
@@ -57,6 +77,12 @@ def draw_labels(n_bags: int, positive_fraction: float, rng: np.random.Generator)
 def round_up(fraction: float, sizes: Array) -> Array:
     """Return ceil(fraction * size) per bag; 0.7 * 10 gives 7 although it is slightly more."""
     return np.ceil(fraction * sizes - 1e-9).astype(np.int64)
+
+
+def name_bags(kind: str, n_bags: int) -> list[str]:
+    """Return ids such as "slide-007", all of the same length."""
+    width = max(3, len(str(n_bags - 1)))
+    return [f"{kind}-{i:0{width}d}" for i in range(n_bags)]
 
 
 def plant(offsets: Array, counts: Array, rng: np.random.Generator) -> Array:

@@ -14,19 +14,30 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
-from bagwise.datasets._planting import (
-    BagSize,
-    check_choice,
-    check_fraction,
-    draw_labels,
-    draw_sizes,
-    plant,
-    round_up,
-)
+from bagwise.datasets import _planting as planting
+from bagwise.datasets._planting import BagSize, draws
 
 _TRAIN_FRACTION = 2 / 3  # of the images; the documentation says "two thirds"
 
 
+@draws(
+    digit="The target digit, 0 to 9.",
+    rule=(
+        '{"any", "majority", "ratio"}',
+        "A bag of m images is positive if it contains at least one target digit, more than m / 2, "
+        "or at least ``ratio * m``. Negative bags contain a smaller number, uniformly drawn.",
+    ),
+    witness_rate="Expected fraction of target digits in a positive bag (never fewer than the rule "
+    'requires). None: 0.2 for "any", uniform over all counts that the rule allows otherwise.',
+    ratio='Threshold of the rule "ratio".',
+    noise="Standard deviation of Gaussian noise added to the pixels, which lie in [0, 1].",
+    label_noise="Fraction of bag labels that are flipped after the bags are drawn.",
+    subset=(
+        '{"all", "train", "test"}',
+        'Images to draw from. "train" (two thirds) and "test" never share an image, whatever the '
+        "random state.",
+    ),
+)
 def load_digits_bags(
     digit: int = 9,
     rule: str = "any",
@@ -42,35 +53,6 @@ def load_digits_bags(
     random_state: int | None = 0,
 ) -> tuple[Bags, Array]:
     """Draw bags of handwritten digits, positive if they contain the target digit often enough.
-
-    Parameters
-    ----------
-    digit : int, default=9
-        The target digit, 0 to 9.
-    rule : {"any", "majority", "ratio"}, default="any"
-        A bag of m images is positive if it contains at least one target digit, more than m / 2, or
-        at least ``ratio * m``. Negative bags contain a smaller number, uniformly drawn.
-    n_bags : int, default=200
-        Number of bags.
-    bag_size : int, (int, int), array-like or callable, default=(5, 15)
-        One size for all, an inclusive range drawn uniformly, one size per bag, or a callable of
-        (generator, n_bags): ``lambda rng, n: 1 + rng.poisson(9, n)`` for a mean of ten.
-    positive_fraction : float, default=0.5
-        Fraction of positive bags.
-    witness_rate : float, default=None
-        Expected fraction of target digits in a positive bag (never fewer than the rule requires).
-        None: 0.2 for "any", uniform over all counts that the rule allows otherwise.
-    ratio : float, default=0.3
-        Threshold of the rule "ratio".
-    noise : float, default=0.0
-        Standard deviation of Gaussian noise added to the pixels, which lie in [0, 1].
-    label_noise : float, default=0.0
-        Fraction of bag labels that are flipped after the bags are drawn.
-    subset : {"all", "train", "test"}, default="all"
-        Images to draw from. "train" (two thirds) and "test" never share an image, whatever the
-        random state.
-    random_state : int or None, default=0
-        Random seed.
 
     Returns
     -------
@@ -89,19 +71,19 @@ def load_digits_bags(
     >>> int(y.sum()), bags[0].shape
     (10, (14, 64))
     """
-    check_choice("digit", digit, range(10))
-    check_choice("rule", rule, ("any", "majority", "ratio"))
-    check_choice("subset", subset, ("all", "train", "test"))
+    planting.check_choice("digit", digit, range(10))
+    planting.check_choice("rule", rule, ("any", "majority", "ratio"))
+    planting.check_choice("subset", subset, ("all", "train", "test"))
     for name, value in (("ratio", ratio), ("witness_rate", witness_rate)):
         if value is not None:
-            check_fraction(name, value, positive=True)
-    check_fraction("label_noise", label_noise)
+            planting.check_fraction(name, value, positive=True)
+    planting.check_fraction("label_noise", label_noise)
     rng = np.random.default_rng(random_state)
-    sizes = draw_sizes(bag_size, n_bags, rng)
-    y = draw_labels(n_bags, positive_fraction, rng)
+    sizes = planting.draw_sizes(bag_size, n_bags, rng)
+    y = planting.draw_labels(n_bags, positive_fraction, rng)
     counts = _witness_counts(rule, sizes, y, ratio, witness_rate, rng)
     offsets = offsets_of(sizes)
-    is_target = plant(offsets, counts, rng)
+    is_target = planting.plant(offsets, counts, rng)
     rows = _draw_images(digit, subset, is_target, rng)
     images, _, names = _digits()
     X = images[rows]
@@ -119,7 +101,7 @@ def _witness_counts(
     least = {
         "any": np.ones_like(sizes),
         "majority": sizes // 2 + 1,
-        "ratio": np.maximum(1, round_up(ratio, sizes)),
+        "ratio": np.maximum(1, planting.round_up(ratio, sizes)),
     }[rule]
     rate = 0.2 if rate is None and rule == "any" else rate
     if rate is None:

@@ -10,19 +10,11 @@ from numpy.typing import ArrayLike, DTypeLike
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
-from bagwise.datasets._planting import (
-    BagSize,
-    check_choice,
-    check_fraction,
-    draw_labels,
-    draw_sizes,
-    plant,
-    round_up,
-)
+from bagwise.datasets import _planting as planting
+from bagwise.datasets._planting import BagSize, draws
+from bagwise.io._limits import rows_per_block
 
-_BLOCK_VALUES = 1 << 22  # 32 MiB of float64 are drawn at a time
 _HALF_WIDTH = 3.0  # of the square in section 5 of Gehler & Chapelle (2007)
-_MAX_DRAWS = 1000  # a region that is not hit by then is empty for all practical purposes
 
 _REGIONS: dict[str, Callable[[Array], Array]] = {
     "disc": lambda p: np.hypot(p[:, 0], p[:, 1]) < 1.5,
@@ -31,6 +23,15 @@ _REGIONS: dict[str, Callable[[Array], Array]] = {
 }
 
 
+@draws(
+    n_bags="Number of bags (the paper trains on 30 and tests on 100).",
+    fraction="Fraction f of positive points in a positive bag, in (0, 1].",
+    region=(
+        '{"disc", "band", "quadrants"} or callable',
+        "The positive region: a disc of radius 1.5, a band around a sine, two opposite quadrants, "
+        "or a callable from points of shape (n, 2) to booleans.",
+    ),
+)
 def make_toy2d(
     n_bags: int = 30,
     fraction: float = 0.3,
@@ -46,27 +47,6 @@ def make_toy2d(
     bag only points of the negative region, all uniform in the square [-3, 3] x [-3, 3]. The paper
     shows its regions only in a figure; there are three to choose from here.
 
-    Parameters
-    ----------
-    n_bags : int, default=30
-        Number of bags (the paper trains on 30 and tests on 100).
-    fraction : float, default=0.3
-        Fraction f of positive points in a positive bag, in (0, 1].
-    bag_size : int, (int, int), array-like or callable, default=(1, 10)
-        As in `load_digits_bags`.
-    region : {"disc", "band", "quadrants"} or callable, default="disc"
-        The positive region: a disc of radius 1.5, a band around a sine, two opposite quadrants, or
-        a callable from points of shape (n, 2) to booleans.
-    random_state : int or None, default=0
-        Random seed.
-
-    Returns
-    -------
-    bags : Bags
-        The bags, with instance labels.
-    y : ndarray of shape (n_bags,)
-        0 or 1.
-
     Examples
     --------
     >>> from bagwise.datasets import make_toy2d
@@ -74,13 +54,13 @@ def make_toy2d(
     >>> bags.n_features, len(y)
     (2, 30)
     """
-    check_fraction("fraction", fraction, positive=True)
+    planting.check_fraction("fraction", fraction, positive=True)
     is_inside = _region(region)
     rng = np.random.default_rng(random_state)
     y = rng.integers(0, 2, size=n_bags)
-    sizes = draw_sizes(bag_size, n_bags, rng)
+    sizes = planting.draw_sizes(bag_size, n_bags, rng)
     offsets = offsets_of(sizes)
-    is_positive = plant(offsets, y * round_up(fraction, sizes), rng)
+    is_positive = planting.plant(offsets, y * planting.round_up(fraction, sizes), rng)
     X = np.empty((len(is_positive), 2))
     for label in (True, False):
         X[is_positive == label] = _sample(is_inside, label, int((is_positive == label).sum()), rng)
@@ -91,24 +71,30 @@ def make_toy2d(
 def _region(region: str | Callable[[Array], Array]) -> Callable[[Array], Array]:
     if callable(region):
         return region
-    check_choice("region", region, _REGIONS)
+    planting.check_choice("region", region, _REGIONS)
     return _REGIONS[region]
 
 
 def _sample(
     is_inside: Callable[[Array], Array], wanted: bool, count: int, rng: np.random.Generator
 ) -> Array:
-    """Draw points of a region by rejection."""
-    found = np.empty((0, 2))
-    for _ in range(_MAX_DRAWS):
+    """Draw points of a region by rejection; one hit per block of points is too few."""
+    found, n_drawn = np.empty((0, 2)), 0
+    while n_drawn <= rows_per_block(2) * (1 + len(found)):
         if len(found) >= count:
             return found[:count]
         points = rng.uniform(-_HALF_WIDTH, _HALF_WIDTH, size=(4 * count + 16, 2))
+        n_drawn += len(points)
         found = np.concatenate([found, points[np.asarray(is_inside(points), dtype=bool) == wanted]])
     kind = "positive" if wanted else "negative"
     raise ValueError(f"The {kind} region is (almost) empty in the square [-3, 3] x [-3, 3].")
 
 
+@draws(
+    witness_rate="Fraction of witnesses in a positive bag, in (0, 1].",
+    shift="Distance between the means of witnesses and background.",
+    direction=("array-like of shape (n_features,)", "Direction of the shift; None: a random one."),
+)
 def make_gaussian_bags(
     n_bags: int = 200,
     n_features: int = 20,
@@ -127,34 +113,6 @@ def make_gaussian_bags(
     max(1, round(witness_rate * m)) witnesses, whose mean is ``shift`` along one direction. The
     instances are drawn in place, block by block, and need no more memory than their array.
 
-    Parameters
-    ----------
-    n_bags : int, default=200
-        Number of bags.
-    n_features : int, default=20
-        Number of features.
-    bag_size : int, (int, int), array-like or callable, default=(5, 15)
-        As in `load_digits_bags`.
-    witness_rate : float, default=0.2
-        Fraction of witnesses in a positive bag, in (0, 1].
-    shift : float, default=3.0
-        Distance between the means of witnesses and background.
-    direction : array-like of shape (n_features,), default=None
-        Direction of the shift; None: a random one.
-    positive_fraction : float, default=0.5
-        Fraction of positive bags.
-    dtype : {float64, float32, float16}, default=float64
-        Data type of the instances.
-    random_state : int or None, default=0
-        Random seed.
-
-    Returns
-    -------
-    bags : Bags
-        The bags, with instance labels.
-    y : ndarray of shape (n_bags,)
-        0 or 1.
-
     Examples
     --------
     >>> from bagwise.datasets import make_gaussian_bags
@@ -164,16 +122,16 @@ def make_gaussian_bags(
     >>> int(y.sum()), int(bags.instance_labels.sum())
     (2, 2)
     """
-    check_fraction("witness_rate", witness_rate, positive=True)
+    planting.check_fraction("witness_rate", witness_rate, positive=True)
     rng = np.random.default_rng(random_state)
-    sizes = draw_sizes(bag_size, n_bags, rng)
-    y = draw_labels(n_bags, positive_fraction, rng)
+    sizes = planting.draw_sizes(bag_size, n_bags, rng)
+    y = planting.draw_labels(n_bags, positive_fraction, rng)
     counts = np.maximum(1, np.rint(witness_rate * sizes)).astype(np.int64) * y
     offsets = offsets_of(sizes)
-    is_witness = plant(offsets, counts, rng)
+    is_witness = planting.plant(offsets, counts, rng)
     means = shift * _unit(direction, n_features, rng)
     X = np.empty((len(is_witness), n_features), dtype=dtype)
-    step = max(1, _BLOCK_VALUES // n_features)
+    step = rows_per_block(n_features)
     for start in range(0, len(X), step):
         block = rng.standard_normal((len(X[start : start + step]), n_features))
         block[is_witness[start : start + step]] += means

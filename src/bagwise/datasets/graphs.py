@@ -10,7 +10,8 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import expand, offsets_of
-from bagwise.datasets._planting import BagSize, check_fraction, draw_labels, draw_sizes, plant
+from bagwise.datasets import _planting as planting
+from bagwise.datasets._planting import BagSize, draws
 
 
 class GraphBags(NamedTuple):
@@ -41,6 +42,17 @@ class GraphBags(NamedTuple):
     labeled: Array
 
 
+@draws(
+    n_bags="Number of bags; half of the labeled and half of the unlabeled ones are positive.",
+    homophily="Probability that an edge joins two bags of the same label; at 0.5 the graph is "
+    "useless.",
+    degree="Number of outgoing edges per bag.",
+    words_per_instance="Number of words per instance, drawn uniformly; rows are scaled to unit "
+    "length.",
+    n_marking_words="Number of words that mark one label in one half; there are four such sets.",
+    n_common_words="Number of words without meaning.",
+    labeled_fraction="Fraction of labeled bags.",
+)
 def make_graph_bags(
     n_bags: int = 200,
     homophily: float = 1.0,
@@ -61,27 +73,6 @@ def make_graph_bags(
     alone learns nothing about the unlabeled bags. Every bag has ``degree`` outgoing edges, each to
     a bag of the same label with probability ``homophily``.
 
-    Parameters
-    ----------
-    n_bags : int, default=200
-        Number of bags; half of the labeled and half of the unlabeled ones are positive.
-    homophily : float, default=1.0
-        Probability that an edge joins two bags of the same label; at 0.5 the graph is useless.
-    degree : int, default=5
-        Number of outgoing edges per bag.
-    bag_size : int, (int, int), array-like or callable, default=(2, 6)
-        As in `load_digits_bags`.
-    words_per_instance : int, default=5
-        Number of words per instance, drawn uniformly; rows are scaled to unit length.
-    n_marking_words : int, default=10
-        Number of words that mark one label in one half; there are four such sets.
-    n_common_words : int, default=50
-        Number of words without meaning.
-    labeled_fraction : float, default=0.5
-        Fraction of labeled bags.
-    random_state : int or None, default=0
-        Random seed.
-
     Returns
     -------
     GraphBags
@@ -94,16 +85,16 @@ def make_graph_bags(
     >>> len(data.bags), data.edges.shape, int(data.labeled.sum())
     (100, (500, 2), 50)
     """
-    check_fraction("homophily", homophily)
-    check_fraction("labeled_fraction", labeled_fraction)
+    planting.check_fraction("homophily", homophily)
+    planting.check_fraction("labeled_fraction", labeled_fraction)
     rng = np.random.default_rng(random_state)
     labeled = rng.permutation(np.arange(n_bags) < round(labeled_fraction * n_bags))
     y = np.empty(n_bags, dtype=np.int64)
     for half in (labeled, ~labeled):
-        y[half] = draw_labels(int(half.sum()), 0.5, rng)
-    sizes = draw_sizes(bag_size, n_bags, rng)
+        y[half] = planting.draw_labels(int(half.sum()), 0.5, rng)
+    sizes = planting.draw_sizes(bag_size, n_bags, rng)
     offsets = offsets_of(sizes)
-    marked = plant(offsets, np.ones(n_bags, dtype=np.int64), rng)
+    marked = planting.plant(offsets, np.ones(n_bags, dtype=np.int64), rng)
     # Four sets of marking words, by half and label, precede the common words.
     word_set = 2 * labeled + y
     first = np.where(marked, expand(word_set, offsets) * n_marking_words, 4 * n_marking_words)

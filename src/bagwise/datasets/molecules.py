@@ -7,11 +7,17 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, offsets_of
-from bagwise.datasets._planting import BagSize, draw_labels, draw_sizes
+from bagwise.datasets._planting import BagSize, draw_labels, draw_sizes, draws, name_bags
 
 _NOISE = 0.3  # deviation of what binds from the site, beside unit variance of all other features
 
 
+@draws(
+    n_bags="Number of molecules.",
+    n_features="Number of features that describe a shape.",
+    n_binding="Number of features that must fit the site, at most ``n_features``.",
+    positive_fraction="Fraction of active molecules.",
+)
 def make_molecule_bags(
     n_bags: int = 120,
     n_features: int = 40,
@@ -26,28 +32,6 @@ def make_molecule_bags(
     A conformation is the core of its molecule plus an equally large deviation, with unit variance
     in all. In one conformation of an active molecule the first ``n_binding`` features lie close to
     those of the binding site, which is the drug activity problem of Dietterich et al. (1997).
-
-    Parameters
-    ----------
-    n_bags : int, default=120
-        Number of molecules.
-    n_features : int, default=40
-        Number of features that describe a shape.
-    bag_size : int, (int, int), array-like or callable, default=(2, 20)
-        Number of conformations, as in `load_digits_bags`.
-    n_binding : int, default=8
-        Number of features that must fit the site, at most ``n_features``.
-    positive_fraction : float, default=0.5
-        Fraction of active molecules.
-    random_state : int or None, default=0
-        Random seed.
-
-    Returns
-    -------
-    bags : Bags
-        The molecules, with ids and instance labels.
-    y : ndarray of shape (n_bags,)
-        0 or 1.
 
     Examples
     --------
@@ -69,6 +53,4 @@ def make_molecule_bags(
     X[fits, :n_binding] = site + _NOISE * rng.standard_normal((len(fits), n_binding))
     labels = np.zeros(len(X), dtype=np.int64)
     labels[fits] = 1
-    width = max(3, len(str(n_bags - 1)))
-    ids = [f"molecule-{i:0{width}d}" for i in range(n_bags)]
-    return Bags(X, offsets, ids=ids, instance_labels=labels), y
+    return Bags(X, offsets, ids=name_bags("molecule", n_bags), instance_labels=labels), y

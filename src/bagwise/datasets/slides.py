@@ -12,12 +12,25 @@ from scipy.sparse.csgraph import dijkstra
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
-from bagwise.datasets._planting import BagSize, check_fraction, draw_labels, draw_sizes
+from bagwise.datasets import _planting as planting
+from bagwise.datasets._planting import BagSize, draws
 
 _N_TISSUES = 3  # kinds of normal tissue, such as stroma, fat and epithelium
 _SPARE = 1.6  # side of the grid over that of a square of as many patches: room for ragged edges
 
 
+@draws(
+    n_bags="Number of slides.",
+    n_features="Number of features of a patch.",
+    witness_rate=(
+        "float or (float, float)",
+        "Fraction of tumor patches in a positive slide, in (0, 1]; a pair is a range of fractions.",
+    ),
+    shift="Distance between the means of tumor and normal tissue; features have unit variance.",
+    stain="Standard deviation of a slide's offset, per feature.",
+    positive_fraction="Fraction of positive slides.",
+    patch_size="Distance of neighboring patches in ``bags.coords``, in pixels.",
+)
 def make_slide_bags(
     n_bags: int = 60,
     n_features: int = 64,
@@ -39,36 +52,6 @@ def make_slide_bags(
     All patches of a slide share a random offset, as scanners and stains cause. Slides are drawn one
     after the other into one array.
 
-    Parameters
-    ----------
-    n_bags : int, default=60
-        Number of slides.
-    n_features : int, default=64
-        Number of features of a patch.
-    bag_size : int, (int, int), array-like or callable, default=(50, 400)
-        Number of patches of a slide, as in `load_digits_bags`.
-    witness_rate : float or (float, float), default=0.05
-        Fraction of tumor patches in a positive slide, in (0, 1]; a pair is a range of fractions.
-    shift : float, default=6.0
-        Distance between the means of tumor and normal tissue; features have unit variance.
-    stain : float, default=0.3
-        Standard deviation of a slide's offset, per feature.
-    positive_fraction : float, default=0.5
-        Fraction of positive slides.
-    patch_size : int, default=256
-        Distance of neighboring patches in ``bags.coords``, in pixels.
-    dtype : {float16, float32, float64}, default=float16
-        Data type of the features.
-    random_state : int or None, default=0
-        Random seed.
-
-    Returns
-    -------
-    bags : Bags
-        The slides, with ids, instance labels and coordinates.
-    y : ndarray of shape (n_bags,)
-        0 or 1.
-
     Examples
     --------
     >>> from bagwise.datasets import make_slide_bags
@@ -80,10 +63,10 @@ def make_slide_bags(
     """
     rates = np.atleast_1d(witness_rate)
     for rate in rates.tolist():
-        check_fraction("witness_rate", rate, positive=True)
+        planting.check_fraction("witness_rate", rate, positive=True)
     rng = np.random.default_rng(random_state)
-    sizes = draw_sizes(bag_size, n_bags, rng)
-    y = draw_labels(n_bags, positive_fraction, rng)
+    sizes = planting.draw_sizes(bag_size, n_bags, rng)
+    y = planting.draw_labels(n_bags, positive_fraction, rng)
     of_slides = rates if len(rates) == 1 else rng.uniform(rates[0], rates[-1], size=n_bags)
     n_tumor = np.maximum(1, np.rint(of_slides * sizes)).astype(np.int64) * y
     direction = rng.standard_normal(n_features)
@@ -99,11 +82,16 @@ def make_slide_bags(
         patches = rng.standard_normal((sizes[i], n_features)) + means[kind]
         patches += stain * rng.standard_normal(n_features) + np.outer(is_tumor[rows], direction)
         X[rows], coords[rows] = patches, patch_size * grid
-    width = max(3, len(str(n_bags - 1)))
-    ids = [f"slide-{i:0{width}d}" for i in range(n_bags)]
     labels = is_tumor.astype(np.int64)
     side = np.full(n_bags, float(patch_size))
-    bags = Bags(X, offsets, ids=ids, instance_labels=labels, coords=coords, patch_size=side)
+    bags = Bags(
+        X,
+        offsets,
+        ids=planting.name_bags("slide", n_bags),
+        instance_labels=labels,
+        coords=coords,
+        patch_size=side,
+    )
     return bags, y
 
 

@@ -118,7 +118,7 @@ def load_webkb(
     else:
         passages = list(_passages(window, context, fields, links))
         counts, sizes, document_frequency, names = _count(passages, numbers - 1, min_pages)
-    X = _weighted(counts, document_frequency, len(pages), weighting)
+    X = _weight(counts, document_frequency, len(pages), weighting)
     bags = Bags(X, offsets_of(sizes), ids=numbers, feature_names=names)
     y = np.array([int(pages[i]["class"] == task) for i in chosen])
     universities = np.array([pages[i]["university"] for i in chosen])
@@ -243,7 +243,7 @@ def _stored_passages(numbers: Array) -> tuple[Any, Array, Array, None]:
     return matrix[np.flatnonzero(kept)], sizes, document_frequency, None
 
 
-def _weighted(counts: Any, document_frequency: Array, n_pages: int, weighting: str) -> Any:
+def _weight(counts: Any, document_frequency: Array, n_pages: int, weighting: str) -> Any:
     tf = np.ones_like(counts.data) if weighting == "binary" else 1.0 + np.log(counts.data)
     idf = np.log(n_pages / np.maximum(document_frequency, 1))
     values = tf * idf[counts.indices]

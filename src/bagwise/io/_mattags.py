@@ -19,7 +19,7 @@ import numpy as np
 
 from bagwise.io._limits import refuse_claim
 
-_HEADER = 128  # bytes: text, version and byte order
+_HEADER = struct.calcsize("<124s2H")  # bytes: text, version and byte order
 _MATRIX, _COMPRESSED = 14, 15
 # Bytes of a number by type; 16 to 18 are texts in UTF-8, UTF-16 and UTF-32.
 _NUMBERS = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}

@@ -8,7 +8,7 @@ Text after ``#`` is a comment. Indices count from one. The instances stay sparse
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,15 +21,13 @@ from bagwise.bags import Bags
 from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import bag_of_row, expand, offsets_of
 from bagwise.errors import Argument, Message
+from bagwise.io import _limits as limits
 from bagwise.io._assemble import LabeledBags, assemble, reads, writes
 from bagwise.io._flatten import NOT_IN_LINES, check_labels, refuse_special, warn_left_out
 from bagwise.io._grow import TextColumn, is_number, type_columns
-from bagwise.io._limits import LARGEST_EXACT
 from bagwise.io._source import open_source, write_text
-from bagwise.io._tabletext import blocks
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError
 
-_BLOCK_LINES = 2000  # parsed at a time: bounds the memory for their texts
 _WIDTH = re.compile(r"#\s*n_features[ =](\d+)")
 _SPECIAL = re.compile(r"[\s:#]|^$")
 
@@ -72,10 +70,14 @@ def read_svmlight(
     parts: list[tuple[Array, Array, Array]] = []
     declared: list[int] = []
     with open_source(path, progress) as source:
-        for block in blocks(_lines(path, source.text(), declared), _BLOCK_LINES):
-            parts.append(_parse_pairs(path, block, zero_based))
+        file, line = source.text(), 0
+        while texts := file.readlines(limits.BLOCK_BYTES):
+            block = list(_lines(path, texts, declared, line + 1))
+            line += len(texts)
+            if block:
+                parts.append(_parse_pairs(path, block, zero_based))
             for key, column in keys.items():
-                column.extend([getattr(line, key) for line in block])
+                column.extend([getattr(each, key) for each in block])
             source.advance()
     if not parts:
         raise FormatError(path, "holds no lines. Expected one line per instance.")
@@ -90,14 +92,16 @@ def read_svmlight(
     return assemble(path, X, type_columns(path, keys, place), None, place, regroup=regroup)
 
 
-def _lines(path: Path, file: Any, declared: list[int]) -> Iterator[_Line]:
+def _lines(
+    path: Path, texts: Iterable[str], declared: list[int], start: int = 1
+) -> Iterator[_Line]:
     """Yield the instances; the number of features in a comment is appended to ``declared``."""
-    for number, text in enumerate(file, start=1):
+    for number, text in enumerate(texts, start):
         body, mark, _ = text.partition("#")
         if body.strip():
             yield _head(path, body.strip(), number)
         elif mark and (match := _WIDTH.match(text.strip())):
-            if len(match[1]) > len(str(LARGEST_EXACT)):
+            if len(match[1]) > len(str(limits.LARGEST_EXACT)):
                 raise FormatError(
                     path, "n_features is above 2^53, the limit of this format.", number
                 )
@@ -129,7 +133,7 @@ def _parse_pairs(path: Path, block: list[_Line], zero_based: bool) -> tuple[Arra
     if len(numbers) != 2 * counts.sum() or any("_" in token for token in tokens):
         _find_wrong_pair(path, block)
     columns = numbers[0::2] - (not zero_based)
-    huge = ~(columns < LARGEST_EXACT - 1)
+    huge = ~(columns < limits.LARGEST_EXACT - 1)
     if huge.any():
         line = block[bag_of_row(int(np.argmax(huge)), offsets_of(counts))]
         raise FormatError(

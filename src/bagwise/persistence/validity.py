@@ -23,9 +23,9 @@ from bagwise.bags import Bags
 from bagwise.bags.arrays import as_offsets
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.input import BagInput
+from bagwise.io._limits import rows_per_block
 from bagwise.persistence.classifiers import check_boosting, check_svm
 
-_MOST_DENSE = 1 << 22  # features of the trial in 32 MiB; models of more were fitted to sparse rows
 _NOT_NUMBERS = ("classes_", "feature_names_in_")
 _ONE_PER_MODEL = ("threshold_", "intercept_", "objective_", "gap_", "coef_", "dual_coef_")
 # Offsets, and the rows that they cut: compiled loops follow them unchecked.
@@ -150,7 +150,7 @@ def _bag(model: Any, value: float) -> Bags:
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
     last = _last(model)
     width = int(first.n_features_in_)
-    dense = width <= _MOST_DENSE
+    dense = rows_per_block(width) > 1  # models of more features were fitted to sparse rows
     X = np.full((2, width), value) if dense else sp.csr_array((2, width))
     given = getattr(getattr(last, "inputs_", None), "n_given", None) or 0
     features = np.full((1, given), value) if given else None
