@@ -41,7 +41,7 @@ def value(risk: MarkovRisk, alpha: float, w: Any) -> float:
 def cccp(risk: MarkovRisk, alpha: float, w: Any, steps: int = 40) -> float:
     reached = value(risk, alpha, w)
     for _ in range(steps):
-        w = bmrm(risk.frozen(risk.forward(w)), alpha, w, tol=1e-3).coef
+        w = bmrm(risk.freeze(risk.forward(w)), alpha, w, tol=1e-3).coef
         last, reached = reached, value(risk, alpha, w)
         if reached >= last * (1 - 1e-4):
             break

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from bagwise.losses import MarginBand
 from bagwise.procedures import columns
-from bagwise.procedures.columns import Choices, grow, margin_moments, most_violated
+from bagwise.procedures.columns import Choices, grow, margin_moments, search_violated
 from bagwise.solvers.column_newton import column_newton
 from bagwise.solvers.saddle import Saddle
 
@@ -93,7 +93,7 @@ def test_the_oracle_finds_the_best_assignment_from_every_start(seed, k):
     w, beta = rng.randn(4), rng.randn(4)  # beta of both signs: above the band it is negative
     every = every_assignment(choices)
     kernel = X @ X.T
-    found, ends = most_violated(kernel, X @ w, beta, choices, np.stack(every))
+    found, ends = search_violated(kernel, X @ w, beta, choices, np.stack(every))
     values = [squared_norm(X, w, choices, beta, chosen) for chosen in every]
     assert ends[0] == pytest.approx(max(values), rel=1e-9, abs=1e-9)
     assert np.all(np.diff(ends) <= 0)
@@ -111,7 +111,7 @@ def test_one_ascent_ends_where_no_single_change_helps(seed):
     w, beta = rng.randn(4), rng.randn(4)
     start = choices.random(rng, 1)
     kernel = X @ X.T
-    (end,), (value,) = most_violated(kernel, X @ w, beta, choices, start)
+    (end,), (value,) = search_violated(kernel, X @ w, beta, choices, start)
     assert value >= squared_norm(X, w, choices, beta, start[0]) - 1e-9
     for bag in range(4):
         for j in range(choices.offsets[bag], choices.offsets[bag + 1]):

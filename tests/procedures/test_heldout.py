@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagwise.procedures.heldout import HeldOut
-from bagwise.procedures.nrbm import restarted_nrbm
+from bagwise.procedures.nrbm import restart_nrbm
 from bagwise.solvers.bundle import bmrm
 from procedures.test_nrbm import Ramps, objective
 
@@ -38,9 +38,9 @@ def test_accuracy_comes_first_then_loss_then_the_later_iterate():
 
 def test_a_score_that_never_falls_changes_nothing():
     risk = Ramps(seed=1)
-    plain = restarted_nrbm(risk, 0.1, np.zeros(4), **OPTIONS)
+    plain = restart_nrbm(risk, 0.1, np.zeros(4), **OPTIONS)
     script = Script(*range(1000, 0, -1))
-    watched = restarted_nrbm(risk, 0.1, np.zeros(4), held_out=HeldOut(script, 1), **OPTIONS)
+    watched = restart_nrbm(risk, 0.1, np.zeros(4), held_out=HeldOut(script, 1), **OPTIONS)
     np.testing.assert_array_equal(watched.solution.coef, plain.solution.coef)
     assert watched.solution.gap == plain.solution.gap
     assert watched.converged
@@ -52,14 +52,14 @@ def test_a_score_that_never_falls_changes_nothing():
 def test_the_best_iterate_is_kept_and_its_bound_holds(patience):
     risk, script = Ramps(seed=1), Script(5.0, 3.0, 1.0, 2.0, 2.5, 3.0)
     judge = HeldOut(script, patience)
-    run = restarted_nrbm(risk, 0.1, np.zeros(4), held_out=judge, **OPTIONS)
+    run = restart_nrbm(risk, 0.1, np.zeros(4), held_out=judge, **OPTIONS)
     assert len(script.seen) == 3 + patience
     point = run.solution
     np.testing.assert_array_equal(point.coef, script.seen[2])
     assert run.converged  # it was asked for
     assert run.history[-1]["stopped_early"] is True
     assert point.objective == pytest.approx(objective(risk, 0.1, point.coef), rel=1e-12)
-    convex = bmrm(risk.frozen(point.scores), 0.1, point.coef, tol=1e-9, max_iter=2000)
+    convex = bmrm(risk.freeze(point.scores), 0.1, point.coef, tol=1e-9, max_iter=2000)
     assert convex.converged
     assert 0 < point.objective - convex.objective <= point.gap
     assert point.gap <= point.objective - convex.objective + 2e-5 * point.objective
@@ -67,7 +67,7 @@ def test_the_best_iterate_is_kept_and_its_bound_holds(patience):
 
 def test_a_start_that_is_best_is_kept():
     risk = Ramps(seed=1)
-    run = restarted_nrbm(risk, 0.1, np.ones(4), held_out=HeldOut(Script(0.0, 1.0), 2), **OPTIONS)
+    run = restart_nrbm(risk, 0.1, np.ones(4), held_out=HeldOut(Script(0.0, 1.0), 2), **OPTIONS)
     np.testing.assert_array_equal(run.solution.coef, np.ones(4))
     assert np.isfinite(run.solution.gap)
 
@@ -75,5 +75,5 @@ def test_a_start_that_is_best_is_kept():
 def test_what_max_iter_ended_is_no_convergence():
     risk = Ramps(seed=1)
     judge = HeldOut(Script(*range(1000, 0, -1)), 1)
-    run = restarted_nrbm(risk, 0.1, np.full(4, 2.0), tol=1e-8, max_iter=1, held_out=judge)
+    run = restart_nrbm(risk, 0.1, np.full(4, 2.0), tol=1e-8, max_iter=1, held_out=judge)
     assert not run.converged

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from bagwise.procedures import nrbm as module
-from bagwise.procedures.nrbm import restarted_nrbm
+from bagwise.procedures.nrbm import restart_nrbm
 from bagwise.solvers.bundle import bmrm, nrbm
 from reference.oracles import Hinges
 
@@ -29,7 +29,7 @@ class Ramps(Hinges):
         loss = np.maximum(0, 1 - self.y * z)
         return float(np.minimum(loss, 2).sum()), -self.y * ((loss > 0) & (loss < 2))
 
-    def frozen(self, z):
+    def freeze(self, z):
         return Frozen(self, self.y * z < -1)
 
 
@@ -56,7 +56,7 @@ def objective(risk, alpha, w):
 @pytest.mark.parametrize("alpha", [0.1, 1.0])
 def test_ends_no_higher_than_nrbm_alone_and_no_direction_leads_down(seed, alpha):
     risk = Ramps(seed=seed)
-    run = restarted_nrbm(risk, alpha, np.zeros(4), tol=1e-4, max_iter=50)
+    run = restart_nrbm(risk, alpha, np.zeros(4), tol=1e-4, max_iter=50)
     alone = nrbm(risk, alpha, np.zeros(4), tol=1e-4)
     assert run.converged
     assert run.solution.objective <= alone.objective * (1 + 1e-12)
@@ -81,16 +81,16 @@ def test_no_split_into_given_up_and_fitted_rows_is_far_better():
 
         found = minimize(hinges, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-6})
         best = min(best, found.fun)
-    run = restarted_nrbm(risk, alpha, np.zeros(2), tol=1e-6, max_iter=50)
+    run = restart_nrbm(risk, alpha, np.zeros(2), tol=1e-6, max_iter=50)
     assert run.solution.objective >= best - 1e-4  # the least of all ramps' minima
     assert run.solution.objective <= 1.2 * best
 
 
 def test_the_gap_bounds_what_a_convex_step_can_gain():
     risk, alpha = Ramps(seed=2), 0.3
-    run = restarted_nrbm(risk, alpha, np.zeros(4), tol=1e-5, max_iter=50)
+    run = restart_nrbm(risk, alpha, np.zeros(4), tol=1e-5, max_iter=50)
     w = run.solution.coef
-    majorizer = risk.frozen(risk.forward(w))
+    majorizer = risk.freeze(risk.forward(w))
     least = bmrm(majorizer, alpha, w, tol=1e-8).objective
     assert run.solution.objective - least <= run.solution.gap + 1e-4 * run.solution.objective
     assert run.solution.gap >= 0
@@ -100,14 +100,14 @@ def test_the_majorizer_of_this_test_is_one():
     risk, rng = Ramps(seed=3), np.random.default_rng(0)
     for _ in range(20):
         z, other = 2 * rng.normal(size=(2, 40))
-        frozen = risk.frozen(z)
+        frozen = risk.freeze(z)
         assert frozen.value(z) == pytest.approx(risk.value(z))
         assert frozen.value(other) >= risk.value(other) - 1e-12
 
 
 def test_rounds_are_recorded_as_they_are_told():
     risk, seen = Ramps(seed=1), []
-    run = restarted_nrbm(risk, 0.1, np.zeros(4), tol=1e-5, max_iter=50, callback=seen.append)
+    run = restart_nrbm(risk, 0.1, np.zeros(4), tol=1e-5, max_iter=50, callback=seen.append)
     assert seen == run.history
     assert all(b["objective"] <= a["objective"] for a, b in pairwise(seen))
     assert seen[-1]["objective"] == run.solution.objective
@@ -124,7 +124,7 @@ def test_the_convex_step_counts_where_nrbm_does_nothing(monkeypatch):
 
     monkeypatch.setattr(module, "nrbm", stays)
     risk = Ramps(seed=1)
-    run = restarted_nrbm(risk, 0.1, np.zeros(4), tol=1e-5, max_iter=50)
+    run = restart_nrbm(risk, 0.1, np.zeros(4), tol=1e-5, max_iter=50)
     assert run.converged
     assert run.solution.objective < 0.9 * objective(risk, 0.1, np.zeros(4))
     assert run.solution.objective == pytest.approx(objective(risk, 0.1, run.solution.coef))
@@ -132,22 +132,22 @@ def test_the_convex_step_counts_where_nrbm_does_nothing(monkeypatch):
 
 def test_max_iter_ends_it_and_is_told():
     risk = Ramps(seed=1)
-    run = restarted_nrbm(risk, 0.1, np.full(4, 2.0), tol=1e-8, max_iter=1)
+    run = restart_nrbm(risk, 0.1, np.full(4, 2.0), tol=1e-8, max_iter=1)
     assert len(run.history) == 1
     assert not run.converged
 
 
 def test_a_bundle_that_was_stopped_is_no_convergence(monkeypatch):
     monkeypatch.setattr(module, "_BUNDLE_STEPS", 1)
-    run = restarted_nrbm(Ramps(seed=1), 0.1, np.zeros(4), tol=1e-8, max_iter=30)
+    run = restart_nrbm(Ramps(seed=1), 0.1, np.zeros(4), tol=1e-8, max_iter=30)
     assert not run.converged
     assert run.solution.gap > 0
 
 
 def test_a_start_at_the_optimum_stays_there():
     risk = Ramps(seed=0)
-    first = restarted_nrbm(risk, 1.0, np.zeros(4), tol=1e-6, max_iter=50).solution
-    again = restarted_nrbm(risk, 1.0, first.coef, tol=1e-6, max_iter=50)
+    first = restart_nrbm(risk, 1.0, np.zeros(4), tol=1e-6, max_iter=50).solution
+    again = restart_nrbm(risk, 1.0, first.coef, tol=1e-6, max_iter=50)
     assert again.solution.objective <= first.objective * (1 + 1e-12)
     assert again.solution.objective == pytest.approx(first.objective, rel=1e-5)
     assert len(again.history) <= 2
@@ -156,14 +156,14 @@ def test_a_start_at_the_optimum_stays_there():
 def test_a_round_that_does_not_move_is_not_repeated():
     flat = Ramps(seed=0)
     flat.X[:] = 0.0
-    run = restarted_nrbm(flat, 1.0, np.zeros(4), tol=1e-6, max_iter=50)
+    run = restart_nrbm(flat, 1.0, np.zeros(4), tol=1e-6, max_iter=50)
     assert len(run.history) == 1
     assert run.converged
 
 
 def test_no_round_begins_after_max_steps():
     risk = Ramps(seed=1)
-    free = restarted_nrbm(risk, 0.1, np.full(4, 2.0), tol=1e-8, max_iter=50)
-    cut = restarted_nrbm(risk, 0.1, np.full(4, 2.0), tol=1e-8, max_iter=50, max_steps=1)
+    free = restart_nrbm(risk, 0.1, np.full(4, 2.0), tol=1e-8, max_iter=50)
+    cut = restart_nrbm(risk, 0.1, np.full(4, 2.0), tol=1e-8, max_iter=50, max_steps=1)
     assert len(free.history) > len(cut.history) == 1
     assert not cut.converged

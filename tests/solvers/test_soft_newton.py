@@ -8,7 +8,7 @@ import pytest
 from bagwise.assumptions import CountInference
 from bagwise.designs import matrix_design
 from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
-from bagwise.procedures.nrbm import restarted_nrbm
+from bagwise.procedures.nrbm import restart_nrbm
 from bagwise.solvers.soft_newton import soft_newton, whole_start
 from reference.soft_networks import RULES, bags_of, network_of
 
@@ -42,12 +42,12 @@ def test_a_bundle_method_gains_nothing_from_its_end(rule, seed):
     network, risk = network_of(rule, n_bags=40, seed=seed), risk_of(rule, n_bags=40, seed=seed)
     start = whole_start(network, tol=1e-3, max_passes=30).coef
     found = soft_newton(network, start, tol=1e-3, **OPTIONS)
-    frozen = risk.frozen(risk.forward(found.coef))
+    frozen = risk.freeze(risk.forward(found.coef))
     from bagwise.solvers.bundle import bmrm
 
     step = bmrm(frozen, 0.3, found.coef, tol=1e-4, max_iter=500)
     assert step.objective >= found.objective * (1 - 2e-3)
-    rough = restarted_nrbm(risk, 0.3, start, tol=1e-2, max_iter=20)
+    rough = restart_nrbm(risk, 0.3, start, tol=1e-2, max_iter=20)
     assert found.objective <= 1.1 * rough.solution.objective  # other minima, no worse as a rule
 
 

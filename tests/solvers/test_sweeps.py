@@ -11,7 +11,7 @@ from bagwise.designs.swept import Labels, Swept
 from bagwise.losses import SquaredHinge
 from bagwise.problems import Problem
 from bagwise.solvers import newton, sweeps
-from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, swept
+from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, sweep_at
 
 SLACK = 1e-4
 
@@ -24,7 +24,7 @@ def near_its_minimum():
     rows = Swept(Dense(bags.X), labels)
     rows.assignment = np.ones(int(bags.sizes[positive].sum()))
     solution = solve_swept(rows, origin(rows))
-    return rows, solution.objective, swept(rows, Place(0.8 * solution.coef, solution.intercept))
+    return rows, solution.objective, sweep_at(rows, Place(0.8 * solution.coef, solution.intercept))
 
 
 def test_a_small_step_is_not_looked_at():
@@ -41,7 +41,7 @@ def test_steps_that_promise_more_than_the_last_are_looked_at():
     growing = descend(rows, place, SLACK, 100, last=0.5 * shrinking.promise)
     assert growing.promise == shrinking.promise
     assert rows.passes - before >= growing.taken - 1 >= 1
-    values = [swept(rows, found.place).value(rows.metric) for found in (growing, shrinking)]
+    values = [sweep_at(rows, found.place).value(rows.metric) for found in (growing, shrinking)]
     assert values[0] == pytest.approx(minimum, rel=SLACK)
     assert values[1] > values[0]
 
@@ -87,7 +87,7 @@ def test_a_descent_does_not_shorten_every_step_anew(monkeypatch):
     found = descend(rows, origin(rows), SLACK, 100)
     assert 10 < found.taken < 60
     assert rows.passes <= 2 * found.taken
-    value = swept(rows, found.place).value(rows.metric)
+    value = sweep_at(rows, found.place).value(rows.metric)
     assert value == pytest.approx(newton(problem).objective, rel=1e-3)
 
 

@@ -56,7 +56,7 @@ from bagwise.kernels import Kernel, check_kernel_matrix, gram_matrix, in_double
 from bagwise.kernels.instance import rbf_slopes, settle_gamma
 from bagwise.losses import Loss, get_loss
 from bagwise.procedures import Run
-from bagwise.procedures.restart import lowest
+from bagwise.procedures.restart import keep_lowest
 from bagwise.rowstores import here
 from bagwise.rowstores.device import DeviceRows
 from bagwise.rowstores.together import side_by_side
@@ -158,7 +158,7 @@ class RowsClassifier(BagClassifier):
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         rng = np.random.RandomState(seed)  # not the stream of init="random"
         runs = (fit_from(rng if number else None) for number in range(n_init))
-        return lowest(runs, offsets, positive)
+        return keep_lowest(runs, offsets, positive)
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         row_weight = weigh_rows(self._loss_weight() * weight, bags.offsets)

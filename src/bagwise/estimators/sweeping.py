@@ -28,7 +28,7 @@ from bagwise.procedures.run import Callback, Run
 from bagwise.rowstores import memory
 from bagwise.rowstores.passes import run_pass, visit_ranges
 from bagwise.solvers import Solution, solve
-from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, swept
+from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, sweep_at
 
 _SLACK = 1e-4  # relative decrease at which a problem on the way is solved
 
@@ -84,7 +84,7 @@ class SweptAnnealing:
         if entering:  # promises of two temperatures do not compare
             self.temperature, self.promise = temperature, np.inf
         rule = replace(self.rule, temperature=temperature, enters=entering)
-        self.place = swept(self.rows, here, rule)
+        self.place = sweep_at(self.rows, here, rule)
         tally = self._tally
         share = tally.positives / self.n_instances
         return Softer(None, tally.divergence / self.n_bags, tally.entropy, share)
@@ -100,7 +100,7 @@ class SweptAnnealing:
         value = self.place.value(self.rows.metric)
         return value + tally.penalty - temperature * tally.entropy
 
-    def resting(self, here: Place, p: None, entered: None) -> bool:
+    def is_at_rest(self, here: Place, p: None, entered: None) -> bool:
         """Return whether nothing changed, and the coldest temperature would not change it."""
         return self._tally.moved <= UNCHANGED and self._tally.undecided <= UNCHANGED
 
@@ -141,7 +141,7 @@ class _Alternation:
     def assign(self, scores: Array) -> Chosen:
         """Change the assignment in one pass at the last solution; it can be reverted once."""
         there = Place(self.solution.coef, self.solution.intercept)
-        self.place = swept(self.rows, there, replace(self.rule, enters=True))
+        self.place = sweep_at(self.rows, there, replace(self.rule, enters=True))
         assert self.place.sums is not None
         self.number += 1
         return Chosen(self.number, self.place.sums.tally.changed)

@@ -178,7 +178,7 @@ class _AnnealedSVC(MarginClassifier):
         p = self._final(softening, _rounded(run.assignment, _UNDERFLOW), task.positive_offsets)
         solution = solve_assigned(rows, p, run.solution)
         penalty = softening.penalty(p, task.positive_offsets)
-        solution = solution.shifted(float(task.positive_bag_weight @ penalty))
+        solution = solution.add_constant(float(task.positive_bag_weight @ penalty))
         return Run(solution, task.spread(p), run.history, run.converged)
 
     def _warn_of_nothing(self) -> None:
@@ -267,7 +267,7 @@ def refit(task: Task, softening: Softening, p: Array, start: Point) -> Solution:
         problem = problem.on(task.design.fresh())
     solution = solve(problem, start)
     penalty = softening.penalty(p[task.positive_rows], task.positive_offsets)
-    return solution.shifted(float(task.positive_bag_weight @ penalty))
+    return solution.add_constant(float(task.positive_bag_weight @ penalty))
 
 
 class AnnealedLabelSVC(_AnnealedSVC):

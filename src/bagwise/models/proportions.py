@@ -50,7 +50,7 @@ from bagwise.models.instance import InstanceSVC
 from bagwise.models.witness import assign, solve_assigned
 from bagwise.procedures import Run, alternate
 from bagwise.procedures.anneal import Schedule
-from bagwise.procedures.restart import lowest
+from bagwise.procedures.restart import keep_lowest
 
 # What goes on to the classifier of instances.
 _OF_INSTANCES = ("C", "loss", "kernel", "gamma", "degree", "kernel_options", "random_state")
@@ -148,7 +148,7 @@ class LabelProportionSVC(ShareRegressor):
             )
             for scores in starts
         ]
-        return lowest(runs, task.offsets, task.positive) if len(runs) > 1 else runs[0]
+        return keep_lowest(runs, task.offsets, task.positive) if len(runs) > 1 else runs[0]
 
     def _start(self, task: Task, counts: ExactCounts, rng: np.random.RandomState) -> Array:
         """Return scores whose ranking within bags gives the first labels."""

@@ -105,7 +105,7 @@ class Annealing(Protocol):
     def energy(self, here: Any, temperature: float) -> float:
         """Return the objective at a temperature, after `soften`."""
 
-    def resting(self, here: Any, p: Any, entered: Any) -> bool:
+    def is_at_rest(self, here: Any, p: Any, entered: Any) -> bool:
         """Return whether a temperature changed nothing and the coldest one would not either."""
 
 
@@ -131,7 +131,7 @@ class _Vectors:
     def energy(self, here: Point, temperature: float) -> float:
         return self._energy(here, self.softened, temperature)
 
-    def resting(self, here: Point, p: Array, entered: Array) -> bool:
+    def is_at_rest(self, here: Point, p: Array, entered: Array) -> bool:
         # A high temperature also keeps an assignment constant: check the lowest one as well.
         return _alike(p, entered) and _alike(p, self._soften(here, p, self.coldest).p)
 
@@ -168,7 +168,7 @@ def cool(
             factorizations=factorizations,
         )
         decided = record["entropy"] <= schedule.entropy * steps.n_instances
-        done = decided or steps.resting(here, p, entered) or temperature <= schedule.coldest
+        done = decided or steps.is_at_rest(here, p, entered) or temperature <= schedule.coldest
         idle = inner == 1 and divergence < _IDLE * schedule.rest
         stride = schedule.cooling * stride if idle else schedule.cooling
         temperature = max(temperature / stride, schedule.coldest)

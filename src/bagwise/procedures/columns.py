@@ -218,7 +218,7 @@ def _search(
     mean = saddle.assignment(point.v)[:, choices.rows] @ among.around
     rest = point.reach @ point.v - of_bags @ mean
     pull = by_matrix[choices.rows] + among.around @ rest
-    found, values = most_violated(among.kernel, pull, of_bags, choices, starts)
+    found, values = search_violated(among.kernel, pull, of_bags, choices, starts)
     norms = values + float(negatives @ by_matrix[saddle.negatives] + rest @ rest)
     largest = max(float(norms[0]), float(point.norms.max()))
     useful = max(1, np.count_nonzero(norms > point.norms @ point.v))  # they are sorted
@@ -226,7 +226,7 @@ def _search(
     return found[: min(useful, _AT_ONCE)], gap
 
 
-def most_violated(
+def search_violated(
     kernel: Array, pull: Array, beta: Array, choices: Choices, starts: Array
 ) -> tuple[Array, Array]:
     """Search for assignments with a large |w_A|^2 by coordinate ascent from each start.

@@ -27,11 +27,11 @@ _TOTAL_STEPS = 1500  # of all rounds: a network that needs more is not worth its
 class MajorizedRisk(ScoreOracle, Protocol):
     """A risk with a convex majorizer at any point."""
 
-    def frozen(self, z: Array) -> ScoreOracle:
+    def freeze(self, z: Array) -> ScoreOracle:
         """Return a convex risk that is nowhere below this one and touches it at z."""
 
 
-def restarted_nrbm(
+def restart_nrbm(
     risk: MajorizedRisk,
     alpha: float,
     start: Array,
@@ -81,7 +81,7 @@ def restarted_nrbm(
             stopped, unfinished = True, rough.n_iter
             break
         # 2) One convex step from its result, which proves a bound.
-        majorizer = risk.frozen(rough.scores)
+        majorizer = risk.freeze(rough.scores)
         step = bmrm(majorizer, alpha, rough.coef, tol=tol, max_iter=_BUNDLE_STEPS)
         gap, solved = rough.objective - (step.objective - step.gap), step.converged
         # 3) Keep the better of the two.
@@ -111,6 +111,6 @@ def _measure(risk: MajorizedRisk, alpha: float, coef: Array, tol: float) -> Solu
     """Return a point with the bound on what one convex step from it could gain."""
     scores = risk.forward(coef)
     objective = risk.value(scores) + alpha / 2 * float(coef @ coef)
-    step = bmrm(risk.frozen(scores), alpha, coef, tol=tol, max_iter=_BUNDLE_STEPS)
+    step = bmrm(risk.freeze(scores), alpha, coef, tol=tol, max_iter=_BUNDLE_STEPS)
     gap = objective - (step.objective - step.gap)
     return replace(step, coef=coef, scores=scores, objective=objective, gap=gap)

@@ -13,7 +13,7 @@ from bagwise.procedures.run import Run
 _POSITIVE = 0.5  # weight from which an instance counts as positive
 
 
-def lowest(runs: Iterable[Run], offsets: Array, positive: Array) -> Run:
+def keep_lowest(runs: Iterable[Run], offsets: Array, positive: Array) -> Run:
     """Keep the run with the lowest objective, with a record of all starts.
 
     Parameters

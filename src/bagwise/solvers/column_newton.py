@@ -66,7 +66,7 @@ class _Failures:
 
     def add(self, saddle: Saddle, trial: _Inner) -> None:
         """Note a step that did not descend."""
-        beta = saddle.feasible(trial.at.beta)
+        beta = saddle.make_feasible(trial.at.beta)
         end = saddle.point(trial.mixture, beta, trial.at.omega, np.zeros_like(beta))
         heights = -saddle.conjugate(beta) - 0.5 * end.norms
         if np.all(np.isfinite(heights)):
@@ -167,7 +167,7 @@ def _measure(saddle: Saddle, inner: _Inner, tol: float) -> SaddlePoint:
     are the ones that the losses see. Where rounding ate the digits, w = 0 may be better than both.
     """
     beta, omega = inner.at.beta, inner.at.omega
-    own, feasible = saddle.dual(inner.at.scores), saddle.feasible(beta)
+    own, feasible = saddle.dual(inner.at.scores), saddle.make_feasible(beta)
     nothing, (curvature, _) = np.zeros_like(beta), saddle.pieces(inner.at.scores)
     known = list[SaddlePoint]()
     for candidate in (own, feasible, beta) if inner.is_exact else (feasible, own, beta):

@@ -111,7 +111,7 @@ class SaddlePoint:
         return max(self.upper - self.lower, 0.0)
 
 
-def met(
+def meet(
     found: Array, wanted: Array, scale: Array, lengths: Array, moved: Array, margin: float
 ) -> tuple[Array, float]:
     """Return ``wanted`` where ``found`` equals it up to rounding, and what that costs a dual bound.

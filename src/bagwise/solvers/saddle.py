@@ -57,7 +57,7 @@ from bagwise.solvers.pool import (
     Mixture,
     SaddlePoint,
     Weights,
-    met,
+    meet,
 )
 
 
@@ -121,9 +121,9 @@ class Saddle:
         first, scale = columns[0].features, self.features.scale
         around = (replace(column, away=(column.features - first) * scale) for column in columns)
         assert self.keys is not None
-        return replace(self, columns=tuple(around), keys=self._needed(self.keys, columns))
+        return replace(self, columns=tuple(around), keys=self._drop_unused(self.keys, columns))
 
-    def _needed(self, keys: Keys, columns: list[Column]) -> Keys:
+    def _drop_unused(self, keys: Keys, columns: list[Column]) -> Keys:
         """Return the key units without those that no column uses."""
         used = np.unique(np.concatenate([column.weights.indices for column in columns]))
         place, cross = np.full_like(keys.place, -1), keys.cross[keys.place[used]]
@@ -347,7 +347,7 @@ class Saddle:
         """Return beta from scores: a = 2C (1-theta-m)+, b = 2C nu (m-1-theta)+."""
         return -self.weight * self.sign * self.loss.gradient(self.sign * scores)
 
-    def feasible(self, beta: Array) -> Array:
+    def make_feasible(self, beta: Array) -> Array:
         """Return dual variables with a finite conjugate: of their row's sign where nu = 0."""
         return beta if self.loss.nu > 0 else np.where(self.sign * beta > 0, beta, 0.0)
 
@@ -376,7 +376,7 @@ class Saddle:
         found = scale * self._moments(mixture, beta)
         moved = np.abs(beta) + self.pieces(at.scores)[0] * (1 + np.abs(at.scores))
         wanted, margin = at.omega / scale, 1 + float(np.abs(at.scores).max())
-        reached, cost = met(found, wanted, scale, self.features.lengths, moved, margin)
+        reached, cost = meet(found, wanted, scale, self.features.lengths, moved, margin)
         reaches = [self._reach(mixture, reach, beta) for reach in (found, reached)]
         norms = [beta @ products + np.einsum("ij,ij->j", reach, reach) for reach in reaches]
         # Eq. 5, corrected: D(beta, A_k), the lowest over the pool.

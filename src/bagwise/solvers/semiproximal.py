@@ -36,7 +36,7 @@ from bagwise.designs.ridge import factor_in_place
 from bagwise.errors import SCALE, Message
 from bagwise.kernels import check_matrix
 from bagwise.solvers.dual_cd import descend_gram, descend_rows
-from bagwise.solvers.pool import met
+from bagwise.solvers.pool import meet
 from bagwise.solvers.solution import Solution
 from bagwise.solvers.tolerances import INNER, LARGEST_DENSE, SINGLE
 
@@ -311,6 +311,6 @@ def _dual_norm(design: Design, point: Point, beta: Array, moved: Array) -> tuple
     found, wanted = linear.scale * linear.weighted_sum(beta), point.coef / linear.scale
     lengths = np.sqrt(linear.weighted_squares(np.ones(design.n_rows)))
     margin = 1 + float(np.abs(point.scores).max())
-    reached, cost = met(found, wanted, linear.scale, lengths, moved, margin)
+    reached, cost = meet(found, wanted, linear.scale, lengths, moved, margin)
     away = reached - wanted
     return min(float(found @ found), float(reached @ reached) + 2 * cost), float(away @ away)

@@ -101,7 +101,7 @@ class SoftNetwork(Protocol):
     def step(self, view: View, longest: float = np.inf) -> Array:
         """Return the Newton step of the softened objective, or a shorter one."""
 
-    def frozen(self, w: Array, width: float) -> Frozen:
+    def freeze(self, w: Array, width: float) -> Frozen:
         """Return what freezes the bags' own sides at w."""
 
 
@@ -128,7 +128,7 @@ class _Walk:
 
     def freeze(self) -> None:
         """Make the problem convex here."""
-        self.frozen = self.network.frozen(self.view.w, self.soft.width)
+        self.frozen = self.network.freeze(self.view.w, self.soft.width)
         self.ended = self.stuck = False
 
     def thaw(self, view: View) -> None:
@@ -269,7 +269,7 @@ def _begin_refined(network: SoftNetwork, start: Array, tol: float, max_passes: i
     and soft ones lose its labelings. Where these are frozen, soft steps keep them.
     """
     hard = _TRAINED * _FIRST_WIDTH / network.mean_size
-    walk = _begin(network, start, tol, int((1 - _LITTLE) * max_passes), network.frozen(start, hard))
+    walk = _begin(network, start, tol, int((1 - _LITTLE) * max_passes), network.freeze(start, hard))
     first = walk.view
     while walk.goes_on and not (walk.is_solved or walk.stuck):
         walk.step()

@@ -56,7 +56,7 @@ class Solution:
         """The solution as a starting point."""
         return Point(self.coef, self.intercept, self.scores - self.intercept)
 
-    def shifted(self, constant: float) -> Solution:
+    def add_constant(self, constant: float) -> Solution:
         """Return the solution with a constant added to the objective."""
         return replace(self, objective=self.objective + constant)
 

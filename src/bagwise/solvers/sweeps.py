@@ -55,7 +55,7 @@ class Place:
         return 0.5 * float((metric * self.coef) @ self.coef) + self.sums.risk
 
 
-def swept(rows: Summed, place: Place, rule: Rule = KEEP) -> Place:
+def sweep_at(rows: Summed, place: Place, rule: Rule = KEEP) -> Place:
     """Sweep the rows at a place, changing the assignment by a rule first."""
     return Place(place.coef, place.intercept, rows.sweep(place.coef, place.intercept, rule))
 
@@ -109,7 +109,7 @@ def descend(rows: Summed, place: Place, slack: float, limit: int, last: float = 
     it where it gained less than ``slack``, or what it promised up to that. Steps are shortened as
     in `solve_swept`.
     """
-    place = place if place.sums is not None else swept(rows, place)
+    place = place if place.sums is not None else sweep_at(rows, place)
     promise, unseen, share = np.inf, _UNSEEN, 1.0
     values = list[float]()
     for taken in range(1, limit + 1):
@@ -123,7 +123,7 @@ def descend(rows: Summed, place: Place, slack: float, limit: int, last: float = 
             place = Place(place.coef + step, place.intercept + rise)
             break
         first, bound = min(1.0, 2 * share), max(values[-MEMORY:])
-        place, share = _searched(rows, place, step, rise, drop, bound, first)
+        place, share = _search(rows, place, step, rise, drop, bound, first)
         fall = value - place.value(rows.metric)
         small = slack * abs(value)
         if share == 0 or (share == 1 and (abs(fall) <= small or abs(fall - drop) <= small)):
@@ -131,7 +131,7 @@ def descend(rows: Summed, place: Place, slack: float, limit: int, last: float = 
     return Descent(place, taken, promise)
 
 
-def _searched(
+def _search(
     rows: Summed,
     place: Place,
     step: Array,
@@ -147,12 +147,12 @@ def _searched(
     value = place.value(rows.metric)
     bound = max(bound, value)
     for _ in range(HALVINGS):
-        trial = swept(rows, Place(place.coef + share * step, place.intercept + share * rise))
+        trial = sweep_at(rows, Place(place.coef + share * step, place.intercept + share * rise))
         new = trial.value(rows.metric)
         if new <= bound - SUFFICIENT * share * drop + rows.rounding * abs(value):
             return trial, share
         share /= 2
-    return swept(rows, place), 0.0
+    return sweep_at(rows, place), 0.0
 
 
 def solve_swept(rows: Summed, start: Place, max_iter: int = 2 * PATIENCE) -> Solution:
@@ -163,11 +163,11 @@ def solve_swept(rows: Summed, start: Place, max_iter: int = 2 * PATIENCE) -> Sol
     does not help, the steps go along a path of easier problems.
     """
     steps = _Steps(rows)
-    best, gap = steps.taken(start, max_iter, _STEPS_BEFORE_SHARP)
-    if not steps.proven(best, gap) and rows.refine():
-        best, gap = steps.taken(Place(best.coef, best.intercept), max_iter, _STEPS_BEFORE_SHARP)
-    if not steps.proven(best, gap):
-        found = steps.taken(steps.followed(), max_iter)
+    best, gap = steps.take(start, max_iter, _STEPS_BEFORE_SHARP)
+    if not steps.is_proven(best, gap) and rows.refine():
+        best, gap = steps.take(Place(best.coef, best.intercept), max_iter, _STEPS_BEFORE_SHARP)
+    if not steps.is_proven(best, gap):
+        found = steps.take(steps.follow_path(), max_iter)
         best, gap = min((best, gap), found, key=itemgetter(1))
     return _solution(rows, best, gap, steps.enough, steps.history)
 
@@ -190,11 +190,11 @@ class _Steps:
         """The relative gap that the precision of the rows allows."""
         return provable_gap(self.rows.rounding)
 
-    def proven(self, place: Place, gap: float) -> bool:
+    def is_proven(self, place: Place, gap: float) -> bool:
         """Return whether a gap is small enough, or not a number (which no step would change)."""
         return not gap > self.enough * place.value(self.rows.metric)
 
-    def taken(self, place: Place, limit: int, waste: float = np.inf) -> tuple[Place, float]:
+    def take(self, place: Place, limit: int, waste: float = np.inf) -> tuple[Place, float]:
         """Take steps until the gap is small; return the place with the smallest one, and it.
 
         Every halving of a step wastes a pass. So a step is halved only if the objective would
@@ -202,7 +202,7 @@ class _Steps:
         share of the last. After too much waste nothing more is tried.
         """
         rows = self.rows
-        place = place if place.sums is not None else swept(rows, place)
+        place = place if place.sums is not None else sweep_at(rows, place)
         best, gap, share = place, _gap(rows, place), 1.0
         values = [place.value(rows.metric)]
         goal = max(PROVEN, INNER * rows.rounding)  # float32 scores have no more digits
@@ -211,7 +211,7 @@ class _Steps:
                 break
             if taken == _STEPS_BEFORE_SHARP:
                 rows.sharpen()
-                place = swept(rows, place)
+                place = sweep_at(rows, place)
             first = min(1.0, 2 * share) or 1.0
             place, share = self._step(rows, place, max(values[-MEMORY:]), first)
             waste -= np.log2(first / share) if share else HALVINGS
@@ -226,7 +226,7 @@ class _Steps:
                 break
         return best, gap
 
-    def followed(self) -> Place:
+    def follow_path(self) -> Place:
         """Go from w = 0 along the solutions of problems whose |w|^2 weighs less and less.
 
         Where few rows are active (large C, separable bags), a Newton step knows nothing of those
@@ -235,7 +235,7 @@ class _Steps:
         """
         rows = self.rows
         rows.sharpen()
-        place = swept(rows, origin(rows))
+        place = sweep_at(rows, origin(rows))
         assert place.sums is not None
         total = np.broadcast_to(rows.metric, place.coef.shape).sum()
         weight = float(place.sums.hessian.diagonal().sum() / total)
@@ -258,7 +258,7 @@ class _Steps:
         """Take one step, and record it."""
         assert place.sums is not None
         step = place.sums.step(place.coef, rows.metric)
-        place, share = _searched(rows, place, *step, bound, first)
+        place, share = _search(rows, place, *step, bound, first)
         objective, gap = place.value(self.rows.metric), _gap(self.rows, place)
         self.history.append({"objective": objective, "gap": gap, "step": share})
         return place, share

@@ -68,13 +68,13 @@ def test_every_round_of_every_start_is_told():
 
 
 def test_small_gains_are_sought_again_more_finely(monkeypatch):
-    tolerances, plain = [], descents.restarted_nrbm
+    tolerances, plain = [], descents.restart_nrbm
 
     def watched(risk, alpha, start, *, tol, **options):
         tolerances.append(tol)
         return plain(risk, alpha, start, tol=tol, **options)
 
-    monkeypatch.setattr(descents, "restarted_nrbm", watched)
+    monkeypatch.setattr(descents, "restart_nrbm", watched)
     risk = risk_of(*planted(n_bags=12))
     run_starts(["instances"], risk, 0.1, **OPTIONS)
     assert tolerances == [1e-2]  # much was gained
@@ -88,13 +88,13 @@ def test_small_gains_are_sought_again_more_finely(monkeypatch):
 
 
 def test_what_the_asked_tolerance_found_converged_stays_so(monkeypatch):
-    plain, calls = descents.restarted_nrbm, []
+    plain, calls = descents.restart_nrbm, []
 
     def first_converges(risk, alpha, start, **options):
         calls.append(options["tol"])
         return replace(plain(risk, alpha, start, **options), converged=len(calls) == 1)
 
-    monkeypatch.setattr(descents, "restarted_nrbm", first_converges)
+    monkeypatch.setattr(descents, "restart_nrbm", first_converges)
     best, _ = run_starts(["instances"], risk_of(*planted(n_bags=12)), 1e4, **OPTIONS)
     assert len(calls) > 1
     assert best.converged

@@ -26,7 +26,7 @@ def test_sums_on_tensors_are_those_on_arrays(rule, way, monkeypatch):
     monkeypatch.setattr(device_sweeps, "_PADDED_BYTES", 300)
     here, there = (network_of(rule, n_bags=30, design=design) for design in (matrix_design, on_cpu))
     w, v = np.random.default_rng(1).normal(size=(2, len(here.units)))
-    frozen = [None, Frozen(), here.frozen(v, 0.5)][way]
+    frozen = [None, Frozen(), here.freeze(v, 0.5)][way]
     views = [
         network.look(w, Softness(0.8, 0.6), Softness(0.4, 0.3), network.centers, frozen=frozen)
         for network in (here, there)

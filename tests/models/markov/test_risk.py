@@ -57,7 +57,7 @@ def test_risk_equals_enumeration(potential, n_classes):
 def test_gradient_equals_differences(potential, n_classes, sparse):
     risk = random_risk(potential, n_classes, fit_intercept=True, sparse=sparse)
     w = np.random.default_rng(1).normal(size=risk.n_coef)
-    frozen = risk.frozen(risk.forward(np.random.default_rng(2).normal(size=risk.n_coef)))
+    frozen = risk.freeze(risk.forward(np.random.default_rng(2).normal(size=risk.n_coef)))
     for oracle in (risk, frozen):
         gradient = oracle.backward(oracle.evaluate(oracle.forward(w))[1])
 
@@ -76,7 +76,7 @@ def test_majorizer_touches_lies_above_and_is_convex(potential, n_classes):
     risk, rng = random_risk(potential, n_classes), np.random.default_rng(3)
     for _ in range(10):
         z, other = (risk.forward(rng.normal(size=risk.n_coef)) for _ in range(2))
-        frozen = risk.frozen(z)
+        frozen = risk.freeze(z)
         here, slope = frozen.evaluate(z)
         there, _ = frozen.evaluate(other)
         middle, _ = frozen.evaluate((z + other) / 2)
@@ -120,7 +120,7 @@ def by_clarabel(risk, frozen, alpha):
 @pytest.mark.parametrize("potential", POTENTIALS, ids=str)
 def test_convex_steps_end_at_the_optimum_of_all_labelings(potential):
     risk = random_risk(potential, 2)
-    frozen, alpha = risk.frozen(risk.whole_bags()), 0.2
+    frozen, alpha = risk.freeze(risk.whole_bags()), 0.2
     found = bmrm(frozen, alpha, np.zeros(risk.n_coef), tol=1e-6, max_iter=2000)
     least = by_clarabel(risk, frozen, alpha)
     assert found.objective - found.gap - 1e-7 <= least <= found.objective + 1e-7

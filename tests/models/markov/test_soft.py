@@ -17,7 +17,7 @@ def points(network, count=6, seed=1):
 
 
 def frozen_ways(network):
-    return [None, Frozen(), network.frozen(points(network, 1, 9)[0], 0.5)]
+    return [None, Frozen(), network.freeze(points(network, 1, 9)[0], 0.5)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -74,7 +74,7 @@ def test_a_frozen_risk_touches_where_it_is_frozen():
     network = network_of(AtLeastPotential())
     w = points(network, 1)[0]
     hard = Softness(1e-7, 1e-7)
-    view = network.look(w, hard, hard, network.centers, frozen=network.frozen(w, 1e-7))
+    view = network.look(w, hard, hard, network.centers, frozen=network.freeze(w, 1e-7))
     assert view.touching == pytest.approx(view.objective, rel=1e-6)
 
 

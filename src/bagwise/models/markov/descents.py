@@ -22,7 +22,7 @@ from bagwise.models.markov.starts import TRAINED, start_point
 from bagwise.models.markov.swept import STEPS, is_swept, swept_descent
 from bagwise.procedures import Run
 from bagwise.procedures.heldout import HeldOut
-from bagwise.procedures.nrbm import restarted_nrbm
+from bagwise.procedures.nrbm import restart_nrbm
 
 _HELD_OUT = ("validation_score", "validation_loss", "stopped_early")  # of a record
 _DESCENDING = "mean"  # the start to add where those given find nothing
@@ -60,7 +60,7 @@ def run_starts(
             learns = not isinstance(risk.inference.potential, AtLeastPotential)
             limits |= {"max_iter": max_iter, "trained": learns and name in TRAINED}
             return swept_descent(risk, alpha, start, tol=tolerance, callback=callback, **limits)
-        return restarted_nrbm(
+        return restart_nrbm(
             risk,
             alpha,
             start,

@@ -238,7 +238,7 @@ class MarkovRisk:
         belongs = np.atleast_2d(expand(self.codes, self.inference.offsets) == of_model)
         return self._of_instances(np.where(belongs, 1.0, -1.0))
 
-    def frozen(self, z: Array) -> FrozenMarkovRisk:
+    def freeze(self, z: Array) -> FrozenMarkovRisk:
         """Return the convex majorizer: the tangent of sum_n weight_n T_{Y_n} at z replaces it."""
         best, total = self.labelings(z)
         value = float(self.weight @ self._of_truth(total))

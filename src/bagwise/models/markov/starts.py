@@ -20,7 +20,7 @@ from bagwise.losses import SquaredHinge
 from bagwise.models.markov.risk import MarkovRisk
 from bagwise.models.markov.swept import FEW_STEPS, STEPS, is_swept, swept_descent, swept_start
 from bagwise.problems import Problem
-from bagwise.procedures.nrbm import restarted_nrbm
+from bagwise.procedures.nrbm import restart_nrbm
 from bagwise.solvers import solve
 from bagwise.solvers.bundle import bmrm
 
@@ -37,7 +37,7 @@ def _instances(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
     """One convex step from the labeling in which all instances of a bag are of its class."""
     if is_swept(risk):
         return swept_start(risk, alpha, tol=tol)
-    return bmrm(risk.frozen(risk.whole_bags()), alpha, np.zeros(risk.n_coef), tol=tol).coef
+    return bmrm(risk.freeze(risk.whole_bags()), alpha, np.zeros(risk.n_coef), tol=tol).coef
 
 
 def _any(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
@@ -57,7 +57,7 @@ def _from_fraction(risk: MarkovRisk, positive_fraction: float, alpha: float, tol
     if is_swept(simple):
         run = swept_descent(simple, alpha, start, tol=tol, max_iter=1, max_steps=FEW_STEPS)
     else:
-        run = restarted_nrbm(simple, alpha, start, tol=tol, max_iter=STEPS, max_steps=STEPS)
+        run = restart_nrbm(simple, alpha, start, tol=tol, max_iter=STEPS, max_steps=STEPS)
     instance, sides, bag = simple.split(run.solution.coef)
     allowed = risk.inference.bins_allowed_by(simple.inference.potential)
     potential = np.where(allowed, sides[:, :, None], sides[:, :, None] - 1.0)  # (models, 2, bins)

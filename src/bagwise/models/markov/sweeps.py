@@ -306,7 +306,7 @@ class SweptNetwork:
         self.centers = np.full((n_ranges + 1, len(labels.weight)), 0.5 / n_ranges)
         self.centers[0] = 0.5
 
-    def frozen(self, w: Array, width: float) -> Frozen:
+    def freeze(self, w: Array, width: float) -> Frozen:
         """Return what freezes the bags' own sides at w."""
         feature, constant, potential, _ = np.split(self.units * w, self.ends)
         return Frozen(width, feature, float(constant[0]), potential)

@@ -49,7 +49,7 @@ def swept_descent(
     trained: bool = False,
     callback: Callback | None = None,
 ) -> Run:
-    """Descend as `bagwise.procedures.nrbm.restarted_nrbm` does, with passes as its steps.
+    """Descend as `bagwise.procedures.nrbm.restart_nrbm` does, with passes as its steps.
 
     ``trained`` says that the start was trained under a simpler potential.
     """
