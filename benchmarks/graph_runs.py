@@ -29,7 +29,7 @@ SPLITS = 5
 
 def variants(graphs):
     links, cited = graphs["hyperlinks"], graphs["cocitations"]
-    common = {"C": 256.0, "mu": 1.0, "tol": 1e-3, "tol_graph": 1e-3, "scaling": "none"}
+    common = {"C": 256.0, "mu": 1.0, "tol": 1e-3, "scaling": "none"}
     return {
         "no graph": {**common, "mu": 0.0},
         "hyperlinks": {**common, "bag_graph": links},

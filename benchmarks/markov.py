@@ -11,7 +11,7 @@ weight of the regularizer, the paper's lambda.
 
 - binary: stratified 10-fold. "alpha = v" uses one alpha on all folds (the best of them is the
   papers' optimistic protocol); "nested" chooses alpha by three inner folds of the training part;
-  "average" is `alphas` with `combine="average"`. Bag features are the out-of-fold scores of three
+  "average" is `alphas`. Bag features are the out-of-fold scores of three
   bag-kernel SVMs with C = 10 ("kernels") or another C ("kernels-100").
 - corel: five random halves, joint multiclass network compared with one-vs-rest.
 - objective: what training reaches, compared with CCCP and L-BFGS from several starts.

@@ -29,7 +29,7 @@ TASKS = ("course", "faculty", "student")
 CS = tuple(2.0 ** np.arange(5, 11))
 MUS = (0.0, 1.0, 10.0, 100.0)
 FIXED_MU = 10.0  # in the rows with times
-PRECISION = {"tol": 1e-3, "tol_graph": 1e-3}
+PRECISION = {"tol": 1e-3}
 AROUND = ("title", "url", "anchors")
 FEATURES = {
     "passages alone, binary": {"context": "none"},

@@ -30,7 +30,7 @@ def judged(homophily: float, mu: float, seed: int) -> tuple[float, float]:
     data = make_graph_bags(200, homophily, random_state=seed)
     graph = Graph.from_edges(data.edges, directed=True)
     seen, hidden = data.labeled, ~data.labeled
-    model = GraphSVC(bag_graph=graph, C=C, mu=mu, tol=1e-3, tol_graph=1e-3)
+    model = GraphSVC(bag_graph=graph, C=C, mu=mu, tol=1e-3)
     model.fit(data.bags[seen], data.y[seen], unlabeled=data.bags[hidden])
     scores, y = model.decision_function(data.bags[hidden]), data.y[hidden]
     return float(np.mean((scores > 0) == y)), roc_auc_score(y, scores)

@@ -27,7 +27,7 @@ from bagwise.metrics import roc_auc_score
 def fitted(data, mu):
     """Fit a model to the labeled pages and to all links."""
     graph = Graph.from_edges(data.edges, directed=True)
-    model = GraphSVC(bag_graph=graph, C=100.0, mu=mu, tol=1e-3, tol_graph=1e-3)
+    model = GraphSVC(bag_graph=graph, C=100.0, mu=mu, tol=1e-3)
     return model.fit(
         data.bags[data.labeled], data.y[data.labeled], unlabeled=data.bags[~data.labeled]
     )

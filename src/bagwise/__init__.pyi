@@ -38,6 +38,7 @@ from .models.graph.search import GraphSVCCV as GraphSVCCV
 from .models.instance import InstanceSVC as InstanceSVC
 from .models.keyinstance import KeyInstanceSVC as KeyInstanceSVC
 from .models.markov import (
+    EarlyStopping as EarlyStopping,
     MarkovNetworkClassifier as MarkovNetworkClassifier,
 )
 from .models.meansvc import MeanSVC as MeanSVC

@@ -28,13 +28,23 @@ CLASSES: dict[str, str] = {  # public names of the package, and of its parts in 
     "testing.check_bad_input": _REFUSALS,
 }
 
+_EARLY = "Use early_stopping=EarlyStopping(validation_fraction=..., n_iter_no_change=...)."
+
 # By (class, parameter); subclasses are covered by the row of their base.
 PARAMETERS: dict[tuple[str, str], str] = {
     ("Bags", "parents"): _TIES,
+    ("GraphClassifier", "linearize_negatives"): 'Use negatives="witnesses".',
+    ("GraphClassifier", "tol_cccp"): "CCCP stops at a relative decrease of 1e-6.",
+    ("GraphClassifier", "tol_graph"): "tol is the precision of the loss and of the edges.",
+    ("GraphSVC", "mu_instances"): "Weight the graph: instance_graph=graph.scaled(factor).",
     ("MarkovNetworkClassifier", "chain"): _TIES,
+    ("MarkovNetworkClassifier", "combine"): "Networks of several alphas are averaged; PathCV "
+    "chooses one alpha.",
     ("MarkovNetworkClassifier", "loss"): "Networks are trained for their margin; "
     'probability="sigmoid" gives probabilities of bags.',
+    ("MarkovNetworkClassifier", "n_iter_no_change"): _EARLY,
     ("MarkovNetworkClassifier", "tree"): _TIES,
+    ("MarkovNetworkClassifier", "validation_fraction"): _EARLY,
 }
 
 _LOWER = "For a lower minimum use more starts (n_init), or an annealed SVM."

@@ -20,7 +20,7 @@ def test_cv_chooses_the_graph_where_it_helps_and_leaves_it_where_it_does_not():
     same = [(i, j) for i in range(n) for j in rng.choice(n, 4) if y[i] == y[j] and i != j]
     mixed = [(i, (i + 1 + int(j)) % n) for i in range(n) for j in rng.integers(0, n - 1, 4)]
     bags = Bags(X, np.arange(n + 1), ids=np.arange(n))
-    grid = {"Cs": [100.0], "mus": [10.0, 0.0], "cv": 3, "tol": 1e-3, "tol_graph": 1e-3}
+    grid = {"Cs": [100.0], "mus": [10.0, 0.0], "cv": 3, "tol": 1e-3}
     helped = GraphSVCCV(bag_graph=Graph.from_edges(same), **grid).fit(bags, y)
     assert helped.mu_ == 10.0
     by_mu = {record["mu"]: record["score"] for record in helped.cv_results_}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from bagwise import MarkovNetworkClassifier
+from bagwise import EarlyStopping, MarkovNetworkClassifier
 from bagwise.assumptions import AtLeastPotential, CountInference
 from bagwise.bags import Bags
 from bagwise.crossfit import held_out_part
@@ -24,7 +24,7 @@ from reference.networks import noise, planted
 
 OPTIONS = {"tol": 1e-2, "max_iter": 20, "seed": 0}
 NAME = Parameter("validation_fraction", "0.3")
-EARLY = {"cardinality": "learned", "early_stopping": True, "validation_fraction": 0.3}
+EARLY = {"cardinality": "learned", "early_stopping": EarlyStopping(validation_fraction=0.3)}
 
 
 def risk_of(bags, y, n_classes=2):
@@ -115,10 +115,10 @@ def test_bags_that_say_nothing_are_named():
 # Early stopping ----------------------------------------------------------------------------------
 
 
-def stopped(**more):
+def stopped():
     bags, y = noise(60, 2, seed=0)
     return (
-        MarkovNetworkClassifier(**{**EARLY, "alpha": 0.01, "n_iter_no_change": 3, **more}),
+        MarkovNetworkClassifier(**EARLY, alpha=0.01).set_params(early_stopping__n_iter_no_change=3),
         bags,
         y,
     )
@@ -166,8 +166,7 @@ def test_where_validation_never_gets_worse_it_is_the_fit_of_the_training_part(
 def test_it_goes_with_bag_features_alphas_and_one_against_the_rest():
     bags, y = planted(3, n_bags=45)
     model = MarkovNetworkClassifier(
-        early_stopping=True,
-        validation_fraction=0.2,
+        early_stopping=EarlyStopping(validation_fraction=0.2),
         bag_features="kernels",
         alphas=(0.1, 1.0),
         multi_class="ovr",
@@ -186,4 +185,4 @@ def test_a_class_of_one_bag_is_refused():
     bags, y = planted(n_bags=12)
     y = np.where(np.arange(12) == 3, 1, 0)
     with pytest.raises(ValueError, match=r"Class 1 has too few bags.*lower validation_fraction"):
-        MarkovNetworkClassifier(early_stopping=True).fit(bags, y)
+        MarkovNetworkClassifier(early_stopping=EarlyStopping()).fit(bags, y)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from bagwise import MarkovNetworkClassifier, PathCV
+from bagwise import EarlyStopping, MarkovNetworkClassifier, PathCV
 from bagwise.crossfit import folds
 from bagwise.models.markov import inputs
 from bagwise.models.markov.paths import ALPHAS
@@ -41,7 +41,7 @@ def test_every_network_begins_where_the_last_one_ended(n_classes, multi_class):
 
 def test_a_path_that_stands_still_stops_at_once():
     bags, y = planted()
-    base = MarkovNetworkClassifier(early_stopping=True, validation_fraction=0.3)
+    base = MarkovNetworkClassifier(early_stopping=EarlyStopping(validation_fraction=0.3))
     models = base.path(bags, y, values=[1.0, 1.0])
     assert models[1].objective_[0] <= models[0].objective_[0] * (1 + 1e-9)
     assert models[1].starts_[0]["validation_score"] >= models[0].starts_[0]["validation_score"]
@@ -56,7 +56,7 @@ def test_inputs_are_made_once(monkeypatch):
 
     monkeypatch.setattr(inputs.NetworkInputs, "fit", counted)
     bags, y = planted()
-    base = MarkovNetworkClassifier(bag_features="kernels", cv=2, early_stopping=True)
+    base = MarkovNetworkClassifier(bag_features="kernels", cv=2, early_stopping=EarlyStopping())
     models = base.path(bags, y, name="positive_fraction", values=[0.1, 0.5, 0.9])
     assert len(fits) == 1
     assert [model.positive_fraction for model in models] == [0.1, 0.5, 0.9]

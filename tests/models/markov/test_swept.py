@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagwise import Bags, MarkovNetworkClassifier
+from bagwise import Bags, EarlyStopping, MarkovNetworkClassifier
 from bagwise.datasets import make_slide_bags
 from bagwise.models.markov import descents, swept
 from bagwise.rowstores import memory
@@ -114,7 +114,7 @@ def test_one_network_against_the_rest_is_swept_and_a_joint_one_is_not(always, mo
 def test_networks_that_stop_early_are_not_swept(always, monkeypatch):
     bags, y = planted()
     monkeypatch.setattr(swept, "soft_newton", None)
-    network(init=["zero"], early_stopping=True).fit(bags, y)
+    network(init=["zero"], early_stopping=EarlyStopping()).fit(bags, y)
 
 
 @pytest.mark.torch

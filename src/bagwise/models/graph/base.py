@@ -64,24 +64,16 @@ class GraphClassifier(RowsClassifier):
     )
     negatives: str = param(
         "bags",
-        Words("bags", "instances"),
-        "One slack per negative bag, as in the paper, or one per negative instance, as in "
-        "`WitnessSVC`.",
-    )
-    linearize_negatives: bool = param(
-        False,
-        ["boolean"],
-        "Replace negative bags by their witnesses too, as printed; the objective may then rise, "
-        "which comes with a warning.",
+        Words("bags", "instances", "witnesses"),
+        "One slack per negative bag, as in the paper; one per negative instance, as in "
+        '`WitnessSVC`; or with "witnesses" one per bag for its witness only, as the paper prints '
+        "the convex problems. The objective may then rise, which comes with a warning.",
     )
     tol: float = param(
-        1e-4, positive(), "Precision of the mean loss at which the cutting plane method stops."
-    )
-    tol_graph: float = param(1e-4, positive(), "Its precision of the mean difference along edges.")
-    tol_cccp: float = param(
-        1e-6,
+        1e-4,
         positive(),
-        "Relative decrease of the objective at which CCCP stops (the paper's delta).",
+        "Precision of the mean loss, and of the mean difference along edges, at which the cutting "
+        "plane method stops.",
     )
     fit_intercept: bool = param(True, ["boolean"], "Learn an intercept, penalized like a weight.")
     kernel: Any = shared("kernel", default="linear")
@@ -122,11 +114,6 @@ class GraphClassifier(RowsClassifier):
         return self._fit(bags, y, sample_weight, unlabeled=unlabeled)
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array, unlabeled: Any = None) -> None:
-        if self.linearize_negatives and self.negatives == "instances":
-            raise ValueError(
-                "linearize_negatives=True replaces negative bags by witnesses; with "
-                "negatives='instances' there are no negative bags. Choose one of the two."
-            )
         everyone = self._joined(bags, self._validated_unlabeled(bags, unlabeled))
         structure = self._structure(everyone, padded(weight, len(everyone)))
         self._note_homophily(structure, padded(codes, structure.n_bags, -1))

@@ -13,7 +13,7 @@ bags (views) have one such term each.
 
 Departures. The print also replaces the maximum of negative bags by a witness in every convex
 problem (2). The hinge of a negative bag is convex as it stands, and its linearization lies below
-it: the true objective then rises. Negatives stay exact here; ``linearize_negatives=True`` is the
+it: the true objective then rises. Negatives stay exact here; ``negatives="witnesses"`` is the
 printed version. Weights w_pq, other scalings, one slack per negative instance and kernels are
 added.
 
@@ -90,10 +90,9 @@ class GraphSVC(GraphClassifier):
 
     n_init: int = shared("n_init")
     mu: float = param(
-        0.1, positive(zero=True), "Weight of the mean difference along the edges between bags."
-    )
-    mu_instances: float | None = param(
-        None, [positive(zero=True), None], "The same for instances; ``mu`` when None."
+        0.1,
+        positive(zero=True),
+        "Weight of the mean difference along edges; `Graph.scaled` weights one graph.",
     )
 
     def _fit_structure(
@@ -124,16 +123,15 @@ class GraphSVC(GraphClassifier):
 
     def _terms(self, structure: Structure, share: Array, positive: Array) -> list[Term]:
         """Return the terms of (1) that have weight, the loss first."""
-        kind = "witnesses" if self.linearize_negatives else self.negatives
-        terms: list[Term] = [BagHinge(self.C, self.tol, share, positive, structure.offsets, kind)]
-        mu_instances = self.mu if self.mu_instances is None else self.mu_instances
+        loss = BagHinge(self.C, self.tol, share, positive, structure.offsets, self.negatives)
+        terms: list[Term] = [loss]
         for view, edges in enumerate(structure.bag_edges if self.mu > 0 else ()):
             scale, name = self._scale(edges), _named("bag_edges", view)
-            terms.append(BagEdges(self.mu, self.tol_graph, edges, scale, name))
-        for view, edges in enumerate(structure.row_edges if mu_instances > 0 else ()):
+            terms.append(BagEdges(self.mu, self.tol, edges, scale, name))
+        for view, edges in enumerate(structure.row_edges if self.mu > 0 else ()):
             scale, name = self._scale(edges), _named("instance_edges", view)
             n_bags = structure.n_bags
-            terms.append(RowEdges(mu_instances, self.tol_graph, edges, scale, n_bags, name))
+            terms.append(RowEdges(self.mu, self.tol, edges, scale, n_bags, name))
         return terms
 
     def _scale(self, edges: Edges) -> Array:
@@ -149,8 +147,7 @@ class GraphSVC(GraphClassifier):
             partial(true_objective, structure, terms),
             start.scores,
             max_iter=self.max_iter,
-            tol=self.tol_cccp,
-            monotone=not self.linearize_negatives,
+            monotone=self.negatives != "witnesses",
             callback=self._report,
         )
         self._warn_of_rise(run)
@@ -186,8 +183,8 @@ class GraphSVC(GraphClassifier):
         if rise > 0:
             warnings.warn(
                 f"The objective rose by up to {rise:.3g} (to {run.solution.objective:.6g}) between "
-                "two convex problems: with linearize_negatives=True they do not bound it from "
-                "above. Use linearize_negatives=False.",
+                "two convex problems: with negatives='witnesses' they do not bound it from above. "
+                "Use negatives='bags'.",
                 ConvergenceWarning,
                 stacklevel=2,
             )

@@ -205,7 +205,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         )
         if not self.early_stopping:
             return Seen(inputs, (*inputs.fit(bags, labels, weight), bags, labels, weight), None)
-        share = self.validation_fraction
+        share = self.early_stopping.validation_fraction
         name = Parameter("validation_fraction", f"{share:g}")
         split = held_out_part(bags, labels, share, self.random_state, name)
         part, rest = ((bags[at], labels[at], weight[at]) for at in split)
@@ -264,7 +264,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
             seed=int(check_random_state(self.random_state).randint(2**31)),
             callback=self._report,
             held=held,
-            patience=self.n_iter_no_change,
+            patience=self.early_stopping.n_iter_no_change if self.early_stopping else 1,
             last=begin,
         )
 
@@ -277,7 +277,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
     def _combined(
         self, networks: list[Network], bags: Bags, labels: Array, weight: Array
     ) -> list[Network]:
-        """Choose or weigh the networks of a path by their out-of-fold scores."""
+        """Weigh the networks of a path by their out-of-fold scores."""
         scores = self._inner_scores(bags, labels, weight)  # (n_alphas, n_bags, n_models)
         deviation = scores.std(axis=(1, 2))
         accuracy = [_accuracy(of_alpha, labels, weight) for of_alpha in scores]
@@ -285,8 +285,6 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
             {"alpha": net.alpha, "accuracy": right, "deviation": float(spread)}
             for net, right, spread in zip(networks, accuracy, deviation, strict=True)
         ]
-        if self.combine == "best":
-            return [networks[int(np.argmax(accuracy))]]
         self.shares_ = 1.0 / (len(networks) * np.where(deviation == 0, 1.0, deviation))
         return networks
 

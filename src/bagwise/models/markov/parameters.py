@@ -6,7 +6,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods, Interval, Options
 
 from bagwise.estimators.params import (
     Parameters,
@@ -17,6 +17,29 @@ from bagwise.estimators.params import (
     positive,
     shared,
 )
+
+
+class EarlyStopping(Parameters):
+    """When a network stops early: a group of parameters.
+
+    Examples
+    --------
+    >>> from bagwise import EarlyStopping, MarkovNetworkClassifier
+    >>> MarkovNetworkClassifier(early_stopping=EarlyStopping(validation_fraction=0.2))
+    MarkovNetworkClassifier(early_stopping=EarlyStopping(validation_fraction=0.2))
+    """
+
+    validation_fraction: float = param(
+        0.1,
+        Interval(Real, 0, 1, closed="neither"),
+        "Fraction of each class's bags that is held out, at least one bag.",
+    )
+    n_iter_no_change: int = param(
+        10,
+        integer(),
+        "Stop after as many descents in a row that are all worse on the held-out bags than the "
+        "best one.",
+    )
 
 
 class NetworkParameters(Parameters):
@@ -47,13 +70,10 @@ class NetworkParameters(Parameters):
         "Weight (lambda in the paper) of |w|^2 / 2 against the sum of the bags' losses.",
     )
     alphas: Any = param(
-        None, ["array-like", None], "Fit all of these instead of ``alpha`` and combine them."
-    )
-    combine: str = param(
-        "average",
-        Words("average", "best"),
-        "With ``alphas``: average the networks' scores, each divided by its out-of-fold standard "
-        "deviation, or take the one with the highest out-of-fold accuracy.",
+        None,
+        ["array-like", None],
+        "Fit all of these instead of ``alpha``, and average the networks' scores, each divided by "
+        "its out-of-fold standard deviation.",
     )
     bag_features: Any = param(
         None,
@@ -109,22 +129,13 @@ class NetworkParameters(Parameters):
         "Tolerance of the bundle methods, relative to the objective; relative to what is gained "
         "over w = 0 where that is little.",
     )
-    early_stopping: bool = param(
-        False,
-        ["boolean"],
-        "Hold out ``validation_fraction`` of the training bags, and keep the iterate (and the "
-        "start) with the best accuracy on them, of equal ones the one with the lowest mean loss.",
-    )
-    validation_fraction: float = param(
-        0.1,
-        Interval(Real, 0, 1, closed="neither"),
-        "Fraction of each class's bags that ``early_stopping`` holds out, at least one bag.",
-    )
-    n_iter_no_change: int = param(
-        10,
-        integer(),
-        "With ``early_stopping``, stop after as many descents in a row that are all worse on the "
-        "held-out bags than the best one.",
+    early_stopping: EarlyStopping | None = param(
+        None,
+        [EarlyStopping, Options(bool, {False}), None],
+        "Hold out a part of the training bags, and keep the iterate (and the start) with the best "
+        "accuracy on them, of equal ones the one with the lowest mean loss. None: no bag is held "
+        "out.",
+        kind="EarlyStopping or None",
     )
     max_iter: int = shared(
         "max_iter", doc="Maximum number of rounds of NRBM and a convex step, per start."
