@@ -34,7 +34,6 @@ from bagwise import (
     WitnessSVC,
 )
 from bagwise.estimators import rows as approximation
-from bagwise.kernels import Kernel
 from bagwise.model_selection.grams import GramCache, can_share
 from bagwise.testing._problems import planted_bags
 
@@ -151,18 +150,6 @@ def test_the_error_is_the_trace_that_is_left_out(data):
 # Data ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("landmarks", ["leverage", "kmeans"])
-def test_two_fits_give_the_same_bits_and_a_seed_another_model(landmarks, data):
-    bags, _ = data
-    fits = [
-        clone(PLAIN).set_params(kernel_options__landmarks=landmarks, random_state=seed).fit(*data)
-        for seed in (0, 0, 1)
-    ]
-    scores = [model.decision_function(bags) for model in fits]
-    np.testing.assert_array_equal(scores[0], scores[1])
-    assert not np.array_equal(scores[0], scores[2])
-
-
 def test_a_bag_without_weight_is_no_landmark(data):
     bags, y = data
     weight = np.where(np.arange(len(bags)) % 3, 1.0, 0.0)
@@ -189,15 +176,6 @@ def test_other_kinds_of_instances(kind, kernel, data):
         np.testing.assert_allclose(
             scores, expected.decision_function(bags.replace(X=X.astype(float))), atol=1e-6
         )
-
-
-def test_several_classes_with_text_labels(data):
-    bags, _ = data
-    y = np.array(["a", "b", "c"])[np.arange(len(bags)) % 3]
-    model = grouped(LabelSVC, approx="nystroem", n_components=12, n_jobs=2).fit(bags, y)
-    assert model.dual_coef_.shape == (3, 12)
-    assert set(model.predict(bags)) <= {"a", "b", "c"}
-    assert np.all(model.gap_ <= 1e-8 * model.objective_)
 
 
 def test_landmarks_of_the_folds_of_a_calibration_are_training_rows(data, monkeypatch):
@@ -266,28 +244,6 @@ def test_kernels_without_features_are_refused(kernel, model, data):
         pytest.skip("has no precomputed kernels")
     with pytest.raises(ValueError, match=rf"kernel_options__approx='nystroem' is for .*{kernel}"):
         approximated(model, kernel=kernel).fit(*data)
-
-
-def test_a_callable_kernel(data):
-    bags, y = data
-    model = clone(PLAIN).set_params(kernel=Kernel("rbf", 0.5)).fit(bags, y)
-    expected = clone(PLAIN).fit(bags, y)
-    np.testing.assert_allclose(
-        model.decision_function(bags), expected.decision_function(bags), atol=1e-8
-    )
-    assert model.kernel_error_ == pytest.approx(expected.kernel_error_, rel=1e-6)
-
-
-def test_explanations_of_rbf_models(data):
-    bags, y = data
-    few, all_ = (
-        clone(PLAIN).fit(bags, y),
-        clone(PLAIN).set_params(kernel_options__n_components=999).fit(bags, y),
-    )
-    exact = clone(PLAIN).set_params(kernel_options__approx=None).fit(bags, y)
-    assert len(few.explain(bags)) == bags.n_instances
-    slopes = [model._slopes(bags.X, 0) for model in (all_, exact)]
-    np.testing.assert_allclose(*slopes, atol=1e-6)
 
 
 # Files --------------------------------------------------------------------------------------------

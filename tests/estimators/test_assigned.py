@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from itertools import pairwise
 
@@ -97,30 +96,6 @@ def test_the_first_assignment_does_not_move_the_relaxation(init):
     assert found.objective_[0] == pytest.approx(odm().fit(bags, y).objective_[0], rel=1e-5)
 
 
-def test_cccp_as_the_first_assignment_starts_the_pool_where_it_ends():
-    bags, y = small(2)
-    ended = odm(relax=False).fit(bags, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        pool_of_one = odm(init="cccp", max_columns=1).fit(bags, y)
-    np.testing.assert_allclose(pool_of_one.objective_, ended.objective_, rtol=1e-8)
-    np.testing.assert_array_equal(pool_of_one.instance_weights_, ended.instance_weights_)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_refinement_rounds_and_goes_down(seed):
-    bags, y = small(seed)
-    relaxed, refined = odm().fit(bags, y), odm(refine=True).fit(bags, y)
-    assert refined.objective_[0] >= relaxed.objective_[0] * (1 - 1e-7)  # a lower bound
-    assert set(np.unique(refined.instance_weights_)) <= {0.0, 1.0}
-    pool = [record for record in refined.history_ if "heuristic_gap" in record]
-    steps = [record for record in refined.history_ if "changed" in record]
-    assert len(pool) + len(steps) == len(refined.history_)
-    assert len(pool) == len(relaxed.history_)
-    assert refined.n_columns_[0] == pool[-1]["n_columns"]
-    assert refined.heuristic_gap_[0] == pool[-1]["heuristic_gap"]
-
-
 def test_how_bags_are_scored_depends_on_the_number_of_witnesses():
     assert isinstance(odm()._assumption(), AtLeastOne)
     rule = odm(n_witnesses=2)._assumption()
@@ -160,14 +135,6 @@ def test_what_is_not_certain_is_said(options, told, monkeypatch):
     bags, y = small(0, n_negatives=8)
     with pytest.warns(ConvergenceWarning, match=told):
         odm(random_state=1, **options).fit(bags, y)
-
-
-def test_certain_fits_are_silent():
-    bags, y = small(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        odm().fit(bags, y)
-        odm(relax=False).fit(bags, y)
 
 
 @pytest.mark.parametrize("options", [{}, {"relax": False}, {"refine": True}])

@@ -6,10 +6,8 @@ import copy
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils._param_validation import InvalidParameterError
 
 from bagwise import (
     AnnealedProportionSVC,
@@ -17,8 +15,6 @@ from bagwise import (
     Annealing,
     BagKernelSVC,
     Bags,
-    InstanceSVC,
-    LabelSVC,
     WitnessSVC,
 )
 from bagwise.estimators.base import BagClassifier
@@ -153,11 +149,6 @@ def test_a_fit_changes_no_parameter_and_copies_none():
     assert model.class_weight is weights
 
 
-def test_fit_returns_the_estimator_itself():
-    model = InstanceSVC()
-    assert model.fit(BAGS, Y) is model
-
-
 def test_a_models_parts_may_be_put_into_another_kind():
     wide = AnnealedProportionSVCCV(gamma=0.5, n_jobs=3, annealing=Annealing(tol=0.2))
     wide.classes_ = np.array([0, 1])
@@ -224,21 +215,6 @@ def test_more_than_two_classes_have_a_column_each():
     for bag, key, best in zip(range(30), keys, scores.argmax(axis=1), strict=True):
         inside = of_instances[bags.offsets[bag] : bags.offsets[bag + 1], best]
         assert of_instances[key, best] == inside.max()
-
-
-def test_two_classes_against_three_need_no_positive_label():
-    bags, y = planted_bags(3, n_bags=30)
-    with pytest.raises(ValueError, match="pos_label is for two classes; there are 3"):
-        Midpoint(pos_label=1).fit(bags, y)
-
-
-@pytest.mark.parametrize("labels", [["-", "+"], [False, True], [7, 3], [1.0, 2.0]])
-def test_labels_of_any_kind_are_given_back(labels):
-    y = np.array(labels)[Y]
-    model = Midpoint().fit(BAGS, y)
-    assert model.predict(BAGS).dtype == y.dtype
-    assert set(model.predict(BAGS)) <= set(labels)
-    np.testing.assert_array_equal(model.classes_, np.unique(y))
 
 
 # Probabilities -----------------------------------------------------------------------------------
@@ -308,17 +284,6 @@ def test_a_score_that_is_not_finite_names_its_bag():
 # Input -------------------------------------------------------------------------------------------
 
 
-def test_a_plain_table_is_bags_of_one():
-    rows = np.random.default_rng(0).normal(size=(20, 3))
-    y = (rows[:, 0] > 0).astype(int)
-    model = InstanceSVC(kernel="linear").fit(rows, y)
-    as_bags = InstanceSVC(kernel="linear").fit(Bags(rows, np.arange(21)), y)
-    np.testing.assert_array_equal(model.coef_, as_bags.coef_)
-    stored = InstanceSVC(kernel="linear").fit(sp.csr_array(rows), y)
-    np.testing.assert_allclose(stored.coef_, model.coef_, rtol=1e-8)
-    np.testing.assert_array_equal(model.decision_function(rows), as_bags.decision_function(rows))
-
-
 def test_names_of_features_are_compared():
     named = BAGS.replace(feature_names=["a", "b", "c"])
     model = Midpoint().fit(named, Y)
@@ -347,12 +312,6 @@ def test_a_class_without_weight_is_named():
     y = np.where(np.arange(24) < 4, 2, Y)
     with pytest.raises(ValueError, match="All bags of class 2 have weight zero"):
         Midpoint().fit(BAGS, y, sample_weight=1.0 * (y < 2))
-
-
-def test_parameters_are_checked_in_fit_not_before():
-    model = LabelSVC(C="much")
-    with pytest.raises(InvalidParameterError, match="'C' parameter of LabelSVC"):
-        model.fit(BAGS, Y)
 
 
 def test_instances_of_whole_bags_have_no_labels_until_the_kernel_says_so():

@@ -78,16 +78,3 @@ def test_support_vectors_are_bags():
 def test_kernels_between_instances_make_no_sense_here():
     with pytest.raises(InvalidParameterError, match="'kernel' parameter of Extremes"):
         Extremes(kernel="precomputed").fit(*planted_bags())
-
-
-def test_weight_two_is_the_bag_twice():
-    bags, y = planted_bags(n_bags=20)
-    twice = np.r_[np.arange(20), 3, 4]
-    weight = np.ones(20)
-    weight[[3, 4]] = 2.0
-    repeated, weighted = Extremes(gamma=0.2), Extremes(gamma=0.2)
-    repeated.fit(bags[twice], y[twice])
-    weighted.fit(bags, y, sample_weight=weight)
-    shift = weighted.center_ - repeated.center_  # an rbf kernel does not see it
-    assert np.abs(shift).max() > 0
-    np.testing.assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-9)

@@ -103,11 +103,3 @@ def test_why_no_features_are_named():
     assert reasons[0] == "none: the model scores whole bags, not features of instances"
     assert reasons[1] == "none: scores of MILES with these parameters have no slopes"
     assert reasons[2] == "none: scores of WitnessSVC with these parameters have no slopes"
-
-
-def test_instances_have_their_ids_or_places():
-    assert WitnessSVC().fit(BAGS, Y).explain(BAGS[:1])["instance"].tolist() == list(
-        range(BAGS.sizes[0])
-    )
-    named = BAGS.replace(instance_ids=[f"i{k}" for k in range(BAGS.n_instances)])
-    assert WitnessSVC().fit(BAGS, Y).explain(named[:1])["instance"][0] == "i0"

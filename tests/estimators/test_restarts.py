@@ -69,18 +69,6 @@ def test_random_starts_find_a_lower_minimum_than_a_bad_one():
     assert gained >= 2
 
 
-def test_every_class_has_its_starts():
-    bags, y = planted_bags(3, n_bags=18)
-    model = WitnessSVC(n_init=3).fit(bags, y)
-    assert [len(of_class) for of_class in model.starts_] == [3, 3, 3]
-    assert model.stability_.shape == (3, 18)
-
-
-def test_clear_witnesses_are_stable():
-    bags, y = planted_bags(n_bags=20, shift=8.0)
-    assert WitnessSVC(n_init=5).fit(bags, y).stability_[y == 1].mean() > 0.8
-
-
 @pytest.mark.parametrize("name", ["SemiProximalSVC", "SparseMIL", "GraphSVCCV"])
 def test_estimators_whose_start_is_part_of_the_method_have_no_other(name):
     assert "n_init" not in make_estimator(name).get_params()

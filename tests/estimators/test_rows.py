@@ -44,20 +44,6 @@ def test_a_fit_that_was_stopped_early_warns_with_its_gap():
         LabelSVC(max_iter=1).fit(*hard_problem())
 
 
-def test_verbose_prints_one_line_per_iteration(capsys):
-    model = LabelSVC(verbose=1).fit(*hard_problem())
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(model.history_) > 1
-    assert all(line.startswith("[LabelSVC] objective ") for line in lines)
-
-
-def test_a_random_start_follows_its_seed():
-    bags, y = hard_problem()
-    fits = [WitnessSVC(init="random", random_state=seed).fit(bags, y) for seed in (0, 0, 1)]
-    first = [model.history_[0]["objective"] for model in fits]
-    assert first[0] == first[1] != first[2]
-
-
 # A design that is shared -------------------------------------------------------------------------
 
 ROW_MODELS = [
@@ -111,34 +97,6 @@ def test_a_design_may_be_wider_than_the_model_asks():
 # One problem per class ---------------------------------------------------------------------------
 
 
-def test_three_classes_are_three_models_against_the_rest():
-    bags, y = planted_bags(3, n_bags=30)
-    model = WitnessSVC(C=2.0, gamma=0.3).fit(bags, y)
-    for k in range(3):
-        alone = WitnessSVC(C=2.0, gamma=0.3).fit(bags, (y == k).astype(int))
-        np.testing.assert_allclose(
-            model.decision_function(bags)[:, k], alone.decision_function(bags), rtol=1e-10
-        )
-        assert model.objective_[k] == alone.objective_[0]
-        np.testing.assert_array_equal(model.instance_weights_[k], alone.instance_weights_)
-        assert len(model.history_[k]) == len(alone.history_)
-    assert model.n_iter_ == max(len(history) for history in model.history_)
-    together = WitnessSVC(C=2.0, gamma=0.3, n_jobs=2).fit(bags, y)
-    np.testing.assert_array_equal(together.dual_coef_, model.dual_coef_)
-
-
-def test_a_bag_without_weight_is_no_positive_bag():
-    bags, y = planted_bags()
-    weight = np.where(np.arange(len(y)) == np.flatnonzero(y == 1)[0], 0.0, 1.0)
-    model = LabelSVC(gamma=0.3).fit(bags, y, sample_weight=weight)
-    idle = np.repeat(weight == 0, bags.sizes)
-    assert not model.instance_weights_[idle].any()
-    without = LabelSVC(gamma=0.3).fit(bags[weight > 0], y[weight > 0])
-    np.testing.assert_allclose(
-        model.decision_function(bags), without.decision_function(bags), atol=1e-7
-    )
-
-
 # Fitted attributes -------------------------------------------------------------------------------
 
 
@@ -175,18 +133,6 @@ def test_columns_of_a_precomputed_kernel_are_instance_ids():
         model.decision_function(kernel), expected.decision_function(bags), atol=1e-8
     )
     np.testing.assert_array_equal(model.support_columns_, shuffled[model.support_])
-
-
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-def test_the_objective_is_that_of_the_fitted_model(loss):
-    bags, y = planted_bags()
-    model = InstanceSVC(kernel="linear", loss=loss, C=0.7).fit(bags, y)
-    margin = np.where(np.repeat(y, bags.sizes) == 1, 1, -1) * model.instance_decision_function(bags)
-    slack = np.maximum(0, 1 - margin) ** (2 if loss == "squared_hinge" else 1)
-    expected = 0.5 * np.sum(model.coef_**2) + 0.7 * slack.sum()
-    assert model.objective_[0] == pytest.approx(expected, rel=1e-9)
-    assert model.history_ == [{"objective": model.objective_[0], "gap": model.gap_[0]}]
-    assert model.n_iter_ == 1
 
 
 def test_a_solver_that_gave_up_is_named_with_its_gap(monkeypatch):

@@ -94,19 +94,6 @@ def test_the_precision_of_rows_bounds_the_certificate(monkeypatch, dtype):
     np.testing.assert_allclose(fitted.objective_, exact.objective_, rtol=1e-6)
 
 
-def test_history_has_the_same_records(monkeypatch):
-    bags, y = planted()
-    model = AnnealedLabelSVC(kernel="linear", C=0.5)
-    _, _, history, fitted = both(monkeypatch, model, bags, y)
-    assert fitted.history_[0].keys() == history[0].keys()
-    # The temperatures of both, on the way to the same end: problems there are half solved.
-    common = list(zip(fitted.history_, history, strict=False))
-    assert len(common) >= max(len(history), len(fitted.history_)) - 1
-    for swept_record, record in common[:-1]:
-        assert swept_record["temperature"] == pytest.approx(record["temperature"])
-        assert swept_record["objective"] == pytest.approx(record["objective"], rel=1e-2)
-
-
 def test_one_pass_per_newton_step(monkeypatch):
     """A path takes a pass per alternation and per further Newton step, and few at its end."""
     bags, y = planted()

@@ -13,10 +13,7 @@ from bagwise.designs import Gram, matrix_design
 from bagwise.estimators.task import (
     Task,
     combinations_of,
-    combined_problem,
     mean_scores,
-    mean_shares,
-    means_and_negatives,
 )
 from bagwise.losses import SquaredHinge
 from reference.program import reference_solution
@@ -80,15 +77,6 @@ def test_combinations_are_positive_bags_then_negative_instances(sizes):
     assert combinations.nnz == np.count_nonzero(shares) + sum(sizes[1::2])  # no stored zeros
 
 
-@given(drawn_sizes)
-def test_mean_shares_are_one_over_the_size(sizes):
-    task, X, _ = make_task(sizes)
-    assert mean_shares(task).tolist() == [1 / size for size in sizes[::2] for _ in range(size)]
-    combinations, is_bag = means_and_negatives(task)
-    means = [X[list(bag)].mean(axis=0) for bag in parts(sizes)[::2]]
-    np.testing.assert_allclose((combinations @ X)[is_bag], means, atol=1e-12)
-
-
 @pytest.mark.parametrize("kind", ["linear", "kernel", "sparse"])
 @pytest.mark.parametrize("sizes", [(3, 2, 1, 4), (1, 1), (2, 5, 3)])
 def test_mean_scores_are_those_of_the_svm_of_the_means(sizes, kind):
@@ -105,17 +93,3 @@ def test_mean_scores_are_those_of_the_svm_of_the_means(sizes, kind):
     found = reference_solution(np.array(rows), weight * up, weight * ~up, SquaredHinge())
     # Without the intercept: it moves no instance past another.
     np.testing.assert_allclose(mean_scores(task), X @ found.coef, atol=1e-5)
-
-
-def test_the_combined_problem_weighs_a_bag_once():
-    task, _, bag_weight = make_task((3, 2, 4))
-    combinations, problem = combined_problem(task, mean_shares(task))
-    assert problem.design.n_rows == combinations.shape[0] == 4
-    np.testing.assert_allclose(problem.positive, [*2.0 * bag_weight[::2], 0, 0])
-    np.testing.assert_allclose(problem.negative, [0, 0, *2.0 * bag_weight[[1, 1]]])
-
-
-def test_what_a_task_derives_is_made_once():
-    task, _, _ = make_task((3, 2, 4))
-    for name in ("in_positive", "positive_rows", "positive_offsets", "positive_bag_weight"):
-        assert getattr(task, name) is getattr(task, name)

@@ -29,17 +29,6 @@ def test_wrong_class_weights_are_named(class_weight, told):
         WitnessSVC(class_weight=class_weight).fit(bags, np.array(["normal", "tumor"])[y])
 
 
-def test_a_class_without_a_weight_of_its_own_has_weight_one():
-    bags, y = planted_bags()
-    some, all_ = ({1: 3}, {0: 1.0, 1: np.float32(3.0)})
-    scores = [
-        WitnessSVC(class_weight=weight).fit(bags, y).decision_function(bags)
-        for weight in (some, all_, None)
-    ]
-    np.testing.assert_array_equal(scores[0], scores[1])
-    assert np.any(scores[0] != scores[2])
-
-
 # Functions ---------------------------------------------------------------------------------------
 
 BAGS = Bags(np.zeros((6, 1)), np.array([0, 2, 3, 6]), ids=["a", "b", "c"])
@@ -75,23 +64,3 @@ def test_balanced_classes_have_equal_totals(drawn):
     of_class = class_weights("balanced", np.arange(3), codes, weight)
     totals = np.bincount(codes, weight * of_class[codes])
     np.testing.assert_allclose(totals, weight.sum() / 3, rtol=1e-9)
-
-
-def test_class_weights_follow_the_order_of_the_classes():
-    classes = np.array(["no", "unsure", "yes"])
-    found = class_weights({"yes": 3, "no": 0.5}, classes, np.arange(3), np.ones(3))
-    assert found.tolist() == [0.5, 1.0, 3.0]
-    assert class_weights(None, classes, np.arange(3), np.ones(3)).tolist() == [1.0] * 3
-
-
-def test_class_weights_multiply_the_weights_of_bags():
-    bags, y = planted_bags()
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    by_class = WitnessSVC(gamma=0.3, class_weight={0: 0.5, 1: 4.0}).fit(bags, y, weight)
-    by_bag = WitnessSVC(gamma=0.3).fit(bags, y, weight * np.where(y == 1, 4.0, 0.5))
-    np.testing.assert_array_equal(by_class.decision_function(bags), by_bag.decision_function(bags))
-    balanced = WitnessSVC(gamma=0.3, class_weight="balanced").fit(bags, y, weight)
-    totals = np.array([weight[y == k].sum() for k in (0, 1)])
-    same = weight * (weight.sum() / 2 / totals)[y]
-    expected = WitnessSVC(gamma=0.3).fit(bags, y, same).decision_function(bags)
-    np.testing.assert_allclose(balanced.decision_function(bags), expected, rtol=1e-9)

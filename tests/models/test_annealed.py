@@ -209,31 +209,6 @@ def test_several_witnesses_per_bag(gaussian, k):
 # Precision, storage, loss ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-@pytest.mark.parametrize("kind", [AnnealedLabelSVC, AnnealedProportionSVC, AnnealedWitnessSVC])
-def test_single_precision_agrees_at_one_temperature(gaussian, kind, kernel):
-    bags, y = gaussian
-    single = Bags(bags.X.astype(np.float32), bags.offsets)
-    double = Bags(single.X.astype(np.float64), bags.offsets)
-    first = [
-        kind(kernel=kernel, gamma=0.05, annealing=Annealing(T0=0.5, cooling=1e9))
-        .fit(data, y)
-        .history_[0]
-        for data in (single, double)
-    ]
-    for name in ("objective", "entropy", "p_hat"):
-        assert first[0][name] == pytest.approx(first[1][name], rel=2e-4)
-
-
-def test_single_precision_agrees_on_separated_data():
-    bags, y = make_gaussian_bags(n_bags=30, shift=5.0, random_state=0)
-    single = Bags(bags.X.astype(np.float32), bags.offsets)
-    one = AnnealedLabelSVC().fit(single, y)
-    other = AnnealedLabelSVC().fit(bags, y)
-    np.testing.assert_allclose(one.objective_, other.objective_, rtol=1e-4)
-    assert np.all(one.predict(bags) == other.predict(bags))
-
-
 def test_sparse_rows_give_the_same_model(digits):
     bags, y = digits
     sparse = Bags(sp.csr_array(bags.X), bags.offsets)
@@ -283,16 +258,6 @@ def test_hinge_says_when_a_hot_start_left_nothing(gaussian):
     np.testing.assert_allclose(model.instance_decision_function(gaussian[0]), -1, atol=1e-3)
 
 
-def test_hinge_cold_from_the_bag_labels_is_label_svc(gaussian):
-    bags, y = gaussian
-    cold = AnnealedLabelSVC(loss="hinge", init="instances", annealing=Annealing(T0=1e-8)).fit(
-        bags, y
-    )
-    plain = LabelSVC(loss="hinge").fit(bags, y)
-    np.testing.assert_allclose(cold.instance_weights_, plain.instance_weights_, atol=1e-9)
-    np.testing.assert_allclose(cold.objective_, plain.objective_, rtol=1e-6)
-
-
 # What is told on the way -------------------------------------------------------------------------
 
 
@@ -314,38 +279,4 @@ def test_history_and_callback(gaussian, capsys):
     assert all(record["factorizations"] == record["alternations"] for record in quick[1:])
 
 
-def test_three_classes_have_a_history_each():
-    bags, y = make_gaussian_bags(n_bags=30, shift=3.0, random_state=0)
-    y = y + (np.arange(30) % 3 == 0)
-    model = AnnealedLabelSVC(kernel="linear").fit(bags, y)
-    assert [record.keys() == RECORD for history in model.history_ for record in history]
-    assert len(model.history_) == 3
-    assert model.instance_weights_.shape == (3, bags.n_instances)
-
-
-@pytest.mark.parametrize("kind", [AnnealedLabelSVC, AnnealedWitnessSVC])
-def test_weight_two_is_the_bag_twice(gaussian, kind):
-    bags, y = gaussian
-    options = {"gamma": 0.05, "annealing": Annealing(T0=0.5, cooling=1e9)}
-    weight = np.ones(len(y))
-    weight[:10] = 2.0
-    weighted = kind(**options).fit(bags, y, sample_weight=weight)
-    twice = np.concatenate([np.arange(len(y)), np.arange(10)])
-    repeated = kind(**options).fit(bags[twice], y[twice])
-    for name in ("objective", "entropy", "p_hat"):
-        assert weighted.history_[0][name] == pytest.approx(repeated.history_[0][name], rel=1e-6)
-
-
 # Real data ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("C", [1.0, 10.0])
-@pytest.mark.parametrize("name", ["musk1", "tiger"])
-def test_annealing_finds_lower_objectives(dataset, name, C):
-    bags, y = dataset(name)
-    plain, cooled = LabelSVC(C=C).fit(bags, y), AnnealedLabelSVC(C=C).fit(bags, y)
-    assert cooled.gap_[0] <= 1e-9 * cooled.objective_[0]
-    assert cooled.objective_[0] < 0.95 * plain.objective_[0]
-    p = cooled.instance_weights_
-    assert np.mean(np.minimum(p, 1 - p)) < 1e-3  # labels are decided
-    assert np.all(segment_sum(1.0 * (p > 0.5), bags.offsets)[y == 1] >= 1)

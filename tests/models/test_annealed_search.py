@@ -7,9 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
 from bagwise import AnnealedProportionSVC, AnnealedProportionSVCCV, Annealing, Bags, annealed_path
@@ -58,29 +56,6 @@ def test_the_path_is_made_of_single_fits(data, kernel):
         expected = single.decision_function(bags)
         np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-7)
         assert model.gap_[0] <= 1e-9 * model.objective_[0]
-
-
-def test_the_path_takes_three_classes_and_a_threshold(data):
-    bags, y = data
-    y = np.array(["a", "b", "c"])[y + (np.arange(len(y)) % 3 == 0)]
-    template = AnnealedProportionSVC(threshold=0.25, gamma=0.05)
-    (model,) = annealed_path(
-        bags, y, Cs=[1.0], C_proportions=[1.0], positive_fractions=[0.3], estimator=template
-    )
-    single = AnnealedProportionSVC(positive_fraction=0.3, threshold=0.25, gamma=0.05).fit(bags, y)
-    np.testing.assert_array_equal(model.threshold_, [0.25] * 3)
-    np.testing.assert_array_equal(model.predict(bags), single.predict(bags))
-    with pytest.raises(NotFittedError):
-        template.predict(bags)  # the template stays as it was
-
-
-def test_the_path_calibrates_like_a_single_fit(data):
-    template = AnnealedProportionSVC(threshold="calibrated", calibration_cv=3, kernel="linear")
-    (model,) = annealed_path(
-        *data, Cs=[0.1], C_proportions=[1.0], positive_fractions=[0.3], estimator=template
-    )
-    single = clone(model).fit(*data)
-    np.testing.assert_allclose(model.threshold_, single.threshold_, atol=1e-7)
 
 
 def test_bad_grid_points_are_named(data):
@@ -151,24 +126,6 @@ def test_the_best_point_is_fitted_in_full(data, searched):
     assert best >= 0.8
 
 
-def test_two_workers_give_the_same_bits(data):
-    one = AnnealedProportionSVCCV(
-        Cs=[1.0], C_proportions=[1.0], positive_fractions=[0.1, 0.3], cv=2
-    ).fit(*data)
-    two = clone(one).set_params(n_jobs=2).fit(*data)
-    assert two.cv_results_ == one.cv_results_
-    np.testing.assert_array_equal(two.dual_coef_, one.dual_coef_)
-    np.testing.assert_array_equal(two.intercept_, one.intercept_)
-
-
-def test_folds_may_come_in_any_order(data, searched):
-    bags, y = data
-    rng = np.random.default_rng(0)
-    shuffled = [(rng.permutation(a), rng.permutation(b)) for a, b in folds(bags, y, 4, 0)]
-    other = clone(searched).set_params(cv=shuffled).fit(bags, y)
-    assert other.cv_results_ == searched.cv_results_
-
-
 def test_groups_stay_together(data):
     bags, y = data
     groups = np.arange(len(y)) // 2
@@ -177,45 +134,6 @@ def test_groups_stay_together(data):
     model = AnnealedProportionSVCCV(**options, cv=3).fit(grouped, y)
     expected, _ = plain_search(grouped, y, 1.0, 1.0, 0.1, cv=3, gamma=0.05)
     assert model.cv_results_[0]["accuracy"] == pytest.approx(expected, abs=1.01 / 36)
-
-
-def test_weights_count_in_the_accuracy(data):
-    bags, y = data
-    options = {
-        "Cs": [0.05],
-        "C_proportions": [1.0],
-        "positive_fractions": [0.9],
-        "gamma": 0.05,
-        "cv": 3,
-    }
-    weight = np.where(y == 1, 3.0, 1.0)
-    model = AnnealedProportionSVCCV(**options).fit(bags, y, sample_weight=weight)
-    accuracy = model.cv_results_[0]["accuracy"]
-    single, right = (
-        AnnealedProportionSVC(
-            positive_fraction=0.9, C=0.05, gamma=0.05, annealing=Annealing(newton_steps=1, tol=0.05)
-        ),
-        0.0,
-    )
-    for train, test in folds(bags, y, 3, 0):
-        single.fit(bags[train], y[train], sample_weight=weight[train])
-        right += weight[test] @ (single.predict(bags[test]) == y[test])
-    assert accuracy == pytest.approx(right / weight.sum(), abs=3.01 / weight.sum())
-    assert 0.1 < accuracy < 0.95  # weights matter where bags are wrong
-
-
-def test_sparse_and_single_precision_rows(data):
-    bags, y = data
-    options = {"Cs": [0.5], "C_proportions": [1.0], "positive_fractions": [0.1, 0.5], "cv": 3}
-    dense = AnnealedProportionSVCCV(**options, kernel="linear").fit(bags, y)
-    stored = Bags(sp.csr_array(bags.X), bags.offsets)
-    sparse = AnnealedProportionSVCCV(**options, kernel="linear").fit(stored, y)
-    for one, other in zip(sparse.cv_results_, dense.cv_results_, strict=True):
-        assert one == pytest.approx(other, abs=1e-3)
-    single = Bags(bags.X.astype(np.float32), bags.offsets)
-    half = AnnealedProportionSVCCV(**options, gamma=0.05).fit(single, y)
-    assert half.support_vectors_.dtype == np.float32
-    assert half.score(single, y) >= 0.9
 
 
 def test_the_grid_is_told(data, capsys):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bagwise import Bags, CitationKNN
-from bagwise.datasets import load_digits_bags
 from bagwise.kernels.bag import hausdorff
 from bagwise.testing._problems import planted_bags
 
@@ -65,26 +64,6 @@ def test_an_instance_is_a_bag_of_one():
 def test_without_other_bags_everybody_cites():
     model = CitationKNN(n_references=1, n_citers=10).fit([[[0.0]], [[1.0]]], [0, 1])
     np.testing.assert_array_equal(model.reach_, np.inf)
-
-
-def test_regions_of_interest_on_digit_bags():
-    bags, y = load_digits_bags(digit=0, n_bags=100, subset="train", random_state=0)
-    test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
-    model = CitationKNN(metric="average").fit(bags, y)
-    positive = test[labels == 1]
-    hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
-    assert hit.mean() >= 0.9
-    assert model.score(test, labels) >= 0.8
-
-
-def test_three_classes_share_the_votes():
-    rng = np.random.default_rng(0)
-    y = np.arange(30) % 3
-    bags = Bags.from_list([rng.normal(size=(3, 2)) + 4 * label for label in y])
-    model = CitationKNN().fit(bags, y)
-    assert model.score(bags, y) == 1.0
-    total = model.decision_function(bags).sum(axis=1)
-    np.testing.assert_allclose(total, 1, atol=0.3)
 
 
 @pytest.mark.parametrize("metric", ["minimal", "average", "maximal"])

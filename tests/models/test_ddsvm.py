@@ -31,13 +31,6 @@ def test_embedding_is_the_least_scaled_distance(fitted):
     np.testing.assert_allclose(embedded.std(axis=0), 1.0)
 
 
-def test_certified_and_right_on_fresh_bags(fitted):
-    model = fitted[0]
-    assert model.gap_[0] <= 1e-9 * model.objective_[0]
-    test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
-    assert model.score(test, labels) >= 0.85
-
-
 def concept(point, objective) -> Concept:
     return Concept(np.array(point, dtype=float), np.ones(2), objective, 1, True)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bagwise import EMDD, Bags, DiverseDensity
-from bagwise.datasets import load_digits_bags
 from bagwise.models.density import Density, scaled_distances
 
 BOTH = [DiverseDensity(), DiverseDensity(likelihood="most_likely_cause"), EMDD()]
@@ -37,17 +36,6 @@ def test_planted_concept_is_recovered(model):
     assert model.score(fresh, labels) >= 0.9
 
 
-@pytest.mark.parametrize("model", BOTH, ids=str)
-def test_key_instances_on_digit_bags(model):
-    bags, y = load_digits_bags(digit=0, n_bags=100, subset="train", random_state=0)
-    model.fit(bags, y)
-    test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
-    positive = test[labels == 1]
-    hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
-    assert hit.mean() >= 0.9
-    assert model.score(test, labels) >= 0.8
-
-
 def test_objective_is_the_best_search_and_that_of_the_kept_concept():
     bags, y = planted(2)
     model = EMDD(n_init=5).fit(bags, y)
@@ -70,8 +58,3 @@ def test_a_search_never_ends_worse_than_it_began():
             density.distances(bags.X[row], np.full(5, np.sqrt(0.1)))
         )[0]
         assert EMDD()._search(density, row, 0.1).objective <= at_start
-
-
-def test_stopped_by_max_inner_warns():
-    with pytest.warns(UserWarning, match="max_inner=1"):
-        DiverseDensity(max_inner=1, n_init=1).fit(*planted(0))

@@ -24,13 +24,6 @@ def test_scores_are_the_mean_of_the_members(digits):
     np.testing.assert_allclose(model.instance_decision_function(bags), expected, rtol=1e-12)
 
 
-def test_votes_are_counted(digits):
-    bags, y = digits
-    model = BagEnsemble(estimator=WitnessSVC(C=10), n_estimators=5, combine="vote").fit(bags, y)
-    votes = [2.0 * member.predict(bags) - 1 for member in model.estimators_]
-    np.testing.assert_allclose(model.decision_function(bags), np.mean(votes, axis=0))
-
-
 def test_a_bag_drawn_twice_is_the_bag_twice(digits):
     bags, y = digits
     model = BagEnsemble(estimator=WitnessSVC(gamma=0.1), n_estimators=1, random_state=3).fit(
@@ -69,22 +62,6 @@ def test_too_few_members_for_out_of_bag_scores_warn(digits):
     assert np.all(np.isnan(model.oob_decision_function_[drawn]))
 
 
-def test_members_differ_and_seeds_repeat(digits):
-    bags, y = digits
-    one, two = (BagEnsemble(n_estimators=3, random_state=1).fit(bags, y) for _ in range(2))
-    np.testing.assert_array_equal(one.decision_function(bags), two.decision_function(bags))
-    assert not np.array_equal(one.drawn_[0], one.drawn_[1])
-    other = BagEnsemble(n_estimators=3, random_state=2).fit(bags, y)
-    assert not np.array_equal(one.drawn_[0], other.drawn_[0])
-
-
-def test_jobs_change_nothing(digits):
-    bags, y = digits
-    alone = BagEnsemble(n_estimators=3).fit(bags, y).decision_function(bags)
-    together = BagEnsemble(n_estimators=3, n_jobs=2).fit(bags, y).decision_function(bags)
-    np.testing.assert_array_equal(alone, together)
-
-
 def test_without_replacement_and_with_fewer_bags(digits):
     bags, y = digits
     model = BagEnsemble(n_estimators=2, bootstrap=False, max_bags=0.5).fit(bags, y)
@@ -105,11 +82,3 @@ def test_members_that_score_whole_bags_give_an_ensemble_that_occludes(combine, d
     expected = np.repeat(model.decision_function(bags), bags.sizes) - model.decision_function(left)
     np.testing.assert_allclose(model.instance_decision_function(bags), expected, atol=1e-10)
     assert hasattr(BagEnsemble(estimator=CitationKNN()), "predict_instances")
-
-
-def test_positive_label_reaches_the_members(digits):
-    bags, y = digits
-    model = BagEnsemble(n_estimators=2, pos_label=0).fit(bags, y)
-    assert all(member.pos_label == 0 for member in model.estimators_)
-    expected = np.mean([member.decision_function(bags) for member in model.estimators_], axis=0)
-    np.testing.assert_allclose(model.decision_function(bags), expected)

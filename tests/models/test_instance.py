@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from bagwise import Bags, InstanceSVC
+from bagwise import InstanceSVC
 from bagwise.losses import get_loss
 from bagwise.testing._problems import planted_bags
 from reference.program import reference_solution
@@ -47,20 +47,3 @@ def test_votes_are_counted(vote):
     both = InstanceSVC(C=0.3).fit(bags, y), InstanceSVC(vote="majority", C=0.3).fit(bags, y)
     np.testing.assert_array_equal(both[0].dual_coef_, both[1].dual_coef_)  # the same SVM
     assert np.any(both[0].predict(bags) != both[1].predict(bags))
-
-
-def test_a_majority_of_an_even_bag_is_half_of_it():
-    train = Bags(np.array([[2.0], [-2.0]]), np.array([0, 1, 2]))
-    model = InstanceSVC(vote="majority", kernel="linear").fit(train, [1, 0])
-    bags = [[[1.0], [-1.0]], [[1.0], [-1.0], [-1.0]], [[1.0], [1.0], [-1.0]]]
-    np.testing.assert_array_equal(model.predict(bags), [1, 0, 1])
-
-
-def test_bags_change_votes_and_not_the_model():
-    bags, y = planted_bags()
-    alone = Bags(bags.X, np.arange(bags.n_instances + 1))
-    one = InstanceSVC(gamma=0.3).fit(bags, y)
-    other = InstanceSVC(gamma=0.3).fit(alone, np.repeat(y, bags.sizes))
-    np.testing.assert_array_equal(
-        one.instance_decision_function(bags), other.instance_decision_function(bags)
-    )

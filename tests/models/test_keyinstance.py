@@ -60,24 +60,6 @@ def test_the_planted_instances_are_found(negatives):
     assert model.heuristic_gap_[0] <= 1e-5 * model.objective_[0]
 
 
-@pytest.mark.parametrize("negatives", ["instances", "bags"])
-def test_a_bag_of_weight_zero_is_no_bag(negatives):
-    bags, y = planted(10)
-    weight = np.where(np.arange(10) < 8, 1.0, 0.0)
-    zero = quick(negatives, gamma=0.2).fit(bags, y, sample_weight=weight)
-    none = quick(negatives, gamma=0.2).fit(bags[:8], y[:8])
-    np.testing.assert_allclose(
-        zero.decision_function(bags), none.decision_function(bags), atol=1e-12
-    )
-
-
-def test_class_weights_multiply_the_losses():
-    bags, y = planted(10)
-    by_class = quick(gamma=0.2, relax=False, class_weight={0: 1.0, 1: 3.0}).fit(bags, y)
-    by_bag = quick(gamma=0.2, relax=False).fit(bags, y, sample_weight=1.0 + 2.0 * y)
-    assert by_class.objective_ == pytest.approx(by_bag.objective_, rel=1e-9)
-
-
 def test_no_instance_of_a_negative_bag_is_a_key_instance():
     bags, y = planted()
     for negatives in ("instances", "bags"):

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC, LinearSVC
 
-from bagwise import Bags, InstanceSVC, KernelOptions, LabelSVC, WitnessSVC
+from bagwise import (
+    EMDD,
+    BagKernelSVC,
+    Bags,
+    CitationKNN,
+    DiverseDensity,
+    InstanceSVC,
+    KernelOptions,
+    LabelSVC,
+    MILBoost,
+    MissSVM,
+    SparseMIL,
+    WitnessSVC,
+)
+from bagwise.datasets import load_digits_bags
 
 MODELS = [InstanceSVC, LabelSVC, WitnessSVC]
 every_model = pytest.mark.parametrize("model", MODELS)
@@ -103,3 +119,30 @@ def test_one_witness_and_labels_agree_where_positive_bags_hold_one_instance(rows
     models = [model(C=0.5, gamma=0.2).fit(bags, labels) for model in MODELS]
     for other in models[1:]:
         assert other.objective_ == pytest.approx(models[0].objective_, rel=1e-10)
+
+
+# Digits ------------------------------------------------------------------------------------------
+
+DIGITS = {
+    "diverse density": DiverseDensity(),
+    "EM-DD": EMDD(),
+    "citation kNN": CitationKNN(metric="average"),
+    "MILBoost": MILBoost(n_estimators=60, max_depth=2),
+    "MissSVM": MissSVM(C=10),
+    **{
+        name: SparseMIL(variant=name, C=10, positive_fraction=0.2)
+        for name in ("sparse", "transductive", "balanced")
+    },
+    "mean kernel": BagKernelSVC(bag_kernel="mean", C=10),
+}
+
+
+@pytest.mark.parametrize("name", DIGITS)
+def test_key_instances_are_the_sought_digits_on_fresh_bags(name):
+    bags, y = load_digits_bags(digit=0, n_bags=100, subset="train", random_state=0)
+    test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
+    model, positive = clone(DIGITS[name]).fit(bags, y), test[labels == 1]
+    hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
+    assert hit.mean() >= 0.8
+    # An area: margins below 0 let whole positive bags of sMIL score below 0.
+    assert roc_auc_score(labels, model.decision_function(test)) >= 0.88

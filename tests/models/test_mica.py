@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog
-from sklearn.base import clone
 
 from bagwise import MICA, Bags, WitnessSVC
 from bagwise.bags.segments import segment_sum
@@ -17,7 +16,7 @@ from bagwise.estimators.rows import Task
 from bagwise.losses import Hinge, SquaredHinge
 from bagwise.models.mica import _Steps
 from bagwise.solvers.l1_hinge import solve_l1_hinge
-from reference.program import kernel_features, reference_solution
+from reference.program import reference_solution
 
 FORMS = [("l2", "squared_hinge"), ("l2", "hinge"), ("l1", "squared_hinge"), ("l1", "hinge")]
 
@@ -53,15 +52,6 @@ def test_l2_solves_the_svm_over_combinations(gaussian, loss):
     assert model.objective_[0] == pytest.approx(reference.primal, rel=1e-5)
     np.testing.assert_allclose(model.coef_[0], reference.coef, atol=1e-4)
     assert model.gap_[0] <= 1e-4 * model.objective_[0]
-
-
-def test_combinations_are_taken_in_feature_space(gaussian):
-    bags, y = gaussian
-    model = MICA(gamma=0.1, C=1.0).fit(bags, y)
-    K = model.kernel_(bags.X, bags.X)
-    rows, labels = combined_rows(model, Bags(kernel_features(K), bags.offsets), y)
-    reference = reference_solution(rows, 1.0 * (labels > 0), 1.0 * (labels < 0), SquaredHinge())
-    assert model.objective_[0] == pytest.approx(reference.primal, rel=1e-7)
 
 
 def l1_program(rows, labels, C, squared):
@@ -101,27 +91,6 @@ def test_l1_solves_the_whole_program(gaussian, loss, C):
     expected = l1_program(rows, labels, C, loss == "squared_hinge")
     assert model.objective_[0] == pytest.approx(expected, rel=1e-6)
     assert model.gap_[0] <= 1e-8 * model.objective_[0]
-
-
-def test_l1_with_a_kernel_uses_few_instances(gaussian):
-    bags, y = gaussian
-    model = MICA(penalty="l1", gamma=0.1, C=2.0).fit(bags, y)
-    K = model.kernel_(bags.X, bags.X)
-    rows, labels = combined_rows(model, Bags(K, bags.offsets), y)
-    assert model.objective_[0] == pytest.approx(l1_program(rows, labels, 2.0, True), rel=1e-6)
-    assert 0 < len(model.support_) < 40
-    assert model.objective_[0] >= np.abs(model.dual_coef_).sum()
-
-
-def test_l1_leaves_noise_features_alone():
-    bags, y = make_gaussian_bags(
-        n_bags=60, n_features=2, witness_rate=0.5, shift=6.0, random_state=0
-    )
-    noise = np.random.default_rng(0).normal(size=(bags.n_instances, 20))
-    wide = Bags(np.hstack([bags.X, noise]), bags.offsets)
-    sparse = MICA(penalty="l1", kernel="linear", C=0.2).fit(wide, y)
-    assert np.count_nonzero(sparse.coef_[0, 2:]) <= 2
-    assert np.count_nonzero(MICA(kernel="linear", C=0.2).fit(wide, y).coef_) == 22
 
 
 def test_the_squared_program_stops_with_a_true_gap():
@@ -218,39 +187,9 @@ def test_beyond_the_margin_combinations_stay(gaussian):
 # Storage and weights ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("penalty", "loss"), FORMS)
-def test_sparse_rows_give_the_same_model(digits, penalty, loss):
-    bags, y = digits
-    model = MICA(penalty=penalty, loss=loss, kernel="linear", C=1.0)
-    dense = clone(model).fit(bags, y)
-    stored = clone(model).fit(Bags(sp.csr_array(bags.X), bags.offsets), y)
-    np.testing.assert_allclose(stored.objective_, dense.objective_, rtol=1e-6)
-    np.testing.assert_allclose(
-        stored.decision_function(bags), dense.decision_function(bags), atol=1e-3
-    )
-
-
-@pytest.mark.parametrize("penalty", ["l2", "l1"])
-def test_a_bag_without_weight_is_no_bag(gaussian, penalty):
-    bags, y = gaussian
-    weight = np.ones(len(y))
-    weight[[0, 5, 9]] = 0.0
-    model = MICA(penalty=penalty, gamma=0.1).fit(bags, y, sample_weight=weight)
-    without = MICA(penalty=penalty, gamma=0.1).fit(bags[weight > 0], y[weight > 0])
-    np.testing.assert_allclose(model.objective_, without.objective_, rtol=1e-9)
-    np.testing.assert_allclose(
-        model.decision_function(bags), without.decision_function(bags), atol=1e-6
-    )
-
-
 def test_a_model_without_support_still_scores(digits):
     """With the hinge and few positives, w = 0 can be the best of the 1-norm SVMs."""
     bags, y = digits
     model = MICA(penalty="l1", loss="hinge", C=0.01).fit(bags, y)
     assert len(model.support_) == 0
     np.testing.assert_allclose(model.decision_function(bags), model.intercept_[0])
-
-
-def test_max_iter_warns(gaussian):
-    with pytest.warns(UserWarning, match="max_iter=1"):
-        MICA(max_iter=1, C=1.0).fit(*gaussian)

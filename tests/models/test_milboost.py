@@ -69,13 +69,3 @@ def test_a_bag_of_one_scores_as_its_instance():
     np.testing.assert_allclose(
         model.decision_function(alone), model.instance_decision_function(bags), atol=1e-9
     )
-
-
-def test_digit_bags():
-    bags, y = load_digits_bags(digit=0, n_bags=150, subset="train", random_state=0)
-    test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
-    model = MILBoost(n_estimators=60, max_depth=2).fit(bags, y)
-    positive = test[labels == 1]
-    hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
-    assert hit.mean() >= 0.85
-    assert model.score(test, labels) >= 0.8

@@ -94,12 +94,3 @@ def test_the_margin_is_freed_of_unlabeled_instances():
 
     few = inside_margin(MissSVM(unlabeled_weight=5.0, kernel="linear"))
     assert few < inside_margin(MissSVM(unlabeled_weight=0.0, kernel="linear"))
-
-
-def test_key_instances_on_digit_bags(digits):
-    model = MissSVM(C=10).fit(*digits)
-    test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
-    positive = test[labels == 1]
-    hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
-    assert hit.mean() >= 0.9
-    assert model.score(test, labels) >= 0.85

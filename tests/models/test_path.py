@@ -48,11 +48,3 @@ def test_other_parameters_and_many_classes():
     assert search.predict(bags).shape == (24,)
     with pytest.raises(ValueError, match="two classes"):
         PathCV(scoring="roc_auc", values=[1.0], cv=2).fit(bags, y)
-
-
-def test_groups_stay_together():
-    bags, y = planted_bags(n_bags=24)
-    groups = np.arange(24) // 4
-    given = PathCV(values=[1.0], cv=2).fit(bags.replace(groups=groups), y)
-    plain = PathCV(values=[1.0], cv=2).fit(bags, y)
-    assert not np.array_equal(given.cv_results_[0]["scores"], plain.cv_results_[0]["scores"])

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import StandardScaler
 
 from bagwise import Bags, LabelProportionLogistic
 from bagwise.assumptions import CountPosterior
-from bagwise.datasets import load_digits_bags
 from bagwise.designs import matrix_design
 from bagwise.models.markov.risk import InstanceOperator
 from bagwise.models.proportions_likelihood import CountLikelihood
@@ -115,20 +110,6 @@ def test_priors_of_the_bags_are_shares_and_weights_are_repetitions():
     weight = np.repeat([2.0, 1.0], 10)
     weighted = LabelProportionLogistic(unit_norm=False, tol=1e-12).fit(bags, shares, weight)
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
-
-
-def test_it_works_in_searches_and_can_be_pickled():
-    bags, _ = load_digits_bags(rule="ratio", n_bags=40)
-    shares = np.add.reduceat(bags.instance_labels, bags.offsets[:-1]) / bags.sizes
-    search = GridSearchCV(
-        LabelProportionLogistic(feature_map=StandardScaler()), {"alpha": [0.1, 10.0]}, cv=2
-    ).fit(bags, shares)
-    assert search.best_score_ > 0.3
-    model = search.best_estimator_
-    again = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(again.predict(bags), model.predict(bags))
-    assert model.key_instances(bags).shape == (40,)
-    assert "alpha" in clone(model).get_params()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
 from bagwise import Bags, SemiProximalSVC
 from bagwise.designs import matrix_design
@@ -72,46 +71,6 @@ def test_the_control_does_not_move():
     assert control.moved_ == []
     assert control.n_iter_ == 1
     assert control.objective_[0] > SemiProximalSVC(C=10).fit(bags, y).objective_[0]
-
-
-def test_linear_kernel_precomputed_is_linear():
-    bags, y = planted(1)
-    plain = SemiProximalSVC(C=3).fit(bags, y)
-    products = bags.replace(X=bags.X @ bags.X.T, feature_names=None)
-    precomputed = SemiProximalSVC(C=3, kernel="precomputed").fit(products, y)
-    np.testing.assert_allclose(
-        precomputed.decision_function(products), plain.decision_function(bags), atol=1e-6
-    )
-    assert [list(m) for m in precomputed.moved_] == [list(m) for m in plain.moved_]
-
-
-def test_kernel_finds_the_inside_of_a_ring():
-    rng = np.random.default_rng(0)
-    angle = rng.uniform(0, 2 * np.pi, 60)
-    ring = 3 * np.column_stack([np.cos(angle), np.sin(angle)])
-    inner = rng.normal(0, 0.5, (60, 2))
-    # A positive bag: one point inside, one on the ring. A negative bag: two on the ring.
-    arrays = [np.stack([inner[i], ring[i]]) for i in range(20)]
-    arrays += [ring[i : i + 2] for i in range(20, 60, 2)]
-    y = np.repeat([1, 0], 20)
-    model = SemiProximalSVC(kernel="rbf", C=10).fit(arrays, y)
-    assert model.score(arrays, y) >= 0.85
-    assert set(model.key_instances(arrays)[:20]) == {0}
-    assert model.gap_[0] <= 1e-8 * model.objective_[0]
-
-
-def test_three_classes_move_one_against_the_rest():
-    bags, _ = planted(2, n_bags=21)
-    model = SemiProximalSVC(C=1).fit(bags, np.arange(21) % 3)
-    assert len(model.moved_) == 3
-    assert model.decision_function(bags).shape == (21, 3)
-
-
-def test_max_iter_warns():
-    bags, y = planted(0)
-    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
-        model = SemiProximalSVC(C=10, max_iter=1).fit(bags, y)
-    assert model.moved_ == []
 
 
 def test_the_worked_example():

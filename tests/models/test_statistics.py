@@ -74,17 +74,6 @@ def test_scores_of_two_classes_are_those_of_libsvm(svm):
     np.testing.assert_allclose(model.decision_function(BAGS), expected, rtol=1e-11, atol=1e-11)
 
 
-def test_the_forest_grows_with_its_parameters():
-    model = StatisticsForest(n_estimators=7, max_depth=2, random_state=3).fit(BAGS, Y)
-    assert len(model.estimator_.estimators_) == 7
-    assert max(tree.get_depth() for tree in model.estimator_.estimators_) == 2
-    assert model.n_columns_ == 7 * BAGS.n_features + 1
-    other = StatisticsForest(n_estimators=7, max_depth=2, random_state=4).fit(BAGS, Y)
-    assert np.any(other.decision_function(BAGS) != model.decision_function(BAGS))
-    threads = StatisticsForest(n_estimators=7, max_depth=2, random_state=3, n_jobs=2).fit(BAGS, Y)
-    np.testing.assert_array_equal(threads.decision_function(BAGS), model.decision_function(BAGS))
-
-
 @pytest.mark.parametrize("kind", [StatisticsForest, StatisticsSVC, StatisticsLogistic])
 @pytest.mark.parametrize(
     "estimator", [KNeighborsClassifier(3), RidgeClassifier(), NearestCentroid()]
@@ -121,18 +110,6 @@ def test_sparse_bags_after_dense_ones_and_the_other_way_round(model):
     np.testing.assert_allclose(model.decision_function(sparse), expected, atol=1e-6)
     by_sparse = model.fit(sparse, Y).decision_function(BAGS)
     np.testing.assert_allclose(by_sparse, expected, atol=1e-4)
-
-
-def test_probabilities_and_the_positive_class():
-    bags, y = planted_bags(n_bags=60)
-    labels = np.where(y == 1, "a", "b")  # the positive class comes first in the alphabet
-    model = StatisticsForest(n_estimators=30, probability="sigmoid", pos_label="a")
-    model.fit(bags, labels)
-    shares = model.predict_proba(bags)
-    np.testing.assert_array_equal(model.classes_[shares.argmax(axis=1)], model.predict(bags))
-    plain = StatisticsForest(n_estimators=30).fit(bags, y)
-    flipped = StatisticsForest(n_estimators=30, pos_label="a").fit(bags, labels)
-    np.testing.assert_array_equal(flipped.decision_function(bags), -plain.decision_function(bags))
 
 
 @pytest.mark.parametrize("model", [StatisticsForest(n_estimators=3), StatisticsLogistic()])

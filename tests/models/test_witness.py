@@ -7,7 +7,6 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
 from bagwise import Bags, InstanceSVC, LabelSVC, WitnessSVC
 from bagwise.losses import get_loss
@@ -118,16 +117,6 @@ def test_negative_bags_are_negative_instances():
         one, other = kind(gamma=0.5).fit(bags, y), kind(gamma=0.5).fit(apart, labels)
         np.testing.assert_allclose(one.objective_, other.objective_, rtol=1e-9)
         np.testing.assert_array_equal(one.instance_weights_, other.instance_weights_)
-
-
-def test_one_step_is_one_step():
-    bags, _ = planted_bags(n_bags=40)
-    y = np.random.default_rng(0).integers(0, 2, 40)
-    for model in (LabelSVC(max_iter=1), WitnessSVC(max_iter=1, init="random")):
-        with pytest.warns(ConvergenceWarning, match="max_iter=1"):
-            model.fit(bags, y)
-        assert model.n_iter_ == 1
-        assert model.history_[0]["changed"] > 0
 
 
 def test_a_prepared_design_does_not_blunt_the_certificate():
