@@ -44,7 +44,7 @@ def test_a_path_runs_with_one_thread():
 
 def test_threads_over_blocks_change_no_bit(monkeypatch):
     bags, y = make_gaussian_bags(n_bags=60, random_state=0)
-    monkeypatch.setattr("bagwise.estimators.rows._BLOCK_VALUES", 1000)
+    monkeypatch.setattr("bagwise.estimators.rows.BLOCK_VALUES", 1000)
     for approximation in (None, "nystroem"):
         models = [
             WitnessSVC(kernel_options=KernelOptions(approx=approximation), n_jobs=n)

@@ -22,7 +22,7 @@ _WORDS = {  # of an annotation, as numpydoc writes them
     **{"DTypeLike": "dtype", "Column": "str or int", "Axes": "matplotlib.axes.Axes"},
     **{"ArrayLike": "array-like", "Any": "object"},
 }
-_WIDTH = 100  # of a line, as in the source
+WIDTH = 100  # of a line, as in the source
 
 
 def sections(docstring: str) -> tuple[str, dict[str, str]]:
@@ -72,7 +72,7 @@ def documenting(
         def document(function: Function) -> Function:
             intro, found = sections(function.__doc__ or "")
             parameters = inspect.signature(function).parameters.values()
-            entries = [_entry(one, *_told(shared, own, one.name)) for one in parameters]
+            entries = [_entry(one, *_find_sentence(shared, own, one.name)) for one in parameters]
             filled = {"Parameters": "\n".join(filter(None, entries)), "Returns": returns}
             name = getattr(function, "__name__", "")
             function.__doc__ = joined(intro, begun({**filled, **found}, before, name))
@@ -91,10 +91,10 @@ _OF_BAGS: dict[str, Sentence] = {
 
 def answers(kind: str, sentence: str, **own: Sentence) -> Callable[[Function], Function]:
     """Return a decorator that documents what is asked about bags, and what is returned."""
-    return documenting(_OF_BAGS, f"{kind}\n{_indented(sentence)}")(**own)
+    return documenting(_OF_BAGS, f"{kind}\n{_indent(sentence)}")(**own)
 
 
-def _told(
+def _find_sentence(
     shared: Mapping[str, Sentence], own: Mapping[str, Sentence], name: str
 ) -> tuple[str, str]:
     """Return the type of a parameter, where it is given, and its sentence."""
@@ -123,8 +123,8 @@ def _entry(parameter: inspect.Parameter, kind: str, text: str) -> str:
         )
         kind += f", default={shown}"
     name = f"**{parameter.name}" if parameter.kind is parameter.VAR_KEYWORD else parameter.name
-    return f"{name} : {kind}\n{_indented(text)}"
+    return f"{name} : {kind}\n{_indent(text)}"
 
 
-def _indented(text: str) -> str:
-    return fill(text, _WIDTH, initial_indent="    ", subsequent_indent="    ")
+def _indent(text: str) -> str:
+    return fill(text, WIDTH, initial_indent="    ", subsequent_indent="    ")

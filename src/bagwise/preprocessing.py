@@ -141,7 +141,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
         bags, labels, weights = self._fit_arguments(bags, y, sample_weight)
         # Not fit and transform: cross-fitting encoders return something else here.
         self.transformer_ = clone(self.transformer)
-        return self._lifted(bags, self.transformer_.fit_transform(bags.X, labels, **weights))
+        return self._lift(bags, self.transformer_.fit_transform(bags.X, labels, **weights))
 
     @answers(
         "Bags", "The same bags with new instances, sparse if the transformer returns sparse rows."
@@ -149,7 +149,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
     def transform(self, bags: Any) -> Bags:
         """Transform all instances."""
         bags = self._checked(bags)
-        return self._lifted(bags, self.transformer_.transform(bags.X))
+        return self._lift(bags, self.transformer_.transform(bags.X))
 
     @available_if(_can("inverse_transform"))
     def inverse_transform(self, bags: Bags) -> Bags:
@@ -204,7 +204,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
         weight = check_weight(bags, sample_weight)
         return bags, labels, {"sample_weight": expand(weight, bags.offsets)}
 
-    def _lifted(self, bags: Bags, output: Any) -> Bags:
+    def _lift(self, bags: Bags, output: Any) -> Bags:
         names = None
         if bags.feature_names is not None and hasattr(self, "get_feature_names_out"):
             names = self.get_feature_names_out(bags.feature_names)

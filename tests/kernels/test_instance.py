@@ -123,7 +123,7 @@ def test_identical_rows_have_gamma_one(gamma):
 
 def test_median_of_many_rows_is_that_of_a_seeded_sample(X, monkeypatch):
     exact = settle_gamma("median", X, np.ones(len(X)), np.random.RandomState(0))
-    monkeypatch.setattr(instance, "_MEDIAN_SAMPLE", 30)
+    monkeypatch.setattr(instance, "MEDIAN_SAMPLE", 30)
     first, again, other = (
         settle_gamma("median", X, np.ones(len(X)), np.random.RandomState(seed))
         for seed in (0, 0, 1)

@@ -72,7 +72,7 @@ def test_blocks_of_bags_give_the_same_scores(metric, monkeypatch):
     weight = 1.0 + np.arange(30) % 3
     whole = CitationKNN(metric=metric).fit(bags, y, weight)
     expected = whole.decision_function(bags), whole.instance_decision_function(bags)
-    monkeypatch.setattr("bagwise.models.citation._BLOCK_VALUES", 7 * 30)
+    monkeypatch.setattr("bagwise.models.citation.BLOCK_VALUES", 7 * 30)
     parts = CitationKNN(metric=metric).fit(bags, y, weight)
     np.testing.assert_allclose(parts.reach_, whole.reach_, rtol=1e-8)
     np.testing.assert_allclose(parts.decision_function(bags), expected[0], rtol=1e-7)

@@ -255,13 +255,13 @@ class AssignedClassifier(RowsClassifier):
         )
 
     def _master(self, system: Systems, rng: np.random.RandomState) -> Any:
-        def solved(saddle: Saddle, last: SaddlePoint | None, tol: float) -> SaddlePoint:
+        def solve_pool(saddle: Saddle, last: SaddlePoint | None, tol: float) -> SaddlePoint:
             if self._pool.solver == "newton":
                 return column_newton(saddle, last, system=system, tol=tol)
             gradients = _GRADIENTS[self._pool.solver]
             return mirror_prox(saddle, last, gradients=gradients, random_state=rng)
 
-        return solved
+        return solve_pool
 
     def _refine(
         self, saddle: Saddle, choices: Choices, system: Systems, chosen: Array

@@ -34,7 +34,7 @@ def explanation(model: Any, bags: Bags, n_features: int = N_FEATURES) -> pd.Data
     labels = model.predict(bags)
     column = _columns(model, labels)[bag_index(bags.offsets)]
     scores = model.instance_decision_function(bags)
-    scores = toward_positive(model, scores) if scores.ndim == 1 else _picked(scores, column)
+    scores = toward_positive(model, scores) if scores.ndim == 1 else _pick(scores, column)
     features, how = _features(model, bags, column, n_features)
     frame = pd.DataFrame(
         {
@@ -70,7 +70,7 @@ def _columns(model: Any, labels: Array) -> Array:
     return np.searchsorted(model.classes_, labels)
 
 
-def _picked(values: Array, column: Array) -> Array:
+def _pick(values: Array, column: Array) -> Array:
     return values[np.arange(len(values)), column]
 
 
@@ -99,7 +99,7 @@ def _features(model: Any, bags: Bags, column: Array, n_features: int) -> tuple[A
             if slopes is None:
                 kind = type(model).__name__
                 return texts, f"none: scores of {kind} with these parameters have no slopes"
-            texts[some] = _named(_contributions(slopes, X, mean), names, n_features)
+            texts[some] = _name_largest(_contributions(slopes, X, mean), names, n_features)
     return texts, _BY_SLOPE
 
 
@@ -107,7 +107,7 @@ def _contributions(slopes: Array, X: Any, mean: Array | None) -> Array:
     return X.multiply(slopes).toarray() if mean is None else slopes * (X - mean)
 
 
-def _named(values: Array, names: list[str], n_features: int) -> list[str]:
+def _name_largest(values: Array, names: list[str], n_features: int) -> list[str]:
     """Name the largest contributions of every row, by size; those of zero are not named."""
     order = np.argsort(-np.abs(values), axis=1, kind="stable")[:, :n_features]
     return [

@@ -13,7 +13,7 @@ from bagwise.bags.forms import is_plain_table
 from bagwise.estimators.params import Parameters
 
 
-def _learned(estimator: Any) -> list[str]:
+def _name_learned(estimator: Any) -> list[str]:
     """Name what an estimator has learned: the attributes whose names end in an underscore."""
     return [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]
 
@@ -29,9 +29,9 @@ class BagInput(Parameters):
 
     def _become(self, other: BagInput) -> Self:
         """Replace everything learned so far by what ``other`` has learned."""
-        for name in _learned(self):
+        for name in _name_learned(self):
             delattr(self, name)
-        for name in _learned(other):
+        for name in _name_learned(other):
             setattr(self, name, getattr(other, name))
         return self
 

@@ -58,10 +58,10 @@ def occlusion_scores(model: Any, bags: Bags) -> Array:
     ndarray of shape (n_instances,) or (n_instances, n_classes)
         Aligned with ``bags.X``. The only instance of a bag has the bag's decision value.
     """
-    return occluded(model.decision_function(bags), decision_without_each(model, bags), bags)
+    return occlude(model.decision_function(bags), decision_without_each(model, bags), bags)
 
 
-def occluded(own: Array, without: Array, bags: Bags) -> Array:
+def occlude(own: Array, without: Array, bags: Bags) -> Array:
     """Return the scores of bags minus those without each instance; of one instance, the score."""
     own = expand(own, bags.offsets)
     alone = expand(bags.sizes == 1, bags.offsets).reshape((-1,) + (1,) * (own.ndim - 1))

@@ -31,13 +31,12 @@ from typing import Any, ClassVar, Self, dataclass_transform
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
-from bagwise._documented import begun, joined, sections
+from bagwise._documented import WIDTH, begun, joined, sections
 from bagwise._removed import mark_removed_methods, refuse_parameters, refuse_value
 from bagwise.errors import Message, Parameter
 
 _MAX_INTEGER = 2**53  # beyond it float64 cannot hold an integer
 _MAX_JOBS = 4096  # more workers than any machine has cores: a typing error
-_WIDTH = 96  # of a line of a generated docstring, indent included
 
 
 class Words(StrOptions):
@@ -217,7 +216,7 @@ def _reference(cls: type) -> str:
     return (
         textwrap.fill(
             text.strip(),
-            _WIDTH - 4,
+            WIDTH - 8,
             initial_indent=".. [1] ",
             subsequent_indent="   ",
             break_on_hyphens=False,
@@ -230,7 +229,7 @@ def _reference(cls: type) -> str:
 def _entry(field: dataclasses.Field[Any]) -> str:
     kind = field.metadata["kind"] or " or ".join(_kinds(field.metadata["constraint"]))
     shown = f'"{field.default}"' if isinstance(field.default, str) else repr(field.default)
-    text = textwrap.indent(textwrap.fill(field.metadata["doc"], _WIDTH - 8), "    ")
+    text = textwrap.indent(textwrap.fill(field.metadata["doc"], WIDTH - 12), "    ")
     return f"{field.name} : {kind}, default={shown}\n{text}"
 
 

@@ -154,7 +154,7 @@ def held_out_scores(
     return (design @ point.coef)[test_rows]
 
 
-def rated(model: Any, scores: Array, codes: Array, weight: Array) -> float:
+def rate_scores(model: Any, scores: Array, codes: Array, weight: Array) -> float:
     """Return the accuracy or AUC of held-out scores, as the ``scoring`` of a search says."""
     user = model._user_scores(scores)
     if model.scoring == "roc_auc":

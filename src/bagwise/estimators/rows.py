@@ -64,7 +64,7 @@ from bagwise.solvers import solve
 
 Start = Run | np.random.RandomState | None
 _LIMITS = ("max_iter", "annealing__max_inner")  # of iterations; a method has one of them
-_BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values at a time when scoring
+BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values or distances at a time when scoring
 
 
 class RowsClassifier(BagClassifier):
@@ -368,14 +368,14 @@ class RowsClassifier(BagClassifier):
     def _instance_scores(self, bags: Bags) -> Array:
         if self.kernel == "linear":
             return matrix_design(bags.X).scores_of_many(self.coef_) + self.intercept_
-        rows = max(1, _BLOCK_VALUES // max(1, len(self.support_)))
+        rows = max(1, BLOCK_VALUES // max(1, len(self.support_)))
         blocks = range(0, bags.n_instances, rows)
 
-        def scored(first: int) -> Array:
+        def score_block(first: int) -> Array:
             return self._kernel_rows(here(bags.X[first : first + rows])) @ self.dual_coef_.T
 
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")  # no bit depends on their number
-        parts = jobs(delayed(scored)(first) for first in blocks)
+        parts = jobs(delayed(score_block)(first) for first in blocks)
         return np.concatenate(parts).astype(np.float64) + self.intercept_
 
     def _slopes(self, X: Any, column: int) -> Array | None:

@@ -22,7 +22,7 @@ from bagwise.bags.segments import segment_argmax
 from bagwise.bags.without import max_without_each, reduce_without_each, score_without_each
 from bagwise.estimators.explanation import N_FEATURES, explanation
 from bagwise.estimators.input import BagInput
-from bagwise.estimators.occlusion import occluded
+from bagwise.estimators.occlusion import occlude
 from bagwise.estimators.params import shared
 from bagwise.estimators.tags import BagTags, bag_tags
 
@@ -165,7 +165,7 @@ class BagScores(BagInput):
 
     def _raw_instance_scores(self, bags: Bags) -> Array:
         if not bag_tags(self).exact_instance_scores:
-            return occluded(self._thresholded(bags), self._thresholded_without_each(bags), bags)
+            return occlude(self._thresholded(bags), self._thresholded_without_each(bags), bags)
         with one_blas_thread():
             scores = self._instance_scores(bags)
         return self._finite(scores, bags, bags.offsets)

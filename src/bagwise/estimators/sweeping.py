@@ -30,7 +30,7 @@ from bagwise.rowstores.passes import run_pass, visit_ranges
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, sweep_at
 
-_SLACK = 1e-4  # relative decrease at which a problem on the way is solved
+SLACK = 1e-4  # relative decrease at which a problem on the way is solved
 
 
 def is_swept(task: Task) -> bool:
@@ -75,7 +75,7 @@ class SweptAnnealing:
         """Take Newton steps from the place of the last pass."""
         # The first problem has no point to start from: one step would leave it half solved.
         limit = 100 if self.max_steps is None or last is None else self.max_steps
-        place, taken, self.promise = descend(self.rows, self.place, _SLACK, limit, self.promise)
+        place, taken, self.promise = descend(self.rows, self.place, SLACK, limit, self.promise)
         return place, taken
 
     def soften(self, here: Place, p: None, temperature: float) -> Softer:
@@ -230,16 +230,16 @@ def solve_bag_labels(task: Task) -> Solution:
     if not is_swept(task):
         return solve(task.problem(1.0 * task.in_positive, rest_is_negative=False))
     rows = labeled(task, rest_is_negative=False, p=np.ones(len(task.positive_rows)))
-    return _refined(rows, solve_swept(rows, origin(rows)))
+    return _refine_sweep(rows, solve_swept(rows, origin(rows)))
 
 
 def solve_assigned(rows: SweptRows, p: Array, start: Place) -> Solution:
     """Solve the problem of one assignment, with its certificate."""
     rows.assignment = p
-    return _refined(rows, solve_swept(rows, Place(start.coef, start.intercept)))
+    return _refine_sweep(rows, solve_swept(rows, Place(start.coef, start.intercept)))
 
 
-def _refined(rows: SweptRows, solution: Solution) -> Solution:
+def _refine_sweep(rows: SweptRows, solution: Solution) -> Solution:
     """Go on in float64 where products were coarser: from there it takes few passes."""
     if not (rows.coarse and rows.refine()):
         return solution

@@ -30,7 +30,7 @@ NOT_SEMIDEFINITE = (
     "Set its negative eigenvalues to 0, or use another kernel."
 )
 _TILE = isqrt(CACHE_BYTES // 16)  # rows and columns of float64 that fill half of a cache
-_MEDIAN_SAMPLE = 2000  # instances: the median of two million distances takes 0.1 s
+MEDIAN_SAMPLE = 2000  # instances: the median of two million distances takes 0.1 s
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def gram_matrix(
     if X.shape[0] > MANY_ROWS:
         dtype = np.float32 if weights.max() <= _SINGLE_WEIGHT else np.float64
     check_memory(X.shape[0], np.dtype(dtype or X.dtype).itemsize)
-    if kernel == "rbf" and gamma == "median" and X.shape[0] <= _MEDIAN_SAMPLE:
+    if kernel == "rbf" and gamma == "median" and X.shape[0] <= MEDIAN_SAMPLE:
         distances = squared_distances(X)
         settled = Kernel("rbf", median_gamma(distances, weights))
         return settled, check_kernel_values(settled.apply(distances))
@@ -157,8 +157,8 @@ def settle_gamma(
         return _scale_gamma(X, weights)
     if gamma != "median":
         return float(gamma)
-    if X.shape[0] > _MEDIAN_SAMPLE:
-        rows = np.sort(random_state.choice(X.shape[0], _MEDIAN_SAMPLE, replace=False))
+    if X.shape[0] > MEDIAN_SAMPLE:
+        rows = np.sort(random_state.choice(X.shape[0], MEDIAN_SAMPLE, replace=False))
         X, weights = X[rows], weights[rows]
     return median_gamma(squared_distances(X), weights)
 

@@ -55,7 +55,13 @@ from bagwise.estimators.params import (
     shared,
 )
 from bagwise.estimators.rows import MarginClassifier, Start
-from bagwise.estimators.sweeping import anneal_swept, is_swept, mean_witnesses, solve_assigned
+from bagwise.estimators.sweeping import (
+    SLACK,
+    anneal_swept,
+    is_swept,
+    mean_witnesses,
+    solve_assigned,
+)
 from bagwise.estimators.task import Task, prepare_squared
 from bagwise.losses import Hinge
 from bagwise.procedures import Run
@@ -64,7 +70,6 @@ from bagwise.solvers import Solution, cold_start, newton_steps, solve
 
 _FLOOR = 1e-6  # coldest temperature, in units of C
 _HINGE_FLOOR = 1e-3  # libsvm's scores carry five digits: below it, noise would choose the labels
-_SLACK = 1e-4  # relative decrease at which a problem on the way is solved
 _DECIDED = 1e-6  # distance from 0 or 1 at which a probability counts as decided on the way
 _UNDERFLOW = 1e-12  # probabilities that would only be numbers out of range to the last solver
 _NOTHING = 1e-3  # spread of the scores below which a classifier says nothing
@@ -155,7 +160,7 @@ class _AnnealedSVC(MarginClassifier):
         elif start is None:
             p = self._start(task, softening)
         else:
-            p = _drawn(task, softening, start)
+            p = _draw(task, softening, start)
         return p, schedule, self._annealing.newton_steps, self._report
 
     def _fit_from(self, task: Task, start: Start) -> Run:
@@ -164,7 +169,7 @@ class _AnnealedSVC(MarginClassifier):
         self._prepare(task.design, task.weight)
         softening = self._softening(task)
         run = anneal_task(task, softening, *self._path(task, softening, start))
-        p = _rounded(run.assignment, _UNDERFLOW)
+        p = _round_decided(run.assignment, _UNDERFLOW)
         if isinstance(task.loss, Hinge) and np.ptp(run.solution.scores) < _NOTHING:
             self._warn_of_nothing()  # and what scores say nothing of stays undecided
         else:
@@ -175,7 +180,9 @@ class _AnnealedSVC(MarginClassifier):
     def _fit_swept(self, task: Task, start: Start) -> Run:
         softening = self._softening(task)
         rows, run = anneal_swept(task, softening, *self._path(task, softening, start))
-        p = self._final(softening, _rounded(run.assignment, _UNDERFLOW), task.positive_offsets)
+        p = self._final(
+            softening, _round_decided(run.assignment, _UNDERFLOW), task.positive_offsets
+        )
         solution = solve_assigned(rows, p, run.solution)
         penalty = softening.penalty(p, task.positive_offsets)
         solution = solution.add_constant(float(task.positive_bag_weight @ penalty))
@@ -191,7 +198,7 @@ class _AnnealedSVC(MarginClassifier):
         )
 
 
-def _drawn(task: Task, softening: Softening, rng: np.random.RandomState) -> Array:
+def _draw(task: Task, softening: Softening, rng: np.random.RandomState) -> Array:
     """Draw labels or witnesses: the step of least cost at random losses, with unit temperature."""
     usual = softening.start(task.positive_offsets)
     losses = rng.exponential(scale=_SPREAD, size=(2, len(usual)))
@@ -226,7 +233,7 @@ def solve_softened(
 ) -> tuple[Point, int]:
     """Solve the convex problem of a soft assignment; return the point and its Newton steps."""
     # What is all but decided drops out of the linear algebra.
-    p = _rounded(p, _DECIDED)
+    p = _round_decided(p, _DECIDED)
     problem = task.problem(task.spread(p), softening.rest_is_negative)
     if isinstance(task.loss, Hinge):
         return solve(problem).point, 1
@@ -234,11 +241,11 @@ def solve_softened(
     start = cold_start(problem) if last is None else last
     # The first problem has no point to start from: one step would leave it half solved.
     limit = 100 if max_steps is None or last is None else max_steps
-    point, _ = newton_steps(problem, start, 1e-8, limit, history, slack=_SLACK)
+    point, _ = newton_steps(problem, start, 1e-8, limit, history, slack=SLACK)
     return point, len(history)
 
 
-def _rounded(p: Array, least: float) -> Array:
+def _round_decided(p: Array, least: float) -> Array:
     """Count what is all but decided as decided."""
     return np.where(p < least, 0.0, np.where(p > 1 - least, 1.0, p))
 

@@ -240,7 +240,7 @@ def _held_out(
     narrow = design.subset(rows)
     first: list[Point | None] = [None] * len(models[0]._truth(codes).T)
 
-    def judged(model: AnnealedProportionSVC) -> tuple[float, float]:
+    def judge(model: AnnealedProportionSVC) -> tuple[float, float]:
         columns, fractions = [], []
         for k, task in enumerate(model._tasks(narrow, part, codes[train], weight[train])):
             point, p_hat, first[k] = _quick(model, task, first[k])
@@ -250,7 +250,7 @@ def _held_out(
         right = model._labels(model._user_scores(scores)) == model.classes_[codes[test]]
         return float(weight[test] @ right), float(np.mean(fractions))
 
-    found = np.array(side_by_side(bags.X, [partial(judged, model) for model in models]))
+    found = np.array(side_by_side(bags.X, [partial(judge, model) for model in models]))
     return found[:, 0], found[:, 1]
 
 

@@ -58,14 +58,13 @@ from bagwise.kernels.bag import (
     set_norms,
     weighted_sums,
 )
-from bagwise.kernels.instance import rbf_slopes
+from bagwise.kernels.instance import MEDIAN_SAMPLE, rbf_slopes
 from bagwise.kernels.without import affinity_weights_without_each, equal_weights_without_each
 from bagwise.models.bagpairs import BagPairs, bags_in_double, rows_of
 from bagwise.procedures import Run
 
 _OF_INSTANCES = ("mean", "sum", "migraph")
 _PAIRWISE = ("max", "hausdorff")
-_MEDIAN_BAGS = 2000  # whose distances give the median, as for instances
 _BAGS_PER_BLOCK = 4096  # scored at a time: few against what a kernel between bags costs
 
 
@@ -166,7 +165,7 @@ class BagKernelSVC(MarginClassifier):
             self._options.check_approximable(self.kernel)
         used = np.flatnonzero(weight)
         train, weight = self._represent(bags[used]), weight[used]
-        self.kernel_, self.clipped_ = self._settled_kernel(train, weight), 0.0
+        self.kernel_, self.clipped_ = self._choose_kernel(train, weight), 0.0
         shares = self._shares(train)
         if self._sums_vectors():
             self._fit_sums(weighted_sums(train, shares), codes[used], weight)
@@ -215,11 +214,11 @@ class BagKernelSVC(MarginClassifier):
             return bags
         return one_row_per_bag(bag_statistics(bags))
 
-    def _settled_kernel(self, bags: Bags, weight: Array) -> Kernel:
+    def _choose_kernel(self, bags: Bags, weight: Array) -> Kernel:
         seed = check_random_state(self.random_state)
         if self.bag_kernel == "hausdorff" and isinstance(self.gamma, str):
-            if len(bags) > _MEDIAN_BAGS:
-                sample = np.sort(seed.choice(len(bags), _MEDIAN_BAGS, replace=False))
+            if len(bags) > MEDIAN_SAMPLE:
+                sample = np.sort(seed.choice(len(bags), MEDIAN_SAMPLE, replace=False))
                 bags, weight = bags[sample], weight[sample]
             squared = hausdorff(bags, bags, self.metric) ** 2
             return Kernel("rbf", median_gamma(squared, weight))

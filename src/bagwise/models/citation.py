@@ -31,10 +31,10 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import Words, integer, param, shared
+from bagwise.estimators.rows import BLOCK_VALUES
 from bagwise.estimators.tags import BagTags
 from bagwise.kernels.bag import hausdorff
 
-_BLOCK_VALUES = 1 << 22  # 32 MiB of distances between bags at a time
 _SAME = 1e-9  # distances this close, relative to the largest, are equal
 
 
@@ -99,12 +99,12 @@ class CitationKNN(BagClassifier):
             farthest = max(farthest, float(distances.max()))
             reach[block] = self._reach(distances, block)
         self.resolution_ = _SAME * (farthest or 1.0)
-        self.reach_ = np.where(reach > 0, self._rounded(reach), reach)
+        self.reach_ = np.where(reach > 0, self._merge_near(reach), reach)
 
     def _blocks(self, bags: Bags) -> Iterator[Array]:
         """Yield the numbers of bags whose distances to all training bags are held at a time."""
         n_train = max(1, len(self.bags_codes_))
-        size = max(1, _BLOCK_VALUES // n_train)
+        size = max(1, BLOCK_VALUES // n_train)
         return (np.arange(i, min(i + size, len(bags))) for i in range(0, len(bags), size))
 
     def _reach(self, distances: Array, block: Array) -> Array:
@@ -129,7 +129,7 @@ class CitationKNN(BagClassifier):
 
     def _block_scores(self, bags: Bags) -> Array:
         train = Bags(self.bags_X_, self.bags_offsets_)
-        distances = self._rounded(hausdorff(bags, train, self.metric))
+        distances = self._merge_near(hausdorff(bags, train, self.metric))
         voices = self._reference_weights(distances) + self._citer_weights(distances)
         votes = voices @ np.eye(len(self.classes_))[self.bags_codes_]  # (n_bags, n_classes)
         nearness = self._nearness(distances)
@@ -170,6 +170,6 @@ class CitationKNN(BagClassifier):
         share = np.divide(far - near, total, out=np.zeros_like(total), where=total > 0)
         return share * (1 - 1e-9)
 
-    def _rounded(self, distances: Array) -> Array:
+    def _merge_near(self, distances: Array) -> Array:
         """Make distances equal that differ by rounding only."""
         return np.round(distances / self.resolution_) * self.resolution_

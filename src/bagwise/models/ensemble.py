@@ -116,7 +116,7 @@ class BagEnsemble(BagClassifier):
         jobs = Parallel(n_jobs=self.n_jobs)
         self.estimators_ = jobs(
             delayed(_fit_member)(
-                self._configured(int(seed)),
+                self._configure(int(seed)),
                 bags[drawn],
                 self.classes_[codes[drawn]],
                 weight[drawn] * times,
@@ -138,7 +138,7 @@ class BagEnsemble(BagClassifier):
             drawn.append(rng.choice(members, size=size, replace=self.bootstrap))
         return np.unique(np.concatenate(drawn), return_counts=True)
 
-    def _configured(self, seed: int) -> Any:
+    def _configure(self, seed: int) -> Any:
         """Return a member with its seed and the ensemble's positive class."""
         member = clone(self._member())
         known = member.get_params(deep=False)

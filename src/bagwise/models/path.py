@@ -21,7 +21,14 @@ from bagwise.crossfit import folds
 from bagwise.designs import Design
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import Words, param, shared
-from bagwise.estimators.paths import CS, follow_path, held_out_scores, models_at, rated, rows_of
+from bagwise.estimators.paths import (
+    CS,
+    follow_path,
+    held_out_scores,
+    models_at,
+    rate_scores,
+    rows_of,
+)
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.models.witness import WitnessSVC
 from bagwise.rowstores.together import side_by_side
@@ -103,7 +110,7 @@ class PathCV(BagClassifier):
                 return self._network_path(bags, codes, weight)
             steps = follow_path(base, models, design, bags, codes, weight)
             return [
-                self._settled(model, part) for model, (part, _) in zip(models, steps, strict=True)
+                self._settle(model, part) for model, (part, _) in zip(models, steps, strict=True)
             ]
 
         calls = [
@@ -119,7 +126,7 @@ class PathCV(BagClassifier):
         best = int(np.argmax(scores.mean(axis=0)))
         self.best_value_, self.chosen_ = self.values[best], self.models_[best]
 
-    def _settled(self, model: Any, part: Any) -> Any:
+    def _settle(self, model: Any, part: Any) -> Any:
         part._keep_threshold(0.0)
         return model._become(part)
 
@@ -146,7 +153,7 @@ class PathCV(BagClassifier):
                 for run in runs
             ]
             scores = part._assumption().bag_score(np.stack(columns, axis=1), held_out.offsets)
-            found.append(rated(self, scores, codes[test], weight[test]))
+            found.append(rate_scores(self, scores, codes[test], weight[test]))
         return found
 
     def _network_path(self, bags: Bags, codes: Array, weight: Array) -> list[Any]:
@@ -158,7 +165,7 @@ class PathCV(BagClassifier):
     ) -> list[float]:
         models, held_out = self._network_path(bags[train], codes[train], weight[train]), bags[test]
         scores = [model._bag_scores(held_out) for model in models]
-        return [rated(self, of_model, codes[test], weight[test]) for of_model in scores]
+        return [rate_scores(self, of_model, codes[test], weight[test]) for of_model in scores]
 
     # Predicting ----------------------------------------------------------------------------------
 

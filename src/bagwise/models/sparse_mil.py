@@ -77,7 +77,7 @@ class SparseMIL(MarginClassifier):
         sparse = _sparse(task)
         if self.variant == "balanced":
             return self._fit_balanced(task, sparse)
-        return Run(sparse, _shares(task), [self._noted(sparse)], True)
+        return Run(sparse, _shares(task), [self._note(sparse)], True)
 
     def _fit_transductive(self, task: Task) -> Run:
         rows = _Transductive(task)
@@ -85,15 +85,15 @@ class SparseMIL(MarginClassifier):
         run = alternate(
             rows.solve, rows.assign, start, max_iter=self.max_iter, callback=self._report
         )
-        solution = _lifted(task, rows.combinations, run.solution)
+        solution = _lift(task, rows.combinations, run.solution)
         return Run(solution, task.spread(run.assignment), run.history, run.converged)
 
     def _fit_balanced(self, task: Task, sparse: Solution) -> Run:
         p = _top_fraction(task, sparse.scores, self.positive_fraction)
         solution = solve(task.problem(p, rest_is_negative=True))
-        return Run(solution, p, [self._noted(sparse), self._noted(solution)], True)
+        return Run(solution, p, [self._note(sparse), self._note(solution)], True)
 
-    def _noted(self, solution: Solution) -> dict[str, Any]:
+    def _note(self, solution: Solution) -> dict[str, Any]:
         record = {"objective": solution.objective, "gap": solution.gap}
         self._report(record)
         return record
@@ -128,10 +128,10 @@ def _sparse(task: Task) -> Solution:
     margin[is_mean] = _margins(task)
     design = task.design.aggregate(combinations)
     problem = Problem(design, weight * is_mean, weight * ~is_mean, task.loss, margin)
-    return _lifted(task, combinations, solve(problem))
+    return _lift(task, combinations, solve(problem))
 
 
-def _lifted(task: Task, combinations: Any, solution: Solution) -> Solution:
+def _lift(task: Task, combinations: Any, solution: Solution) -> Solution:
     """Express a solution found on combinations of instances on the instances."""
     coef = task.design.lift(combinations, solution.coef)
     scores = task.design @ coef + solution.intercept

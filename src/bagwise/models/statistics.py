@@ -135,11 +135,11 @@ class StatisticsClassifier(BagClassifier):
                 self.scaler_ = StandardScaler(with_mean=not self.sparse_)
                 self.scaler_.fit(rows, sample_weight=weight)
             rows, weights = self._for_classifier(rows), self._weights(weight)
-            self.estimator_ = self._configured(rows, weight).fit(rows, labels, **weights)
+            self.estimator_ = self._configure(rows, weight).fit(rows, labels, **weights)
         if "n_jobs" in self.estimator_.get_params(deep=False):
             self.estimator_.n_jobs = None  # threads would add up votes in any order
 
-    def _configured(self, rows: Any, weight: Array) -> Any:
+    def _configure(self, rows: Any, weight: Array) -> Any:
         """Return the classifier with seeds for everything it draws."""
         seed = check_random_state(self.random_state)
         if self.estimator is None:

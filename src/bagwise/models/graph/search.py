@@ -21,7 +21,7 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import segment_max
 from bagwise.crossfit import folds
 from bagwise.estimators.params import Words, param
-from bagwise.estimators.paths import rated
+from bagwise.estimators.paths import rate_scores
 from bagwise.models.graph.base import GraphClassifier
 from bagwise.models.graph.structure import Start, Structure, mean_scores, padded
 from bagwise.models.graph.svc import GraphSVC
@@ -118,7 +118,7 @@ class GraphSVCCV(GraphClassifier):
             path = self._path(structure, share, positive, grid)
             columns.append([segment_max(rows, structure.offsets)[test] for rows in path])
         stacked: Array = np.moveaxis(np.array(columns), 0, 2)  # (n_points, n_test, n_models)
-        return [rated(self, scores, codes[test], weight[test]) for scores in stacked]
+        return [rate_scores(self, scores, codes[test], weight[test]) for scores in stacked]
 
     def _path(
         self, structure: Structure, share: Array, positive: Array, grid: list[tuple[float, float]]
