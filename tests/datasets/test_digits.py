@@ -52,13 +52,6 @@ def test_train_and_test_digits_are_disjoint(one, other):
     assert not np.intersect1d(train.instance_ids, test.instance_ids).size
 
 
-def test_digit_noise():
-    clean, y = load_digits_bags(n_bags=50, random_state=1)
-    noisy, z = load_digits_bags(n_bags=50, random_state=1, noise=0.25, label_noise=0.2)
-    assert (noisy.X - clean.X).std() == pytest.approx(0.25, rel=0.05)
-    assert (y != z).sum() == 10
-
-
 def test_digit_witness_rate_and_size_distribution():
     bags, y = load_digits_bags(
         n_bags=2000, witness_rate=0.4, bag_size=lambda rng, n: 1 + rng.poisson(19, n)

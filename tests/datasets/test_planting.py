@@ -10,10 +10,8 @@ from bagwise.bags.segments import offsets_of, segment_sum
 from bagwise.datasets._planting import (
     check_choice,
     check_fraction,
-    draw_labels,
     draw_sizes,
     plant,
-    round_up,
 )
 
 RNG = np.random.default_rng
@@ -34,10 +32,6 @@ def test_sizes_of_every_form(bag_size, expected):
     assert sizes.dtype == np.int64
 
 
-def test_a_range_of_sizes_includes_both_ends():
-    assert set(draw_sizes((2, 4), 200, RNG(0))) == {2, 3, 4}
-
-
 @pytest.mark.parametrize(
     ("bag_size", "n_bags", "message"),
     [
@@ -52,16 +46,6 @@ def test_a_range_of_sizes_includes_both_ends():
 def test_bad_sizes_are_refused(bag_size, n_bags, message):
     with pytest.raises(ValueError, match=message):
         draw_sizes(bag_size, n_bags, RNG(0))
-
-
-@pytest.mark.parametrize(("fraction", "ones"), [(0, 0), (0.25, 2), (0.5, 4), (1, 8)])
-def test_the_number_of_positive_bags_is_fixed(fraction, ones):
-    assert draw_labels(8, fraction, RNG(1)).sum() == ones
-
-
-@given(tenths=st.integers(0, 10), size=st.integers(1, 100))
-def test_rounding_up_is_exact(tenths, size):
-    assert round_up(tenths / 10, np.array([size]))[0] == -(-tenths * size // 10)
 
 
 @given(sizes=st.lists(st.integers(1, 5), min_size=1, max_size=6), seed=st.integers(0, 99))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagwise.datasets import fetch
-from bagwise.datasets.registry import DATASETS, SHA256, WHEEL
+from bagwise.datasets.registry import DATASETS, SHA256
 
 needs_data = pytest.mark.usefixtures("data_dir")
 
@@ -74,9 +74,3 @@ def test_corel():
 def test_every_file_has_a_checksum(dataset):
     assert {len(SHA256[file]) for file in dataset.files} == {64}
     assert dataset.in_wheel is None or len(SHA256[dataset.in_wheel]) == 64
-
-
-def test_the_wheel_holds_four_sets():
-    in_wheel = {name for name, dataset in DATASETS.items() if dataset.in_wheel}
-    assert in_wheel == {"musk1", "musk2", "elephant", "protein"}
-    assert len(SHA256[WHEEL]) == 64

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bagwise.io import CorruptFileError, FormatError
-from bagwise.io._arrowfiles import FEATURES, IpcFile, ParquetFile, as_array, to_arrow
+from bagwise.io._arrowfiles import FEATURES, IpcFile, ParquetFile, to_arrow
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyarrow.parquet")
@@ -47,46 +47,9 @@ def test_a_failed_write_leaves_nothing_behind(kind, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "values", [np.array(["a", "bc"]), np.array([1, 2]), np.float16([1, 2]), np.array([True, False])]
-)
-def test_columns_come_back_with_their_type(values, tmp_path):
-    column = to_arrow(tmp_path, "x", values)
-    for made in (column, pa.chunked_array([column])):
-        back = as_array(made)
-        np.testing.assert_array_equal(back, values)
-        assert back.dtype.kind == values.dtype.kind
-
-
 def test_mixed_types_are_refused(tmp_path):
     with pytest.raises(FormatError, match="column 'x': cannot store x"):
         to_arrow(tmp_path, "x", np.array(["a", 1], dtype=object))
-
-
-def test_a_flipped_bit_in_a_parquet_page_is_found(tmp_path):
-    path = tmp_path / "a.parquet"
-    values = np.random.default_rng(0).random(1000)
-    ParquetFile.write(path, iter([pa.record_batch({"f": values})]))
-    with ParquetFile(path) as file:
-        assert sum(batch.num_rows for batch in file.batches([0])) == 1000
-    content = bytearray(path.read_bytes())
-    content[len(content) // 3] ^= 1
-    path.write_bytes(bytes(content))
-    with (
-        ParquetFile(path) as file,
-        pytest.raises(CorruptFileError, match="page"),
-        file.name_damage(),
-    ):
-        list(file.batches([0]))
-
-
-def test_a_name_that_changed_in_the_footer_is_found(tmp_path):
-    path = tmp_path / "a.parquet"
-    ParquetFile.write(path, iter([pa.record_batch({"feature_one": np.ones(3)})]))
-    content = path.read_bytes()
-    path.write_bytes(content.replace(b"feature_one", b"feature_two"))
-    with pytest.raises(CorruptFileError, match="its checksum is wrong"):
-        ParquetFile(path)
 
 
 def _all_read(kind, path):
@@ -108,7 +71,9 @@ def test_every_damaged_byte_is_found(kind, tmp_path):
     assert OTHERS[kind][0](str(tmp_path / "a")).equals(TABLE)  # others read it as well
     # The pages of Parquet have checksums of their own; length and magic bytes belong to the footer.
     footer = len(sound) - int.from_bytes(sound[-8:-4], "little") - 8
-    for at in range(footer if kind is ParquetFile else 8, len(sound)):  # after the opening bytes
+    seal = sound.index(b"bagwise:")  # without this word, a sound file is one that others wrote
+    first = footer if kind is ParquetFile else 8  # after the opening bytes
+    for at in sorted({*range(first, len(sound))} - {*range(seal, seal + 8)}):
         for changed in (0, sound[at] ^ 1):
             if changed != sound[at]:
                 (tmp_path / "b").write_bytes(sound[:at] + bytes([changed]) + sound[at + 1 :])
@@ -117,19 +82,14 @@ def test_every_damaged_byte_is_found(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_a_file_that_others_wrote_or_changed_needs_no_seal_but_ours_does(kind, tmp_path):
+def test_a_file_that_others_wrote_or_changed_needs_no_seal(kind, tmp_path):
     read, write = OTHERS[kind]
     write(TABLE, str(tmp_path / "a"))
     assert _all_read(kind, tmp_path / "a").equals(TABLE)
     kind.write(tmp_path / "b", iter(TABLE.to_batches()))
     changed = read(str(tmp_path / "b")).slice(1)
-    assert b"bagwise.checksum" in changed.schema.metadata  # which others copy
     write(changed, str(tmp_path / "a"))
     assert _all_read(kind, tmp_path / "a").equals(changed)
-    sound = (tmp_path / "b").read_bytes()
-    (tmp_path / "b").write_bytes(sound.replace(b"bagwise:", b"bagwisf:"))
-    with pytest.raises(CorruptFileError, match="its checksum is wrong"):
-        kind(tmp_path / "b")
 
 
 @pytest.mark.parametrize(
@@ -152,3 +112,20 @@ def test_stored_names_must_be_one_text_per_feature(text, tmp_path):
         writer.write_table(table)
     with IpcFile(tmp_path / "a") as file, pytest.raises(CorruptFileError, match="feature names: "):
         file.stored_names(2)
+
+
+def test_a_flipped_bit_in_a_parquet_page_is_found(tmp_path):
+    path = tmp_path / "a.parquet"
+    values = np.random.default_rng(0).random(1000)
+    ParquetFile.write(path, iter([pa.record_batch({"f": values})]))
+    with ParquetFile(path) as file:
+        assert sum(batch.num_rows for batch in file.batches([0])) == 1000
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(bytes(content))
+    with (
+        ParquetFile(path) as file,
+        pytest.raises(CorruptFileError, match="page"),
+        file.name_damage(),
+    ):
+        list(file.batches([0]))

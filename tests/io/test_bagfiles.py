@@ -82,20 +82,6 @@ def test_columns_of_the_listing_can_be_named(tmp_path):
         read_folder(tmp_path / "s.csv", file="slide", label="stag")
 
 
-def test_only_an_empty_folder_is_written(tmp_path):
-    bags = Bags.from_list([np.ones((1, 2))])
-    write(tmp_path / "slides", bags)
-    with pytest.raises(FileExistsError, match="is not empty"):
-        write(tmp_path / "slides", bags)
-
-
-def test_instance_labels_need_a_format_with_names(tmp_path):
-    bags = Bags.from_list([np.ones((2, 2))], instance_labels=[0, 1])
-    with pytest.warns(UserWarning, match="cannot store instance_labels; left out"):
-        write(tmp_path / "slides", bags)
-    assert read(tmp_path / "slides")[0].instance_labels is None
-
-
 @pytest.mark.parametrize("name", ["a" * 5000, "a\x01" * 200])
 def test_names_that_no_file_can_have_are_named(name, tmp_path):
     (tmp_path / "bags.csv").write_text(f"path,label\n{name},1\n")

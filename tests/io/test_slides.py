@@ -40,11 +40,6 @@ def test_a_trident_folder(trident):
     assert bags.patch_size.tolist() == [512.0] * 3
 
 
-def test_the_folder_above_it_and_its_only_csv_are_found(trident):
-    bags, y = read(trident)
-    assert len(bags) == len(y) == 3
-
-
 def test_a_clam_folder_round_trip(tmp_path):
     bags, y = make_slide_bags(n_bags=4, bag_size=(5, 9), n_features=4)
     bags = bags.replace(groups=[1, 1, 2, 3])

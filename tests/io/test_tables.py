@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 
 import numpy as np
@@ -98,19 +97,6 @@ def test_regroup_brings_scattered_bags_together(tmp_path):
     assert caught.value.line == 5
 
 
-def test_gzip_without_the_suffix_is_recognized(tmp_path):
-    (tmp_path / "b.csv").write_bytes(gzip.compress(GOOD.encode()))
-    assert len(read(tmp_path / "b.csv")[0]) == 2
-
-
-@pytest.mark.parametrize("engine", ["csv", "pyarrow"])
-def test_bag_features_may_be_missing(engine, tmp_path):
-    (tmp_path / "b.csv").write_text("bag,bag_feature_1,f\na,nan,1\na,nan,2\nb,3,4\n")
-    bags, y = read_csv(tmp_path / "b.csv", engine=engine)
-    np.testing.assert_array_equal(bags.bag_features, [[np.nan], [3]])
-    assert y is None
-
-
 def test_an_unknown_engine_and_column_are_refused(tmp_path):
     (tmp_path / "b.csv").write_text(GOOD)
     with pytest.raises(ValueError, match="engine must be 'auto', 'pyarrow' or 'csv', got 'fast'"):
@@ -160,3 +146,11 @@ def test_decimal_commas(engine, tmp_path):
     (tmp_path / "u.csv").write_text("bag,label,f\na,1,1\n")
     with pytest.raises(ValueError, match="The fields are separated by ','"):
         read_csv(tmp_path / "u.csv", decimal=",", engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["csv", "pyarrow"])
+def test_bag_features_may_be_missing(engine, tmp_path):
+    (tmp_path / "b.csv").write_text("bag,bag_feature_1,f\na,nan,1\na,nan,2\nb,3,4\n")
+    bags, y = read_csv(tmp_path / "b.csv", engine=engine)
+    np.testing.assert_array_equal(bags.bag_features, [[np.nan], [3]])
+    assert y is None

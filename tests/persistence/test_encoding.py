@@ -88,10 +88,6 @@ def test_objects_come_back():
     np.testing.assert_array_equal(scaler.mean_, np.full(3, 1 / 3))
 
 
-def test_a_callback_of_an_estimator_is_dropped():
-    assert there_and_back(WitnessSVC(callback=print)).callback is None
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [

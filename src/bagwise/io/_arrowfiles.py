@@ -19,11 +19,9 @@ from bagwise.io._source import crc32_of, require
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
 FEATURES = b"bagwise.feature_names"  # key of the metadata, in nested files
-_MARK = b"bagwise.checksum"  # key of the metadata: the file has a seal
 # Between data and footer, where other readers do not look: this text and a CRC-32 in 8 bytes.
 _SEAL = b"bagwise:"
 _SEAL_BYTES = len(_SEAL) + 8
-_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # before the footer of an Arrow file without a seal
 
 
 class ArrowFile:
@@ -46,8 +44,7 @@ class ArrowFile:
         with self.name_damage():
             self._open()
             if not self._is_intact():
-                remedy = f"or delete {_MARK.decode()!r} from its metadata if you changed the file"
-                raise pa.ArrowInvalid(f"its checksum is wrong: restore it, {remedy}")
+                raise pa.ArrowInvalid("its checksum is wrong: restore it, or write it again")
 
     @contextmanager
     def name_damage(self) -> Iterator[None]:
@@ -75,13 +72,8 @@ class ArrowFile:
             start = _footer_start(file, self.magic)
             file.seek(max(0, start - _SEAL_BYTES))
             seal = file.read(_SEAL_BYTES)
-            if seal.startswith(_SEAL):
-                return seal == self._make_seal(file, start - _SEAL_BYTES, start)
-        return _MARK not in (self.schema.metadata or {}) or self._is_rewritten(seal, start)
-
-    def _is_rewritten(self, before: bytes, start: int) -> bool:
-        """Return whether there never was a seal: data end at the footer, at byte ``start``."""
-        raise NotImplementedError
+            is_sealed = seal.startswith(_SEAL)
+            return not is_sealed or seal == self._make_seal(file, start - _SEAL_BYTES, start)
 
     @classmethod
     def _make_seal(cls, file: IO[bytes], stop: int, start: int) -> bytes:
@@ -145,9 +137,8 @@ class ArrowFile:
         require("pyarrow", "io")
         module, name = cls.writer
         open_writer, first = getattr(import_module(module), name), next(batches)
-        schema = first.schema.with_metadata((first.schema.metadata or {}) | {_MARK: b"crc32"})
         with writing(path) as file:
-            with open_writer(file, schema, **cls.writer_options) as writer:
+            with open_writer(file, first.schema, **cls.writer_options) as writer:
                 writer.write_batch(first)
                 for batch in batches:
                     writer.write_batch(batch)
@@ -166,15 +157,6 @@ class ParquetFile(ArrowFile):
 
         self._file = parquet.ParquetFile(self.path, page_checksum_verification=True)
         self.schema, self.n_rows = self._file.schema_arrow, self._file.metadata.num_rows
-
-    def _is_rewritten(self, before: bytes, start: int) -> bool:
-        groups = self._file.metadata.num_row_groups
-        if groups == 0:
-            return False
-        last = self._file.metadata.row_group(groups - 1)
-        last = last.column(last.num_columns - 1)
-        begin = last.dictionary_page_offset or last.data_page_offset
-        return begin + last.total_compressed_size == start
 
     @classmethod
     def _make_seal(cls, file: IO[bytes], stop: int, start: int) -> bytes:
@@ -203,9 +185,6 @@ class IpcFile(ArrowFile):
 
     def _is_intact(self) -> bool:
         return not self._is_file or super()._is_intact()
-
-    def _is_rewritten(self, before: bytes, start: int) -> bool:
-        return before.endswith(_END_OF_STREAM)
 
     @classmethod
     def _make_seal(cls, file: IO[bytes], stop: int, start: int) -> bytes:
