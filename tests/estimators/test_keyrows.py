@@ -115,7 +115,7 @@ def test_a_solution_over_units_is_one_over_instances(kind, negatives, n_witnesse
     saddle = rows.saddle(weight, BAND)
     chosen = rows.choices.random(np.random.RandomState(0), 2)
     for draw in chosen:
-        saddle = saddle.with_column(rows.choices.weights(draw))
+        saddle = saddle.with_columns([rows.choices.weights(draw)])
     point = column_newton(saddle)
     solution = rows.solution(saddle, point)
     units = units_by_hand(X, negatives, np.ones(5, dtype=bool))

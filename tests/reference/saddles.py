@@ -80,5 +80,5 @@ def clarabel_value(saddle, features):
 
 def with_columns(saddle, choices):
     for chosen in choices:
-        saddle = saddle.with_column(chosen_rows(chosen, saddle.n_units))
+        saddle = saddle.with_columns([chosen_rows(chosen, saddle.n_units)])
     return saddle

@@ -25,7 +25,6 @@ def test_products_are_those_of_the_written_out_kernels(seed, explicit):
         expected.append(F @ (F.T @ beta))
     expected = np.stack(expected, axis=1)
     np.testing.assert_allclose(saddle.products(beta), expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(saddle.product(beta, 1), expected[:, 1], rtol=1e-12, atol=1e-12)
     scores = saddle.scores(saddle.mix(v), beta)
     np.testing.assert_allclose(scores, expected @ v, rtol=1e-12, atol=1e-12)
 

@@ -33,22 +33,3 @@ def test_optimum_equals_an_independent_solver(seed, loss, kind):
     assert solution.gap <= tight * solution.objective
     theirs = reference_solution(X, problem.positive, problem.negative, loss, problem.margin)
     assert solution.objective == pytest.approx(theirs.primal, rel=max(tight, 1e-7))
-
-
-@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge()], ids=lambda loss: type(loss).__name__)
-def test_margin_one_is_no_margin(loss):
-    problem = random_problem(0, loss, "dense")
-    plain = Problem(problem.design, problem.positive, problem.negative, loss)
-    ones = Problem(problem.design, problem.positive, problem.negative, loss, np.ones(25))
-    one, other = solve(plain), solve(ones)
-    assert one.objective == pytest.approx(other.objective, rel=1e-4)
-
-
-def test_dual_value_bounds_every_point():
-    problem = random_problem(1, SquaredHinge(), "dense")
-    rng = np.random.default_rng(0)
-    optimum = solve(problem).objective
-    for _ in range(50):
-        up = rng.random(25) * (problem.positive > 0)
-        down = rng.random(25) * (problem.negative > 0)
-        assert problem.dual_objective(up, down) <= optimum + 1e-9

@@ -127,9 +127,10 @@ def _sample_gradient(saddle: Saddle, state: _State, rng: np.random.RandomState) 
     i, j = min(int(drawn), size - 1), int(rng.randint(size))
     of_a, of_b, value = _separable(saddle, state)
     beta = saddle.sign * (state.a - state.b)
-    margins = saddle.sign * saddle.product(beta, i)
+    products = saddle.products(beta)
+    margins = saddle.sign * products[:, i]
     of_v = np.zeros(size)
-    of_v[j] = size * (value - 0.5 * float(beta @ saddle.product(beta, j)))
+    of_v[j] = size * (value - 0.5 * float(beta @ products[:, j]))
     return _State(of_a - margins, of_b + margins, of_v)
 
 

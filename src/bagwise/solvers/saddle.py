@@ -99,12 +99,8 @@ class Saddle:
         """+1 for positive bags, -1 for negatives."""
         return np.where(np.arange(len(self.weight)) < self.n_bags, 1.0, -1.0)
 
-    def with_column(self, weights: Any) -> Saddle:
-        """Return the problem with this assignment (CSR, (p, n_units)) added to its pool."""
-        return self.with_columns([weights])
-
     def with_columns(self, many: list[Any]) -> Saddle:
-        """Return the problem with several assignments added to its pool."""
+        """Return the problem with assignments (CSR, (p, n_units) each) added to its pool."""
         used = [np.unique(weights.indices) for weights in many]
         features = [np.asarray(weights @ self.features.Z) for weights in many]
         first = self.columns[0].features if self.columns else features[0]
@@ -155,7 +151,7 @@ class Saddle:
 
     def only(self, weights: Any) -> Saddle:
         """Return the problem whose pool is one assignment: an ordinary convex problem."""
-        return replace(self, columns=(), keys=None).with_column(weights)
+        return replace(self, columns=(), keys=None).with_columns([weights])
 
     def among(self, units: Array) -> Among:
         """Return units as their assignments see them: around one, as all rows sum to one."""
@@ -197,11 +193,6 @@ class Saddle:
     def away(self) -> Array:
         """Distances of the assignments' features from the first one's, (S, p, m)."""
         return np.stack([column.away for column in self.columns])
-
-    @cached_property
-    def _alone(self) -> list[Saddle]:
-        alone = [replace(column, away=np.zeros_like(column.away)) for column in self.columns]
-        return [replace(self, columns=(column,)) for column in alone]
 
     def mix(self, v: Array) -> Mixture:
         """Return the blocks of K_v."""
@@ -256,10 +247,6 @@ class Saddle:
     def unmet(self, mixture: Mixture, at: Weights) -> Array:
         """Return omega / scale^2 - Z_v'beta, 0 at the optimum."""
         return at.omega / self.features.scale**2 - self._moments(mixture, at.beta)
-
-    def product(self, beta: Array, k: int) -> Array:
-        """Return K_k beta for one assignment, explicit features included."""
-        return self._alone[k].products(beta)[:, 0]
 
     def products(self, beta: Array) -> Array:
         """Return K_k beta, one column per assignment, explicit features included."""
