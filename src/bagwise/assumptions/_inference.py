@@ -51,7 +51,7 @@ def at_least(rising, offsets, least, weights, value, count, cut, quota):
     """RMIMN: S_min(p, least - 1) and S_max(p, least), p the number of positive scores."""
     for model in range(rising.shape[0]):
         for bag in range(len(offsets) - 1):
-            sorted_ = _sorted(rising[model, offsets[bag] : offsets[bag + 1]])
+            sorted_ = _sort_small(rising[model, offsets[bag] : offsets[bag + 1]])
             positives, needed = _count_positive(sorted_), least[bag]
             for side in range(2):
                 k = max(positives, needed) if side else min(positives, needed - 1)
@@ -65,7 +65,7 @@ def by_table(rising, offsets, start, table, bins, weights, value, count, cut, qu
     """Any potential: the best count, from running sums of the sorted scores (Eq. 21)."""
     for model in range(rising.shape[0]):
         for bag in range(len(offsets) - 1):
-            sorted_ = _sorted(rising[model, offsets[bag] : offsets[bag + 1]])
+            sorted_ = _sort_small(rising[model, offsets[bag] : offsets[bag + 1]])
             for side in range(2):
                 best, chosen, running = -np.inf, 0, 0.0
                 for k in range(len(sorted_) + 1):
@@ -102,7 +102,7 @@ def mark(scores, offsets, cut, quota, amount, out):
 
 
 @njit(cache=True)
-def _sorted(part):
+def _sort_small(part):
     """Sort a small bag by insertion; larger ones are sorted already."""
     if len(part) > INSERTION:
         return part

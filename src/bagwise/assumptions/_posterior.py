@@ -68,13 +68,13 @@ def _tree(own, cap):
             left = tree[first : first + below]
             right = tree[first + below : first + below + min(end - middle, cap) + 1]
             width = min(end - 2 * node * half, cap) + 1
-            joined(left, right, tree[out : out + width])
+            join(left, right, tree[out : out + width])
         half *= 2
     return tree, base
 
 
 @njit(cache=True)
-def joined(left, right, out):
+def join(left, right, out):
     """Sum over both children: out[min(a + b, cap)] collects left[a] + right[b]."""
     last = len(out) - 1
     top = np.full(len(out), -np.inf)
@@ -114,14 +114,14 @@ def _outside(tree, base, size, cap, prior):
             n_right = min(end - middle, cap) + 1
             at = base[level - 1] + first + below
             right = tree[at : at + n_right]
-            passed(given, right, lower[first : first + below])
-            passed(given, left, lower[first + below : first + below + n_right])
+            pass_down(given, right, lower[first : first + below])
+            pass_down(given, left, lower[first + below : first + below + n_right])
         above, half = lower, half // 2
     return above
 
 
 @njit(cache=True)
-def passed(given, other, out):
+def pass_down(given, other, out):
     """Pass what is outside a node to a child: its sibling joins what is outside."""
     last = len(given) - 1
     for a in range(len(out)):

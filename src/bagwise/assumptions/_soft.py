@@ -25,7 +25,7 @@ def _xlog(x, y):
 
 
 @njit(cache=True)
-def _shifted(cost, pivot, nu, temperature, p):
+def _shift(cost, pivot, nu, temperature, p):
     """Set p_j = sigma(nu + (cost_pivot - cost_j) / T); return sum p and sum p (1 - p)."""
     total, spread = 0.0, 0.0
     for j in range(len(cost)):
@@ -41,7 +41,7 @@ def _root(cost, pivot, temperature, pull, target, linear, low, high, guess, p):
     """Find nu with linear (cost_pivot + T nu) + pull (sum p(nu) - target) = 0 by guarded Newton."""
     nu = min(max(guess, low), high)
     for _ in range(200):
-        total, spread = _shifted(cost, pivot, nu, temperature, p)
+        total, spread = _shift(cost, pivot, nu, temperature, p)
         value = linear * (cost[pivot] + temperature * nu) + pull * (total - target)
         if value == 0.0:
             return
@@ -58,7 +58,7 @@ def _root(cost, pivot, temperature, pull, target, linear, low, high, guess, p):
         # Newton's error is squared in every step: after a small step it is below rounding.
         if moved <= (1e-9 if inside else 1e-15) * max(1.0, abs(nu)):
             break
-    _shifted(cost, pivot, nu, temperature, p)
+    _shift(cost, pivot, nu, temperature, p)
 
 
 @njit(cache=True)

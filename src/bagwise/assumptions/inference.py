@@ -66,7 +66,7 @@ class CountInference:
         """Return which learned weights have a count that another potential allows as well."""
         found = np.zeros((2, self.potential.n_weights + 1), dtype=bool)
         for size in np.unique(np.diff(self.offsets)).tolist():
-            bins, table = _checked_bins(self.potential, size), _checked_table(self.potential, size)
+            bins, table = _check_bins(self.potential, size), _check_table(self.potential, size)
             possible = np.isfinite(other.table(size)) & np.isfinite(table)
             for side in range(2):
                 found[side, bins[side, possible[side]]] = True
@@ -94,10 +94,10 @@ class CountInference:
         if self.at_least_one:
             kernels.at_least_one(scores, self.offsets, weights, *found)
         elif self.closed_form:
-            rising = self._large_bags_sorted(scores, kernels.INSERTION)
+            rising = self._sort_large_bags(scores, kernels.INSERTION)
             kernels.at_least(rising, self.offsets, self.least, weights, *found)
         else:
-            rising = self._large_bags_sorted(scores, kernels.INSERTION)
+            rising = self._sort_large_bags(scores, kernels.INSERTION)
             tables = (self.start, self.table, self.bins)
             kernels.by_table(rising, self.offsets, *tables, weights, *found)
         return out
@@ -112,7 +112,7 @@ class CountInference:
         kinds = (np.float64, np.int32, np.float64, np.int32)
         return BestLabelings(*(np.empty((n_models, 2, self.n_bags), kind) for kind in kinds))
 
-    def _large_bags_sorted(self, scores: Array, small: int) -> Array:
+    def _sort_large_bags(self, scores: Array, small: int) -> Array:
         rising = scores.copy()
         large = np.flatnonzero(np.diff(self.offsets) > small)
         for begin, end in zip(self.offsets[large], self.offsets[large + 1], strict=True):
@@ -145,13 +145,13 @@ class CountInference:
 def flat_tables(potential: CountPotential, sizes: Array) -> tuple[Array, Array, Array]:
     """Return each bag's start in the tables of all sizes side by side, the tables, the bins."""
     distinct, which = np.unique(sizes, return_inverse=True)
-    tables = [_checked_table(potential, int(size)) for size in distinct]
-    bins = [_checked_bins(potential, int(size)) for size in distinct]
+    tables = [_check_table(potential, int(size)) for size in distinct]
+    bins = [_check_bins(potential, int(size)) for size in distinct]
     start = np.concatenate([[0], np.cumsum(distinct + 1)[:-1]])
     return start[which], np.hstack(tables), np.hstack(bins)
 
 
-def _checked_table(potential: CountPotential, size: int) -> Array:
+def _check_table(potential: CountPotential, size: int) -> Array:
     name = f"{_name(potential)}.table({size})"
     expected = (
         f"expected (2, {size + 1}): one row for negative and one for positive bags, one column per "
@@ -177,7 +177,7 @@ def _checked_table(potential: CountPotential, size: int) -> Array:
     return table
 
 
-def _checked_bins(potential: CountPotential, size: int) -> Array:
+def _check_bins(potential: CountPotential, size: int) -> Array:
     bins = np.asarray(potential.bins(size))
     name = f"{_name(potential)}.bins({size})"
     if bins.shape != (2, size + 1) or bins.dtype.kind not in "iu":

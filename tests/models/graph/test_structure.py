@@ -10,10 +10,10 @@ from bagwise.graphs import Graph
 from bagwise.losses import SquaredHinge
 from bagwise.models.graph.structure import (
     Structure,
+    find_present_edges,
     homophily,
     mean_scores,
-    padded,
-    present_edges,
+    pad,
     true_objective,
     witnesses_of,
 )
@@ -75,14 +75,14 @@ def test_means_of_labeled_bags_score_all_rows():
 
 
 def test_bags_without_labels_follow_those_with():
-    assert padded(np.array([3, 1]), 4, -1).tolist() == [3, 1, -1, -1]
-    assert padded(np.array([0.5]), 2).tolist() == [0.5, 0.0]
+    assert pad(np.array([3, 1]), 4, -1).tolist() == [3, 1, -1, -1]
+    assert pad(np.array([0.5]), 2).tolist() == [0.5, 0.0]
     assert structure_of(draw(0)).n_bags == 20
 
 
 def test_homophily_counts_edges_between_labels():
     graph = Graph.from_edges([("a", "b"), ("b", "c"), ("c", "d"), ("d", "x")])
-    edges = present_edges((graph,), "bag", np.array(["a", "b", "c", "d", "x"]), np.arange(5))
+    edges = find_present_edges((graph,), "bag", np.array(["a", "b", "c", "d", "x"]), np.arange(5))
     assert homophily(edges, np.array([1, 1, 0, 0, -1])) == pytest.approx(2 / 3)
     assert np.isnan(homophily(edges, np.full(5, -1)))
     assert np.isnan(homophily((), np.array([0, 1])))
@@ -90,12 +90,12 @@ def test_homophily_counts_edges_between_labels():
 
 def test_edges_take_part_only_with_both_ends():
     graph = Graph.from_edges([("a", "b"), ("b", "z")])
-    (edges,) = present_edges((graph,), "bag", np.array(["b", "a"]), np.arange(2))
+    (edges,) = find_present_edges((graph,), "bag", np.array(["b", "a"]), np.arange(2))
     assert (edges.source.tolist(), edges.target.tolist()) in (([1], [0]), ([0], [1]))
-    assert present_edges((graph,), "bag", np.array(["b", "y"]), np.arange(2)) == ()
+    assert find_present_edges((graph,), "bag", np.array(["b", "y"]), np.arange(2)) == ()
     empty = Graph.from_edges([])
-    assert present_edges((empty,), "bag", np.array(["b"]), np.arange(1)) == ()
-    assert present_edges((), "bag", np.array(["b", "b"]), np.arange(2)) == ()
+    assert find_present_edges((empty,), "bag", np.array(["b"]), np.arange(1)) == ()
+    assert find_present_edges((), "bag", np.array(["b", "b"]), np.arange(2)) == ()
 
 
 @pytest.mark.parametrize(
@@ -109,4 +109,4 @@ def test_edges_take_part_only_with_both_ends():
 def test_graphs_over_something_else_are_refused(ids, others, told):
     graph = Graph.from_edges([("a", "b")])
     with pytest.raises(ValueError, match=told):
-        present_edges((graph,), "bag", np.array(ids), np.array(others))
+        find_present_edges((graph,), "bag", np.array(ids), np.array(others))

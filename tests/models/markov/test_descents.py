@@ -17,7 +17,7 @@ from bagwise.crossfit import held_out_part
 from bagwise.designs import matrix_design
 from bagwise.errors import Parameter
 from bagwise.models.markov import descents
-from bagwise.models.markov.descents import learned_nothing, run_starts
+from bagwise.models.markov.descents import find_idle, run_starts
 from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
 from bagwise.procedures.heldout import HeldOut
 from reference.networks import noise, planted
@@ -104,12 +104,12 @@ def test_bags_that_say_nothing_are_named():
     bags, y = planted(n_bags=12)
     same = Bags(np.zeros(bags.X.shape), bags.offsets)
     _, records = run_starts(["instances"], risk_of(same, y), 1.0, **OPTIONS)
-    assert learned_nothing(records) == [None]
+    assert find_idle(records) == [None]
     _, others = run_starts(["instances"], risk_of(bags, y), 1.0, **OPTIONS)
-    assert learned_nothing(others) == []
+    assert find_idle(others) == []
     labeled = [dict(records[0], **{"class": "a"}), dict(others[0], **{"class": "b"})]
-    assert learned_nothing(labeled) == ["a"]
-    assert learned_nothing([*labeled, dict(others[0], **{"class": "a"})]) == []
+    assert find_idle(labeled) == ["a"]
+    assert find_idle([*labeled, dict(others[0], **{"class": "a"})]) == []
 
 
 # Early stopping ----------------------------------------------------------------------------------

@@ -21,9 +21,9 @@ from bagwise.estimators.tags import BagTags
 from bagwise.graphs import Graph
 from bagwise.models.graph.structure import (
     Structure,
+    find_present_edges,
     homophily,
-    padded,
-    present_edges,
+    pad,
     views_of,
 )
 
@@ -114,12 +114,12 @@ class GraphClassifier(RowsClassifier):
         return self._fit(bags, y, sample_weight, unlabeled=unlabeled)
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array, unlabeled: Any = None) -> None:
-        everyone = self._joined(bags, self._validated_unlabeled(bags, unlabeled))
-        structure = self._structure(everyone, padded(weight, len(everyone)))
-        self._note_homophily(structure, padded(codes, structure.n_bags, -1))
+        everyone = self._join_bags(bags, self._validate_unlabeled(bags, unlabeled))
+        structure = self._structure(everyone, pad(weight, len(everyone)))
+        self._note_homophily(structure, pad(codes, structure.n_bags, -1))
         self._fit_structure(structure, everyone, codes, weight)
 
-    def _validated_unlabeled(self, bags: Bags, unlabeled: Any) -> Bags | None:
+    def _validate_unlabeled(self, bags: Bags, unlabeled: Any) -> Bags | None:
         if unlabeled is None:
             return None
         width = getattr(unlabeled, "n_features", bags.n_features)
@@ -130,7 +130,7 @@ class GraphClassifier(RowsClassifier):
             )
         return self._validate_bags(unlabeled, reset=False)
 
-    def _joined(self, bags: Bags, others: Bags | None) -> Bags:
+    def _join_bags(self, bags: Bags, others: Bags | None) -> Bags:
         """Return all bags that take part; those without labels do so by edges only."""
         self._check_graph_ids(bags, others)
         graphs = bool(self.bag_graph or self.instance_graph)
@@ -151,9 +151,9 @@ class GraphClassifier(RowsClassifier):
 
     def _structure(self, bags: Bags, weight: Array) -> Structure:
         views = views_of(self.bag_graph, "bag_graph")
-        of_bags = present_edges(views, "bag", bags.ids, bags.instance_ids)
+        of_bags = find_present_edges(views, "bag", bags.ids, bags.instance_ids)
         views = views_of(self.instance_graph, "instance_graph")
-        of_rows = present_edges(views, "instance", bags.instance_ids, bags.ids)
+        of_rows = find_present_edges(views, "instance", bags.instance_ids, bags.ids)
         self.n_edges_ = tuple(sum(map(len, views)) for views in (of_bags, of_rows))
         design = self._design(bags, expand(weight, bags.offsets))
         return Structure(design, bags.offsets, of_bags, of_rows)

@@ -23,7 +23,7 @@ from bagwise.crossfit import folds
 from bagwise.estimators.params import Words, param
 from bagwise.estimators.paths import rate_scores
 from bagwise.models.graph.base import GraphClassifier
-from bagwise.models.graph.structure import Start, Structure, mean_scores, padded
+from bagwise.models.graph.structure import Start, Structure, mean_scores, pad
 from bagwise.models.graph.svc import GraphSVC
 
 _CS = tuple(2.0**k for k in range(-5, 11))
@@ -83,7 +83,8 @@ class GraphSVCCV(GraphClassifier):
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         scores = np.array(
             jobs(
-                delayed(self._held_out)(structure, codes, weight, grid, *split) for split in splits
+                delayed(self._score_held_out)(structure, codes, weight, grid, *split)
+                for split in splits
             )
         )  # (n_folds, n_points)
         results = [
@@ -99,7 +100,7 @@ class GraphSVCCV(GraphClassifier):
     def _at(self, C: float, mu: float) -> GraphSVC:
         return self._recast(GraphSVC, C=C, mu=mu)
 
-    def _held_out(
+    def _score_held_out(
         self,
         structure: Structure,
         codes: Array,
@@ -111,10 +112,10 @@ class GraphSVCCV(GraphClassifier):
         """Return the score on hidden labels at each grid point, each fit from its neighbor."""
         seen = np.zeros(len(codes), dtype=bool)
         seen[train] = True
-        share = padded(np.where(seen, weight, 0.0) / weight[seen].sum(), structure.n_bags)
+        share = pad(np.where(seen, weight, 0.0) / weight[seen].sum(), structure.n_bags)
         columns = []
         for column in self._labeled_truth(codes, weight * seen).T:
-            positive = padded(column, structure.n_bags, False)
+            positive = pad(column, structure.n_bags, False)
             path = self._path(structure, share, positive, grid)
             columns.append([segment_max(rows, structure.offsets)[test] for rows in path])
         stacked: Array = np.moveaxis(np.array(columns), 0, 2)  # (n_points, n_test, n_models)

@@ -88,11 +88,11 @@ def _rows(structure: Structure) -> Array:
     return np.arange(structure.design.n_rows)
 
 
-def padded(values: Array, length: int, fill: Any = 0) -> Array:
+def pad(values: Array, length: int, fill: Any = 0) -> Array:
     """Return one value per labeled bag followed by ``fill`` for the others."""
-    padded = np.full(length, fill, dtype=values.dtype)
-    padded[: len(values)] = values
-    return padded
+    pad = np.full(length, fill, dtype=values.dtype)
+    pad[: len(values)] = values
+    return pad
 
 
 def homophily(views: tuple[Edges, ...], codes: Array) -> float:
@@ -113,15 +113,15 @@ def views_of(graph: Any, name: str) -> tuple[Graph, ...]:
     return views
 
 
-def present_edges(
+def find_present_edges(
     views: tuple[Graph, ...], what: str, ids: Array, other_ids: Array
 ) -> tuple[Edges, ...]:
     """Return the edges between these things, of every view that has some here."""
-    found = [_present(graph, what, ids, other_ids) for graph in views if graph.n_edges]
+    found = [_find_present(graph, what, ids, other_ids) for graph in views if graph.n_edges]
     return tuple(edges for edges in found if len(edges))
 
 
-def _present(graph: Graph, what: str, ids: Array, other_ids: Array) -> Edges:
+def _find_present(graph: Graph, what: str, ids: Array, other_ids: Array) -> Edges:
     """Return the edges between these things; refuse a graph over things of another kind."""
     names = ids.tolist()
     if len(set(names)) < len(names):

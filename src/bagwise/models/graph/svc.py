@@ -42,7 +42,7 @@ from bagwise.models.graph.structure import (
     Start,
     Structure,
     mean_scores,
-    padded,
+    pad,
     true_objective,
     witnesses_of,
 )
@@ -98,10 +98,10 @@ class GraphSVC(GraphClassifier):
     def _fit_structure(
         self, structure: Structure, everyone: Bags, codes: Array, weight: Array
     ) -> None:
-        share = padded(weight / weight.sum(), structure.n_bags)
+        share = pad(weight / weight.sum(), structure.n_bags)
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         fits = jobs(
-            delayed(self._fit_column)(structure, share, padded(column, structure.n_bags, False))
+            delayed(self._fit_column)(structure, share, pad(column, structure.n_bags, False))
             for column in self._labeled_truth(codes, weight).T
         )
         fits = [as_given(fit, structure.design) for fit in fits]
@@ -126,10 +126,10 @@ class GraphSVC(GraphClassifier):
         loss = BagHinge(self.C, self.tol, share, positive, structure.offsets, self.negatives)
         terms: list[Term] = [loss]
         for view, edges in enumerate(structure.bag_edges if self.mu > 0 else ()):
-            scale, name = self._scale(edges), _named("bag_edges", view)
+            scale, name = self._scale(edges), _name_term("bag_edges", view)
             terms.append(BagEdges(self.mu, self.tol, edges, scale, name))
         for view, edges in enumerate(structure.row_edges if self.mu > 0 else ()):
-            scale, name = self._scale(edges), _named("instance_edges", view)
+            scale, name = self._scale(edges), _name_term("instance_edges", view)
             n_bags = structure.n_bags
             terms.append(RowEdges(self.mu, self.tol, edges, scale, n_bags, name))
         return terms
@@ -190,6 +190,6 @@ class GraphSVC(GraphClassifier):
             )
 
 
-def _named(term: str, view: int) -> str:
+def _name_term(term: str, view: int) -> str:
     """Name a view's term in the history; the first one has the plain name."""
     return term if view == 0 else f"{term}_{view + 1}"

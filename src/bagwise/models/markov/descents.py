@@ -19,7 +19,7 @@ from bagwise.assumptions import AtLeastPotential
 from bagwise.models.markov.ranges import EXACT
 from bagwise.models.markov.risk import MarkovRisk
 from bagwise.models.markov.starts import TRAINED, start_point
-from bagwise.models.markov.swept import STEPS, is_swept, swept_descent
+from bagwise.models.markov.swept import STEPS, descend_by_passes, is_swept
 from bagwise.procedures import Run
 from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.nrbm import restart_nrbm
@@ -59,7 +59,7 @@ def run_starts(
         if held is None and is_swept(risk):
             learns = not isinstance(risk.inference.potential, AtLeastPotential)
             limits |= {"max_iter": max_iter, "trained": learns and name in TRAINED}
-            return swept_descent(risk, alpha, start, tol=tolerance, callback=callback, **limits)
+            return descend_by_passes(risk, alpha, start, tol=tolerance, callback=callback, **limits)
         return restart_nrbm(
             risk,
             alpha,
@@ -80,7 +80,7 @@ def run_starts(
     # Until the tolerance is a small part (the root of the one asked for) of what was gained.
     while (
         zero - best.solution.objective < tolerance / np.sqrt(tol) * zero
-        and not _stopped(best)
+        and not _is_stopped(best)
         and tolerance > EXACT
         and best.converged
     ):
@@ -93,7 +93,7 @@ def run_starts(
     return best, [_record(name, fit, zero) for name, fit in fits]
 
 
-def learned_nothing(records: Records) -> list[Any]:
+def find_idle(records: Records) -> list[Any]:
     """Name the classes (None for a joint problem) whose starts all end no lower than w = 0."""
     learned = {record.get("class") for record in records if _gains(record)}
     return list(dict.fromkeys(r.get("class") for r in records if r.get("class") not in learned))
@@ -116,7 +116,7 @@ def _rank(fit: Run) -> tuple[float, float, float]:
     return *scores, fit.solution.objective
 
 
-def _stopped(fit: Run) -> bool:
+def _is_stopped(fit: Run) -> bool:
     return fit.history[-1].get("stopped_early", False)
 
 
@@ -125,12 +125,12 @@ def _judge(held: MarkovRisk | None, patience: int) -> HeldOut | None:
     if held is None:
         return None
 
-    def judged(coef: Array) -> tuple[float, float]:
+    def judge(coef: Array) -> tuple[float, float]:
         z = held.forward(coef)
         right = held.totals(z).argmax(axis=0) == held.codes
         return float(np.average(right, weights=held.weight)), held.value(z) / held.weight.sum()
 
-    return HeldOut(judged, patience)
+    return HeldOut(judge, patience)
 
 
 def _lower(coarse: Run, fine: Run) -> Run:

@@ -48,7 +48,7 @@ class DeviceOperator(InstanceOperator):
         instances = z[:n].reshape(n_models, -1)
         return MarkovScores(instances, potential.reshape(n_models, -1), bags.reshape(n_models, -1))
 
-    def lifted(self, scores: Array) -> Any:
+    def lift(self, scores: Array) -> Any:
         """Return scores of instances as a tensor on the device."""
         return self.design.up(scores)
 
@@ -106,7 +106,7 @@ class DeviceInference(CountInference):
         torch = self.torch
         if self.at_least_one:
             return self._at_least_one(scores, weights)
-        falling, running = self._sorted(scores)
+        falling, running = self._sort(scores)
         if self.closed_form:
             positives = self.segments.sum((scores > 0).double()).long()
             needed = self.needed
@@ -135,7 +135,7 @@ class DeviceInference(CountInference):
         cut = torch.stack([torch.full_like(total, torch.inf), torch.where(none, top, 0.0)])
         return value, count, cut, torch.stack([nobody, none.long()])
 
-    def _sorted(self, scores: Any) -> tuple[Any, Any]:
+    def _sort(self, scores: Any) -> tuple[Any, Any]:
         """Return the scores, falling within every bag, and their running sums from 0."""
         torch = self.torch
         falling, order = torch.sort(scores, descending=True, stable=True)

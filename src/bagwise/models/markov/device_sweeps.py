@@ -62,7 +62,7 @@ class TensorSums(NetworkSums):
         scale = self.hessian.new_tensor(units)
         return (self.hessian - share * self.concave) * scale[:, None] * scale
 
-    def solved(self, system: Any, ridge: float, right: Array) -> Array | None:
+    def solve(self, system: Any, ridge: float, right: Array) -> Array | None:
         """Solve (system + ridge I) x = right, if that is positive definite."""
         torch, system = import_torch(), system.clone()
         system.diagonal().add_(ridge)
@@ -98,7 +98,7 @@ class DeviceNetwork:
         def visit(_: slice, block: Any) -> None:
             bags, part = next(parts)
             z = rows.scores_of(block, w) + intercept
-            found = part.softened(z, look.part(bags), self._frozen_scores(block, look))
+            found = part.soften(z, look.part(bags), self._frozen_scores(block, look))
             total.count(found)
             many = torch.stack([found.pull, found.bend, found.sag])
             sums, masses = rows.sums_of(block, many), many.sum(1).tolist()

@@ -114,7 +114,7 @@ class NetworkInputs:
         return given
 
 
-def where_rows_are(instances: InstanceOperator) -> InstanceOperator:
+def place_operator(instances: InstanceOperator) -> InstanceOperator:
     """Return the operator whose scores stay on the device of the rows, if they are on one."""
     from bagwise.designs.torch import TorchDense
     from bagwise.models.markov.device import DeviceOperator

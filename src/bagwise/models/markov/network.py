@@ -53,8 +53,8 @@ from bagwise.crossfit import CV, check_enough_bags, folds, held_out_part
 from bagwise.errors import Argument, Message, Parameter
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
-from bagwise.models.markov.descents import FROM_LAST, learned_nothing, run_starts
-from bagwise.models.markov.inputs import NetworkInputs, models_of, where_rows_are
+from bagwise.models.markov.descents import FROM_LAST, find_idle, run_starts
+from bagwise.models.markov.inputs import NetworkInputs, models_of, place_operator
 from bagwise.models.markov.paths import Along, NetworkPaths, Seen
 from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
 from bagwise.models.markov.scores import NetworkScores
@@ -134,7 +134,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         self.inputs_, networks = self._fit_networks(train, labels, weight, alphas, along)
         self.shares_ = np.ones(1)
         if self.alphas is not None:
-            networks = self._combined(networks, train, labels, weight)
+            networks = self._weigh_networks(networks, train, labels, weight)
         self._keep(networks)
         self._infer_weights(bags, used, truth)
 
@@ -183,7 +183,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
     ) -> tuple[NetworkInputs, list[Network]]:
         """Fit a network per alpha; along a path, from the last network's weights."""
         along = Along() if along is None else along
-        along.seen = seen = along.seen or self._seen(bags, labels, weight)
+        along.seen = seen = along.seen or self._see(bags, labels, weight)
         risks = self._risks(*seen.trained)
         held = [None] * len(risks) if seen.held is None else self._risks(*seen.held)
         last = along.network
@@ -193,7 +193,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         along.network = networks[-1]
         return seen.inputs, networks
 
-    def _seen(self, bags: Bags, labels: Array, weight: Array) -> Seen:
+    def _see(self, bags: Bags, labels: Array, weight: Array) -> Seen:
         inputs = NetworkInputs(
             self.feature_map,
             self.bag_features,
@@ -222,7 +222,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         weight: Array,
     ) -> list[MarkovRisk]:
         """Return the joint risk, or one per class."""
-        instances = where_rows_are(instances)
+        instances = place_operator(instances)
         inference = instances.inference(self.potential_, bags.offsets)
         n_classes = len(self.classes_)
         joint = n_classes == 2 or self.multi_class == "native"
@@ -274,7 +274,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
 
     # Several alphas -----------------------------------------------------------------------------
 
-    def _combined(
+    def _weigh_networks(
         self, networks: list[Network], bags: Bags, labels: Array, weight: Array
     ) -> list[Network]:
         """Weigh the networks of a path by their out-of-fold scores."""
@@ -291,14 +291,14 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
     def _inner_scores(self, bags: Bags, labels: Array, weight: Array) -> Array:
         splits = folds(bags, labels, self.cv, self.random_state)
 
-        def held_out(train: Array, test: Array) -> Array:
+        def score_held_out(train: Array, test: Array) -> Array:
             inputs, networks = self._fit_networks(
                 bags[train], labels[train], weight[train], self._alphas()
             )
             operator, columns = inputs.operator(bags[test]), inputs.bag_columns(bags[test])
             return self._scores_of(networks, operator, columns, bags[test])
 
-        calls = (partial(held_out, *split) for split in splits)
+        calls = (partial(score_held_out, *split) for split in splits)
         parts = side_by_side(bags.X, calls, n_jobs=self.n_jobs)
         scores = np.empty((parts[0].shape[0], len(bags), parts[0].shape[2]))
         for (_, test), part in zip(splits, parts, strict=True):
@@ -334,7 +334,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         stopped = [fit for fit in runs if not fit.converged]
         if stopped:
             worst = max(stopped, key=lambda fit: fit.solution.gap)
-            reason, remedy = self._early_stop(worst)
+            reason, remedy = self._explain_stop(worst)
             message = (
                 f"{type(self).__name__} was stopped before it converged to tol={self.tol:g} (by "
                 f"{reason}): objective {worst.solution.objective:.6g}, gap "
@@ -342,7 +342,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
             )
             warnings.warn(Message(message, remedy), ConvergenceWarning, stacklevel=2)
 
-    def _early_stop(self, fit: Run) -> tuple[str, str]:
+    def _explain_stop(self, fit: Run) -> tuple[str, str]:
         """Say what ended a descent, and what would help."""
         if len(fit.history) >= self.max_iter:
             return f"max_iter={self.max_iter}", "Raise max_iter or tol."
@@ -353,7 +353,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
 
     def _warn_of_idle(self, networks: list[Network]) -> None:
         for network in networks:
-            for label in learned_nothing(network.starts):
+            for label in find_idle(network.starts):
                 which = "" if label is None else f" of class {label!r}"
                 warnings.warn(
                     f"{type(self).__name__} learned nothing{which} at alpha={network.alpha:g}: "

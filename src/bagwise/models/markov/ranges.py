@@ -49,7 +49,7 @@ class Ranges:
         lo, hi, fixed, weight = table[..., which]
         return cls(lo.astype(int), hi.astype(int), fixed, weight.astype(int))
 
-    def chosen(self, side: Array, k: Any) -> Ranges:
+    def choose(self, side: Array, k: Any) -> Ranges:
         """Return one range per bag, arrays of length n_bags."""
         bags = np.arange(len(side))
         return Ranges(*(part[side, k, bags] for part in vars(self).values()))
@@ -98,7 +98,7 @@ def between(p: Any) -> Any:
     return (p > 0) & (p < 1)
 
 
-def limited(rows: Any, z: Any, base: Any, range_: Ranges, width: float) -> tuple[Any, Array]:
+def limit_sums(rows: Any, z: Any, base: Any, range_: Ranges, width: float) -> tuple[Any, Array]:
     """Return labels with a sum within the range, and the bags in which that moved them."""
     total = rows.sum(base)
     target = np.minimum(np.maximum(total, range_.lo), range_.hi)
@@ -111,11 +111,11 @@ def limited(rows: Any, z: Any, base: Any, range_: Ranges, width: float) -> tuple
     if np.any(off):
         part, mask = rows.of(off)
         p = p + 0.0  # a copy
-        p[mask] = with_sum(part, z[mask], target[off], width)
+        p[mask] = solve_sum(part, z[mask], target[off], width)
     return p, off
 
 
-def with_sum(rows: Any, z: Any, target: Array, width: float) -> Any:
+def solve_sum(rows: Any, z: Any, target: Array, width: float) -> Any:
     """Return clip((z - nu) / width + 1/2) with the given sum in every bag, by guarded Newton."""
     low, high = -rows.max(-z) - width / 2, rows.max(z) + width / 2
     nu = np.clip(np.zeros(len(low)), low, high)

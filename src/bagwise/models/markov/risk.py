@@ -75,7 +75,7 @@ class InstanceOperator:
         ends = n_models * np.cumsum([self.n_rows, n_weights])
         return MarkovScores(*(part.reshape(n_models, -1) for part in np.split(z, ends)))
 
-    def lifted(self, scores: Array) -> Any:
+    def lift(self, scores: Array) -> Any:
         """Return scores of instances where the instances are."""
         return scores
 
@@ -180,13 +180,13 @@ class MarkovRisk:
     def value(self, z: Array, *, truth: bool = True) -> float:
         """Return R; without ``truth`` its first term sum_n weight_n max_l (1[l != Y] + T_l)."""
         total = self.totals(z)
-        margin = self._augmented(total)[1]
+        margin = self._add_margin(total)[1]
         return float(self.weight @ (margin - self._of_truth(total) if truth else margin))
 
     def evaluate(self, z: Array, *, truth: bool = True) -> tuple[float, Array]:
         """Return R, or its first term, and a subgradient in z."""
         best, total = self.labelings(z)
-        worst, margin = self._augmented(total)
+        worst, margin = self._add_margin(total)
         amount = self._amounts(worst)
         if truth:  # Eq. 22: L - R, and its subgradient by Eq. 23
             margin, amount = margin - self._of_truth(total), amount - self._amounts(self.codes)
@@ -195,14 +195,14 @@ class MarkovRisk:
     def _of_truth(self, total: Array) -> Array:
         return total[self.codes, self._bag_numbers]
 
-    def _augmented(self, total: Array) -> tuple[Array, Array]:
+    def _add_margin(self, total: Array) -> tuple[Array, Array]:
         """Return the class with the largest loss-augmented score (Eq. 24), the truth if tied."""
-        others, of_truth = self._with_loss(total), self._of_truth(total)
+        others, of_truth = self._add_loss(total), self._of_truth(total)
         worst, margin = others.argmax(axis=0), others.max(axis=0)
         tied = of_truth == margin
         return np.where(tied, self.codes, worst), margin
 
-    def _with_loss(self, total: Array) -> Array:
+    def _add_loss(self, total: Array) -> Array:
         others = total + 1.0
         others[self.codes, self._bag_numbers] = self._of_truth(total)
         return others
@@ -230,7 +230,7 @@ class MarkovRisk:
     def _of_instances(self, scores: Array) -> Array:
         """Return the z in which only instances score."""
         shapes = ((self.n_models, self.widths[1]), (self.n_models, len(self.codes)))
-        return self.instances.join(self.instances.lifted(scores), *map(np.zeros, shapes))
+        return self.instances.join(self.instances.lift(scores), *map(np.zeros, shapes))
 
     def whole_bags(self) -> Array:
         """Return the z in which every instance scores 1 for its bag's class and -1 for others."""

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.models.markov.ranges import Ranges, between, limited, on_simplex
+from bagwise.models.markov.ranges import Ranges, between, limit_sums, on_simplex
 from bagwise.solvers.soft_newton import Frozen, Softness
 
 _NEVER = -1 / np.finfo(float).eps  # what a range scores that a bag is too small for
@@ -84,7 +84,7 @@ class SoftBags:
         self.truth = labels.positive.astype(int)
         self.n_weights = labels.potential.n_weights
 
-    def softened(self, z: Any, look: Look, z_frozen: Any = None) -> Softened:
+    def soften(self, z: Any, look: Look, z_frozen: Any = None) -> Softened:
         """Return what these bags contribute, z their instances' scores.
 
         ``z_frozen`` are those at the point where labelings are frozen, if there is one.
@@ -104,10 +104,10 @@ class SoftBags:
             then = self.inference.best(z_frozen[None], look.frozen.potential[None])
             scene.follow(then.count[0][self.truth, bags])
             scene.freeze(z_frozen, look.frozen.width)
-        seen = judged = scene.seen(look.judge, look.centers)
+        seen = judged = scene.see(look.judge, look.centers)
         centers = judged.q if look.renew else look.centers
         if look.then != look.judge or look.renew:
-            seen = scene.seen(look.then, centers)
+            seen = scene.see(look.then, centers)
         weight = self.labels.weight
         touching = np.maximum(0, 1 + worst - seen.own_line)
         lines = seen.lines
@@ -137,7 +137,7 @@ class _Scene:
         self.bags, self.z, self.look, self.of_bags = bags, z, look, of_bags
         other = 1 - bags.truth
         self.others = [
-            bags.ranges.chosen(other, np.full(len(other), k))
+            bags.ranges.choose(other, np.full(len(other), k))
             for k in range(bags.ranges.lo.shape[1])
         ]
 
@@ -145,12 +145,12 @@ class _Scene:
         """Choose the ranges that some counts are in."""
         lo, hi = self._of_truth()
         inside = (lo <= count[:, None]) & (count[:, None] <= hi)
-        self.own = self.bags.ranges.chosen(self.bags.truth, inside.argmax(axis=1))
+        self.own = self.bags.ranges.choose(self.bags.truth, inside.argmax(axis=1))
 
     def freeze(self, z: Any, width: float) -> None:
         """Freeze the labels at some scores."""
         base = (z / width + 0.5).clip(0, 1)
-        self.share = p = limited(self.bags.rows, z, base, self.own, width)[0]
+        self.share = p = limit_sums(self.bags.rows, z, base, self.own, width)[0]
         self.blur = width / 2 * self.bags.rows.sum(p * (1 - p))
 
     def freeze_whole(self) -> None:
@@ -158,7 +158,7 @@ class _Scene:
         truth, (lo, hi) = self.bags.truth, self._of_truth()
         first, last = np.where(lo <= hi, lo, len(lo[0]) + hi.max()), np.where(lo <= hi, hi, -1)
         chosen = np.where(truth == 1, last.argmax(axis=1), first.argmin(axis=1))
-        self.own = self.bags.ranges.chosen(truth, chosen)
+        self.own = self.bags.ranges.choose(truth, chosen)
         count = np.where(truth == 1, self.own.hi, self.own.lo)
         self.share = self.bags.rows.spread(count / self.bags.sizes)
 
@@ -179,7 +179,7 @@ class _Scene:
         learned[np.arange(len(side)), range_.weight] = 1.0  # -1 is the last column: no weight
         return np.hstack([learned[:, :n], (side == 1)[:, None] * self.bags.labels.columns])
 
-    def seen(self, soft: Softness, centers: Array) -> _Seen:
+    def see(self, soft: Softness, centers: Array) -> _Seen:
         return _Seen(self, soft, centers)
 
 
@@ -193,7 +193,7 @@ class _Seen:
         # 1) The bag's own side: its best range, unless it is frozen.
         self.range, self.own, self.own_off = scene.own, scene.share, None
         if scene.share is None:
-            self.own, self.own_off = limited(rows, z, base, self.range, soft.width)
+            self.own, self.own_off = limit_sums(rows, z, base, self.range, soft.width)
             own_line, own_value = self._values(self.own)
         else:
             own_line = rows.sum(self.own * z)
@@ -203,7 +203,7 @@ class _Seen:
         # 2) All ranges of the other side.
         self.ps, self.offs, lines, values = [], [], [], []
         for range_ in scene.others:
-            p, off = limited(rows, z, base, range_, soft.width)
+            p, off = limit_sums(rows, z, base, range_, soft.width)
             line, value = self._values(p)
             height = 1 + scene.height(range_, 1 - truth)
             lines.append(height + line - self.own_line)

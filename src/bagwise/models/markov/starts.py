@@ -18,7 +18,13 @@ from bagwise.bags.segments import expand
 from bagwise.designs import matrix_design
 from bagwise.losses import SquaredHinge
 from bagwise.models.markov.risk import MarkovRisk
-from bagwise.models.markov.swept import FEW_STEPS, STEPS, is_swept, swept_descent, swept_start
+from bagwise.models.markov.swept import (
+    FEW_STEPS,
+    STEPS,
+    descend_by_passes,
+    is_swept,
+    start_by_passes,
+)
 from bagwise.problems import Problem
 from bagwise.procedures.nrbm import restart_nrbm
 from bagwise.solvers import solve
@@ -36,7 +42,7 @@ def start_point(name: str, risk: MarkovRisk, alpha: float, tol: float, seed: int
 def _instances(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
     """One convex step from the labeling in which all instances of a bag are of its class."""
     if is_swept(risk):
-        return swept_start(risk, alpha, tol=tol)
+        return start_by_passes(risk, alpha, tol=tol)
     return bmrm(risk.freeze(risk.whole_bags()), alpha, np.zeros(risk.n_coef), tol=tol).coef
 
 
@@ -55,7 +61,7 @@ def _from_fraction(risk: MarkovRisk, positive_fraction: float, alpha: float, tol
     simple = risk.under(AtLeastPotential(positive_fraction))
     start = _instances(simple, alpha, tol, 0)
     if is_swept(simple):
-        run = swept_descent(simple, alpha, start, tol=tol, max_iter=1, max_steps=FEW_STEPS)
+        run = descend_by_passes(simple, alpha, start, tol=tol, max_iter=1, max_steps=FEW_STEPS)
     else:
         run = restart_nrbm(simple, alpha, start, tol=tol, max_iter=STEPS, max_steps=STEPS)
     instance, sides, bag = simple.split(run.solution.coef)

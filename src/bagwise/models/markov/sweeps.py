@@ -101,19 +101,19 @@ class NetworkSums:
         """
         for share in _CONCAVE:
             system = self.system(share, units)
-            step = self.solved(system, alpha, residual)
+            step = self.solve(system, alpha, residual)
             if step is not None:
-                return self._within(longest, system, alpha, residual, step)
+                return self._shorten(longest, system, alpha, residual, step)
         mean, damping = float(system.diagonal().mean()), np.finfo(float).eps
         while damping < 1:  # rounding made H indefinite
             damping *= 10
-            step = self.solved(system, alpha + damping * mean, residual)
+            step = self.solve(system, alpha + damping * mean, residual)
             if step is not None:
-                return self._within(longest, system, alpha + damping * mean, residual, step)
+                return self._shorten(longest, system, alpha + damping * mean, residual, step)
         length = float(np.linalg.norm(residual)) / alpha
         return residual / alpha * (longest / length if length > longest else 1.0)
 
-    def _within(
+    def _shorten(
         self, longest: float, system: Any, ridge: float, residual: Array, step: Array
     ) -> Array:
         """Return a step of at most this length, and of little less, by a larger ridge."""
@@ -123,7 +123,7 @@ class NetworkSums:
         low, high = ridge, max(ridge, float(np.linalg.norm(residual)) / longest)
         while True:  # four halvings of the exponents between are usual
             ridge = np.sqrt(low * high)
-            found = self.solved(system, ridge, residual)
+            found = self.solve(system, ridge, residual)
             step = residual / ridge if found is None else found
             length = float(np.linalg.norm(step))
             if _NEARLY * longest <= length <= longest or not low < ridge < high:
@@ -135,7 +135,7 @@ class NetworkSums:
         """Return the Hessian with a share of its concave part."""
         return (self.hessian - share * self.concave) * units[:, None] * units
 
-    def solved(self, system: Any, ridge: float, right: Array) -> Array | None:
+    def solve(self, system: Any, ridge: float, right: Array) -> Array | None:
         """Solve (system + ridge I) x = right, if that is positive definite."""
         system = system + 0.0
         system.flat[:: len(right) + 1] += ridge
@@ -210,7 +210,7 @@ class NetworkShard(Shard):
             part = labels.part(bags)
             ranges, sizes = part.ranges(len(look.centers) - 1), HostRows(np.diff(part.offsets))
             inference = CountInference(part.potential, part.offsets)
-            found = SoftBags(sizes, ranges, inference, part).softened(z, look.part(bags), at_frozen)
+            found = SoftBags(sizes, ranges, inference, part).soften(z, look.part(bags), at_frozen)
             total.count(found)
             total.gradient[:d] += found.pull.astype(block.dtype) @ block
             total.gradient[d] += found.pull.sum()

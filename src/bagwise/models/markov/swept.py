@@ -38,7 +38,7 @@ def is_swept(risk: MarkovRisk) -> bool:
     )
 
 
-def swept_descent(
+def descend_by_passes(
     risk: MarkovRisk,
     alpha: float,
     start: Array,
@@ -56,7 +56,7 @@ def swept_descent(
     journal = Journal(callback)
     found = soft_newton(
         _network(risk, alpha),
-        _padded(risk, start),
+        _pad(risk, start),
         tol=tol,
         max_iter=max_iter,
         max_passes=min(max_steps, STEPS),
@@ -65,14 +65,14 @@ def swept_descent(
             objective=objective, gap=gap, solver_steps=float(passes)
         ),
     )
-    found = replace(found, coef=_unpadded(risk, found.coef))
+    found = replace(found, coef=_unpad(risk, found.coef))
     return Run(found, None, journal.records, found.converged)
 
 
-def swept_start(risk: MarkovRisk, alpha: float, *, tol: float) -> Array:
+def start_by_passes(risk: MarkovRisk, alpha: float, *, tol: float) -> Array:
     """Return the start in which all instances of a bag have its label."""
     found = whole_start(_network(risk, alpha), tol=tol, max_passes=FEW_STEPS)
-    return _unpadded(risk, found.coef)
+    return _unpad(risk, found.coef)
 
 
 def _network(risk: MarkovRisk, alpha: float) -> SweptNetwork:
@@ -82,10 +82,10 @@ def _network(risk: MarkovRisk, alpha: float) -> SweptNetwork:
     return SweptNetwork(instances.design, labels, instances.scale, instances.fit_intercept, alpha)
 
 
-def _padded(risk: MarkovRisk, w: Array) -> Array:
+def _pad(risk: MarkovRisk, w: Array) -> Array:
     """Return the weights with one of a constant feature."""
     return w if risk.instances.fit_intercept else np.insert(w, risk.instances.n_coef, 0.0)
 
 
-def _unpadded(risk: MarkovRisk, w: Array) -> Array:
+def _unpad(risk: MarkovRisk, w: Array) -> Array:
     return w if risk.instances.fit_intercept else np.delete(w, risk.instances.n_coef)
