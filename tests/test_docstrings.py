@@ -74,7 +74,7 @@ def test_docstrings_are_valid():
         for code, text in validate(name)["errors"]
         if code in CHECKED
     ]
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 def test_docstrings_have_an_example():
@@ -82,4 +82,4 @@ def test_docstrings_have_an_example():
     for name in WITH_EXAMPLE:
         _, _, examples = (inspect.getdoc(OBJECTS[name]) or "").partition("Examples\n--------\n")
         without += [] if ">>> " in examples else [name]
-    assert without == []
+    assert not without, "\n".join(without)

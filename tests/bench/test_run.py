@@ -91,6 +91,7 @@ def test_two_processes_give_the_same_table(tmp_path, whole):
     assert as_csv(make_report(plans[0])) == as_csv(make_report(plans[1]))
 
 
+@pytest.mark.slow
 def test_a_local_dask_cluster_gives_the_same_table(tmp_path):
     pytest.importorskip("distributed", reason="dask is not installed")
     models = SMALL["models"][2:]

@@ -42,6 +42,7 @@ def test_fit_evaluate_and_predict_on_a_cluster(store, scheduler, tmp_path, monke
         assert printed(command, there, store, "--dask", scheduler) == alone
 
 
+@pytest.mark.slow
 def test_cv_and_compare_on_a_cluster(store, scheduler, monkeypatch):
     monkeypatch.setattr(memory, "MANY_ROWS", 0)
     more = ["--folds", 3, "--jobs", 1]

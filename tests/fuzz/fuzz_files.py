@@ -295,19 +295,6 @@ def judge(kind: str, path: Path, original: Any) -> Result:
     return Result(kind, OK)
 
 
-def _difference(old: bytes, new: bytes) -> str:
-    """Say in one line what two contents do not share: all between their equal ends."""
-    start = _shared(old, new)
-    rest = _shared(old[start:][::-1], new[start:][::-1])
-    was, now = old[start : len(old) - rest], new[start : len(new) - rest]
-    return f"bytes {start} to {start + len(was)} of {len(old)}: {was!r} -> {now!r}"
-
-
-def _shared(one: bytes, other: bytes) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
 class Case:
     """Run case ``number``: form ``number`` modulo their count, damaged by ``rng``."""
 
@@ -317,17 +304,6 @@ class Case:
     def kind(self, number: int) -> str:
         """Return the format."""
         return FORMS[number % len(FORMS)][0]
-
-    def told(self, rng: random.Random, number: int) -> list[str]:
-        """Say what is changed in which file."""
-        files = self.originals.files[number % len(FORMS)]
-        after = damaged(files, rng, self.originals.pool)
-        gone = [f"{name}: deleted" for name in files.keys() - after.keys()]
-        return gone + [
-            f"{name}: {_difference(files[name], data)}"
-            for name, data in after.items()
-            if data != files[name]
-        ]
 
     def __call__(self, rng: random.Random, number: int, folder: Path) -> Result:
         """Write the damaged form, read it and judge."""
@@ -353,8 +329,6 @@ def main() -> None:
     options = harness.parser(__doc__ or "", count=20_000, batch=2_000).parse_args()
     case = Case(harness.apart(originals))
     if options.case is not None:
-        told = case.told(random.Random(f"{options.seed}:{options.case}"), options.case)
-        print(FORMS[options.case % len(FORMS)][1], *told, sep="\n", flush=True)
         print(harness.run_one(case, options, Path(tempfile.gettempdir(), "bagwise_fuzz_case")))
         return
     harness.finish(case, options)

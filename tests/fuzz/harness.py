@@ -261,15 +261,9 @@ def run_one(case: Case, options: argparse.Namespace, folder: Path) -> Result:
 
 
 def summary(progress: Progress) -> str:
-    """Return the counts as a Markdown table."""
-    head = ["kind", "cases", *OUTCOMES]
-    rows = [
-        [k, sum(c.values()), *(c[o] for o in OUTCOMES)] for k, c in sorted(progress.counts.items())
-    ]
-    total = ["**all**", *(sum(row[i] for row in rows) for i in range(1, len(head)))]
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows, total]
-    cells = [[f"{c:,}" if isinstance(c, int) else c for c in line] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)
+    """Return the counts, one line per kind."""
+    counts = sorted(progress.counts.items())
+    return "\n".join(f"{kind}: {', '.join(f'{n} {o}' for o, n in c.items())}" for kind, c in counts)
 
 
 def apart(function: Callable[[], Any]) -> Any:
