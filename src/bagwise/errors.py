@@ -108,8 +108,8 @@ def message_of(error: BaseException | str) -> str:
     return next((each for each in carried if isinstance(each, Message)), str(error))
 
 
-def list_names(names: Iterable[str]) -> str:
-    """Return the names in one line; a long list is cut.
+def list_names(names: Iterable[str], separator: str = ", ") -> str:
+    """Return the names in one line, or one per line; a long list is cut.
 
     Examples
     --------
@@ -118,8 +118,8 @@ def list_names(names: Iterable[str]) -> str:
     'f0, f1, f2, ..., f14, ... (711 in all)'
     """
     names = list(names)
-    more = f", ... ({len(names)} in all)" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
+    more = f"{separator}... ({len(names)} in all)" if len(names) > _LISTED else ""
+    return separator.join(names[:_LISTED]) + more
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

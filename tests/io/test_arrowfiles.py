@@ -111,7 +111,7 @@ def test_stored_names_must_be_one_text_per_feature(text, tmp_path):
     with pa.ipc.new_file(str(tmp_path / "a"), table.schema) as writer:
         writer.write_table(table)
     with IpcFile(tmp_path / "a") as file, pytest.raises(CorruptFileError, match="feature names: "):
-        file.stored_names(2)
+        file.read_names(2)
 
 
 def test_a_flipped_bit_in_a_parquet_page_is_found(tmp_path):

@@ -223,3 +223,13 @@ def test_only_the_slides_asked_for_are_read(trident):
     assert (bags.ids.tolist(), y.tolist()) == ([IDS[1]], ["b"])
     with pytest.raises(ValueError, match=r"There is no bag .TCGA-AA-0009."):
         read_slides(trident, only=["TCGA-AA-0009"])
+
+
+def test_a_long_list_of_problems_is_cut(tmp_path):
+    for i in range(40):
+        (tmp_path / f"{i}.npy").write_bytes(b"damaged")
+    with pytest.raises(
+        FormatError, match=r"40 problems:\n- (.*\n- )*\.\.\. \(40 in all\)"
+    ) as caught:
+        read(tmp_path)
+    assert str(caught.value).count("\n") < 20

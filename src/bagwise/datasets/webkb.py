@@ -114,7 +114,7 @@ def load_webkb(
     chosen = _choose_pages(pages, links, task, random_state)
     numbers = np.array([int(pages[i]["page"]) for i in chosen])
     if window is None:
-        counts, sizes, document_frequency, names = _stored_passages(numbers)
+        counts, sizes, document_frequency, names = _read_passages(numbers)
     else:
         passages = list(_passages(window, context, fields, links))
         counts, sizes, document_frequency, names = _count(passages, numbers - 1, min_pages)
@@ -232,7 +232,7 @@ def _count(
     return matrix, sizes, np.array([on_pages[word] for word in words]), words
 
 
-def _stored_passages(numbers: Array) -> tuple[Any, Array, Array, None]:
+def _read_passages(numbers: Array) -> tuple[Any, Array, Array, None]:
     path = str(_file("passage_counts.svm.gz"))
     matrix, page = load_svmlight_file(path, zero_based=False)  # the "labels" are page numbers
     page, n_words = page.astype(np.int64), matrix.shape[1]

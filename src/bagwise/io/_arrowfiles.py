@@ -119,7 +119,7 @@ class ArrowFile:
             batch.validate(full=True)
             yield batch
 
-    def stored_names(self, n_features: int) -> Any:
+    def read_names(self, n_features: int) -> Any:
         """Return the names of the features that the metadata of a nested file gives, or None."""
         text = (self.schema.metadata or {}).get(FEATURES, b"null")
         try:

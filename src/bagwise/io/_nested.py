@@ -69,7 +69,7 @@ def read_nested(file: ArrowFile, instances: str, named: dict[str, Any], dtype: A
     ids, y = columns.pop("bag", None), columns.pop("label", None)
     _refuse_repeats(file.path, ids)
     X = X if dtype is None else X.astype(dtype)
-    names = file.stored_names(X.shape[1])
+    names = file.read_names(X.shape[1])
     return Bags(X, offsets_of(sizes), ids=ids, feature_names=names, **columns), y
 
 

@@ -68,15 +68,15 @@ class _Gunzip(gzip.GzipFile):
 
     def read1(self, size: int = -1) -> bytes:
         """Read what is there; text and Arrow streams read through this method or `read`."""
-        return self._counted(super().read1(size))
+        return self._count(super().read1(size))
 
     def read(self, size: int | None = -1) -> bytes:
         """Read ``size`` bytes, or all in pieces."""
         if size is not None and size >= 0:
-            return self._counted(super().read(size))
+            return self._count(super().read(size))
         return b"".join(iter(lambda: self.read(BLOCK_BYTES), b""))
 
-    def _counted(self, block: bytes) -> bytes:
+    def _count(self, block: bytes) -> bytes:
         refuse_bomb(self._path, self.tell(), self._size)
         return block
 
@@ -132,7 +132,7 @@ def open_source(path: Path, progress: bool | None = False) -> Iterator[Source]:
     """Open a file; damage found while reading raises the errors of this package."""
     if path.is_dir():
         raise FormatError(path, "is a folder, expected a file.")
-    with closing(Source(path, progress)) as source, _named_errors(path):
+    with closing(Source(path, progress)) as source, _name_errors(path):
         try:
             yield source
         except FormatError:
@@ -141,7 +141,7 @@ def open_source(path: Path, progress: bool | None = False) -> Iterator[Source]:
 
 
 @contextmanager
-def _named_errors(path: Path) -> Iterator[None]:
+def _name_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except EOFError as error:

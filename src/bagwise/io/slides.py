@@ -91,7 +91,7 @@ def read_slides(
     if listing is None:
         slides = [_Slide(name, file) for name, file in found.items()]
     else:
-        slides, problems = _listed_slides(listing, named, found)
+        slides, problems = _list_slides(listing, named, found)
     if not slides:
         what = "no slide has a file, a row and a label."
         raise FormatError(listing or path, " ".join([what, *problems]))
@@ -173,7 +173,7 @@ def _file_of(name: str, found: dict[str, Path], listing: Path, line: int) -> Pat
 # Which slides -------------------------------------------------------------------------------------
 
 
-def _listed_slides(
+def _list_slides(
     listing: Path, named: dict[str, Any], found: dict[str, Path]
 ) -> tuple[list[_Slide], list[str]]:
     """Return the slides with a file and a label, and sentences about the others."""
@@ -248,8 +248,9 @@ def _load(
     broken += _find_unusual(widths)
     if broken:
         every = [*broken, *missing, *problems]
+        lines = list_names(every, "\n- ")
         noun = "problem" if len(every) == 1 else "problems"
-        raise FormatError(path, f"{len(every)} {noun}:" + "".join(f"\n- {one}" for one in every))
+        raise FormatError(path, f"{len(every)} {noun}:\n- {lines}")
     if problems:
         warnings.warn(f"{path}: {' '.join(problems)}", stacklevel=4)
     return _make_bags(slides, stack.finish(is_finite=not missing), stack.sizes, sizes)
