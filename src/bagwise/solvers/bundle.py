@@ -22,8 +22,8 @@ from bagwise.solvers.qp import IDLE, simplex_qp
 from bagwise.solvers.solution import Solution
 from bagwise.solvers.tolerances import INNER, TINY
 
-_MAX_PLANES = 100  # piqp solves a master problem of this size in a millisecond; the gap must fall
-#                    while as many planes are added: otherwise rounding decides
+# In as many steps the gap must fall, too: otherwise rounding decides, and more would not help.
+_MAX_PLANES = 100  # piqp solves a master problem of this size in a millisecond
 _BEYOND = 0.1  # of the way from the best point to the minimizer: Franc & Sonnenburg's mu
 _STEPS = (1.0, 0.5, 0.25, 0.1, 0.03)  # tried from the best point to the minimizer, longest first
 
@@ -102,13 +102,13 @@ class Bundle:
         return -(self.dual @ self.slopes) / self.alpha, value
 
     def lower_planes(self, best: Place, distance: float) -> None:
-        """Descent step: old planes must stay below the new best point (NRBM rule b)."""
+        """Lower old planes to the new best point after a descent step (NRBM rule b)."""
         self.shifts = self.shifts + self.alpha / 2 * distance
         limit = best.risk - self.slopes @ best.w - self.shifts
         self.heights = np.minimum(self.heights, limit)
 
     def reconcile(self, best: Place, place: Place, slope: Array) -> tuple[Array, float, float]:
-        """Null step: return a plane that agrees with the best point (NRBM rule c)."""
+        """Return a plane of a null step that agrees with the best point (NRBM rule c)."""
         half = self.alpha / 2
         height = place.risk - float(slope @ place.w)
         shift = half * float((place.w - best.w) @ (place.w - best.w))

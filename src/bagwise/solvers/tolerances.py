@@ -11,7 +11,7 @@ TIE = 100 * ROUNDING  # relative: objectives of different problems this close ar
 TINY = float(np.finfo(np.float64).tiny)  # in place of a divisor 0
 
 PROVEN = 1e-9  # relative gap that counts as converged: no more digits of a gap survive rounding
-SINGLE = 1e-7  # relative gap asked of kernels in float32, whose entries carry seven digits
+SINGLE = 1e-7  # relative: what entries in float32 can resolve, and more digits are not worth
 COARSE = 1e-4  # relative gap of a problem that only starts another one, and the largest "converged"
 FAR_OFF = 1e-3  # relative gap: rounding explains smaller ones, only other steps help with larger
 
@@ -20,10 +20,8 @@ SMALL_STEP = 1e-2  # of the objective: a step that promises less is left to the 
 SUFFICIENT = 1e-4  # of the promised decrease: Armijo's usual constant
 HALVINGS = 30  # of a step: 2^-30 of it is below the rounding of the objective
 MEMORY = 3  # recent objectives whose maximum bounds a step: linear tiger takes 8 steps, 11 with 1
-PATIENCE = 30  # iterations without success before a way is given up: usual problems take ten
-MAX_STEPS = (
-    1000  # Newton steps, or passes of a descent (as in LinearSVC): usual problems take dozens
-)
+PATIENCE = 30  # iterations until what they led to is judged: usual problems take ten
+MAX_STEPS = 1000  # Newton steps, or passes as in LinearSVC: usual problems take dozens
 
 LARGEST_DENSE = 1000  # unknowns: a least-squares solution or eigenvalues take under a second
 MANY_ROWS = 3000  # below, one factor of all rows (n^3 / 3 operations) takes well under a second
