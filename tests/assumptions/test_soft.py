@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise, product
 
-import clarabel
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, strategies as st
 from scipy.special import expit, logit, xlogy
 
 from bagwise.assumptions import AtLeastOne, ExactlyOne
 from bagwise.assumptions.soft import SoftLabels, SoftWitness, SoftWitnesses
+from reference.assignments import clarabel_value, newton_in_p
 
 COSTS = st.lists(st.floats(-20, 20), min_size=1, max_size=9).map(np.array)
 SEVERAL = st.lists(st.floats(-20, 20), min_size=2, max_size=9).map(np.array)
@@ -41,72 +40,6 @@ def witness_step(cost, T, k=1):
 def label_energy(p, cost, T, C_proportion, positive_fraction):
     entropy = -(xlogy(p, p) + xlogy(1 - p, 1 - p)).sum()
     return p @ cost + C_proportion * (p.sum() - len(p) * positive_fraction) ** 2 - T * entropy
-
-
-def newton_in_p(cost, T, C_proportion, target):
-    """Damped Newton in p itself; on the face sum p = 1 where the free minimum breaks it."""
-
-    def minimize(p, on_face):
-        for _ in range(300):
-            gradient = cost + 2 * C_proportion * (p.sum() - target) + T * logit(p)
-            system = np.diag(T / (p * (1 - p))) + 2 * C_proportion
-            step = -np.linalg.solve(system, gradient)
-            if on_face:
-                along = np.linalg.solve(system, np.ones_like(p))
-                step -= step.sum() / along.sum() * along
-            room = np.where(step > 0, 1 - p, p) / np.maximum(np.abs(step), 1e-300)
-            share = min(1.0, 0.9 * room.min(), 1 / (1 + np.max(np.abs(step) / (p * (1 - p)))))
-            p = p + (step if np.max(np.abs(step) / (p * (1 - p))) < 1e-3 else share * step)
-            if np.max(np.abs(step)) < 1e-15:
-                break
-        return p
-
-    if len(cost) == 1:
-        return np.ones(1)
-    p = minimize(np.full(len(cost), 0.5), on_face=False)
-    return p if p.sum() >= 1 else minimize(np.full(len(cost), 1 / len(cost)), on_face=True)
-
-
-def clarabel_value(cost, T, C_proportion=0.0, target=0.0, witnesses=None):
-    """The best value by exponential cones: u <= -p log p, and v <= -(1-p) log(1-p) for labels."""
-    m, labels = len(cost), witnesses is None
-    width = 3 * m
-    blocks, bounds, cones = [], [], []
-
-    def constrain(columns, bound, cone):
-        block = np.zeros((len(bound), width))
-        for row, column, value in columns:
-            block[row, column] = value
-        blocks.append(block)
-        bounds.append(bound)
-        cones.append(cone)
-
-    total = [(0, j, -1.0) for j in range(m)]
-    if labels:
-        constrain(total, [-1.0], clarabel.NonnegativeConeT(1))
-    else:
-        constrain(total, [-float(witnesses)], clarabel.ZeroConeT(1))
-        at_most_one = [(j, j, 1.0) for j in range(m)]
-        constrain(at_most_one, np.ones(m), clarabel.NonnegativeConeT(m))
-        constrain([(j, 2 * m + j, 1.0) for j in range(m)], np.zeros(m), clarabel.ZeroConeT(m))
-    for j in range(m):
-        columns = [(0, m + j, -1.0), (1, j, -1.0)]
-        constrain(columns, [0.0, 0.0, 1.0], clarabel.ExponentialConeT())
-        if labels:
-            columns = [(0, 2 * m + j, -1.0), (1, j, 1.0)]
-            constrain(columns, [0.0, 1.0, 1.0], clarabel.ExponentialConeT())
-    P = np.zeros((width, width))
-    P[:m, :m] = np.triu(np.full((m, m), 2 * C_proportion))
-    q = np.concatenate([cost - 2 * C_proportion * target, np.full(2 * m, -T)])
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
-    settings.max_step_fraction = 0.95
-    A = sp.csc_matrix(np.vstack(blocks))
-    solver = clarabel.DefaultSolver(sp.csc_matrix(P), q, A, np.concatenate(bounds), cones, settings)
-    found = solver.solve()
-    assert str(found.status) in ("Solved", "AlmostSolved")
-    return found.obj_val + C_proportion * target**2
 
 
 def test_the_printed_rule_is_not_the_minimizer():

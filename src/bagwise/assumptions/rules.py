@@ -7,8 +7,8 @@ no vector of the rows' length needs to leave the place where the rows are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -34,21 +34,22 @@ class Tally:
 
     def add(self, other: Tally) -> None:
         """Add the tally of other bags."""
-        for field in fields(self):
-            mine, its = getattr(self, field.name), getattr(other, field.name)
-            larger = field.name in ("moved", "undecided")
-            setattr(self, field.name, max(mine, its) if larger else mine + its)
+        for each in fields(self):
+            mine, its = getattr(self, each.name), getattr(other, each.name)
+            larger = each.name in ("moved", "undecided")
+            setattr(self, each.name, max(mine, its) if larger else mine + its)
 
 
-class Rule(Protocol):
+@dataclass(frozen=True)
+class Rule:
     """How a pass changes the assignment of positive bags."""
 
-    @property
-    def enters(self) -> bool:
-        """Whether the present assignment is kept, to measure ``moved`` from and to revert to."""
+    # Whether the present assignment is kept, to measure ``moved`` from and to revert to.
+    enters: bool = field(default=False, kw_only=True)
 
     def part(self, bags: slice) -> Rule:
         """Return the rule for some of the positive bags."""
+        return self
 
     def step(
         self, z: Array, offsets: Array, p: Array, entered: Array, weight: Array
@@ -57,17 +58,12 @@ class Rule(Protocol):
 
         ``entered`` is the assignment of the last rule that entered.
         """
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Keep:
+class Keep(Rule):
     """The assignment stays."""
-
-    enters: bool = False
-
-    def part(self, bags: slice) -> Rule:
-        """Return the same rule."""
-        return self
 
     def step(
         self, z: Array, offsets: Array, p: Array, entered: Array, weight: Array
@@ -80,15 +76,10 @@ KEEP = Keep()
 
 
 @dataclass(frozen=True)
-class Choose:
+class Choose(Rule):
     """The hard assignment of least cost."""
 
     assumption: Assumption
-    enters: bool = False
-
-    def part(self, bags: slice) -> Rule:
-        """Return the same rule."""
-        return self
 
     def step(
         self, z: Array, offsets: Array, p: Array, entered: Array, weight: Array
@@ -99,7 +90,7 @@ class Choose:
 
 
 @dataclass(frozen=True)
-class Soften:
+class Soften(Rule):
     """The soft assignment at a temperature."""
 
     softening: Softening
@@ -107,7 +98,6 @@ class Soften:
     C: float
     temperature: float
     coldest: float
-    enters: bool = False
 
     def part(self, bags: slice) -> Rule:
         """Return the rule for some of the positive bags: their expected fractions go with them."""

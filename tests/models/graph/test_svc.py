@@ -249,14 +249,6 @@ def test_scikit_learn_folds_use_the_edges_that_are_there():
     assert fitted.n_edges_ == (np.count_nonzero(inside), 0)
 
 
-def test_two_fits_give_the_same_bits():
-    bags, y, graph, _ = noisy_bags(3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        one, two = (GraphSVC(bag_graph=graph, mu=2.0).fit(bags, y) for _ in range(2))
-    assert one.coef_.tobytes() == two.coef_.tobytes()
-
-
 def test_max_iter_warns():
     bags, y, _, _ = noisy_bags(0, n_bags=60)
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):

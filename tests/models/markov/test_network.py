@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
-from sklearn.multioutput import MultiOutputClassifier
 
 from bagwise import LabelSVC, MarkovNetworkClassifier
 from bagwise.assumptions import AtLeastPotential, CountInference, CountPotential
@@ -280,24 +278,6 @@ def test_learned_cardinality_finds_the_majority():
     negative, positive = model.cardinality_weights_.reshape(2, 4)
     preference = positive - negative
     assert preference[2:].mean() > preference[:2].mean()
-
-
-def test_several_labels_per_bag_by_scikit_learns_wrapper():
-    bags, first = planted()
-    second = (np.random.default_rng(0).permutation(len(first)) % 2).astype(int)
-    both = np.column_stack([first, second])
-    model = MultiOutputClassifier(MarkovNetworkClassifier(alpha=0.1)).fit(bags, both)
-    predicted = model.predict(bags)
-    assert predicted.shape == both.shape
-    assert np.mean(predicted[:, 0] == first) == 1.0
-
-
-def test_parameters_can_be_searched():
-    bags, y = planted(n_bags=20)
-    search = GridSearchCV(
-        MarkovNetworkClassifier(cardinality="ratio"), {"positive_fraction": [0.3, 0.9]}, cv=2
-    )
-    assert search.fit(bags, y).best_score_ > 0.5
 
 
 def test_a_stopped_descent_warns_with_its_gap():

@@ -12,7 +12,7 @@ from bagwise.assumptions import AtLeastPotential, BinnedPotential
 from bagwise.designs import matrix_design
 from bagwise.models.markov.risk import InstanceOperator
 from bagwise.solvers.bundle import bmrm
-from reference.networks import random_risk
+from reference.networks import by_clarabel, random_risk
 
 POTENTIALS = [AtLeastPotential(), AtLeastPotential(0.5), BinnedPotential(3)]
 
@@ -84,37 +84,6 @@ def test_majorizer_touches_lies_above_and_is_convex(potential, n_classes):
         assert there >= risk.evaluate(other)[0] - 1e-10
         assert middle <= (here + there) / 2 + 1e-10
         assert there >= here + slope @ (other - z) - 1e-10  # a subgradient
-
-
-def by_clarabel(risk, frozen, alpha):
-    """Minimize alpha/2 |w|^2 plus the majorizer of two classes: a constraint per labeling."""
-    import clarabel
-
-    Z = np.stack([risk.forward(unit) for unit in np.eye(risk.n_coef)], axis=1)
-    offsets, potential, n_bags = risk.inference.offsets, risk.inference.potential, len(risk.codes)
-    rows, constants, bags = [], [], []
-    for bag in range(n_bags):
-        size = offsets[bag + 1] - offsets[bag]
-        table, bins = potential.table(size), potential.bins(size)
-        for labels, side in itertools.product(itertools.product([0, 1], repeat=size), range(2)):
-            count, part = sum(labels), risk.parts(np.zeros(len(Z)))
-            if np.isfinite(table[side, count]):
-                part.instances[0, offsets[bag] : offsets[bag + 1]] = labels
-                part.potential[0, bins[side, count]] += 1.0
-                part.bags[0, bag] = side
-                rows.append(risk.instances.join(part.instances, part.potential, part.bags) @ Z)
-                constants.append((side != risk.codes[bag]) + table[side, count])
-                bags.append(bag)
-    slacks = sp.csr_array((np.ones(len(bags)), (np.arange(len(bags)), bags)))
-    A = sp.csc_matrix(sp.hstack([sp.csr_array(np.array(rows)), -slacks]))
-    P = sp.csc_matrix(sp.diags(np.repeat([alpha, 0.0], [risk.n_coef, n_bags])))
-    q = np.concatenate([-Z.T @ frozen.slope, risk.weight])
-    settings = clarabel.DefaultSettings()
-    settings.verbose, settings.max_threads = False, 1
-    cones = [clarabel.NonnegativeConeT(len(bags))]
-    found = clarabel.DefaultSolver(P, q, A, -np.array(constants), cones, settings).solve()
-    assert str(found.status) == "Solved"
-    return found.obj_val - frozen.height
 
 
 @pytest.mark.parametrize("potential", POTENTIALS, ids=str)
