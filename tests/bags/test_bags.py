@@ -30,16 +30,6 @@ def test_ids_that_were_made_follow_but_do_not_count_as_given():
     np.testing.assert_array_equal(bags[1:].instance_ids, [1, 2, 3])
 
 
-def test_replacing_ids_changes_whether_they_were_given():
-    bags = Bags(np.ones((2, 1)), [0, 1, 2])
-    named = bags.replace(ids=["a", "b"])
-    assert named.has_ids is True
-    assert named[1:].has_ids is True
-    assert named.has_instance_ids is False
-    assert named.replace(ids=None).has_ids is False
-    np.testing.assert_array_equal(named.replace(ids=None).ids, [0, 1])
-
-
 @pytest.mark.parametrize(
     ("ids", "kind"),
     [
@@ -123,12 +113,6 @@ def test_floats_are_kept(dtype):
     assert Bags.concat([bags, bags]).dtype == dtype
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sparse_floats_are_kept(dtype):
-    bags = full_bags([1, 2], sp.csr_array, dtype)
-    assert {bags.dtype, bags[1:].dtype, bags[[1, 0]].dtype, bags[0].dtype} == {np.dtype(dtype)}
-
-
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.bool_])
 @pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
 def test_integers_become_float64(dtype, store):
@@ -136,11 +120,6 @@ def test_integers_become_float64(dtype, store):
     bags = Bags(store(X), [0, 2])
     assert bags.dtype == np.float64
     np.testing.assert_array_equal(dense(bags.X), X)
-
-
-def test_a_table_of_integers_keeps_its_values():
-    table = np.array([[70_000, 2_049], [-(2**40), 1]])
-    np.testing.assert_array_equal(check_bags(table).X, table)
 
 
 def test_the_other_byte_order_is_read():
@@ -194,10 +173,6 @@ def test_flat_points_at_the_row_of_the_key_instance(sizes, data):
     rows = bags.flat(key)
     np.testing.assert_array_equal(bags.X[rows], [bag[k] for bag, k in zip(bags, key, strict=True)])
     assert rows.dtype == np.int64
-
-
-def test_flat_of_no_bags():
-    assert len(full_bags([1])[:0].flat([])) == 0
 
 
 @pytest.mark.parametrize(

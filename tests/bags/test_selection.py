@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,15 +12,14 @@ from sklearn.model_selection import (
     GroupKFold,
     KFold,
     StratifiedKFold,
-    cross_val_predict,
     train_test_split,
 )
-from sklearn.utils import _safe_indexing, shuffle
+from sklearn.utils import _safe_indexing
 
 from bag_helpers import assert_is_selection, dense, full_bags
 from bagwise import Bags, check_bags
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
-from bagwise.bags.selection import resolve, take_rows
+from bagwise.bags.selection import resolve
 
 STORES = st.sampled_from([np.asarray, sp.csr_array])
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=8)
@@ -53,16 +51,6 @@ def test_every_attribute_follows_every_kind_of_indexing(data, sizes, store):
     assert_is_selection(bags[key], bags, chosen)
 
 
-@given(data=st.data(), sizes=SIZES, store=STORES)
-def test_indexing_twice_is_indexing_once(data, sizes, store):
-    bags = full_bags(sizes, store)
-    key, chosen = data.draw(keys(len(bags)))
-    part = bags[key]
-    if len(part):
-        again, rechosen = data.draw(keys(len(part)))
-        assert_is_selection(part[again], bags, chosen[rechosen])
-
-
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint64])
 def test_narrow_indices_reach_more_bags_than_they_can_count(dtype):
     bags = full_bags([1] * 300)
@@ -81,21 +69,6 @@ def test_an_integer_gives_the_bags_own_rows(sizes, store, data):
     rows = slice(bags.offsets[:-1][i], bags.offsets[1:][i])
     for key in (i, np.int16(i), (i, ...)):
         np.testing.assert_array_equal(dense(bags[key]), dense(bags.X)[rows])
-
-
-@given(sizes=SIZES, store=STORES)
-def test_iteration_gives_the_bags_in_order(sizes, store):
-    bags = full_bags(sizes, store)
-    spans = [dense(bags.X)[a:b] for a, b in pairwise(bags.offsets)]
-    assert len(bags) == len(spans)
-    for bag, span in zip(bags, spans, strict=True):
-        np.testing.assert_array_equal(dense(bag), span)
-
-
-def test_what_is_not_given_stays_none_in_slices():
-    part = Bags(np.ones((3, 1)), [0, 1, 2, 3])[[2, 0]]
-    for name in ("groups", "bag_features", "priors", "instance_labels", "feature_names"):
-        assert getattr(part, name) is None
 
 
 @pytest.mark.parametrize("key", [[2, 3], np.array([2, 3]), [False, False, True, True, False]])
@@ -135,13 +108,6 @@ def test_a_contiguous_slice_of_a_memory_map_stays_one(tmp_path):
     assert np.shares_memory(bags[1:].X, stored)
     assert check_bags(bags[1:]).dtype == np.float32
     np.testing.assert_array_equal(bags[[2, 0]].X, stored[[8, 9, 10, 11, 0, 1, 2, 3]])
-
-
-@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
-def test_rows_are_taken_by_slice_or_number(store):
-    X = store(np.eye(5, 3))
-    np.testing.assert_array_equal(dense(take_rows(X, slice(1, 3))), np.eye(5, 3)[1:3])
-    np.testing.assert_array_equal(dense(take_rows(X, np.array([4, 0]))), np.eye(5, 3)[[4, 0]])
 
 
 BAD_KEYS = {
@@ -192,32 +158,3 @@ def test_folds(splitter):
     for train, test in splitter.split(bags, y, groups):
         assert_is_selection(bags[train], bags, train)
         assert_is_selection(_safe_indexing(bags, test), bags, test)
-
-
-@pytest.mark.parametrize("key", [[2, 0], np.array([True, False, True]), slice(1, 3), (0, 1)])
-def test_safe_indexing(key):
-    bags = full_bags([1, 2, 3])
-    expected = np.arange(3)[list(key) if isinstance(key, tuple) else key]
-    assert_is_selection(_safe_indexing(bags, key), bags, expected)
-
-
-def test_shuffle_moves_bags_and_labels_together():
-    bags, y = full_bags([1, 2, 3, 4]), np.arange(4)
-    mixed, labels = shuffle(bags, y, random_state=3)
-    assert_is_selection(mixed, bags, labels)
-
-
-def test_cross_validation_hands_bags_to_the_estimator():
-    from sklearn.base import BaseEstimator, ClassifierMixin
-
-    class Sizes(ClassifierMixin, BaseEstimator):
-        def fit(self, bags, y):
-            assert isinstance(bags, Bags)
-            self.classes_ = np.unique(y)
-            return self
-
-        def predict(self, bags):
-            return (bags.sizes > 2).astype(int)
-
-    bags, y = full_bags([1, 3, 2, 4, 1, 5]), np.array([0, 1, 0, 1, 0, 1])
-    np.testing.assert_array_equal(cross_val_predict(Sizes(), bags, y, cv=3), y)

@@ -14,7 +14,6 @@ from distributed import Client, LocalCluster
 from bagwise import (
     AnnealedLabelSVC,
     AnnealedProportionSVC,
-    AnnealedProportionSVCCV,
     AnnealedWitnessSVC,
     Bags,
     InstanceSVC,
@@ -26,7 +25,6 @@ from bagwise import (
 from bagwise.bags import blocks
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import conditioned, dask as on_cluster, swept
-from bagwise.model_selection import compare, search
 from bagwise.rowstores import memory
 
 MODELS = [
@@ -102,13 +100,6 @@ def test_products_have_the_same_bits(client, tmp_path, offset):
     weights = sp.random_array((5, len(r)), density=0.2, random_state=0, format="csr")
     np.testing.assert_array_equal(there.combine(weights), here.combine(weights))
     np.testing.assert_array_equal(there.subset(np.arange(9)) @ w, (here @ w)[:9])
-
-
-def test_markov_networks_have_the_same_bits(client, tmp_path):
-    bags, y = stored(tmp_path)
-    model = MarkovNetworkClassifier(alpha=0.1)
-    here = model.fit(bags, y).decision_function(bags)
-    np.testing.assert_array_equal(model.fit(bags.to("dask"), y).decision_function(bags), here)
 
 
 @pytest.mark.parametrize("rule", ["any", "ratio", "learned"])
@@ -189,35 +180,6 @@ def test_folds_share_their_passes(client, tmp_path, passes):
     there = model.fit(bags.to("dask"), y).threshold_
     np.testing.assert_array_equal(there, here)
     assert max(passes) == 4
-
-
-def test_grid_points_and_folds_share_their_passes(client, tmp_path, passes):
-    bags, y = stored(tmp_path)
-    model, points = WitnessSVC(kernel="linear"), [{"C": 0.1}, {"C": 1.0}]
-    here = search(model, points, bags, y, cv=3)
-    assert not passes
-    assert search(model, points, bags.to("dask"), y, cv=3) == here
-    assert max(passes) == 6
-
-
-def test_models_are_compared_on_a_cluster(client, tmp_path, passes):
-    bags, y = stored(tmp_path)
-    models = {"SIL": InstanceSVC(kernel="linear"), "MI-SVM": WitnessSVC(kernel="linear")}
-    options = {"cv": 3, "inner_cv": 2, "n_repeats": 1}
-    here = compare(bags, y, models, **options).records
-    there = compare(bags.to("dask"), y, models, n_jobs=2, time_limit=1e3, **options).records
-    assert max(passes) > 1
-    by_fold = {(r["model"], r["fold"]): (r["point"], r["scores"]) for r in here}
-    assert {(r["model"], r["fold"]): (r["point"], r["scores"]) for r in there} == by_fold
-
-
-def test_a_search_class_searches_on_a_cluster(client, tmp_path, passes):
-    bags, y = stored(tmp_path)
-    grid = {"Cs": [0.5], "C_proportions": [1.0], "positive_fractions": [0.1, 0.5]}
-    model = AnnealedProportionSVCCV(kernel="linear", cv=3, **grid)
-    here = model.fit(bags, y).cv_results_
-    assert model.fit(bags.to("dask"), y).cv_results_ == here
-    assert max(passes) == 6
 
 
 @pytest.mark.torch

@@ -65,12 +65,6 @@ def test_rows_are_dropped_by_a_schur_complement(kept):
     assert_prepared(part, K[np.ix_(rows, rows)], curvature[rows], active)
 
 
-def test_precision_changes_nothing_else(kernel, curvature):
-    single = PreparedInverse.of(kernel, curvature).astype(np.float32)
-    assert single.inverse.dtype == single.root.dtype == single.rooted.dtype == np.float32
-    assert_prepared(single, kernel, curvature, np.flatnonzero(curvature), atol=1e-5)
-
-
 @given(st.integers(0, 10**6), st.floats(0, 1), st.floats(0, 1))
 def test_a_corrected_ridge_is_the_direct_one(seed, changed_share, zero_share):
     rng = np.random.default_rng(seed)

@@ -13,7 +13,7 @@ from bagwise.designs import Gram, Iterative, Point, iterative, kernel_design
 from bagwise.kernels import MANY_ROWS, Kernel
 from bagwise.losses import MarginBand, SquaredHinge
 from bagwise.problems import Problem
-from bagwise.solvers import cold_start, newton, newton_steps
+from bagwise.solvers import newton
 from reference.program import kernel_features, reference_solution
 from reference.ridge import ridge_by_hand
 
@@ -134,15 +134,6 @@ def test_weights_are_copies_and_rows_without_weight_do_not_count():
     assert not weighted.coef[count == 0].any()
 
 
-@pytest.mark.parametrize("left", ["one side", "nothing"])
-def test_weights_on_one_side_or_none(left):
-    X, y = data(200)
-    weight = 1.0 * y * (left == "one side")
-    solution = newton(Problem(Iterative(rbf(X)), weight, 0.0 * y, SquaredHinge()))
-    assert solution.objective == pytest.approx(0, abs=1e-9)
-    assert solution.gap == pytest.approx(0, abs=1e-9)
-
-
 # Parts --------------------------------------------------------------------------------------------
 
 
@@ -161,33 +152,6 @@ def test_ridge_problems_by_repeated_steps():
         assert point.intercept == pytest.approx(intercept, abs=1e-5)
         assert not point.coef[s == 0].any()
         assert abs(point.coef.sum()) <= 1e-9 * np.abs(point.coef).sum()
-
-
-def test_no_curvature_leaves_the_intercept():
-    design = Iterative(rbf(data(50)[0]))
-    point = design.weighted_ridge(
-        np.zeros(50), np.ones(50), Point(np.ones(50), 3.0, np.ones(50)), 0
-    )
-    assert point.intercept == 3.0
-    assert not point.coef.any()
-
-
-def test_the_cold_start_is_close():
-    X, y = data(800)
-    ours = problem(rbf(X, 0.05), y)
-    best = newton(ours).objective
-    assert ours.objective(cold_start(ours)) <= 1.05 * best
-    assert ours.objective(ours.design.start()) > 1.5 * best
-
-
-def test_rough_steps_end_early():
-    X, y = data(800)
-    ours = problem(rbf(X), y)
-    history: list = []
-    point, settled = newton_steps(ours, cold_start(ours), 1e-8, 30, history, slack=1e-3)
-    assert settled
-    assert ours.objective(point) <= newton(ours).objective * (1 + 5e-3)
-    assert len(history) <= newton(ours).n_iter
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -242,14 +206,6 @@ def test_same_bits_on_repeat_and_with_two_threads(kind):
         assert model.gap_[0] <= 1e-6 * model.objective_[0]
     assert np.array_equal(scores[0], scores[1])
     assert np.array_equal(scores[1], scores[2])
-
-
-def test_classes_share_the_matrix_and_threads_do_not_change_a_bit():
-    bags, y = make_gaussian_bags(n_bags=MANY_ROWS // 9, bag_size=10, random_state=0)
-    labels = np.where(np.arange(len(y)) % 5 == 0, 2, y)
-    one, two = (InstanceSVC(n_jobs=jobs).fit(bags, labels) for jobs in (1, 2))
-    assert np.array_equal(one.decision_function(bags), two.decision_function(bags))
-    assert np.all(one.gap_ <= 1e-7 * one.objective_)
 
 
 @pytest.mark.parametrize("kind", [InstanceSVC, WitnessSVC])

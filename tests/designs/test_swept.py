@@ -208,11 +208,3 @@ def test_shards_are_cut_between_bags_and_cover_them():
     assert cuts[-1] == 300
     assert 2 <= len(cuts) - 1 <= swept.MOST_SHARDS
     assert all(a < b for a, b in pairwise(cuts))
-
-
-def test_two_sweeps_give_the_same_bits(small_blocks):
-    X, labels, rng = ragged(seed=9)
-    coef = rng.normal(size=3)
-    first, second = (Dense(X).label(labels).sweep(coef, 0.1) for _ in range(2))
-    np.testing.assert_array_equal(first.hessian, second.hessian)
-    np.testing.assert_array_equal(first.rise, second.rise)

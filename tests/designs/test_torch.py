@@ -91,14 +91,6 @@ def test_offsets_are_conditioned(short):
     )
 
 
-def test_two_fits_give_the_same_bits(short):
-    bags, y = planted(np.float16)
-    moved = bags.to("cpu")
-    model = AnnealedLabelSVC(kernel="linear", C=0.5)
-    first = model.fit(moved, y).coef_.copy()
-    np.testing.assert_array_equal(model.fit(moved, y).coef_, first)
-
-
 def test_a_system_that_is_not_definite_is_solved_on_the_host(short):
     import torch
 

@@ -34,11 +34,3 @@ def test_the_order_does_not_depend_on_the_division(n):
         shared = add_up(nodes)
         assert shared.text == alone.text
         assert shared.value == alone.value
-
-
-def test_what_is_added_inside_need_not_be_sent():
-    assert len(add_neighbors(leaves(np.ones(8), range(8)))) == 1
-    assert [(node.level, node.index) for node in add_neighbors(leaves(np.ones(8), [1, 2, 3]))] == [
-        (0, 1),
-        (1, 1),
-    ]

@@ -102,13 +102,6 @@ def test_set_kernels_are_positive_semi_definite(seed, kernel):
         np.testing.assert_allclose(set_norms(kernel, bags, weights), norms, rtol=1e-7)
 
 
-def test_max_kernel_is_not_positive_semi_definite():
-    # The middle bag equals both others, which are strangers: the reason for clipping.
-    path = Bags.from_list([[[0.0]], [[0.0], [9.0]], [[9.0]]])
-    K = max_kernel(Kernel("rbf", 1.0), path, path)
-    assert np.linalg.eigvalsh(K)[0] < -0.4  # 1 - sqrt(2)
-
-
 def test_affinity_weights_by_hand(side):
     bags = Bags.from_list([[[0.0], [0.1], [5.0]], [[2.0]]])
     # Mean distance 2 (0.1 + 5 + 4.9) / 9 = 2.2: the first two instances are neighbors.

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
-from bagwise import InstanceSVC
 from bagwise.bags import blocks
 from bagwise.kernels import (
     Kernel,
@@ -132,21 +131,7 @@ def test_median_of_many_rows_is_that_of_a_seeded_sample(X, monkeypatch):
     assert first == pytest.approx(exact, rel=0.3)
 
 
-@pytest.mark.parametrize("gamma", ["median", "scale", 0.2])
-def test_gram_matrix_is_the_settled_kernel_on_itself(gamma, X):
-    kernel, K = gram(X, gamma=gamma)
-    assert kernel.gamma == settle_gamma(gamma, X, np.ones(len(X)), np.random.RandomState(0))
-    assert np.allclose(K, kernel(X, X), atol=1e-14)
-    assert np.all(np.diag(K) == 1)
-
-
 # Kernels of the user ------------------------------------------------------------------------------
-
-
-def test_a_callable_is_used_as_it_is(X):
-    kernel, K = gram(X, pairwise.laplacian_kernel)
-    assert np.array_equal(K, pairwise.laplacian_kernel(X, X))
-    assert np.array_equal(kernel(X[:3], X), pairwise.laplacian_kernel(X[:3], X))
 
 
 def test_integer_kernel_values_become_floats(X):
@@ -172,20 +157,6 @@ def test_asymmetric_kernels_are_refused_with_the_place(X):
 def test_indefinite_kernels_are_refused(make, X):
     with pytest.raises(ValueError, match="not positive semi-definite"):
         check_kernel_matrix(make(X))
-
-
-@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-def test_an_estimator_refuses_an_indefinite_kernel(loss, X):
-    y = np.arange(len(X)) % 2
-    with pytest.raises(ValueError, match="not positive semi-definite"):
-        InstanceSVC(kernel="precomputed", loss=loss).fit(-(X @ X.T), y)
-    with pytest.raises(ValueError, match="not positive semi-definite"):
-        InstanceSVC(kernel=lambda A, B: -A @ B.T, loss=loss).fit(X, y)
-
-
-def test_semi_definite_kernels_pass(X):
-    for K in (X @ X.T, np.zeros((4, 4)), np.float32(X) @ np.float32(X).T, np.ones((5, 5))):
-        assert check_kernel_matrix(K) is K
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")

@@ -7,7 +7,7 @@ import pytest
 
 from bagwise import WitnessSVC
 from bagwise.errors import Message, message_of
-from bagwise.kernels import check_matrix, check_memory, memory
+from bagwise.kernels import check_memory, memory
 
 
 def test_a_gram_matrix_beyond_memory_is_refused_with_size_and_remedy(monkeypatch):
@@ -18,13 +18,6 @@ def test_a_gram_matrix_beyond_memory_is_refused_with_size_and_remedy(monkeypatch
     with pytest.raises(MemoryError, match=rf"{size}.*kernel_options__approx='nystroem'") as caught:
         check_memory(100_000, 4)
     assert isinstance(message_of(caught.value), Message)
-
-
-def test_the_limit_is_a_share_of_the_memory(monkeypatch):
-    monkeypatch.setattr(memory, "memory_limit", lambda: 1000.0)
-    check_matrix("A matrix", 10, 10, 8)
-    with pytest.raises(MemoryError, match="A matrix of 10 x 11"):
-        check_matrix("A matrix", 10, 11, 8)
 
 
 def test_a_million_instances_are_refused_before_anything_is_allocated():

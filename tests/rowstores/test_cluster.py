@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags, InstanceSVC, io
-from bagwise.rowstores.cluster import ClusterRows, MappedFile, parts_of
+from bagwise.rowstores.cluster import ClusterRows, MappedFile
 from bagwise.rowstores.files import FileRows
 
 
@@ -38,11 +38,6 @@ def test_selections_stay_in_the_file(stored, key):
     again = pickle.loads(pickle.dumps(part.X))
     np.testing.assert_array_equal(np.asarray(again), stored[key].X)
     np.testing.assert_array_equal(np.asarray(part.X[1:]), stored[key].X[1:])
-
-
-def test_a_range_of_bags_can_go_to_the_cluster(stored):
-    moved = stored[1:].to("dask")
-    np.testing.assert_array_equal(np.asarray(moved.X), stored[1:].X)
 
 
 def test_files_by_columns(tmp_path):
@@ -89,12 +84,6 @@ def test_other_maps_have_no_rows(tmp_path):
     assert MappedFile.under(mapped[::2]) is None
     assert MappedFile.under(mapped[:, :3]) is None
     assert MappedFile.under(mapped[1:])[1] == slice(1, 4)
-
-
-def test_parts_cover_the_rows(stored):
-    parts = parts_of(stored.to("dask").X)
-    assert parts[0][0] == 0
-    assert parts[-1][1] == 10
 
 
 def test_large_files_crowd_small_workers(stored):

@@ -10,13 +10,10 @@ import numpy as np
 import pytest
 
 from bagwise import (
-    AnnealedProportionSVCCV,
     AnnealedWitnessSVC,
     Annealing,
-    Bags,
     InstanceSVC,
     MarkovNetworkClassifier,
-    PathCV,
     WitnessSVC,
     io,
 )
@@ -83,18 +80,6 @@ FITS = {
     "classes": lambda bags, y: (
         AnnealedWitnessSVC(kernel="linear").fit(bags, np.arange(36) % 3).coef_.tolist()
     ),
-    "calibration": lambda bags, y: (
-        InstanceSVC(kernel="linear", probability="sigmoid").fit(bags, y).slope_
-    ),
-    "grid": lambda bags, y: (
-        AnnealedProportionSVCCV(kernel="linear", **GRID).fit(bags, y).cv_results_
-    ),
-    "path": lambda bags, y: [
-        record["scores"].tolist()
-        for record in PathCV(estimator=WitnessSVC(kernel="linear"), values=[0.1, 1.0], cv=3)
-        .fit(bags, y)
-        .cv_results_
-    ],
     "scikit-learn": lambda bags, y: (
         BagGridSearchCV(InstanceSVC(kernel="linear"), {"C": [0.1, 1.0]}, cv=3)
         .fit(bags, y)
@@ -191,20 +176,6 @@ def test_warnings_stay_with_their_folds(tmp_path):
     assert warnings.filters == filters
 
 
-def test_an_error_of_one_fold_is_that_of_all(tmp_path, monkeypatch):
-    bags, y = stored(tmp_path)
-    fit = InstanceSVC._fit_classes
-
-    def fails(self, bags, codes, weight):
-        if bags.ids[0] != 0:  # the first bag is held out
-            raise ArithmeticError("of this fold")
-        fit(self, bags, codes, weight)
-
-    monkeypatch.setattr(InstanceSVC, "_fit_classes", fails)
-    with pytest.raises(ArithmeticError, match="of this fold"):
-        cross_validate_bags(InstanceSVC(kernel="linear"), bags, y, cv=3)
-
-
 def test_what_is_wrong_with_the_file_is_said(tmp_path):
     bags, y = stored(tmp_path)
     bad = np.array(bags.X)
@@ -262,9 +233,3 @@ def test_whoever_is_behind_goes_on():
     runs = [steps("a", [1, 2, 9]), steps("b", [3, 4, 5])]
     assert in_step([lambda run=run: next(run) for run in runs]) == ["a", "b"]
     assert seen == [("a", 1), ("b", 3), ("a", 2), ("a", 9), ("b", 4), ("b", 5)]
-
-
-def test_bags_in_memory_are_not_read_in_passes(taken):
-    bags, y = make_gaussian_bags(30, 4, random_state=0)
-    search(InstanceSVC(kernel="linear"), CS, Bags(bags.X, bags.offsets), y)
-    assert not taken

@@ -14,7 +14,6 @@ from bagwise import (
     AnnealedWitnessSVC,
     Bags,
     InstanceSVC,
-    MarkovNetworkClassifier,
     WitnessSVC,
     io,
 )
@@ -116,22 +115,6 @@ def test_rows_from_files(small, tmp_path):
         moved = bags.replace(X=X).to("cpu", memory=bags.X.nbytes // 3)
         assert moved.X.is_finite
         same_bits(AnnealedWitnessSVC(kernel="linear"), bags.to("cpu"), moved, y)
-
-
-def test_folds_of_streamed_rows_share_what_stays(small):
-    bags, y = planted()
-    moved = bags.to("cpu", memory=bags.X.nbytes // 2)
-    model = AnnealedWitnessSVC(kernel="linear", probability="sigmoid")
-    here, there = (model.fit(each, y).predict_proba(bags) for each in (bags.to("cpu"), moved))
-    np.testing.assert_array_equal(there, here)
-    assert moved[[5, 1, 40]].X.tensor is moved.X.tensor
-
-
-def test_markov_networks_stream(small):
-    bags, y = planted(np.float64)
-    model = MarkovNetworkClassifier(init=["instances"], max_iter=3)
-    here = model.fit(bags.to("cpu"), y).objective_
-    np.testing.assert_array_equal(model.fit(bags.to("cpu", memory=999), y).objective_, here)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])

@@ -45,13 +45,6 @@ def test_all_wait_for_all():
     assert serve.sizes == [4, 4, 4]
 
 
-def test_those_that_end_are_not_waited_for():
-    serve = Server()
-    side_by_side(Rows(), [partial(fit, serve, k, k + 1) for k in range(3)])
-    assert sum(serve.sizes) == 6
-    assert serve.sizes[-1] == 1
-
-
 def test_no_more_than_there_is_room_for():
     serve = Server()
     calls = [partial(fit, serve, k, 2) for k in range(10)]
@@ -163,18 +156,6 @@ def test_results_come_as_soon_as_they_are_there():
     before = threading.active_count()
     results.close()
     assert (threading.active_count(), serve.sizes) == (before - 2, [3])
-
-
-def test_calls_that_ask_for_nothing_come_one_after_the_other():
-    at_work, most = [0], []
-
-    def call():
-        at_work[0] += 1
-        most.append(at_work[0])
-        at_work[0] -= 1
-
-    side_by_side(Rows(), [call] * 4)
-    assert most == [1] * 4
 
 
 def test_others_go_to_joblib():
