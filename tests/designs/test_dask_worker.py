@@ -41,8 +41,8 @@ def test_operations_are_those_of_swept_rows(job):
     p = rng.random(len(local.assignment))
     p.tofile(f"{folder}/p")
     rule = Choose(ExactlyOne(), enters=True)
-    operations = [worker.Assign(f"{folder}/p"), worker.Sweep(w, 0.1, rule), worker.Revert()]
-    operations += [worker.Sharpen(), worker.Refine(), worker.Sweep(-w, 0.0, KEEP)]
+    operations = [worker.Assign(f"{folder}/p"), worker.Sweep(w, 0.1, rule), worker.Change("revert")]
+    operations += [worker.Change("sharpen"), worker.Change("refine"), worker.Sweep(-w, 0.0, KEEP)]
     local.assignment = p
     local.sweep(w, 0.1, rule)
     local.revert()

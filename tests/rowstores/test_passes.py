@@ -29,7 +29,6 @@ from bagwise.rowstores.together import side_by_side
 
 NETWORK = MarkovNetworkClassifier(alpha=1.0, init=["instances"], max_iter=2)
 CS = [{"C": C} for C in (0.1, 1.0, 10.0)]
-GRID = {"Cs": [0.1, 1.0], "C_proportions": [1.0], "positive_fractions": [0.1], "cv": 2}
 
 
 @pytest.fixture(autouse=True)

@@ -134,17 +134,17 @@ class ClusterSwept:
 
     def sharpen(self) -> None:
         """Keep H exact and in float64 from now on."""
-        self.operations.append(worker.Sharpen())
+        self.operations.append(worker.Change("sharpen"))
 
     def refine(self) -> bool:
         """Make all products in float64 from now on; return whether that is news."""
         news, self.rounding = self.rounding != rounding_of(np.float64), rounding_of(np.float64)
-        self.operations.append(worker.Refine())
+        self.operations.append(worker.Change("refine"))
         return news
 
     def revert(self) -> None:
         """Take back the assignment that the last entering rule replaced."""
-        self.operations.append(worker.Revert())
+        self.operations.append(worker.Change("revert"))
 
     @property
     def assignment(self) -> Array:

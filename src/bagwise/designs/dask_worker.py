@@ -53,18 +53,10 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class Sharpen:
-    """H is exact and in float64 from now on."""
+class Change:
+    """A method of shards that takes nothing: "sharpen", "refine" or "revert"."""
 
-
-@dataclass(frozen=True)
-class Refine:
-    """All products are in float64 from now on."""
-
-
-@dataclass(frozen=True)
-class Revert:
-    """The assignment before the last entering rule is back."""
+    method: str
 
 
 @dataclass(frozen=True)
@@ -136,12 +128,8 @@ class Job:
         elif isinstance(operation, Assign):
             part = _part_of(operation.path, self.inside[i])
             shard.p = shard.rows.up(part) if self.rows.device else part
-        elif isinstance(operation, Revert):
-            shard.p = _copy(shard.entered)
-        elif isinstance(operation, Refine):
-            shard.refine()
         else:
-            shard.sharpen()
+            getattr(shard, operation.method)()
 
     def keep(self, i: int, order: Order, shard: Any) -> None:
         """Keep a shard that is done with an order, on disk if the order says so."""
@@ -266,11 +254,6 @@ def _here(value: Any) -> Any:
 def _part_of(path: str, which: slice) -> Array:
     """Read part of a file of float64 numbers."""
     return np.fromfile(path, np.float64, which.stop - which.start, offset=8 * which.start)
-
-
-def _copy(values: Any) -> Any:
-    """Return float64 copies of an array or a tensor."""
-    return values.clone() if hasattr(values, "clone") else values.astype(np.float64)
 
 
 _ON_DEVICE: WeakValueDictionary[Any, Any] = WeakValueDictionary()  # rows, once for all jobs

@@ -166,6 +166,10 @@ class Shard:
         self.precision = np.float64
         self.sharpen()
 
+    def revert(self) -> None:
+        """Take back the assignment that the last entering rule replaced."""
+        self.p[:] = self.entered
+
     def sweep(self, coef: Array, intercept: float, rule: Rule) -> Sums:
         """Return the sums at a point, under the assignment that the rule makes of it."""
         return run_alone(self.visits(coef, intercept, rule))
@@ -366,7 +370,7 @@ class Swept:
     def revert(self) -> None:
         """Take back the assignment that the last entering rule replaced."""
         for shard in self.shards:
-            shard.p[:] = shard.entered
+            shard.revert()
 
     @property
     def assignment(self) -> Array:
