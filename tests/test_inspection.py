@@ -3,8 +3,8 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags, WitnessSVC, inspection, io
-from bagwise.bags import blocks
 from bagwise.inspection import key_stability, permutation_importance
+from bagwise.rowstores import blocks
 from bagwise.rowstores.replaced import Replaced
 from bagwise.testing._problems import planted_bags
 

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_consistent_length
 from bagwise._documented import documenting
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.bags.blocks import row_blocks
 from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.metrics import bag_measures
 from bagwise.rowstores import RowStore
+from bagwise.rowstores.blocks import row_blocks
 from bagwise.rowstores.memory import lies_in_files
 from bagwise.rowstores.passes import run_pass, visit_ranges
 from bagwise.rowstores.replaced import Replaced

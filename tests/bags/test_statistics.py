@@ -8,13 +8,13 @@ import scipy.sparse as sp
 from hypothesis import given, strategies as st
 
 from bagwise import Bags
-from bagwise.bags import blocks
 from bagwise.bags.statistics import (
     check_statistics,
     column_names,
     statistics,
     statistics_without_each,
 )
+from bagwise.rowstores import blocks
 
 
 def test_names_are_checked_and_presets_spelled_out():

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagwise import Bags
-from bagwise.bags import blocks
 from bagwise.bags.without import (
     max_without_each,
     reduce_without_each,
     score_without_each,
     sum_without_each,
 )
+from bagwise.rowstores import blocks
 
 SIZES = st.lists(st.integers(1, 6), min_size=1, max_size=6)
 

@@ -22,10 +22,9 @@ from bagwise import (
     WitnessSVC,
     io,
 )
-from bagwise.bags import blocks
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import conditioned, dask as on_cluster, swept
-from bagwise.rowstores import memory
+from bagwise.rowstores import blocks, memory
 
 MODELS = [
     InstanceSVC(),

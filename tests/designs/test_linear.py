@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bagwise.bags import blocks
 from bagwise.designs import Dense, Gram, Point, Sparse, linear
+from bagwise.rowstores import blocks
 from reference.ridge import MIX, D, N, check_ridge, curvature_and_target, ridge_by_hand, rows
 
 

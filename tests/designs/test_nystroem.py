@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bagwise.bags import blocks
 from bagwise.designs import Nystroem, Pairs, nystroem, nystroem_design
 from bagwise.kernels import Kernel
 from bagwise.losses import SquaredHinge
 from bagwise.problems import Problem
+from bagwise.rowstores import blocks
 from bagwise.solvers import solve
 
 KERNELS = [

@@ -11,13 +11,13 @@ import pytest
 from bagwise.assumptions import AtLeastOne, ExactlyOne
 from bagwise.assumptions.rules import UNCHANGED, Choose, Soften
 from bagwise.assumptions.soft import SoftLabels, SoftWitness
-from bagwise.bags import blocks
 from bagwise.bags.segments import expand
 from bagwise.designs import Dense, Point, swept
 from bagwise.designs.conditioned import Shift
 from bagwise.designs.swept import Labels, shard_cuts
 from bagwise.losses import SquaredHinge
 from bagwise.problems import Problem
+from bagwise.rowstores import blocks
 
 
 def ragged(seed=0, n_bags=12, n_features=3, C=0.7):

@@ -15,11 +15,10 @@ from bagwise import (
     LabelSVC,
     WitnessSVC,
 )
-from bagwise.bags import blocks
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import swept
 from bagwise.estimators import sweeping
-from bagwise.rowstores import memory
+from bagwise.rowstores import blocks, memory
 
 MODELS = [
     InstanceSVC(),

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
-from bagwise.bags import blocks
 from bagwise.kernels import (
     Kernel,
     check_kernel_matrix,
@@ -18,6 +17,7 @@ from bagwise.kernels import (
     settle_gamma,
     squared_distances,
 )
+from bagwise.rowstores import blocks
 
 
 @pytest.fixture

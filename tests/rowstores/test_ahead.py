@@ -7,9 +7,9 @@ import threading
 import numpy as np
 import pytest
 
-from bagwise.bags import blocks
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Swept
+from bagwise.rowstores import blocks
 from bagwise.rowstores.ahead import Ahead, is_mapped
 
 

@@ -10,10 +10,9 @@ import pytest
 from sklearn.model_selection import cross_val_predict
 
 from bagwise import AnnealedWitnessSVC, Bags, BagStatistics, InstanceSVC, WitnessSVC, io
-from bagwise.bags import blocks
 from bagwise.io import read_bags, write_bags
 from bagwise.model_selection import compare
-from bagwise.rowstores import here
+from bagwise.rowstores import blocks, here
 from bagwise.rowstores.cluster import for_processes
 from bagwise.rowstores.files import FileRows, FileSpan
 

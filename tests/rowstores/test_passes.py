@@ -17,12 +17,11 @@ from bagwise import (
     WitnessSVC,
     io,
 )
-from bagwise.bags import blocks
 from bagwise.crossfit import folds
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import dense, swept
 from bagwise.model_selection import BagGridSearchCV, compare, cross_validate_bags, search
-from bagwise.rowstores import memory, passes
+from bagwise.rowstores import blocks, memory, passes
 from bagwise.rowstores.files import FileRows
 from bagwise.rowstores.passes import in_step
 from bagwise.rowstores.together import side_by_side

@@ -17,8 +17,8 @@ from bagwise import (
     WitnessSVC,
     io,
 )
-from bagwise.bags import blocks
 from bagwise.datasets import make_gaussian_bags
+from bagwise.rowstores import blocks
 from bagwise.rowstores.files import FileRows, FileSpan
 
 pytestmark = pytest.mark.torch

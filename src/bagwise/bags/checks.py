@@ -13,12 +13,12 @@ from sklearn.utils import check_array
 from bagwise._typing import Array
 from bagwise.bags.arrays import FLOATS, as_array, in_range
 from bagwise.bags.bags import Bags
-from bagwise.bags.blocks import row_blocks
 from bagwise.bags.forms import is_plain_table
 from bagwise.bags.ids import name_of
 from bagwise.bags.segments import bag_of_row
 from bagwise.bags.stored import verify, verify_bags
 from bagwise.errors import Message, SingleInstanceWarning, Step
+from bagwise.rowstores.blocks import row_blocks
 from bagwise.rowstores.passes import run_pass, visit_ranges
 
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
-from bagwise.bags.blocks import row_blocks
+from bagwise.rowstores.blocks import row_blocks
 
 
 def fingerprints(bags: Bags) -> Array:

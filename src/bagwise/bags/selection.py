@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags import blocks
 from bagwise.bags.arrays import as_indices, csr_view
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.segments import expand, offsets_of
+from bagwise.rowstores import blocks
 
 if TYPE_CHECKING:
     from bagwise.bags.bags import Bags

@@ -16,9 +16,9 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
-from bagwise.bags.blocks import count_rows
 from bagwise.bags.segments import expand, segment_max, segment_mean
 from bagwise.bags.without import equal_sizes
+from bagwise.rowstores.blocks import count_rows
 
 PLAIN = ("min", "max", "mean", "std")
 PRESETS = {

@@ -14,9 +14,9 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
-from bagwise.bags.blocks import count_rows
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.segments import bag_index, expand, offsets_of
+from bagwise.rowstores.blocks import count_rows
 
 
 def score_without_each(score: Callable[[Bags], Array], bags: Bags) -> Array:

@@ -21,11 +21,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags import blocks
 from bagwise.designs.dense import Dense
 from bagwise.designs.linear import matrix_design
 from bagwise.designs.sparse import Sparse
-from bagwise.rowstores import RowStore
+from bagwise.rowstores import RowStore, blocks
 from bagwise.rowstores.cluster import parts_of
 from bagwise.rowstores.passes import run_pass, visit_ranges
 

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.blocks import row_blocks
 from bagwise.bags.selection import take_rows
 from bagwise.designs.base import Design, rounding_of
 from bagwise.designs.linear import Coordinates, LinearDesign, matrix_design
+from bagwise.rowstores.blocks import row_blocks
 from bagwise.rowstores.memory import lies_in_files
 from bagwise.rowstores.passes import run_pass, visit_ranges
 

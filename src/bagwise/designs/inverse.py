@@ -18,8 +18,8 @@ from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import get_lapack_funcs
 
 from bagwise._typing import Array
-from bagwise.bags.blocks import CACHE_BYTES
 from bagwise.designs.ridge import factor_in_place, solve_factored
+from bagwise.rowstores.blocks import CACHE_BYTES
 
 _BLOCK = isqrt(CACHE_BYTES // 64)  # rows and columns: a few blocks of float64 fit into a cache
 

@@ -29,12 +29,12 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Keep, Rule, Tally
-from bagwise.bags import blocks
 from bagwise.designs.base import rounding_of
 from bagwise.designs.dense import Dense
 from bagwise.designs.linear import DIGITS_KEPT, UPDATES_BEFORE_REFRESH
 from bagwise.designs.ridge import solve_primal
 from bagwise.designs.tree import Node, add_up, grow
+from bagwise.rowstores import blocks
 from bagwise.rowstores.memory import MOST_SHARDS
 from bagwise.rowstores.passes import Visits, run_alone, run_pass, shift_visits
 

@@ -16,9 +16,9 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.blocks import count_rows
 from bagwise.bags.segments import bag_index, expand, segment_sum
 from bagwise.estimators.tags import bag_tags
+from bagwise.rowstores.blocks import count_rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,9 +17,9 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.blocks import BLOCK_BYTES
 from bagwise.bags.segments import expand, segment_sum
 from bagwise.kernels import Kernel, in_double, squared_distances, squared_norms
+from bagwise.rowstores.blocks import BLOCK_BYTES
 
 _SIDE = isqrt(BLOCK_BYTES // 8)  # rows and columns of a block of float64
 

@@ -19,9 +19,9 @@ import scipy.sparse as sp
 from scipy.linalg import cholesky
 
 from bagwise._typing import Array
-from bagwise.bags.blocks import CACHE_BYTES, row_blocks
 from bagwise.errors import SCALE, Message
 from bagwise.kernels.memory import check_memory
+from bagwise.rowstores.blocks import CACHE_BYTES, row_blocks
 
 MANY_ROWS = 3000  # above, kernel problems are solved iteratively (`bagwise.designs.Iterative`)
 _SINGLE_WEIGHT = 1000.0  # of a loss: below, it times the rounding of K is small against |w|^2

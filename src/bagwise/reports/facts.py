@@ -9,11 +9,11 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.blocks import row_blocks
 from bagwise.bags.fingerprint import row_codes
 from bagwise.bags.ids import factorize
 from bagwise.errors import list_names
 from bagwise.reports.twins import near_duplicates
+from bagwise.rowstores.blocks import row_blocks
 
 
 def data_facts(bags: Bags, y: Array, positive: Any = None) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.bags import blocks
+from bagwise.rowstores import blocks
 
 
 class Ahead:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.bags.blocks import row_blocks
+from bagwise.rowstores.blocks import row_blocks
 
 
 def here(rows: Any) -> Any:

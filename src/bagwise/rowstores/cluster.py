@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.bags import blocks
-from bagwise.bags.blocks import cut_rows, row_blocks
 from bagwise.bags.stored import find_guard, guard, verify
 from bagwise.errors import Message
+from bagwise.rowstores import blocks
 from bagwise.rowstores.ahead import is_mapped
 from bagwise.rowstores.base import RowStore
+from bagwise.rowstores.blocks import cut_rows, row_blocks
 from bagwise.rowstores.files import FileRows, Picked
 from bagwise.rowstores.memory import available_memory, room_for_fits
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.bags import blocks
+from bagwise.rowstores import blocks
 from bagwise.rowstores.base import RowStore
 from bagwise.rowstores.memory import BYTES_PER_ROW, available_memory
 from bagwise.rowstores.selections import Wanted, serve_blocks

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.bags import blocks
 from bagwise.bags.segments import offsets_of
 from bagwise.bags.stored import verify
+from bagwise.rowstores import blocks
 from bagwise.rowstores.ahead import file_of
 from bagwise.rowstores.base import RowStore
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.bags.blocks import count_rows
 from bagwise.bags.stored import verify
 from bagwise.rowstores.base import RowStore
+from bagwise.rowstores.blocks import count_rows
 
 _READERS = min(8, os.cpu_count() or 1)  # 30 GB/s on 16 cores; with 16 readers it was 24
 _BUFFERS = 2  # one is filled while the other one is multiplied

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagwise.bags import blocks
 from bagwise.designs import swept
 from bagwise.models.markov import sweeps
 from bagwise.models.markov.soft import Softness
+from bagwise.rowstores import blocks
 from reference.soft_networks import RULES, network_of
 
 SOFT = Softness(0.8, 0.6)
