@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -300,3 +301,6 @@ class Bags(Constructors):
             i = int(outside[0])
             raise ValueError(f"{name_of(self.ids, i)} has no instance {key[i]}.")
         return self.offsets[:-1] + key.astype(np.int64)
+
+
+Bags.__new__.__signature__ = inspect.signature(Bags.__init__)  # type: ignore[attr-defined]

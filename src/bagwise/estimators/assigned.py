@@ -97,7 +97,14 @@ class _Alternation:
 
 
 class Pool(Parameters):
-    """How key instances are searched for, the pool of assignments: a group of parameters."""
+    """How key instances are searched for, the pool of assignments: a group of parameters.
+
+    Examples
+    --------
+    >>> from bagwise import OptimalMarginSVC, Pool
+    >>> OptimalMarginSVC(pool=Pool(max_columns=10)).pool.max_columns
+    10
+    """
 
     init: str = param(
         "mean",

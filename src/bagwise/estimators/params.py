@@ -126,9 +126,17 @@ class Parameters(BaseEstimator):
         cls.__doc__ = _documented(cls, list(declared.values()))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return parameters by name; ``deep`` adds those of nested objects as ``group__name``.
+        """Return parameters by name; groups that are None have their defaults there.
 
-        Groups that are None have their defaults there.
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to add those of nested objects as ``group__name``.
+
+        Returns
+        -------
+        dict
+            The values.
         """
         values = super().get_params(deep)
         for name, kind in self._groups.items() if deep else ():
@@ -137,7 +145,18 @@ class Parameters(BaseEstimator):
         return values
 
     def set_params(self, **values: Any) -> Self:
-        """Set parameters by name, ``group__name`` for one of a nested object."""
+        """Set parameters by name.
+
+        Parameters
+        ----------
+        **values : object
+            The values; ``group__name`` is one parameter of a nested object.
+
+        Returns
+        -------
+        Parameters
+            The object itself.
+        """
         refuse_parameters(type(self), (name.split("__")[0] for name in values))
         for name, kind in self._groups.items():
             if any(key.startswith(f"{name}__") for key in values):
@@ -365,7 +384,14 @@ def shared(name: str, **facts: Any) -> Any:
 
 
 class KernelOptions(Parameters):
-    """What is rarely changed about a kernel: a group of parameters."""
+    """What is rarely changed about a kernel: a group of parameters.
+
+    Examples
+    --------
+    >>> from bagwise import KernelOptions, WitnessSVC
+    >>> WitnessSVC(kernel_options=KernelOptions(approx="nystroem")).kernel_options.approx
+    'nystroem'
+    """
 
     coef0: float = param(
         0.0, Interval(Real, None, None, closed="neither"), "Constant term of the poly kernel."
@@ -382,11 +408,12 @@ class KernelOptions(Parameters):
     )
     landmarks: str = shared("landmarks")
 
-    def check_approximable(self, kernel: Any) -> None:
-        """Refuse to approximate a kernel that needs no approximation."""
-        if kernel not in ("linear", "precomputed"):
-            return
-        why = "needs no approximation" if kernel == "linear" else "is a matrix already"
-        given = Parameter("kernel_options__approx", repr(self.approx))
-        what = f" is for kernels of features; kernel={kernel!r} {why}. Use "
-        raise ValueError(Message(given, what, Parameter("kernel", "'rbf'"), " or leave it out."))
+
+def check_approximable(options: KernelOptions, kernel: Any) -> None:
+    """Refuse to approximate a kernel that needs no approximation."""
+    if kernel not in ("linear", "precomputed"):
+        return
+    why = "needs no approximation" if kernel == "linear" else "is a matrix already"
+    given = Parameter("kernel_options__approx", repr(options.approx))
+    what = f" is for kernels of features; kernel={kernel!r} {why}. Use "
+    raise ValueError(Message(given, what, Parameter("kernel", "'rbf'"), " or leave it out."))

@@ -40,7 +40,7 @@ from bagwise.designs import (
 )
 from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.params import KernelOptions, group, shared
+from bagwise.estimators.params import KernelOptions, check_approximable, group, shared
 from bagwise.estimators.paths import CS, KernelShare, follow_path, has_path, models_at, score_folds
 from bagwise.estimators.sweeping import is_swept, solve_bag_labels
 from bagwise.estimators.tags import BagTags, bag_tags
@@ -206,7 +206,7 @@ class RowsClassifier(BagClassifier):
     def _design(self, bags: Bags, row_weight: Array) -> Design:
         rng = check_random_state(self.random_state)
         if self._options.approx is not None:
-            self._options.check_approximable(self.kernel)
+            check_approximable(self._options, self.kernel)
             X = here(bags.X)
             self.kernel_ = self._settle_kernel(X, row_weight, rng)
             return self._by_landmarks(Pairs(self.kernel_, X), row_weight, rng)

@@ -80,7 +80,14 @@ _NO_WITNESS = 1e-3  # weight below which an instance is no witness in the final 
 
 
 class Annealing(Parameters):
-    """The schedule of an annealing run: a group of parameters."""
+    """The schedule of an annealing run: a group of parameters.
+
+    Examples
+    --------
+    >>> from bagwise import Annealing
+    >>> Annealing(cooling=2.0)
+    Annealing(cooling=2.0)
+    """
 
     T0: float = param(10.0, positive(), "First temperature, in units of C.")
     cooling: float = param(
@@ -106,17 +113,6 @@ class Annealing(Parameters):
         "variance of the number of positives, as printed; labels may then stay undecided.",
     )
 
-    def schedule(self, C: float, floor: float, entropy: float) -> Schedule:
-        """Return the temperatures, and when to go on to the next one; ``floor`` in units of C."""
-        return Schedule(
-            hottest=self.T0 * C,
-            coldest=min(floor, self.T0) * C,
-            cooling=self.cooling,
-            rest=self.tol,
-            entropy=entropy,
-            max_inner=self.max_inner,
-        )
-
 
 class _AnnealedSVC(MarginClassifier):
     """One annealing run per class."""
@@ -141,8 +137,15 @@ class _AnnealedSVC(MarginClassifier):
         return p
 
     def _schedule(self) -> Schedule:
-        floor = _HINGE_FLOOR if self.loss == "hinge" else _FLOOR
-        return self._annealing.schedule(self.C, floor, 1e-3 if self._entropy_ends_it else 0.0)
+        floor, given = _HINGE_FLOOR if self.loss == "hinge" else _FLOOR, self._annealing
+        return Schedule(
+            hottest=given.T0 * self.C,
+            coldest=min(floor, given.T0) * self.C,
+            cooling=given.cooling,
+            rest=given.tol,
+            entropy=1e-3 if self._entropy_ends_it else 0.0,
+            max_inner=given.max_inner,
+        )
 
     def _prepare(self, design: Design, row_weight: Array) -> None:
         prepare_squared(design, self.loss, row_weight)

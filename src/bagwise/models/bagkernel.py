@@ -35,7 +35,7 @@ from bagwise.bags.statistics import statistics_without_each
 from bagwise.bags.without import sum_without_each
 from bagwise.designs import Gram, conditioned_design
 from bagwise.estimators.embedding import one_row_per_bag
-from bagwise.estimators.params import Words, param, positive, shared
+from bagwise.estimators.params import Words, check_approximable, param, positive, shared
 from bagwise.estimators.rows import MarginClassifier
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import as_given, stack_models
@@ -162,7 +162,7 @@ class BagKernelSVC(MarginClassifier):
         if self.normalize and self.bag_kernel in _PAIRWISE:
             raise ValueError(f"normalize=True is for sums over instances, not {self.bag_kernel!r}.")
         if self._options.approx is not None:
-            self._options.check_approximable(self.kernel)
+            check_approximable(self._options, self.kernel)
         used = np.flatnonzero(weight)
         train, weight = self._represent(bags[used]), weight[used]
         self.kernel_, self.clipped_ = self._choose_kernel(train, weight), 0.0
