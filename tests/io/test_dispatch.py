@@ -9,9 +9,9 @@ import pytest
 
 from bagwise import AnnealedLabelSVC, Bags, InstanceSVC, MarkovNetworkClassifier, WitnessSVC, io
 from bagwise.datasets import make_gaussian_bags
-from bagwise.estimators import sweeping
 from bagwise.io import CorruptFileError, FormatError, read, write
 from bagwise.io.dispatch import READERS, SUFFIXES, recognize, suffix_of
+from bagwise.rowstores import memory
 
 pytest.importorskip("pyarrow")
 
@@ -116,7 +116,7 @@ def test_one_store_is_opened_as_it_is(stores):
 )
 def test_fits_do_not_depend_on_how_many_stores_there_are(stores, monkeypatch, model):
     folder, bags, y = stores
-    monkeypatch.setattr(sweeping, "_MANY_ROWS", 0)
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
     one = model.fit(bags, y)
     objective, scores = one.objective_, one.decision_function(bags)
     found, labels = io.open(folder)
