@@ -247,15 +247,3 @@ def test_kernels_without_features_are_refused(kernel, model, data):
 
 
 # Files --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", [PLAIN, approximated(BagKernelSVC()), approximated(DDSVM())])
-def test_a_model_file_gives_the_same_bits(model, data, tmp_path):
-    bags, y = data
-    model = clone(model).fit(bags, y)
-    bagwise.save(model, tmp_path / "model.bagwise")
-    loaded = bagwise.load(tmp_path / "model.bagwise")
-    np.testing.assert_array_equal(loaded.decision_function(bags), model.decision_function(bags))
-    assert loaded.kernel_error_ == model.kernel_error_
-    described = bagwise.persistence.describe(tmp_path / "model.bagwise")
-    assert described["certificate"]["kernel_error"] == model.kernel_error_

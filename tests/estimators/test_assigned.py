@@ -135,12 +135,3 @@ def test_what_is_not_certain_is_said(options, told, monkeypatch):
     bags, y = small(0, n_negatives=8)
     with pytest.warns(ConvergenceWarning, match=told):
         odm(random_state=1, **options).fit(bags, y)
-
-
-@pytest.mark.parametrize("options", [{}, {"relax": False}, {"refine": True}])
-def test_progress_is_told_as_it_is_kept(options):
-    bags, y = small(0)
-    seen = []
-    model = odm(callback=seen.append, **options).fit(bags, y)
-    assert seen == model.history_
-    assert {"margin_mean", "margin_variance", "n_columns"} <= seen[-1].keys()

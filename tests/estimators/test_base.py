@@ -203,20 +203,6 @@ def test_the_positive_label_may_be_the_first_class():
     np.testing.assert_array_equal(flipped.predict(BAGS), 1 - plain.predict(BAGS))
 
 
-def test_more_than_two_classes_have_a_column_each():
-    bags, y = planted_bags(3, n_bags=30)
-    model = Midpoint(threshold=0.1).fit(bags, np.array(["a", "b", "c"])[y])
-    scores = model.decision_function(bags)
-    assert scores.shape == (30, 3)
-    np.testing.assert_array_equal(model.predict(bags), model.classes_[scores.argmax(axis=1)])
-    np.testing.assert_array_equal(model.threshold_, [0.1] * 3)
-    of_instances = model.instance_decision_function(bags)
-    keys = bags.flat(model.key_instances(bags))
-    for bag, key, best in zip(range(30), keys, scores.argmax(axis=1), strict=True):
-        inside = of_instances[bags.offsets[bag] : bags.offsets[bag + 1], best]
-        assert of_instances[key, best] == inside.max()
-
-
 # Probabilities -----------------------------------------------------------------------------------
 
 

@@ -66,15 +66,6 @@ def test_weights_of_instances_are_equal_shares_of_their_bags(n_classes):
         np.testing.assert_allclose(of_model, expected)
 
 
-def test_support_vectors_are_bags():
-    bags, y = planted_bags()
-    model = Extremes(C=10.0).fit(bags, y)
-    assert model.support_.max() < len(bags)
-    np.testing.assert_allclose(
-        model.support_vectors_, by_hand(bags, model.center_)[model.support_], atol=1e-12
-    )
-
-
 def test_kernels_between_instances_make_no_sense_here():
     with pytest.raises(InvalidParameterError, match="'kernel' parameter of Extremes"):
         Extremes(kernel="precomputed").fit(*planted_bags())

@@ -11,9 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-import bagwise
 from bagwise import (
-    BagPipeline,
     BagStatistics,
     PerInstance,
     StatisticsForest,
@@ -81,11 +79,3 @@ def test_a_classifier_of_rows_is_occluded(n_classes):
     assert frame.attrs["features"].startswith("none: ")
     key = frame.groupby("bag", sort=False)["score"].agg(lambda s: int(np.argmax(s.to_numpy())))
     np.testing.assert_array_equal(key, model.key_instances(bags))
-
-
-def test_it_comes_back_from_a_file(tmp_path):
-    model = make_pipeline(PerInstance(StandardScaler()), WitnessSVC()).fit(BAGS, Y)
-    bagwise.save(model, tmp_path / "model")
-    loaded = bagwise.load(tmp_path / "model")
-    assert type(loaded) is BagPipeline
-    np.testing.assert_array_equal(loaded.key_instances(BAGS), model.key_instances(BAGS))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 
 from bagwise import (
@@ -18,11 +17,6 @@ from bagwise import (
 )
 from bagwise.bags.segments import segment_sum
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
-
-RECORD = {
-    *("temperature", "objective", "entropy", "divergence", "p_hat"),
-    *("alternations", "factorizations", "seconds"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -209,23 +203,6 @@ def test_several_witnesses_per_bag(gaussian, k):
 # Precision, storage, loss ------------------------------------------------------------------------
 
 
-def test_sparse_rows_give_the_same_model(digits):
-    bags, y = digits
-    sparse = Bags(sp.csr_array(bags.X), bags.offsets)
-    for loss, T0 in (("squared_hinge", 10.0), ("hinge", 0.1)):
-        options = {
-            "C": 0.1,
-            "kernel": "linear",
-            "loss": loss,
-            "init": "instances",
-            "annealing": Annealing(T0=T0),
-        }
-        dense = AnnealedLabelSVC(**options).fit(bags, y)
-        other = AnnealedLabelSVC(**options).fit(sparse, y)
-        assert_same_model(other, dense, bags, rtol=1e-7 if loss == "squared_hinge" else 1e-4)
-        assert np.ptp(dense.decision_function(bags)) > 1
-
-
 @pytest.mark.parametrize(
     "model",
     [
@@ -259,24 +236,6 @@ def test_hinge_says_when_a_hot_start_left_nothing(gaussian):
 
 
 # What is told on the way -------------------------------------------------------------------------
-
-
-def test_history_and_callback(gaussian, capsys):
-    seen = []
-    model = AnnealedLabelSVC(callback=seen.append, verbose=1).fit(*gaussian)
-    assert seen == model.history_
-    assert all(record.keys() == RECORD for record in seen)
-    assert capsys.readouterr().out.count("temperature") == len(seen)
-    assert seen[0]["temperature"] == 10.0
-    temperatures = [record["temperature"] for record in seen]
-    assert temperatures == sorted(temperatures, reverse=True)
-    assert seen[0]["entropy"] > 10 * seen[-1]["entropy"]
-    assert 0.4 < seen[0]["p_hat"] <= 0.6  # one half, more in small bags
-    assert all(record["factorizations"] >= 1 for record in seen)
-    p = model.instance_weights_[positives(*gaussian)]
-    assert seen[-1]["p_hat"] == pytest.approx(p.mean())
-    quick = AnnealedLabelSVC(annealing=Annealing(newton_steps=1)).fit(*gaussian).history_
-    assert all(record["factorizations"] == record["alternations"] for record in quick[1:])
 
 
 # Real data ---------------------------------------------------------------------------------------

@@ -134,17 +134,3 @@ def test_groups_stay_together(data):
     model = AnnealedProportionSVCCV(**options, cv=3).fit(grouped, y)
     expected, _ = plain_search(grouped, y, 1.0, 1.0, 0.1, cv=3, gamma=0.05)
     assert model.cv_results_[0]["accuracy"] == pytest.approx(expected, abs=1.01 / 36)
-
-
-def test_the_grid_is_told(data, capsys):
-    AnnealedProportionSVCCV(
-        Cs=[1.0],
-        C_proportions=[1.0],
-        positive_fractions=[0.2, 0.4],
-        cv=2,
-        kernel="linear",
-        verbose=1,
-    ).fit(*data)
-    lines = capsys.readouterr().out.splitlines()
-    assert sum("accuracy" in line for line in lines) == 2
-    assert sum("temperature" in line for line in lines) >= 3

@@ -13,7 +13,6 @@ from bagwise.datasets import load_digits_bags
 from bagwise.kernels.bag import hausdorff
 from bagwise.models.bagkernel import _clip_spectrum
 
-ALL = ["mean", "sum", "max", "statistics", "migraph", "hausdorff"]
 ADDITIVE = ["mean", "sum", "migraph"]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from bagwise import BagKernelSVC, Bags, MeanSVC
+from bagwise import Bags, MeanSVC
 from bagwise.datasets import load_digits_bags
 
 
@@ -24,17 +24,6 @@ def test_hinge_equals_libsvm_on_means(digits):
         model.decision_function(bags[40:]), svc.decision_function(means[40:]), atol=2e-3
     )
     assert model.gap_[0] <= 1e-3 * model.objective_[0]
-
-
-def test_linear_is_the_linear_mean_kernel(digits):
-    bags, y = digits
-    model = MeanSVC(kernel="linear").fit(bags, y)
-    kernel = BagKernelSVC(bag_kernel="mean", kernel="linear").fit(bags, y)
-    np.testing.assert_allclose(
-        model.decision_function(bags), kernel.decision_function(bags), atol=1e-8
-    )
-    np.testing.assert_allclose(model.objective_, kernel.objective_, rtol=1e-9)
-    assert model.gap_[0] <= 1e-9 * model.objective_[0]
 
 
 def test_with_a_linear_kernel_an_instance_is_a_bag_of_one(digits):

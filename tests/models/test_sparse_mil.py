@@ -53,15 +53,6 @@ def test_smil_equals_clarabel(seed, loss):
     assert model.gap_[0] <= 1e-4 * model.objective_[0]
 
 
-def test_linear_and_kernel_route_agree():
-    bags, y = small(0)
-    linear = SparseMIL(kernel="linear").fit(bags, y)
-    gram = SparseMIL(kernel=lambda A, B: A @ B.T).fit(bags, y)
-    np.testing.assert_allclose(
-        linear.decision_function(bags), gram.decision_function(bags), atol=1e-7
-    )
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_stmil_is_a_local_minimum_over_labels_and_never_beats_all_labelings(seed):
     bags, y = small(seed)

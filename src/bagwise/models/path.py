@@ -86,7 +86,9 @@ class PathCV(BagClassifier):
     def __bag_tags__(self) -> BagTags:
         """The tags of the model."""
         tags = bag_tags(self._model())
-        return replace(tags, objective=False, gap=False, instance_weights=False)
+        return replace(
+            tags, objective=False, gap=False, instance_weights=False, instance_rows=False
+        )
 
     def __sklearn_tags__(self) -> Any:
         """Take over what the model accepts."""
