@@ -18,7 +18,7 @@ from bagwise.catalog.entry import Entry
 from bagwise.catalog.papers import PAPERS
 
 ROOT = Path(__file__).parents[2]
-MEASURED = ROOT / "src" / "bagwise" / "catalog" / "expected.csv"
+MEASURED = ROOT / "docs" / "results" / "methods.csv"
 COSTS = ROOT / "docs" / "results" / "model_costs.json"
 GUIDES: dict[str, dict[str, str]] = yaml.safe_load(
     (ROOT / "docs" / "guides.yaml").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ def test_a_graph_that_is_not_there_fails_with_its_name(tmp_path):
     models = [{"method": "GraphSVC", "params": {"bag_graph": {"graph": "links"}}}]
     plan, outcome = run(small(models=models), tmp_path)
     assert outcome.failed == outcome.total
-    assert "no graph 'links'; there are: none" in next(iter(plan.records().values()))["error"]
+    assert "no graph 'links'; there are: none" in next(iter(plan.records().values()))["failure"]
 
 
 @pytest.fixture(scope="module")

@@ -105,9 +105,9 @@ def test_a_failing_cell_is_recorded_and_the_others_go_on(tmp_path):
     models = [{"method": "MI-SVM", "grid": {"C": [1.0, -1.0]}}, {"method": "InstanceSVC"}]
     plan, outcome = run(small(models=models), tmp_path)
     assert (outcome.total, outcome.failed) == (36, 12)
-    errors = [r for r in plan.records().values() if "error" in r]
+    errors = [r for r in plan.records().values() if "failure" in r]
     assert all(r["point"] == {"C": -1.0} for r in errors)
-    assert "The 'C' parameter of WitnessSVC must be a float in the range" in errors[0]["error"]
+    assert "The 'C' parameter of WitnessSVC must be a float in the range" in errors[0]["failure"]
     report = make_report(plan)
     assert {line.model for line in report.tables[0].lines} == {"MI-SVM", "InstanceSVC"}
     assert any("MI-SVM on near: 6 cells failed" in note for note in report.notes)

@@ -12,7 +12,7 @@ from bagwise.datasets import load_digits_bags, make_gaussian_bags
 def test_the_package_is_whole():
     assert version("bagwise") == bagwise.__version__
     assert files("bagwise").joinpath("py.typed").is_file()
-    assert files("bagwise.catalog").joinpath("expected.csv").is_file()
+    assert files("bagwise.bench").joinpath("published.yaml").is_file()
     for name in bagwise.__all__:
         assert getattr(bagwise, name) is not None
 

@@ -23,8 +23,8 @@ from bagwise.bench.measures import METRICS
 from bagwise.bench.run import Plan
 from bagwise.bench.splits import digest
 from bagwise.metrics import POOLED, bag_measures
+from bagwise.model_selection.runner import Record, is_failure
 
-Record = dict[str, Any]
 Pairs = list[tuple[Cell, Record]]
 
 
@@ -72,7 +72,8 @@ def missing(plan: Plan) -> list[Missing]:
     found = []
     for (column, model), cells in _grouped(plan.cells).items():
         unrun = sum(cell.id not in records for cell in cells)
-        errors = [r["error"] for c in cells if (r := records.get(c.id)) and "error" in r]
+        failed = [r for c in cells if (r := records.get(c.id)) and is_failure(r)]
+        errors = [str(r.get("failure", r.get("error"))) for r in failed]
         if unrun or errors:
             found.append(Missing(column, model, unrun, len(errors), errors[0] if errors else ""))
     return found
@@ -105,7 +106,9 @@ def _whole_rounds(cells: list[Cell], records: dict[str, Record]) -> list[Pairs]:
     for cell in cells:
         if cell.split.repeat not in unfinished:
             points[digest(cell.point)].append((cell, records[cell.id]))
-    return [pairs for pairs in points.values() if not any("error" in record for _, record in pairs)]
+    return [
+        pairs for pairs in points.values() if not any(is_failure(record) for _, record in pairs)
+    ]
 
 
 def _best(points: list[Pairs], select: str) -> Pairs | None:

@@ -6,8 +6,6 @@ scores serve nested selection, thresholds and probabilities, and never see a tes
 
 from __future__ import annotations
 
-import traceback
-import warnings
 from dataclasses import asdict, dataclass
 from time import process_time
 from typing import Any
@@ -28,6 +26,7 @@ from bagwise.bench.spec import DataEntry, ModelEntry
 from bagwise.bench.splits import Split, digest
 from bagwise.crossfit import best_threshold, folds, out_of_fold_scores
 from bagwise.metrics import bag_measures
+from bagwise.model_selection.clock import NEVER, Deadline
 from bagwise.model_selection.grams import can_share, grams_here
 
 
@@ -53,6 +52,11 @@ class Cell:
         return digest([data, model, _without_groups(self.point), where])[:16]
 
     @property
+    def name(self) -> str:
+        """What fails alone: another grid point of the model may not."""
+        return self.id
+
+    @property
     def head(self) -> dict[str, Any]:
         """What the record says besides the result."""
         return {
@@ -69,29 +73,14 @@ def _without_groups(params: dict[str, Any]) -> dict[str, Any]:
     return {name.rpartition("__")[2]: value for name, value in params.items()}
 
 
-def run_cell(cell: Cell, data: BenchData) -> dict[str, Any]:
-    """Fit and measure; return the record: what was run, and "metrics" or "error"."""
-    from threadpoolctl import threadpool_limits
-
-    try:
-        with threadpool_limits(limits=1), warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always")
-            result = _measured(cell, data)
-        kinds = sorted({warning.category.__name__ for warning in heard})
-        return {**cell.head, **result, **({"warnings": kinds} if kinds else {})}
-    except Exception as error:  # noqa: BLE001 (one failing cell must not end a long run)
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{type(error).__name__}: {error}"
-        return {**cell.head, "error": text, "at": f"{where.name}, line {where.lineno}"}
-
-
-def _measured(cell: Cell, data: BenchData) -> dict[str, Any]:
+def judge(data: BenchData, cell: Cell, _: Deadline = NEVER) -> dict[str, Any]:
+    """Fit and measure a cell; a benchmark has no time limit."""
     train, test = cell.split.train(len(data.bags)), np.asarray(cell.split.test)
     bags, y = data.bags[train], data.y[train]
     model = build(cell.model, cell.point, data, bags)
     inner, shift = None, 0.0
     if cell.inner:
-        inner, shift = _calibrated_inside(model, cell, data, train)
+        inner, shift = _calibrate_inside(model, cell, data, train)
     seconds = _fit(model, data, train, _bags_key(cell, data))
     start = process_time()
     scores = model.decision_function(data.bags[test])
@@ -103,16 +92,14 @@ def _measured(cell: Cell, data: BenchData) -> dict[str, Any]:
     if inner is not None:
         metrics |= calibrated_measures(data.y[test], scores + shift, y, inner, model.classes_)
         result["inner"] = bag_measures(y, inner - shift, model.classes_, SELECTABLE)
-    result["metrics"] = {name: _finite(value) for name, value in metrics.items()}
+    result["metrics"] = {name: _drop_infinite(value) for name, value in metrics.items()}
     if len(test) == 1:
         result["pooled"] = [data.y[test].tolist()[0], np.ravel(scores).tolist()]
         result["classes"] = model.classes_.tolist()
     return result
 
 
-def _calibrated_inside(
-    model: Any, cell: Cell, data: BenchData, train: Array
-) -> tuple[Array, float]:
+def _calibrate_inside(model: Any, cell: Cell, data: BenchData, train: Array) -> tuple[Array, float]:
     """Return the inner scores, and the threshold where the model asks for a calibrated one.
 
     The model then keeps that number: its own calibration would fit the same folds again.
@@ -128,7 +115,7 @@ def _calibrated_inside(
     return inner, shift
 
 
-def _finite(value: float | None) -> float | None:
+def _drop_infinite(value: float | None) -> float | None:
     return value if value is not None and np.isfinite(value) else None
 
 
@@ -137,7 +124,7 @@ def _fit(model: Any, data: BenchData, train: Array, key: tuple[Any, ...]) -> flo
     if can_share(model):
         return grams_here().fit(model, data.bags[train], data.y[train], key)
     start = process_time()
-    model.fit(data.bags[train], data.y[train], **_hidden(model, data, train))
+    model.fit(data.bags[train], data.y[train], **_hide_others(model, data, train))
     return process_time() - start
 
 
@@ -146,7 +133,7 @@ def _bags_key(cell: Cell, data: BenchData) -> tuple[Any, ...]:
     return data.key, cell.bags_sha256, cell.split.test
 
 
-def _hidden(model: Any, data: BenchData, train: Array) -> dict[str, Bags]:
+def _hide_others(model: Any, data: BenchData, train: Array) -> dict[str, Bags]:
     """Return the other bags, for a model over a graph that sees them without labels."""
     graphs = (getattr(model, name, None) for name in ("bag_graph", "instance_graph"))
     if not any(graphs):

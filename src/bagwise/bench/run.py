@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bagwise.bench.cell import Cell, run_cell
+from joblib import effective_n_jobs, parallel_config
+
+from bagwise.bench.cell import Cell, judge
 from bagwise.bench.data import BenchData, load_data
 from bagwise.bench.spec import DataEntry, Spec, load_spec
 from bagwise.bench.splits import FoldsError, read_splits, stored_splits
 from bagwise.io._atomic import writing
-from bagwise.io._lock import locked
-from bagwise.io._records import ResultsError, ResultsFile, read_records
+from bagwise.io._records import ResultsError
+from bagwise.model_selection.runner import Record, Runner, Store, is_failure, read_store
 
 RESULTS, FOLDS, SPEC = "results.jsonl", "folds", "spec.yaml"
-
-Shelf = Callable[[Cell], BenchData]
-Records = Iterator[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -36,11 +35,15 @@ class Plan:
     folder: Path
     cells: list[Cell]
 
-    def records(self) -> dict[str, dict[str, Any]]:
+    def records(self) -> dict[str, Record]:
         """Return the last record of each cell of this plan, by the cell's id."""
-        wanted = {cell.id for cell in self.cells}
-        found = {record.get("cell"): record for record in read_records(self.folder / RESULTS)}
-        return {str(key): record for key, record in found.items() if key in wanted}
+        _, found = read_store(self.folder / RESULTS, identify)
+        return {cell.id: found[cell.id] for cell in self.cells if cell.id in found}
+
+
+def identify(record: Record) -> str:
+    """Return the id of a record's cell, "" for a record of something else."""
+    return str(record.get("cell", ""))
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,8 @@ def _plan(spec: Spec, folder: Path, files: dict[str, str]) -> Plan:
 
 def read_plan(folder: Path) -> Plan:
     """Return the plan of the last run in a folder of results; no data are needed."""
-    runs = [record["run"] for record in read_records(folder / RESULTS) if "run" in record]
+    heads, _ = read_store(folder / RESULTS, identify)
+    runs = [record["run"] for record in heads if "run" in record]
     if not runs or not (folder / SPEC).is_file():
         raise ResultsError(f"{folder} holds no results of `bagwise bench`.")
     return _plan(load_spec(folder / SPEC), folder, runs[-1]["folds"])
@@ -105,27 +109,20 @@ def run(
     Plan, Outcome
         What was run, and how it ended.
     """
-    with locked(folder):
-        return _run(spec, folder, jobs, dask, started, finished)
-
-
-def _run(
-    spec: Spec, folder: Path, jobs: int, dask: str | None, started: Any, finished: Any
-) -> tuple[Plan, Outcome]:
     shelf = _DataShelf(spec)
-    files = {entry.name: _splits_of(spec, entry, shelf, folder) for entry in spec.data}
-    plan = _plan(spec, folder, files)
-    _write_spec(spec, folder)
-    done = {key for key, record in plan.records().items() if "error" not in record}
-    todo = [cell for cell in plan.cells if cell.id not in done]
-    started(len(plan.cells) - len(todo), len(plan.cells))
-    with ResultsFile(folder / RESULTS) as file:
-        file.append({"run": {**_versions(), "folds": files}})
-        for record in _executed(todo, shelf.of, jobs, dask):
-            file.append(record)
+    with Store(folder / RESULTS, identify) as store, _cluster(dask, jobs):
+        files = {entry.name: _split(spec, entry, shelf, folder) for entry in spec.data}
+        plan = _plan(spec, folder, files)
+        _write_spec(spec, folder)
+        runner = Runner(judge, shelf.of, store, n_jobs=jobs)
+        n_done, n_ran = len(runner.recall(plan.cells)), 0
+        started(n_done, len(plan.cells))
+        store.append({"run": {**_versions(), "folds": files}})
+        for _, record in runner.run(plan.cells):
+            n_ran += 1
             finished(record)
-    failed = sum("error" in record for record in plan.records().values())
-    return plan, Outcome(len(plan.cells), len(todo), failed)
+    failed = sum(is_failure(record) for record in plan.records().values())
+    return plan, Outcome(len(plan.cells), n_ran, failed)
 
 
 class _DataShelf:
@@ -145,7 +142,7 @@ class _DataShelf:
         return self.load(cell.data, cell.draw)
 
 
-def _splits_of(spec: Spec, entry: DataEntry, shelf: _DataShelf, folder: Path) -> str:
+def _split(spec: Spec, entry: DataEntry, shelf: _DataShelf, folder: Path) -> str:
     data = shelf.load(entry, 0 if spec.protocol.kind == "fresh" else None)
     try:
         path = stored_splits(folder / FOLDS, entry.name, spec.protocol, data.bags, data.y)
@@ -172,50 +169,23 @@ def _versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}
 
 
-def _executed(cells: list[Cell], data_of: Shelf, jobs: int, dask: str | None) -> Records:
-    """Yield the records of cells as they finish, in any order."""
-    if not cells:
-        return iter(())
-    return (
-        _by_joblib(cells, data_of, jobs) if dask is None else _by_dask(cells, data_of, jobs, dask)
-    )
-
-
-def _by_joblib(cells: list[Cell], data_of: Shelf, jobs: int) -> Records:
-    from joblib import Parallel, delayed
-
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    yield from parallel(delayed(run_cell)(cell, data_of(cell)) for cell in cells)
-
-
-def _by_dask(cells: list[Cell], data_of: Shelf, jobs: int, address: str) -> Records:
+@contextmanager
+def _cluster(address: str | None, jobs: int) -> Iterator[None]:
+    """Let joblib run cells on a Dask cluster, where one is named."""
+    if address is None:
+        yield
+        return
     try:
-        from distributed import as_completed
+        from distributed import Client, LocalCluster
     except ImportError as error:
         raise ValueError(
             "--dask needs dask and distributed: pip install 'bagwise[dask]'."
         ) from error
-    with _client(address, jobs) as client:
-        sent: dict[int, Any] = {}  # each data set travels once
-        futures = []
-        for cell in cells:
-            data = data_of(cell)
-            if id(data) not in sent:
-                sent[id(data)] = client.scatter(data, broadcast=True, hash=False)
-            futures.append(client.submit(run_cell, cell, sent[id(data)], pure=False))
-        for future in as_completed(futures):
-            yield future.result()
-
-
-@contextmanager
-def _client(address: str, jobs: int) -> Iterator[Any]:
-    from distributed import Client, LocalCluster
-    from joblib import effective_n_jobs
-
-    if address != "local":
-        with Client(address, timeout="10s") as client:
-            yield client
-        return
-    size = {"n_workers": effective_n_jobs(jobs), "threads_per_worker": 1}
-    with LocalCluster(**size, dashboard_address=None) as cluster, Client(cluster) as client:
-        yield client
+    with ExitStack() as stack:
+        where: Any = address
+        if address == "local":
+            size = {"n_workers": effective_n_jobs(jobs), "threads_per_worker": 1}
+            where = stack.enter_context(LocalCluster(**size, dashboard_address=None))
+        stack.enter_context(Client(where, timeout="10s"))
+        stack.enter_context(parallel_config(backend="dask"))
+        yield

@@ -22,6 +22,7 @@ __all__ = [
     "by_paper_name",
     "entry_of",
     "make_estimator",
+    "rank_cost",
     "usual_grid",
 ]
 
@@ -100,6 +101,19 @@ def paper_name_of(model: Any) -> str:
         if all(getattr(model, key, None) == value for key, value in method.options.items()):
             return method.name
     return type(model).__name__
+
+
+def rank_cost(name: str) -> float:
+    """Return the rank of a method's CPU time, infinity for a name that is not listed.
+
+    Examples
+    --------
+    >>> from bagwise.catalog import rank_cost
+    >>> rank_cost("SimpleMI") < rank_cost("MI-SVM") < rank_cost("mine")
+    True
+    """
+    entry = next((e for e in ENTRIES if name in {e.class_name, *map(str, e.methods)}), None)
+    return float("inf") if entry is None else float(entry.cost)
 
 
 def usual_grid(model: Any) -> Grid:

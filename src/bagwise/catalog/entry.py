@@ -119,6 +119,9 @@ class Entry(Listed):
         Usual candidates by parameter, for searches and comparisons.
     needs : str
         What a comparison cannot provide, such as "a graph"; empty for most.
+    cost : int
+        Rank of the CPU time of a comparison: doublings over that of the quickest method, measured
+        on small data sets. What costs little is tried first.
     pairwise : bool
         Whether it compares all pairs of instances, whatever its kernel.
     checked : dict
@@ -132,6 +135,7 @@ class Entry(Listed):
     methods: tuple[Method, ...] = ()
     grid: Grid = field(default_factory=lambda: USUAL_GRID)
     needs: str = ""
+    cost: int = 0
     pairwise: bool = False
     checked: Params = field(default_factory=dict)
     variants: list[Params] = field(default_factory=list)

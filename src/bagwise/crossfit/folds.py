@@ -19,6 +19,7 @@ from bagwise.bags.ids import factorize
 from bagwise.errors import Argument, Message, Parameter
 
 CV = Parameter("cv", "")
+N_FOLDS = 5  # where nobody says how many, as in scikit-learn
 
 
 def folds(
@@ -37,7 +38,7 @@ def folds(
     """
     used = np.ones(len(bags), dtype=bool) if used is None else used
     if _is_number(cv):
-        part, labels, n_splits = bags[used], y[used], 5 if cv is None else int(cv)
+        part, labels, n_splits = bags[used], y[used], N_FOLDS if cv is None else int(cv)
         check_enough_bags(part, labels, (name, n_splits))
         splits = _numbered_folds(part, labels, n_splits, random_state)
     else:
@@ -98,7 +99,7 @@ def check_enough_bags(bags: Bags, y: Array, *levels: tuple[Argument, Any]) -> No
     ...
     ValueError: Class 0 has 1 bags, fewer than the 2 inner folds of cv. Bring more ...
     """
-    numbered = [(name, 5 if cv is None else int(cv)) for name, cv in levels if _is_number(cv)]
+    numbered = [(name, N_FOLDS if cv is None else int(cv)) for name, cv in levels if _is_number(cv)]
     classes = np.unique(y).tolist()
     if numbered and len(classes) < 2:
         raise ValueError(f"All bags are of the class {classes[0]!r}: learning needs two classes.")

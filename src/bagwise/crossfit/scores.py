@@ -58,7 +58,7 @@ def fit_folds(
 
 
 _FAR_OUT = 3.0  # interquartile ranges beyond the quartiles (Tukey 1977)
-_NO_SLOPE = 1e-6  # on scores of unit spread: the probability would be the same for all bags
+NO_SLOPE = 1e-6  # on scores of unit spread: the probability would be the same for all bags
 
 
 def out_of_fold_scores(
@@ -165,7 +165,7 @@ def fit_sigmoids(
     score is far out would decide about the slope alone: its score counts as that of the fence.
     """
     n_bags, n_models = scores.shape
-    scores = np.stack([_fenced(column, weight) for column in scores.T], axis=1)
+    scores = np.stack([_clip_to_fences(column, weight) for column in scores.T], axis=1)
     shifted = scores if midpoints is None else scores - midpoints
     spread = float(shifted.std()) or 1.0
     features = (shifted / spread).T.reshape(-1, 1)  # model after model
@@ -181,7 +181,7 @@ def fit_sigmoids(
         sample_weight=weights.transpose(0, 2, 1).ravel(),
     )
     slope, *offsets = logistic.coef_[0]
-    if rising and slope <= _NO_SLOPE:
+    if rising and slope <= NO_SLOPE:
         raise ValueError(
             "The out-of-fold scores of the training bags do not rise with the label (the fitted "
             f"slope is {slope:.2g}), so that no probability can be read from them. Use "
@@ -192,7 +192,7 @@ def fit_sigmoids(
     return float(slope / spread), midpoints
 
 
-def _fenced(scores: Array, weight: Array) -> Array:
+def _clip_to_fences(scores: Array, weight: Array) -> Array:
     """Return scores, those that are far out moved to the fence."""
     low, high = np.quantile(scores, [0.25, 0.75], weights=weight, method="inverted_cdf")
     fence = _FAR_OUT * (high - low) if high > low else np.inf

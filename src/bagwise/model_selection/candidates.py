@@ -6,14 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from bagwise.bags import Bags
-from bagwise.catalog import ENTRIES, Entry, Method, make_estimator
-from bagwise.catalog.expected import by_expected_gain
-from bagwise.models.instance import InstanceSVC
+from bagwise.catalog import ENTRIES, Entry, Method, make_estimator, rank_cost
+from bagwise.kernels import memory_limit
 from bagwise.models.meansvc import MeanSVC
 from bagwise.models.statistics import StatisticsClassifier
 
-_MANY_ROWS = 5000  # a matrix of all pairs then takes 200 MB
-MANY_TO_READ = 50_000  # instances from which on a pass over them is what a fit costs
+MANY_ROWS = 5000  # a matrix of all pairs then takes 200 MB
 
 
 def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str, str]]:
@@ -31,9 +29,7 @@ def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str
     Returns
     -------
     models : dict of str to BagClassifier
-        Not fitted. The most promising first: each adds most to the best of those before it, on the
-        tasks that were measured for this purpose. Above 50,000 instances those come before that
-        read them a few times only.
+        Not fitted. Those that cost little come first, by the ranks of the catalog.
     left_out : dict of str to str
         Names of the other methods, and why they are left out.
 
@@ -49,39 +45,30 @@ def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str
     left_out: dict[str, str] = {}
     listed = [(entry, method) for entry in ENTRIES for method in entry.methods]
     for entry, method in listed:
-        model, reason = _suited(entry, method, bags, n_classes)
+        model, reason = _suit(entry, method, bags, n_classes)
         same = next((name for name, other in models.items() if repr(other) == repr(model)), None)
         if reason or same:
             left_out[method.name] = reason or f"is {same}"
         else:
             models[method.name] = model
-    order = by_expected_gain(list(models))
-    if bags.n_instances > MANY_TO_READ:
-        order.sort(key=lambda name: _burden(models[name]))
-    return {name: models[name] for name in order}, left_out
+    return {name: models[name] for name in sorted(models, key=rank_cost)}, left_out
 
 
 def by_names(names: Iterable[str], bags: Bags) -> dict[str, Any]:
-    """Return the methods of some papers' names; many instances leave kernels no other form."""
+    """Return the methods of some papers' names, linear where memory holds no kernel matrix."""
     models = {name: make_estimator(name) for name in names}
     for model in models.values():
-        if bags.n_instances > MANY_TO_READ and not _has_bags_as_rows(model):
-            _linear(model)
+        if 8.0 * bags.n_instances**2 > memory_limit() and not _has_bags_as_rows(model):
+            _make_linear(model)
     return models
 
 
-def _linear(model: Any) -> Any:
+def _make_linear(model: Any) -> Any:
     """Return a model with the linear kernel where it had the default one."""
     return model.set_params(kernel="linear") if model.get_params().get("kernel") == "rbf" else model
 
 
-def _burden(model: Any) -> int:
-    """Rank what a fit to many instances costs: one convex problem, one row per bag, the rest."""
-    one_problem = isinstance(model, InstanceSVC) and model.vote == "any"
-    return 0 if one_problem else 1 if _has_bags_as_rows(model) else 2
-
-
-def _suited(entry: Entry, method: Method, bags: Bags, n_classes: int) -> tuple[Any, str]:
+def _suit(entry: Entry, method: Method, bags: Bags, n_classes: int) -> tuple[Any, str]:
     """Return the method's model as it suits the bags, and the reason it does not apply, or ""."""
     model = method.build()
     if entry.needs:
@@ -90,11 +77,11 @@ def _suited(entry: Entry, method: Method, bags: Bags, n_classes: int) -> tuple[A
         return model, "is for two classes"
     of_bags = _has_bags_as_rows(model)
     n_rows, rows = (len(bags), "bags") if of_bags else (bags.n_instances, "instances")
-    if n_rows <= _MANY_ROWS:
+    if n_rows <= MANY_ROWS:
         return model, ""
     if entry.pairwise:
         return model, f"compares all pairs of the {n_rows} {rows}"
-    return _linear(model), ""
+    return _make_linear(model), ""
 
 
 def _has_bags_as_rows(model: Any) -> bool:

@@ -1,41 +1,38 @@
 """Which model suits given bags: nested cross-validation over many models, at any time.
 
-All models see the same folds, which keep ``bags.groups`` together (see `nested`). The most
-promising models come first; every finished fold counts at once and is kept in a file, so that the
-table so far is there when time is up, or when the run is interrupted or killed. A fold that takes
-more than its share of the time is stopped and tried again, with four times the share, after the
-others. Models that are clearly behind the best after one repeat of the folds are not repeated.
+All models see the same folds, which keep ``bags.groups`` together (see `nested`). Models that cost
+little come first; every finished fold counts at once and is kept in a file, so that the table so
+far is there when time is up, or when the run is interrupted or killed (see `runner`). Models that
+are clearly behind the best after one repeat of the folds are not repeated.
 """
 
 from __future__ import annotations
 
-import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.bags.fingerprint import fingerprints
 from bagwise.crossfit import check_enough_bags
 from bagwise.errors import Message, Parameter, suggestion
 from bagwise.estimators.positive import order_is_meaning, warn_of_unclear
-from bagwise.io._lock import locked
-from bagwise.io._records import ResultsError, ResultsFile, read_records
+from bagwise.io._records import ResultsError
+from bagwise.kernels import memory_limit
 from bagwise.metrics import MEASURES
-from bagwise.model_selection._workers import Stopped, Workers
-from bagwise.model_selection.candidates import MANY_TO_READ, by_names, candidates
+from bagwise.model_selection.candidates import by_names, candidates
+from bagwise.model_selection.clock import Deadline
 from bagwise.model_selection.comparison import Comparison
+from bagwise.model_selection.costs import Probe
 from bagwise.model_selection.intervals import METRICS, Sample
-from bagwise.model_selection.nested import INNER_FOLDS, Cell, OuterFolds, Protocol, judged
+from bagwise.model_selection.nested import INNER_FOLDS, NestedCell, OuterFolds, Protocol, identify
+from bagwise.model_selection.runner import Runner, Store, hash_data
 from bagwise.model_selection.scaling import scalings
 from bagwise.model_selection.search import FOLDS
 from bagwise.rowstores import RowStore
@@ -43,9 +40,6 @@ from bagwise.rowstores.cluster import for_processes
 
 POSITIVE = Parameter("pos_label", "")
 RESULTS = "comparison.jsonl"
-_SHARES = 2.0  # how many times its equal share of the time a fold may take at first
-_SHORTEST = 5.0  # seconds that a fold of few rows may take: a new process costs half as much
-_PATIENCE = 4.0  # how much more it may take each time that it is tried again
 
 
 def compare(
@@ -77,7 +71,7 @@ def compare(
     models : dict of str to estimator, or list of str, default=None
         Models by name, or names of methods as `bagwise.by_paper_name` knows them, with the linear
         kernel above 50,000 instances. All methods that make sense for the bags when None (see
-        `candidates`), the most promising first.
+        `candidates`), those that cost little first.
     metric : str, default="auc"
         The metric to choose and rank by: "auc", "accuracy", "balanced_accuracy" or "f1"; for two
         classes also "average_precision", "sensitivity", "specificity", "sensitivity@0.9" and
@@ -95,13 +89,15 @@ def compare(
     pos_label : object, default=None
         The positive label, for models that have such a parameter.
     time_limit : float, default=None
-        Seconds after which to stop, with what was found until then.
+        Seconds after which to stop, with what was found until then. The limit is soft: a fit that
+        is under way may end a little later. Models that would not finish in time are left out,
+        and ``left_out`` says why.
     out : str or Path, default=None
         Folder in which every result is kept as it comes. The same call resumes what is in it.
     random_state : int, default=0
         Seed of the folds; repeat ``r`` uses ``random_state + r``.
     n_jobs : int, default=None
-        Number of worker processes; -1 is one per core.
+        Number of folds that are judged at the same time; -1 is one per core.
     callback : callable, default=nothing
         Called with the comparison so far after each outer fold.
 
@@ -122,7 +118,7 @@ def compare(
     >>> comparison.recommendation, list(comparison.results)
     ('MI-SVM', ['MI-SVM', 'SIL'])
     """
-    began = time.monotonic()
+    deadline = Deadline.after(time_limit)
     bags, y = check_bags(bags, finite=impute is None), np.asarray(y)
     outer = OuterFolds(bags, y, Protocol(cv, inner_cv, metric, scale, random_state, impute))
     _check(outer, n_repeats)
@@ -131,11 +127,10 @@ def compare(
     sample = Sample(y, np.unique(y), cv, bags.groups, positive)
     folds = [outer.fold_of_bag(repeat) for repeat in range(n_repeats)]
     start = Comparison(chosen, [], sample, folds, outer.protocol, left_out)
-    limit = np.inf if time_limit is None else time_limit
     with ExitStack() as stack:
-        kept = None if out is None else stack.enter_context(_opened(Path(out), outer))
-        run = _Run(start, outer, n_repeats, began + limit, n_jobs, kept, callback)
-        return run.finished()
+        store = None if out is None else _open_store(Path(out), outer, stack)
+        runner = _make_runner(outer, chosen, n_jobs, store=store, deadline=deadline)
+        return _Run(start, outer, runner, callback).finish()
 
 
 def _check(outer: OuterFolds, n_repeats: int) -> None:
@@ -187,46 +182,26 @@ def _models(
 # The results in a folder --------------------------------------------------------------------------
 
 
-@dataclass
-class _Kept:
-    """A file of results: those of an earlier run, and where new ones go."""
+def _open_store(folder: Path, outer: OuterFolds, stack: ExitStack) -> Store:
+    """Open the folder of a comparison; refuse one of other data or another protocol."""
+    data = hash_data(outer.bags, outer.y.tolist(), outer.bags.groups)
+    head = {"data": data, **asdict(outer.protocol)}
+    store = stack.enter_context(Store(folder / RESULTS, identify))
+    heads = [record["comparison"] for record in store.heads if "comparison" in record]
+    if not heads and (store.heads or store.records):
+        raise ResultsError(f"{folder / RESULTS} holds no comparison: name another folder.")
+    if heads and heads[0] != head:
+        what = _differences(heads[0], head)
+        raise ResultsError(f"{folder} holds a comparison of {what}: name another folder.")
+    if not heads:
+        store.append({"comparison": head})
+    return store
 
-    file: ResultsFile
-    earlier: list[dict[str, Any]]
 
-
-class _opened:
-    """Hold the folder of a comparison; refuse one of other data or another protocol."""
-
-    def __init__(self, folder: Path, outer: OuterFolds) -> None:
-        bags, y = outer.bags, outer.y
-        X = fingerprints(bags) if isinstance(bags.X, RowStore) else bags.X
-        data = joblib.hash((X, bags.offsets, y.tolist(), bags.groups))
-        self.folder, self.head = folder, {"data": data, **asdict(outer.protocol)}
-        self.stack = ExitStack()
-
-    def __enter__(self) -> _Kept:
-        self.stack.enter_context(locked(self.folder))
-        records = read_records(self.folder / RESULTS)
-        heads = [record["comparison"] for record in records if "comparison" in record]
-        if records and not heads:
-            raise ResultsError(f"{self.folder / RESULTS} holds no comparison: name another folder.")
-        if heads and heads[0] != self.head:
-            raise ResultsError(self._differs(heads[0]))
-        file = self.stack.enter_context(ResultsFile(self.folder / RESULTS))
-        if not heads:
-            file.append({"comparison": self.head})
-        return _Kept(file, [record for record in records if "model" in record])
-
-    def __exit__(self, *reason: object) -> None:
-        self.stack.close()
-
-    def _differs(self, head: dict[str, Any]) -> str:
-        names = [name for name, value in self.head.items() if head.get(name) != value]
-        named = [n for n in names if n != "data"]
-        what = " and ".join(f"{n}={head.get(n)!r} instead of {self.head[n]!r}" for n in named)
-        other = " and ".join(["other data"] * ("data" in names) + [what] * bool(what))
-        return f"{self.folder} holds a comparison of {other}: name another folder."
+def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
+    names = [name for name, value in ours.items() if theirs.get(name) != value]
+    named = [f"{n}={theirs.get(n)!r} instead of {ours[n]!r}" for n in names if n != "data"]
+    return " and ".join(["other data"] * ("data" in names) + named)
 
 
 # The run ------------------------------------------------------------------------------------------
@@ -234,115 +209,56 @@ class _opened:
 
 @dataclass
 class _Run:
-    """What is done, what is being done, and what comes next."""
+    """A comparison under way: the runner, and what it found so far."""
 
     start: Comparison
     outer: OuterFolds
-    n_repeats: int
-    deadline: float
-    n_jobs: int | None
-    kept: _Kept | None
+    runner: Runner
     callback: Callable[[Comparison], Any]
     records: list[dict[str, Any]] = field(default_factory=list)
-    running: list[Cell] = field(default_factory=list)
-    slow: list[str] = field(default_factory=list)
-    share: float = np.inf
 
-    def finished(self) -> Comparison:
+    def finish(self) -> Comparison:
         """Run everything, or until time is up or the user interrupts."""
         stopped = ""
-        earlier = [] if self.kept is None else self.kept.earlier
-        codes = {(name, repr(model)) for name, model in self.start.models.items()}
-        known = [r for r in earlier if (r["model"], r["code"]) in codes]
-        self.records = [r for r in known if "scores" in r]  # failures are tried again
         try:
-            self._run()
-            stopped = "time" if time.monotonic() >= self.deadline else ""
+            for repeat in range(len(self.start.folds)):
+                self._run_repeat(repeat)
         except KeyboardInterrupt:
             stopped = "interrupted"
-        return replace(self._so_far(), stopped=stopped)
+        return replace(self._summarize(), stopped=stopped or "time" * (not self.runner.in_time))
 
-    def _so_far(self) -> Comparison:
-        return replace(self.start, records=list(self.records))
+    def _summarize(self) -> Comparison:
+        """Return the comparison so far."""
+        left_out = {**self.start.left_out, **self.runner.left_out}
+        return replace(self.start, records=list(self.records), left_out=left_out)
 
-    def _run(self) -> None:
-        plan = self._plan()
-        limited = np.isfinite(self.deadline)
-        n_jobs = effective_n_jobs(1 if self.n_jobs is None else self.n_jobs)
-        X = self.outer.bags.X
-        elsewhere = isinstance(X, RowStore) and not X.is_here  # where the work is done, too
-        if elsewhere or (n_jobs == 1 and not limited):
-            for cell in plan:
-                if time.monotonic() >= self.deadline:
-                    break
-                self._keep(cell, self.outer.judge(cell))
-            return
-        if limited:
-            equal = (self.deadline - time.monotonic()) * n_jobs / len(self.start.models)
-            shortest = _SHORTEST * max(1.0, self.outer.bags.n_instances / MANY_TO_READ)
-            self.share = max(shortest, _SHARES * equal / self.outer.protocol.cv)
-        X = for_processes(X, is_finite=self.outer.protocol.impute is None)
-        outer = replace(self.outer, bags=self.outer.bags.replace(X=X))
-        with Workers(judged, outer, n_jobs) as workers:
-            for cell, result in workers.run(
-                lambda: self._next(plan), lambda _: self.share, self.deadline
-            ):
-                self.running.remove(cell)
-                if not isinstance(result, Stopped):
-                    self._keep(cell, result)
-                elif result.died is None:
-                    self.slow.append(cell.name)
-                else:
-                    self._keep(cell, _died(cell, result.died))
-
-    def _next(self, plan: Iterator[Cell | None]) -> Cell | None:
-        cell = next(plan, None)
-        if cell is not None:
-            self.running.append(cell)
-        return cell
-
-    def _keep(self, cell: Cell, record: dict[str, Any]) -> None:
-        self.records.append(record)
-        if self.kept is not None:
-            self.kept.file.append(record)
-        self.callback(self._so_far())
-
-    # What comes next ------------------------------------------------------------------------------
-
-    def _plan(self) -> Iterator[Any]:
-        """Yield cells; None means: ask again when one of the running cells has ended."""
-        names = list(self.start.models)
-        while names:
-            self.slow = []
-            yield from self._repeat(names, 0)
-            names = [name for name in names if name in self.slow]
-            self.share *= _PATIENCE
-            if self.share > self.deadline - time.monotonic():
-                break
-        self.share = np.inf
-        for repeat in range(1, self.n_repeats):
-            groups = self._so_far().groups
-            yield from self._repeat(list(groups[0]) if groups else [], repeat)
-
-    def _repeat(self, names: list[str], repeat: int) -> Iterator[Cell | None]:
-        """Yield the cells of one repeat that are not done, then wait for the last ones."""
-        done = {(r["model"], r["repeat"], r["fold"]) for r in self.records if "scores" in r}
-        for name in names:
-            for fold in range(self.outer.protocol.cv):
-                out = name in self.slow or self._failed(name)
-                if not out and (name, repeat, fold) not in done:
-                    yield Cell(name, self.start.models[name], repeat, fold)
-        while self.running:
-            yield None
-
-    def _failed(self, name: str) -> bool:
-        """Whether a fold of this model failed: the others would, too."""
-        return any(record["model"] == name and "failure" in record for record in self.records)
+    def _run_repeat(self, repeat: int) -> None:
+        """Judge all models, after the first repeat those that are tied with the best."""
+        groups = self._summarize().groups if repeat else [tuple(self.start.models)]
+        cells = [
+            NestedCell(name, self.start.models[name], repeat, fold)
+            for name in (groups[0] if groups else ())
+            for fold in range(self.outer.protocol.cv)
+        ]
+        self.records += [record for _, record in self.runner.recall(cells)]
+        for _, record in self.runner.run(cells):
+            self.records.append(record)
+            self.callback(self._summarize())
 
 
-def _died(cell: Cell, status: int) -> dict[str, Any]:
-    memory = ", probably for lack of memory" if status == -signal.SIGKILL else ""
-    how = f"signal {-status}" if status < 0 else f"exit status {status}"
-    failure = f"its process ended ({how}{memory})"
-    head = {"model": cell.name, "code": repr(cell.model), "repeat": cell.repeat, "fold": cell.fold}
-    return {**head, "failure": failure, "warned": [], "seconds": 0.0}
+def _make_runner(
+    outer: OuterFolds, models: dict[str, Any], n_jobs: int | None, **settings: Any
+) -> Runner:
+    X = outer.bags.X
+    if isinstance(X, RowStore) and not X.is_here:
+        n_jobs = 1  # the work is done where the rows are
+    n_workers = effective_n_jobs(1 if n_jobs is None else n_jobs)
+    if n_workers > 1:
+        X = for_processes(X, is_finite=outer.protocol.impute is None)
+        outer = replace(outer, bags=outer.bags.replace(X=X))
+    memory = memory_limit() / n_workers
+    probes = {
+        name: Probe(model, outer.bags, outer.y, outer.count_fits(model), memory)
+        for name, model in models.items()
+    }
+    return Runner(OuterFolds.judge, lambda _: outer, n_jobs=n_jobs, probes=probes, **settings)

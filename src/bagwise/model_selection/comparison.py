@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.catalog.expected import usual_cost
+from bagwise.catalog import rank_cost
 from bagwise.estimators.tags import bag_tags
 from bagwise.metrics import bag_measures
 from bagwise.model_selection.intervals import (
@@ -28,8 +28,6 @@ from bagwise.model_selection.ranking import holm, limits_of_best
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
-
-_FAR_MORE = 1000  # times as many bags: no one collects that many
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ class Comparison:
     protocol : Protocol
         How models are judged.
     left_out : dict of str to str
-        Methods that were not compared, and why.
+        Methods that were not compared, or not to the end, and why.
     stopped : {"", "time", "interrupted"}
         Why it ended before everything was done.
 
@@ -155,8 +153,9 @@ class Comparison:
 
     @property
     def unfinished(self) -> dict[str, int]:
-        """The models without a result, and how many of their outer folds were judged."""
-        rest = [n for n in self.models if n not in self.results and n not in self.failures]
+        """The models that wait for a result, and how many of their outer folds were judged."""
+        known = {**self.results, **self.failures, **self.left_out}
+        rest = [name for name in self.models if name not in known]
         return {name: len(self._records_of(name)) for name in rest}
 
     @property
@@ -270,7 +269,7 @@ class Comparison:
 
         The choice is between models tied with the best and at most one standard error of their
         difference behind it. Exact instance scores come before those by occlusion, and these before
-        none; then the usual cost of the method decides, and the mean where that is not known.
+        none; then the cost rank of the method decides, and the metric among equals.
         """
         if not self.groups:
             raise ValueError("No model has a result.")
@@ -278,21 +277,21 @@ class Comparison:
         for name in self.groups[0]:
             against = self.difference(best, name)
             if against.value <= against.error:
-                order[name] = kinds.index(self.results[name].instance_scores), usual_cost(name)
+                order[name] = kinds.index(self.results[name].instance_scores), rank_cost(name)
         return min(order, key=lambda name: order[name])
 
     @property
     def more_bags(self) -> int | None:
         """How many more bags might tell the first from the last of the best group, roughly.
 
-        None where there is nothing to tell apart, or where no one collects that many.
+        None where there is nothing to tell apart, or where no number is enough.
         """
         if not self.groups or len(self.groups[0]) == 1:
             return None
         names, last = list(self.results), self.groups[0][-1]
         limit = self._limits(names)[names.index(last)]
         more = self.difference(names[0], last).more_bags(len(self.sample.y), float(limit))
-        if not 0 < more < _FAR_MORE * len(self.sample.y):
+        if more == 0 or np.isinf(more):
             return None
         unit = 10 ** max(0, int(np.log10(more)) - 1)
         return int(np.ceil(more / unit) * unit)

@@ -7,19 +7,16 @@ which took no part in the choice.
 
 from __future__ import annotations
 
-import time
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import bag_scores, folds
-from bagwise.errors import Argument, message_of
+from bagwise.errors import Argument
+from bagwise.model_selection.clock import NEVER, Deadline, watch
 from bagwise.model_selection.scaling import scalings, with_scaler
 from bagwise.model_selection.search import FOLDS, Choice, grid_points, search
 
@@ -39,7 +36,7 @@ class Protocol:
 
 
 @dataclass(frozen=True)
-class Cell:
+class NestedCell:
     """One fit to be judged: a model on one outer fold of one repeat."""
 
     name: str
@@ -48,9 +45,22 @@ class Cell:
     fold: int
 
     @property
-    def key(self) -> tuple[str, str, int, int]:
-        """What names it in a file of results."""
-        return self.name, repr(self.model), self.repeat, self.fold
+    def head(self) -> dict[str, Any]:
+        """What the record says besides the result."""
+        code = repr(self.model)
+        return {"model": self.name, "code": code, "repeat": self.repeat, "fold": self.fold}
+
+    @property
+    def id(self) -> str:
+        """A text that names the record in a store."""
+        return identify(self.head)
+
+
+def identify(record: dict[str, Any]) -> str:
+    """Return the id of a record's cell, "" for a record of something else."""
+    if "code" not in record:
+        return ""
+    return f"{record['model']}/{record['code']}/{record['repeat']}/{record['fold']}"
 
 
 @dataclass(frozen=True)
@@ -73,32 +83,24 @@ class OuterFolds:
             held_out[test] = fold
         return held_out
 
-    def judge(self, cell: Cell) -> dict[str, Any]:
-        """Return the record of a cell: scores of the test bags, or why there are none."""
-        began = time.process_time()
-        head = {"model": cell.name, "code": repr(cell.model)}
-        record: dict[str, Any] = {**head, "repeat": cell.repeat, "fold": cell.fold}
-        with warnings.catch_warnings(record=True) as caught, one_blas_thread():
-            warnings.simplefilter("always")
-            try:
-                record |= self._judged(cell)
-            except Exception as error:  # noqa: BLE001 (the result of this model; others go on)
-                record["failure"] = _failure(error)
-        record["warned"] = [message_of(warning.message) for warning in caught]
-        return record | {"seconds": time.process_time() - began}
+    def count_fits(self, model: Any) -> int:
+        """Return the number of fits of a model in a cell."""
+        scales = len(scalings(self.bags, self.protocol.scale, impute=self.protocol.impute))
+        return len(grid_points(model)) * scales * self.protocol.inner_cv + 1
 
-    def _judged(self, cell: Cell) -> dict[str, Any]:
+    def judge(self, cell: NestedCell, until: Deadline = NEVER) -> dict[str, Any]:
+        """Return the choice and the scores of the test bags."""
         train, test = self.splits(cell.repeat)[cell.fold]
-        best, scores = self._chosen(cell.model, train, test)
+        best, scores = self._choose(watch(cell.model, until), train, test)
         if np.isnan(scores).any():
             raise ValueError("Some scores are not numbers (NaN).")
         scores = np.nan_to_num(scores)  # the largest number keeps the place of infinity
         return {"point": best.point, "scale": best.scale, "scores": scores.tolist()}
 
-    def _chosen(self, model: Any, train: Array, test: Array) -> tuple[Choice, Array]:
+    def _choose(self, model: Any, train: Array, test: Array) -> tuple[Choice, Array]:
         """Return the choice and the test bags' scores, its threshold subtracted."""
         rules, y = self.protocol, self.y[train]
-        part, held_out, plain = self.bags[train], self.bags[test], clone(model)
+        part, held_out, plain = self.bags[train], self.bags[test], model
         if "threshold" in plain.get_params(deep=False):
             plain.set_params(threshold=0.0)  # calibrated here, by the folds that also choose
         choices = search(
@@ -117,15 +119,3 @@ class OuterFolds:
         scaler = scalings(part, best.scale, impute=rules.impute)[best.scale]
         fitted = with_scaler(plain.set_params(**best.point), scaler).fit(part, y)
         return best, bag_scores(fitted, held_out) - best.threshold
-
-
-def judged(outer: OuterFolds, cell: Cell) -> dict[str, Any]:
-    """Judge a cell in a worker process."""
-    return outer.judge(cell)
-
-
-def _failure(error: Exception) -> str:
-    said = message_of(error)
-    if isinstance(error, MemoryError):
-        return said or "not enough memory"
-    return said if isinstance(error, ValueError) else f"{type(error).__name__}: {said}"

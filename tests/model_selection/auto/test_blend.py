@@ -9,8 +9,8 @@ from scipy.special import expit
 
 from bagwise.model_selection.auto.blend import (
     _RIDGE,
-    _selected,
-    _stacked,
+    _select_greedily,
+    _stack_weights,
     calibrate,
     ensemble_weights,
     log_loss,
@@ -29,7 +29,7 @@ def problem(n_bags=60, noise=(0.5, 1.0, 3.0), columns=1, seed=0):
 @pytest.mark.parametrize("columns", [1, 3])
 def test_stacking_minimizes_its_objective(columns):
     logs, truth, weight = problem(columns=columns)
-    found = _stacked(logs, truth, weight)
+    found = _stack_weights(logs, truth, weight)
 
     def objective(point):
         w, c = point[:-1] ** 2, point[-1]
@@ -43,7 +43,7 @@ def test_stacking_minimizes_its_objective(columns):
 
 def test_greedy_selection_is_never_worse_than_the_best_candidate():
     logs, truth, weight = problem()
-    chosen = np.tensordot(_selected(logs, truth, weight), logs, 1)
+    chosen = np.tensordot(_select_greedily(logs, truth, weight), logs, 1)
     assert log_loss(chosen, truth, weight) <= min(log_loss(x, truth, weight) for x in logs)
 
 
@@ -59,8 +59,8 @@ def test_a_bag_of_weight_two_is_the_bag_twice():
     twice = np.ones(len(truth))
     twice[:10] = 2.0
     again = np.r_[np.arange(len(truth)), np.arange(10)]
-    expected = _selected(logs[:, again], truth[again], np.ones(len(again)))
-    np.testing.assert_allclose(_selected(logs, truth, twice), expected)
+    expected = _select_greedily(logs[:, again], truth[again], np.ones(len(again)))
+    np.testing.assert_allclose(_select_greedily(logs, truth, twice), expected)
 
 
 def test_scores_against_the_labels_are_refused_and_not_turned_around():

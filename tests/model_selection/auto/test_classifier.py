@@ -25,7 +25,7 @@ from bagwise import (
 )
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
 from bagwise.metrics import key_instance_rate
-from bagwise.model_selection.auto import race
+from bagwise.model_selection import clock, runner
 from bagwise.model_selection.auto.classifier import one_decides
 from bagwise.testing._problems import planted_bags
 
@@ -173,8 +173,8 @@ def test_where_one_instance_decides(model, expected):
 def test_out_of_time_there_is_still_a_model(monkeypatch):
     bags, y = gaussian_bags()
     moments = iter(np.arange(0.0, 1e4, 10.0))  # every look at the clock takes ten seconds
-    monkeypatch.setattr(race.time, "monotonic", lambda: next(moments))
-    model = AutoBagClassifier(models=FAST, time_limit=60.0).fit(bags, y)
+    monkeypatch.setattr(clock.time, "monotonic", lambda: next(moments))
+    model = AutoBagClassifier(models=FAST, time_limit=150.0).fit(bags, y)
     assert 0 < sum(r["folds"] for r in model.results_[1:]) < 2 * 5
     assert model.predict(bags).shape == y.shape
 
@@ -194,17 +194,17 @@ class Interrupting(MeanSVC):
 def test_ctrl_c_keeps_the_best_so_far():
     bags, y = gaussian_bags()
     with pytest.warns(UserWarning, match="interrupted"):
-        model = AutoBagClassifier(models=["MI-SVM", Interrupting(), WitnessSVC()]).fit(bags, y)
+        model = AutoBagClassifier(models=["MI-SVM", Interrupting()]).fit(bags, y)
     assert model.names_ == ["MI-SVM"]
     with pytest.raises(KeyboardInterrupt):
-        AutoBagClassifier(models=[Interrupting(), WitnessSVC()]).fit(bags, y)
+        AutoBagClassifier(models=[Interrupting()]).fit(bags, y)
 
 
 def test_a_stored_comparison_is_continued_not_repeated(tmp_path, monkeypatch):
     bags, y = gaussian_bags()
     model = AutoBagClassifier(models=FAST, store=tmp_path / "cells")
     first = clone(model).fit(bags, y).predict_proba(bags)
-    monkeypatch.setattr(race, "_cell", lambda *args: pytest.fail("repeated"))
+    monkeypatch.setattr(runner, "_run_cell", lambda *args: pytest.fail("repeated"))
     np.testing.assert_array_equal(clone(model).fit(bags, y).predict_proba(bags), first)
     with pytest.raises(pytest.fail.Exception):
         clone(model).fit(bags, 1 - y)  # other labels are another comparison

@@ -1,9 +1,8 @@
-"""Cells: shared views change nothing, and time stops them."""
+"""Cells of the automatic model: what they share changes nothing."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,33 +17,28 @@ from bagwise import (
 )
 from bagwise.bags import statistics
 from bagwise.crossfit import folds
-from bagwise.model_selection.auto.race import (
-    Deadline,
-    OutOfTimeError,
-    Track,
-    Trial,
-    forget_shared,
-    unwatched,
-    watched,
-)
+from bagwise.model_selection.auto.race import Track, Trial, forget_shared
 from bagwise.model_selection.grams import grams_here
+from bagwise.model_selection.runner import Runner
 from bagwise.testing._problems import planted_bags
 
 BAGS, Y = planted_bags(n_bags=40)
 WEIGHT = np.where(np.arange(40) % 3, 1.0, 2.0)
 SPLITS = folds(BAGS, Y, 3, 0)
-FOREVER = Deadline.after(None)
 
 
-def track(**options):
-    return Track(BAGS, Y, WEIGHT, SPLITS, FOREVER, **options)
+def run(models):
+    """Return the trials of the models after all cells."""
+    track = Track(BAGS, Y, WEIGHT, SPLITS)
+    trials = [Trial(str(i), model) for i, model in enumerate(models)]
+    list(track.run(Runner(Track.judge, lambda _: track), trials))
+    return trials
 
 
 def test_cells_have_the_bits_of_plain_fits():
     models = [WitnessSVC(), AnnealedWitnessSVC(), BagKernelSVC(), StatisticsSVC()]
     models += [make_pipeline(PerInstance(StandardScaler()), clone(model)) for model in models[:2]]
-    trials = [Trial(str(i), model) for i, model in enumerate(models)]
-    track().run(trials, range(3), FOREVER)
+    trials = run(models)
     assert len(grams_here().kept) >= 2  # raw and standardized: the views were shared
     for trial, model in zip(trials, models, strict=True):
         for fold, (train, test) in enumerate(SPLITS):
@@ -68,29 +62,10 @@ def test_statistics_of_a_fold_are_computed_once(monkeypatch):
     monkeypatch.setattr("bagwise.models.statistics.statistics", counted)
     models = [StatisticsSVC(), StatisticsSVC(C=3.0), StatisticsSVC(statistics="quantiles")]
     models += [StatisticsForest(n_estimators=3)]
-    trials = [Trial(str(i), model) for i, model in enumerate(models)]
-    track().run(trials, range(2), FOREVER)
-    assert len(computed) == 8  # 2 folds, 2 parts, 2 sets of statistics
+    trials = run(models)
+    assert len(computed) == 12  # 3 folds, 2 parts, 2 sets of statistics
     forget_shared()
     for fold, (train, test) in enumerate(SPLITS[:2]):
         plain = clone(models[3]).fit(BAGS[train], Y[train], WEIGHT[train])
         expected = plain.decision_function(BAGS[test])
         np.testing.assert_array_equal(trials[3].cells[fold][:, 0], expected)
-
-
-def test_the_clock_stops_a_fit_between_iterations():
-    with pytest.raises(OutOfTimeError):
-        watched(AnnealedWitnessSVC(), Deadline(-np.inf)).fit(BAGS, Y)
-    trial = Trial("late", AnnealedWitnessSVC())
-    track().run([trial], [0], Deadline(-np.inf))
-    assert not trial.cells
-    assert trial.failure == ""
-    assert unwatched(watched(WitnessSVC(), FOREVER)).callback is None
-
-
-def test_candidates_that_cannot_finish_are_not_begun():
-    race = Track(BAGS, Y, WEIGHT, SPLITS, Deadline.after(1000.0))
-    trials = [Trial("a", None, elapsed=100.0), Trial("b", None, elapsed=300.0), Trial("c", None)]
-    assert [trial.name for trial in race.affordable(trials)] == ["a", "c"]
-    slow = Trial("slow", None, elapsed=1e6)
-    assert race.affordable([slow]) == [slow]  # one there must be

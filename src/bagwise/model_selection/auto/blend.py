@@ -23,9 +23,9 @@ from sklearn.metrics import roc_auc_score
 
 from bagwise._typing import Array
 from bagwise.crossfit import fit_sigmoids
+from bagwise.crossfit.scores import NO_SLOPE
 
-_FLAT = 1e-6  # slope on scores of unit spread below which a sigmoid says nothing, as in crossfit
-_RIDGE = 0.03  # pull of stacking weights to equal ones (benchmarks/auto_order.py)
+_RIDGE = 0.03  # pull of stacking weights to equal ones
 _ROUNDS = 25  # of greedy selection: weights come in steps of 4 %
 _NEGLIGIBLE = 0.02  # members with less weight change nothing but the time of prediction
 
@@ -52,7 +52,7 @@ def calibrate(scores: Array, truth: Array, weight: Array) -> Sigmoid | None:
 
 def is_flat(slope: float, scores: Array) -> bool:
     """Return whether a sigmoid of this slope says nothing of the scores, or the contrary."""
-    return slope * float(scores.std()) <= _FLAT
+    return slope * float(scores.std()) <= NO_SLOPE
 
 
 def log_loss(logs: Array, truth: Array, weight: Array) -> float:
@@ -73,12 +73,12 @@ def area(scores: Array, truth: Array, weight: Array) -> float:
 
 def ensemble_weights(logs: Array, truth: Array, weight: Array) -> Array:
     """Return one weight per candidate, of log-odds with shape (n_candidates, n_bags, columns)."""
-    weights = (_stacked(logs, truth, weight) + _selected(logs, truth, weight)) / 2
+    weights = (_stack_weights(logs, truth, weight) + _select_greedily(logs, truth, weight)) / 2
     weights[weights < _NEGLIGIBLE] = 0.0
     return weights / weights.sum()
 
 
-def _stacked(logs: Array, truth: Array, weight: Array) -> Array:
+def _stack_weights(logs: Array, truth: Array, weight: Array) -> Array:
     n_candidates, _, columns = logs.shape
     flat, sign = logs.reshape(n_candidates, -1), np.where(truth, 1.0, -1.0).ravel()
     share = np.repeat(weight / weight.sum() / columns, columns)
@@ -97,7 +97,7 @@ def _stacked(logs: Array, truth: Array, weight: Array) -> Array:
     return found.x[:-1] / total if total > 0 else equal
 
 
-def _selected(logs: Array, truth: Array, weight: Array) -> Array:
+def _select_greedily(logs: Array, truth: Array, weight: Array) -> Array:
     counts, total = np.zeros(len(logs)), np.zeros(logs.shape[1:])
     best, least = counts, np.inf
     for size in range(1, _ROUNDS + 1):
@@ -118,7 +118,7 @@ class Ensemble:
     weights: Array
 
     @classmethod
-    def fitted(cls, scores: Array, truth: Array, weight: Array) -> Ensemble | None:
+    def fit(cls, scores: Array, truth: Array, weight: Array) -> Ensemble | None:
         """Fit to scores of shape (n_candidates, n_bags, columns); None where none rises."""
         found = [calibrate(of_one, truth, weight) for of_one in scores]
         rising = [i for i, sigmoid in enumerate(found) if sigmoid is not None]
@@ -134,12 +134,12 @@ class Ensemble:
         return sum((w * sigmoid(scores[i]) for w, sigmoid, i in parts), np.zeros(scores.shape[1:]))
 
 
-def cross_fitted(scores: Array, truth: Array, weight: Array, fold: Array) -> Array:
+def cross_fit(scores: Array, truth: Array, weight: Array, fold: Array) -> Array:
     """Score the bags of each fold by the ensemble that was fitted to the scores of the others."""
     combined = np.zeros(truth.shape)
     for k in np.unique(fold):
         rest = fold != k
-        ensemble = Ensemble.fitted(scores[:, rest], truth[rest], weight[rest])
+        ensemble = Ensemble.fit(scores[:, rest], truth[rest], weight[rest])
         if ensemble is not None:
             combined[~rest] = ensemble(scores[:, ~rest])
     return combined

@@ -1,7 +1,7 @@
 """`AutoBagClassifier`: many models raced on shared folds, calibrated and combined.
 
-1. Candidates of three families (`portfolio`) are fitted on the training part of the first inner
-   fold; the better half goes on to the other folds (`race`). All see the same folds.
+1. Candidates of several families (`portfolio`) are fitted on the training parts of shared inner
+   folds (`race`), those that cost little first. All that time and memory allow are tried.
 2. Out-of-fold scores become log-odds, and log-odds an ensemble (`blend`).
 3. Members with weight are fitted to all bags.
 
@@ -14,8 +14,8 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,9 @@ from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.ids import factorize
+from bagwise.catalog import rank_cost
 from bagwise.crossfit import best_threshold, fit_sigmoids, folds
+from bagwise.crossfit.folds import N_FOLDS
 from bagwise.errors import Parameter
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.occlusion import innermost, occlusion_scores
@@ -38,12 +40,11 @@ from bagwise.estimators.params import (
 )
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.kernels import memory_limit
-from bagwise.model_selection.auto import policy
 from bagwise.model_selection.auto.blend import (
     Ensemble,
     Sigmoid,
     area,
-    cross_fitted,
+    cross_fit,
     is_flat,
     nearly_flat,
 )
@@ -53,18 +54,14 @@ from bagwise.model_selection.auto.portfolio import (
     Candidate,
     at_scales,
     configure,
-    named,
+    name_class,
+    name_models,
 )
-from bagwise.model_selection.auto.race import (
-    Deadline,
-    OutOfTimeError,
-    Track,
-    Trial,
-    forget_shared,
-)
+from bagwise.model_selection.auto.race import Track, Trial, forget_shared
+from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError
+from bagwise.model_selection.costs import Probe
+from bagwise.model_selection.runner import Runner, Store
 from bagwise.model_selection.scaling import SCALES, scalings
-
-_FOLDS = 5  # inner folds, where the classes have as many bags
 
 
 class AutoBagClassifier(BagClassifier):
@@ -180,93 +177,118 @@ class AutoBagClassifier(BagClassifier):
         splits = folds(bags, self.classes_[codes], cv, seed, used, Parameter("cv", ""))
         bags, codes, weight = bags[used], codes[used], weight[used]
         y, truth = self.classes_[codes], self._truth(codes)
-        trials = self._trials(bags, seed)
-        track = Track(bags, y, weight, splits, deadline, self.n_jobs, self._folder(), self._report)
+        trials = self._make_trials(bags, seed)
+        track = Track(bags, y, weight, splits)
         try:
-            self._run(track, trials, truth)
-            self._combine(track, trials, truth)
+            self._compare(track, trials, deadline)
+            self._combine(track, trials, truth, deadline)
         finally:
             forget_shared()
 
-    def _run(self, track: Track, trials: list[Trial], truth: Array) -> None:
-        """Run the race; interrupted, it leaves what had finished, if anything had."""
-        try:
-            policy.run(track, trials, policy.first_folds(track, truth, self._towards_positive))
-        except KeyboardInterrupt:
-            if not any(trial.cells for trial in trials):
-                raise
-            warnings.warn(
-                "The comparison was interrupted: the model combines what had finished.",
-                UserWarning,
-                stacklevel=2,
-            )
+    def _compare(self, track: Track, trials: list[Trial], deadline: Deadline) -> None:
+        """Run all cells; interrupted, it leaves what had finished, if anything had."""
+        with ExitStack() as stack:
+            store = None
+            if self.store is not None:
+                store = stack.enter_context(track.open_store(self.store))
+            runner = self._make_runner(track, trials, store, deadline)
+            order = sorted(trials, key=lambda trial: rank_cost(name_class(trial.estimator)))
+            try:
+                for record in track.run(runner, order):
+                    self._report(record)
+            except KeyboardInterrupt:
+                if not any(trial.cells for trial in trials):
+                    raise
+                warnings.warn(
+                    "The comparison was interrupted: the model combines what had finished.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+        for trial in trials:
+            trial.failure = trial.failure or runner.left_out.get(trial.name, "")
         if not any(trial.cells for trial in trials):
-            self._refuse(trials)
+            self._refuse(trials, runner.in_time)
+
+    def _make_runner(
+        self, track: Track, trials: list[Trial], store: Store | None, deadline: Deadline
+    ) -> Runner:
+        memory = self._memory()
+        probes = {t.name: Probe(t.estimator, track.bags, track.y, memory=memory) for t in trials}
+        return Runner(
+            Track.judge, lambda _: track, store, deadline, self.n_jobs, probes, n_refits=1
+        )
+
+    def _memory(self) -> float:
+        """Return the bytes that one model may need."""
+        return memory_limit() / 2 if self.memory_limit is None else self.memory_limit * 2**30
 
     def _n_folds(self, bags: Bags, codes: Array) -> Any:
         if self.cv is not None:
             return self.cv
         unit = np.arange(len(bags)) if bags.groups is None else factorize(bags.groups)[0]
         rarest = min(len(np.unique(unit[codes == k])) for k in range(len(self.classes_)))
-        return max(2, min(_FOLDS, rarest))
+        return max(2, min(N_FOLDS, rarest))
 
-    def _folder(self) -> Path | None:
-        return None if self.store is None else Path(self.store)
-
-    def _trials(self, bags: Bags, seed: int) -> list[Trial]:
+    def _make_trials(self, bags: Bags, seed: int) -> list[Trial]:
         settings = {"pos_label": self.pos_label, "random_state": seed}
-        given = {c.name: c for c in PORTFOLIO} if self.models is None else named(self.models)
+        given = {c.name: c for c in PORTFOLIO} if self.models is None else name_models(self.models)
         if self.scale is not None:
             given = at_scales(given, scalings(bags, self.scale))
-        memory = memory_limit() / 2 if self.memory_limit is None else self.memory_limit * 2**30
-        trials = []
+        memory, trials = self._memory(), []
         for name, model in given.items():
             if not isinstance(model, Candidate):
                 trials.append(Trial(name, configure(clone(model), **settings)))
-            elif not model.refused(bags, len(self.classes_), memory):
-                trials.append(Trial(name, model.build(bags, **settings), model.family))
+            elif not model.refuse(bags, len(self.classes_), memory):
+                trials.append(Trial(name, model.build(bags, **settings)))
         if not trials:
             raise ValueError("models is empty: name at least one model to try.")
         return trials
 
-    def _refuse(self, trials: list[Trial]) -> None:
+    def _refuse(self, trials: list[Trial], in_time: bool) -> None:
         failed = [trial for trial in trials if trial.failure]
-        if failed:
+        if in_time and failed:
             raise ValueError(f"{failed[0].name} could not be fitted: {failed[0].failure}")
         raise ValueError(
             f"No model finished within time_limit={self.time_limit:g} seconds: raise it."
         )
 
-    def _combine(self, track: Track, trials: list[Trial], truth: Array) -> None:
+    def _combine(self, track: Track, trials: list[Trial], truth: Array, deadline: Deadline) -> None:
         """Weigh the candidates that went furthest, and fit those with weight to all bags."""
         furthest = max(len(trial.cells) for trial in trials)
         final = [trial for trial in trials if len(trial.cells) == furthest]
         every = [self._towards_positive(t.held_out(track.splits, len(track.bags))) for t in final]
         seen = np.flatnonzero(np.isfinite(every).all(axis=(0, 2)))
         scores, truth, weight = np.stack(every)[:, seen], truth[seen], track.weight[seen]
-        ensemble = Ensemble.fitted(scores, truth, weight) or self._chance(scores, truth, weight)
-        members = self._refitted(track, [final[i] for i in ensemble.chosen], ensemble.weights)
+        ensemble = Ensemble.fit(scores, truth, weight) or self._take_chance(scores, truth, weight)
+        chosen = [final[i] for i in ensemble.chosen]
+        members = self._refit(track, chosen, ensemble.weights, deadline)
         kept = np.array(sorted(members))
         self.members_ = [members[i] for i in kept]
         self.names_ = [final[ensemble.chosen[i]].name for i in kept]
         self.weights_ = ensemble.weights[kept] / ensemble.weights[kept].sum()
         self.slopes_ = np.array([ensemble.sigmoids[i].slope for i in kept])
         self.midpoints_ = np.stack([ensemble.sigmoids[i].midpoints for i in kept])
-        self._held_out = self._weighted([scores[ensemble.chosen[i]] for i in kept]), truth, weight
+        self._held_out = (
+            self._combine_scores([scores[ensemble.chosen[i]] for i in kept]),
+            truth,
+            weight,
+        )
         fold = track.fold_numbers()[seen]
-        nested = cross_fitted(scores, truth, weight, fold) if furthest > 1 else self._held_out[0]
+        nested = cross_fit(scores, truth, weight, fold) if furthest > 1 else self._held_out[0]
         of_names = dict(zip(self.names_, self.weights_.tolist(), strict=True))
         self.results_ = results(track, trials, of_names, (self._user_scores(nested), seen))
 
-    def _refitted(self, track: Track, trials: Sequence[Trial], weights: Array) -> dict[int, Any]:
+    def _refit(
+        self, track: Track, trials: Sequence[Trial], weights: Array, deadline: Deadline
+    ) -> dict[int, Any]:
         """Fit members to all bags, the heaviest first; once the time is up, no more of them."""
         members: dict[int, Any] = {}
         for i in np.argsort(-weights, kind="stable"):
             if weights[i] == 0:
                 break
             try:
-                until = track.deadline if members else Deadline.after(None)  # there must be one
-                until()
+                until = deadline if members else NEVER  # there must be one
+                until.check()
                 members[int(i)] = track.refit(trials[i], until)
             except (OutOfTimeError, KeyboardInterrupt):
                 if not members:
@@ -274,7 +296,7 @@ class AutoBagClassifier(BagClassifier):
                 break
         return members
 
-    def _chance(self, scores: Array, truth: Array, weight: Array) -> Ensemble:
+    def _take_chance(self, scores: Array, truth: Array, weight: Array) -> Ensemble:
         """Return the best candidate where none predicts held-out bags, and say so."""
         areas = [area(of_one, truth, weight) for of_one in scores]
         warnings.warn(
@@ -321,9 +343,9 @@ class AutoBagClassifier(BagClassifier):
     # Predicting ----------------------------------------------------------------------------------
 
     def _bag_scores(self, bags: Bags) -> Array:
-        return self._weighted([self._opinion(member, bags) for member in self.members_])
+        return self._combine_scores([self._opinion(member, bags) for member in self.members_])
 
-    def _weighted(self, scores: list[Array]) -> Array:
+    def _combine_scores(self, scores: list[Array]) -> Array:
         """Return the weighted mean of the log-odds that the members' scores stand for."""
         logs = [
             weight * slope * (of_one - midpoints)
@@ -338,11 +360,11 @@ class AutoBagClassifier(BagClassifier):
 
     def _raw_instance_scores(self, bags: Bags) -> Array:
         with one_blas_thread():
-            parts = [self._pointed_at(i, bags) for i in range(len(self.members_))]
+            parts = [self._point_at(i, bags) for i in range(len(self.members_))]
         weighted = np.tensordot(self.weights_ * self.slopes_, parts, 1)
         return self._finite(weighted, bags, bags.offsets)
 
-    def _pointed_at(self, number: int, bags: Bags) -> Array:
+    def _point_at(self, number: int, bags: Bags) -> Array:
         """Score instances by one member: on their own where one decides, else by occlusion."""
         model, seen = innermost(self.members_[number], bags)
         if one_decides(model):

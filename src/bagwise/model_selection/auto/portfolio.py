@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 from bagwise.bags import Bags
 from bagwise.catalog import ENTRIES, make_estimator
 from bagwise.errors import suggestion
+from bagwise.model_selection.candidates import MANY_ROWS
 from bagwise.model_selection.scaling import scalings, with_scaler
 
 # Parameters that tell candidates of a method apart, and how names show their values.
@@ -26,7 +27,6 @@ _TOLD_APART = {
     "estimator": lambda value: "gradient boosting",
 }
 SHOWN = {"raw": "", "standard": "standardized", "robust": "robust", "quantile": "quantile"}
-_MANY_INSTANCES = 5000  # a matrix of all pairs of instances then takes 200 MB
 _MANY_IN_BLOCKS = 10_000  # kernels between bags are summed in blocks: a second of 100 features
 
 
@@ -39,7 +39,7 @@ class Candidate:
     options: dict[str, Any] = field(default_factory=dict)
     family: str = "witness"
     pairwise: bool = True  # whether it compares all pairs of instances
-    most: int = _MANY_INSTANCES  # instances of which it can compare all pairs
+    most: int = MANY_ROWS  # instances of which it can compare all pairs
     linear: dict[str, Any] | None = None  # what takes its place where these are too many
 
     @property
@@ -55,7 +55,7 @@ class Candidate:
         configure(model, **settings)
         return with_scaler(model, scalings(bags, self.scale)[self.scale])
 
-    def refused(self, bags: Bags, n_classes: int, memory: float) -> str:
+    def refuse(self, bags: Bags, n_classes: int, memory: float) -> str:
         """Return why it cannot be fitted to the bags, or an empty text."""
         tags = make_estimator(self.method).__sklearn_tags__()
         if n_classes > 2 and not tags.classifier_tags.multi_class:
@@ -64,11 +64,11 @@ class Candidate:
             return "does not take sparse instances"
         if self.pairwise and bags.n_instances > self.most and self.linear is None:
             return f"compares all pairs of the {bags.n_instances} instances"
-        whole = self.pairwise and self.most == _MANY_INSTANCES and self.linear is None
+        whole = self.pairwise and self.most == MANY_ROWS and self.linear is None
         needed = 8.0 * bags.n_instances**2 if whole else 0.0
         return "" if needed <= memory else f"needs {needed / 2**30:.1f} GiB"
 
-    def scaled(self, scales: Sequence[str]) -> list[Candidate]:
+    def scale_by(self, scales: Sequence[str]) -> list[Candidate]:
         """Return the candidate on features of these scalings; of several, statistics need none."""
         several = len(scales) > 1 and self.family == "statistics"
         return [self] if several else [replace(self, scale=scale) for scale in scales]
@@ -127,30 +127,31 @@ def at_scales(given: Mapping[str, Any], scalers: Mapping[str, Any]) -> dict[str,
     found: dict[str, Any] = {}
     for name, model in given.items():
         if isinstance(model, Candidate):
-            found |= {each.name: each for each in model.scaled(list(scalers))}
+            found |= {each.name: each for each in model.scale_by(list(scalers))}
             continue
         for scale, scaler in scalers.items():
-            named_so = ", ".join(filter(None, [name, SHOWN[scale]]))
-            found[named_so] = with_scaler(clone(model), scaler)
+            title = ", ".join(filter(None, [name, SHOWN[scale]]))
+            found[title] = with_scaler(clone(model), scaler)
     return found
 
 
-def named(models: Iterable[Any]) -> dict[str, Any]:
+def name_models(models: Iterable[Any]) -> dict[str, Any]:
     """Return estimators by name; a text names a candidate, a method or a class."""
     found: dict[str, Any] = {}
     for model in models:
-        name = model if isinstance(model, str) else _title(model)
+        name = model if isinstance(model, str) else name_class(model)
         number = sum(other.split(" #")[0] == name for other in found)
-        found[f"{name} #{number + 1}" if number else name] = _looked_up(model)
+        found[f"{name} #{number + 1}" if number else name] = _look_up(model)
     return found
 
 
-def _title(model: Any) -> str:
+def name_class(model: Any) -> str:
+    """Return the name of an estimator's class, of a pipeline that of its last step."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     return type(last).__name__
 
 
-def _looked_up(model: Any) -> Any:
+def _look_up(model: Any) -> Any:
     if not isinstance(model, str):
         return model
     candidates = {candidate.name: candidate for candidate in PORTFOLIO}

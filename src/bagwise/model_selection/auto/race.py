@@ -1,75 +1,52 @@
-"""The race: candidates on shared folds, the better half after the first one, within a budget.
+"""The cells of the automatic model: candidates on shared folds.
 
-A *cell* is one candidate on one fold: the scores of the held-out bags and the seconds it took.
-Cells of the same fold share scaled bags, statistics and Gram matrices. Finished cells are stored,
-so that a fit to the same bags can continue where one stopped.
+A cell holds the scores of the held-out bags. Cells of the same fold share scaled bags, statistics
+and Gram matrices.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.errors import message_of
-from bagwise.io._atomic import writing
+from bagwise.model_selection.clock import Deadline, unwatch, watch
 from bagwise.model_selection.grams import can_share, grams_here
+from bagwise.model_selection.runner import Record, Runner, Store, hash_data
 from bagwise.models.statistics import Rows, shared_statistics
 
-_FAILURES = (ValueError, MemoryError, FloatingPointError)  # of a candidate: recorded as its result
-
-
-class OutOfTimeError(Exception):
-    """The time limit passed while a candidate was being fitted."""
-
-
-@dataclass(frozen=True)
-class Deadline:
-    """The moment at which candidates stop; estimators call it as their ``callback``."""
-
-    moment: float  # of time.monotonic, which is the same clock in all processes
-
-    @classmethod
-    def after(cls, seconds: float | None) -> Deadline:
-        """Return the deadline that many seconds from now, none at all for None."""
-        return cls(np.inf if seconds is None else time.monotonic() + seconds)
-
-    @property
-    def left(self) -> float:
-        """The seconds that are left."""
-        return self.moment - time.monotonic()
-
-    def __call__(self, record: Any = None) -> None:
-        """Raise OutOfTimeError once the moment has passed."""
-        if self.left < 0:
-            raise OutOfTimeError
+CELLS = "cells.jsonl"
 
 
 @dataclass
 class Trial:
-    """What is known about a candidate: cells by fold, or the reason of its failure."""
+    """What is known about a candidate: scores by fold, or the reason of its failure."""
 
     name: str
     estimator: Any
-    family: str = ""
     cells: dict[int, Array] = field(default_factory=dict)  # held-out scores (n_test, columns)
     seconds: float = 0.0  # of CPU time
-    elapsed: float = 0.0  # of wall time in the last cell
     failure: str = ""
     warned: list[str] = field(default_factory=list)
+
+    def note(self, record: Record) -> None:
+        """Take in the record of a cell."""
+        self.seconds += record["seconds"]
+        self.failure = self.failure or record.get("failure", "")
+        self.warned += record["warned"]
+        if "scores" in record:
+            self.cells[record["fold"]] = np.asarray(record["scores"])
+            self.cells = dict(sorted(self.cells.items()))
 
     def held_out(self, splits: list[tuple[Array, Array]], n_bags: int) -> Array:
         """Return the scores of all bags, NaN where the fold was not run."""
@@ -80,37 +57,70 @@ class Trial:
         return scores
 
 
-@dataclass
+@dataclass(frozen=True)
+class FoldCell:
+    """A candidate on a fold."""
+
+    name: str
+    estimator: Any
+    fold: int
+
+    @property
+    def head(self) -> Record:
+        """What the record says besides the result."""
+        return {"cell": self.id, "model": self.name, "fold": self.fold}
+
+    @property
+    def id(self) -> str:
+        """A hash of what the result depends on besides the data, which name the store."""
+        return hashlib.sha256(f"{self.fold}/{self.estimator!r}".encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
 class Track:
-    """The data that all candidates see, the folds, and what the race may cost."""
+    """The data that all candidates see, and the folds."""
 
     bags: Bags
     y: Array
     weight: Array
     splits: list[tuple[Array, Array]]
-    deadline: Deadline
-    n_jobs: int | None = None
-    store: Path | None = None
-    report: Callable[[dict[str, Any]], None] = lambda record: None
-    token: str = ""  # names the data
 
-    def __post_init__(self) -> None:
-        self.token = _digest(self.bags, self.y, self.weight)
+    @cached_property
+    def token(self) -> str:
+        """A hash of the data and the folds."""
+        return hash_data(self.bags, self.y.tolist(), self.weight, self.splits)
 
-    def run(self, trials: Sequence[Trial], folds: Iterable[int], until: Deadline) -> None:
-        """Fill in missing cells, fold by fold, in the order of the trials."""
-        todo = []
-        for fold in folds:
-            for trial in trials:
-                stored = self._stored(trial, fold)
-                if stored is not None:
-                    self._keep(trial, fold, stored)
-                elif not trial.failure and fold not in trial.cells:
-                    todo.append((trial, fold))
-        for (trial, fold), cell in zip(todo, self._cells(todo, until), strict=True):
-            if cell is not None:  # it had the time
-                self._write(trial, fold, cell)
-                self._keep(trial, fold, cell)
+    def open_store(self, folder: Any) -> Store:
+        """Return the store of these data in a folder."""
+        return Store(Path(folder) / self.token / CELLS, lambda record: record["cell"])
+
+    def run(self, runner: Runner, trials: list[Trial]) -> Any:
+        """Fill in the cells, fold by fold, in the order of the trials; yield each record."""
+        by_name = {trial.name: trial for trial in trials}
+        folds = range(len(self.splits))
+        cells = [FoldCell(t.name, t.estimator, fold) for fold in folds for t in trials]
+        for source in (runner.recall, runner.run):
+            for cell, record in source(cells):
+                by_name[cell.name].note(record)
+                yield record
+
+    def judge(self, cell: FoldCell, until: Deadline) -> Record:
+        """Return the scores of the held-out bags of a fold."""
+        split = self.splits[cell.fold]
+        model = watch(cell.estimator, until)
+        scores = _score_held_out(
+            model, (self.bags, self.y, self.weight), split, (self.token, cell.fold)
+        )
+        return {"scores": scores.reshape(len(split[1]), -1).tolist()}
+
+    def refit(self, trial: Trial, until: Deadline) -> Any:
+        """Fit a candidate to all bags."""
+        model = watch(trial.estimator, until)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fit_weighted(model, self.bags, self.y, self.weight)
+        trial.warned += [str(message_of(warning.message)) for warning in caught]
+        return unwatch(model)
 
     def fold_numbers(self) -> Array:
         """Return the fold that holds out each bag."""
@@ -119,126 +129,11 @@ class Track:
             number[test] = fold
         return number
 
-    def refit(self, trial: Trial, until: Deadline) -> Any:
-        """Fit a candidate to all bags."""
-        model = watched(trial.estimator, until)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            fit_weighted(model, self.bags, self.y, self.weight)
-        trial.warned += [str(message_of(warning.message)) for warning in caught]
-        return unwatched(model)
 
-    def affordable(self, trials: Sequence[Trial]) -> list[Trial]:
-        """Return those that can be finished in time, in order, given their time on one fold."""
-        workers = max(1, self.n_jobs or 1)
-        cost, kept = 0.0, list[Trial]()
-        for trial in trials:
-            # The other folds in parallel, then a fit to all bags with a margin.
-            n_left = len(self.splits) - len(trial.cells)
-            more = trial.elapsed * (n_left / workers + _REFIT)
-            if not kept or cost + more <= self.deadline.left:
-                cost += more
-                kept.append(trial)
-        return kept
-
-    def _cells(
-        self, todo: list[tuple[Trial, int]], until: Deadline
-    ) -> Iterator[dict[str, Any] | None]:
-        jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        data = self.bags, self.y, self.weight
-        yield from jobs(
-            delayed(_cell)(trial.estimator, data, self.splits[fold], (self.token, fold), until)
-            for trial, fold in todo
-        )
-
-    def _keep(self, trial: Trial, fold: int, cell: dict[str, Any]) -> None:
-        trial.seconds += cell["seconds"]
-        trial.elapsed = cell["elapsed"]
-        trial.failure = trial.failure or cell["failure"]
-        trial.warned += cell["warned"]
-        if not cell["failure"]:
-            trial.cells[fold] = np.asarray(cell["scores"])
-        self.report({"model": trial.name, "fold": fold, "seconds": cell["seconds"]})
-
-    # Stored cells --------------------------------------------------------------------------------
-
-    def _path(self, trial: Trial, fold: int) -> Path | None:
-        """Return the file of a cell, whose name is a digest of all that the cell depends on."""
-        if self.store is None:
-            return None
-        parts = [np.ascontiguousarray(part).tobytes() for part in self.splits[fold]]
-        named = [self.token.encode(), repr(trial.estimator).encode(), *parts]
-        return self.store / f"{hashlib.sha256(b'/'.join(named)).hexdigest()[:32]}.json"
-
-    def _stored(self, trial: Trial, fold: int) -> dict[str, Any] | None:
-        path = self._path(trial, fold)
-        return json.loads(path.read_text()) if path is not None and path.exists() else None
-
-    def _write(self, trial: Trial, fold: int, cell: dict[str, Any]) -> None:
-        path = self._path(trial, fold)
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with writing(path) as file:
-                file.write(json.dumps({"model": trial.name, "fold": fold, **cell}).encode())
+# What cells of a fold share -----------------------------------------------------------------------
 
 
-_REFIT = 1.5  # fits to all bags cost this much of a fold: 5/4 of the bags, and some more
-
-
-def watched(model: Any, deadline: Deadline) -> Any:
-    """Return an unfitted copy whose iterations look at the clock."""
-    return _with_callback(clone(model), deadline)
-
-
-def unwatched(model: Any) -> Any:
-    """Return the model itself, without a callback."""
-    return _with_callback(model, None)
-
-
-def _with_callback(model: Any, callback: Any) -> Any:
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if "callback" in last.get_params(deep=False):
-        last.set_params(callback=callback)
-    return model
-
-
-def _digest(bags: Bags, y: Array, weight: Array) -> str:
-    digest, X = hashlib.sha256(repr(y.tolist()).encode()), bags.X
-    values = (X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (np.asarray(X),)
-    for part in (*values, bags.offsets, weight):
-        digest.update(np.ascontiguousarray(part).data)
-    return digest.hexdigest()
-
-
-# One cell, perhaps in another process ------------------------------------------------------------
-
-
-def _cell(
-    estimator: Any,
-    data: tuple[Bags, Array, Array],
-    split: tuple[Array, Array],
-    key: tuple[str, int],
-    until: Deadline,
-) -> dict[str, Any] | None:
-    """Return scores and seconds of a candidate on one fold, None if the time was up."""
-    began, clock = time.process_time(), time.perf_counter()
-    cell: dict[str, Any] = {"scores": [], "failure": ""}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            until()
-            scores = _held_out_scores(watched(estimator, until), data, split, key)
-            cell["scores"] = scores.reshape(len(split[1]), -1).tolist()
-        except OutOfTimeError:
-            return None
-        except _FAILURES as error:
-            cell["failure"] = str(message_of(error))
-    cell["warned"] = sorted({str(message_of(warning.message)) for warning in caught})
-    cell |= {"seconds": time.process_time() - began, "elapsed": time.perf_counter() - clock}
-    return cell
-
-
-def _held_out_scores(
+def _score_held_out(
     model: Any, data: tuple[Bags, Array, Array], split: tuple[Array, Array], key: tuple[str, int]
 ) -> Array:
     bags, y, weight = data
@@ -246,7 +141,7 @@ def _held_out_scores(
     steps = model.steps[:-1] if isinstance(model, Pipeline) else []
     last = model.steps[-1][1] if steps else model
     view = (*key, repr(steps))
-    seen, held_out = _views.of(view, bags, y, split, [step for _, step in steps])
+    seen, held_out = _views.view(view, bags, y, split, [step for _, step in steps])
     with shared_statistics(_views.statistics):
         if can_share(last):
             grams_here().fit(last, seen, y[train], view, weight[train])
@@ -267,7 +162,7 @@ class _Views:
         self.parts: dict[str, tuple[Bags, Bags]] = {}
         self.statistics: Rows = {}
 
-    def of(
+    def view(
         self,
         view: tuple[str, int, str],
         bags: Bags,

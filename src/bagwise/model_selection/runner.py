@@ -1,0 +1,260 @@
+"""One runner of cells: models on folds in, records out.
+
+A cell is one fit that is judged: a model on a fold. `Runner` runs cells in this process, or in
+several by joblib, and stores every record at once; a stored cell is not run again unless it failed.
+
+The time limit is soft. Estimators that iterate look at the clock through their ``callback``. A cell
+may take as long as lets all cells of its model finish; a longer one is stopped, since its model
+would be late in any case. Time that models earlier in the order still need is theirs. What a model
+takes is seen on a part of the bags (`costs`) before its first cell, and on its first cell before
+the others. A model that does not fit into time or memory is left out, with the reason. Nothing
+depends on the clock unless the limit is reached.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from math import ceil
+from pathlib import Path
+from typing import Any, Protocol
+
+import joblib
+from joblib import Parallel, delayed, effective_n_jobs
+
+from bagwise._threads import one_blas_thread
+from bagwise.bags import Bags
+from bagwise.bags.fingerprint import fingerprints
+from bagwise.errors import message_of
+from bagwise.io._lock import locked
+from bagwise.io._records import ResultsFile, read_records
+from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError
+from bagwise.model_selection.costs import Probe
+from bagwise.rowstores import RowStore
+
+Record = dict[str, Any]
+
+
+class Cell(Protocol):
+    """One fit to be judged."""
+
+    @property
+    def id(self) -> str:
+        """A text that names the record in a store: all that the result depends on."""
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+
+    @property
+    def head(self) -> Record:
+        """What the record says before the result."""
+
+
+# Stored records -----------------------------------------------------------------------------------
+
+
+def hash_data(bags: Bags, *more: Any) -> str:
+    """Return a hash of bags and of what belongs to them."""
+    X = fingerprints(bags) if isinstance(bags.X, RowStore) else bags.X
+    return str(joblib.hash((X, bags.offsets, *more)))
+
+
+def read_store(path: Path, identify: Callable[[Record], str]) -> tuple[list[Record], dict]:
+    """Return records that are of no cell (`identify` says ""), and the last one of each cell."""
+    every = [(identify(record), record) for record in read_records(path)]
+    return [record for name, record in every if not name], {n: r for n, r in every if n}
+
+
+def is_failure(record: Record) -> bool:
+    """Return whether a cell failed; "error" is what version 0.2 wrote."""
+    return "failure" in record or "error" in record
+
+
+class Store:
+    """A file of records, one JSON line per cell; its folder is locked while the store is open."""
+
+    def __init__(self, path: Path, identify: Callable[[Record], str]) -> None:
+        self.path, self.identify = path, identify
+        self._stack = ExitStack()
+        self._file: ResultsFile | None = None
+
+    def __enter__(self) -> Store:
+        self._stack.enter_context(locked(self.path.parent))
+        self.heads, self.records = read_store(self.path, self.identify)
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self._stack.close()
+
+    def append(self, record: Record) -> None:
+        """Write a record; it is on the disk when this returns."""
+        if self._file is None:
+            self._file = self._stack.enter_context(ResultsFile(self.path))
+        self._file.append(record)
+
+
+# The run ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Runner:
+    """Runs cells, within a time limit.
+
+    Parameters
+    ----------
+    work : callable
+        ``work(data, cell, until)`` returns what the record says, in JSON's types.
+    data : callable
+        ``data(cell)`` returns what ``work`` gets; it travels to other processes.
+    store : Store, default=None
+        Where records are kept.
+    deadline : Deadline, default=never
+        When to stop.
+    n_jobs : int, default=None
+        Number of cells that run at the same time.
+    probes : dict of str to Probe, default={}
+        What is measured before the first cell of a model; models without a probe are not.
+    n_refits : int, default=0
+        Fits that a model needs after its cells.
+    partial : bool, default=False
+        Whether a few cells are better than nothing: the first one may then take all the time.
+
+    Attributes
+    ----------
+    left_out : dict of str to str
+        Models that did not fit into time or memory, and why.
+    in_time : bool
+        Whether the time limit changed nothing.
+    """
+
+    work: Callable[[Any, Any, Deadline], Record]
+    data: Callable[[Any], Any]
+    store: Store | None = None
+    deadline: Deadline = NEVER
+    n_jobs: int | None = None
+    probes: dict[str, Probe] = field(default_factory=dict)
+    n_refits: int = 0
+    partial: bool = False
+    left_out: dict[str, str] = field(default_factory=dict)
+    in_time: bool = True
+
+    def __post_init__(self) -> None:
+        self._elapsed: dict[str, list[float]] = {}  # seconds of the cells of each model
+        self._open: Counter[str] = Counter()  # cells of each model that did not begin
+        self._failed: set[str] = set()
+
+    def recall(self, cells: Sequence[Any]) -> list[tuple[Any, Record]]:
+        """Return cells with their stored records; failures do not count."""
+        stored = {} if self.store is None else self.store.records
+        known = {i: r for i, r in stored.items() if not is_failure(r)}
+        return [(cell, known[cell.id]) for cell in cells if cell.id in known]
+
+    def run(self, cells: Sequence[Any]) -> Iterator[tuple[Any, Record]]:
+        """Yield the other cells with their records; a model that failed is not tried again."""
+        known = {cell.id for cell, _ in self.recall(cells)}
+        left = [cell for cell in cells if cell.id not in known]
+        self._open = Counter(cell.name for cell in left)
+        parallel = Parallel(
+            self.n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
+        )
+        jobs = (
+            delayed(_run_cell)(self.work, self.data(cell), cell, until)
+            for cell, until in self._affordable(left)
+        )
+        for cell, record in parallel(jobs):
+            if record is None:
+                self._leave_out(cell.name, "it was stopped: its folds would not finish in time")
+                continue
+            self._note(cell, record)
+            yield cell, record
+
+    def _note(self, cell: Any, record: Record) -> None:
+        if self.store is not None:
+            self.store.append(record)
+        if "failure" in record:
+            self._failed.add(cell.name)
+        self._elapsed.setdefault(cell.name, []).append(record["elapsed"])
+
+    def _affordable(self, cells: list[Any]) -> Iterator[tuple[Any, Deadline]]:
+        """Yield the cells that are to be run, one by one, each with its own deadline."""
+        for cell in cells:
+            if self.deadline.left <= 0:
+                self.in_time = False
+                return
+            if cell.name in self.left_out or cell.name in self._failed:
+                continue
+            seconds = self._share(cell.name)
+            reason = self._refuse(cell.name, seconds)
+            if reason:
+                self._leave_out(cell.name, reason)
+                continue
+            self._open[cell.name] -= 1
+            yield cell, Deadline.after(seconds)
+
+    def _leave_out(self, name: str, reason: str) -> None:
+        self.left_out[name] = reason
+        self.in_time = self.in_time and "memory" in reason
+
+    def _rounds(self, name: str) -> int:
+        """Return how many fits of a model are left, one after the other."""
+        return ceil(self._open[name] / effective_n_jobs(self.n_jobs)) + self.n_refits
+
+    def _mean_seconds(self, name: str) -> float:
+        """Return the seconds per cell of a model, 0 before the first one."""
+        elapsed = self._elapsed.get(name, [0.0])
+        return sum(elapsed) / len(elapsed)
+
+    def _share(self, name: str) -> float:
+        """Return the seconds that a cell may take for all cells of its model to finish in time."""
+        if self.partial and not self._elapsed:
+            return self.deadline.left
+        names = list(self._open)
+        earlier = [other for other in names[: names.index(name)] if other not in self.left_out]
+        taken = sum(self._mean_seconds(other) * self._rounds(other) for other in earlier)
+        return (self.deadline.left - taken) / self._rounds(name)
+
+    def _refuse(self, name: str, seconds: float) -> str:
+        """Return why a model cannot go on, or ""."""
+        if seconds <= 0:
+            return "no time was left for it"
+        took = self._mean_seconds(name)
+        if took:
+            slow = f"a fold took {took:.1f} s, its other folds would not finish in time"
+            return slow if took > seconds else ""
+        return self.probes[name].refuse(seconds) if name in self.probes else ""
+
+
+def _run_cell(
+    work: Callable[..., Record], data: Any, cell: Any, until: Deadline
+) -> tuple[Any, Record | None]:
+    """Return the record of a cell, None if it was stopped; perhaps in another process."""
+    began, clock = time.process_time(), time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught, one_blas_thread():
+        warnings.simplefilter("always")
+        try:
+            until.check()
+            record = work(data, cell, until)
+        except OutOfTimeError:
+            return cell, None
+        except Exception as error:  # noqa: BLE001 (a result of this model; the others go on)
+            record = {"failure": _describe(error)}
+    record["warned"] = [message_of(warning.message) for warning in caught]
+    took = {"seconds": time.process_time() - began, "elapsed": time.perf_counter() - clock}
+    return cell, {**cell.head, **record, **took}
+
+
+def _describe(error: Exception) -> str:
+    """Say why a fit failed; for what is no fault of the data also where."""
+    said = message_of(error)
+    if isinstance(error, MemoryError):
+        return said or "not enough memory"
+    if isinstance(error, ValueError):
+        return said
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {said} (in {where.name}, line {where.lineno})"
