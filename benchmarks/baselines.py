@@ -42,7 +42,7 @@ from bagwise import (
     WitnessSVC,
 )
 from bagwise.bench.published import published_table
-from bagwise.bench.splits import Protocol, read_splits, stored_splits
+from bagwise.bench.splits import Protocol, read_splits, store_splits
 from bagwise.crossfit import best_threshold
 from bagwise.datasets import fetch, load_digits_bags
 from bagwise.kernels import settle_gamma
@@ -158,7 +158,7 @@ def cell(name, data):
         other, grid = ON_MUSK2[name]
         fixed = {**fixed, **other}
     bags, y = fetch(data)
-    _, splits = read_splits(stored_splits(FOLDER, data, Protocol("kfold", 10, 1), bags, y))
+    _, splits = read_splits(store_splits(FOLDER, data, Protocol("kfold", 10, 1), bags, y))
     gamma = median_gamma(bags)
     began = time.process_time()
     columns = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagwise.bench.aggregate import missing, numbers
+from bagwise.bench.aggregate import find_missing, numbers
 from bagwise.bench.tables import make_report
 from bench_cases import make_plan, write_results
 
@@ -46,7 +46,7 @@ def test_only_whole_rounds_count(tmp_path):
     late = plan.cells[-1].id
     write_results(plan, lambda cell, made: None if cell.id == late else made)
     assert {number.rounds for number in numbers(plan)} == {1}
-    (left,) = missing(plan)
+    (left,) = find_missing(plan)
     assert (left.open, left.failed) == (1, 0)
     assert any("1 of 2 finished" in note for note in make_report(plan).notes)
     assert any("1 cells have not run yet" in note for note in make_report(plan).notes)
@@ -69,7 +69,7 @@ def test_the_last_record_of_a_cell_counts(tmp_path):
     write_results(plan)
     good = (tmp_path / "results.jsonl").read_text()
     (tmp_path / "results.jsonl").write_text(failed + good)
-    assert missing(plan) == []
+    assert find_missing(plan) == []
     assert numbers(plan, ["accuracy"])[0].mean == pytest.approx(0.85)
 
 

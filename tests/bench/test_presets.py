@@ -14,7 +14,7 @@ from command_line import call
 
 def needed(preset):
     """Return the data sets that a quick run of a preset reads from files."""
-    entries = load_spec(preset).shortened().data
+    entries = load_spec(preset).shorten().data
     named = [entry.name for entry in entries if entry.source == "fetch"]
     return named + ["webkb"] * any(entry.source == "webkb" for entry in entries)
 
@@ -31,7 +31,7 @@ def test_a_preset_runs_quickly_from_data_to_tables(preset, tmp_path):
         pytest.skip(f"{', '.join(absent)} not in BAGWISE_DATA")
     result = call("bench", preset, "--quick", "--out", str(tmp_path), "--json")
     assert result.exit_code == 0, result.output
-    spec = load_spec(preset).shortened()
+    spec = load_spec(preset).shorten()
     numbers = json.loads(result.stdout)["numbers"]
     ours = [number for number in numbers if number["kind"] != "published"]
     for metric in (spec.metrics[0], spec.metrics[-1]):

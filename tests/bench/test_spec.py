@@ -55,7 +55,7 @@ def test_a_data_set_may_keep_less_of_the_grids():
     spec = parse_spec(changed(data__0={"name": "musk1", "grid": {"C": [10.0], "other": [1]}}))
     assert [point["C"] for point in spec.models[0].points(spec.data[0])] == [10.0, 10.0]
     assert len(spec.models[0].points(spec.data[1])) == 4
-    assert spec.shortened().models[0].points(spec.shortened().data[0]) == [
+    assert spec.shorten().models[0].points(spec.shorten().data[0]) == [
         {"C": 1.0, "gamma": "median"}
     ]
     with pytest.raises(SpecError, match=r"data\[0\].grid: leaves nothing of the grid of 'MI-SVM'"):
@@ -127,7 +127,7 @@ def test_a_missing_file_lists_the_presets():
 
 
 def test_the_quick_form_is_small():
-    spec = load_spec("gehler2007-table1").shortened()
+    spec = load_spec("gehler2007-table1").shorten()
     assert (spec.protocol.folds, spec.protocol.repeats, spec.protocol.inner) == (2, 1, 2)
     assert [len(model.points(spec.data[0])) for model in spec.models] == [1, 1, 1]
     assert {entry.thin for entry in spec.data} == {40}

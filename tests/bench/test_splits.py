@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bagwise import Bags
-from bagwise.bench.splits import FoldsError, Protocol, read_splits, stored_splits
+from bagwise.bench.splits import FoldsError, Protocol, read_splits, store_splits
 
 Y = np.array([0, 1] * 15)
 
@@ -41,7 +41,7 @@ def test_groups_are_refused_by_kinds_that_would_part_them(kind, tmp_path):
     bags = bags_of(30, groups=np.repeat([f"patient {i}" for i in range(10)], 3))
     protocol = Protocol(kind, folds=3, ratios=(0.5,))
     with pytest.raises(FoldsError, match=rf"'{kind}' does not keep groups together.*'grouped'"):
-        stored_splits(tmp_path, "d", protocol, bags, Y)
+        store_splits(tmp_path, "d", protocol, bags, Y)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -64,10 +64,10 @@ def test_leave_one_out_and_fresh_draws():
 
 def test_the_same_seed_writes_the_same_file_and_another_seed_another(tmp_path):
     protocol, bags = Protocol(folds=3), bags_of(30)
-    paths = [stored_splits(tmp_path / name, "d", protocol, bags, Y) for name in "ab"]
+    paths = [store_splits(tmp_path / name, "d", protocol, bags, Y) for name in "ab"]
     assert paths[0].name == paths[1].name
     assert paths[0].read_text() == paths[1].read_text()
-    other = stored_splits(tmp_path / "a", "d", replace(protocol, seed=1), bags, Y)
+    other = store_splits(tmp_path / "a", "d", replace(protocol, seed=1), bags, Y)
     assert read_splits(other)[1] != read_splits(paths[0])[1]
 
 
@@ -75,7 +75,7 @@ def test_the_hash_of_the_bags_knows_labels_and_rows_but_no_protocol(tmp_path):
     bags = bags_of(30)
 
     def hash_of(bags=bags, y=Y, **protocol):
-        return read_splits(stored_splits(tmp_path, "d", Protocol(**protocol), bags, y))[0]
+        return read_splits(store_splits(tmp_path, "d", Protocol(**protocol), bags, y))[0]
 
     assert hash_of(folds=3) == hash_of(folds=5, repeats=2, seed=1)
     assert len({hash_of(), hash_of(y=1 - Y), hash_of(bags.replace(X=bags.X + 1))}) == 3
@@ -89,22 +89,22 @@ def test_more_rounds_begin_with_the_same_splits(kind):
 
 
 def test_inner_folds_are_no_part_of_the_splits(tmp_path):
-    paths = [stored_splits(tmp_path, "d", Protocol(inner=k), bags_of(30), Y) for k in (0, 5)]
+    paths = [store_splits(tmp_path, "d", Protocol(inner=k), bags_of(30), Y) for k in (0, 5)]
     assert paths[0] == paths[1]
 
 
 def test_stored_splits_are_used_as_they_are(tmp_path):
-    path = stored_splits(tmp_path, "d", Protocol(folds=3), bags_of(30), Y)
+    path = store_splits(tmp_path, "d", Protocol(folds=3), bags_of(30), Y)
     before = path.read_text()
-    stored_splits(tmp_path, "d", Protocol(folds=3), bags_of(30), Y)
+    store_splits(tmp_path, "d", Protocol(folds=3), bags_of(30), Y)
     assert path.read_text() == before
     assert read_splits(path)[1] == Protocol(folds=3).splits(bags_of(30), Y)
 
 
 def test_other_bags_get_another_file(tmp_path):
     bags = bags_of(30)
-    path = stored_splits(tmp_path, "d", Protocol(folds=3), bags, Y)
-    assert path != stored_splits(tmp_path, "d", Protocol(folds=3), bags.replace(X=bags.X + 1), Y)
+    path = store_splits(tmp_path, "d", Protocol(folds=3), bags, Y)
+    assert path != store_splits(tmp_path, "d", Protocol(folds=3), bags.replace(X=bags.X + 1), Y)
 
 
 def _change_a_test_bag(text):
@@ -122,12 +122,12 @@ def _change_a_test_bag(text):
     ],
 )
 def test_a_changed_file_is_refused(tmp_path, change, message):
-    path = stored_splits(tmp_path, "d", Protocol(folds=3), bags_of(30), Y)
+    path = store_splits(tmp_path, "d", Protocol(folds=3), bags_of(30), Y)
     path.write_text(change(path.read_text()))
     with pytest.raises(FoldsError, match=message):
         read_splits(path)
     with pytest.raises(FoldsError, match=message):
-        stored_splits(tmp_path, "d", Protocol(folds=3), bags_of(30), Y)
+        store_splits(tmp_path, "d", Protocol(folds=3), bags_of(30), Y)
 
 
 @pytest.mark.parametrize(
@@ -143,5 +143,5 @@ def test_a_changed_file_is_refused(tmp_path, change, message):
 )
 def test_impossible_splits_are_named(tmp_path, protocol, message):
     with pytest.raises(ValueError, match=message):
-        stored_splits(tmp_path, "d", protocol, bags_of(30), Y)
+        store_splits(tmp_path, "d", protocol, bags_of(30), Y)
     assert list(tmp_path.iterdir()) == []

@@ -59,18 +59,18 @@ def column_of(cell: Cell) -> str:
     return f"{cell.data.name} @ {condition}" if condition else cell.data.name
 
 
-def _grouped(cells: Iterable[Cell]) -> dict[tuple[str, str], list[Cell]]:
+def _group_cells(cells: Iterable[Cell]) -> dict[tuple[str, str], list[Cell]]:
     groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
     for cell in cells:
         groups[column_of(cell), cell.model.name].append(cell)
     return groups
 
 
-def missing(plan: Plan) -> list[Missing]:
+def find_missing(plan: Plan) -> list[Missing]:
     """Say for every model and column that is not complete what has not run and what failed."""
     records = plan.records()
     found = []
-    for (column, model), cells in _grouped(plan.cells).items():
+    for (column, model), cells in _group_cells(plan.cells).items():
         unrun = sum(cell.id not in records for cell in cells)
         failed = [r for c in cells if (r := records.get(c.id)) and is_failure(r)]
         errors = [str(r.get("failure", r.get("error"))) for r in failed]
@@ -87,11 +87,11 @@ def numbers(plan: Plan, metrics: Iterable[str] | None = None) -> list[Number]:
     records, select = plan.records(), plan.spec.select
     wanted = plan.spec.metrics if metrics is None else tuple(metrics)
     found = []
-    for where, cells in _grouped(plan.cells).items():
+    for where, cells in _group_cells(plan.cells).items():
         points = _whole_rounds(cells, records)
         if not points:
             continue
-        chosen = {"best": _best(points, select), "nested": _nested(points, select)}
+        chosen = {"best": _choose_best(points, select), "nested": _choose_nested(points, select)}
         for metric in wanted:
             for kind, pairs in chosen.items():
                 number = None if pairs is None else _number(metric, where, kind, pairs)
@@ -111,7 +111,7 @@ def _whole_rounds(cells: list[Cell], records: dict[str, Record]) -> list[Pairs]:
     ]
 
 
-def _best(points: list[Pairs], select: str) -> Pairs | None:
+def _choose_best(points: list[Pairs], select: str) -> Pairs | None:
     """Return the cells of the grid point with the best mean; of equal ones the first."""
     means = [_mean_over_rounds(pairs, select) for pairs in points]
     known = [(mean, i) for i, mean in enumerate(means) if mean is not None]
@@ -120,7 +120,7 @@ def _best(points: list[Pairs], select: str) -> Pairs | None:
     return points[max(known, key=lambda pair: pair[0])[1]]
 
 
-def _nested(points: list[Pairs], select: str) -> Pairs | None:
+def _choose_nested(points: list[Pairs], select: str) -> Pairs | None:
     """Return for each split the cell whose grid point was best on folds of the training bags."""
     if not points[0][0][0].inner:
         return None
@@ -139,7 +139,7 @@ def _number(metric: str, where: tuple[str, str], kind: str, pairs: Pairs) -> Num
     rounds = _known(_by_round(pairs, metric).values())
     if rounds is None:
         return None
-    parts = [record["metrics"].get(_stored(metric)) for _, record in pairs]
+    parts = [record["metrics"].get(_stored_name(metric)) for _, record in pairs]
     single_bags = "pooled" in pairs[0][1]  # which have no spread
     spread = rounds if len(rounds) > 1 or single_bags else _known(parts) or []
     error = float(np.std(spread, ddof=1) / np.sqrt(len(spread))) if len(spread) > 1 else None
@@ -160,7 +160,7 @@ def _mean_over_rounds(pairs: Pairs, metric: str) -> float | None:
     return None if rounds is None else float(np.mean(rounds))
 
 
-def _stored(metric: str) -> str:
+def _stored_name(metric: str) -> str:
     return METRICS[metric].complement or metric
 
 
@@ -168,7 +168,7 @@ def _by_round(pairs: Pairs, metric: str) -> dict[int, float | None]:
     rounds: dict[int, list[Record]] = defaultdict(list)
     for cell, record in pairs:
         rounds[cell.split.repeat].append(record)
-    means = {repeat: _of_round(records, _stored(metric)) for repeat, records in rounds.items()}
+    means = {repeat: _of_round(records, _stored_name(metric)) for repeat, records in rounds.items()}
     if not METRICS[metric].complement:
         return means
     return {repeat: None if mean is None else 1.0 - mean for repeat, mean in means.items()}

@@ -34,24 +34,24 @@ _MAPS: dict[str, Callable[..., Any]] = {
 def build(entry: ModelEntry, point: dict[str, Any], data: BenchData, train: Bags) -> Any:
     """Return the estimator of a grid point, its values resolved on the training bags."""
     params = {**entry.params, **point}
-    resolved = {name: _resolved(value, name, data, train) for name, value in params.items()}
+    resolved = {name: _resolve(value, name, data, train) for name, value in params.items()}
     return make_estimator(entry.method, **resolved)
 
 
-def _resolved(value: Any, name: str, data: BenchData, train: Bags) -> Any:
+def _resolve(value: Any, name: str, data: BenchData, train: Bags) -> Any:
     if isinstance(value, str) and value.startswith(_MEDIAN):
         return _times_median(value, train)
     if isinstance(value, list):
-        return [_resolved(one, name, data, train) for one in value]
+        return [_resolve(one, name, data, train) for one in value]
     if not isinstance(value, dict):
         return value
     rest = dict(value)
     if "graph" in rest:
-        return _found(rest["graph"], data.graphs, "The data set has no graph")
+        return _look_up(rest["graph"], data.graphs, "The data set has no graph")
     if "map" in rest:
-        return _found(rest.pop("map"), _MAPS, f"{name}: there is no map")(**rest)
+        return _look_up(rest.pop("map"), _MAPS, f"{name}: there is no map")(**rest)
     if "method" in rest:
-        inner = {key: _resolved(one, key, data, train) for key, one in rest.items()}
+        inner = {key: _resolve(one, key, data, train) for key, one in rest.items()}
         return make_estimator(inner.pop("method"), **inner)
     return value
 
@@ -66,7 +66,7 @@ def _times_median(value: str, train: Bags) -> float:
     return number * settle_gamma("median", train.X, np.ones(train.n_instances), rng)
 
 
-def _found(name: str, known: dict[str, Any], problem: str) -> Any:
+def _look_up(name: str, known: dict[str, Any], problem: str) -> Any:
     if name not in known:
         raise SpecError(f"{problem} {name!r}; there are: {', '.join(known) or 'none'}.")
     return known[name]

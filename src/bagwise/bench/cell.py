@@ -18,9 +18,9 @@ from bagwise.bench.build import build
 from bagwise.bench.data import BenchData
 from bagwise.bench.measures import (
     SELECTABLE,
-    calibrated_measures,
-    fit_measures,
-    instance_measures,
+    measure_calibrated,
+    measure_fit,
+    measure_instances,
 )
 from bagwise.bench.spec import DataEntry, ModelEntry
 from bagwise.bench.splits import Split, digest
@@ -85,12 +85,12 @@ def judge(data: BenchData, cell: Cell, _: Deadline = NEVER) -> dict[str, Any]:
     start = process_time()
     scores = model.decision_function(data.bags[test])
     metrics: dict[str, float | None] = {"predict_seconds": process_time() - start}
-    metrics |= {"fit_seconds": seconds, **fit_measures(model, bags, y)}
+    metrics |= {"fit_seconds": seconds, **measure_fit(model, bags, y)}
     metrics |= bag_measures(data.y[test], scores, model.classes_)
-    metrics |= instance_measures(model, data.bags[test], data.y[test])
+    metrics |= measure_instances(model, data.bags[test], data.y[test])
     result: dict[str, Any] = {"n_test": len(test)}
     if inner is not None:
-        metrics |= calibrated_measures(data.y[test], scores + shift, y, inner, model.classes_)
+        metrics |= measure_calibrated(data.y[test], scores + shift, y, inner, model.classes_)
         result["inner"] = bag_measures(y, inner - shift, model.classes_, SELECTABLE)
     result["metrics"] = {name: _drop_infinite(value) for name, value in metrics.items()}
     if len(test) == 1:

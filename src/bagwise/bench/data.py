@@ -1,4 +1,4 @@
-"""The data sets of a benchmark: loaded by source, drawn anew if asked, thinned for quick runs."""
+"""The data sets of a benchmark: loaded by source, drawn anew if asked, thinned out for quick runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BenchData:
     graphs: dict[str, Graph] = field(default_factory=dict)
     key: str = ""  # tells the data apart in a worker's memory
 
-    def thinned(self, n_bags: int) -> BenchData:
+    def thin_out(self, n_bags: int) -> BenchData:
         """Return about ``n_bags`` of the bags: the smallest ones, equally many per class."""
         classes = np.unique(self.y)
         each = max(10, n_bags // len(classes))  # two folds with two inner folds need some of each
@@ -64,14 +64,14 @@ def load_data(entry: DataEntry, protocol: Protocol, draw: int | None = None) -> 
         raise ValueError(f"The options of data set {entry.name!r} are wrong: {error}") from error
     key = digest([entry.name, entry.source, repr(entry.options), entry.thin, draw])
     data = BenchData(bags, np.asarray(y), graphs, key)
-    return data.thinned(entry.thin) if entry.thin else data
+    return data.thin_out(entry.thin) if entry.thin else data
 
 
-def _fetched(name: str, options: dict[str, Any]) -> Any:
+def _fetch(name: str, options: dict[str, Any]) -> Any:
     return *fetch(name, **options), {}
 
 
-def _drawn(make: Callable[..., Any]) -> Callable[[str, dict[str, Any]], Any]:
+def _draw(make: Callable[..., Any]) -> Callable[[str, dict[str, Any]], Any]:
     # YAML has no tuples, and a range of bag sizes is one.
     return lambda name, options: (*make(**{k: _pair(v) for k, v in options.items()}), {})
 
@@ -104,10 +104,10 @@ def _file(name: str, options: dict[str, Any]) -> Any:
 
 
 _LOADERS: dict[str, Callable[[str, dict[str, Any]], Any]] = {
-    "fetch": _fetched,
-    "digits": _drawn(load_digits_bags),
-    "toy2d": _drawn(make_toy2d),
-    "gaussian": _drawn(make_gaussian_bags),
+    "fetch": _fetch,
+    "digits": _draw(load_digits_bags),
+    "toy2d": _draw(make_toy2d),
+    "gaussian": _draw(make_gaussian_bags),
     "graph": _graph,
     "webkb": _webkb,
     "file": _file,

@@ -67,7 +67,7 @@ METRICS = {
 SELECTABLE = ("accuracy", "balanced_accuracy", "auc")
 
 
-def calibrated_measures(
+def measure_calibrated(
     y: Array, scores: Array, inner_y: Array, inner_scores: Array, classes: Array
 ) -> dict[str, float | None]:
     """Return accuracy and Brier score after calibration on out-of-fold scores.
@@ -93,7 +93,7 @@ def _squares(chance: Array, truth: Array) -> float:
     return float(np.mean((chance - truth) ** 2))
 
 
-def instance_measures(model: Any, bags: Bags, y: Array) -> dict[str, float]:
+def measure_instances(model: Any, bags: Bags, y: Array) -> dict[str, float]:
     """Return how well instances are classified, where their labels and scores are known."""
     if not can_judge_instances(model, bags):
         return {}
@@ -103,7 +103,7 @@ def instance_measures(model: Any, bags: Bags, y: Array) -> dict[str, float]:
     return {"instance_accuracy": right, **instance_report(model, bags, y)}
 
 
-def fit_measures(model: Any, train: Bags, y: Array) -> dict[str, float]:
+def measure_fit(model: Any, train: Bags, y: Array) -> dict[str, float]:
     """Return objective, gap and p-hat, where the model has them.
 
     p-hat is the mean fraction of instances taken as positive, over positive training bags.

@@ -19,7 +19,7 @@ from joblib import effective_n_jobs, parallel_config
 from bagwise.bench.cell import Cell, judge
 from bagwise.bench.data import BenchData, load_data
 from bagwise.bench.spec import DataEntry, Spec, load_spec
-from bagwise.bench.splits import FoldsError, read_splits, stored_splits
+from bagwise.bench.splits import FoldsError, read_splits, store_splits
 from bagwise.io._atomic import writing
 from bagwise.io._records import ResultsError
 from bagwise.model_selection.runner import Record, Runner, Store, is_failure, read_store
@@ -145,7 +145,7 @@ class _DataShelf:
 def _split(spec: Spec, entry: DataEntry, shelf: _DataShelf, folder: Path) -> str:
     data = shelf.load(entry, 0 if spec.protocol.kind == "fresh" else None)
     try:
-        path = stored_splits(folder / FOLDS, entry.name, spec.protocol, data.bags, data.y)
+        path = store_splits(folder / FOLDS, entry.name, spec.protocol, data.bags, data.y)
     except ValueError as error:
         raise FoldsError(f"{entry.name}: {error}") from error
     return path.name

@@ -72,7 +72,7 @@ class Spec:
     notes: str = ""  # where this departs from the paper
     quick: dict[str, list[str]] = field(default_factory=dict)  # "data", "models" of a quick run
 
-    def shortened(self) -> Spec:
+    def shorten(self) -> Spec:
         """Return the benchmark's quick form: few bags, two splits, one grid point."""
         thin = 0 if self.protocol.kind == "fresh" else _QUICK_BAGS
         return replace(
@@ -80,7 +80,7 @@ class Spec:
             title=f"{self.title} (quick run, not a measurement)",
             data=tuple(replace(entry, thin=thin, grid={}) for entry in self._kept("data")),
             models=tuple(replace(model, grid=_first(model.grid)) for model in self._kept("models")),
-            protocol=self.protocol.shortened(),
+            protocol=self.protocol.shorten(),
         )
 
     def _kept(self, what: str) -> list[Any]:

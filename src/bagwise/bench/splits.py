@@ -82,7 +82,7 @@ class Protocol:
         """Make the splits of labeled bags."""
         return list(KINDS[self.kind](self, bags, y))
 
-    def shortened(self) -> Protocol:
+    def shorten(self) -> Protocol:
         """Return the protocol of a quick run: two folds, one round, few bags."""
         return replace(
             self,
@@ -171,7 +171,7 @@ def fingerprint(bags: Bags) -> str:
     return sha.hexdigest()
 
 
-def stored_splits(folder: Path, name: str, protocol: Protocol, bags: Bags, y: Array) -> Path:
+def store_splits(folder: Path, name: str, protocol: Protocol, bags: Bags, y: Array) -> Path:
     """Return the file with the splits of a data set in a folder; it is written if missing.
 
     Bags with groups are split by "grouped" only.

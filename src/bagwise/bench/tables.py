@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bagwise.bench.aggregate import Missing, Number, column_of, missing, numbers
+from bagwise.bench.aggregate import Missing, Number, column_of, find_missing, numbers
 from bagwise.bench.measures import METRICS
 from bagwise.bench.published import PublishedTable, published_table
 from bagwise.bench.run import Plan
@@ -92,11 +92,11 @@ def make_report(plan: Plan, metrics: tuple[str, ...] | None = None) -> Report:
     columns = tuple(dict.fromkeys(column_of(cell) for cell in plan.cells))
     models = [model.name for model in plan.spec.models]
     tables = [_table(metric, columns, models, ours, paper) for metric in wanted]
-    left_out = tuple(missing(plan))
+    left_out = tuple(find_missing(plan))
     return Report(
         plan.spec.name,
         plan.spec.title,
-        tuple(_notes(plan, paper, ours, left_out) + _without(wanted, ours, left_out)),
+        tuple(_notes(plan, paper, ours, left_out) + _tell_absent(wanted, ours, left_out)),
         tuple(table for table in tables if table.lines),
         tuple(ours),
         left_out,
@@ -113,12 +113,12 @@ def _table(
     found = _ours(metric, ours)
     if paper is not None:
         models = [*models, *(name for name in paper.models(metric) if name not in models)]
-        found |= _printed(metric, columns, models, paper)
+        found |= _read_printed(metric, columns, models, paper)
     better = METRICS[metric].better
     rankings, lines = {}, []
     for kind in KIND_LABELS:
         rows = {model: found[model, kind] for model in models if (model, kind) in found}
-        ranking = _ranking(rows, columns, better)
+        ranking = _rank(rows, columns, better)
         if ranking is not None:
             rankings[kind] = ranking
         lines += _lines(kind, rows, columns, better, ranking)
@@ -138,7 +138,7 @@ def _ours(metric: str, ours: list[Number]) -> Found:
     return found
 
 
-def _printed(
+def _read_printed(
     metric: str, columns: tuple[str, ...], models: list[str], paper: PublishedTable
 ) -> Found:
     found: Found = {}
@@ -155,7 +155,7 @@ def _data_of(column: str) -> str:
     return column.removesuffix(" @ 0.2")
 
 
-def _ranking(rows: dict[str, Row], columns: tuple[str, ...], better: int) -> Ranking | None:
+def _rank(rows: dict[str, Row], columns: tuple[str, ...], better: int) -> Ranking | None:
     """Rank the models that have a number in every column any of them has."""
     used = [column for column in columns if any(column in row for row in rows.values())]
     whole = {model: row for model, row in rows.items() if all(c in row for c in used)}
@@ -176,7 +176,7 @@ def _lines(
     best = {column: _best(rows, column, better) for column in columns}
     lines = []
     for model, row in rows.items():
-        entries = tuple(_marked(row.get(column), best[column]) for column in columns)
+        entries = tuple(_mark(row.get(column), best[column]) for column in columns)
         lines.append(Line(model, kind, entries, ranks.get(model)))
     return lines
 
@@ -186,7 +186,7 @@ def _best(rows: dict[str, Row], column: str, better: int) -> float | None:
     return better * max(better * value for value in values) if better and len(values) > 1 else None
 
 
-def _marked(entry: Entry | None, best: float | None) -> Entry | None:
+def _mark(entry: Entry | None, best: float | None) -> Entry | None:
     if entry is None or best is None:
         return entry
     return Entry(entry.mean, entry.error, bool(np.isclose(entry.mean, best, rtol=0, atol=1e-9)))
@@ -216,10 +216,10 @@ def _notes(
         notes.append(f"{text} {paper.remarks}".strip())
     if spec.notes:
         notes.append(" ".join(spec.notes.split()))
-    return notes + _told(left_out)
+    return notes + _tell_missing(left_out)
 
 
-def _told(left_out: tuple[Missing, ...]) -> list[str]:
+def _tell_missing(left_out: tuple[Missing, ...]) -> list[str]:
     notes = []
     if any(one.open for one in left_out):
         notes.append(f"Not finished: {sum(one.open for one in left_out)} cells have not run yet.")
@@ -230,7 +230,7 @@ def _told(left_out: tuple[Missing, ...]) -> list[str]:
     return notes
 
 
-def _without(
+def _tell_absent(
     wanted: tuple[str, ...], ours: list[Number], left_out: tuple[Missing, ...]
 ) -> list[str]:
     """Say which metrics have no number at all, and what they need."""

@@ -97,7 +97,7 @@ def _spec(benchmark: str, quick: bool) -> Any:
     if not (path.exists() or path.suffix or len(path.parts) > 1):
         one_of(benchmark, presets(), "file or preset")
     spec = load_spec(benchmark)
-    return spec.shortened() if quick else spec
+    return spec.shorten() if quick else spec
 
 
 def _run(spec: Any, out: Path, jobs: int, dask: str | None) -> Any:
@@ -131,14 +131,14 @@ def _report(plan: Any, metrics: tuple[str, ...] | None, out: Path, as_json: bool
         show_json({"name": report.name, "notes": report.notes, "numbers": long_form(report)})
     else:
         for one in report.tables:
-            for drawn in _drawn(one, screen_width()):
+            for drawn in _draw_tables(one, screen_width()):
                 show(drawn)
         for note in report.notes:
             say(escape(note))
     say_written("Tables", *paths)
 
 
-def _drawn(one: Any, width: int) -> list[Table]:
+def _draw_tables(one: Any, width: int) -> list[Table]:
     """Return a table; its columns are spread over several if the screen is narrow."""
     from bagwise.bench.export import named_lines
     from bagwise.bench.tables import KIND_LABELS

@@ -139,7 +139,7 @@ def compare(
         label = positive_label(positive, y, there, scaler=scaler, random_state=seed)
         options |= {"scale": scale, "impute": source.impute, "pos_label": label, "n_jobs": jobs}
         options |= {"time_limit": None if np.isinf(seconds) else seconds, "out": out}
-        found = _compared(there, y, tried, **options)
+        found = _compare(there, y, tried, **options)
     if not found.results and found.failures and not found.unfinished:
         name, failure = next(iter(found.failures.items()))
         raise ValueError(f"No model could be fitted. {name}: {reword(failure)}")
@@ -169,15 +169,15 @@ def compare(
 # While it runs ------------------------------------------------------------------------------------
 
 
-def _compared(bags: Any, y: Any, models: Any, **options: Any) -> Any:
+def _compare(bags: Any, y: Any, models: Any, **options: Any) -> Any:
     from bagwise.model_selection import compare
 
-    with _shown() as update:
+    with _show_progress() as update:
         return compare(bags, y, models, callback=update, **options)
 
 
 @contextmanager
-def _shown() -> Iterator[Callable[[Any], None]]:
+def _show_progress() -> Iterator[Callable[[Any], None]]:
     """Show the table so far on a terminal; elsewhere one line per result."""
     with live() as screen:
         began = time.monotonic()

@@ -40,7 +40,7 @@ def folds(
     if _is_number(cv):
         part, labels, n_splits = bags[used], y[used], N_FOLDS if cv is None else int(cv)
         check_enough_bags(part, labels, (name, n_splits))
-        splits = _numbered_folds(part, labels, n_splits, random_state)
+        splits = _make_folds(part, labels, n_splits, random_state)
     else:
         number = np.cumsum(used) - 1
         every = check_cv(cv).split(np.zeros(len(bags)), y, _group_numbers(bags))
@@ -107,19 +107,19 @@ def check_enough_bags(bags: Bags, y: Array, *levels: tuple[Argument, Any]) -> No
     unit, what = (np.arange(len(bags)), "bags") if groups is None else (groups, "groups")
     for label in classes:
         members = len(np.unique(unit[np.asarray(y) == label]))
-        failing = _failing(members, [n_splits for _, n_splits in numbered])
+        failing = _find_failing(members, [n_splits for _, n_splits in numbered])
         if failing is not None:
             few = "too few for" if failing else "fewer than"
             begin = f"Class {label!r} has {members} {what}, {few} "
             remedy = _remedy(members, what, numbered, numbered[failing][0])
-            raise ValueError(Message(begin, *_nested(numbered[: failing + 1]), ". ", remedy))
+            raise ValueError(Message(begin, *_name_levels(numbered[: failing + 1]), ". ", remedy))
 
 
 def _is_number(cv: Any) -> bool:
     return cv is None or isinstance(cv, Integral)
 
 
-def _failing(members: int, levels: list[int]) -> int | None:
+def _find_failing(members: int, levels: list[int]) -> int | None:
     """Return the first level whose folds cannot each hold one out and train on the others."""
     for level, n_splits in enumerate(levels):
         if members < n_splits:
@@ -128,7 +128,7 @@ def _failing(members: int, levels: list[int]) -> int | None:
     return None
 
 
-def _nested(levels: list[tuple[Argument, int]]) -> Iterator[str | Argument]:
+def _name_levels(levels: list[tuple[Argument, int]]) -> Iterator[str | Argument]:
     """Yield the words for folds within folds, the innermost first."""
     for i, (name, n_splits) in enumerate(reversed(levels)):
         inner = "inner " if isinstance(name, Parameter) else ""
@@ -142,15 +142,15 @@ def _remedy(members: int, what: str, levels: list[tuple[Argument, int]], name: A
 
     most = max(n_splits for other, n_splits in levels if other == name)
     possible = range(2, min(most, members + 1))
-    fewer = [k for k in possible if _failing(members, lowered(k)) is None]
+    fewer = [k for k in possible if _find_failing(members, lowered(k)) is None]
     if fewer:
         return Message("Lower ", name, f" to {fewer[-1]} or bring more {what} of that class.")
-    enough = next(m for m in count(2) if _failing(m, lowered(2)) is None)
+    enough = next(m for m in count(2) if _find_failing(m, lowered(2)) is None)
     even = replace(name, value="2") if isinstance(name, Parameter) else "a value of 2"
     return Message(f"Bring more {what} of that class: even ", even, f" needs {enough}.")
 
 
-def _numbered_folds(
+def _make_folds(
     bags: Bags, y: Array, n_splits: int, random_state: Any
 ) -> list[tuple[Array, Array]]:
     groups = _group_numbers(bags)

@@ -149,7 +149,7 @@ class Comparison:
 
     @cached_property
     def _found(self) -> list[Compared]:
-        return [self._compared(name) for name in self.models]
+        return [self._summarize(name) for name in self.models]
 
     @property
     def unfinished(self) -> dict[str, int]:
@@ -168,7 +168,7 @@ class Comparison:
         last = {(r["repeat"], r["fold"]): r for r in self.records if r["model"] == name}
         return [last[key] for key in sorted(last)]
 
-    def _compared(self, name: str) -> Compared:
+    def _summarize(self, name: str) -> Compared:
         records = self._records_of(name)
         good = [record for record in records if "scores" in record]
         failure = next((record["failure"] for record in records if "failure" in record), "")
@@ -217,7 +217,7 @@ class Comparison:
         """
         left, groups = list(self.results), []
         while left:
-            tied = self._tied(left)
+            tied = self._find_tied(left)
             groups.append(tuple(tied))
             left = [name for name in left if name not in tied]
         return groups
@@ -228,7 +228,7 @@ class Comparison:
         names = list(self.results)
         runs: list[tuple[int, int]] = []
         for first in range(len(names)):
-            tied = self._tied(names[first:])
+            tied = self._find_tied(names[first:])
             last = first + len(list(takewhile(tied.__contains__, names[first:]))) - 1
             if last > first and (not runs or last > runs[-1][1]):
                 runs.append((first, last))
@@ -256,7 +256,7 @@ class Comparison:
         at = [list(self.results).index(name) for name in names]
         return limits_of_best(self._draws[:, at], self.sample.freedom)
 
-    def _tied(self, names: list[str]) -> list[str]:
+    def _find_tied(self, names: list[str]) -> list[str]:
         """Return the first name and those that may be as good."""
         at = [list(self.results).index(name) for name in names]
         same = self._t_values[np.ix_(at, at)].max(axis=1) <= self._limits(names)

@@ -196,7 +196,7 @@ class ConformalBagClassifier(ClassifierMixin, Parameters):
         ndarray of bool of shape (n_bags, n_classes)
             Whether the class is in the bag's set.
         """
-        return self.p_values(bags) > 1 - _checked_level(level)
+        return self.p_values(bags) > 1 - _check_level(level)
 
     def key_instance_sets(self, bags: Any, level: float = 0.9) -> Array:
         """Return for every instance whether it is in its bag's set of key instances.
@@ -224,7 +224,7 @@ class ConformalBagClassifier(ClassifierMixin, Parameters):
                 "estimator with instance scores."
             )
         bags = check_bags(bags)
-        margin = _quantile(self.margins_, self.margin_weight_, _checked_level(level))
+        margin = _quantile(self.margins_, self.margin_weight_, _check_level(level))
         inside = np.zeros(bags.n_instances, dtype=bool)
         for model in self.estimators_:  # in the set if any copy puts it there
             rows = model.instance_decision_function(bags)
@@ -266,7 +266,7 @@ def _quantile(values: Array, weight: Array, level: float) -> float:
     return float(values[order][enough[0]]) if len(enough) else np.inf
 
 
-def _checked_level(level: Any) -> float:
+def _check_level(level: Any) -> float:
     if isinstance(level, Real) and 0 < float(level) < 1:
         return float(level)
     raise ValueError(f"level must be a number between 0 and 1, it is {level!r}.")

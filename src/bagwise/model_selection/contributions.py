@@ -44,7 +44,7 @@ def _accuracy(sample: Any, scores: Array, _: Array) -> Part:
     return _sides(right.astype(float), np.zeros(len(right)))
 
 
-def _balanced(sample: Any, scores: Array, _: Array) -> Part:
+def _balanced_accuracy(sample: Any, scores: Array, _: Array) -> Part:
     right = labels_of(scores, sample.classes) == sample.y
     value, parts = _sides(right.astype(float), sample.y)
     return value, parts / len(sample.classes)
@@ -105,7 +105,7 @@ def _f1_of(truth: Array, predicted: Array) -> Part:
     if total == 0:
         return 0.0, np.zeros(len(truth))
     slopes = 2 * (wrong.sum() * found - found.sum() * wrong) / total**2
-    return float(2 * found.sum() / total), slopes * _unbiased(len(truth))
+    return float(2 * found.sum() / total), slopes * _bessel_factor(len(truth))
 
 
 def _of_class(sample: Any, scores: Array, _: Array, *, positive: bool) -> Part:
@@ -126,7 +126,7 @@ def _average_precision(sample: Any, scores: Array, _: Array) -> Part:
     precision, parts = _precisions(truth, _towards_positive(sample, scores))
     value = float(precision[truth].mean())
     parts += truth * (precision - value)
-    return value, parts / truth.sum() * _unbiased(len(truth))
+    return value, parts / truth.sum() * _bessel_factor(len(truth))
 
 
 def _precisions(truth: Array, scores: Array) -> tuple[Array, Array]:
@@ -159,17 +159,17 @@ def _sensitivity_at(sample: Any, scores: Array, _: Array, *, specificity: float)
     slope = (sensitivity(high)[0] - sensitivity(low)[0]) / (high - low)
     of_positive = (above - value) / truth.sum()
     of_negative = -slope * (above - above[~truth].mean()) / len(negative)
-    return value, np.where(truth, of_positive, of_negative) * _unbiased(len(truth))
+    return value, np.where(truth, of_positive, of_negative) * _bessel_factor(len(truth))
 
 
-def _unbiased(n: int) -> float:
+def _bessel_factor(n: int) -> float:
     return float(np.sqrt(n / max(n - 1, 1)))
 
 
 PARTS: dict[str, Callable[[Any, Array, Array], Part]] = {
     "auc": _auc,
     "accuracy": _accuracy,
-    "balanced_accuracy": _balanced,
+    "balanced_accuracy": _balanced_accuracy,
     "f1": _f1,
     "average_precision": _average_precision,
     "sensitivity": partial(_of_class, positive=True),

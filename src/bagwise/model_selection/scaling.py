@@ -24,7 +24,6 @@ from bagwise.preprocessing import PerInstance
 
 SCALES = ("raw", "standard", "robust", "quantile")
 IMPUTES = ("median", "mean", "most_frequent", "zero")
-_QUANTILES = 1000  # scikit-learn's own number; fewer where a fold has fewer instances
 
 
 def scalings(
@@ -56,7 +55,8 @@ def scalings(
     if scale is not None and scale not in (*SCALES, "auto"):
         raise ValueError(f"There is no scale {scale!r}. {suggestion(scale, (*SCALES, 'auto'))}")
     dense = not sp.issparse(bags.X)
-    n_quantiles = min(_QUANTILES, bags.n_instances // 2 + 1)
+    # scikit-learn's own number; fewer where a fold has fewer instances.
+    n_quantiles = min(QuantileTransformer().n_quantiles, bags.n_instances // 2 + 1)
     normal = {"output_distribution": "normal", "n_quantiles": n_quantiles}
     transformers = {
         "raw": None,
@@ -65,7 +65,7 @@ def scalings(
         "quantile": QuantileTransformer(random_state=0, **normal),
     }
     imputer = _imputer(impute)
-    known = {name: _lifted(imputer, scaler) for name, scaler in transformers.items()}
+    known = {name: _lift(imputer, scaler) for name, scaler in transformers.items()}
     if scale == "auto":
         return known if dense else {name: known[name] for name in ("raw", "standard")}
     if not dense and scale in ("robust", "quantile"):
@@ -85,7 +85,7 @@ def _imputer(impute: str | None) -> Any:
     return SimpleImputer(keep_empty_features=True, **how)
 
 
-def _lifted(imputer: Any, scaler: Any) -> PerInstance | None:
+def _lift(imputer: Any, scaler: Any) -> PerInstance | None:
     if imputer is None or scaler is None:
         alone = scaler if imputer is None else imputer
         return None if alone is None else PerInstance(alone)
