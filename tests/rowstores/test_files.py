@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.model_selection import cross_val_predict
@@ -160,16 +160,15 @@ def test_a_comparison_in_processes_leaves_rows_where_they_are(both, tmp_path, mo
     write_bags(tmp_path / "a.bags", bags, y)
     stored, _ = read_bags(tmp_path / "a.bags")
     monkeypatch.setattr(blocks, "LARGE_SELECTION", 0)
-    models, written = {"SIL": InstanceSVC(kernel="linear")}, []
-    dump = joblib.dump
+    models, sent = {"SIL": InstanceSVC(kernel="linear")}, []
 
-    def noted(value, file):
-        written.append(value.bags.X)
-        return dump(value, file)
+    def note(X, **options):
+        sent.append(for_processes(X, **options))
+        return sent[-1]
 
-    monkeypatch.setattr(joblib, "dump", noted)
+    monkeypatch.setattr(sys.modules[compare.__module__], "for_processes", note)
     short = {"cv": 2, "inner_cv": 2, "n_repeats": 1}
     found = [compare(stored, y, models, n_jobs=n, **short).records for n in (2, None)]
-    assert written[0].paths is not None
+    assert sent[0].paths is not None
     one, other = ({r["fold"]: r["scores"] for r in records} for records in found)
     assert one == other

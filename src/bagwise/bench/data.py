@@ -1,4 +1,4 @@
-"""The data sets of a benchmark: loaded by source, drawn anew if asked, thinned out for quick runs."""
+"""The data sets of a benchmark: loaded by source, drawn anew if asked, thinned for quick runs."""
 
 from __future__ import annotations
 
