@@ -108,15 +108,21 @@ def test_a_model_that_would_be_late_is_stopped_and_the_others_go_on():
     assert time.monotonic() - began < 1.5  # a quarter of the limit for the first of four cells
 
 
-def test_the_first_cell_tells_what_the_others_take(monkeypatch):
+@pytest.fixture
+def wait(monkeypatch):
+    """Work that takes the cell's seconds on a clock of its own."""
     clock = [0.0]
     monkeypatch.setattr("bagwise.model_selection.clock.time.monotonic", lambda: clock[0])
     monkeypatch.setattr("bagwise.model_selection.runner.time.perf_counter", lambda: clock[0])
 
-    def wait(data, cell, until):
+    def work(data, cell, until):
         clock[0] += cell.seconds
         return {"square": 0}
 
+    return work
+
+
+def test_the_first_cell_tells_what_the_others_take(wait):
     cells = [Square("a", i, 1.0) for i in range(3)] + [Square("b", i, 4.0) for i in range(3)]
     cells += [Square("c", i, 0.5) for i in range(3)]
     runner = Runner(wait, lambda _: None, deadline=Deadline(10.0))
@@ -124,15 +130,7 @@ def test_the_first_cell_tells_what_the_others_take(monkeypatch):
     assert runner.left_out == {"b": "a fold took 4.0 s, its other folds would not finish in time"}
 
 
-def test_time_of_earlier_models_is_kept_for_them(monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr("bagwise.model_selection.clock.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr("bagwise.model_selection.runner.time.perf_counter", lambda: clock[0])
-
-    def wait(data, cell, until):
-        clock[0] += cell.seconds
-        return {"square": 0}
-
+def test_time_of_earlier_models_is_kept_for_them(wait):
     cells = [Square(n, i, s) for i in range(3) for n, s in (("a", 2.0), ("b", 1.5))]
     runner = Runner(wait, lambda _: None, deadline=Deadline(9.0))
     assert list(squares(runner, cells)) == ["a0", "b0", "a1", "a2"]
