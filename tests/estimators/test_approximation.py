@@ -34,6 +34,7 @@ from bagwise import (
     WitnessSVC,
 )
 from bagwise.estimators import rows as approximation
+from bagwise.kernels import Kernel
 from bagwise.model_selection.grams import GramCache, can_share
 from bagwise.testing._problems import planted_bags
 
@@ -246,4 +247,25 @@ def test_kernels_without_features_are_refused(kernel, model, data):
         approximated(model, kernel=kernel).fit(*data)
 
 
-# Files --------------------------------------------------------------------------------------------
+def test_a_callable_kernel_and_slopes_are_those_of_the_named_one(data):
+    bags, y = data
+    called = clone(PLAIN).set_params(kernel=Kernel("rbf", 0.5)).fit(bags, y)
+    expected = clone(PLAIN).fit(bags, y)
+    scores = expected.decision_function(bags)
+    np.testing.assert_allclose(called.decision_function(bags), scores, atol=1e-8)
+    assert called.kernel_error_ == pytest.approx(expected.kernel_error_, rel=1e-6)
+    whole, exact = approximated(PLAIN, 999), clone(PLAIN).set_params(kernel_options__approx=None)
+    slopes = [model.fit(bags, y)._slopes(bags.X, 0) for model in (whole, exact)]
+    np.testing.assert_allclose(*slopes, atol=1e-6)
+    assert len(expected.explain(bags)) == bags.n_instances
+
+
+@pytest.mark.parametrize("model", [PLAIN, approximated(BagKernelSVC()), approximated(DDSVM())])
+def test_a_model_file_gives_the_same_bits(model, data, tmp_path):
+    bags, y = data
+    model = clone(model).fit(bags, y)
+    bagwise.save(model, tmp_path / "model.bagwise")
+    loaded = bagwise.load(tmp_path / "model.bagwise")
+    np.testing.assert_array_equal(loaded.decision_function(bags), model.decision_function(bags))
+    described = bagwise.persistence.describe(tmp_path / "model.bagwise")
+    assert described["certificate"]["kernel_error"] == loaded.kernel_error_ == model.kernel_error_

@@ -29,6 +29,15 @@ def test_wrong_class_weights_are_named(class_weight, told):
         WitnessSVC(class_weight=class_weight).fit(bags, np.array(["normal", "tumor"])[y])
 
 
+def test_class_weights_multiply_the_weights_of_bags_and_are_one_where_not_given():
+    bags, y = planted_bags()
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    by_bag = WitnessSVC(gamma=0.3).fit(bags, y, weight * np.where(y == 1, 4.0, 1.0))
+    for chosen in ({1: 4}, {0: 1.0, 1: np.float32(4.0)}):
+        by_class = WitnessSVC(gamma=0.3, class_weight=chosen).fit(bags, y, weight)
+        np.testing.assert_array_equal(by_class.dual_coef_, by_bag.dual_coef_)
+
+
 # Functions ---------------------------------------------------------------------------------------
 
 BAGS = Bags(np.zeros((6, 1)), np.array([0, 2, 3, 6]), ids=["a", "b", "c"])

@@ -77,17 +77,17 @@ class EarlyEnd(AnnealedProportionSVC):
         return replace(super()._schedule(), entropy=1e-2)
 
 
-def plain_search(bags, y, C, C_proportion, positive_fraction, cv=4, **options):
+def plain_search(bags, y, C, C_proportion, positive_fraction, cv=4, weight=None, **options):
     """Accuracy and p-hat of separate fits in double precision, as quick as the search's."""
     options = {"annealing": Annealing(newton_steps=1, tol=0.1), **options}
-    hits, p_hats = 0, []
+    weight, hits, p_hats = np.ones(len(y)) if weight is None else weight, 0, []
     for train, test in folds(bags, y, cv, 0):
         model = EarlyEnd(
             positive_fraction=positive_fraction, C=C, C_proportion=C_proportion, **options
-        ).fit(bags[train], y[train])
-        hits += np.sum(model.predict(bags[test]) == y[test])
+        ).fit(bags[train], y[train], sample_weight=weight[train])
+        hits += weight[test] @ (model.predict(bags[test]) == y[test])
         p_hats.append(model.history_[-1]["p_hat"])
-    return hits / len(y), np.mean(p_hats)
+    return hits / weight.sum(), np.mean(p_hats)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
@@ -134,3 +134,23 @@ def test_groups_stay_together(data):
     model = AnnealedProportionSVCCV(**options, cv=3).fit(grouped, y)
     expected, _ = plain_search(grouped, y, 1.0, 1.0, 0.1, cv=3, gamma=0.05)
     assert model.cv_results_[0]["accuracy"] == pytest.approx(expected, abs=1.01 / 36)
+
+
+def test_weights_count_in_the_accuracy(data):
+    bags, y = data
+    weight = np.where(y == 1, 3.0, 1.0)
+    options = {"Cs": [0.05], "C_proportions": [1.0], "positive_fractions": [0.9], "gamma": 0.05}
+    model = AnnealedProportionSVCCV(**options, cv=3).fit(bags, y, sample_weight=weight)
+    expected, _ = plain_search(bags, y, 0.05, 1.0, 0.9, cv=3, weight=weight, gamma=0.05)
+    accuracy = model.cv_results_[0]["accuracy"]
+    assert accuracy == pytest.approx(expected, abs=3.01 / weight.sum())
+    assert 0.1 < accuracy < 0.95  # weights matter where bags are wrong
+
+
+def test_folds_may_come_in_any_order_and_from_two_workers(data, searched):
+    bags, y = data
+    rng = np.random.default_rng(0)
+    shuffled = [(rng.permutation(a), rng.permutation(b)) for a, b in folds(bags, y, 4, 0)]
+    other = clone(searched).set_params(cv=shuffled, n_jobs=2).fit(bags, y)
+    assert other.cv_results_ == searched.cv_results_
+    np.testing.assert_array_equal(other.dual_coef_, searched.dual_coef_)

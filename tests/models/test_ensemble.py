@@ -82,3 +82,15 @@ def test_members_that_score_whole_bags_give_an_ensemble_that_occludes(combine, d
     expected = np.repeat(model.decision_function(bags), bags.sizes) - model.decision_function(left)
     np.testing.assert_allclose(model.instance_decision_function(bags), expected, atol=1e-10)
     assert hasattr(BagEnsemble(estimator=CitationKNN()), "predict_instances")
+
+
+def test_votes_are_counted_and_the_positive_label_reaches_the_members(digits):
+    bags, y = digits
+    member = WitnessSVC(C=10)
+    voting = BagEnsemble(estimator=member, n_estimators=5, combine="vote").fit(bags, y)
+    votes = [2.0 * member.predict(bags) - 1 for member in voting.estimators_]
+    np.testing.assert_allclose(voting.decision_function(bags), np.mean(votes, axis=0))
+    model = BagEnsemble(n_estimators=2, pos_label=0).fit(bags, y)
+    assert all(member.pos_label == 0 for member in model.estimators_)
+    expected = np.mean([member.decision_function(bags) for member in model.estimators_], axis=0)
+    np.testing.assert_allclose(model.decision_function(bags), expected)

@@ -10,6 +10,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from bagwise import (
     EMDD,
+    MILES,
     BagKernelSVC,
     Bags,
     CitationKNN,
@@ -123,17 +124,20 @@ def test_one_witness_and_labels_agree_where_positive_bags_hold_one_instance(rows
 
 # Digits ------------------------------------------------------------------------------------------
 
+# The models, the fraction of key instances that hold the digit, and the area under the curve.
 DIGITS = {
-    "diverse density": DiverseDensity(),
-    "EM-DD": EMDD(),
-    "citation kNN": CitationKNN(metric="average"),
-    "MILBoost": MILBoost(n_estimators=60, max_depth=2),
-    "MissSVM": MissSVM(C=10),
+    "diverse density": (DiverseDensity(), 0.9, 0.88),
+    "most likely cause": (DiverseDensity(likelihood="most_likely_cause"), 0.9, 0.88),
+    "EM-DD": (EMDD(), 0.9, 0.88),
+    "citation kNN": (CitationKNN(metric="average"), 0.9, 0.88),
+    "MILBoost": (MILBoost(n_estimators=60, max_depth=2), 0.85, 0.88),
+    "MILES": (MILES(C=10), 0.9, 0.88),
+    "MissSVM": (MissSVM(C=10), 0.9, 0.9),
     **{
-        name: SparseMIL(variant=name, C=10, positive_fraction=0.2)
+        name: (SparseMIL(variant=name, C=10, positive_fraction=0.2), 0.9, 0.9)
         for name in ("sparse", "transductive", "balanced")
     },
-    "mean kernel": BagKernelSVC(bag_kernel="mean", C=10),
+    "mean kernel": (BagKernelSVC(bag_kernel="mean", C=10), 0.8, 0.88),
 }
 
 
@@ -141,8 +145,9 @@ DIGITS = {
 def test_key_instances_are_the_sought_digits_on_fresh_bags(name):
     bags, y = load_digits_bags(digit=0, n_bags=100, subset="train", random_state=0)
     test, labels = load_digits_bags(digit=0, n_bags=100, subset="test", random_state=1)
-    model, positive = clone(DIGITS[name]).fit(bags, y), test[labels == 1]
+    model, found, area = DIGITS[name]
+    model, positive = clone(model).fit(bags, y), test[labels == 1]
     hit = positive.instance_labels[positive.flat(model.key_instances(positive))]
-    assert hit.mean() >= 0.8
+    assert hit.mean() >= found
     # An area: margins below 0 let whole positive bags of sMIL score below 0.
-    assert roc_auc_score(labels, model.decision_function(test)) >= 0.88
+    assert roc_auc_score(labels, model.decision_function(test)) >= area

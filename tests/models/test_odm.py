@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from bag_helpers import grouped
@@ -172,3 +173,22 @@ def test_the_threshold_is_calibrated_by_default():
     model = OptimalMarginSVC(C_pos=10.0, C_neg=10.0).fit(bags, y)
     assert model.threshold_[0] != 0
     assert model.score(bags, y) >= quick().fit(bags, y).score(bags, y)
+
+
+def test_kernels_given_three_ways_agree():
+    bags, y = planted(10)
+    stored = bags.replace(X=sp.csr_array(bags.X))
+    expected = quick(kernel="linear").fit(bags, y).decision_function(bags)
+    for kernel, given in ((lambda A, B: A @ B.T, bags), ("linear", stored)):
+        scores = quick(kernel=kernel).fit(given, y).decision_function(given)
+        np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_refinement_never_raises_the_objective(seed):
+    bags, y = planted(seed=seed)
+    model = quick(refine=True, init="random", random_state=seed).fit(bags, y)
+    descent = [r["objective"] for r in model.history_ if "changed" in r]
+    assert np.all(np.diff(descent) <= 1e-9 * descent[0])
+    assert model.objective_[0] == descent[-1]
+    assert set(np.unique(model.instance_weights_)) <= {0.0, 1.0}

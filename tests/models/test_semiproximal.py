@@ -106,3 +106,27 @@ def test_the_worked_example():
     assert model.n_iter_ == 1
     assert model.moved_ == []
     assert model.predict(bags).tolist() == y.tolist()
+
+
+def test_a_precomputed_kernel_is_the_linear_one():
+    bags, y = planted(1)
+    plain = SemiProximalSVC(C=3).fit(bags, y)
+    products = bags.replace(X=bags.X @ bags.X.T, feature_names=None)
+    precomputed = SemiProximalSVC(C=3, kernel="precomputed").fit(products, y)
+    expected = plain.decision_function(bags)
+    np.testing.assert_allclose(precomputed.decision_function(products), expected, atol=1e-6)
+    assert [list(m) for m in precomputed.moved_] == [list(m) for m in plain.moved_]
+
+
+def test_a_kernel_finds_the_inside_of_a_ring():
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, 60)
+    ring = 3 * np.column_stack([np.cos(angle), np.sin(angle)])
+    inner = rng.normal(0, 0.5, (60, 2))
+    # A positive bag: one point inside, one on the ring. A negative bag: two on the ring.
+    arrays = [np.stack([inner[i], ring[i]]) for i in range(20)]
+    arrays += [ring[i : i + 2] for i in range(20, 60, 2)]
+    model = SemiProximalSVC(kernel="rbf", C=10).fit(arrays, y := np.repeat([1, 0], 20))
+    assert model.score(arrays, y) >= 0.85
+    assert set(model.key_instances(arrays)[:20]) == {0}
+    assert model.gap_[0] <= 1e-8 * model.objective_[0]
