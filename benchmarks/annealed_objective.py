@@ -34,7 +34,7 @@ PAIRS = {
 
 def hard_objective(model, assumption, bags, y):
     """Return objective, gap and p-hat of the hard assignment that the model's scores give."""
-    _, codes, _, weight = model._validated(bags, y, None)
+    _, codes, _, weight = model._check_training(bags, y, None)
     design = model._design(bags, np.ones(bags.n_instances))
     (task,) = model._tasks(design, bags, codes, weight)
     scores = model.instance_decision_function(bags)[task.positive_rows]

@@ -23,9 +23,8 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.bags.statistics import PRESETS, check_statistics, column_names, statistics
-from bagwise.estimators.input import BagInput
+from bagwise.estimators.input import BagInput, check_weight
 from bagwise.estimators.params import Words, param
-from bagwise.estimators.weights import check_weight
 from bagwise.kernels.intersection import IntersectionMap
 
 __all__ = ["BagStatistics", "IntersectionMap", "PerInstance"]
@@ -148,7 +147,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
     )
     def transform(self, bags: Any) -> Bags:
         """Transform all instances."""
-        bags = self._checked(bags)
+        bags = self._check_bags(bags)
         return self._lift(bags, self.transformer_.transform(bags.X))
 
     @available_if(_can("inverse_transform"))
@@ -299,7 +298,7 @@ class BagStatistics(_OfBag):
     )
     def transform(self, bags: Any) -> Any:
         """Compute the statistics."""
-        bags = self._checked(bags)
+        bags = self._check_bags(bags)
         return statistics(bags, check_statistics(self.statistics))
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:

@@ -26,11 +26,11 @@ from bagwise import (
 from bagwise.estimators.params import (
     Parameters,
     Words,
-    changed,
     fraction,
     integer,
     param,
     positive,
+    redeclare,
 )
 from bagwise.testing import estimators
 from bagwise.testing._problems import planted_bags
@@ -248,7 +248,7 @@ class Narrow(Base):
     _never_fitted = ("never_", "twin_")
 
     depth: int | None = param(None, [integer(2), None], "Depth.")
-    width: float = changed(Base, "width", default=0.5, doc="Width, below 1.")
+    width: float = redeclare(Base, "width", default=0.5, doc="Width, below 1.")
 
 
 def test_a_class_redefines_a_default_and_its_base_keeps_its_own():

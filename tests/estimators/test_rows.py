@@ -69,7 +69,7 @@ def test_fit_on_design_gives_the_bits_of_fit(model, n_classes):
     weight = np.where(np.arange(18) % 4 == 0, 2.0, 1.0)
     whole = clone(model).fit(bags, y, sample_weight=weight)
     by_hand = clone(model)
-    checked, codes, of_bags, weighted = by_hand._validated(bags, y, weight)
+    checked, codes, of_bags, weighted = by_hand._check_training(bags, y, weight)
     row_weight = by_hand._loss_weight() * np.repeat(weighted, bags.sizes)
     design = by_hand._design(checked, row_weight)
     for _ in range(2):  # the design stays as it is
@@ -89,7 +89,7 @@ def test_a_design_may_be_wider_than_the_model_asks():
     linear = LabelSVC(kernel="linear").fit(bags, y)
     model = LabelSVC(kernel="precomputed")
     kernel = bags.replace(X=bags.X @ bags.X.T, instance_ids=np.arange(bags.n_instances))
-    checked, codes, _, weight = model._validated(kernel, y, None)
+    checked, codes, _, weight = model._check_training(kernel, y, None)
     model.fit_on_design(Gram(bags.X @ bags.X.T), checked, codes, weight)
     np.testing.assert_allclose(model.objective_, linear.objective_, rtol=1e-9)
 

@@ -114,7 +114,7 @@ class Restless(InstanceSVC):
 
 class PointsAtTheLast(WitnessSVC):
     def key_instances(self, bags):
-        return self._checked(bags).sizes - 1
+        return self._check_bags(bags).sizes - 1
 
 
 class NoHistory(LabelSVC):

@@ -92,7 +92,7 @@ _USUAL = {"bag", "label", "group", "instance", "instance_label", "prior"}  # rea
 
 def _flags(source: Source, found: Any) -> list[str]:
     """Return the options that the data need beside the columns."""
-    from bagwise.estimators.positive import order_is_meaning
+    from bagwise.estimators.input import order_is_meaning
 
     flags = []
     if found.missing and source.impute is None:

@@ -132,7 +132,7 @@ def positive_label(
 
 
 def _refuse_unclear(labels: list[Any]) -> None:
-    from bagwise.estimators.positive import order_is_meaning
+    from bagwise.estimators.input import order_is_meaning
 
     if not order_is_meaning(labels):
         one, other = labels

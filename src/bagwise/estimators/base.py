@@ -38,10 +38,8 @@ from bagwise.crossfit import (
     warn_if_below_chance,
 )
 from bagwise.errors import Message, Parameter
-from bagwise.estimators.positive import warn_of_unclear
+from bagwise.estimators.input import check_weight, class_weights, warn_of_spreads, warn_of_unclear
 from bagwise.estimators.scoring import BagScores
-from bagwise.estimators.spreads import warn_of_spreads
-from bagwise.estimators.weights import check_weight, class_weights
 
 _T = TypeVar("_T", bound="BagClassifier")
 
@@ -108,8 +106,8 @@ class BagClassifier(ClassifierMixin, BagScores):
 
     def _fit(self, bags: Any, y: Any, sample_weight: Any, **extra: Any) -> Self:
         """Learn on a fresh copy, and become it; ``extra`` goes to ``_fit_classes``."""
-        fresh = self._unfitted()
-        bags, codes, weight, weighted = fresh._validated(bags, y, sample_weight)
+        fresh = self._make_fresh()
+        bags, codes, weight, weighted = fresh._check_training(bags, y, sample_weight)
         with one_blas_thread():
             fresh._fit_classes(bags, codes, weighted, **extra)
             fresh._settle_threshold(bags, codes, weight, weighted)
@@ -121,7 +119,9 @@ class BagClassifier(ClassifierMixin, BagScores):
         shared = {k: v for k, v in self.get_params(deep=False).items() if k in known}
         return kind(**{**shared, **changes})._become(self)
 
-    def _validated(self, bags: Any, y: Any, sample_weight: Any) -> tuple[Bags, Array, Array, Array]:
+    def _check_training(
+        self, bags: Any, y: Any, sample_weight: Any
+    ) -> tuple[Bags, Array, Array, Array]:
         """Return bags, class numbers, bag weights, and bag weights times class weights."""
         self._validate_params()
         bags = self._validate_bags(bags, reset=True)
@@ -231,7 +231,7 @@ class BagClassifier(ClassifierMixin, BagScores):
     @answers("ndarray of shape (n_bags, n_classes)", "Rows sum to one.")
     def predict_proba(self, bags: Any) -> Array:
         """Return class probabilities, by sigmoids fitted to out-of-fold scores."""
-        scores = self._thresholded(self._checked(bags))
+        scores = self._score_bags(self._check_bags(bags))
         positive = sigmoid_probabilities(scores, self.slope_)
         if positive.shape[1] == 1:
             both = np.column_stack([1 - positive, positive])

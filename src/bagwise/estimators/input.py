@@ -1,16 +1,28 @@
-"""`BagInput`: what classifiers and transformers of bags share, checked bags of the fitted width."""
+"""What estimators are given, checked: bags of the fitted width, weights, classes, spreads."""
 
 from __future__ import annotations
 
+import warnings
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import compute_class_weight
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.checks import warn_of_single_instances
 from bagwise.bags.forms import is_plain_table
+from bagwise.errors import SCALE, Message, Parameter, PositiveClassWarning, ScaleWarning
 from bagwise.estimators.params import Parameters
+
+_ROWS = 2000  # of the instances: enough for an order of magnitude
+_FAR = 1e3  # ratio of spreads beyond which a distance sees the larger feature alone
+# Beginnings of a negative and of a positive label whose order is their meaning.
+_MEANINGS = (("neg", "pos"), ("no", "yes"), ("false", "true"), ("absent", "present"))
 
 
 def _name_learned(estimator: Any) -> list[str]:
@@ -24,7 +36,7 @@ class BagInput(Parameters):
     _accepts_nan: ClassVar[bool] = False
     _follows_rows: ClassVar[bool] = False  # whether it works where the rows are
 
-    def _unfitted(self) -> Self:
+    def _make_fresh(self) -> Self:
         return type(self)(**self.get_params(deep=False))
 
     def _become(self, other: BagInput) -> Self:
@@ -35,7 +47,7 @@ class BagInput(Parameters):
             setattr(self, name, getattr(other, name))
         return self
 
-    def _checked(self, bags: Any) -> Bags:
+    def _check_bags(self, bags: Any) -> Bags:
         check_is_fitted(self)
         return self._validate_bags(bags, reset=False)
 
@@ -87,3 +99,133 @@ class BagInput(Parameters):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+# Weights of bags and of classes ------------------------------------------------------------------
+
+
+def check_weight(bags: Bags, sample_weight: Any) -> Array:
+    """Return one finite weight per bag that is not negative; ones when none are given."""
+    if sample_weight is None:
+        return np.ones(len(bags))
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(len(bags), float(weight))
+    if weight.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar: one weight per bag.")
+    if len(weight) != len(bags):
+        hint = " (that is one per instance)" if len(weight) == bags.n_instances else ""
+        raise ValueError(
+            f"sample_weight.shape == {weight.shape}{hint}, expected {(len(bags),)}: one per bag."
+        )
+    if not np.any(weight):
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        i = bad[0]
+        raise ValueError(
+            f"The sample weight of bag {i} (id {bags.ids.tolist()[i]!r}) is {weight[i]}: weights "
+            "must be finite and not negative."
+        )
+    return weight
+
+
+def class_weights(class_weight: Any, classes: Array, codes: Array, weight: Array) -> Array:
+    """Return one positive, finite weight per class; 1 for classes without one of their own."""
+    if isinstance(class_weight, str):
+        numbers = np.arange(len(classes))
+        return compute_class_weight("balanced", classes=numbers, y=codes, sample_weight=weight)
+    given, labels = class_weight or {}, classes.tolist()
+    for label, value in given.items():
+        if label not in labels:
+            raise ValueError(
+                f"class_weight names class {label!r}, which is not among the labels {labels}: "
+                "remove it or correct it."
+            )
+        if not isinstance(value, Real) or not np.isfinite(float(value)) or value < 0:
+            raise ValueError(
+                f"class_weight of class {label!r} is {value!r}: weights must be finite numbers "
+                "and not negative."
+            )
+        if value == 0:
+            raise ValueError(
+                f"class_weight of class {label!r} is 0, and learning needs every class: give it a "
+                "small weight, or fit without its bags."
+            )
+    return np.array([float(given.get(label, 1.0)) for label in labels])
+
+
+# Which of two classes is the positive one, where nobody said it. Multiple-instance learning is
+# asymmetric: a positive bag contains an instance of interest, a negative one contains none. With
+# the classes exchanged, most models learn nothing.
+
+
+def order_is_meaning(classes: list[Any]) -> bool:
+    """Return whether the second of two classes is the positive one by the usual conventions.
+
+    Examples
+    --------
+    >>> from bagwise.estimators.input import order_is_meaning
+    >>> order_is_meaning([-1, 1]), order_is_meaning(["neg", "pos"]), order_is_meaning(["mut", "wt"])
+    (True, True, False)
+    """
+    if len(classes) != 2 or not all(isinstance(each, str) for each in classes):
+        return True
+    first, second = (str(each).strip().casefold() for each in classes)
+    try:
+        return float(first) < float(second)
+    except ValueError:
+        pass  # not numbers: words
+    if (first, second) == ("n", "y"):
+        return True
+    return any(first.startswith(no) and second.startswith(yes) for no, yes in _MEANINGS)
+
+
+def warn_of_unclear(classes: list[Any]) -> None:
+    """Warn where the labels do not say which class is positive."""
+    if order_is_meaning(classes):
+        return
+    other, taken = classes
+    start = f"{taken!r} is taken as the positive class, whose bags contain an instance of interest."
+    named = (Parameter("pos_label", repr(other)), Parameter("pos_label", repr(taken)))
+    text = Message(start, " If it is the other one, pass ", named[0], "; ", named[1], " confirms.")
+    warnings.warn(PositiveClassWarning(text), stacklevel=2)
+
+
+# Features on scales that no kernel of distances can compare --------------------------------------
+
+
+def feature_spreads(bags: Bags) -> Array:
+    """Return the standard deviation of every feature, on some of the instances of large bags."""
+    rows = bags.X[:: -(-bags.n_instances // _ROWS)]
+    if sp.issparse(rows):
+        return np.sqrt(mean_variance_axis(rows.astype(np.float64), axis=0)[1])
+    return np.asarray(rows, dtype=np.float64).std(axis=0)
+
+
+def far_apart(spreads: Array) -> tuple[int, int] | None:
+    """Return the features of smallest and largest spread where these differ by more than 1,000.
+
+    Constant features say nothing, and rounding gives some of them a tiny spread.
+    """
+    varying = np.flatnonzero(spreads > 1e-12 * spreads.max(initial=0.0))
+    if not len(varying):
+        return None
+    low, high = (varying[pick(spreads[varying])] for pick in (np.argmin, np.argmax))
+    return (int(low), int(high)) if spreads[high] > _FAR * spreads[low] else None
+
+
+def warn_of_spreads(bags: Bags) -> None:
+    """Warn of features that a kernel of distances cannot see beside others."""
+    found = far_apart(feature_spreads(bags))
+    if found is None:
+        return
+    names = range(bags.n_features) if bags.feature_names is None else bags.feature_names
+    low, high = (f"{names[j]!r}" if isinstance(names[j], str) else names[j] for j in found)
+    text = (
+        f"Feature {high} varies more than 1,000 times as much as feature {low}, which the kernel "
+    )
+    warnings.warn(
+        ScaleWarning(Message(text, "cannot see beside it. Scale the features with ", SCALE, ".")),
+        stacklevel=2,
+    )

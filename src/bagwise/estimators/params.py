@@ -11,7 +11,7 @@ own fields:
         init: str = param("mean", Words("mean", "random"), "The first witnesses.")
         max_iter: int = shared("max_iter")
 
-A class changes the default or the sentence of an inherited parameter with `changed`; inherited
+A class changes the default or the sentence of an inherited parameter with `redeclare`; inherited
 attributes that it does not have are named in ``_never_fitted``. Parameters that are rarely set are
 those of an object, which is one parameter (`group`): ``set_params(annealing__cooling=2.0)``.
 """
@@ -86,7 +86,7 @@ def param(default: Any, constraint: Any, doc: str, *, kind: str | None = None) -
     return dataclasses.field(default=default, kw_only=True, metadata=facts)
 
 
-def changed(group: type, name: str, **facts: Any) -> Any:
+def redeclare(group: type, name: str, **facts: Any) -> Any:
     """Declare an inherited parameter anew, with another ``default``, ``constraint`` or ``doc``."""
     inherited = group.__dataclass_fields__[name]  # type: ignore[attr-defined]
     return param(**{"default": inherited.default, **inherited.metadata, **facts})
@@ -123,7 +123,7 @@ class Parameters(BaseEstimator):
         first = {name: constraints[0] for name, constraints in cls._parameter_constraints.items()}
         cls._groups = {name: kind for name, kind in first.items() if _is_group(kind)}
         cls._own_docstring = cls.__dict__.get("__doc__") or ""
-        cls.__doc__ = _documented(cls, list(declared.values()))
+        cls.__doc__ = _write_docstring(cls, list(declared.values()))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return parameters by name; groups that are None have their defaults there.
@@ -213,7 +213,7 @@ _BEFORE = """\
 # Docstrings --------------------------------------------------------------------------------------
 
 
-def _documented(cls: type[Parameters], fields: list[dataclasses.Field[Any]]) -> str:
+def _write_docstring(cls: type[Parameters], fields: list[dataclasses.Field[Any]]) -> str:
     """Return the class's docstring with its sections on parameters and attributes filled in."""
     intro, own = sections(cls._own_docstring)
     parameters = "\n".join(map(_entry, fields))

@@ -16,9 +16,9 @@ from bagwise.bags.segments import expand
 from bagwise.crossfit import in_order
 from bagwise.designs import Design, Gram, Iterative, Point
 from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.input import class_weights
 from bagwise.estimators.tags import bag_tags
 from bagwise.estimators.task import as_given
-from bagwise.estimators.weights import class_weights
 from bagwise.procedures import Run
 from bagwise.solvers import Solution
 
@@ -64,7 +64,7 @@ def score_folds(
     given = model.get_params(deep=False).get("class_weight")
 
     def fold(train: Array, test: Array) -> Array:
-        part, share = model._unfitted(), np.zeros(len(bags))
+        part, share = model._make_fresh(), np.zeros(len(bags))
         part.classes_ = model.classes_
         of_class = class_weights(given, model.classes_, codes[train], weight[train])
         share[train] = weight[train] * of_class[codes[train]]
@@ -111,7 +111,7 @@ def models_at(model: BagClassifier, name: str, values: Sequence[float]) -> list[
         raise ValueError(f"name={name!r} {wrong} of {type(model).__name__}.")
     if not len(values):
         raise ValueError("values is empty: a path needs at least one value.")
-    models = [model._unfitted().set_params(**{name: value}) for value in values]
+    models = [model._make_fresh().set_params(**{name: value}) for value in values]
     for each in models:
         each._validate_params()
     return models
@@ -145,9 +145,7 @@ def rows_of(bags: Bags, selected: Array) -> Array:
     return np.flatnonzero(expand(member, bags.offsets))
 
 
-def held_out_scores(
-    design: Design, rows: Array, test_rows: Array, point: Point | Solution
-) -> Array:
+def score_held_out(design: Design, rows: Array, test_rows: Array, point: Point | Solution) -> Array:
     """Score held-out rows of a design, without intercept, by a point of a subset of its rows."""
     if isinstance(design, Gram):
         return (design.K[np.ix_(test_rows, rows)] @ point.coef).astype(np.float64)

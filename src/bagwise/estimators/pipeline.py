@@ -46,7 +46,7 @@ def _can(method: str) -> Callable[[Any], bool]:
     return is_there
 
 
-def documented_as(original: Any) -> Callable[[Any], Any]:
+def document_as(original: Any) -> Callable[[Any], Any]:
     """Give a method the docstring of the one that it passes questions on to."""
 
     def take(method: Any) -> Any:
@@ -87,13 +87,13 @@ class PointsThrough:
         return occlusion_scores(model, seen)
 
     @available_if(_can("predict_instances"))
-    @documented_as(BagScores.predict_instances)
+    @document_as(BagScores.predict_instances)
     def predict_instances(self, bags: Any) -> Array:  # noqa: D102
         model, seen = self._inside(bags)
         return model.predict_instances(seen)
 
     @available_if(_can("key_instances"))
-    @documented_as(BagScores.key_instances)
+    @document_as(BagScores.key_instances)
     def key_instances(self, bags: Any) -> Array:  # noqa: D102
         model, seen = self._inside(bags)
         if isinstance(model, BagScores):
@@ -104,7 +104,7 @@ class PointsThrough:
         return keys[np.arange(len(seen)), model.decision_function(seen).argmax(axis=1)]
 
     @available_if(_can("explain"))
-    @documented_as(BagScores.explain)
+    @document_as(BagScores.explain)
     def explain(self, bags: Any, *, n_features: int = N_FEATURES) -> Any:  # noqa: D102
         model, seen = self._inside(bags)
         return explanation(model if isinstance(model, BagScores) else self, seen, n_features)

@@ -6,7 +6,7 @@ solutions into fitted attributes. A method adds ``_fit_from(task, start)``, ``_l
 gives every row the label of its bag.
 
 `RowsClassifier.fit_on_design` is the seam for whoever fits several models to the same instances
-(searches, paths, the benchmark): validate once with ``_validated``, make one design with
+(searches, paths, the benchmark): validate once with ``_check_training``, make one design with
 ``_design``, then learn on it as often as needed.
 """
 
@@ -301,8 +301,8 @@ class RowsClassifier(BagClassifier):
         >>> [model.C for model in models]
         [0.1, 1, 10]
         """
-        models, fresh = models_at(self, name, values), self._unfitted()
-        bags, codes, of_bags, weight = fresh._validated(bags, y, sample_weight)
+        models, fresh = models_at(self, name, values), self._make_fresh()
+        bags, codes, of_bags, weight = fresh._check_training(bags, y, sample_weight)
         with one_blas_thread():
             design = fresh._design(bags, expand(weight, bags.offsets))
             steps = follow_path(fresh, models, design, bags, codes, weight)

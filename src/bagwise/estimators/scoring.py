@@ -91,7 +91,7 @@ class BagScores(BagInput):
     )
     def decision_function(self, bags: Any) -> Array:
         """Score bags: the aggregate of their instance scores minus ``threshold_``."""
-        return self._user_scores(self._thresholded(self._checked(bags)))
+        return self._user_scores(self._score_bags(self._check_bags(bags)))
 
     @available_if(_scores_instances)
     @answers(
@@ -106,7 +106,7 @@ class BagScores(BagInput):
         out (the tag ``instance_scores`` is "occlusion"); the only instance of a bag has the score
         of the bag.
         """
-        bags = self._checked(bags)
+        bags = self._check_bags(bags)
         scores = self._raw_instance_scores(bags)
         shift = self.threshold_ if bag_tags(self).threshold_shifts_instances else 0.0
         return self._user_scores(scores - shift)
@@ -125,11 +125,11 @@ class BagScores(BagInput):
     )
     def key_instances(self, bags: Any) -> Array:
         """Point at the instance most responsible for each bag's score."""
-        bags = self._checked(bags)
+        bags = self._check_bags(bags)
         keys = segment_argmax(self._raw_instance_scores(bags), bags.offsets)
         if keys.shape[1] == 1:
             return keys[:, 0]
-        return keys[np.arange(len(bags)), self._thresholded(bags).argmax(axis=1)]
+        return keys[np.arange(len(bags)), self._score_bags(bags).argmax(axis=1)]
 
     @available_if(_scores_instances)
     def explain(self, bags: Any, *, n_features: int = N_FEATURES) -> Any:
@@ -152,32 +152,32 @@ class BagScores(BagInput):
             contributed most to the score. ``frame.attrs["features"]`` says how contributions are
             computed, or why there are none.
         """
-        return explanation(self, self._checked(bags), n_features)
+        return explanation(self, self._check_bags(bags), n_features)
 
     def _slopes(self, X: Any, column: int) -> Array | None:
         """Return the derivatives of instance scores in the features; None where there are none."""
         return None
 
-    def _thresholded(self, bags: Bags) -> Array:
+    def _score_bags(self, bags: Bags) -> Array:
         with one_blas_thread():
             scores = self._bag_scores(bags)
         return self._finite(scores, bags, np.arange(len(bags) + 1)) - self.threshold_
 
     def _raw_instance_scores(self, bags: Bags) -> Array:
         if not bag_tags(self).exact_instance_scores:
-            return occlude(self._thresholded(bags), self._thresholded_without_each(bags), bags)
+            return occlude(self._score_bags(bags), self._score_bags_without_each(bags), bags)
         with one_blas_thread():
             scores = self._instance_scores(bags)
         return self._finite(scores, bags, bags.offsets)
 
-    def _thresholded_without_each(self, bags: Bags) -> Array:
+    def _score_bags_without_each(self, bags: Bags) -> Array:
         with one_blas_thread():
             scores = self._scores_without_each(bags)
         return self._finite(scores, bags, bags.offsets) - self.threshold_
 
     def _decision_without_each(self, bags: Any) -> Array:
         """Return the decision values of bags without each instance, for `occlusion_scores`."""
-        return self._user_scores(self._thresholded_without_each(self._checked(bags)))
+        return self._user_scores(self._score_bags_without_each(self._check_bags(bags)))
 
     def _finite(self, scores: Array, bags: Bags, offsets: Array) -> Array:
         """Refuse scores that left the range of numbers, naming the bag."""

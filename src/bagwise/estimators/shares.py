@@ -13,8 +13,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.ids import name_of
 from bagwise.bags.segments import segment_argmax
-from bagwise.estimators.input import BagInput
-from bagwise.estimators.weights import check_weight
+from bagwise.estimators.input import BagInput, check_weight
 
 
 class ShareRegressor(RegressorMixin, BagInput):
@@ -40,7 +39,7 @@ class ShareRegressor(RegressorMixin, BagInput):
         self
             The fitted estimator.
         """
-        fresh = self._unfitted()
+        fresh = self._make_fresh()
         fresh._validate_params()
         bags = fresh._validate_bags(bags, reset=True)
         fresh._learn(bags, fresh._counts(bags, y), check_weight(bags, sample_weight))
@@ -80,5 +79,5 @@ class ShareRegressor(RegressorMixin, BagInput):
     @answers("ndarray of int of shape (n_bags,)", "Position within the bag.")
     def key_instances(self, bags: Any) -> Array:
         """Point at the instance of each bag that is most likely positive."""
-        bags = self._checked(bags)
+        bags = self._check_bags(bags)
         return segment_argmax(self.instance_decision_function(bags), bags.offsets)

@@ -43,7 +43,7 @@ def is_swept(task: Task) -> bool:
     )
 
 
-def labeled(task: Task, rest_is_negative: bool, p: Array) -> SweptRows:
+def label_rows(task: Task, rest_is_negative: bool, p: Array) -> SweptRows:
     """Return the rows of a task with an assignment of the instances of its positive bags."""
     weight = task.weight[task.offsets[:-1]]
     labels = Labels(task.offsets, task.positive, weight, task.C, rest_is_negative)
@@ -114,7 +114,7 @@ def anneal_swept(
     callback: Callback | None,
 ) -> tuple[SweptRows, Run]:
     """Anneal one class against the rest; the run's assignment is that of positive bags."""
-    rows = labeled(task, softening.rest_is_negative, start)
+    rows = label_rows(task, softening.rest_is_negative, start)
     steps = SweptAnnealing(rows, softening, schedule, max_steps)
     run = cool(steps, None, schedule, callback)
     return rows, replace(run, solution=steps.place, assignment=rows.assignment)
@@ -151,7 +151,7 @@ def alternate_swept(
     task: Task, assumption: Assumption, start: Array, max_iter: int, callback: Callback | None
 ) -> Run:
     """Alternate on swept rows; the run's assignment is that of the instances of positive bags."""
-    rows = labeled(task, assumption.rest_is_negative, start)
+    rows = label_rows(task, assumption.rest_is_negative, start)
     steps = _Alternation(rows, Choose(assumption))
     run = alternate(
         steps.solve,
@@ -184,7 +184,7 @@ def best_witnesses(task: Task, at: Solution) -> Array:
         chosen = np.zeros(len(task.positive_rows))
         chosen[task.positive_offsets[:-1] + tops] = 1.0
         return chosen
-    rows = labeled(task, rest_is_negative=False, p=np.zeros(len(task.positive_rows)))
+    rows = label_rows(task, rest_is_negative=False, p=np.zeros(len(task.positive_rows)))
     rows.sweep(at.coef, at.intercept, Choose(ExactlyOne()))
     return rows.assignment
 
@@ -229,7 +229,7 @@ def solve_bag_labels(task: Task) -> Solution:
     """Solve the problem in which every instance has the label of its bag."""
     if not is_swept(task):
         return solve(task.problem(1.0 * task.in_positive, rest_is_negative=False))
-    rows = labeled(task, rest_is_negative=False, p=np.ones(len(task.positive_rows)))
+    rows = label_rows(task, rest_is_negative=False, p=np.ones(len(task.positive_rows)))
     return _refine_sweep(rows, solve_swept(rows, origin(rows)))
 
 

@@ -12,7 +12,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.fingerprint import row_codes
 from bagwise.bags.segments import bag_index, bag_of_row
-from bagwise.estimators.spreads import far_apart, feature_spreads
+from bagwise.estimators.input import far_apart, feature_spreads
 from bagwise.io._limits import rows_per_block
 
 

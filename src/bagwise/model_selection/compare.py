@@ -22,7 +22,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import check_enough_bags
 from bagwise.errors import Message, Parameter, suggestion
-from bagwise.estimators.positive import order_is_meaning, warn_of_unclear
+from bagwise.estimators.input import order_is_meaning, warn_of_unclear
 from bagwise.io._records import ResultsError
 from bagwise.kernels import memory_limit
 from bagwise.metrics import MEASURES

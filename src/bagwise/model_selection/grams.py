@@ -74,8 +74,8 @@ class GramCache:
     ) -> float:
         """Fit a model that `can_share`; ``key`` names bags and weights. Return CPU seconds."""
         start = process_time()
-        fresh = model._unfitted()
-        bags, codes, weight, weighted = fresh._validated(bags, y, sample_weight)
+        fresh = model._make_fresh()
+        bags, codes, weight, weighted = fresh._check_training(bags, y, sample_weight)
         row_weight = expand(weighted, bags.offsets)
         own = process_time() - start
         settings = (repr(getattr(model, name, None)) for name in _SETTINGS)

@@ -46,12 +46,12 @@ from bagwise.designs import Design, Point
 from bagwise.estimators.params import (
     Parameters,
     Words,
-    changed,
     fraction,
     group,
     integer,
     param,
     positive,
+    redeclare,
     shared,
 )
 from bagwise.estimators.rows import MarginClassifier, Start
@@ -349,7 +349,7 @@ class AnnealedProportionSVC(_AnnealedSVC):
         "Weight (C2 in the paper) of the squared deviation from it; 0 is `AnnealedLabelSVC`.",
     )
 
-    init: str = changed(AnnealedLabelSVC, "init")
+    init: str = redeclare(AnnealedLabelSVC, "init")
 
     def _softening(self, task: Task) -> Softening:
         return SoftLabels(self.C_proportion, self._fraction(task), self._annealing.variance)

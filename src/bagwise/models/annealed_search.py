@@ -30,8 +30,8 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.crossfit import folds
 from bagwise.designs import Design, Gram, Point
-from bagwise.estimators.params import changed, param, shared
-from bagwise.estimators.paths import held_out_scores, rows_of
+from bagwise.estimators.params import param, redeclare, shared
+from bagwise.estimators.paths import rows_of, score_held_out
 from bagwise.estimators.rows import RowsClassifier
 from bagwise.estimators.sweeping import anneal_swept, is_swept
 from bagwise.estimators.tags import BagTags
@@ -92,7 +92,7 @@ def annealed_path(
     [(0.3, 0.5), (0.5, 0.5)]
     """
     template = clone(estimator) if estimator is not None else AnnealedProportionSVC()
-    checked, codes, of_bags, weight = template._validated(bags, y, sample_weight)
+    checked, codes, of_bags, weight = template._check_training(bags, y, sample_weight)
     row_weight = expand(weight, checked.offsets)
     design, models = template._design(checked, row_weight), []
     for C in Cs:
@@ -149,8 +149,8 @@ class AnnealedProportionSVCCV(RowsClassifier):
     cv: Any = shared("cv", default=10)
     loss: str = shared("loss")
     class_weight: Any = shared("class_weight")
-    init: str = changed(AnnealedLabelSVC, "init")
-    annealing: Annealing | None = changed(AnnealedLabelSVC, "annealing")
+    init: str = redeclare(AnnealedLabelSVC, "init")
+    annealing: Annealing | None = redeclare(AnnealedLabelSVC, "annealing")
 
     def __bag_tags__(self) -> BagTags:
         """The search is fitted as a whole."""
@@ -208,7 +208,7 @@ class AnnealedProportionSVCCV(RowsClassifier):
         if isinstance(design, Gram):
             design = design.astype(np.float32)
         calls = (
-            partial(_held_out, design, models, bags, codes, weight, train, test)
+            partial(_score_fold, design, models, bags, codes, weight, train, test)
             for train, test in splits
         )
         parts = side_by_side(bags.X, calls, n_jobs=self.n_jobs)
@@ -224,7 +224,7 @@ class AnnealedProportionSVCCV(RowsClassifier):
         return records
 
 
-def _held_out(
+def _score_fold(
     design: Design,
     models: list[AnnealedProportionSVC],
     bags: Bags,
@@ -244,7 +244,7 @@ def _held_out(
         columns, fractions = [], []
         for k, task in enumerate(model._tasks(narrow, part, codes[train], weight[train])):
             point, p_hat, first[k] = _quick(model, task, first[k])
-            columns.append(held_out_scores(design, rows, test_rows, point) + point.intercept)
+            columns.append(score_held_out(design, rows, test_rows, point) + point.intercept)
             fractions.append(p_hat)
         scores = model._assumption().bag_score(np.stack(columns, axis=1), held_out.offsets)
         right = model._labels(model._user_scores(scores)) == model.classes_[codes[test]]

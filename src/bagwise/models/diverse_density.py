@@ -40,10 +40,10 @@ from bagwise.crossfit import best_threshold
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
     Words,
-    changed,
     integer,
     param,
     positive,
+    redeclare,
     shared,
 )
 from bagwise.estimators.tags import BagTags
@@ -257,7 +257,7 @@ class EMDD(_DensityClassifier):
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
-    n_init: int = changed(_DensityClassifier, "n_init", default=20)
+    n_init: int = redeclare(_DensityClassifier, "n_init", default=20)
     max_iter: int = param(100, integer(), "Maximum number of EM rounds per search.")
 
     def _likelihood(self) -> str:

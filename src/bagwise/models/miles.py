@@ -139,7 +139,7 @@ class MILESEmbedding(TransformerMixin, BagInput, _Points):
     @answers("ndarray of shape (n_bags, n_points)", "Values in (0, 1].")
     def transform(self, bags: Any) -> Array:
         """Return the similarities."""
-        return _similarities(self._checked(bags), self.points_, self.gamma_)
+        return _similarities(self._check_bags(bags), self.points_, self.gamma_)
 
 
 def _settle(estimator: Any, bags: Bags, weights: Array) -> float:

@@ -37,7 +37,7 @@ from bagwise._typing import Array
 from bagwise.designs import augmented_design
 from bagwise.estimators.assigned import AssignedClassifier
 from bagwise.estimators.keyrows import KeyRows
-from bagwise.estimators.params import changed, param, positive, shared
+from bagwise.estimators.params import param, positive, redeclare, shared
 from bagwise.estimators.rows import RowsClassifier, Start
 from bagwise.estimators.task import Task
 from bagwise.losses import MarginBand
@@ -126,8 +126,8 @@ class ODM(RowsClassifier):
         "kernel",
         doc="Kernel between instances; 1 is added to it for the intercept.",
     )
-    nu: float = changed(OptimalMarginSVC, "nu")
-    theta: float = changed(OptimalMarginSVC, "theta")
+    nu: float = redeclare(OptimalMarginSVC, "nu")
+    theta: float = redeclare(OptimalMarginSVC, "theta")
     class_weight: Any = shared("class_weight")
 
     def _loss(self) -> MarginBand:

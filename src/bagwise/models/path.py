@@ -24,10 +24,10 @@ from bagwise.estimators.params import Words, param, shared
 from bagwise.estimators.paths import (
     CS,
     follow_path,
-    held_out_scores,
     models_at,
     rate_scores,
     rows_of,
+    score_held_out,
 )
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.models.witness import WitnessSVC
@@ -105,7 +105,7 @@ class PathCV(BagClassifier):
         numbered = folds(bags, self.classes_[codes], self.cv, self.random_state, weight > 0)
         of_rows = bag_tags(base).instance_rows  # otherwise a network, whose paths share no matrix
         design: Any = base._design(bags, expand(weight, bags.offsets)) if of_rows else None
-        fold = partial(self._held_out, base, models, design) if of_rows else self._networks_held_out
+        fold = partial(self._score_fold, base, models, design) if of_rows else self._score_networks
 
         def whole() -> list[Any]:
             if not of_rows:
@@ -132,7 +132,7 @@ class PathCV(BagClassifier):
         part._keep_threshold(0.0)
         return model._become(part)
 
-    def _held_out(
+    def _score_fold(
         self,
         base: Any,
         models: list[Any],
@@ -151,7 +151,7 @@ class PathCV(BagClassifier):
             base, models, narrow, bags[train], codes[train], weight[train]
         ):
             columns = [
-                held_out_scores(design, rows, test_rows, run.solution) + run.solution.intercept
+                score_held_out(design, rows, test_rows, run.solution) + run.solution.intercept
                 for run in runs
             ]
             scores = part._assumption().bag_score(np.stack(columns, axis=1), held_out.offsets)
@@ -162,7 +162,7 @@ class PathCV(BagClassifier):
         given = {"name": self.name, "values": self.values, "sample_weight": weight}
         return self._model().path(bags, self.classes_[codes], **given)
 
-    def _networks_held_out(
+    def _score_networks(
         self, bags: Bags, codes: Array, weight: Array, train: Array, test: Array
     ) -> list[float]:
         models, held_out = self._network_path(bags[train], codes[train], weight[train]), bags[test]

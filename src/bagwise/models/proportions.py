@@ -39,8 +39,8 @@ from bagwise.bags.segments import expand, segment_mean
 from bagwise.estimators.params import (
     KernelOptions,
     Words,
-    changed,
     param,
+    redeclare,
     shared,
 )
 from bagwise.estimators.shares import ShareRegressor
@@ -103,7 +103,7 @@ class LabelProportionSVC(ShareRegressor):
     kernel: Any = shared("kernel")
     gamma: float | str = shared("gamma")
     degree: int = shared("degree")
-    kernel_options: KernelOptions | None = changed(InstanceSVC, "kernel_options")
+    kernel_options: KernelOptions | None = redeclare(InstanceSVC, "kernel_options")
     random_state: Any = shared(
         "random_state", doc="Seed of random starts and of the median width.", kind="int"
     )
@@ -166,10 +166,10 @@ class LabelProportionSVC(ShareRegressor):
     @answers("ndarray of shape (n_instances,)", "Positive scores for positive instances.")
     def instance_decision_function(self, bags: Any) -> Array:
         """Score instances."""
-        return self.estimator_.instance_decision_function(self._checked(bags))
+        return self.estimator_.instance_decision_function(self._check_bags(bags))
 
     @answers("ndarray of shape (n_bags,)", "Shares in [0, 1].")
     def predict(self, bags: Any) -> Array:
         """Predict the share of positive instances in each bag."""
-        bags = self._checked(bags)
+        bags = self._check_bags(bags)
         return segment_mean(self.predict_instances(bags).astype(float), bags.offsets)

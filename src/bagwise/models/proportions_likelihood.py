@@ -156,7 +156,7 @@ class LabelProportionLogistic(ShareRegressor):
     @answers("ndarray of shape (n_instances,)", "Aligned with ``bags.X``.")
     def instance_decision_function(self, bags: Any) -> Array:
         """Score every instance: its log-odds."""
-        bags = self._checked(bags)
+        bags = self._check_bags(bags)
         coef = self.coef_ / self.inputs_.scale
         coef = np.append(coef, self.intercept_) if self.fit_intercept else coef
         return self.inputs_.operator(bags) @ coef
@@ -176,7 +176,7 @@ class LabelProportionLogistic(ShareRegressor):
         ndarray of shape (n_instances, 2)
             Probabilities of being negative and positive.
         """
-        bags = self._checked(bags)
+        bags = self._check_bags(bags)
         scores = self.instance_decision_function(bags)
         chance = expit(scores)
         if y is not None:
@@ -187,5 +187,5 @@ class LabelProportionLogistic(ShareRegressor):
     @answers("ndarray of shape (n_bags,)", "Shares in [0, 1].")
     def predict(self, bags: Any) -> Array:
         """Predict the share of positives in each bag: the mean probability of its instances."""
-        bags = self._checked(bags)
+        bags = self._check_bags(bags)
         return segment_mean(self.predict_instances_proba(bags)[:, 1], bags.offsets)

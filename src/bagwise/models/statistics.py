@@ -36,9 +36,9 @@ from bagwise.designs.sparse import with_short_indices
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import (
     Words,
-    changed,
     integer,
     param,
+    redeclare,
     shared,
 )
 from bagwise.estimators.tags import BagTags
@@ -51,7 +51,7 @@ _MOST_STEPS = 1_000_000  # of libsvm, which huge values and large C can make end
 
 
 @contextmanager
-def shared_statistics(kept: Rows) -> Iterator[None]:
+def share_statistics(kept: Rows) -> Iterator[None]:
     """Let models that see the same `Bags` object compute its statistics once, into ``kept``."""
     token = _shared.set(kept)
     try:
@@ -130,7 +130,7 @@ class StatisticsClassifier(BagClassifier):
         self.n_columns_, self.sparse_ = rows.shape[1], sp.issparse(rows)
         truth = self._truth(codes[used])
         labels = truth[:, 0].astype(int) if truth.shape[1] == 1 else codes[used]
-        with self._overflow_named():
+        with self._name_overflow():
             if self.scale:
                 self.scaler_ = StandardScaler(with_mean=not self.sparse_)
                 self.scaler_.fit(rows, sample_weight=weight)
@@ -197,7 +197,7 @@ class StatisticsClassifier(BagClassifier):
         classes.
         """
         n_classes = len(self.classes_)
-        with self._overflow_named():
+        with self._name_overflow():
             rows = self._for_classifier(rows)
             if self._has_kernel_expansion(rows):
                 return _kernel_expansion(self.estimator_, rows)
@@ -215,7 +215,7 @@ class StatisticsClassifier(BagClassifier):
         return known and len(self.classes_) == 2 and not sp.issparse(rows) and not self.sparse_
 
     @contextmanager
-    def _overflow_named(self) -> Iterator[None]:
+    def _name_overflow(self) -> Iterator[None]:
         """Turn the classifier's error about statistics that overflow into one about the bags."""
         try:
             yield
@@ -251,11 +251,11 @@ class StatisticsForest(StatisticsClassifier):
     array([1, 0, 1, 0])
     """
 
-    statistics: str | Sequence[str] = changed(
+    statistics: str | Sequence[str] = redeclare(
         StatisticsClassifier, "statistics", default="quantiles"
     )
-    scale: bool = changed(StatisticsClassifier, "scale", default=False)
-    estimator: Any = changed(
+    scale: bool = redeclare(StatisticsClassifier, "scale", default=False)
+    estimator: Any = redeclare(
         StatisticsClassifier,
         "estimator",
         doc="The classifier of rows; any of scikit-learn's. ``ExtraTreesClassifier`` when None.",
@@ -292,7 +292,7 @@ class StatisticsSVC(StatisticsClassifier):
         doc="Kernel between rows of statistics.",
     )
     gamma: float | str = shared("gamma")
-    estimator: Any = changed(
+    estimator: Any = redeclare(
         StatisticsClassifier,
         "estimator",
         doc="The classifier of rows; any of scikit-learn's. ``SVC`` with the parameters above when "
@@ -319,7 +319,7 @@ class StatisticsLogistic(StatisticsClassifier):
     """
 
     C: float = shared("C", doc="Weight of the logistic losses.")
-    estimator: Any = changed(
+    estimator: Any = redeclare(
         StatisticsClassifier,
         "estimator",
         doc="The classifier of rows; any of scikit-learn's. ``LogisticRegression`` when None.",

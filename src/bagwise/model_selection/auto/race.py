@@ -23,7 +23,7 @@ from bagwise.errors import message_of
 from bagwise.model_selection.clock import Deadline, unwatch, watch
 from bagwise.model_selection.grams import can_share, grams_here
 from bagwise.model_selection.runner import Record, Runner, Store, hash_data
-from bagwise.models.statistics import Rows, shared_statistics
+from bagwise.models.statistics import Rows, share_statistics
 
 CELLS = "cells.jsonl"
 
@@ -142,7 +142,7 @@ def _score_held_out(
     last = model.steps[-1][1] if steps else model
     view = (*key, repr(steps))
     seen, held_out = _views.view(view, bags, y, split, [step for _, step in steps])
-    with shared_statistics(_views.statistics):
+    with share_statistics(_views.statistics):
         if can_share(last):
             grams_here().fit(last, seen, y[train], view, weight[train])
         else:

@@ -85,8 +85,8 @@ class NetworkPaths:
         ['instances', 'path']
         """
         models = self._at_values(name, values)
-        fresh, along = self._unfitted(), Along()
-        bags, codes, of_bags, weight = fresh._validated(bags, y, sample_weight)
+        fresh, along = self._make_fresh(), Along()
+        bags, codes, of_bags, weight = fresh._check_training(bags, y, sample_weight)
         with one_blas_thread():
             for model in models:
                 part = fresh._recast(type(self), **model.get_params(deep=False))

@@ -56,7 +56,7 @@ class NetworkScores(NetworkParameters, BagClassifier):
     )
     def path_decision_function(self, bags: Any) -> Array:
         """Score bags by every network of the path on its own."""
-        scores = self._network_scores(self._checked(bags))
+        scores = self._network_scores(self._check_bags(bags))
         return np.stack([self._user_scores(of_network) for of_network in scores])
 
     @answers(
@@ -66,8 +66,8 @@ class NetworkScores(NetworkParameters, BagClassifier):
     )
     def predict_instances(self, bags: Any) -> Array:
         """Infer the labels of all instances, given the predicted labels of their bags."""
-        bags = self._checked(bags)
-        scores = self._thresholded(bags)
+        bags = self._check_bags(bags)
+        scores = self._score_bags(bags)
         if scores.shape[1] == 1:
             chosen = scores > 0
         else:
@@ -116,7 +116,7 @@ class NetworkScores(NetworkParameters, BagClassifier):
         >>> model.predict_instances_proba(bags)[:2, 1].round(1)
         array([0.4, 0.8])
         """
-        bags = self._checked(bags)
+        bags = self._check_bags(bags)
         operator, columns = self.inputs_.operator(bags), self.inputs_.bag_columns(bags)
         posterior = CountPosterior(self.potential_, bags.offsets)
         fixed = self._given_chances(bags) if hasattr(self, "predict_proba") else None
