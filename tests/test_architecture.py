@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -155,6 +156,29 @@ def test_import_bagwise_loads_no_heavy_library():
     added = set(run.stdout.split())
     assert "bagwise" in added
     assert sorted(added & set(LOADED_WHERE_USED)) == []
+
+
+IMPORT_ALONE = """
+import os, sys
+import pandas, scipy.sparse, sklearn.base  # once for all; each fork imports one part of bagwise
+for name in sys.argv[1:]:
+    child = os.fork()
+    if child == 0:
+        __import__(name)
+        os._exit(0)
+    if os.waitpid(child, 0)[1] != 0:
+        sys.exit(f"{name} cannot be imported before the others: is there a circular import?")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+def test_every_part_may_be_imported_first():
+    """Workers of a cluster unpickle rows first: a circular import let them wait forever."""
+    parts = {module.relative_to(ROOT).parts[0].removesuffix(".py") for module in MODULES}
+    names = sorted(parts - {"__init__", "__main__"}) + ["rowstores.cluster", "designs.dask_worker"]
+    command = [sys.executable, "-c", IMPORT_ALONE, *(f"bagwise.{name}" for name in names)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
 
 
 # Files -------------------------------------------------------------------------------------------

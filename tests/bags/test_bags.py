@@ -122,6 +122,12 @@ def test_integers_become_float64(dtype, store):
     np.testing.assert_array_equal(dense(bags.X), X)
 
 
+@pytest.mark.filterwarnings("ignore::bagwise.errors.SingleInstanceWarning")
+def test_a_table_of_integers_keeps_its_values():
+    table = np.array([[70_000, 2_049], [-(2**40), 1]])
+    np.testing.assert_array_equal(check_bags(table).X, table)
+
+
 def test_the_other_byte_order_is_read():
     X = np.array([[1.5, 2.5]], dtype=">f4")
     assert Bags(X, [0, 1]).dtype == np.dtype("float32")

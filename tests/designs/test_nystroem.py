@@ -155,3 +155,11 @@ def test_kernel_values_with_the_landmarks_as_features(X):
     assert isinstance(values, Nystroem)
     expected = KERNELS[0](X, X[values.landmarks])
     np.testing.assert_allclose(values.X, expected, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("landmarks", ["leverage", "kmeans"])
+def test_copies_of_rows_need_one_landmark(landmarks, X):
+    design = design_of(KERNELS[0], np.repeat(X[:6], 10, axis=0), 20, landmarks)
+    assert design.n_coef == 6
+    assert design.error < 1e-10

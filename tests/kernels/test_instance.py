@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
+from bagwise import InstanceSVC
 from bagwise.kernels import (
     Kernel,
     check_kernel_matrix,
@@ -157,6 +158,18 @@ def test_asymmetric_kernels_are_refused_with_the_place(X):
 def test_indefinite_kernels_are_refused(make, X):
     with pytest.raises(ValueError, match="not positive semi-definite"):
         check_kernel_matrix(make(X))
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_an_estimator_refuses_an_indefinite_kernel(loss, X):
+    for kernel, rows in (("precomputed", -(X @ X.T)), (lambda A, B: -A @ B.T, X)):
+        with pytest.raises(ValueError, match="not positive semi-definite"):
+            InstanceSVC(kernel=kernel, loss=loss).fit(rows, np.arange(len(X)) % 2)
+
+
+def test_semi_definite_kernels_pass(X):
+    for K in (X @ X.T, np.zeros((4, 4)), np.float32(X) @ np.float32(X).T, np.ones((5, 5))):
+        assert check_kernel_matrix(K) is K
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")

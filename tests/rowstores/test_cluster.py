@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -111,9 +109,3 @@ def test_several_stores_are_one(tmp_path):
     mixed = bags.replace(X=FileRows([bags.X.parts[0], np.zeros((6, 2), np.float16)]))
     with pytest.raises(ValueError, match="in memory"):
         mixed.to("dask")
-
-
-def test_a_worker_may_import_the_rows_before_anything_else():
-    """Workers unpickle rows first: a circular import would let them wait forever."""
-    command = [sys.executable, "-c", "import bagwise.rowstores.cluster"]
-    subprocess.run(command, check=True, timeout=120)

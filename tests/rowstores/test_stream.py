@@ -126,11 +126,10 @@ def test_kernel_matrices_of_streamed_rows(small, kernel):
 
 
 def test_reports_take_rows_in_blocks(small, monkeypatch):
-    from bagwise.reports import facts, report
+    from bagwise.reports import report
     from bagwise.rowstores.device import DeviceRows
 
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 11)
-    monkeypatch.setattr(facts, "_BLOCK", 1 << 8)
     bags, y = planted()
     moved = bags.to("cpu", memory=bags.X.nbytes // 2)
     model = InstanceSVC(kernel="linear").fit(moved, y)
