@@ -45,6 +45,7 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("MarkovNetworkClassifier", "n_iter_no_change"): _EARLY,
     ("MarkovNetworkClassifier", "tree"): _TIES,
     ("MarkovNetworkClassifier", "validation_fraction"): _EARLY,
+    ("read_csv", "engine"): "Leave it out: one parser reads every file, with the same result.",
 }
 
 _LOWER = "For a lower minimum use more starts (n_init), or an annealed SVM."
@@ -82,6 +83,7 @@ for (_owner, _group, _kind), _names in GROUPED.items():
 OPTIONS: dict[str, str] = {}  # options of the command line, with their dashes
 
 MEMBERS: dict[str, str] = {  # members of stores, columns of tables and entries of model files
+    ".bags of version 1": "Stores of bagwise 0.1 have no checksums: convert them with bagwise 0.2.",
     "parents": "The parents of instances (instance_parent) are ignored since version 0.3.",
 }
 
@@ -102,16 +104,16 @@ def refuse_class(name: str) -> None:
         raise ImportError(f"bagwise.{name} was removed in version 0.3. {CLASSES[name]}")
 
 
-def refuse_parameters(cls: type, names: Iterable[str]) -> None:
-    """Raise a TypeError if one of the names is a parameter that ``cls`` had in version 0.2."""
+def refuse_parameters(cls: Any, names: Iterable[str]) -> None:
+    """Raise a TypeError if a name is a parameter that a class or function had in version 0.2."""
     for name in names:
         if removed := find_removed_parameter(cls, name):
             raise TypeError(removed)
 
 
-def find_removed_parameter(cls: type, name: str) -> str:
-    """Return the sentence for a parameter that ``cls`` had in version 0.2, or ""."""
-    for base in cls.__mro__:
+def find_removed_parameter(cls: Any, name: str) -> str:
+    """Return the sentence for a parameter that a class or function had in version 0.2, or ""."""
+    for base in cls.__mro__ if isinstance(cls, type) else (cls,):
         if (base.__name__, name) in PARAMETERS:
             sentence = PARAMETERS[base.__name__, name]
             return f"{cls.__name__} has no parameter {name!r} since version 0.3. {sentence}"

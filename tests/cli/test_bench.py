@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import bagwise.bench.run as running
-from bagwise.io._lock import locked
+from bagwise.io._records import locked
 from bench_cases import make_plan, write_results
 from command_line import call, done, printed, refused
 

@@ -83,7 +83,7 @@ _FOLDER = _FOLDER.filter(lambda name: name.lower() not in ("inf", "nan"))
 TYPES = (np.float64, np.float32, np.float16)
 LINES = {"names": PLAIN, "attributes": False}
 TRIPS = [
-    *[Trip(n, read={"engine": e}) for n in ("b.csv", "b.tsv.gz") for e in ("csv", "pyarrow")],
+    *[Trip(name) for name in ("b.csv", "b.tsv.gz")],
     *[
         Trip(name, {"nested": nested}, bags={"dtype": dtype})
         for name in ("b.parquet", "b.arrow")
@@ -132,26 +132,25 @@ def test_what_was_written_comes_back(trip, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("name", "written", "options"),
+    ("name", "written"),
     [
-        ("b.csv", {}, {"engine": "csv"}),
-        ("b.csv", {}, {"engine": "pyarrow"}),
-        *[(n, {"nested": nested}, {}) for n in ("b.parquet", "b.arrow") for nested in (0, 1)],
-        ("b.data", {}, {}),
-        ("b.svm", {"style": "triple"}, {}),
-        ("b.bags", {}, {}),
-        ("b.xlsx", {}, {}),
+        ("b.csv", {}),
+        *[(n, {"nested": nested}) for n in ("b.parquet", "b.arrow") for nested in (0, 1)],
+        ("b.data", {}),
+        ("b.svm", {"style": "triple"}),
+        ("b.bags", {}),
+        ("b.xlsx", {}),
     ],
 )
 @pytest.mark.parametrize("store", [np.asarray, np.asfortranarray, sp.csr_array])
-def test_small_blocks_change_nothing(name, written, options, store, tmp_path, monkeypatch):
+def test_small_blocks_change_nothing(name, written, store, tmp_path, monkeypatch):
     monkeypatch.setattr(_limits, "BLOCK_BYTES", 64)
     bags, y = full_bags([1, 2, 40, 1], store), np.array([0, 1, 0, 1])
     if name in ("b.data", "b.svm"):
         bags = Bags(bags.X, bags.offsets, ids=bags.ids, instance_ids=bags.instance_ids)
     write(tmp_path / name, bags, y, **written)
     storage = name == "b.bags" or (store is not sp.csr_array and name != "b.svm")
-    back = read(tmp_path / name, **options)
+    back = read(tmp_path / name)
     named = bags.replace(feature_names=back[0].feature_names)
     assert_same_bags((named, y), back, storage=storage)
 

@@ -175,18 +175,6 @@ def test_a_header_that_contradicts_the_manifest_is_refused(tmp_path):
             read(path)
 
 
-def test_stores_of_version_1_are_read(tmp_path):
-    path = tmp_path / "b.bags"
-    write(path, BAGS, [1, 0])
-    arrays = json.loads((path / "bags.json").read_text())["arrays"]
-    forge(path, version=1, arrays={name: entry["bytes"] for name, entry in arrays.items()})
-    manifest = json.loads((path / "bags.json").read_text())
-    del manifest["checksum"]
-    (path / "bags.json").write_text(json.dumps(manifest))
-    np.testing.assert_array_equal(read(path)[0].X, BAGS.X)
-    verify_store(path)
-
-
 def test_sparse_rows_without_entries_are_stored(tmp_path):
     write(tmp_path / "b.bags", Bags(sp.csr_array((3, 2)), [0, 3]), [1])
     assert read(tmp_path / "b.bags")[0].X.nnz == 0

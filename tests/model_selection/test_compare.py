@@ -11,8 +11,7 @@ import pytest
 from bagwise import Bags, InstanceSVC, MeanSVC, StatisticsSVC, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
 from bagwise.errors import PositiveClassWarning
-from bagwise.io._lock import locked
-from bagwise.io._records import ResultsError
+from bagwise.io._records import ResultsError, locked
 from bagwise.model_selection import compare, grid_points, search
 from bagwise.model_selection.compare import RESULTS
 

@@ -43,7 +43,7 @@ def guess_columns(
     data: Path, format: str, bag: str | None, decimal: str | None = None
 ) -> tuple[Any, Any]:
     """Return a table, and what its columns look like from their values."""
-    from bagwise.io.roles import guess_roles, read_table
+    from bagwise.io.findings import guess_roles, read_table
 
     frame = read_table(data, format, decimal=decimal)
     frame.columns = [str(name) for name in frame.columns]
@@ -53,7 +53,7 @@ def guess_columns(
 
 def _hint(data: Path, columns: dict[str, Any], column: str | None) -> None:
     from bagwise.io.dispatch import recognize
-    from bagwise.io.roles import is_constant
+    from bagwise.io.findings import is_constant
 
     format = recognize(data)
     if format not in TABLES:

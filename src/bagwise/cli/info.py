@@ -57,7 +57,7 @@ def _ask_for_labels(source: Source) -> str:
 def _guess(source: Source) -> Source:
     """Fill in the columns that the user did not name, from the values of a table."""
     from bagwise.io.dispatch import recognize
-    from bagwise.io.roles import has_decimal_commas
+    from bagwise.io.findings import has_decimal_commas
 
     if not source.data.exists() or (source.format or recognize(source.data)) not in TABLES:
         return source

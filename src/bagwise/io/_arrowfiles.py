@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, ClassVar
@@ -14,8 +15,8 @@ from zlib import crc32
 import numpy as np
 
 from bagwise.io._atomic import writing
-from bagwise.io._limits import rows_per_block
-from bagwise.io._source import crc32_of, require
+from bagwise.io._limits import BLOCK_BYTES, rows_per_block
+from bagwise.io._source import require
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
 FEATURES = b"bagwise.feature_names"  # key of the metadata, in nested files
@@ -188,7 +189,9 @@ class IpcFile(ArrowFile):
 
     @classmethod
     def _make_seal(cls, file: IO[bytes], stop: int, start: int) -> bytes:
-        crc = crc32_of(file, stop)
+        file.seek(0)
+        blocks = iter(lambda: file.read(min(BLOCK_BYTES, stop - file.tell())), b"")
+        crc = reduce(lambda found, block: crc32(block, found), blocks, 0)
         file.seek(start)
         return _seal_of(crc32(file.read(), crc))
 

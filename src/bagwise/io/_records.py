@@ -2,16 +2,23 @@
 
 A run that is killed leaves whole lines and at most one torn line at the end; the torn one is cut
 off when the file is opened again. Of several records of the same piece of work the last one counts.
+One run at a time works in a folder of results.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from bagwise.io._atomic import sync
+
+LOCK = "run.lock"
+_FAR = 1 << 30  # Windows locks bytes against reading: one beyond the text
 
 
 class ResultsError(ValueError):
@@ -65,3 +72,37 @@ class ResultsFile:
 
     def __exit__(self, *reason: object) -> None:
         self._file.close()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which names this process; made if missing.
+
+    The system lets go of it when the process ends, however it ends. The file itself stays.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / LOCK, "a+", encoding="utf-8") as file:
+        try:
+            _take(file)
+        except (BlockingIOError, PermissionError) as error:
+            file.seek(0)
+            holder = file.read().strip() or "another process"
+            problem = f"{folder} is in use by another run ({holder})."
+            remedy = "Wait until it has ended, or name another folder."
+            raise ResultsError(f"{problem} {remedy}") from error
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {platform.node()}\n")
+        file.flush()
+        yield
+
+
+def _take(file: IO[str]) -> None:
+    if os.name == "nt":
+        import msvcrt
+
+        file.seek(_FAR)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

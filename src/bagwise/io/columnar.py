@@ -6,23 +6,32 @@ lists in one column ("instances"), instance labels and ids in lists beside it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.errors import Message
+from bagwise.bags.segments import bag_of_row, offsets_of
+from bagwise.errors import Argument, Message, list_names
 from bagwise.io import _assemble as rows
-from bagwise.io._arrowfiles import ArrowFile, IpcFile, ParquetFile, as_array, to_arrow
+from bagwise.io._arrowfiles import FEATURES, ArrowFile, IpcFile, ParquetFile, as_array, to_arrow
 from bagwise.io._assemble import Column, Columns, LabeledBags, reads, round_trip, writes
-from bagwise.io._flatten import dense_blocks, long_columns, name_features
-from bagwise.io._grow import GrowingRows
-from bagwise.io._nested import find_instances, nested_batches, read_nested, refuse_nulls
-from bagwise.io._tabletext import ENCODE
-from bagwise.io.errors import MixedTypeError
+from bagwise.io._flatten import (
+    bag_columns,
+    dense_blocks,
+    instance_columns,
+    long_columns,
+    name_features,
+)
+from bagwise.io._limits import rows_per_block
+from bagwise.io._tabletext import ENCODE, GrowingRows
+from bagwise.io.errors import FormatError, MixedTypeError, ShuffledBagError, missing_value
 
 _EXPLAINED = {
     "instances": "The column with the instances as lists of lists (nested form); None: the only "
@@ -78,7 +87,7 @@ def _read(
     with file, file.name_damage():
         nested = find_instances(file, instances)
         if nested is not None:
-            return read_nested(file, nested, named, dtype)
+            return _read_nested(file, nested, named, dtype)
         options: Columns = {"features": features, "drop": drop, "regroup": regroup}
         layout = rows.lay_out(file.path, file.names, **options, **named)
         _refuse_non_numeric(file, layout)
@@ -120,7 +129,7 @@ def _column(path: Path, key: str, parts: list[Any]) -> Any:
     import pyarrow as pa
 
     column = pa.chunked_array(parts)
-    refuse_nulls(path, key, column)
+    _refuse_nulls(path, key, column)
     if key in rows.CODED:
         encoded = column.combine_chunks().dictionary_encode()
         return rows.Coded(encoded.indices.to_numpy(), as_array(encoded.dictionary))
@@ -137,7 +146,7 @@ def _column(path: Path, key: str, parts: list[Any]) -> Any:
 )
 def write_parquet(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
     """Write a Parquet file."""
-    make = nested_batches if nested else _long_batches
+    make = _nested_batches if nested else _long_batches
     ParquetFile.write(Path(path), make(Path(path), bags, y))
 
 
@@ -145,7 +154,7 @@ def write_parquet(path: str | Path, bags: Bags, y: Any = None, *, nested: bool =
 @writes(nested="As in `write_parquet`.")
 def write_arrow(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
     """Write an Arrow IPC (Feather version 2) file."""
-    make = nested_batches if nested else _long_batches
+    make = _nested_batches if nested else _long_batches
     IpcFile.write(Path(path), make(Path(path), bags, y))
 
 
@@ -158,3 +167,142 @@ def _long_batches(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
         of_keys = [column.slice(start, len(block)) for column in keys.values()]
         of_features = [pa.array(np.ascontiguousarray(c)) for c in block.T]
         yield pa.record_batch([*of_keys, *of_features], names=names)
+
+
+# The nested form --------------------------------------------------------------------------------
+
+
+def find_instances(file: ArrowFile, named: str | None) -> str | None:
+    """Return the column of lists of lists, None if the file has one row per instance."""
+    lists = [f.name for f in file.schema if _is_list(f.type) and _is_list(f.type.value_type)]
+    if named is not None:
+        if named not in lists:
+            problem = f"holds no lists of lists; these do: {list_names(lists)}."
+            raise FormatError(file.path, problem, column=named)
+        return named
+    if len(lists) > 1:
+        problem = f"{list_names(lists)} hold lists of lists: name one with "
+        raise FormatError(file.path, Message(problem, Argument("instances")))
+    return lists[0] if lists else None
+
+
+def _is_list(kind: Any) -> bool:
+    from pyarrow import types
+
+    return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+
+
+def _read_nested(file: ArrowFile, instances: str, named: dict[str, Any], dtype: Any) -> LabeledBags:
+    """Read a file with one row per bag."""
+    import pyarrow as pa
+
+    names = file.names
+    roles = rows.find_roles(file.path, names, named, rows.ROLES)
+    if {*rows.COORDS} <= {*names}:
+        roles |= {name: names.index(name) for name in rows.COORDS}
+    rows.refuse_shared(file.path, names, roles)
+    covariates = [j for j, n in enumerate(names) if n.startswith(rows.BAG_FEATURE)]
+    batches = list(file.batches([names.index(instances), *roles.values(), *covariates]))
+    if not sum(batch.num_rows for batch in batches):
+        raise FormatError(file.path, "holds no rows. Expected one row per bag.")
+    read = pa.Table.from_batches(batches).combine_chunks()
+    X, sizes = _instances(file.path, _whole(read[instances]))
+    columns: dict[str, Any] = {
+        r: _bag_column(file.path, r, _whole(read[names[j]]), sizes) for r, j in roles.items()
+    }
+    if covariates:
+        values = [read[names[j]].to_numpy() for j in covariates]
+        columns["bag_features"] = np.stack(values, axis=1)
+    columns = rows.stack(columns)
+    ids, y = columns.pop("bag", None), columns.pop("label", None)
+    _refuse_repeats(file.path, ids)
+    X = X if dtype is None else X.astype(dtype)
+    names = file.read_names(X.shape[1])
+    return Bags(X, offsets_of(sizes), ids=ids, feature_names=names, **columns), y
+
+
+def _whole(column: Any) -> Any:
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+def _refuse_repeats(path: Path, ids: Any) -> None:
+    seen: set[Any] = set()
+    for row, name in enumerate([] if ids is None else ids.tolist()):
+        if name in seen:
+            problem = f"bag {name!r} has two rows. Expected one."
+            raise ShuffledBagError(path, problem, rows.row_place(row))
+        seen.add(name)
+
+
+def _instances(path: Path, column: Any) -> tuple[Array, Array]:
+    sizes = _lengths(path, column, "bag")
+    empty = np.flatnonzero(sizes == 0)
+    if len(empty):
+        raise FormatError(path, "the bag has no instances. Drop it.", rows.row_place(empty[0]))
+    inner = column.flatten()
+    widths = _lengths(path, inner, "row")
+    odd = np.flatnonzero(widths != widths[0])
+    if len(odd):
+        problem = f"an instance has {widths[odd[0]]} features, the first one has {widths[0]}."
+        raise FormatError(path, problem, rows.row_place(bag_of_row(odd[0], offsets_of(sizes))))
+    values = inner.flatten().to_numpy(zero_copy_only=False)
+    return values.reshape(len(widths), -1), sizes
+
+
+def _lengths(path: Path, lists: Any, what: str) -> Array:
+    if lists.null_count:
+        raise FormatError(path, f"the list of a {what} is missing (null). Expected numbers.")
+    from pyarrow import compute
+
+    return compute.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _bag_column(path: Path, role: str, column: Any, sizes: Array) -> Array:
+    _refuse_nulls(path, role, column)
+    if not _is_list(column.type):
+        return as_array(column)
+    lengths = _lengths(path, column, role)
+    odd = np.flatnonzero(lengths != sizes)
+    if len(odd):
+        i = odd[0]
+        problem = f"{lengths[i]} {role} for {sizes[i]} instances."
+        raise FormatError(path, problem, rows.row_place(i), role)
+    return as_array(column.flatten())
+
+
+def _refuse_nulls(path: Path, role: str, column: Any) -> None:
+    """Refuse a column with missing values."""
+    if column.null_count:
+        row = next(i for i, value in enumerate(column) if not value.is_valid)
+        raise missing_value(path, role, rows.row_place(row))
+
+
+def _nested_batches(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
+    """Yield record batches with one row per bag."""
+    import pyarrow as pa
+
+    of_bags = {n: to_arrow(path, n, v) for n, v in bag_columns(bags, y).items()}
+    of_rows = {n: to_arrow(path, n, v) for n, v in instance_columns(bags).items()}
+    names = None if bags.feature_names is None else [str(n) for n in bags.feature_names]
+    metadata = {FEATURES: json.dumps(names)}
+    for start, stop in _bag_ranges(bags):
+        part = bags[start:stop]
+        first = int(bags.offsets[start])
+        values = part.X.toarray() if sp.issparse(part.X) else np.ascontiguousarray(part.X)
+        flat = pa.array(values.ravel())
+        lists = {"instances": pa.FixedSizeListArray.from_arrays(flat, bags.n_features)}
+        lists |= {n: v.slice(first, part.n_instances) for n, v in of_rows.items()}
+        columns = {n: v.slice(start, stop - start) for n, v in of_bags.items()}
+        for name, flat_column in lists.items():
+            columns[name] = pa.LargeListArray.from_arrays(part.offsets, flat_column)
+        yield pa.record_batch(columns).replace_schema_metadata(metadata)
+
+
+def _bag_ranges(bags: Bags) -> Iterator[tuple[int, int]]:
+    """Yield ranges of bags with a bounded number of values."""
+    most = rows_per_block(bags.n_features)
+    start = 0
+    while start < len(bags):
+        stop = max(start + 1, bag_of_row(bags.offsets[start] + most, bags.offsets))
+        yield start, stop
+        start = stop

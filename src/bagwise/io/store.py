@@ -36,7 +36,7 @@ from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 from bagwise.rowstores import RowStore
 
 MANIFEST = "bags.json"
-_VERSION = 2  # of the format; version 1 had no checksums, and is still read
+_VERSION = 2  # of the format; version 1, of bagwise 0.1, had no checksums
 _NAMES = ("ids", "instance_ids", "groups")
 _INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
 
@@ -132,11 +132,12 @@ def _manifest(path: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != "bagwise":
         raise CorruptFileError(file, "does not describe bags: 'format' is not 'bagwise'.")
     version = manifest.get("version")
+    if version == 1:
+        raise FormatError(file, f"has version 1. {MEMBERS['.bags of version 1']}")
     if isinstance(version, int) and version > _VERSION:
-        problem = f"has version {version}, this bagwise reads up to {_VERSION}."
+        problem = f"has version {version}, this bagwise reads version {_VERSION}."
         raise FormatError(file, f"{problem} Install a newer bagwise.")
-    stated = manifest.pop("checksum", None)
-    if stated != (None if version == 1 and stated is None else _checksum(manifest)):
+    if manifest.pop("checksum", None) != _checksum(manifest):
         problem = "was changed after it was written: its checksum is wrong."
         raise CorruptFileError(file, f"{problem} Restore it, or write the folder again.")
     for key, is_right in _ENTRIES.items():
@@ -155,11 +156,9 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_array_entry(entry: Any) -> bool:
-    """Return whether an entry is a size (version 1), or a size, a type and checksums."""
-    if not isinstance(entry, dict):
-        return _is_count(entry)
-    sums = entry.get("checksums")
-    return _is_count(entry.get("bytes")) and isinstance(sums, list) and all(map(_is_count, sums))
+    """Return whether an entry has a size and checksums."""
+    sums = entry.get("checksums") if isinstance(entry, dict) else None
+    return isinstance(sums, list) and all(map(_is_count, [*sums, entry.get("bytes")]))
 
 
 _ENTRIES: dict[str, Callable[[Any], bool]] = {
@@ -180,9 +179,7 @@ def _load(path: Path, manifest: dict[str, Any], name: str, mode: Any) -> Any:
     file = path / f"{name}.npy"
     if name not in manifest["arrays"] or not file.is_file():
         raise FormatError(path, f"{file.name} is missing.")
-    entry = manifest["arrays"][name]
-    expected: dict[str, Any] = entry if isinstance(entry, dict) else {"bytes": entry}
-    actual = file.stat().st_size
+    expected, actual = manifest["arrays"][name], file.stat().st_size
     if actual != expected["bytes"]:
         kind = TruncatedFileError if actual < expected["bytes"] else CorruptFileError
         raise kind(file, f"has {actual} bytes, {MANIFEST} says {expected['bytes']}.")
@@ -191,8 +188,7 @@ def _load(path: Path, manifest: dict[str, Any], name: str, mode: Any) -> Any:
         if expected.get(what, found) != found:
             problem = f"its {what} is {found}, {MANIFEST} says {expected[what]}."
             raise CorruptFileError(file, problem)
-    if "checksums" in expected:
-        guard(values, expected["checksums"], partial(CorruptFileError, file))
+    guard(values, expected["checksums"], partial(CorruptFileError, file))
     if mode is None:
         verify(values)
         values = np.array(values, order="K")

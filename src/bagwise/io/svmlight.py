@@ -24,8 +24,8 @@ from bagwise.errors import Argument, Message
 from bagwise.io import _limits as limits
 from bagwise.io._assemble import LabeledBags, assemble, reads, writes
 from bagwise.io._flatten import NOT_IN_LINES, check_labels, refuse_special, warn_left_out
-from bagwise.io._grow import TextColumn, is_number, type_columns
 from bagwise.io._source import open_source, write_text
+from bagwise.io._tabletext import TextColumn, is_number, type_columns
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError
 
 _WIDTH = re.compile(r"#\s*n_features[ =](\d+)")

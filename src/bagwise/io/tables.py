@@ -1,26 +1,24 @@
 """CSV and TSV with one row per instance: a column for its bag, one for the bag's label.
 
-Two engines read the same syntax and give the same bags: pyarrow if it is installed (fast), and
-Python's ``csv`` (always available). If pyarrow refuses a file, the ``csv`` engine decides: it reads
-the file, or names the line and the column of the error. Both read block by block into one growing
-matrix, so that reading takes little more memory than the matrix itself.
+A file is read block by block into one growing matrix, so that reading takes little more memory than
+the matrix itself.
 """
 
 from __future__ import annotations
 
 import csv
-import importlib.util
 from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from bagwise._removed import refuse_parameters
 from bagwise.bags import Bags
 from bagwise.io._assemble import Column, Columns, LabeledBags, lay_out, reads, round_trip, writes
 from bagwise.io._flatten import dense_blocks, long_columns, name_features
 from bagwise.io._source import write_text
-from bagwise.io._tabletext import assemble_rows, read_rows, sniff
+from bagwise.io._tabletext import read_rows, sniff
 from bagwise.io.errors import FormatError
 
 
@@ -30,10 +28,6 @@ from bagwise.io.errors import FormatError
     "line.",
     decimal=('{".", ","}', "Decimal separator of the features."),
     dtype="Data type of the instances.",
-    engine=(
-        '{"auto", "pyarrow", "csv"}',
-        'The parser; "auto" takes pyarrow if it is installed. The result is the same.',
-    ),
 )
 def read_csv(
     path: str | Path,
@@ -44,7 +38,6 @@ def read_csv(
     delimiter: str | None = None,
     decimal: str = ".",
     dtype: DTypeLike = np.float64,
-    engine: str = "auto",
     progress: bool | None = None,
     **columns: Unpack[Columns],
 ) -> LabeledBags:
@@ -59,6 +52,7 @@ def read_csv(
     >>> bags.ids, bags.sizes, y
     (array(['m1', 'm2'], dtype='<U2'), array([2, 1]), array([1, 0]))
     """
+    refuse_parameters(read_csv, columns)
     path = Path(path)
     text = sniff(path, header, delimiter)
     if decimal not in (".", ",") or decimal == text.delimiter:
@@ -72,16 +66,6 @@ def read_csv(
         label=label,
         **columns,
     )
-    if engine not in ("auto", "pyarrow", "csv"):
-        raise ValueError(f"engine must be 'auto', 'pyarrow' or 'csv', got {engine!r}.")
-    if engine == "pyarrow" or (engine == "auto" and importlib.util.find_spec("pyarrow")):
-        from bagwise.io._arrowcsv import Refused, parse_with_arrow
-
-        try:
-            parsed = parse_with_arrow(path, text, layout, np.dtype(dtype), progress)
-            return assemble_rows(path, text.rows, layout, *parsed)
-        except Refused:
-            pass  # the csv engine reads it, or says what is wrong and where
     return read_rows(path, text.rows, layout, np.dtype(dtype), progress)
 
 

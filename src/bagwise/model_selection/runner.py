@@ -31,8 +31,7 @@ from bagwise._threads import one_blas_thread
 from bagwise.bags import Bags
 from bagwise.bags.fingerprint import fingerprints
 from bagwise.errors import message_of
-from bagwise.io._lock import locked
-from bagwise.io._records import ResultsFile, read_records
+from bagwise.io._records import ResultsFile, locked, read_records
 from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError
 from bagwise.model_selection.costs import Probe
 from bagwise.rowstores import RowStore
