@@ -13,20 +13,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 # Before NumPy is imported; the worker processes inherit it.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
-
-settings.register_profile(
-    "bagwise",
-    deadline=None,
-    derandomize=True,
-    max_examples=30,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("bagwise")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PAGES_WITH_TORCH = {"gpu.md"}  # their examples need PyTorch
@@ -61,6 +51,26 @@ def pytest_cmdline_main(config):
     if everything and parallel and config.option.numprocesses is None:
         config.option.numprocesses = "auto"
         config.option.dist = "worksteal"
+
+
+def pytest_collectstart(collector):
+    """Set Hypothesis up before a module that uses it; importing it takes a second."""
+    if isinstance(collector, pytest.Module) and "hypothesis" in collector.path.read_text():
+        _load_profile()
+
+
+@cache
+def _load_profile():
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile(
+        "bagwise",
+        deadline=None,
+        derandomize=True,
+        max_examples=30,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("bagwise")
 
 
 @pytest.hookimpl(tryfirst=True)

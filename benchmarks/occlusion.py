@@ -37,7 +37,7 @@ from bagwise import (
 from bagwise.bags.segments import segment_argmax
 from bagwise.bags.without import score_without_each
 from bagwise.datasets import load_digits_bags
-from bagwise.estimators.occlusion import occluded, occlusion_scores
+from bagwise.estimators.occlusion import occlude, occlusion_scores
 from timing import cpu_seconds, one_thread
 
 MODELS = {
@@ -78,7 +78,7 @@ def equality(model):
     bags, _ = load_digits_bags(digit=9, n_bags=20, subset="test")
     model.fit(train, y)
     own = model.decision_function(bags)
-    expected = occluded(own, score_without_each(model.decision_function, bags), bags)
+    expected = occlude(own, score_without_each(model.decision_function, bags), bags)
     difference = np.abs(occlusion_scores(model, bags) - expected).max()
     return float(difference / np.abs(own).max())
 
