@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from bagwise import Bags, WitnessSVC, inspection, io
 from bagwise.inspection import key_stability, permutation_importance
 from bagwise.rowstores import blocks
-from bagwise.rowstores.replaced import Replaced
+from bagwise.rowstores.files import Replaced
 from bagwise.testing._problems import planted_bags
 
 

@@ -101,3 +101,16 @@ def test_a_system_that_is_not_definite_is_solved_on_the_host(short):
     sums = TorchSums(hessian, vector, 1.0, vector, 0 * vector, 1.0, 0.5, 0.0, 0.0, None)
     step, _, _ = sums.step(np.zeros(3), 1.0)
     assert np.all(np.isfinite(step))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+@pytest.mark.parametrize("model", [AnnealedLabelSVC(), WitnessSVC()], ids=str)
+def test_fits_are_those_of_the_host(model, kernel):
+    bags, y = make_gaussian_bags(30, 4, shift=2.0, random_state=0)
+    model.set_params(kernel=kernel, C=2.0)
+    reference = model.fit(bags, y).objective_.copy()
+    scores = model.decision_function(bags)
+    fitted = model.fit(bags.to("cpu"), y)
+    np.testing.assert_allclose(fitted.objective_, reference, rtol=1e-6)
+    np.testing.assert_allclose(fitted.decision_function(bags.to("cpu")), scores, atol=1e-4)
+    assert fitted.gap_[0] <= 1e-8 * fitted.objective_[0]

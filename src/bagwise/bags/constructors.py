@@ -7,8 +7,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from bagwise.bags.cells import read_anndata
-from bagwise.bags.forms import group_rows, join, read_frame, stack_list, unpad
+from bagwise.bags.forms import group_rows, join, read_anndata, read_frame, stack_list, unpad
 
 
 class Constructors:

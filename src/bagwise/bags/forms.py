@@ -17,6 +17,7 @@ from bagwise.errors import Argument, Message, list_names, suggestion
 if TYPE_CHECKING:
     from bagwise.bags.bags import Bags
 
+
 PER_BAG = ("ids", "groups", "bag_features", "priors", "patch_size")
 PER_INSTANCE = ("instance_ids", "instance_labels", "coords")
 WIDE = ("bag_features", "coords")  # numbers in several columns; all others are one column
@@ -240,3 +241,41 @@ def _join_feature_names(parts: list[Bags]) -> Any:
         if other != names[0]:
             raise ValueError(f"Part {i} has the feature_names {other}, part 0 has {names[0]}.")
     return names[0]
+
+
+def read_anndata(
+    adata: Any,
+    bag: str,
+    label: str | None,
+    layer: str | None,
+    obsm: str | None,
+    columns: dict[str, Any],
+) -> tuple[Any, Array, Array | None, dict[str, Any]]:
+    """Return X, bag ids, labels and other attributes of the cells."""
+    if not (hasattr(adata, "obs") and hasattr(adata, "obsm")):
+        raise TypeError(f"from_anndata takes an AnnData object, got a {type(adata).__name__}.")
+    if layer is not None and obsm is not None:
+        raise ValueError("Name the features with layer or with obsm, not with both.")
+    X, names = features_of(adata, layer, obsm)
+    bag_ids, y, attributes = read_columns(adata.obs, bag, label, columns)
+    attributes = {"instance_ids": np.asarray(adata.obs_names, dtype=str), **attributes}
+    if "coords" not in attributes and "spatial" in adata.obsm:
+        attributes["coords"] = np.asarray(adata.obsm["spatial"])[:, :2]
+    return X, bag_ids, y, attributes | {"feature_names": names}
+
+
+def features_of(adata: Any, layer: str | None, obsm: str | None) -> tuple[Any, list[str]]:
+    """Return the matrix that was chosen, and the names of its columns."""
+    if obsm is not None:
+        values = np.asarray(_known(adata.obsm, obsm, "obsm"))
+        return values, [f"{obsm}_{i}" for i in range(values.shape[1])]
+    values = adata.X if layer is None else _known(adata.layers, layer, "layers")
+    if values is None:
+        raise ValueError("adata.X is empty: name the features with layer or obsm.")
+    return values, [str(name) for name in adata.var_names]
+
+
+def _known(stored: Any, name: str, where: str) -> Any:
+    if name not in stored:
+        raise ValueError(f"adata.{where} has no {name!r}. {suggestion(name, list(stored))}")
+    return stored[name]

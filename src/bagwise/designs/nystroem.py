@@ -157,28 +157,10 @@ def nystroem_design(
 ) -> Nystroem:
     """Approximate a kernel by landmarks among the rows that have weight.
 
-    Parameters
-    ----------
-    pairs : Pairs, or what has its methods
-        The kernel between rows.
-    weights : ndarray of shape (n_rows,)
-        Weights of the rows. Those without weight become no landmarks and do not count in ``error``.
-    n_components : int
-        Number of landmarks.
-    landmarks : {"leverage", "kmeans", "uniform"}
-        How they are chosen. The first one needs a kernel without negative eigenvalues.
-    random_state : RandomState
-        What they are drawn with.
-    n_jobs : int, default=None
-        Number of threads that compute features.
-    indefinite : bool, default=False
-        Cut off negative eigenvalues of the landmarks' kernel matrix instead of refusing it.
-
-    Returns
-    -------
-    Nystroem
-        The features of all rows, in float32 where float64 would take more than a gigabyte: the
-        kernel is then that of the rounded features, and products are exact for it.
+    Rows without weight become no landmarks and do not count in ``error``. "leverage" needs a kernel
+    without negative eigenvalues; ``indefinite`` cuts off those of the landmarks' kernel matrix
+    instead of refusing it. Features that would take more than a gigabyte in float64 are in float32:
+    the kernel is then that of the rounded features, and products are exact for it.
     """
     used = np.flatnonzero(weights > 0)
     chosen = choose_landmarks(pairs, used, n_components, landmarks, random_state)

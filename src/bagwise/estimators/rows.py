@@ -215,7 +215,7 @@ class RowsClassifier(BagClassifier):
         if self.kernel == "precomputed":
             return kernel_design(check_kernel_matrix(take_columns(bags.X, kernel_columns(bags))))
         if isinstance(bags.X, DeviceRows) and not callable(self.kernel):
-            from bagwise.designs.torch_gram import device_gram
+            from bagwise.designs.torch import device_gram
 
             self.kernel_ = self._settle_kernel(np.asarray(bags.X), row_weight, rng)
             return device_gram(self.kernel_, bags.X)

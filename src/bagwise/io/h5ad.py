@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.bags import Bags
-from bagwise.bags.cells import features_of
+from bagwise.bags.forms import features_of
 from bagwise.bags.ids import factorize, first_missing
 from bagwise.io import _assemble as rows
 from bagwise.io._assemble import LabeledBags, reads, round_trip, writes

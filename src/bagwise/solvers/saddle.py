@@ -45,7 +45,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.designs.inverse import double_block
+from bagwise.designs.gram import double_block
 from bagwise.kernels import check_matrix
 from bagwise.losses import MarginBand
 from bagwise.solvers.pool import (

@@ -31,7 +31,7 @@ from scipy.linalg import cho_solve, solve_triangular
 
 from bagwise._typing import Array
 from bagwise.designs import Dense, Design, LinearDesign, Point
-from bagwise.designs.inverse import double_block
+from bagwise.designs.gram import double_block
 from bagwise.designs.ridge import factor_in_place
 from bagwise.errors import SCALE, Message
 from bagwise.kernels import check_matrix
