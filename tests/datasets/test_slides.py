@@ -41,16 +41,8 @@ def test_the_tumor_is_shifted_by_what_was_asked_for():
     assert distance == pytest.approx(5, abs=0.7)  # the mix of tissues differs a little
 
 
-def test_slides_are_reproducible_ragged_and_half_precision():
+def test_slides_are_ragged_and_half_precision():
     bags, y = make_slide_bags(12, positive_fraction=0.25, random_state=3)
-    again, _ = make_slide_bags(12, positive_fraction=0.25, random_state=3)
-    np.testing.assert_array_equal(bags.X, again.X)
-    np.testing.assert_array_equal(bags.coords, again.coords)
     assert (bags.dtype, int(y.sum())) == (np.float16, 3)
     assert len(set(bags.sizes.tolist())) > 6
     assert bags[3:5].ids.tolist() == ["slide-003", "slide-004"]
-
-
-def test_a_rate_outside_its_range_is_refused():
-    with pytest.raises(ValueError, match=r"witness_rate must be in \(0, 1\], got 0"):
-        make_slide_bags(witness_rate=0.0)

@@ -65,21 +65,6 @@ def test_cocitation_pairs_by_hand():
     assert pairs.tolist() == [[1, 2], [1, 3], [2, 3]]
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"task": "staff"}, "task must be one of"),
-        ({"context": "all"}, "context must be one of"),
-        ({"fields": ["body"]}, "fields must be one of"),
-        ({"window": None}, "pass context='none'"),
-        ({"window": 0}, "at least 1 token"),
-    ],
-)
-def test_webkb_options(options, says):
-    with pytest.raises(ValueError, match=says):
-        load_webkb(**options)
-
-
 def test_context_words_are_marked_by_their_field():
     page = {"title": "home page", "url": "edu", "anchors": ""}
     sources = [{"title": "staff", "url": "com"}, {"title": "news", "url": "org"}]

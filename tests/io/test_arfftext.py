@@ -10,14 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, strategies as st
 
 from bagwise.io import FormatError
-from bagwise.io._arfftext import (
-    Attribute,
-    Header,
-    InnerRows,
-    is_open_quote,
-    quote,
-    split_fields,
-)
+from bagwise.io._arfftext import Attribute, Header, InnerRows, is_open_quote, quote, split_fields
 
 PATH = Path("a.arff")
 

@@ -7,14 +7,7 @@ import pandas as pd
 import pytest
 
 from bagwise import Bags
-from bagwise.io import (
-    CorruptFileError,
-    DuplicateColumnError,
-    FormatError,
-    read,
-    read_excel,
-    write,
-)
+from bagwise.io import CorruptFileError, DuplicateColumnError, FormatError, read, read_excel, write
 
 pytest.importorskip("openpyxl")
 

@@ -110,6 +110,7 @@ def test_every_listed_estimator_comes_back_to_the_bit(estimator, path):
         WitnessSVC(pos_label="absent", class_weight={"absent": 2.0, "present": 0.5}),
         MarkovNetworkClassifier(cardinality="learned", bag_features="kernels", cv=2, max_iter=3),
         MarkovNetworkClassifier(feature_map=IntersectionMap(), max_iter=3),
+        Pipeline([("svc", WitnessSVC())]),
         make_pipeline(PerInstance(StandardScaler()), WitnessSVC()),
         make_pipeline(
             PerInstance(make_pipeline(SimpleImputer(), RobustScaler(), PCA(2))), BagKernelSVC()
@@ -281,12 +282,6 @@ def test_a_changed_member_is_named(saved):
         describe(saved)
 
 
-def test_a_newer_file_asks_for_a_newer_bagwise(saved):
-    rewrite(saved, edited("model.json", version=4, bagwise="9.1"))
-    with pytest.raises(FormatError, match=r"bagwise 9\.1 in version 4 .* Install a newer bagwise"):
-        bagwise.load(saved)
-
-
 @pytest.mark.parametrize("read", [bagwise.load, describe])
 def test_a_file_of_bagwise_0_1_must_be_fitted_again(saved, read):
     rewrite(saved, edited("model.json", version=1, bagwise="0.1.0"))
@@ -314,12 +309,9 @@ def pickled(members):
     members[an_array(members)] = buffer.getvalue()
 
 
-def lose_an_array(members):
-    del members[an_array(members)]
-
-
-def cut_an_array(members):
-    members[an_array(members)] = members[an_array(members)][:-1]
+def claim(members):
+    name = next(n for n in members if n.endswith(".npy") and b"(1, 3)" in members[n])
+    members[name] = members[name].replace(b"(1, 3), }" + b" " * 12, b"(1, 3000000000000), }")
 
 
 def state(value):
@@ -333,9 +325,12 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
     ("change", "message"),
     [
         (pickled, "is not an array of numbers"),
-        (lose_an_array, "which is missing"),
-        (cut_an_array, "is not an array of numbers"),
-        (state({"$object": "Popen", "state": {}}), "'Popen', which is not among the known classes"),
+        (lambda members: members.pop(an_array(members)), "which is missing"),
+        (claim, "24000000000000 bytes claimed, 24 there"),
+        (
+            lambda members: members.update({"arrays/99.npy": b""}),
+            "99.npy belongs to nothing",
+        ),
         (state({"$object": "os.system", "state": {}}), "not among the known classes"),
         (state({"$object": ["WitnessSVC"], "state": {}}), "has a malformed"),
         (
@@ -347,12 +342,14 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
             "lacks the parameter 'transformer' of PerInstance",
         ),
         (state({"$object": "StandardScaler", "state": {}}), "StandardScaler, not a model"),
-        (state({"$call": "print"}), "unknown kind '.call'"),
         (state([1, 2]), "contains a list, not a model"),
-        (state({"$tuple": 3}), "has a malformed"),
         (edited("model.json", format="other"), "does not describe a model"),
         (edited("model.json", version=0), "reads version 3"),
-        (edited("model.json", version="new"), "reads version 3"),
+        (edited("model.json", version=4, bagwise="9.1"), r"9\.1 in version 4 .* a newer bagwise"),
+        (
+            lambda members: members.update({"extra.py": b""}),
+            "so it is not a model",
+        ),
         (lambda members: members.update({"model.json": b"{"}), "is not JSON"),
         (lambda members: members.update({"state.json": DEEP}), r"state\.json is not JSON"),
         (lambda members: members.pop("state.json"), r"'state\.json' must be both"),
@@ -364,63 +361,40 @@ def test_a_forged_file_is_refused(saved, change, message):
         bagwise.load(saved)
 
 
-def test_a_stray_member_is_refused(saved):
-    rewrite(saved, lambda members: members.update({"extra.py": b"print()"}), sums=False)
-    with pytest.raises(CorruptFileError, match=r"contains 'extra\.py', so it is not a model"):
-        bagwise.load(saved)
-
-
-def test_a_compressed_file_is_refused(saved):
-    with zipfile.ZipFile(saved) as archive_:
+def deflate(path):
+    with zipfile.ZipFile(path) as archive_:
         members = {name: archive_.read(name) for name in archive_.namelist()}
-    with zipfile.ZipFile(saved, "w", zipfile.ZIP_DEFLATED) as archive_:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive_:
         for name, data in members.items():
             archive_.writestr(name, data)
-    with pytest.raises(CorruptFileError, match="is compressed"):
+
+
+def encrypt(path):
+    content = bytearray(path.read_bytes())
+    content[content.rfind(b"PK\x01\x02") + 8] |= 1  # the flag of the last member
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "error", "message"),
+    [
+        (deflate, CorruptFileError, "is compressed"),
+        (encrypt, FormatError, "is encrypted"),
+        (lambda p: p.write_bytes(p.read_bytes()[:-100]), TruncatedFileError, "is truncated"),
+        (lambda p: p.write_bytes(b""), TruncatedFileError, "not a model file"),
+        (lambda p: p.write_bytes(pickle.dumps({"a": 1})), TruncatedFileError, "not a model file"),
+        (lambda p: zipfile.ZipFile(p, "w").close(), FormatError, "not a model file of bagwise"),
+    ],
+)
+def test_another_kind_of_file_is_refused(saved, spoil, error, message):
+    spoil(saved)
+    with pytest.raises(error, match=message):
         bagwise.load(saved)
-
-
-@pytest.mark.parametrize("content", [b"", b"text", pickle.dumps({"a": 1})])
-def test_another_kind_of_file_is_refused(path, content):
-    path.write_bytes(content)
-    with pytest.raises(TruncatedFileError, match="is truncated or not a model file"):
-        bagwise.load(path)
-
-
-def test_a_truncated_file_is_refused(saved):
-    saved.write_bytes(saved.read_bytes()[:-100])
-    with pytest.raises(TruncatedFileError, match="is truncated"):
-        bagwise.load(saved)
-
-
-def test_another_zip_is_refused(path):
-    with zipfile.ZipFile(path, "w") as archive_:
-        archive_.writestr("readme.txt", "hello")
-    with pytest.raises(FormatError, match="not a model file of bagwise"):
-        bagwise.load(path)
 
 
 def test_a_missing_file_is_named(path):
     with pytest.raises(FileNotFoundError, match=r"There is no file .*model\.bagwise"):
         bagwise.load(path)
-
-
-def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
-    before = saved.read_bytes()
-    monkeypatch.setattr(
-        zipfile.ZipFile, "writestr", lambda *_: (_ for _ in ()).throw(OSError("full"))
-    )
-    bags, y = planted_bags()
-    with pytest.raises(OSError, match="full"):
-        bagwise.save(InstanceSVC().fit(bags, y), saved)
-    assert saved.read_bytes() == before
-    assert [file.name for file in saved.parent.iterdir()] == ["model.bagwise"]
-
-
-def test_a_pipeline_of_one_step_is_a_model(path):
-    bags, y = planted_bags()
-    bagwise.save(Pipeline([("svc", WitnessSVC())]).fit(bags, y), path)
-    assert isinstance(bagwise.load(path), Pipeline)
 
 
 @pytest.mark.parametrize(
@@ -439,33 +413,4 @@ def test_a_pipeline_of_one_step_is_a_model(path):
 def test_a_description_of_another_model_is_refused(saved, key, value):
     rewrite(saved, edited("model.json", **{key: value}))
     with pytest.raises(CorruptFileError, match=f"model.json says {key} = "):
-        bagwise.load(saved)
-
-
-def test_an_array_that_nothing_refers_to_is_refused(saved):
-    def add(members):
-        members["arrays/99.npy"] = members["arrays/0.npy"]
-
-    rewrite(saved, add)
-    with pytest.raises(CorruptFileError, match=r"arrays/99\.npy belongs to nothing"):
-        bagwise.load(saved)
-
-
-def test_an_array_that_claims_more_than_the_file_holds_is_refused(saved):
-    def claim(members):
-        name = next(n for n in members if n.endswith(".npy") and b"(1, 3)" in members[n])
-        header = members[name].replace(b"(1, 3), }" + b" " * 12, b"(1, 3000000000000), }")
-        assert header != members[name]
-        members[name] = header
-
-    rewrite(saved, claim)
-    with pytest.raises(CorruptFileError, match="24000000000000 bytes claimed, 24 there"):
-        bagwise.load(saved)
-
-
-def test_an_encrypted_model_file_is_a_named_error(saved):
-    content = bytearray(saved.read_bytes())
-    content[content.rfind(b"PK\x01\x02") + 8] |= 1  # the flag of the last member
-    saved.write_bytes(bytes(content))
-    with pytest.raises(FormatError, match="is encrypted"):
         bagwise.load(saved)

@@ -13,10 +13,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 import bagwise
 from bagwise import StatisticsForest, StatisticsLogistic, StatisticsSVC
 from bagwise.persistence import UnsavableError
+from bagwise.persistence.classifiers import build_tree, is_tree, tree_parts
 from bagwise.persistence.validity import check_model
 from bagwise.testing._problems import planted_bags
 
@@ -110,3 +112,41 @@ def test_trees_of_other_features_are_refused(estimator):
     trees[1] = narrow.estimator_.estimators_[1]
     with pytest.raises(ValueError, match="a tree of 3 features is in a model of 22"):
         check_model(model)
+
+
+# Decision trees -----------------------------------------------------------------------------------
+
+PARTS = tree_parts(DecisionTreeClassifier(max_depth=2).fit(np.eye(6, 3), [0, 1] * 3).tree_)
+
+
+def test_a_tree_is_rebuilt():
+    fitted = DecisionTreeClassifier(max_depth=2, random_state=0).fit(np.eye(6, 3), [0, 1] * 3)
+    assert is_tree(fitted.tree_)
+    assert not is_tree(fitted)
+    rows = np.random.default_rng(0).random((20, 3)).astype(np.float32)
+    found = build_tree(tree_parts(fitted.tree_)).predict(rows)
+    np.testing.assert_array_equal(found, fitted.tree_.predict(rows))
+
+
+def forge(field, value):
+    nodes = PARTS["nodes"].copy()
+    nodes[field][0] = value
+    return {"nodes": nodes}
+
+
+@pytest.mark.parametrize(
+    ("forged", "message"),
+    [
+        (forge("left_child", 10**6), "leads nowhere"),
+        (forge("right_child", 0), "leads nowhere"),
+        (forge("feature", 3), "leads nowhere"),
+        (forge("feature", -2), "leads nowhere"),
+        ({"nodes": np.zeros(3)}, "does not know"),
+        ({"values": PARTS["values"][:-1]}, "wrong shape"),
+        ({"n_classes": np.array([], dtype=int)}, "without classes"),
+        ({"max_depth": 0}, "depth is not the one it states"),
+    ],
+)
+def test_a_forged_tree_is_not_built(forged, message):
+    with pytest.raises(ValueError, match=message):
+        build_tree({**PARTS, **forged})

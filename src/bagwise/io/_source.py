@@ -49,7 +49,7 @@ class Source:
 
     def check_rest(self) -> None:
         """Read gzip to its checksum: damaged bytes often look like malformed text first."""
-        while isinstance(self.stream, gzip.GzipFile) and self.stream.read(BLOCK_BYTES):
+        while isinstance(self.stream, gzip.GzipFile) and self.stream.read1(BLOCK_BYTES):
             pass
 
     def close(self) -> None:
@@ -66,16 +66,8 @@ class _Gunzip(gzip.GzipFile):
         self._path, self._size = path, path.stat().st_size
 
     def read1(self, size: int = -1) -> bytes:
-        """Read what is there; text and Arrow streams read through this method or `read`."""
-        return self._count(super().read1(size))
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Read ``size`` bytes, or all in pieces."""
-        if size is not None and size >= 0:
-            return self._count(super().read(size))
-        return b"".join(iter(lambda: self.read(BLOCK_BYTES), b""))
-
-    def _count(self, block: bytes) -> bytes:
+        """Read what is there; streams of text read through this method."""
+        block = super().read1(size)
         refuse_bomb(self._path, self.tell(), self._size)
         return block
 

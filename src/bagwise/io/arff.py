@@ -25,14 +25,7 @@ import scipy.sparse as sp
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import list_names, suggestion
-from bagwise.io._arfftext import (
-    Attribute,
-    Header,
-    InnerRows,
-    is_open_quote,
-    quote,
-    split_fields,
-)
+from bagwise.io._arfftext import Attribute, Header, InnerRows, is_open_quote, quote, split_fields
 from bagwise.io._assemble import BAG_FEATURE, ROLES, LabeledBags, reads, round_trip, writes
 from bagwise.io._flatten import bag_columns, instance_columns, name_features
 from bagwise.io._source import open_source, write_text

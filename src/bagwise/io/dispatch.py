@@ -159,7 +159,7 @@ def _by_content(path: Path) -> str:
 @reads(
     path="A ``.bags`` folder, a list of them, or a folder that contains some (in the order of "
     "their names). They must have the same features. All else goes to `read`, which also leaves "
-    "features of slides in their files where they lie there in one piece.",
+    "features of slides in their files where they lie there in one piece."
 )
 def open(path: str | Path | Sequence[str | Path]) -> LabeledBags:
     """Open stores of bags, several of them as one; instances are read when a fit passes over them.

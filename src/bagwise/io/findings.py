@@ -31,52 +31,20 @@ _GROUPS = ("patient", "group", "donor", "subject", "case", "site")
 
 @dataclass(frozen=True)
 class Findings:
-    """Counts that say what a table holds and what it needs.
-
-    Parameters
-    ----------
-    n_bags, n_instances, n_features : int
-        Sizes.
-    sizes : (int, int, int)
-        Smallest, median and largest bag.
-    labels : dict of str to int
-        Number of bags per label; empty without labels.
-    n_groups : int
-        Number of groups; 0 without groups.
-    missing : dict of str to int
-        Number of missing values by feature, where there are any.
-    constant : list of str
-        Features with a single value.
-    far : (str, str) or None
-        The features of smallest and largest spread, if these differ by more than 1,000.
-    counters : list of str
-        Features that only number the instances of each bag.
-    shared : int
-        Instances that appear, with equal features, in more than one bag.
-    shared_across_groups : int
-        Those of them that appear in more than one group.
-
-    Examples
-    --------
-    >>> from bagwise import Bags
-    >>> from bagwise.io.findings import look_at
-    >>> found = look_at(Bags.from_list([[[0.0, 1.0], [2.0, 1.0]], [[2.0, 1.0]]]), ["a", "b"])
-    >>> found.labels, found.constant, found.shared
-    ({'a': 1, 'b': 1}, ['f2'], 2)
-    """
+    """Counts that say what a table holds and what it needs."""
 
     n_bags: int
     n_instances: int
     n_features: int
-    sizes: tuple[int, int, int]
-    labels: dict[str, int]
-    n_groups: int
-    missing: dict[str, int]
-    constant: list[str]
-    far: tuple[str, str] | None
-    counters: list[str]
-    shared: int
-    shared_across_groups: int
+    sizes: tuple[int, int, int]  # of the smallest, the median and the largest bag
+    labels: dict[str, int]  # number of bags per label; empty without labels
+    n_groups: int  # 0 without groups
+    missing: dict[str, int]  # number of missing values by feature, where there are any
+    constant: list[str]  # features with a single value
+    far: tuple[str, str] | None  # features of very different spread, the smallest and the largest
+    counters: list[str]  # features that only number the instances of each bag
+    shared: int  # instances that appear, with equal features, in more than one bag
+    shared_across_groups: int  # those of them that appear in more than one group
 
 
 def look_at(bags: Bags, y: Any = None) -> Findings:
@@ -148,17 +116,7 @@ def _counters(bags: Bags) -> list[int]:
 
 @dataclass(frozen=True)
 class Roles:
-    """Columns that look like bag ids, labels and groups; texts that are none of these.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from bagwise.io.findings import guess_roles
-    >>> frame = pd.DataFrame({"slide": list("aabbccddeeff"), "patient": list("ppppqqqqrrrr")})
-    >>> roles = guess_roles(frame.assign(dx=[0, 0, 1, 1] * 3, area=range(12)))
-    >>> roles.bag, roles.label, roles.groups
-    ('slide', 'dx', 'patient')
-    """
+    """Columns that look like bag ids, labels and groups; texts that are none of these."""
 
     bag: str | None = None
     label: str | None = None
@@ -194,7 +152,9 @@ def has_decimal_commas(frame: Any) -> bool:
 
 def guess_roles(frame: Any, bag: str | None = None) -> Roles:
     """Guess the roles of columns; ``bag`` is known already, or guessed too."""
-    named = [c for c in frame.columns if _names_things(frame[c])]
+    from pandas.api.types import is_float_dtype
+
+    named = [c for c in frame.columns if not is_float_dtype(frame[c])]  # names or classes
     counts = {c: frame[c].nunique() for c in named}
     if bag is None:
         bag = _guess_bag(frame, named, counts)
@@ -221,13 +181,6 @@ def _is_text(column: Any) -> bool:
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     return not (is_numeric_dtype(column) or is_bool_dtype(column))
-
-
-def _names_things(column: Any) -> bool:
-    """Whether a column may hold names or classes: texts, whole numbers, truth values."""
-    from pandas.api.types import is_float_dtype
-
-    return not is_float_dtype(column)
 
 
 def is_constant(frame: Any, bag: str, column: str) -> bool:

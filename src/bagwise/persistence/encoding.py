@@ -21,8 +21,13 @@ from bagwise._typing import Array
 from bagwise.bags.arrays import in_range
 from bagwise.graphs import Graph
 from bagwise.persistence.allowed import allowed_class, name_of_class
-from bagwise.persistence.classifiers import attributes_to_write, complete
-from bagwise.persistence.decision_trees import build_tree, is_tree, tree_parts
+from bagwise.persistence.classifiers import (
+    attributes_to_write,
+    build_tree,
+    complete,
+    is_tree,
+    tree_parts,
+)
 
 _SPARSE = {
     kind.__name__: kind for kind in (sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix)

@@ -125,40 +125,25 @@ def _try(model: Any) -> None:
                 bag = _bag(model, value)
                 scores = np.asarray(model.decision_function(bag))
                 labels = np.asarray(model.predict(bag))
-                expected = _shapes(model)
+                n_classes = len(model.classes_)
         except _FAILURES as error:
             problem = error
             continue
-        if (scores.shape, labels.shape) == expected and scores.dtype.kind == "f":
+        shape = (1,) if n_classes == 2 else (1, n_classes)
+        if (scores.shape, labels.shape) == (shape, (1,)) and scores.dtype.kind == "f":
             return
         problem = ValueError(f"the score of one bag has shape {scores.shape}")
     raise ValueError(f"is no working model: {problem}") from problem
 
 
-def _shapes(model: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the shapes of the scores and labels of one bag."""
-    n_classes = len(model.classes_)
-    return (1,) if n_classes == 2 else (1, n_classes), (1,)
-
-
-def _last(model: Any) -> Any:
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
-
-
 def _bag(model: Any, value: float) -> Bags:
     """Return a bag of two equal instances that the model accepts."""
-    first = model.steps[0][1] if isinstance(model, Pipeline) else model
-    last = _last(model)
+    steps = [part for _, part in model.steps] if isinstance(model, Pipeline) else [model]
+    first, last = steps[0], steps[-1]
     width = int(first.n_features_in_)
     dense = rows_per_block(width) > 1  # models of more features were fitted to sparse rows
     X = np.full((2, width), value) if dense else sp.csr_array((2, width))
     given = getattr(getattr(last, "inputs_", None), "n_given", None) or 0
     features = np.full((1, given), value) if given else None
-    return Bags(
-        X,
-        np.array([0, 2]),
-        ids=["?"],
-        instance_ids=["?", "??"],
-        bag_features=features,
-        coords=np.zeros((2, 2)),
-    )
+    names: dict[str, Any] = {"ids": ["?"], "instance_ids": ["?", "??"]}
+    return Bags(X, np.array([0, 2]), bag_features=features, coords=np.zeros((2, 2)), **names)
