@@ -86,6 +86,7 @@ def documenting(
 _OF_BAGS: dict[str, Sentence] = {
     "bags": ("Bags, or anything check_bags takes", "The bags."),
     "y": ("array-like of shape (n_bags,)", "One label per bag."),
+    "sample_weight": ("array-like of shape (n_bags,)", "One weight per bag."),
 }
 
 
@@ -117,7 +118,9 @@ def _entry(parameter: inspect.Parameter, kind: str, text: str) -> str:
         for word, written in _WORDS.items():
             kind = kind.replace(word, written)
     default = parameter.default
-    if default is not parameter.empty:
+    if isinstance(default, tuple) and len(default) > 3:
+        kind += f", default=({default[0]}, ..., {default[-1]})"
+    elif default is not parameter.empty:
         shown = (
             f'"{default}"' if isinstance(default, str) else getattr(default, "__name__", default)
         )

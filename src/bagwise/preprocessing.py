@@ -30,6 +30,16 @@ from bagwise.kernels.intersection import IntersectionMap
 __all__ = ["BagStatistics", "IntersectionMap", "PerInstance"]
 
 
+_OF_LABELS = {
+    "y": "One label per bag; a supervised transformer gets the bag's label for every instance.",
+    "sample_weight": "One weight per bag, given to its instances, for transformers that take it.",
+}
+_OF_NAMES = (
+    "array-like of str of shape (n_features_in_,)",
+    "Names of the features; those seen in fit when None.",
+)
+
+
 def __getattr__(name: str) -> Any:
     """Say what replaces a removed name."""
     refuse_class(name)
@@ -93,48 +103,20 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
     def __init__(self, transformer):
         self.transformer = transformer
 
+    @answers("self", "The fitted transformer.", **_OF_LABELS)
     def fit(
         self, bags: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> PerInstance:
-        """Fit the transformer on all instances.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The training bags.
-        y : array-like of shape (n_bags,), default=None
-            One label per bag; a supervised transformer gets the bag's label for every instance.
-        sample_weight : array-like of shape (n_bags,), default=None
-            One weight per bag, given to its instances, for transformers that accept weights.
-
-        Returns
-        -------
-        self
-            The fitted transformer.
-        """
+        """Fit the transformer on all instances."""
         bags, labels, weights = self._fit_arguments(bags, y, sample_weight)
         self.transformer_ = clone(self.transformer).fit(bags.X, labels, **weights)
         return self
 
+    @answers("Bags", "The same bags with new instances.", **_OF_LABELS)
     def fit_transform(
         self, bags: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Bags:
-        """Fit the transformer on all instances and transform them.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The training bags.
-        y : array-like of shape (n_bags,), default=None
-            One label per bag.
-        sample_weight : array-like of shape (n_bags,), default=None
-            One weight per bag.
-
-        Returns
-        -------
-        Bags
-            The same bags with new instances.
-        """
+        """Fit the transformer on all instances and transform them."""
         if not _can("fit_transform")(self):
             return self.fit(bags, y, sample_weight).transform(bags)
         bags, labels, weights = self._fit_arguments(bags, y, sample_weight)
@@ -151,37 +133,17 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
         return self._lift(bags, self.transformer_.transform(bags.X))
 
     @available_if(_can("inverse_transform"))
+    @answers("Bags", "Bags with the original features.", bags=("Bags", "Transformed bags."))
     def inverse_transform(self, bags: Bags) -> Bags:
-        """Undo the transform.
-
-        Parameters
-        ----------
-        bags : Bags
-            Transformed bags.
-
-        Returns
-        -------
-        Bags
-            Bags with the original features.
-        """
+        """Undo the transform."""
         check_is_fitted(self)
         rows = _plain_rows(self.transformer_.inverse_transform(bags.X), bags.n_instances)
         return bags.replace(X=rows, feature_names=getattr(self, "feature_names_in_", None))
 
     @available_if(_can("get_feature_names_out"))
+    @answers("ndarray of str", "The transformer's own names.", input_features=_OF_NAMES)
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Return the names of the transformed features.
-
-        Parameters
-        ----------
-        input_features : array-like of str of shape (n_features_in_,), default=None
-            Names of the input features; those seen in fit when None.
-
-        Returns
-        -------
-        ndarray of str
-            The transformer's own names.
-        """
+        """Return the names of the transformed features."""
         check_is_fitted(self)
         if input_features is None:
             input_features = getattr(self, "feature_names_in_", None)
@@ -231,21 +193,9 @@ def _plain_rows(output: Any, n_instances: int) -> Any:
 class _OfBag(TransformerMixin, BagInput):
     """A transformer that looks at each bag on its own, and learns nothing."""
 
+    @answers("self", "The estimator.", y=("object", "Not used."))
     def fit(self, bags: Any, y: Any = None) -> Self:
-        """Check the parameters and the bags.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The training bags.
-        y : object, default=None
-            Not used.
-
-        Returns
-        -------
-        self
-            The estimator.
-        """
+        """Check the parameters and the bags."""
         self._validate_params()
         self._validate_bags(bags, reset=True)
         return self
@@ -301,19 +251,9 @@ class BagStatistics(_OfBag):
         bags = self._check_bags(bags)
         return statistics(bags, check_statistics(self.statistics))
 
+    @answers("ndarray of str", "One name per column.", input_features=_OF_NAMES)
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Return the names of the columns: "mean_f0" is the mean of feature "f0".
-
-        Parameters
-        ----------
-        input_features : array-like of str of shape (n_features_in_,), default=None
-            Names of the features; those seen in fit, or x0, x1, ..., when None.
-
-        Returns
-        -------
-        ndarray of str
-            One name per column.
-        """
+        """Return the names of the columns: "mean_f0" is the mean of feature "f0"."""
         check_is_fitted(self)
         features = _check_feature_names_in(self, input_features)
         return column_names(check_statistics(self.statistics), features)

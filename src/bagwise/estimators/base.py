@@ -85,23 +85,14 @@ class BagClassifier(ClassifierMixin, BagScores):
 
     # Fitting -------------------------------------------------------------------------------------
 
+    @answers(
+        *("self", "The fitted estimator."),
+        bags="The training bags.",
+        y="One label per bag, of two classes or more.",
+        sample_weight="One weight per bag; it multiplies every loss of the bag.",
+    )
     def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Learn from labeled bags.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The training bags.
-        y : array-like of shape (n_bags,)
-            One label per bag, of two classes or more.
-        sample_weight : array-like of shape (n_bags,), default=None
-            One weight per bag; it multiplies every loss of the bag.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
+        """Learn from labeled bags."""
         return self._fit(bags, y, sample_weight)
 
     def _fit(self, bags: Any, y: Any, sample_weight: Any, **extra: Any) -> Self:

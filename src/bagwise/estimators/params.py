@@ -232,17 +232,8 @@ def _reference(cls: type) -> str:
     """Return the reference at the end of the docstring of the class's module."""
     module = sys.modules.get(cls.__module__)  # None where a worker gets a class of a user's script
     _, found, text = (getattr(module, "__doc__", None) or "").partition("\nReference: ")
-    return (
-        textwrap.fill(
-            text.strip(),
-            WIDTH - 8,
-            initial_indent=".. [1] ",
-            subsequent_indent="   ",
-            break_on_hyphens=False,
-        )
-        if found
-        else ""
-    )
+    text = f".. [1] {text.strip()}" if found else ""
+    return textwrap.fill(text, WIDTH - 8, subsequent_indent="   ", break_on_hyphens=False)
 
 
 def _entry(field: dataclasses.Field[Any]) -> str:

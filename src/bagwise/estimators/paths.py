@@ -138,13 +138,6 @@ def follow_path(
         yield part, last
 
 
-def rows_of(bags: Bags, selected: Array) -> Array:
-    """Return the row numbers of some bags."""
-    member = np.zeros(len(bags), dtype=bool)
-    member[selected] = True
-    return np.flatnonzero(expand(member, bags.offsets))
-
-
 def score_held_out(design: Design, rows: Array, test_rows: Array, point: Point | Solution) -> Array:
     """Score held-out rows of a design, without intercept, by a point of a subset of its rows."""
     if isinstance(design, Gram):

@@ -24,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from bagwise._documented import answers
 from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -259,6 +260,11 @@ class RowsClassifier(BagClassifier):
         )
 
     @available_if(has_path)
+    @answers(
+        *("list", "Fitted models, one per value."),
+        name='A number that the kernel does not depend on, such as "positive_fraction".',
+        values="Its values, in the order of the path; two per factor of ten by default.",
+    )
     def path(
         self,
         bags: Any,
@@ -273,25 +279,6 @@ class RowsClassifier(BagClassifier):
         The kernel matrix is computed once, and a fit begins with the assignment and the classifier
         of its neighbor. Order the values from small to large: a small C has the fewest local
         minima. The models are not those of separate fits, which begin anew.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The training bags.
-        y : array-like of shape (n_bags,)
-            One label per bag.
-        name : str, default="C"
-            The parameter; any number that the kernel does not depend on, such as
-            "positive_fraction".
-        values : sequence of float, default=(0.01, ..., 100)
-            Its values, in the order of the path; nine by default, two per factor of ten.
-        sample_weight : array-like of shape (n_bags,), default=None
-            One weight per bag.
-
-        Returns
-        -------
-        list
-            Fitted models, one per value.
 
         Examples
         --------

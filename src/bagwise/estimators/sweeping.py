@@ -45,8 +45,7 @@ def is_swept(task: Task) -> bool:
 
 def label_rows(task: Task, rest_is_negative: bool, p: Array) -> SweptRows:
     """Return the rows of a task with an assignment of the instances of its positive bags."""
-    weight = task.weight[task.offsets[:-1]]
-    labels = Labels(task.offsets, task.positive, weight, task.C, rest_is_negative)
+    labels = Labels(task.offsets, task.positive, task.bag_weight, task.C, rest_is_negative)
     design: Any = task.design
     rows: SweptRows = design.label(labels)
     rows.assignment = p
@@ -192,7 +191,7 @@ def best_witnesses(task: Task, at: Solution) -> Array:
 def _mean_classifier(task: Task) -> Solution:
     """Solve the problem in which a positive bag is its mean: means in memory, negatives swept."""
     design: Any = task.design
-    weight = task.weight[task.offsets[:-1]]
+    weight = task.bag_weight
     negatives = Labels(task.offsets, task.positive, weight, task.C, rest_is_negative=False)
     n_positive = int(np.count_nonzero(task.positive))
     means = Dense(_positive_means(task))

@@ -16,7 +16,7 @@ from bagwise.designs import Design
 from bagwise.problems import Problem
 from bagwise.procedures import Run
 from bagwise.rowstores import memory
-from bagwise.solvers import solve
+from bagwise.solvers import Solution, solve
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,14 @@ class Task:
         return np.concatenate([[0], np.cumsum(np.diff(self.offsets)[self.positive])])
 
     @cached_property
+    def bag_weight(self) -> Array:
+        """C times the weight of each bag."""
+        return self.weight[self.offsets[:-1]]
+
+    @cached_property
     def positive_bag_weight(self) -> Array:
         """Weight of each positive bag, without C."""
-        return self.weight[self.offsets[:-1][self.positive]] / self.C
+        return self.bag_weight[self.positive] / self.C
 
     def spread(self, of_positive_bags: Array) -> Array:
         """Place one value per instance of positive bags among zeros for all instances."""
@@ -98,15 +103,9 @@ def combined_problem(task: Task, shares: Array) -> tuple[Any, Problem]:
     ``shares`` has one value per instance of the positive bags; rows as in `combinations_of`.
     """
     combinations, is_bag = combinations_of(task, shares)
-    of_bags = task.weight[task.offsets[:-1][task.positive]]
-    weight = np.concatenate([of_bags, task.weight[~task.in_positive]])
+    weight = np.concatenate([task.bag_weight[task.positive], task.weight[~task.in_positive]])
     design = task.design.aggregate(combinations)
     return combinations, Problem(design, weight * is_bag, weight * ~is_bag, task.loss)
-
-
-def means_and_negatives(task: Task) -> tuple[Any, Array]:
-    """Return the combinations (CSR) mean of each positive bag, each negative instance."""
-    return combinations_of(task, mean_shares(task))
 
 
 def combinations_of(task: Task, shares: Array) -> tuple[Any, Array]:
@@ -125,6 +124,13 @@ def combinations_of(task: Task, shares: Array) -> tuple[Any, Array]:
 def mean_shares(task: Task) -> Array:
     """Return the shares with which the instances of positive bags make up the bags' means."""
     return expand(1 / np.diff(task.positive_offsets), task.positive_offsets)
+
+
+def lift(task: Task, combinations: Any, solution: Solution) -> Solution:
+    """Express a solution found on combinations of instances on the instances."""
+    coef = task.design.lift(combinations, solution.coef)
+    scores = task.design @ coef + solution.intercept
+    return replace(solution, coef=coef, scores=scores, dual=combinations.T @ solution.dual)
 
 
 def prepare_squared(design: Design, loss: str, row_weight: Array) -> None:
@@ -149,6 +155,13 @@ def weigh_rows(weight: Array, offsets: Array) -> Array:
 def stack_models(of_models: Any) -> Array:
     """Return one row per model, or the only one as it is."""
     return np.stack(of_models) if len(of_models) > 1 else of_models[0]
+
+
+def rows_of(bags: Bags, selected: Array) -> Array:
+    """Return the row numbers of some bags."""
+    member = np.zeros(len(bags), dtype=bool)
+    member[selected] = True
+    return np.flatnonzero(expand(member, bags.offsets))
 
 
 def take_columns(X: Any, columns: Array) -> Array:

@@ -348,7 +348,6 @@ class AnnealedProportionSVC(_AnnealedSVC):
         positive(zero=True),
         "Weight (C2 in the paper) of the squared deviation from it; 0 is `AnnealedLabelSVC`.",
     )
-
     init: str = redeclare(AnnealedLabelSVC, "init")
 
     def _softening(self, task: Task) -> Softening:

@@ -24,6 +24,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
+from bagwise._documented import answers
 from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -31,11 +32,11 @@ from bagwise.bags.segments import expand
 from bagwise.crossfit import folds
 from bagwise.designs import Design, Gram, Point
 from bagwise.estimators.params import param, redeclare, shared
-from bagwise.estimators.paths import rows_of, score_held_out
+from bagwise.estimators.paths import score_held_out
 from bagwise.estimators.rows import RowsClassifier
 from bagwise.estimators.sweeping import anneal_swept, is_swept
 from bagwise.estimators.tags import BagTags
-from bagwise.estimators.task import Task, prepare_squared
+from bagwise.estimators.task import Task, prepare_squared, rows_of
 from bagwise.models.annealed import (
     AnnealedLabelSVC,
     AnnealedProportionSVC,
@@ -49,8 +50,17 @@ _SEARCH_REST = 0.1  # divergence per bag at which a run of the search cools on (
 _SEARCH_ENTROPY = 1e-2  # entropy per instance at which it ends
 _CS = (0.5, 5.0)  # the paper's grid, in our convention
 _FRACTIONS = tuple(k / 10 for k in range(1, 11))
+_VALUES = ("sequence of float", "Values of one side of the grid.")
 
 
+@answers(
+    "list of AnnealedProportionSVC",
+    "Fitted models, C slowest, then C_proportion, then positive_fraction.",
+    Cs=_VALUES,
+    C_proportions=_VALUES,
+    positive_fractions=_VALUES,
+    estimator="All other parameters.",
+)
 @one_blas_thread()
 def annealed_path(
     bags: Any,
@@ -64,23 +74,7 @@ def annealed_path(
 ) -> list[AnnealedProportionSVC]:
     """Fit ALP-SVM at every point of a grid, sharing all that can be shared.
 
-    Parameters
-    ----------
-    bags : Bags, or anything check_bags takes
-        The training bags.
-    y : array-like of shape (n_bags,)
-        One label per bag.
-    Cs, C_proportions, positive_fractions : sequence of float
-        The grid. The defaults are the paper's, in our convention.
-    estimator : AnnealedProportionSVC, default=None
-        All other parameters.
-    sample_weight : array-like of shape (n_bags,), default=None
-        One weight per bag.
-
-    Returns
-    -------
-    list of AnnealedProportionSVC
-        Fitted models, C slowest, then C_proportion, then positive_fraction.
+    The defaults of the grid are the paper's, in our convention.
 
     Examples
     --------

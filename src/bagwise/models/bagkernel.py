@@ -22,7 +22,8 @@ samples", ICML 2009.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,9 @@ from bagwise.bags.without import sum_without_each
 from bagwise.designs import Gram, conditioned_design
 from bagwise.estimators.embedding import one_row_per_bag
 from bagwise.estimators.params import Words, check_approximable, param, positive, shared
-from bagwise.estimators.rows import MarginClassifier
+from bagwise.estimators.rows import BLOCK_VALUES, MarginClassifier
 from bagwise.estimators.tags import BagTags
-from bagwise.estimators.task import as_given, stack_models
+from bagwise.estimators.task import as_given, rows_of, stack_models
 from bagwise.kernels import (
     Kernel,
     check_kernel_values,
@@ -60,12 +61,10 @@ from bagwise.kernels.bag import (
 )
 from bagwise.kernels.instance import MEDIAN_SAMPLE, rbf_slopes
 from bagwise.kernels.without import affinity_weights_without_each, equal_weights_without_each
-from bagwise.models.bagpairs import BagPairs, bags_in_double, rows_of
 from bagwise.procedures import Run
 
 _OF_INSTANCES = ("mean", "sum", "migraph")
 _PAIRWISE = ("max", "hausdorff")
-_BAGS_PER_BLOCK = 4096  # scored at a time: few against what a kernel between bags costs
 
 
 class BagKernelSVC(MarginClassifier):
@@ -191,7 +190,7 @@ class BagKernelSVC(MarginClassifier):
             how = "kmeans" if self._options.landmarks == "kmeans" else "uniform"
             options = {"indefinite": True, "landmarks": how}
         rng = check_random_state(self.random_state)
-        pairs = BagPairs(self._between, self.bag_kernel, self.kernel_, train, shares)
+        pairs = _BagPairs(self._between, self.bag_kernel, self.kernel_, train, shares)
         design = self._by_landmarks(pairs, weight, rng, **options)
         self.clipped_ = design.clipped
         fits = self._binary_fits(design, one_row_per_bag(design.X), codes, weight)
@@ -291,8 +290,9 @@ class BagKernelSVC(MarginClassifier):
     def _scores_of(self, bags: Bags) -> Array:
         """Score represented bags."""
         if self.bag_kernel in _PAIRWISE:
-            blocks = range(0, len(bags), _BAGS_PER_BLOCK)
-            parts = [self._pairwise_scores(bags[i : i + _BAGS_PER_BLOCK]) for i in blocks]
+            size = max(1, BLOCK_VALUES // max(1, len(self.support_)))
+            blocks = range(0, len(bags), size)
+            parts = [self._pairwise_scores(bags[i : i + size]) for i in blocks]
             return np.concatenate(parts)
         scores = self._instance_scores(bags) - self.intercept_
         shares = self._shares(bags)
@@ -300,7 +300,7 @@ class BagKernelSVC(MarginClassifier):
 
     def _pairwise_scores(self, bags: Bags) -> Array:
         none = np.empty(0)
-        bags = bags if self._options.approx is None else bags_in_double(bags)
+        bags = bags if self._options.approx is None else _in_double(bags)
         kernel = self._between(bags, none, self._support(), none)
         return kernel @ self.dual_coef_.T + self.intercept_
 
@@ -377,3 +377,44 @@ def _clip_spectrum(gram: Array, weight: Array) -> tuple[Array, Array, float]:
     positive = (right * values[kept]) @ right.T
     share = np.abs(values[~kept]).sum() / np.abs(values).sum()
     return (positive + positive.T) / 2, left @ right.T, float(share)
+
+
+@dataclass(frozen=True)
+class _BagPairs:
+    """What `bagwise.designs.Pairs` is for instances; ``between`` takes bags and shares twice."""
+
+    between_bags: Callable[..., Array]
+    bag_kernel: str
+    kernel: Kernel
+    train: Bags
+    shares: Array
+
+    @property
+    def n_rows(self) -> int:
+        """Number of bags."""
+        return len(self.train)
+
+    def _part(self, chosen: Any) -> tuple[Bags, Array]:
+        numbers = np.arange(self.n_rows)[chosen]
+        return _in_double(self.train[numbers]), self.shares[rows_of(self.train, numbers)]
+
+    def between(self, rows: Any, columns: Array) -> Array:
+        """Return the kernel between some bags and some others (in increasing order)."""
+        return self.between_bags(*self._part(rows), *self._part(columns))
+
+    def diagonal(self, rows: Any) -> Array:
+        """Return the kernel of bags with themselves."""
+        bags, shares = self._part(rows)
+        if self.bag_kernel == "hausdorff":
+            return np.ones(len(bags))
+        if self.bag_kernel == "max":
+            return np.array([self.kernel(X, X).max() for X in bags])
+        return set_norms(self.kernel, bags, shares) ** 2
+
+    def vectors(self, rows: Array) -> Any:
+        """Return the weighted sums of bags."""
+        return weighted_sums(*self._part(rows))
+
+
+def _in_double(bags: Bags) -> Bags:
+    return bags.replace(X=in_double(bags.X))

@@ -33,7 +33,7 @@ from bagwise.designs import Design, Gram, Nystroem, Point, matrix_design
 from bagwise.estimators.params import Words, param, shared
 from bagwise.estimators.rows import MarginClassifier, Start
 from bagwise.estimators.tags import BagTags
-from bagwise.estimators.task import Task, combined_problem, mean_shares
+from bagwise.estimators.task import Task, combined_problem, lift, mean_shares
 from bagwise.losses import Hinge
 from bagwise.problems import Problem
 from bagwise.procedures import Run, alternate
@@ -120,10 +120,7 @@ class _Steps:
         combinations, problem = combined_problem(self.task, shares)
         solution = _solve_l1(problem) if self.penalty == "l1" else self._solve_l2(problem)
         self.shares, self.last = shares, solution
-        design = self.task.design
-        coef = design.lift(combinations, solution.coef)
-        scores = design @ coef + solution.intercept
-        return replace(solution, coef=coef, scores=scores, dual=combinations.T @ solution.dual)
+        return lift(self.task, combinations, solution)
 
     def _solve_l2(self, problem: Problem) -> Solution:
         if self.last is None:

@@ -39,6 +39,7 @@ from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.input import BagInput
 from bagwise.estimators.params import Parameters, integer, param, shared
 from bagwise.estimators.tags import BagTags
+from bagwise.estimators.task import rows_of
 from bagwise.kernels import Kernel, check_matrix, settle_gamma
 from bagwise.kernels.bag import nearest_squared
 from bagwise.solvers import Solution
@@ -115,21 +116,9 @@ class MILESEmbedding(TransformerMixin, BagInput, _Points):
         doc='Seed of the sample behind "median" above 2,000 instances, and of the landmarks.',
     )
 
+    @answers("self", "The fitted transformer.", y=("None", "Not used; here for pipelines."))
     def fit(self, bags: Any, y: Any = None) -> MILESEmbedding:
-        """Remember the instances and settle the width.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The training bags.
-        y : None
-            Not used; here for pipelines.
-
-        Returns
-        -------
-        self
-            The fitted transformer.
-        """
+        """Remember the instances and settle the width."""
         self._validate_params()
         bags = self._validate_bags(bags, reset=True)
         self.gamma_ = _settle(self, bags, np.ones(bags.n_instances))
@@ -204,8 +193,7 @@ class MILES(BagClassifier, _Points):
             delayed(solve_l1_hinge)(embedded, y, self.C * weight, max_iter=self.max_iter)
             for y in labels
         )
-        rows = np.flatnonzero(expand(np.isin(np.arange(len(bags)), used), bags.offsets))
-        self._keep(bags, rows[points], solutions)
+        self._keep(bags, rows_of(bags, used)[points], solutions)
 
     def _keep(self, bags: Bags, rows: Array, solutions: list[Solution]) -> None:
         coef = np.stack([solution.coef for solution in solutions])

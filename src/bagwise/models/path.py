@@ -26,10 +26,10 @@ from bagwise.estimators.paths import (
     follow_path,
     models_at,
     rate_scores,
-    rows_of,
     score_held_out,
 )
 from bagwise.estimators.tags import BagTags, bag_tags
+from bagwise.estimators.task import rows_of
 from bagwise.models.witness import WitnessSVC
 from bagwise.rowstores.together import side_by_side
 

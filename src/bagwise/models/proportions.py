@@ -24,10 +24,12 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import column_or_1d
 
 from bagwise._documented import answers
 from bagwise._threads import one_blas_thread
@@ -35,7 +37,9 @@ from bagwise._typing import Array
 from bagwise.assumptions.hard import ExactCounts
 from bagwise.assumptions.soft import SoftLabels
 from bagwise.bags import Bags
-from bagwise.bags.segments import expand, segment_mean
+from bagwise.bags.ids import name_of
+from bagwise.bags.segments import expand, segment_argmax, segment_mean
+from bagwise.estimators.input import BagInput, check_weight
 from bagwise.estimators.params import (
     KernelOptions,
     Words,
@@ -43,7 +47,6 @@ from bagwise.estimators.params import (
     redeclare,
     shared,
 )
-from bagwise.estimators.shares import ShareRegressor
 from bagwise.estimators.task import Task, as_given
 from bagwise.models.annealed import anneal_task
 from bagwise.models.instance import InstanceSVC
@@ -54,6 +57,63 @@ from bagwise.procedures.restart import keep_lowest
 
 # What goes on to the classifier of instances.
 _OF_INSTANCES = ("C", "loss", "kernel", "gamma", "degree", "kernel_options", "random_state")
+
+
+class ShareRegressor(RegressorMixin, BagInput):
+    """Base of estimators whose targets are shares; a subclass adds ``_learn`` and its scores."""
+
+    def _learn(self, bags: Bags, counts: Array, weight: Array) -> None:
+        raise NotImplementedError
+
+    @answers(
+        *("self", "The fitted estimator."),
+        bags="The training bags.",
+        y="The share of positives in each bag, in [0, 1]; ``bags.priors`` when None.",
+    )
+    def fit(self, bags: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from shares."""
+        fresh = self._make_fresh()
+        fresh._validate_params()
+        bags = fresh._validate_bags(bags, reset=True)
+        fresh._learn(bags, fresh._counts(bags, y), check_weight(bags, sample_weight))
+        return self._become(fresh)
+
+    def _counts(self, bags: Bags, shares: Any) -> Array:
+        """Return the number of positives in each bag."""
+        shares = bags.priors if shares is None else shares
+        if shares is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None, and "
+                "the bags have no priors: give the share of positives in each bag."
+            )
+        shares = column_or_1d(shares, dtype=np.float64)
+        if len(shares) != len(bags):
+            raise ValueError(f"y has {len(shares)} shares, there are {len(bags)} bags.")
+        bad = np.flatnonzero(~((shares >= 0) & (shares <= 1)))
+        if len(bad):
+            raise ValueError(
+                f"{name_of(bags.ids, int(bad[0]))} has the share {shares[bad[0]]}, which is not in "
+                "[0, 1]: give the fraction of its instances that are positive."
+            )
+        return np.rint(shares * bags.sizes).astype(np.int64)
+
+    @answers("ndarray of shape (n_instances,)", "Positive scores for positive instances.")
+    def instance_decision_function(self, bags: Any) -> Array:
+        """Score instances."""
+        raise NotImplementedError
+
+    @answers(
+        "ndarray of int of shape (n_instances,)", "1 for positive instances, 0 for negative ones."
+    )
+    def predict_instances(self, bags: Any) -> Array:
+        """Label instances."""
+        return (self.instance_decision_function(bags) > 0).astype(int)
+
+    @answers("ndarray of int of shape (n_bags,)", "Position within the bag.")
+    def key_instances(self, bags: Any) -> Array:
+        """Point at the instance of each bag that is most likely positive."""
+        bags = self._check_bags(bags)
+        return segment_argmax(self.instance_decision_function(bags), bags.offsets)
 
 
 class LabelProportionSVC(ShareRegressor):

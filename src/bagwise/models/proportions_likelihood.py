@@ -33,9 +33,9 @@ from bagwise.assumptions import CountPosterior
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_mean
 from bagwise.estimators.params import param, positive, shared
-from bagwise.estimators.shares import ShareRegressor
 from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.models.markov.risk import InstanceOperator
+from bagwise.models.proportions import ShareRegressor
 from bagwise.solvers.lbfgs import lbfgs
 
 
@@ -161,21 +161,12 @@ class LabelProportionLogistic(ShareRegressor):
         coef = np.append(coef, self.intercept_) if self.fit_intercept else coef
         return self.inputs_.operator(bags) @ coef
 
+    @answers(
+        *("ndarray of shape (n_instances, 2)", "Probabilities of being negative and positive."),
+        y="The share of positives in each bag; the posteriors then sum to the count in each bag.",
+    )
     def predict_instances_proba(self, bags: Any, y: Any = None) -> Array:
-        """Return the probabilities of instances, given the shares of their bags where known.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-        y : array-like of shape (n_bags,), default=None
-            The share of positives in each bag; the posteriors then sum to the count in each bag.
-
-        Returns
-        -------
-        ndarray of shape (n_instances, 2)
-            Probabilities of being negative and positive.
-        """
+        """Return the probabilities of instances, given the shares of their bags where known."""
         bags = self._check_bags(bags)
         scores = self.instance_decision_function(bags)
         chance = expit(scores)

@@ -20,7 +20,6 @@ ICML 2007.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -32,7 +31,7 @@ from bagwise._typing import Array
 from bagwise.estimators.params import Words, param, shared
 from bagwise.estimators.rows import MarginClassifier, Start
 from bagwise.estimators.tags import BagTags
-from bagwise.estimators.task import Task, means_and_negatives
+from bagwise.estimators.task import Task, combinations_of, lift, mean_shares
 from bagwise.problems import Problem
 from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
@@ -77,7 +76,7 @@ class SparseMIL(MarginClassifier):
         sparse = _sparse(task)
         if self.variant == "balanced":
             return self._fit_balanced(task, sparse)
-        return Run(sparse, _shares(task), [self._note(sparse)], True)
+        return Run(sparse, task.spread(mean_shares(task)), [self._note(sparse)], True)
 
     def _fit_transductive(self, task: Task) -> Run:
         rows = _Transductive(task)
@@ -85,7 +84,7 @@ class SparseMIL(MarginClassifier):
         run = alternate(
             rows.solve, rows.assign, start, max_iter=self.max_iter, callback=self._report
         )
-        solution = _lift(task, rows.combinations, run.solution)
+        solution = lift(task, rows.combinations, run.solution)
         return Run(solution, task.spread(run.assignment), run.history, run.converged)
 
     def _fit_balanced(self, task: Task, sparse: Solution) -> Run:
@@ -99,18 +98,9 @@ class SparseMIL(MarginClassifier):
         return record
 
 
-def _shares(task: Task) -> Array:
-    sizes = np.diff(task.positive_offsets)
-    return task.spread(np.repeat(1 / sizes, sizes))
-
-
-def _bag_weights(task: Task) -> Array:
-    return task.weight[task.offsets[:-1]]
-
-
 def _weights(task: Task) -> Array:
     """Return the weights of positive means, then of negative instances, together those of bags."""
-    negatives, of_bags = task.weight[~task.in_positive], _bag_weights(task)
+    negatives, of_bags = task.weight[~task.in_positive], task.bag_weight
     share = of_bags[~task.positive].sum() / negatives.sum()
     return np.concatenate([of_bags[task.positive], share * negatives])
 
@@ -122,20 +112,13 @@ def _margins(task: Task) -> Array:
 
 def _sparse(task: Task) -> Solution:
     """Solve sMIL."""
-    combinations, is_mean = means_and_negatives(task)
+    combinations, is_mean = combinations_of(task, mean_shares(task))
     weight = _weights(task)
     margin = np.ones(len(weight))
     margin[is_mean] = _margins(task)
     design = task.design.aggregate(combinations)
     problem = Problem(design, weight * is_mean, weight * ~is_mean, task.loss, margin)
-    return _lift(task, combinations, solve(problem))
-
-
-def _lift(task: Task, combinations: Any, solution: Solution) -> Solution:
-    """Express a solution found on combinations of instances on the instances."""
-    coef = task.design.lift(combinations, solution.coef)
-    scores = task.design @ coef + solution.intercept
-    return replace(solution, coef=coef, scores=scores, dual=combinations.T @ solution.dual)
+    return lift(task, combinations, solve(problem))
 
 
 def _top_fraction(task: Task, scores: Array, fraction: float) -> Array:
@@ -152,14 +135,14 @@ class _Transductive:
     """stMIL's problem: sMIL's rows, then the instances of positive bags with a label each."""
 
     def __init__(self, task: Task) -> None:
-        combinations, self.is_mean = means_and_negatives(task)
+        combinations, self.is_mean = combinations_of(task, mean_shares(task))
         single = sp.eye_array(len(task.weight), format="csr")[task.positive_rows]
         self.combinations = sp.csr_array(sp.vstack([combinations, single]))
         self.design = task.design.aggregate(self.combinations)
         self.loss = task.loss
         self.weight = _weights(task)
         unlabeled = task.weight[task.positive_rows]
-        of_bags = _bag_weights(task)[task.positive]
+        of_bags = task.bag_weight[task.positive]
         self.unlabeled = unlabeled * (of_bags.sum() / unlabeled.sum())
         ones = np.ones(len(self.weight) - self.is_mean.sum() + len(unlabeled))
         self.margin = np.concatenate([_margins(task), ones])

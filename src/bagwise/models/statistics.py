@@ -255,11 +255,6 @@ class StatisticsForest(StatisticsClassifier):
         StatisticsClassifier, "statistics", default="quantiles"
     )
     scale: bool = redeclare(StatisticsClassifier, "scale", default=False)
-    estimator: Any = redeclare(
-        StatisticsClassifier,
-        "estimator",
-        doc="The classifier of rows; any of scikit-learn's. ``ExtraTreesClassifier`` when None.",
-    )
     n_estimators: int = param(300, integer(), "Number of trees.")
     max_depth: int | None = param(
         None, [integer(), None], "Maximum depth of the trees; None grows them to pure leaves."
@@ -292,12 +287,6 @@ class StatisticsSVC(StatisticsClassifier):
         doc="Kernel between rows of statistics.",
     )
     gamma: float | str = shared("gamma")
-    estimator: Any = redeclare(
-        StatisticsClassifier,
-        "estimator",
-        doc="The classifier of rows; any of scikit-learn's. ``SVC`` with the parameters above when "
-        "None.",
-    )
 
     def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
         gamma = settle_gamma(self.gamma, rows, weight, check_random_state(seed))
@@ -319,11 +308,6 @@ class StatisticsLogistic(StatisticsClassifier):
     """
 
     C: float = shared("C", doc="Weight of the logistic losses.")
-    estimator: Any = redeclare(
-        StatisticsClassifier,
-        "estimator",
-        doc="The classifier of rows; any of scikit-learn's. ``LogisticRegression`` when None.",
-    )
 
     def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
         return LogisticRegression(C=self.C, solver="newton-cg", tol=1e-2 * _SOLVED, max_iter=100)
