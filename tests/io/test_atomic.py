@@ -166,30 +166,6 @@ def test_folders_are_swap_where_the_system_has_no_call_for_it(tmp_path, monkeypa
     assert os.listdir(tmp_path) == ["b.bags"]
 
 
-@pytest.mark.parametrize("kind", ["file", "folder"])
-def test_the_old_content_stays_until_the_new_is_complete(kind, tmp_path):
-    def fill(path, text):
-        if kind == "folder":
-            path.mkdir()
-        (path / "inside" if kind == "folder" else path).write_text(text)
-
-    def fail(path):
-        with replacing(path) as partial:
-            fill(partial, "half")
-            raise RuntimeError("full")
-
-    path = tmp_path / "a"
-    fill(path, "old")
-    with pytest.raises(RuntimeError, match="full"):
-        fail(path)
-    content = path / "inside" if kind == "folder" else path
-    assert content.read_text() == "old"
-    with replacing(path) as partial:
-        fill(partial, "new")
-    assert content.read_text() == "new"
-    assert [file.name for file in tmp_path.iterdir()] == ["a"]
-
-
 def test_a_file_never_replaces_a_folder(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "precious").write_text("text")

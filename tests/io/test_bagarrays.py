@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bagwise.io import FormatError, MixedTypeError
+from bagwise.io import FormatError
 from bagwise.io._bagarrays import load_bag, save_bag
 
 pytest.importorskip("h5py")
@@ -31,18 +31,16 @@ def test_a_key_is_ignored_by_formats_without_names(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "arrays", "error", "message"),
+    ("arrays", "message"),
     [
-        ("a.npz", {"x": np.ones(3)}, FormatError, r"has shape \(3,\)"),
-        ("a.npz", {"x": np.array([["a"]])}, MixedTypeError, "holds <U1, expected numbers"),
-        ("a.npz", {"x": X, "instance": [1, 2]}, FormatError, "2 instance_ids for 3 instances"),
-        ("a.npz", {"u": X, "v": X}, FormatError, r"holds the arrays \['u', 'v'\]: name one"),
+        ({"x": X, "instance": [1, 2]}, "2 instance_ids for 3 instances"),
+        ({"u": X, "v": X}, r"holds the arrays \['u', 'v'\]: name one"),
     ],
 )
-def test_arrays_that_are_no_bag_are_refused(name, arrays, error, message, tmp_path):
-    np.savez(tmp_path / name, **arrays)
-    with pytest.raises(error, match=message):
-        load_bag(tmp_path / name, None, None)
+def test_arrays_that_are_no_bag_are_refused(arrays, message, tmp_path):
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(FormatError, match=message):
+        load_bag(tmp_path / "a.npz", None, None)
 
 
 def test_unknown_suffixes_are_refused(tmp_path):

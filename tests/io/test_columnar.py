@@ -80,14 +80,6 @@ def test_lists_of_every_kind(kind, tmp_path):
     assert (bags.sizes.tolist(), y) == ([1, 2], None)
 
 
-def test_columns_by_position_and_without_ids(tmp_path):
-    parquet.write_table(pa.table({"x": LISTS, "dx": ["p", "n"]}), tmp_path / "b.parquet")
-    bags, y = read(tmp_path / "b.parquet", label=1)
-    assert (y.tolist(), bags.has_ids) == (["p", "n"], False)
-    with pytest.raises(FormatError, match=r"has no column 'd'\. Known names: x, dx"):
-        read(tmp_path / "b.parquet", label="d")
-
-
 def test_the_column_of_instances_is_found_or_named(tmp_path):
     table = pa.table({"u": LISTS, "v": LISTS, "flat": [[1], [2]]})
     parquet.write_table(table, tmp_path / "b.parquet")

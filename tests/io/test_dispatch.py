@@ -94,13 +94,7 @@ def test_a_folder_and_a_list_of_stores_are_one_set_of_bags(stores):
         np.testing.assert_array_equal(found.ids, bags.ids)
         np.testing.assert_array_equal(found.groups, bags.groups)
         np.testing.assert_array_equal(labels, y)
-
-
-def test_one_store_is_opened_as_it_is(stores):
-    folder, bags, _ = stores
-    found, _ = io.open(folder / "a.bags")
-    assert isinstance(found.X, np.memmap)
-    np.testing.assert_array_equal(found.X, bags[:20].X)
+    assert isinstance(io.open(folder / "a.bags")[0].X, np.memmap)  # one store is opened as it is
 
 
 @pytest.mark.parametrize(

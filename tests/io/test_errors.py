@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from inspect import getdoc
 
 import pytest
 
-from bagwise.io import FormatError, MixedTypeError, TruncatedFileError, errors
-
-
-def test_errors_survive_pickling():
-    error = MixedTypeError("a.csv", "no number.", 3, "f1")
-    again = pickle.loads(pickle.dumps(error))
-    assert str(again) == str(error) == "a.csv, line 3, column 'f1': no number."
+from bagwise.io import FormatError, TruncatedFileError, errors
 
 
 @pytest.mark.parametrize(
@@ -24,11 +17,12 @@ def test_errors_survive_pickling():
         (3, None, "a.csv, line 3: bad."),
         ("row 3", None, "a.csv, row 3: bad."),
         (None, "f", "a.csv, column 'f': bad."),
+        (3, "f", "a.csv, line 3, column 'f': bad."),
     ],
 )
 def test_the_message_names_the_place(line, column, text):
     error = TruncatedFileError("a.csv", "bad.", line, column)
-    assert str(error) == str(copy.copy(error)) == text
+    assert str(error) == str(pickle.loads(pickle.dumps(error))) == text
     assert isinstance(error, FormatError)
     assert isinstance(error, ValueError)
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bag_helpers import full_bags
-from bagwise.io import DuplicateColumnError, FormatError
-from bagwise.io._flatten import (
-    check_labels,
-    name_features,
-    names_as_rows,
-    refuse_special,
-    rows_as_names,
-    warn_left_out,
-)
+from bagwise.io import DuplicateColumnError
+from bagwise.io._flatten import check_labels, name_features, names_as_rows, rows_as_names
 
 PATH = Path("a.csv")
 BAGS = full_bags([1, 2])
@@ -53,10 +45,3 @@ def test_feature_names_must_differ_from_all_columns():
     for names, keys in (([1, "1"], []), (["bag", "f"], ["bag"])):
         with pytest.raises(DuplicateColumnError, match="two columns would be named"):
             name_features(PATH, BAGS.replace(feature_names=names), keys)
-
-
-def test_what_cannot_be_written_is_named():
-    with pytest.raises(FormatError, match=r"the bag 'a,b' cannot be written as text\."):
-        refuse_special(PATH, {"bag": np.array(["a", "a,b"])}, re.compile(","), "as text")
-    with pytest.warns(UserWarning, match=r"a\.csv: the format cannot store groups, priors; left"):
-        warn_left_out(PATH, BAGS, ("groups", "priors"))

@@ -29,31 +29,29 @@ def test_andrews_matlab_variables(tmp_path):
     assert (bags.ids.tolist(), y.tolist()) == ([1, 2], [1, -1])
 
 
-def test_matlab_7_3(tmp_path):
-    """The layout that MATLAB documents: HDF5 behind a text header, matrices transposed."""
-    path = tmp_path / "b.mat"
-    X = np.array([[1.0, 0], [0, 2], [3, 0]])
-    for sparse in (False, True):
-        with h5py.File(path, "w", userblock_size=512) as file:
-            if sparse:
-                columns = sp.csc_array(X)
-                group = file.create_group("X")
-                group.attrs["MATLAB_sparse"] = np.uint64(3)
-                group["data"], group["ir"], group["jc"] = (
-                    columns.data,
-                    columns.indices,
-                    columns.indptr,
-                )
+def write_73(path, **variables):
+    """Write the layout that MATLAB documents: HDF5 behind a text header."""
+    with h5py.File(path, "w", userblock_size=512) as file:
+        for name, value in variables.items():
+            if sp.issparse(value):
+                group = file.create_group(name)
+                group.attrs["MATLAB_sparse"] = np.uint64(value.shape[0])
+                group["data"], group["ir"], group["jc"] = value.data, value.indices, value.indptr
             else:
-                file["X"] = X.T
-            file["bag_ids"], file["labels"] = np.array([[1.0, 1, 2]]), np.array([[1.0, 1, -1]])
-            file["note"] = np.frombuffer("text".encode("utf-16-le"), np.uint16)
-        raw = bytearray(path.read_bytes())
-        raw[:128] = b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM"
-        path.write_bytes(bytes(raw))
-        bags, y = read(path)
-        np.testing.assert_array_equal(bags.X.toarray() if sparse else bags.X, X)
-        assert (bags.ids.tolist(), y.tolist()) == ([1, 2], [1, -1])
+                file[name] = h5py.SoftLink("/nowhere") if value is None else value
+    with path.open("r+b") as raw:
+        raw.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
+
+
+@pytest.mark.parametrize("store", [np.transpose, sp.csc_array], ids=["dense", "sparse"])
+def test_matlab_7_3(store, tmp_path):
+    path, X = tmp_path / "b.mat", np.array([[1.0, 0], [0, 2], [3, 0]])
+    note = np.frombuffer("text".encode("utf-16-le"), np.uint16)
+    labels, bag = np.array([[1.0, 1, -1]]), np.array([[1.0, 1, 2]])
+    write_73(path, X=store(X), bag_ids=bag, labels=labels, note=note)
+    bags, y = read(path)
+    np.testing.assert_array_equal(bags.X.toarray() if sp.issparse(bags.X) else bags.X, X)
+    assert (bags.ids.tolist(), y.tolist()) == ([1, 2], [1, -1])
 
 
 def test_variables_can_be_named_and_bags_scattered(tmp_path):
@@ -63,19 +61,17 @@ def test_variables_can_be_named_and_bags_scattered(tmp_path):
     assert (bags.ids.tolist(), y.tolist()) == ([5, 6], [1, 0])
     with pytest.raises(FormatError, match="has no variable missing; it has A, which, truth"):
         read(tmp_path / "b.mat", bag="which", label="missing", X="A", regroup=True)
+    with pytest.raises(FormatError, match="is used as bag and as label"):
+        read(tmp_path / "b.mat", bag="which", label="which")
+    with pytest.raises(FormatError, match=r"MATLAB has no float16: convert X with \.astype"):
+        write(tmp_path / "c.mat", Bags.from_list([np.ones((1, 1), np.float16)]))
+    assert not (tmp_path / "c.mat").exists()
 
 
 def test_labels_may_be_per_bag_or_per_instance_and_texts(tmp_path):
     for y in (["yes", "no"], ["yes", "yes", "no"]):
         savemat(tmp_path / "b.mat", {"X": np.eye(3), "bag": [1, 1, 2], "y": np.array(y)})
         assert read(tmp_path / "b.mat")[1].tolist() == ["yes", "no"]
-
-
-def test_float16_is_refused(tmp_path):
-    bags = Bags.from_list([np.ones((1, 1), np.float16)])
-    with pytest.raises(FormatError, match=r"MATLAB has no float16: convert X with \.astype"):
-        write(tmp_path / "b.mat", bags)
-    assert list(tmp_path.iterdir()) == []
 
 
 def sparse_5(path, X):
@@ -90,13 +86,7 @@ def sparse_5(path, X):
 
 
 def sparse_73(path, X):
-    with h5py.File(path, "w", userblock_size=512) as file:
-        group = file.create_group("X")
-        group.attrs["MATLAB_sparse"] = np.uint64(X.shape[0])
-        group["data"], group["ir"], group["jc"] = X.data, X.indices, X.indptr
-        file["bag"] = np.array([[1.0], [1.0], [2.0], [2.0]])
-    with path.open("r+b") as file:
-        file.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
+    write_73(path, X=X, bag=np.array([[1.0], [1.0], [2.0], [2.0]]))
 
 
 @pytest.mark.parametrize("write_sparse", [sparse_5, sparse_73])
@@ -122,21 +112,6 @@ def test_numbers_that_cannot_be_told_apart_are_no_names(role, value, tmp_path):
         read(tmp_path / "a.mat")
 
 
-def test_bags_and_labels_are_two_variables(tmp_path):
-    savemat(tmp_path / "a.mat", {"X": np.eye(2), "id": np.array([[1.0, 2.0]])})
-    with pytest.raises(FormatError, match="is used as bag and as label"):
-        read(tmp_path / "a.mat", bag="id", label="id")
-
-
-def _hdf5(path, **variables):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(path, "w", userblock_size=512) as file:
-        for name, value in ({"X": np.ones((1, 2)), "bag": [[1.0, 2.0]]} | variables).items():
-            file[name] = h5py.SoftLink("/nowhere") if value is None else value
-    with open(path, "r+b") as raw:
-        raw.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
-
-
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
@@ -149,7 +124,7 @@ def _hdf5(path, **variables):
     ],
 )
 def test_odd_variables_of_7_3_are_named(name, value, message, tmp_path):
-    _hdf5(tmp_path / "a.mat", **{name: value})
+    write_73(tmp_path / "a.mat", **{"X": np.ones((1, 2)), "bag": [[1.0, 2.0]], name: value})
     with pytest.raises(FormatError, match=rf"a\.mat.*{message}"):
         read(tmp_path / "a.mat")
 

@@ -50,9 +50,10 @@ def test_a_clam_folder_round_trip(tmp_path):
         assert np.array_equal(getattr(again, name), getattr(bags, name)), name
 
 
-def test_the_size_of_clam_patches_is_that_at_full_resolution(tmp_path):
-    write_h5(tmp_path / "a.h5", patch_size=256, patch_level=1, downsample=np.array([4.0, 4.0]))
-    assert read(tmp_path / "a.h5")[0].patch_size.tolist() == [1024.0]
+def test_missing_values_are_left_to_an_imputer_and_not_forgotten(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[1.0], [np.nan]]))
+    assert np.isnan(read(tmp_path)[0].X[1])
+    assert not read_slides(tmp_path, mapped=True)[0].X.is_finite
 
 
 def test_a_single_file_and_a_folder_without_labels_are_bags_to_predict(tmp_path):
@@ -62,6 +63,13 @@ def test_a_single_file_and_a_folder_without_labels_are_bags_to_predict(tmp_path)
     assert (bags.ids.tolist(), y, bags.coords) == (["a"], None, None)
     bags, y = read(tmp_path)
     assert (bags.ids.tolist(), y) == (["a", "b"], None)
+    # The size of CLAM's patches is that at full resolution.
+    write_h5(tmp_path / "c.h5", patch_size=256, patch_level=1, downsample=np.array([4.0, 4.0]))
+    assert read(tmp_path / "c.h5")[0].patch_size.tolist() == [1024.0]
+    for encoder in ("uni", "gigapath"):
+        write_h5(tmp_path / "two" / f"features_{encoder}" / "a.h5")
+    with pytest.raises(FormatError, match="several encoders"):
+        read(tmp_path / "two")
 
 
 def test_what_has_no_file_row_or_label_is_counted_and_named(trident):
@@ -126,11 +134,6 @@ def test_the_file_of_unusual_width_is_named_also_where_it_is_the_first(tmp_path)
     assert "c.h5" not in str(caught.value)
 
 
-def test_missing_values_alone_are_left_to_an_imputer(tmp_path):
-    write_h5(tmp_path / "a.h5", value=np.nan)
-    assert np.isnan(read(tmp_path)[0].X).all()
-
-
 @pytest.mark.parametrize(
     ("csv", "error", "match"),
     [
@@ -144,13 +147,6 @@ def test_bad_listings(tmp_path, csv, error, match):
     (tmp_path / "slides.csv").write_text(csv)
     with pytest.raises(error, match=match):
         read_slides(tmp_path / "h5", labels=tmp_path / "slides.csv")
-
-
-def test_features_of_several_encoders_are_a_choice(tmp_path):
-    for encoder in ("uni", "gigapath"):
-        write_h5(tmp_path / f"features_{encoder}" / "a.h5")
-    with pytest.raises(FormatError, match="several encoders"):
-        read(tmp_path)
 
 
 @pytest.mark.torch
@@ -210,11 +206,6 @@ def test_arrays_by_columns_and_other_files_are_read_beside_mapped_ones(tmp_path)
     bags, _ = read_slides(tmp_path, mapped=True)
     assert np.array_equal(np.asarray(bags.X), np.concatenate([values, values, values > 2]))
     assert [isinstance(part, np.ndarray) for part in bags.X.parts] == [False, True, True]
-
-
-def test_a_missing_value_in_a_mapped_file_is_not_forgotten(tmp_path):
-    np.save(tmp_path / "a.npy", np.array([[1.0], [np.nan]]))
-    assert not read_slides(tmp_path, mapped=True)[0].X.is_finite
 
 
 def test_only_the_slides_asked_for_are_read(trident):

@@ -327,10 +327,7 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         (pickled, "is not an array of numbers"),
         (lambda members: members.pop(an_array(members)), "which is missing"),
         (claim, "24000000000000 bytes claimed, 24 there"),
-        (
-            lambda members: members.update({"arrays/99.npy": b""}),
-            "99.npy belongs to nothing",
-        ),
+        (lambda members: members.update({"arrays/99.npy": b""}), "99.npy belongs to nothing"),
         (state({"$object": "os.system", "state": {}}), "not among the known classes"),
         (state({"$object": ["WitnessSVC"], "state": {}}), "has a malformed"),
         (
@@ -346,10 +343,7 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         (edited("model.json", format="other"), "does not describe a model"),
         (edited("model.json", version=0), "reads version 3"),
         (edited("model.json", version=4, bagwise="9.1"), r"9\.1 in version 4 .* a newer bagwise"),
-        (
-            lambda members: members.update({"extra.py": b""}),
-            "so it is not a model",
-        ),
+        (lambda members: members.update({"extra.py": b""}), "so it is not a model"),
         (lambda members: members.update({"model.json": b"{"}), "is not JSON"),
         (lambda members: members.update({"state.json": DEEP}), r"state\.json is not JSON"),
         (lambda members: members.pop("state.json"), r"'state\.json' must be both"),
