@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from bagwise.assumptions import (
-    AtLeastPotential,
     BinnedPotential,
     CountInference,
     CountPotential,
@@ -23,12 +22,6 @@ class AllOrNothing:
     def table(self, size):
         never = -np.inf
         return [[0.5] + [never] * size, [never] * size + [-1.0]]
-
-
-@pytest.mark.parametrize("fraction", [0.1, 0.2, 0.3, 0.5, 0.7, 1.0])
-def test_least_counts_where_fraction_times_size_is_whole(fraction):
-    needed = AtLeastPotential(fraction).least(np.array([0, 10, 30]))
-    np.testing.assert_array_equal(needed, [round(10 * fraction), round(20 * fraction)])
 
 
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 5, 10])

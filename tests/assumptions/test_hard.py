@@ -99,11 +99,6 @@ def test_scores_of_zero_count_as_negative():
     assert AtLeastOne().map(scores, offsets).tolist() == [0, 1, 0]
 
 
-def test_who_counts_as_negative():
-    assert not ExactlyOne().rest_is_negative
-    assert all(assumption.rest_is_negative for assumption in LABELING)
-
-
 @pytest.mark.parametrize("n_witnesses", [1, 2, 4])
 @given(bags=bags_of_scores)
 def test_the_mean_of_the_best_is_that_of_sorted_scores(n_witnesses, bags):

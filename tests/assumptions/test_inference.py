@@ -6,7 +6,6 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from bagwise.assumptions import (
     AtLeastPotential,
@@ -40,17 +39,6 @@ def check_bag(scores, potential, weights):
         of_bins = inference.bin_sums(best, amount)[0] @ weights
         value = labels @ scores + potential.table(len(scores))[side][count] + of_bins
         assert value == pytest.approx(expected[side], abs=1e-12)
-
-
-@given(
-    st.lists(st.integers(-3, 3), min_size=1, max_size=8),
-    st.sampled_from(range(len(POTENTIALS))),
-    st.integers(0, 2**32 - 1),
-)
-def test_inference_with_ties_equals_enumeration(scores, which, seed):
-    potential = POTENTIALS[which]
-    weights = np.random.default_rng(seed).normal(size=potential.n_weights)
-    check_bag(np.array(scores, dtype=float), potential, weights)
 
 
 @pytest.mark.parametrize("potential", POTENTIALS, ids=str)

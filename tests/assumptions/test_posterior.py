@@ -58,12 +58,6 @@ def test_sums_of_extreme_scores_equal_enumeration(scores, which, seed):
     check_bag(np.array(scores), potential, weights)
 
 
-@pytest.mark.parametrize(("fraction", "states"), [(0.0, 2), (0.3, 4), (1.0, 11)])
-def test_states_end_where_the_potential_is_constant(fraction, states):
-    posterior = CountPosterior(AtLeastPotential(fraction), np.array([0, 10]))
-    assert posterior.caps.tolist() == [states - 1]
-
-
 @pytest.mark.parametrize("potential", POTENTIALS, ids=str)
 def test_slopes_are_those_of_the_sums(potential):
     rng = np.random.default_rng(0)

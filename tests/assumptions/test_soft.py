@@ -281,17 +281,6 @@ def test_a_penalized_number_of_witnesses_cools_to_the_best_set(n_witnesses, C_wi
     assert rule.penalty(found, offsets)[0] == pytest.approx(total(found) - cost @ found)
 
 
-def test_a_heavy_penalty_keeps_the_number_of_witnesses():
-    cost = np.array([0.3, 0.1, 0.7, 0.2])
-    heavy = SoftWitnesses(2, 1e4)
-    p, start = heavy.start(one_bag(cost)), heavy.start(one_bag(cost))
-    for temperature in 10.0 ** np.arange(1, -4, -0.1):
-        p = heavy.step(np.zeros(4), cost, one_bag(cost), temperature, p).p
-        assert p.sum() == pytest.approx(2.0, abs=1e-2)
-    assert heavy.witnesses(p, one_bag(cost), 0.0).tolist() == [0.0, 1.0, 0.0, 1.0]
-    assert start.tolist() == [0.5] * 4
-
-
 def test_equal_instances_are_not_all_witnesses():
     rule, offsets = SoftWitnesses(2, 1.0), np.array([0, 3, 7])
     found = rule.witnesses(np.array([2, 2, 2, 0.1, 0.1, 0.1, 0.1]) / 3, offsets, 0.0)

@@ -16,6 +16,9 @@ from bagwise import Bags, Graph, GraphSVC
 from bagwise.datasets import make_graph_bags
 from reference.structured import noisy_bags
 
+# Random graphs join unequal labels as often as equal ones.
+pytestmark = pytest.mark.filterwarnings("ignore:.*join equal labels")
+
 
 def by_hand(model, bags, y):
     """Return the objective (1) of a fitted binary model, bag by bag and edge by edge."""
@@ -54,14 +57,12 @@ def views_of(graph, other, how_many):
 def test_the_true_objective_falls_with_exact_negatives(seed, C, over_bags, over_instances):
     bags, y, of_bags, of_rows = noisy_bags(seed)
     _, _, more_bags, more_rows = noisy_bags(seed + 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # homophily of a random graph
-        model = GraphSVC(
-            bag_graph=views_of(of_bags, more_bags, over_bags),
-            instance_graph=views_of(of_rows, more_rows, over_instances),
-            C=C,
-            mu=2.0,
-        ).fit(bags, y)
+    model = GraphSVC(
+        bag_graph=views_of(of_bags, more_bags, over_bags),
+        instance_graph=views_of(of_rows, more_rows, over_instances),
+        C=C,
+        mu=2.0,
+    ).fit(bags, y)
     steps = [(record["objective"], record["gap"]) for record in model.history_]
     for (before, _), (after, gap) in pairwise(steps):
         assert after <= before + gap + 1e-9 * C
@@ -70,16 +71,10 @@ def test_the_true_objective_falls_with_exact_negatives(seed, C, over_bags, over_
     assert model.gap_[0] <= 1e-4 * (C + 8) + 1e-9
 
 
-def fit_quietly(bags, y, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # homophily of a random graph
-        return GraphSVC(**options).fit(bags, y)
-
-
 def test_a_graph_in_two_halves_is_the_graph():
     bags, y, graph, _ = noisy_bags(4)
     halves = [graph.scaled(0.25), graph.scaled(0.75)]
-    whole, parts = (fit_quietly(bags, y, bag_graph=g, mu=2.0, tol=1e-7) for g in (graph, halves))
+    whole, parts = (GraphSVC(bag_graph=g, mu=2.0, tol=1e-7).fit(bags, y) for g in (graph, halves))
     assert parts.objective_[0] == pytest.approx(whole.objective_[0], rel=1e-5)
     assert parts.homophily_ == whole.homophily_
     assert parts.n_edges_ == (2 * whole.n_edges_[0], 0)
@@ -88,7 +83,7 @@ def test_a_graph_in_two_halves_is_the_graph():
 def test_of_several_runs_the_lowest_objective_is_kept():
     bags, y, graph, _ = noisy_bags(1, n_bags=60)
     objectives = [
-        fit_quietly(bags, y, bag_graph=graph, C=1000.0, n_init=n).objective_[0] for n in (1, 2, 6)
+        GraphSVC(bag_graph=graph, C=1000.0, n_init=n).fit(bags, y).objective_[0] for n in (1, 2, 6)
     ]
     assert objectives[2] <= objectives[1] <= objectives[0]
     assert objectives[2] < objectives[0]
@@ -120,9 +115,7 @@ def test_without_weight_or_edges_a_graph_changes_nothing(negatives):
         GraphSVC(bag_graph=none, instance_graph=none, negatives=negatives),
         GraphSVC(bag_graph=elsewhere, negatives=negatives),
     ):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            model.fit(bags, y)
+        model.fit(bags, y)
         np.testing.assert_array_equal(model.coef_, plain.coef_)
 
 
@@ -189,10 +182,8 @@ def test_low_homophily_is_warned_about():
 def test_scalings_differ_where_degrees_do(scaling):
     bags = Bags.from_list([[[1.0]], [[2.0]], [[-1.0]]], ids=list("abc"))
     star = Graph.from_edges([("a", "b"), ("a", "c")], directed=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        model = GraphSVC(bag_graph=star, C=10, mu=1.0, scaling=scaling, fit_intercept=False)
-        model.fit(bags, [1, 1, 0])
+    model = GraphSVC(bag_graph=star, C=10, mu=1.0, scaling=scaling, fit_intercept=False)
+    model.fit(bags, [1, 1, 0])
     a, b, c = bags.X.ravel() * model.coef_[0, 0]
     s = {"none": (1, 1, 1), "out": (2, 1, 1), "symmetric": (2, 1, 1)}[scaling]
     rough = sum(abs(a / s[0] ** 0.5 - v / k**0.5) for v, k in ((b, s[1]), (c, s[2]))) / 2
@@ -204,39 +195,23 @@ def test_scalings_differ_where_degrees_do(scaling):
 def test_weights_of_edges_multiply_and_weights_of_bags_are_repetition():
     bags, y, graph, _ = noisy_bags(6)
     options = {"C": 20.0, "tol": 1e-8}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        twice = Graph(
-            graph.ids[graph.source], graph.ids[graph.target], 2 * graph.weight, directed=True
-        )
-        heavy = GraphSVC(bag_graph=twice, mu=1.0, **options).fit(bags, y)
-        strong = GraphSVC(bag_graph=graph, mu=2.0, **options).fit(bags, y)
-        doubled = GraphSVC(bag_graph=graph, mu=2.0, **options).fit(bags, y, np.full(len(y), 2.0))
+    twice = Graph(graph.ids[graph.source], graph.ids[graph.target], 2 * graph.weight, directed=True)
+    heavy = GraphSVC(bag_graph=twice, mu=1.0, **options).fit(bags, y)
+    strong = GraphSVC(bag_graph=graph, mu=2.0, **options).fit(bags, y)
+    doubled = GraphSVC(bag_graph=graph, mu=2.0, **options).fit(bags, y, np.full(len(y), 2.0))
     np.testing.assert_allclose(heavy.coef_, strong.coef_, atol=1e-5)
     np.testing.assert_allclose(doubled.coef_, strong.coef_, atol=1e-5)
 
 
 def test_sparse_instances_and_a_kernel():
     bags, y, graph, _ = noisy_bags(8)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        options = {"mu": 1.0, "tol": 1e-8}
-        dense = GraphSVC(bag_graph=graph, **options).fit(bags, y)
-        sparse = GraphSVC(bag_graph=graph, **options).fit(bags.replace(X=sp.csr_array(bags.X)), y)
-        kernel = GraphSVC(bag_graph=graph, kernel="rbf", C=1000.0).fit(bags, y)
+    options = {"mu": 1.0, "tol": 1e-8}
+    dense = GraphSVC(bag_graph=graph, **options).fit(bags, y)
+    sparse = GraphSVC(bag_graph=graph, **options).fit(bags.replace(X=sp.csr_array(bags.X)), y)
+    kernel = GraphSVC(bag_graph=graph, kernel="rbf", C=1000.0).fit(bags, y)
     np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-6)
     assert kernel.score(bags, y) >= dense.score(bags, y)
     assert kernel.gap_[0] <= 0.1 + 1e-4
-
-
-def test_three_classes_over_a_graph():
-    bags, _, graph, _ = noisy_bags(9)
-    y = np.arange(len(bags)) % 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        model = GraphSVC(bag_graph=graph).fit(bags, y)
-    assert model.decision_function(bags).shape == (30, 3)
-    assert model.objective_.shape == (3,)
 
 
 def test_scikit_learn_folds_use_the_edges_that_are_there():
@@ -275,10 +250,6 @@ ROWS_BY_NAME = Graph.from_edges([("row 0", "row 3")])
         (
             lambda: GraphSVC(instance_graph=ROW_GRAPH).fit(BAGS.replace(instance_ids=None), Y),
             "no ids of their own.*with instance_ids",
-        ),
-        (
-            lambda: GraphSVC(bag_graph=BAG_GRAPH).fit(BAGS.replace(ids=np.arange(30) // 2), Y),
-            "bag id 0 occurs twice",
         ),
         (
             lambda: GraphSVC(bag_graph=BAG_GRAPH).fit(BAGS, Y, unlabeled=BAGS[:3]),

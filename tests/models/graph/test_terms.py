@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagwise.solvers.terms import BagScores, Plane
+from bagwise.solvers.terms import BagScores
 from reference.structured import draw
 
 NEGATIVES = ["bags", "instances", "witnesses"]
@@ -147,9 +147,3 @@ def test_bags_are_scored_by_their_tops_where_no_witness_is_fixed():
     fixed = BagScores.of(f, np.array([0, 3, 5]), np.array([0, 4]))
     assert fixed.fixed.tolist() == [1.0, -5.0]
     assert fixed.top.tolist() == [3.0, -1.0]
-
-
-def test_a_witness_adds_to_what_its_row_has_already():
-    plane = Plane(0.0, 0.0, np.array([1.0, 0.0, 2.0]), np.array([0.5, -3.0]))
-    assert plane.on_rows(np.array([0, 2])).tolist() == [1.5, 0.0, -1.0]
-    assert plane.rows.tolist() == [1.0, 0.0, 2.0]  # the plane itself stays

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from bagwise import Bags, LabelSVC, MarkovNetworkClassifier
-from bagwise.models.markov.inputs import NetworkInputs, kernel_models, models_of
+from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.preprocessing import BagStatistics, IntersectionMap, PerInstance
 from reference.networks import planted
 
@@ -158,23 +158,6 @@ def test_instances_without_length_keep_theirs():
     inputs = inputs_of(unit_norm=True)
     inputs.fit(bags.replace(X=np.zeros(bags.X.shape)), y, np.ones(12))
     assert inputs.scale == 1.0
-
-
-def test_columns_of_new_bags_are_in_sample_scores_of_the_kept_models():
-    bags, y = planted(n_bags=18)
-    models = [LabelSVC(C=3.0), LabelSVC(kernel="linear")]
-    inputs = inputs_of(bag_features=models)
-    inputs.fit(bags, y, np.ones(18))
-    expected = [clone(model).fit(bags, y).decision_function(bags) for model in models]
-    np.testing.assert_array_equal(inputs.bag_columns(bags), np.stack(expected, axis=1))
-
-
-def test_which_models_stand_behind_a_word():
-    assert models_of(None) == models_of("bags") == []
-    assert [repr(model) for model in models_of("kernels")] == [repr(m) for m in kernel_models()]
-    single = LabelSVC()
-    assert models_of(single) == [single]
-    assert models_of((single, single)) == [single, single]
 
 
 def test_what_is_given_is_cloned_not_used():

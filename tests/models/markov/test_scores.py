@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from bagwise import MarkovNetworkClassifier
 from bagwise.datasets import load_digits_bags
-from bagwise.persistence import load, save
 from reference.networks import planted
 
 CARDINALITIES = ["any", "ratio", "learned"]
@@ -65,11 +64,3 @@ def test_instances_follow_the_probabilities_of_their_bags():
     sigmoid = model.predict_proba(bags)
     of_instances = model.predict_instances_proba(bags)[:, 1]  # negative bags have no positive
     assert (of_instances <= np.repeat(sigmoid[:, 1], bags.sizes) + 1e-12).all()
-
-
-def test_posteriors_of_a_saved_network_are_the_same(tmp_path):
-    bags, y = planted(n_bags=12)
-    model = MarkovNetworkClassifier(alpha=0.5).fit(bags, y)
-    save(model, tmp_path / "network.bagwise")
-    again = load(tmp_path / "network.bagwise")
-    assert np.array_equal(again.predict_instances_proba(bags), model.predict_instances_proba(bags))

@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 from bagwise.assumptions import AtLeastPotential, BinnedPotential, CountInference
 from bagwise.designs import matrix_design
 from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
-from bagwise.models.markov.starts import STARTS, start_point
+from bagwise.models.markov.starts import start_point
 from reference.networks import planted, random_risk
 
 POTENTIALS = [AtLeastPotential(), AtLeastPotential(0.5), BinnedPotential(3)]
@@ -51,13 +51,6 @@ def test_zero_and_random(potential):
     np.testing.assert_array_equal(one, again)
     assert np.any(one != other)
     assert 3e-4 < one.std() < 3e-3
-
-
-def test_there_is_a_start_for_every_name():
-    learned = {"instances", "any", "half", "mean"}
-    assert set(STARTS) == learned | {"random", "zero", "bag_features"}
-    with pytest.raises(KeyError):
-        start_point("whole", risk_of(POTENTIALS[0])[0], 1.0, 1e-3, 0)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
