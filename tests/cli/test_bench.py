@@ -60,7 +60,7 @@ def test_a_failed_cell_ends_in_status_one_after_the_tables(tmp_path):
     result = call("bench", write(tmp_path / "x.yaml", spec), "--out", str(tmp_path / "out"))
     assert result.exit_code == 1
     assert "4 of 4 cells ran now, 2 have failed" in result.stderr
-    assert "InstanceSVC on toy: 2 cells failed (InvalidParameterError" in result.stderr
+    assert "InstanceSVC on toy: 2 cells failed (The 'C' parameter of InstanceSVC" in result.stderr
     assert "MI-SVM" in (tmp_path / "out" / "tables.md").read_text()
 
 
@@ -97,15 +97,15 @@ def test_dask_that_does_not_answer_is_named(tmp_path):
 
 
 def test_ctrl_c_says_how_to_resume_and_the_same_command_does(tmp_path, monkeypatch):
-    real, calls = running.run_cell, []
+    real, calls = running.judge, []
 
-    def second_is_interrupted(cell, data):
+    def second_is_interrupted(data, cell, until):
         calls.append(cell)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return real(cell, data)
+        return real(data, cell, until)
 
-    monkeypatch.setattr(running, "run_cell", second_is_interrupted)
+    monkeypatch.setattr(running, "judge", second_is_interrupted)
     words = ["bench", write(tmp_path / "tiny.yaml", TINY), "--out", tmp_path / "out"]
     said = f"The finished cells are in {tmp_path / 'out'}: give the same command again to resume."
     refused(130, said, *words)

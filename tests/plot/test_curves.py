@@ -21,6 +21,7 @@ def test_the_area_is_scikit_learns_and_lies_in_its_interval(scored):
     assert np.all(shown.band[0] <= shown.band[1])
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_true_area_about_as_often_as_it_says():
     rng = np.random.default_rng(1)
     expected, hits = 0.7602, 0  # P(N(1, 1) > N(0, 1)) = Phi(1 / sqrt 2)

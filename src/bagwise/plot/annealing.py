@@ -58,6 +58,7 @@ def annealing_path(model: Any, *, title: str | None = None) -> Figure:
         axis.set_ylabel(label)
         axis.grid(color=FAINT)
     axes[0, 0].set_xscale("log")
+    axes[0, 0].xaxis.set_major_formatter("{x:g}")
     axes[0, 0].invert_xaxis()
     axes[1, 0].set_ylim(0, 1)
     axes[1, 1].set_ylim(bottom=0)
