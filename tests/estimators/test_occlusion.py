@@ -22,7 +22,7 @@ from bagwise import (
     StatisticsSVC,
     WitnessSVC,
 )
-from bagwise.estimators.occlusion import decision_without_each, innermost, occlusion_scores
+from bagwise.estimators.occlusion import innermost, occlusion_scores
 from bagwise.testing import estimators
 from bagwise.testing._problems import planted_bags
 from representatives import first_of_each
@@ -97,11 +97,12 @@ def test_the_threshold_counts_where_the_instance_is_the_bag():
         make_pipeline(PerInstance(StandardScaler()), StatisticsForest(n_estimators=5)),
         make_pipeline(PerInstance(StandardScaler()), make_pipeline(WitnessSVC())),
         make_pipeline(BagStatistics(statistics="four"), LogisticRegression()),
+        StatisticsSVC(pos_label=0, threshold=0.5),
         GridSearchCV(
             make_pipeline(PerInstance(StandardScaler()), MeanSVC()), {"meansvc__C": [1, 3]}
         ),
     ],
-    ids=["forest", "nested", "scikit-learn", "search"],
+    ids=["forest", "nested", "scikit-learn", "first class", "search"],
 )
 def test_anything_that_scores_bags_can_be_occluded(model):
     bags, y = planted_bags()
@@ -114,12 +115,3 @@ def test_pipelines_are_passed_only_where_instances_are_transformed_one_by_one():
     assert innermost(scaled, bags)[0] is scaled.steps[-1][1]
     rows = make_pipeline(BagStatistics(), LogisticRegression()).fit(bags, y)
     assert innermost(rows, bags)[0] is rows
-
-
-def test_scores_without_each_are_decision_values():
-    bags, y = planted_bags()
-    model = StatisticsSVC(pos_label=0, threshold=0.5).fit(bags, y)
-    without = decision_without_each(model, bags)
-    k = int(np.flatnonzero(bags.sizes > 1)[0])
-    left = model.decision_function([bags[k][1:]])
-    np.testing.assert_allclose(without[bags.offsets[k]], left[0], atol=1e-12)

@@ -94,9 +94,6 @@ def test_a_design_may_be_wider_than_the_model_asks():
     np.testing.assert_allclose(model.objective_, linear.objective_, rtol=1e-9)
 
 
-# One problem per class ---------------------------------------------------------------------------
-
-
 # Fitted attributes -------------------------------------------------------------------------------
 
 

@@ -98,8 +98,8 @@ def test_one_pass_per_newton_step(monkeypatch):
     bags, y = planted()
     made = []
     monkeypatch.setattr(memory, "MANY_ROWS", 0)
-    labeled = sweeping.labeled
-    monkeypatch.setattr(sweeping, "labeled", lambda *args: made.append(labeled(*args)) or made[-1])
+    label = sweeping.label_rows
+    monkeypatch.setattr(sweeping, "label_rows", lambda *args: made.append(label(*args)) or made[-1])
     model = AnnealedLabelSVC(kernel="linear", C=0.5).fit(bags, y)
     steps = sum(record["factorizations"] for record in model.history_)
     alternations = sum(record["alternations"] for record in model.history_)

@@ -233,9 +233,3 @@ def test_hinge_says_when_a_hot_start_left_nothing(gaussian):
     with pytest.warns(UserWarning, match="all instances alike"):
         model = AnnealedLabelSVC(loss="hinge").fit(*gaussian)
     np.testing.assert_allclose(model.instance_decision_function(gaussian[0]), -1, atol=1e-3)
-
-
-# What is told on the way -------------------------------------------------------------------------
-
-
-# Real data ---------------------------------------------------------------------------------------

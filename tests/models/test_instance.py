@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.svm import SVC
 
 from bagwise import InstanceSVC
 from bagwise.losses import get_loss
@@ -23,15 +22,6 @@ def test_it_is_one_convex_problem_over_instances(loss, C):
     np.testing.assert_allclose(model.coef_[0], found.coef, atol=1e-2 * np.abs(found.coef).max())
     np.testing.assert_array_equal(model.instance_weights_, 1.0 * up)
     assert model.n_iter_ == 1
-
-
-def test_with_the_hinge_it_is_an_svc_of_scikit_learn_on_repeated_labels():
-    bags, y = planted_bags(n_bags=40)
-    model = InstanceSVC(gamma=0.3, loss="hinge", C=2.0).fit(bags, y)
-    svc = SVC(C=2.0, gamma=0.3, tol=1e-8).fit(bags.X, np.repeat(y, bags.sizes))
-    np.testing.assert_allclose(
-        model.instance_decision_function(bags), svc.decision_function(bags.X), atol=3e-3
-    )
 
 
 @pytest.mark.parametrize("vote", ["any", "majority"])

@@ -88,24 +88,15 @@ def test_a_linear_kernel_matrix_is_the_linear_svm(model, loss, rows):
 
 
 @every_model
-def test_sample_weights_are_those_of_scikit_learn(model, rows, fresh):
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_weights_of_bags_and_classes_are_those_of_scikit_learn(model, class_weight, rows, fresh):
     X, y = rows
-    weight = np.random.default_rng(2).uniform(0.1, 3, len(y))
-    svc = SVC(C=0.7, gamma=0.2, tol=1e-8).fit(X, y, sample_weight=weight)
-    ours = model(C=0.7, gamma=0.2, loss="hinge").fit(singletons(X), y, sample_weight=weight)
-    assert np.allclose(
-        ours.decision_function(singletons(fresh)), svc.decision_function(fresh), atol=3e-3
-    )
-
-
-@every_model
-def test_balanced_classes_are_those_of_scikit_learn(model, rows, fresh):
-    X, y = rows
-    svc = SVC(C=0.7, gamma=0.2, tol=1e-8, class_weight="balanced").fit(X, y)
-    ours = model(C=0.7, gamma=0.2, loss="hinge", class_weight="balanced").fit(singletons(X), y)
-    assert np.allclose(
-        ours.decision_function(singletons(fresh)), svc.decision_function(fresh), atol=3e-3
-    )
+    weight = None if class_weight else np.random.default_rng(2).uniform(0.1, 3, len(y))
+    options = {"C": 0.7, "gamma": 0.2, "class_weight": class_weight}
+    svc = SVC(tol=1e-8, **options).fit(X, y, sample_weight=weight)
+    ours = model(loss="hinge", **options).fit(singletons(X), y, sample_weight=weight)
+    scores = ours.decision_function(singletons(fresh))
+    assert np.allclose(scores, svc.decision_function(fresh), atol=3e-3)
 
 
 def test_one_witness_and_labels_agree_where_positive_bags_hold_one_instance(rows):

@@ -35,7 +35,6 @@ from bagwise.bags.segments import expand, segment_sum
 from bagwise.bags.statistics import statistics_without_each
 from bagwise.bags.without import sum_without_each
 from bagwise.designs import Gram, conditioned_design
-from bagwise.estimators.embedding import one_row_per_bag
 from bagwise.estimators.params import Words, check_approximable, param, positive, shared
 from bagwise.estimators.rows import BLOCK_VALUES, MarginClassifier
 from bagwise.estimators.tags import BagTags
@@ -61,6 +60,7 @@ from bagwise.kernels.bag import (
 )
 from bagwise.kernels.instance import MEDIAN_SAMPLE, rbf_slopes
 from bagwise.kernels.without import affinity_weights_without_each, equal_weights_without_each
+from bagwise.models.meansvc import one_row_per_bag
 from bagwise.procedures import Run
 
 _OF_INSTANCES = ("mean", "sum", "migraph")

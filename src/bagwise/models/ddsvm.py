@@ -27,12 +27,12 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_max
 from bagwise.bags.without import max_without_each
-from bagwise.estimators.embedding import EmbeddingSVC
 from bagwise.estimators.params import integer, param, positive
 from bagwise.estimators.tags import BagTags
 from bagwise.kernels import settle_gamma
 from bagwise.models.density import Concept, Density, scaled_distances
 from bagwise.models.diverse_density import Scaling, start_at
+from bagwise.models.meansvc import EmbeddingSVC
 
 
 class DDSVM(EmbeddingSVC):
