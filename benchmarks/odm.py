@@ -6,7 +6,7 @@
   assignments (grown by Newton), for Newton, mirror prox and Zhang & Jin's stochastic mirror prox
   (stopped after --iterations). CPU seconds on one thread; musk1, C_pos = C_neg = 10, nu = theta =
   .4.
-- factorizations: one per Newton system, per column (assignment) added to the pool.
+- factorizations: of the block of the negatives, per column (assignment) added to the pool.
 - fit: one fit on elephant (rbf, 15 columns, threshold 0) relative to one scikit-learn SVC on the
   same instances in the same run.
 - memory: peak of the Python heap during that fit, in matrices of n_instances^2 doubles. gamma is

@@ -91,7 +91,7 @@ def test_a_thin_start_is_near_the_solution_and_leads_to_it(loss, monkeypatch):
     saddle = with_columns(saddle, [3 * np.arange(8), 3 * np.arange(8) + 1])
     assert thin_start(saddle) is None
     expected = column_newton(saddle)
-    monkeypatch.setattr("bagwise.solvers.column_newton.MANY_ROWS", 100)
+    monkeypatch.setattr("bagwise.solvers.column_newton.LARGEST_DENSE", 100)
     start = thin_start(saddle)
     assert np.flatnonzero(start.beta[8:]).tolist() == [
         i for i in range(0, 200, 5) if start.beta[8 + i] != 0

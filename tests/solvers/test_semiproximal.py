@@ -57,7 +57,7 @@ def test_few_negatives_at_a_time_end_at_the_same_solution(seed):
     X, positive, weight = drawn(seed, 60, 8)
     whole = semiproximal(Gram(X @ X.T), positive, weight)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bagwise.solvers.semiproximal.LARGEST_DENSE", 3)
+        patch.setattr("bagwise.solvers.semiproximal._AT_ONCE", 3)
         some = semiproximal(Iterative(X @ X.T), positive, weight)
         again = semiproximal(Iterative(X @ X.T), positive, weight, -np.minimum(some.dual, 0))
     for solution in (some, again):

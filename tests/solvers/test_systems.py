@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from bagwise.solvers.column_newton import column_newton
 from bagwise.solvers.systems import Systems
 from reference.saddles import assignments, make, row_features, with_columns
 
@@ -56,3 +57,28 @@ def test_moments_enter_as_the_features_ask(explicit):
     at = saddle.weights(mixture, beta, omega)
     np.testing.assert_allclose(at.scores + beta / curvature, right[:, 0], atol=1e-9)
     np.testing.assert_allclose(-saddle.unmet(mixture, at), moments[:, 0], atol=1e-9)
+
+
+def test_few_factorizations_serve_many_systems(monkeypatch):
+    monkeypatch.setattr("bagwise.solvers.systems._FEW_ROWS", 0)
+    saddle, _ = make(0, sizes=(3,) * 10, n_negatives=60, d=8, lam=20.0)
+    rng, system, point = np.random.RandomState(0), Systems(saddle), None
+    for _ in range(8):
+        chosen = 3 * np.arange(10) + rng.randint(0, 3, 10)
+        saddle = with_columns(saddle, [chosen])
+        point = column_newton(saddle, point, system=system)
+    assert system.n_factorizations <= 6 * len(saddle.columns)
+
+
+def test_few_negatives_are_factored_with_the_bags():
+    saddle, _ = make(0, sizes=(3,) * 10, n_negatives=20, d=8, lam=20.0)
+    saddle = with_columns(saddle, [3 * np.arange(10)])
+    system, right = Systems(saddle), np.ones((30, 1))
+    mixture, curvature = saddle.mix(np.ones(1)), np.r_[np.ones(10), np.zeros(5), np.full(15, 2.0)]
+    made = system.at(mixture, curvature)
+    assert len(made.border) == 0
+    assert system.at(mixture, 2 * curvature, near=True) is made
+    beta, on = made.solve(right)[0][:, 0], curvature > 0
+    missed = saddle.scores(mixture, beta)[on] + beta[on] / curvature[on] - 1
+    np.testing.assert_allclose(missed, 0, atol=1e-10)
+    assert not np.any(beta[~on])

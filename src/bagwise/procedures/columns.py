@@ -25,10 +25,11 @@ from bagwise.bags.segments import bag_index, expand, segment_argmax, segment_ran
 from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.pool import Among, SaddlePoint
 from bagwise.solvers.saddle import Saddle
-from bagwise.solvers.tolerances import INNER, MAX_STEPS, PROVEN
+from bagwise.solvers.tolerances import INNER, MAX_STEPS
 
 RANDOM_STARTS = 100  # must all find nothing before the loop ends: a few could miss by chance
 _AT_ONCE = 10  # starts of a kind, and assignments that enter: elephant takes 26 rounds with one
+FINEST = 1e-8  # relative gap over the pool at the end
 _SHARE_OF_GAP = 0.3  # of the heuristic gap: a solution over the pool to more digits is waste
 
 
@@ -137,8 +138,8 @@ def grow(
         found, gap = _search(pool.saddle, choices, kernel, point, few)
         full, searched = np.count_nonzero(pool.needed(point)) >= max_columns, len(few)
         if full or pool.has(found[0]) or gap <= tol * point.upper:
-            if precision > PROVEN:  # what looks like the end must hold at a solution
-                precision = INNER * tol if precision > INNER * tol > PROVEN else PROVEN
+            if precision > FINEST:  # what looks like the end must hold at a solution
+                precision = INNER * tol if precision > INNER * tol > FINEST else FINEST
                 continue
             many = choices.random(random_state, RANDOM_STARTS)
             other, other_gap = _search(pool.saddle, choices, kernel, point, many)
@@ -160,7 +161,7 @@ def grow(
         # 3) Add it in place of what has no weight.
         point = pool.drop(point)
         pool.add(found[: max_columns - len(pool.members)])
-        precision = max(_SHARE_OF_GAP * gap / point.upper, PROVEN)
+        precision = max(_SHARE_OF_GAP * gap / point.upper, FINEST)
 
 
 class _Pool:

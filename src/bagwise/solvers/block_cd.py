@@ -25,10 +25,11 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags.segments import offsets_of, segment_sum
 from bagwise.designs import Design, LinearDesign
-from bagwise.solvers.dual_cd import PASSES_OVER_FREE
 from bagwise.solvers.solution import Solution
 from bagwise.solvers.terms import BagScores, Term
 from bagwise.solvers.tolerances import TINY
+
+_PASSES_OVER_UNSETTLED = 4  # per pass over all bags: most bags soon stop changing
 
 
 class BagLoss(Term, Protocol):
@@ -105,7 +106,7 @@ def block_descent(
         visit(order.permutation(len(violation)))
         worst = float(violation.max())
         unsettled = np.flatnonzero(violation > 0)
-        for _ in range(PASSES_OVER_FREE):
+        for _ in range(_PASSES_OVER_UNSETTLED):
             visit(order.permutation(unsettled))
         # Rounding errors accumulate in w: recompute it before measuring.
         w[:] = rows.T @ (alpha * blocks.labels)

@@ -28,23 +28,28 @@ from bagwise.solvers.saddle import Saddle
 from bagwise.solvers.solution import overflow
 from bagwise.solvers.systems import Systems
 from bagwise.solvers.tolerances import (
-    COARSE,
     FAR_OFF,
     INNER,
-    MANY_ROWS,
+    LARGEST_DENSE,
     MAX_STEPS,
     PROVEN,
     ROUNDING,
     SINGLE,
+    SMALL_GAIN,
     SUFFICIENT,
     THINNING,
     TIE,
 )
 
-_ATTEMPTS = 16  # each damps 10 times more: the last step is 1e-15 of the first
 _DAMPING = 10.0  # factor after a step that did not descend, and its inverse after one that did
-_MOST_DAMPING = 0.1  # of the largest curvature, at first: with more, steps hardly move
-_NO_BETTER = 0.01  # of a gap: if less of it is due to beta, no other beta is worth its products
+_ATTEMPTS = np.finfo(float).precision + 1  # the last one damps by all digits
+_PLANES = _ATTEMPTS // 2  # of failed steps to remember: older ones lie far away
+_MOST_DAMPING = 1 / _DAMPING  # of the largest curvature, at first: with more, steps hardly move
+_TRUSTED = (
+    10 * SINGLE
+)  # residual of the scores, in units of the margin, that is worth no product with K
+_EXACT = TIE / 10  # the same for explicit features, where products cost next to nothing
+_SHARE_OF_GAP = INNER / 2  # that beta may miss while v moves: the step then still gains a digit
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class _Failures:
         end = saddle.point(trial.mixture, beta, trial.at.omega, np.zeros_like(beta))
         heights = -saddle.conjugate(beta) - 0.5 * end.norms
         if np.all(np.isfinite(heights)):
-            self.planes = [*self.planes[1 - _ATTEMPTS :], heights]
+            self.planes = [*self.planes[1 - _PLANES :], heights]
         self.raised *= _DAMPING
 
     def around(self, inner: _Inner) -> tuple[Array, Array]:
@@ -138,13 +143,13 @@ def thin_start(saddle: Saddle) -> SaddlePoint | None:
 
     At w = 0 all rows are active, and the first factor would be that of all of them.
     """
-    if saddle.K is None or len(saddle.negatives) <= MANY_ROWS:
+    if saddle.K is None or len(saddle.negatives) <= LARGEST_DENSE:
         return None
     p, negatives = saddle.n_bags, saddle.negatives[::THINNING]
     weight = np.concatenate([saddle.weight[:p], THINNING * saddle.weight[p::THINNING]])
     thin = replace(saddle, negatives=negatives, weight=weight, columns=(), keys=None)
     thin = thin.with_columns([column.weights for column in saddle.columns])
-    point = column_newton(thin, tol=COARSE)
+    point = column_newton(thin, tol=FAR_OFF)
     beta = np.zeros(len(saddle.weight))
     beta[:p], beta[p::THINNING] = point.beta[:p], point.beta[p:]
     return replace(point, beta=beta)
@@ -175,7 +180,7 @@ def _measure(saddle: Saddle, inner: _Inner, tol: float) -> SaddlePoint:
         best = _best(known)
         near = best.upper <= (1 + FAR_OFF) * inner.value
         due_to_v = 0.5 * _columns_share(best)
-        if best.gap <= tol * best.upper or (near and best.gap - due_to_v <= _NO_BETTER * best.gap):
+        if best.gap <= tol * best.upper or (near and best.gap - due_to_v <= SMALL_GAIN * best.gap):
             return best
     if near:
         return best
@@ -216,7 +221,7 @@ def _maximize(
     """
     at = saddle.weights(mixture, beta, omega)
     inner, pieces = _Inner(mixture, at, saddle.primal(at)), saddle.pieces(at.scores)
-    if np.allclose(beta, pieces[0] * (pieces[1] - at.scores), rtol=TIE, atol=0.0):
+    if np.allclose(beta, pieces[0] * (pieces[1] - at.scores), rtol=10 * TIE, atol=0.0):
         return replace(inner, is_exact=True)
     for _ in range(MAX_STEPS):
         full = _ridge(saddle, system, mixture, *pieces)
@@ -249,7 +254,7 @@ def _ridge(
     beta, omega = (part[:, 0] for part in made.solve(target[:, None]))
     at, missed = saddle.weights(mixture, beta, omega), np.inf
     # Products with K cost more than digits are worth; those with features next to nothing.
-    trusted, enough = (SINGLE, PROVEN) if saddle.K is not None else (ROUNDING, ROUNDING)
+    trusted, enough = (_TRUSTED, PROVEN) if saddle.K is not None else (_EXACT, _EXACT)
     while True:
         residual = np.zeros_like(target)
         residual[used] = (target - at.scores)[used] - at.beta[used] / curvature[used]
@@ -321,19 +326,20 @@ def _step(
     g decreases enough. Where the decrease is within rounding, a smaller gap decides.
     """
     curvature, _ = saddle.pieces(inner.at.scores)
-    p = saddle.n_bags
+    # While the gap is large, the Hessian of the last pieces serves as well.
+    near, p = point.gap > SMALL_GAIN * point.upper, saddle.n_bags
     # (K_v + S^-1)^-1 R, with R_k = own + Z_v omega_k, omega_k = scale reach_k.
     own = point.products.copy()
     own[:p] += np.einsum("spm,ms->ps", saddle.away - inner.mixture.away, point.reach)
     moments = point.reach / saddle.features.scale[:, None]
-    carried, turned = system.at(inner.mixture, curvature).solve(own, moments)
+    carried, turned = system.at(inner.mixture, curvature, near).solve(own, moments)
     hessian = own.T @ carried + moments.T @ turned + point.reach.T @ point.reach
     # In proportion to the gap, which keeps the convergence fast.
     missing = min(max(point.gap / point.upper, PROVEN), _MOST_DAMPING)
     v, damping = inner.mixture.v, missing * float(hessian.diagonal().max()) * np.eye(len(point.v))
     # A constant in the gradient does not matter; subtracting it saves digits of the differences.
     gradient = 0.5 * (point.norms @ v - point.norms)
-    slack = min(INNER * max(point.gap / point.upper, tol), SINGLE)
+    slack = min(_SHARE_OF_GAP * max(point.gap / point.upper, tol), SINGLE)
     if point.gap > _columns_share(point):
         slack = 0.0  # most of the gap is that of beta, which was not exact enough
     for attempt in range(_ATTEMPTS):
@@ -378,7 +384,7 @@ def simplex_step(hessian: Array, gradient: Array, v: Array, planes: tuple[Array,
         np.append(-v / length, -np.inf),
         equal=(np.asfortranarray(1.0 - linear[None]), np.zeros(1)),
         between=between,
-        **dict.fromkeys(TOLERANCES, 1e-12),
+        **dict.fromkeys(TOLERANCES, TIE),
     )
     if not np.all(np.isfinite(program.x)):
         return np.zeros_like(v)

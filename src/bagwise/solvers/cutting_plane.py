@@ -30,7 +30,9 @@ from bagwise.designs import Design
 from bagwise.solvers.qp import IDLE, TOLERANCES, plane_shares
 from bagwise.solvers.solution import Solution
 from bagwise.solvers.terms import BagScores, Plane, Term
-from bagwise.solvers.tolerances import PATIENCE, PROVEN
+from bagwise.solvers.tolerances import PATIENCE, PROVEN, TIE
+
+_AT_ONCE = PATIENCE // 3  # dropping copies the slopes of all cuts: not worth it for a single one
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,9 @@ class _Master:
         self.alpha = _master_weights(self.products, self.heights, self.term, self.limits)
         active = self.alpha > IDLE * self.limits[self.term]
         self.idle = np.where(active, 0, self.idle + 1)
-        if np.any(self.idle > PATIENCE):  # cuts dropped earlier tend to come back
+        if (
+            np.count_nonzero(self.idle > PATIENCE) >= _AT_ONCE
+        ):  # cuts dropped earlier tend to come back
             self._keep(self.idle <= PATIENCE)
         return float(self.heights @ self.alpha - 0.5 * self.alpha @ self.products @ self.alpha)
 
@@ -211,7 +215,7 @@ def _solution(
 
 
 def _master_weights(products: Array, heights: Array, group: Array, limits: Array) -> Array:
-    tight = dict.fromkeys(TOLERANCES, 1e-12) | {"check_duality_gap": True}
+    tight = dict.fromkeys(TOLERANCES, TIE) | {"check_duality_gap": True}
     alpha, sums = plane_shares(products, heights, group, limits, ", or lower C.", **tight)
     alpha /= np.maximum(1.0, sums @ alpha)[group]
     return alpha * limits[group]

@@ -27,7 +27,7 @@ from bagwise._typing import Array
 from bagwise.solvers.tolerances import LARGEST_DENSE, PATIENCE
 
 _CONSTANT = 10.0  # B: penalizes the intercept at 1/100 of w's weight, so few shifts are needed
-PASSES_OVER_FREE = 9  # per pass over all rows: most duals soon stay at a bound
+_PASSES_OVER_FREE = 9  # per pass over all rows: most duals soon stay at a bound
 _PASSES_BETWEEN_JUMPS = 3  # musk1 at C = 100: 19 passes, without jumps 2,075
 
 
@@ -129,7 +129,7 @@ def _repeat(
         violation = visit(order.permutation(len(alpha)))
         if violation > tol:
             free = _inside(alpha, upper)
-            for _ in range(PASSES_OVER_FREE):
+            for _ in range(_PASSES_OVER_FREE):
                 visit(order.permutation(free))
         if n_passes % _PASSES_BETWEEN_JUMPS == 0 and violation > tol:
             jump()

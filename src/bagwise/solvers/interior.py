@@ -27,7 +27,7 @@ from bagwise.designs import Design, Point
 from bagwise.problems import Problem
 from bagwise.solvers.pieces import repaired_gap
 from bagwise.solvers.solution import Solution, certify
-from bagwise.solvers.tolerances import FAR_OFF
+from bagwise.solvers.tolerances import FAR_OFF, TIE
 
 _TO_THE_WALL = 0.995  # of the longest feasible step: the usual value for Mehrotra's method
 
@@ -105,7 +105,7 @@ class Sides:
         curvature = np.bincount(self.rows, 1 / hardness, n)
         total = np.bincount(self.rows, target / hardness, n)
         target = np.divide(total, curvature, out=np.zeros(n), where=curvature > 0)
-        full = self.design.weighted_ridge(curvature, target, point, 1e-12)
+        full = self.design.weighted_ridge(curvature, target, point, TIE)
         rise = (pull - labels * ((full.scores + full.intercept)[self.rows] - z)) / hardness
         slack = (to_slack - at.slack * rise) / at.alpha
         return full, State(rise, -rise, slack, (to_excess + at.excess * rise) / at.room)

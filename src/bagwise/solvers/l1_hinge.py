@@ -23,7 +23,7 @@ from bagwise._typing import Array
 from bagwise.errors import SCALE, Message
 from bagwise.solvers.qp import EXTREME, quadratic_program
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.tolerances import COARSE, PROVEN, SINGLE
+from bagwise.solvers.tolerances import COARSE, PROVEN, SINGLE, TIE
 
 _COLUMNS_PER_ROUND = 30  # fewer would mean more programs, more would make each one larger
 
@@ -142,14 +142,14 @@ def _solve_square_program(
         equal=(labels[None, :], np.zeros(1)),
         between=(signed.T, -costs, costs) if k else (),
         **dict.fromkeys(("eps_abs", "eps_duality_gap_abs"), 1e-11),
-        **dict.fromkeys(("eps_rel", "eps_duality_gap_rel"), 1e-12),
+        **dict.fromkeys(("eps_rel", "eps_duality_gap_rel"), TIE),
     )
     if not np.all(np.isfinite(program.x)):
         what = f"The quadratic program over {k} columns failed ({program.status}): scale the "
         raise FloatingPointError(Message(what, "features with ", SCALE, ", or lower C."))
     alpha, coef = program.x, np.zeros(k)
     if k:  # an interior point leaves small values where the constraint is slack
-        tight = np.abs(alpha @ signed) > costs - SINGLE * np.maximum(costs, 1.0)
+        tight = np.abs(alpha @ signed) > costs - 10 * SINGLE * np.maximum(costs, 1.0)
         coef[tight] = (program.high - program.low)[tight]
     return coef, float(program.equal[0]), alpha
 

@@ -34,7 +34,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from bagwise._typing import Array
 from bagwise.solvers.pool import SaddlePoint
 from bagwise.solvers.saddle import Saddle
-from bagwise.solvers.tolerances import PATIENCE, TIE, TINY
+from bagwise.solvers.tolerances import TIE, TINY
+
+_CHECK_EVERY = 50  # iterations: computing gaps then takes a few percent of the time
 
 
 class _State(NamedTuple):
@@ -65,7 +67,7 @@ def mirror_prox(
     best: SaddlePoint | None = None
     history: list[dict[str, float]] = []
     for n_iter, candidates in enumerate(steps(saddle, _first(saddle, start), rng)):
-        if n_iter % PATIENCE and n_iter != max_iter:
+        if n_iter % _CHECK_EVERY and n_iter != max_iter:
             continue
         for state in candidates:
             point = _point(saddle, state)

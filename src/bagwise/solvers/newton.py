@@ -22,6 +22,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.designs import Design, Point
+from bagwise.kernels import MANY_ROWS
 from bagwise.problems import Problem
 from bagwise.solvers.pieces import quadratic_gap
 from bagwise.solvers.solution import Solution, certify, overflow
@@ -30,7 +31,6 @@ from bagwise.solvers.tolerances import (
     FAR_OFF,
     HALVINGS,
     INNER,
-    MANY_ROWS,
     MAX_STEPS,
     MEMORY,
     PATIENCE,

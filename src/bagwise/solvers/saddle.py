@@ -120,8 +120,10 @@ class Saddle:
         return replace(self, columns=tuple(around), keys=self._drop_unused(self.keys, columns))
 
     def _drop_unused(self, keys: Keys, columns: list[Column]) -> Keys:
-        """Return the key units without those that no column uses."""
+        """Return the key units without those that no column uses, if they are many."""
         used = np.unique(np.concatenate([column.weights.indices for column in columns]))
+        if len(used) >= 0.5 * len(keys.units):  # not worth a copy of their kernel rows
+            return keys
         place, cross = np.full_like(keys.place, -1), keys.cross[keys.place[used]]
         place[used] = np.arange(len(used))
         return Keys(used, place, cross, keys.negative)

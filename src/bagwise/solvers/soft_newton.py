@@ -22,7 +22,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.tolerances import INNER, SMALL_STEP, SUFFICIENT
+from bagwise.solvers.tolerances import INNER, SMALL_GAIN, SUFFICIENT
 
 _FIRST_WIDTH = 10.0  # scores of a tenth of the bag's instances at it make up a margin
 _TRAINED = 0.03  # of the width: a tenth still blurs some labelings of a trained network
@@ -161,7 +161,7 @@ class _Walk:
         step = network.step(view)
         promise = float(step @ view.residual)
         part = _PART * self.tol * view.objective
-        small = not rough and promise / 2 < SMALL_STEP * view.objective
+        small = not rough and promise / 2 < SMALL_GAIN * view.objective
         renew = small and max(view.blur, view.slack) > part
         then = self._harden(part, promise) if renew else self.soft
         # 2) The point there, or nearer, where the Hessian says too little about the way.
@@ -269,7 +269,7 @@ def _begin_refined(network: SoftNetwork, start: Array, tol: float, max_passes: i
     and soft ones lose its labelings. Where these are frozen, soft steps keep them.
     """
     hard = _TRAINED * _FIRST_WIDTH / network.mean_size
-    walk = _begin(network, start, tol, int((1 - _LITTLE) * max_passes), network.freeze(start, hard))
+    walk = _begin(network, start, tol, max_passes // 2, network.freeze(start, hard))
     first = walk.view
     while walk.goes_on and not (walk.is_solved or walk.stuck):
         walk.step()

@@ -31,7 +31,7 @@ from bagwise.solvers.tolerances import (
     MEMORY,
     PATIENCE,
     PROVEN,
-    SMALL_STEP,
+    SMALL_GAIN,
     SUFFICIENT,
     provable_gap,
 )
@@ -249,7 +249,7 @@ class _Steps:
         for _ in range(_STEPS_BEFORE_SHARP):
             values.append(place.value(rows.metric))
             _, _, drop = place.sums.step(place.coef, rows.metric)  # type: ignore[union-attr]
-            if drop <= SMALL_STEP * values[-1] or share == 0:
+            if drop <= SMALL_GAIN * values[-1] or share == 0:
                 break
             place, share = self._step(rows, place, max(values[-MEMORY:]), min(1.0, 2 * share))
         return place

@@ -7,7 +7,7 @@ import numpy as np
 from bagwise.designs.base import rounding_of
 
 ROUNDING = rounding_of(np.float64)  # relative: a smaller change of a sum is rounding
-TIE = 100 * ROUNDING  # relative: objectives of different problems this close are equal
+TIE = 1e-12  # relative: objectives of different problems, or shares of weight, this close are equal
 TINY = float(np.finfo(np.float64).tiny)  # in place of a divisor 0
 
 PROVEN = 1e-9  # relative gap that counts as converged: no more digits of a gap survive rounding
@@ -16,7 +16,7 @@ COARSE = 1e-4  # relative gap of a problem that only starts another one, and the
 FAR_OFF = 1e-3  # relative gap: rounding explains smaller ones, only other steps help with larger
 
 INNER = 0.1  # of a tolerance: an inner problem may miss as much; of a gap: a fall by less is none
-SMALL_STEP = 1e-2  # of the objective: a step that promises less is left to the next, harder problem
+SMALL_GAIN = 1e-2  # of an objective or gap: what gains less is not worth its cost, not yet at least
 SUFFICIENT = 1e-4  # of the promised decrease: Armijo's usual constant
 HALVINGS = 30  # of a step: 2^-30 of it is below the rounding of the objective
 MEMORY = 3  # recent objectives whose maximum bounds a step: linear tiger takes 8 steps, 11 with 1
@@ -24,7 +24,6 @@ PATIENCE = 30  # iterations until what they led to is judged: usual problems tak
 MAX_STEPS = 1000  # Newton steps, or passes as in LinearSVC: usual problems take dozens
 
 LARGEST_DENSE = 1000  # unknowns: a least-squares solution or eigenvalues take under a second
-MANY_ROWS = 3000  # below, one factor of all rows (n^3 / 3 operations) takes well under a second
 THINNING = 5  # a factor of a fifth of the rows costs 1/125
 
 
