@@ -1,4 +1,4 @@
-"""Points in the plane and shifted Gaussians keep the rules they state."""
+"""Points in the plane, shifted Gaussians and molecules keep the rules they state."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from bagwise import WitnessSVC
 from bagwise.bags.segments import segment_sum
 from bagwise.datasets import (
     load_digits_bags,
@@ -57,6 +58,21 @@ def test_gaussian_bags(dtype):
     np.testing.assert_allclose(background.mean(axis=0), 0, atol=0.05)
     expected = np.maximum(1, np.rint(0.2 * bags.sizes)) * y
     np.testing.assert_array_equal(_counts(bags), expected)
+
+
+def test_one_conformation_of_an_active_molecule_fits():
+    bags, y = make_molecule_bags(50, 12, n_binding=4, positive_fraction=0.4, random_state=1)
+    np.testing.assert_array_equal(segment_sum(bags.instance_labels, bags.offsets), y)
+    assert int(y.sum()) == 20
+    fitting = bags.X[bags.instance_labels == 1, :4]
+    assert np.abs(fitting).mean() == pytest.approx(2.0, abs=0.1)
+    assert fitting.std(axis=0).max() < 0.6
+
+
+def test_a_witness_model_learns_the_site():
+    bags, y = make_molecule_bags(120)
+    model = WitnessSVC(kernel="linear").fit(bags[:60], y[:60])
+    assert model.score(bags[60:], y[60:]) > 0.85
 
 
 def test_gaussian_blocks_change_nothing(monkeypatch):

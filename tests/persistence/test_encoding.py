@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.decomposition import PCA
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import bagwise
-from bagwise import Graph, WitnessSVC
+from bagwise import Graph, PerInstance, WitnessSVC
 from bagwise.io import FormatError
 from bagwise.persistence import UnsavableError, archive, encoding
-from bagwise.persistence.encoding import decode, encode
+from bagwise.persistence.encoding import (
+    allowed_class,
+    decode,
+    encode,
+    holds_sklearn,
+    name_of_class,
+)
 from bagwise.testing._problems import planted_bags
 
 
@@ -120,6 +129,27 @@ def test_what_is_no_data_is_named_with_its_place(value, message):
 def test_what_encode_does_not_write_is_refused(value, message):
     with pytest.raises(ValueError, match=message):
         decode(value, None)
+
+
+@pytest.mark.parametrize("kind", [WitnessSVC, PerInstance, StandardScaler, PCA])
+def test_a_class_and_its_name(kind):
+    assert name_of_class(kind) == kind.__name__
+    assert allowed_class(kind.__name__) is kind
+
+
+def test_other_classes_are_not():
+    class WitnessSVC:  # the name alone does not make it ours
+        pass
+
+    for kind in (subprocess.Popen, KNeighborsClassifier, WitnessSVC, int):
+        assert name_of_class(kind) is None
+    assert allowed_class("Popen") is None
+    assert allowed_class("sklearn.neighbors.KNeighborsClassifier") is None
+
+
+def test_classes_of_scikit_learn_are_seen_in_a_state():
+    assert holds_sklearn('{"$object": "StandardScaler", "state": {}}')
+    assert not holds_sklearn('{"$object": "WitnessSVC", "state": {"kernel": "PCA"}}')
 
 
 # Model files of version 0.2 load to the same bits, or the error says to fit again ----------------

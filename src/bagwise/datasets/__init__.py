@@ -2,10 +2,9 @@
 
 from bagwise.datasets.digits import load_digits_bags
 from bagwise.datasets.fetch import CatalogEntry, catalog, fetch
-from bagwise.datasets.generators import make_gaussian_bags, make_toy2d
+from bagwise.datasets.generators import make_gaussian_bags, make_molecule_bags, make_toy2d
 from bagwise.datasets.graphs import GraphBags, make_graph_bags
 from bagwise.datasets.locate import DatasetNotFoundError
-from bagwise.datasets.molecules import make_molecule_bags
 from bagwise.datasets.slides import make_slide_bags
 from bagwise.datasets.webkb import WebKB, load_webkb
 

@@ -17,10 +17,16 @@ from bagwise._removed import MEMBERS
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.frames import BAG_FEATURE as BAG_FEATURE, COORDS as COORDS
-from bagwise.bags.ids import first_difference
+from bagwise.bags.ids import factorize, first_difference, first_missing
 from bagwise.bags.segments import bag_of_row
 from bagwise.errors import Argument, Message, list_names, suggestion
-from bagwise.io.errors import DuplicateColumnError, FormatError, LabelError, ShuffledBagError
+from bagwise.io.errors import (
+    DuplicateColumnError,
+    FormatError,
+    LabelError,
+    ShuffledBagError,
+    missing_value,
+)
 
 Column = str | int
 LabeledBags = tuple[Bags, Any]
@@ -280,6 +286,18 @@ class Coded(NamedTuple):
 def row_place(row: int) -> str:
     """Return how errors refer to a row of a binary file."""
     return f"row {row + 1}"
+
+
+def take_column(
+    path: Path, role: str, values: Array, place: Callable[[int], int | str] = row_place
+) -> Any:
+    """Return the column of a role as `assemble` takes it; missing values are refused."""
+    missing = first_missing(values)
+    if missing is not None:
+        raise missing_value(path, role, place(missing))
+    if role in CODED:
+        return Coded(*factorize(values))
+    return np.array(values.tolist()) if values.dtype.kind == "O" else values
 
 
 def assemble(

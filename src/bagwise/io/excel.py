@@ -10,7 +10,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from bagwise.bags import Bags
-from bagwise.bags.ids import factorize, first_missing
 from bagwise.errors import Message
 from bagwise.io import _assemble as rows
 from bagwise.io._assemble import Column, Columns, LabeledBags, reads, round_trip, writes
@@ -19,7 +18,7 @@ from bagwise.io._flatten import check_labels, refuse_special
 from bagwise.io._limits import name_damage, open_zip, unzip
 from bagwise.io._source import require
 from bagwise.io._tabletext import ENCODE, MISSING
-from bagwise.io.errors import FormatError, MixedTypeError, missing_value
+from bagwise.io.errors import FormatError, MixedTypeError
 
 _AS_THEY_ARE: dict[str, Any] = {  # a label "NA" is a text: only empty cells are missing
     **{"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
@@ -49,8 +48,15 @@ def read_excel(
     layout = rows.lay_out(path, names, bag=bag, label=label, **columns)
     rows.refuse_empty(path, len(frame))
     X = np.column_stack([_numbers(path, frame, j) for j in layout.features])
-    read = {key: _column(path, frame, key, j) for key, j in layout.keys.items()}
-    return layout.assemble(path, X, read, lambda row: row + 2)
+
+    def place(row: int) -> int:
+        return row + 2
+
+    read = {
+        key: rows.take_column(path, key, frame.iloc[:, j].to_numpy(), place)
+        for key, j in layout.keys.items()
+    }
+    return layout.assemble(path, X, read, place)
 
 
 def _frame(path: Path, sheet: str | int) -> Any:
@@ -81,16 +87,6 @@ def _numbers(path: Path, frame: Any, j: int) -> Any:
             problem = Message(f"{value!r} is not a number. ", *ENCODE)
             raise MixedTypeError(path, problem, row + 2, str(frame.columns[j]))
     return numbers
-
-
-def _column(path: Path, frame: Any, key: str, j: int) -> Any:
-    values = frame.iloc[:, j].to_numpy()
-    missing = first_missing(values)
-    if missing is not None:
-        raise missing_value(path, key, missing + 2)
-    if key in rows.CODED:
-        return rows.Coded(*factorize(values))
-    return values if values.dtype.kind != "O" else np.array(values.tolist())
 
 
 @round_trip(".xlsx")

@@ -10,7 +10,6 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.bags.forms import features_of
-from bagwise.bags.ids import factorize, first_missing
 from bagwise.io import _assemble as rows
 from bagwise.io._assemble import LabeledBags, reads, round_trip, writes
 from bagwise.io._atomic import replacing
@@ -18,7 +17,7 @@ from bagwise.io._bagarrays import is_dataset, open_h5
 from bagwise.io._flatten import long_columns, name_features, warn_left_out
 from bagwise.io._limits import name_damage
 from bagwise.io._source import require
-from bagwise.io.errors import FormatError, missing_value
+from bagwise.io.errors import FormatError
 
 # What anndata raises for HDF5 files that are something else.
 _NOT_ANNDATA = (OSError, KeyError, ValueError, TypeError, RuntimeError, AttributeError, IndexError)
@@ -60,7 +59,10 @@ def read_h5ad(
     usual = {role: rows.ROLES[role] for role in (*named, "parents")}
     roles = rows.find_roles(path, found, named, usual)
     rows.require_bag(path, found, roles)
-    columns = {role: _column(path, adata.obs, role, found[j]) for role, j in roles.items()}
+    columns = {
+        role: rows.take_column(path, role, np.asarray(adata.obs[found[j]]))
+        for role, j in roles.items()
+    }
     cells = np.asarray(adata.obs_names, dtype=str)
     if not np.array_equal(cells, np.arange(len(cells)).astype(str)):  # numbers are no names
         columns["instance_ids"] = cells
@@ -90,15 +92,6 @@ def _load(path: Path, **options: Any) -> Any:
         file.visititems(lambda name, part: is_dataset(path, name, part) and None)
     with name_damage(path, "an AnnData file", _NOT_ANNDATA):
         return anndata.read_h5ad(path, **options)
-
-
-def _column(path: Path, obs: Any, role: str, name: str) -> Any:
-    values = np.asarray(obs[name])
-    missing = first_missing(values)
-    if missing is not None:
-        raise missing_value(path, role, rows.row_place(missing))
-    values = np.array(values.tolist()) if values.dtype.kind == "O" else values
-    return rows.Coded(*factorize(values)) if role in rows.CODED else values
 
 
 @round_trip(".h5ad")

@@ -2,7 +2,7 @@
 
 ``model.json`` describes the model for people and programs, ``state.json`` contains its attributes,
 ``arrays/*.npy`` the arrays that these refer to, and ``SHA256SUMS`` a checksum of each file. Only
-classes of a fixed list are written and read (`bagwise.persistence.allowed`).
+classes of a fixed list are written and read (`bagwise.persistence.encoding`).
 """
 
 from bagwise.persistence.archive import describe, load, save

@@ -24,8 +24,7 @@ from bagwise.estimators.base import BagClassifier
 from bagwise.io._atomic import writing
 from bagwise.io._limits import open_zip, read_npy, unzip
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
-from bagwise.persistence.allowed import holds_sklearn
-from bagwise.persistence.encoding import UnsavableError, decode, encode
+from bagwise.persistence.encoding import UnsavableError, decode, encode, holds_sklearn
 from bagwise.persistence.validity import check_model
 
 _FORMAT = "bagwise model"

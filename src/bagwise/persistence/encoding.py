@@ -3,12 +3,18 @@
 Texts, integers, finite floats, booleans, None, lists, and dicts with texts as keys are written as
 they are. Everything else is a dict with a key that begins with "$" and says what it is. Floats are
 restored exactly: JSON contains the shortest decimal that gives the same bits.
+
+An object is written as the name of its class and its attributes. It is read by assigning these to
+an empty object of that class, if it is one of a fixed list: every estimator of the catalog, and
+their parts. No constructor and no other code runs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any
 
@@ -16,11 +22,19 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier
 
+from bagwise import preprocessing
 from bagwise._removed import CLASSES, drop_removed, regroup_parameters
 from bagwise._typing import Array
+from bagwise.assumptions import AtLeastPotential, BinnedPotential
 from bagwise.bags.arrays import in_range
+from bagwise.catalog import ENTRIES
+from bagwise.estimators.pipeline import BagPipeline
 from bagwise.graphs import Graph
-from bagwise.persistence.allowed import allowed_class, name_of_class
+from bagwise.kernels import Kernel
+from bagwise.kernels.intersection import IntersectionMap
+from bagwise.models.markov.inputs import NetworkInputs
+from bagwise.models.markov.trained import Network
+from bagwise.models.miles import MILESEmbedding
 from bagwise.persistence.classifiers import (
     attributes_to_write,
     build_tree,
@@ -28,15 +42,83 @@ from bagwise.persistence.classifiers import (
     is_tree,
     tree_parts,
 )
+from bagwise.procedures import Run
+from bagwise.solvers import Solution
 
 _SPARSE = {
     kind.__name__: kind for kind in (sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix)
 }
 _PARTS = ("data", "indices", "indptr")
+# Attributes of estimators that are neither arrays nor estimators.
+_KINDS: tuple[type, ...] = (
+    AtLeastPotential,
+    BagPipeline,
+    BinnedPotential,
+    IntersectionMap,
+    Kernel,
+    MILESEmbedding,
+    Network,
+    NetworkInputs,
+    Run,
+    Solution,
+)
+_SKLEARN = {
+    "sklearn.decomposition": ("IncrementalPCA", "PCA", "TruncatedSVD"),
+    "sklearn.dummy": ("DummyClassifier",),
+    "sklearn.ensemble": ("ExtraTreesClassifier", "GradientBoostingClassifier"),
+    "sklearn.feature_selection": ("VarianceThreshold",),
+    "sklearn.impute": ("SimpleImputer",),
+    "sklearn.kernel_approximation": ("Nystroem", "PolynomialCountSketch", "RBFSampler"),
+    "sklearn.linear_model": ("LogisticRegression",),
+    "sklearn.pipeline": ("Pipeline",),
+    "sklearn.preprocessing": (
+        "Binarizer",
+        "MaxAbsScaler",
+        "MinMaxScaler",
+        "Normalizer",
+        "PolynomialFeatures",
+        "PowerTransformer",
+        "QuantileTransformer",
+        "RobustScaler",
+        "StandardScaler",
+    ),
+    "sklearn.svm": ("SVC",),
+    "sklearn.tree": ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier"),
+}
+_MODULES = {name: module for module, names in _SKLEARN.items() for name in names}
 
 
 class UnsavableError(ValueError):
     """A model contains something that cannot be written; the message names it and the remedy."""
+
+
+# Classes ----------------------------------------------------------------------------------------
+
+
+def holds_sklearn(state: str) -> bool:
+    """Return whether the text of a state names classes of scikit-learn."""
+    return any(f'"$object": "{name}"' in state for name in _MODULES)
+
+
+@cache
+def _ours() -> dict[str, type]:
+    steps = [getattr(preprocessing, name) for name in preprocessing.__all__]
+    classifiers = [entry.estimator for entry in ENTRIES]
+    groups = [kind for owner in classifiers for kind in owner._groups.values()]
+    kinds = [kind for kind in (*classifiers, *steps, *groups, *_KINDS) if isinstance(kind, type)]
+    return {kind.__name__: kind for kind in kinds}
+
+
+def allowed_class(name: str) -> type[Any] | None:
+    """Return the class with a given name in model files, None if there is none."""
+    if name in _ours():
+        return _ours()[name]
+    return getattr(import_module(_MODULES[name]), name) if name in _MODULES else None
+
+
+def name_of_class(kind: type) -> str | None:
+    """Return the name under which a class is written, None if it is not allowed."""
+    return kind.__name__ if allowed_class(kind.__name__) is kind else None
 
 
 # Writing -----------------------------------------------------------------------------------------
