@@ -201,7 +201,7 @@ def test_room_on_a_gpu_leaves_space_for_a_fit(monkeypatch):
         X = np.broadcast_to(np.float16(0), (n_rows, 1024))
         return device._room(fake, "cuda", X)
 
-    free = 21 * gib - 0.1 * 32 * gib - 8 * 1024 * (8 * 1024 + 3 * device.BLOCK_ROWS)
+    free = 21 * gib - 2 * gib - 8 * 1024 * (8 * 1024 + 3 * device.BLOCK_ROWS)
     assert room(1 << 20) == free - 64 * 2**20  # all 2 GiB fit
     assert room(1 << 24) == free - 64 * 2**24 - 2 * gib  # 32 GiB do not: two blocks pass
     assert device._room(fake, "cpu", np.zeros((1, 1))) == np.inf

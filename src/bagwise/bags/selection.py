@@ -50,12 +50,17 @@ def select(bags: Bags, chosen: slice | Array) -> dict[str, Any]:
         offsets = offsets_of(bags.sizes[chosen])
         shift = expand(bags.offsets[:-1][chosen] - offsets[:-1], offsets)
         rows = shift + np.arange(offsets[-1])
-    arguments = {name: _pick(getattr(bags, name), chosen) for name in PER_BAG}
-    arguments |= {name: _pick(getattr(bags, name), rows) for name in PER_INSTANCE}
-    return {"X": take_rows(bags.X, rows), "offsets": offsets, **arguments}
+    attributes = select_attributes(bags, chosen, rows)
+    return {"X": take_rows(bags.X, rows), "offsets": offsets, **attributes}
 
 
-def _pick(values: Any, key: Any) -> Any:
+def select_attributes(bags: Bags, chosen: slice | Array, rows: slice | Array) -> dict[str, Any]:
+    """Return the attributes of chosen bags, and of rows; those not given stay None."""
+    keys = dict.fromkeys(PER_BAG, chosen) | dict.fromkeys(PER_INSTANCE, rows)
+    return {name: _pick(getattr(bags, name), key) for name, key in keys.items()}
+
+
+def _pick(values: Any, key: slice | Array) -> Any:
     return None if values is None else values[key]
 
 

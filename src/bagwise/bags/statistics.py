@@ -118,17 +118,11 @@ def _quantiles(X: Array, offsets: Array, names: Sequence[str]) -> dict[str, Arra
 
 def _at_level(ordered: Array, name: str) -> Array:
     """Return a quantile of values that are sorted along the first axis."""
-    low, high, part = _locate(name, len(ordered))
-    return (1 - part) * ordered[low] + part * ordered[high]
-
-
-def _locate(name: str, n: int) -> tuple[int, int, float]:
-    """Return the two positions among n sorted values that a quantile lies between, and where."""
-    level = _level(name)
+    level, last = _level(name), len(ordered) - 1
     assert level is not None
-    place = level * (n - 1)
-    low = int(place)
-    return low, min(low + 1, n - 1), place - low
+    low = int(level * last)
+    part = level * last - low
+    return (1 - part) * ordered[low] + part * ordered[min(low + 1, last)]
 
 
 # One row per instance ----------------------------------------------------------------------------

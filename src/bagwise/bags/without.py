@@ -8,14 +8,13 @@ of a bag's only instance is the reduction of that instance: there is no empty ba
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags.bags import Bags
-from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.segments import bag_index, expand, offsets_of
+from bagwise.bags.selection import select_attributes
 from bagwise.rowstores.blocks import count_rows
 
 
@@ -103,12 +102,5 @@ def _left_out(offsets: Array, most_rows: int) -> Iterator[tuple[Array, Array, Ar
 
 
 def _take(bags: Bags, instances: Array, rows: Array, offsets: Array) -> Bags:
-    owners = bag_index(bags.offsets)[instances]
-
-    def pick(name: str, key: Array) -> Any:
-        values = getattr(bags, name)
-        return None if values is None else values[key]
-
-    attributes = {name: pick(name, owners) for name in PER_BAG}
-    attributes |= {name: pick(name, rows) for name in PER_INSTANCE}
+    attributes = select_attributes(bags, bag_index(bags.offsets)[instances], rows)
     return Bags(bags.X[rows], offsets, feature_names=bags.feature_names, **attributes)

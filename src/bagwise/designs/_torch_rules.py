@@ -12,8 +12,10 @@ from bagwise.assumptions.soft import SoftLabels, SoftWitness
 from bagwise.designs.swept import DECIDED
 
 _ROUNDS = 200  # of a guarded search: two halvings of an interval of 100 to each of its digits
-_SATURATED = 40.0  # sigmoid(40) is 1 in float64
-_SQUARED = 1e-9  # Newton's error is squared in every step: after such a step it is below rounding
+_EPSILON = np.finfo(float).eps
+_SATURATED = 1 - np.log(_EPSILON)  # whose sigmoid is 1 in float64
+# Newton's error is squared in every step: after a step of this size it is below rounding.
+_SQUARED = np.sqrt(_EPSILON) / 10
 
 
 class Segments:

@@ -30,7 +30,6 @@ from bagwise.rowstores.passes import run_pass, visit_ranges
 
 OFFSET = 30.0  # mean, in units of the spread, from which on centering saves three digits
 UNEVEN = 1e3  # ratio of spreads, or distance of a spread from 1, beyond which rows are scaled
-_UNEVEN_SPARSE = 1e6  # the same for sizes of sparse features, where it costs a copy
 
 
 @dataclass(frozen=True)
@@ -87,8 +86,9 @@ class SparseMoments:
         self.spread = np.sqrt((square + (n_rows - filled) * mean**2) / n_rows)
         self.offset = np.abs(mean) > OFFSET * self.spread
         self.center = np.where(self.offset, mean, 0.0)
-        uneven = unit.max() > _UNEVEN_SPARSE * unit.min()
-        even = not uneven and 1 / _UNEVEN_SPARSE <= unit.max() <= _UNEVEN_SPARSE
+        limit = UNEVEN**2  # rather than UNEVEN: scaling sparse rows costs a copy of them
+        uneven = unit.max() > limit * unit.min()
+        even = not uneven and 1 / limit <= unit.max() <= limit
         self.usual = even and not self.offset.any()
 
     @property

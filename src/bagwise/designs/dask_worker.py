@@ -32,6 +32,7 @@ from bagwise.designs.conditioned import Shift
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Shard, Sums
 from bagwise.designs.tree import Node, add_neighbors, grow
+from bagwise.rowstores.blocks import BLOCK_BYTES
 from bagwise.rowstores.cluster import ClusterRows, memory_of_worker
 from bagwise.rowstores.passes import in_step
 
@@ -40,7 +41,7 @@ JOB = "job.pickle"
 _CONSTANT = {"rows", "labels", "torch", "parts", "cuts", "metric"}
 _CONSTANT |= {"rounding", "n_coef", "passes"}
 _MALLOC_OPTIONS = (-1, -3)  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of glibc
-_KEPT_BYTES = 1 << 25  # 32 MiB, the most that glibc accepts: some blocks and their copies
+_KEPT_BYTES = 2 * BLOCK_BYTES  # 32 MiB, the most that glibc accepts: a block and its copy
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags.selection import take_rows
 from bagwise.designs.base import Design, rounding_of
-from bagwise.designs.linear import Coordinates, LinearDesign, matrix_design
+from bagwise.designs.linear import LinearDesign, matrix_design
 from bagwise.rowstores.blocks import row_blocks
 from bagwise.rowstores.memory import lies_in_files
 from bagwise.rowstores.passes import run_pass, visit_ranges
 
 if TYPE_CHECKING:
+    from bagwise.designs.linear import Coordinates
     from bagwise.designs.swept import Labels, SweptRows
 
 

@@ -115,7 +115,6 @@ def solve_projected(
 _FACTORED = 600  # active rows: a factor takes 5 ms, less than conjugate gradients do
 _MANY_ACTIVE = 12_000  # active rows: a factor, where CG fails at huge C, takes 2.3 GB and 30 s
 _TRACE_LEFT = 0.3  # trace of S (K - L L') per row that conjugate gradients cope with
-_TRACE_WANTED = 0.03  # the same, if it costs few columns: 2 to 6 iterations per Newton step
 _ROWS_PER_COLUMN = 32  # columns up to n / 32 are cheap beside products with K
 _GATHERED = 0.75  # of all rows: the triangle of more rows costs memory and saves little
 _SHRUNK = 0.6  # of the gathered entries still used: below, products gain from a new triangle
@@ -210,9 +209,11 @@ class Iterative(Gram):
         if dtype not in self._low_ranks:
             self._low_ranks.setdefault(dtype, LowRank(self.K, dtype))
         low = self._low_ranks[dtype]
+        # A tenth of the trace, if that costs few columns, takes 2 to 6 iterations per Newton step.
         per_row, cheap = self.n_rows / self._peak, self.n_rows // _ROWS_PER_COLUMN
         rank = max(
-            low.rank_for(_TRACE_LEFT * per_row), low.rank_for(_TRACE_WANTED * per_row, most=cheap)
+            low.rank_for(_TRACE_LEFT * per_row),
+            low.rank_for(_TRACE_LEFT / 10 * per_row, most=cheap),
         )
         if self._sketch is None or self._sketch.low is not low or self._sketch.n_coef != rank:
             self._sketch = Sketch(low, rank)

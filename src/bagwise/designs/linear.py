@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from importlib import import_module
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,14 @@ from bagwise.designs.base import Design, Point
 from bagwise.designs.ridge import solve_cg, solve_dual, solve_primal
 from bagwise.rowstores import RowStore
 
+if TYPE_CHECKING:
+    from bagwise.designs.augmented import Turn
+    from bagwise.designs.conditioned import Shift
+
+    Coordinates: TypeAlias = (
+        Shift | Turn
+    )  # in which a problem keeps its digits; it stays the stated one
+
 _DESIGNS = {  # by the home of the rows: module and class, imported where they are used
     "here": ("dense", "Dense"),
     "sparse": ("sparse", "Sparse"),
@@ -22,23 +30,7 @@ _DESIGNS = {  # by the home of the rows: module and class, imported where they a
 }
 LARGEST_SYSTEM = 2500  # Cholesky of d x d beats CG up to about here (benchmarks/core.py)
 UPDATES_BEFORE_REFRESH = 30  # of X'SX: each one adds rounding of its own
-DIGITS_KEPT = 1e-4  # of the diagonal's peak: 12 of 16 digits remain
-
-
-class Coordinates(Protocol):
-    """Coordinates in which a problem keeps its digits; the problem solved stays the stated one."""
-
-    augmented: ClassVar[bool]  # whether the last column is that of a penalized intercept
-
-    @property
-    def scale(self) -> Array:
-        """|w|^2, or |(w, b)|^2, is the sum of (coefficient / scale)^2."""
-
-    def columns(self, rows: Array) -> Array:
-        """Return rows of features, in float64, as rows of columns."""
-
-    def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
-        """Return w and b of the features as they were given."""
+DIGITS_KEPT = np.finfo(float).eps ** 0.25  # of the diagonal's peak: a quarter of the digits may go
 
 
 class LinearDesign(Design):

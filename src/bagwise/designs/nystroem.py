@@ -125,7 +125,7 @@ def _by_kmeans(pairs: Any, candidates: Array, n_components: int, seed: int) -> A
 class Nystroem(Dense):
     """Rows as features of landmarks; solutions are given as coefficients of the landmarks' rows."""
 
-    clipped = 0.0  # share of the spectrum of the landmarks' kernel matrix that is negative
+    clipped: float = 0.0  # share of the spectrum of the landmarks' kernel matrix that is negative
 
     def __init__(self, features: Array, landmarks: Array, whitener: Array, error: float) -> None:
         super().__init__(features)

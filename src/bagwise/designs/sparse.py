@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.designs.base import rounding_of
-from bagwise.designs.linear import Coordinates, LinearDesign
+from bagwise.designs.linear import LinearDesign
+
+if TYPE_CHECKING:
+    from bagwise.designs.linear import Coordinates
 
 
 def with_short_indices(X: Any) -> Any:

@@ -25,7 +25,7 @@ class RowStore(ABC):
 
     shape: tuple[int, int]
     dtype: np.dtype  # of the arrays that it gives
-    ndim = 2
+    ndim: int = 2
     home = "here"  # where products are made: in this process, on a "device" or a "cluster"
     is_finite = False  # whether it is known to hold neither NaN nor infinity
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 BLOCK_BYTES = 1 << 24  # 16 MiB: large for BLAS and disks, small beside the data
 CACHE_BYTES = 1 << 20  # 1 MiB, which a level-2 cache holds: read from memory once
-LARGE_SELECTION = 1 << 26  # 64 MiB: larger selections of a file stay there, or would fill memory
+LARGE_SELECTION = 4 * BLOCK_BYTES  # larger selections of a file stay there, or would fill memory
 
 
 def count_rows(row_bytes: int) -> int:

@@ -29,7 +29,6 @@ from bagwise.rowstores.selections import Wanted, serve_blocks
 from bagwise.rowstores.together import request_pass
 
 _READERS = min(8, os.cpu_count() or 1)  # 30 GB/s on 16 cores; with 16 readers it was 24
-_BUFFERS = 2  # one is filled while the other one is multiplied
 
 
 def read_into(out: Array, source: Any, rows: slice | Array) -> None:
@@ -87,7 +86,7 @@ class Conveyor:
         where the source is a tensor on the device, or a matrix on the host.
         """
         shape = self.longest, self.like.shape[1]
-        buffers = [self.like.new_empty(shape) for _ in range(min(_BUFFERS, len(ranges)))]
+        buffers = [self.like.new_empty(shape) for _ in ranges[:2]]
         wanted = zip(ranges, cycle(buffers), strict=False)
         coming: list[Future] = []
 
@@ -96,7 +95,7 @@ class Conveyor:
             for (a, b), buffer in islice(wanted, n):
                 coming.append(self.loader.submit(self.load, buffer, list(sources(a, b)), free))
 
-        order(_BUFFERS)
+        order(len(buffers))  # one is filled while the other one is multiplied
         for (a, b), buffer in zip(ranges, cycle(buffers), strict=False):
             coming.pop(0).result().wait(self._present)
             yield buffer[: b - a]
@@ -148,8 +147,6 @@ def _piece(rows: slice | Array, start: int, stop: int) -> slice | Array:
 
 
 _BLOCKS_ON_DEVICE = 16  # blocks that would fill a GPU: two of them are on their way
-_MOST_ROWS = 1 << 23  # per block: vectors of its length take some 200 bytes per row
-_KEPT_FREE = 0.1  # of a GPU's memory: for temporary results
 BLOCK_ROWS = 1 << 16  # rows per product: float32 sums of more rows would lose digits
 
 
@@ -243,8 +240,9 @@ class DeviceRows(RowStore):
 
         They depend on the shape of the rows and the device alone, not on what else is there.
         """
-        width = max(1, self.shape[1] * self.tensor.element_size())
-        limit = max(1, min(_MOST_ROWS, _block_bytes(self.tensor.device) // width))
+        # The state of a fit to the rows of a block is no larger than a block either.
+        width = max(self.shape[1] * self.tensor.element_size(), BYTES_PER_ROW)
+        limit = max(1, _block_bytes(self.tensor.device) // width)
         count = max(1, -(-len(self) // limit))
         ends = np.arange(count + 1) * len(self) // count
         return ends if offsets is None else np.unique(np.searchsorted(offsets, ends))
@@ -290,7 +288,7 @@ class DeviceRows(RowStore):
         torch, where = import_torch(), self.tensor.device
         if where.type != "cuda":
             return available_memory() / 2
-        return _free_on(torch, where)[0] - 3 * 8 * self.shape[1] * BLOCK_ROWS
+        return _free_on(torch, where) - 3 * 8 * self.shape[1] * BLOCK_ROWS
 
     def _is_resident(self, start: int, stop: int) -> bool:
         return self.chosen is None and stop <= len(self.tensor)
@@ -360,10 +358,10 @@ def _block_bytes(device: Any) -> int:
     return 1 << int(np.log2(total / _BLOCKS_ON_DEVICE))
 
 
-def _free_on(torch: Any, where: Any) -> tuple[int, int]:
-    """Return the bytes that are left on a GPU, those that PyTorch keeps ready too, and all."""
-    free, total = torch.cuda.mem_get_info(where)
-    return free + torch.cuda.memory_reserved(where) - torch.cuda.memory_allocated(where), total
+def _free_on(torch: Any, where: Any) -> int:
+    """Return the bytes that are left on a GPU, with those that PyTorch keeps ready."""
+    free, _ = torch.cuda.mem_get_info(where)
+    return free + torch.cuda.memory_reserved(where) - torch.cuda.memory_allocated(where)
 
 
 def _room(torch: Any, device: str, X: Any) -> float:
@@ -371,7 +369,7 @@ def _room(torch: Any, device: str, X: Any) -> float:
     if not device.startswith("cuda"):
         return float("inf")
     (n_rows, d), where = X.shape, torch.device(device)
-    free, total = _free_on(torch, where)
-    room = free - _KEPT_FREE * total - BYTES_PER_ROW * n_rows
+    block = _block_bytes(where)
+    room = _free_on(torch, where) - 2 * block - BYTES_PER_ROW * n_rows  # temporary results
     room -= 8 * d * (8 * d + 3 * BLOCK_ROWS)  # rows in float64, with what is made of them
-    return room if room >= n_rows * d * X.dtype.itemsize else room - 2 * _block_bytes(where)
+    return room if room >= n_rows * d * X.dtype.itemsize else room - 2 * block

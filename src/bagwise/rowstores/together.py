@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar, copy_context
 from itertools import chain, groupby
+from math import sqrt
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
@@ -23,9 +24,6 @@ from sklearn import config_context, get_config
 
 from bagwise.rowstores.memory import lies_in_files, n_side_by_side
 
-# Reading takes about twice as long as what a fit does with the rows (docs/results/scale.md): for N
-# fits in P processes, P readings and N/P fits take equally long at P = sqrt(N / 2), near N/3.
-_FITS_PER_PROCESS = 3
 _WARNING_STATE = ("filters", "showwarning", "_showwarnmsg_impl")  # what catch_warnings sets back
 
 
@@ -57,7 +55,9 @@ def _processes(X: Any, n_calls: int, n_jobs: int | None = None, **options: Any) 
     """Return how many processes the calls are for."""
     if not lies_in_files(X) or _here() is not None or options.get("prefer") == "threads":
         return 1
-    return min(effective_n_jobs(n_jobs), -(-n_calls // _FITS_PER_PROCESS))
+    # Reading takes about twice as long as what a fit does with the rows (docs/results/scale.md): P
+    # readings and N / P fits take equally long at P = sqrt(N / 2).
+    return min(effective_n_jobs(n_jobs), max(1, round(sqrt(n_calls / 2))))
 
 
 def _in_process(calls: list[Callable[[], Any]], width: int) -> list[Any]:
