@@ -50,33 +50,14 @@ def anneal(
     callback: Callback | None = None,
     first: Point | None = None,
 ) -> Run:
-    """Run the annealing.
+    """Run the annealing; return the last point and assignment, and one record per temperature.
 
-    Parameters
-    ----------
-    fit : callable
-        ``fit(p, last_point)`` solves the convex problem; returns the point and the number of
-        factorizations it took.
-    soften : callable
-        ``soften(point, p, T)`` returns the next assignment.
-    energy : callable
-        ``energy(point, softened, T)`` returns the objective at a temperature.
-    start : ndarray
-        The first assignment, over the instances of the positive bags.
-    offsets, weight : ndarray
-        Offsets and weights of the positive bags.
-    schedule : Schedule
-        Temperatures and stopping rules.
-    callback : callable, default=None
-        Called with each record.
-    first : Point, default=None
-        The solution of the first convex problem, if it is known.
-
-    Returns
-    -------
-    Run
-        The last point, the last assignment, and one record per temperature. ``converged`` is False
-        when ``max_inner`` or ``max_steps`` ended some temperature.
+    ``fit(p, last_point)`` solves the convex problem and returns the point and the number of
+    factorizations it took; ``soften(point, p, T)`` returns the next assignment, and ``energy(point,
+    softened, T)`` the objective at a temperature. ``start`` is the first assignment, over the
+    instances of the positive bags, whose offsets and weights follow; ``first`` the solution of the
+    first convex problem, if it is known. ``converged`` is False when ``max_inner`` or ``max_steps``
+    ended some temperature.
     """
     steps = _Vectors(fit, soften, energy, offsets, weight, schedule.coldest)
     return cool(steps, start, schedule, callback, first)

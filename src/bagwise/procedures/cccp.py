@@ -34,33 +34,13 @@ def cccp(
     monotone: bool = True,
     callback: Callback | None = None,
 ) -> Run:
-    """Run the procedure.
+    """Run the procedure from the scores ``start``; the assignment it returns is the last tangent.
 
-    Parameters
-    ----------
-    linearize : callable
-        ``linearize(scores)`` returns what fixes the tangent at a point (such as the witnesses).
-    solve : callable
-        ``solve(tangent, last_solution)`` returns the convex problem's `Solution`.
-    objective : callable
-        ``objective(solution)`` returns the true objective.
-    start : ndarray
-        Scores at which to linearize first.
-    max_iter : int
-        Maximum number of convex problems.
-    tol : float, default=1e-6
-        Stop when the true objective decreases by less than this fraction of itself.
-    monotone : bool, default=True
-        Reject a step that increases the objective.
-    callback : callable, default=None
-        Called with each history record.
-
-    Returns
-    -------
-    Run
-        The solution has the true objective, the assignment is its tangent, and ``rise`` in the
-        records is the increase of the objective. ``converged`` is False only when ``max_iter``
-        ended the loop.
+    ``linearize(scores)`` returns what fixes the tangent at a point (such as the witnesses),
+    ``solve(tangent, last_solution)`` the convex problem's `Solution`, and ``objective(solution)``
+    the true objective. The loop stops when that decreases by less than ``tol`` of itself;
+    ``monotone`` rejects a step that increases it. ``rise`` in the records is the increase of the
+    objective. ``converged`` is False only when ``max_iter`` ended the loop.
     """
     tangent, journal = linearize(start), Journal(callback)
     kept, value, kept_tangent, converged = None, np.inf, tangent, False

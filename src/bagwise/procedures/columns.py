@@ -93,35 +93,13 @@ def grow(
     callback: Callback | None = None,
     center: tuple[Saddle, SaddlePoint] | None = None,
 ) -> Run:
-    """Solve the relaxation over a growing pool.
+    """Solve the relaxation over a growing pool; return the saddle point and the problem with it.
 
-    Parameters
-    ----------
-    saddle : Saddle
-        Without columns.
-    choices : Choices
-        Which assignments are possible.
-    start : ndarray of int of shape (n_slots,)
-        The first assignment.
-    master : callable
-        ``master(saddle, last_point, tol)`` solves the problem over the pool to a relative gap.
-    tol : float
-        Maximum heuristic gap, relative to the objective.
-    max_columns : int
-        Maximum number of assignments in the pool.
-    random_state : RandomState
-        Draws the starting assignments.
-    callback : callable, default=None
-        Called with each history record.
-    center : tuple of (Saddle, SaddlePoint), default=None
-        Another problem with the same rows, and its solution: what it violates enters the pool
-        first. Where positive bags are their means, it is near the middle of all assignments.
-
-    Returns
-    -------
-    Run
-        The solution is the saddle point, the assignment is the saddle problem with its pool.
-        ``converged`` is False only when ``max_columns`` ended the loop.
+    ``saddle`` has no columns, ``start`` is the first assignment, and ``master(saddle, last_point,
+    tol)`` solves the problem over the pool to a relative gap. ``tol`` is the maximum heuristic gap,
+    relative to the objective. ``center`` is another problem with the same rows, and its solution:
+    what it violates enters the pool first. Where positive bags are their means, it is near the
+    middle of all assignments. ``converged`` is False only when ``max_columns`` ended the loop.
     """
     kernel, journal = saddle.among(choices.rows), Journal(callback)
     pool, point, precision = _Pool(saddle, choices), None, 1.0

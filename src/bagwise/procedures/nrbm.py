@@ -42,34 +42,14 @@ def restart_nrbm(
     callback: Callback | None = None,
     held_out: HeldOut | None = None,
 ) -> Run:
-    """Run rounds of NRBM and one convex step until they gain nothing.
+    """Run rounds of NRBM and one convex step until they gain nothing; return the best point seen.
 
-    Parameters
-    ----------
-    risk : MajorizedRisk
-        The risk R >= 0.
-    alpha : float
-        Weight of the regularizer.
-    start : ndarray of shape (n_coef,)
-        Where to start.
-    tol : float
-        Relative tolerance of both bundle methods.
-    max_iter : int
-        Maximum number of rounds.
-    max_steps : int, default=1500
-        Number of steps of the bundle methods after which no further round begins.
-    callback : callable, default=None
-        Called with each history record.
-    held_out : HeldOut, default=None
-        Judges the start, every descent of NRBM and every convex step. The loop ends when it says
-        so, and the iterate that it likes best is returned, with a bound of its own.
-
-    Returns
-    -------
-    Run
-        The best point seen, without an assignment. The solution's gap is the objective of the last
-        NRBM result minus a proven lower bound on the convex majorizer there. ``converged`` says
-        whether the last round gained nothing and solved its convex problem.
+    ``tol`` is the relative tolerance of both bundle methods, ``max_iter`` the maximum number of
+    rounds; after ``max_steps`` steps no further round begins. ``held_out`` judges the start, every
+    descent of NRBM and every convex step: the loop ends when it says so, and the iterate that it
+    likes best is returned, with a bound of its own. The solution's gap is the objective of the last
+    NRBM result minus a proven lower bound on the convex majorizer there. ``converged`` says whether
+    the last round gained nothing and solved its convex problem.
     """
     coef, kept, best, journal = start, None, float("inf"), Journal(callback)
     gained, solved, gap, steps = True, False, float("inf"), 0

@@ -16,21 +16,9 @@ _POSITIVE = 0.5  # weight from which an instance counts as positive
 def keep_lowest(runs: Iterable[Run], offsets: Array, positive: Array) -> Run:
     """Keep the run with the lowest objective, with a record of all starts.
 
-    Parameters
-    ----------
-    runs : iterable of Run
-        One run per start; their assignments are weights of all instances.
-    offsets : ndarray of shape (n_bags + 1,)
-        Where each bag starts.
-    positive : ndarray of bool of shape (n_bags,)
-        Which bags are positive.
-
-    Returns
-    -------
-    Run
-        With ``starts`` and ``stability``: for each positive bag, the mean overlap (Jaccard index)
-        of the positive instances of the other starts with those of the one that is kept. NaN for
-        other bags.
+    The assignments of the runs are weights of all instances. The record has ``starts`` and
+    ``stability``: for each positive bag, the mean overlap (Jaccard index) of the positive instances
+    of the other starts with those of the one that is kept. NaN for other bags.
     """
     kept: Run | None = None
     records, found = [], []

@@ -62,29 +62,12 @@ def block_descent(
     tol: float = 1e-10,
     max_passes: int = 5000,
 ) -> Solution:
-    """Solve one convex problem of CCCP.
+    """Solve one convex problem of CCCP; ``dual`` holds the signed weights on rows, w = Phi'dual.
 
-    Parameters
-    ----------
-    design : LinearDesign
-        All rows.
-    loss : BagLoss
-        Bags, labels and shares; ``loss.weight`` times a share is the bound U_i.
-    witnesses : ndarray of int of shape (n_bags,)
-        The row that represents each bag.
-    fit_intercept : bool, default=True
-        Append a constant feature 1, which is penalized like the others.
-    start : ndarray of shape (n_rows,), default=None
-        Signed weights on rows of an earlier problem, w = Phi'start.
-    tol : float, default=1e-10
-        Maximum duality gap, relative to the objective at w = 0.
-    max_passes : int, default=5000
-        Maximum number of passes over the bags.
-
-    Returns
-    -------
-    Solution
-        ``dual`` holds the signed weights on rows, w = Phi'dual.
+    ``loss.weight`` times a share is the bound U_i, ``witnesses`` are the rows that represent the
+    bags, and ``start`` holds signed weights on rows of an earlier problem. An intercept is a
+    constant feature 1, penalized like the others. ``tol`` is the maximum duality gap, relative to
+    the objective at w = 0.
     """
     from bagwise.solvers._descent import pass_over_blocks
 

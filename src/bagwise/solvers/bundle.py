@@ -189,25 +189,10 @@ class _Run:
 def bmrm(
     oracle: ScoreOracle, alpha: float, start: Array, *, tol: float = 1e-2, max_iter: int = 200
 ) -> Solution:
-    """Minimize alpha/2 |w|^2 + R(w) for convex R >= 0.
+    """Minimize alpha/2 |w|^2 + R(w) for convex R >= 0, to a gap of ``tol`` times the objective.
 
-    Parameters
-    ----------
-    oracle : ScoreOracle
-        The risk R.
-    alpha : float
-        Weight of the regularizer.
-    start : ndarray of shape (n_coef,)
-        Where to start.
-    tol : float, default=1e-2
-        Stop at gap <= tol * objective.
-    max_iter : int, default=200
-        Maximum number of iterations. Fewer are made where the gap no longer falls.
-
-    Returns
-    -------
-    Solution
-        ``gap`` is the objective minus a proven lower bound on the minimum.
+    ``gap`` is the objective minus a proven lower bound on the minimum. Fewer than ``max_iter``
+    iterations are made where it no longer falls.
     """
     run, lower, converged = _Run(oracle, alpha, start), 0.0, False
     run.bundle.add(*run.plane(run.best))

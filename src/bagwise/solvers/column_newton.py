@@ -94,26 +94,11 @@ def column_newton(
     tol: float = 1e-9,
     max_iter: int = 100,
 ) -> SaddlePoint:
-    """Solve a saddle problem over its pool.
+    """Solve a saddle problem over its pool, to a gap of ``tol`` times the saddle value.
 
-    Parameters
-    ----------
-    saddle : Saddle
-        With at least one column.
-    start : SaddlePoint, default=None
-        A solution over a pool that this one extends; `thin_start` where it is not given.
-    system : Systems, default=None
-        Keeps its factor between calls.
-    tol : float, default=1e-9
-        Maximum gap, relative to the saddle value.
-    max_iter : int, default=100
-        Maximum number of steps in v.
-
-    Returns
-    -------
-    SaddlePoint
-        ``counts`` holds the number of factorizations; ``converged`` says whether the gap was
-        reached.
+    ``start`` is a solution over a pool that this one extends, `thin_start` where it is not given.
+    ``system`` keeps its factor between calls, and ``max_iter`` limits the steps in v. ``counts`` of
+    the point holds the number of factorizations; ``converged`` says whether the gap was reached.
     """
     system = system or Systems(saddle)
     before = system.n_factorizations

@@ -84,9 +84,8 @@ class _Master:
         self.alpha = _master_weights(self.products, self.heights, self.term, self.limits)
         active = self.alpha > IDLE * self.limits[self.term]
         self.idle = np.where(active, 0, self.idle + 1)
-        if (
-            np.count_nonzero(self.idle > PATIENCE) >= _AT_ONCE
-        ):  # cuts dropped earlier tend to come back
+        # Cuts that are dropped earlier tend to come back.
+        if np.count_nonzero(self.idle > PATIENCE) >= _AT_ONCE:
             self._keep(self.idle <= PATIENCE)
         return float(self.heights @ self.alpha - 0.5 * self.alpha @ self.products @ self.alpha)
 
@@ -121,31 +120,14 @@ def cutting_plane(
     cuts: list[tuple[int, Plane]] | None = None,
     max_iter: int = 5000,
 ) -> CutSolution:
-    """Solve one convex problem.
+    """Solve one convex problem; ``dual`` holds the weights on rows, w = Phi'dual.
 
-    Parameters
-    ----------
-    design : Design
-        All rows.
-    offsets : ndarray of shape (n_bags + 1,)
-        Where each bag starts.
-    terms : sequence of Term
-        The R_g with their weights lambda_g and tolerances eps_g.
-    witnesses : ndarray of int of shape (n_bags,)
-        The row that represents each bag where a term is linearized.
-    fit_intercept : bool, default=True
-        Append a constant feature 1, which is penalized like the others.
-    cuts : list of (int, Plane), default=None
-        Cuts of an earlier problem over the same rows, possibly with other witnesses.
-    max_iter : int, default=5000
-        Maximum number of iterations. Fewer are made where only known cuts are found.
-
-    Returns
-    -------
-    CutSolution
-        ``dual`` holds the weights on rows, w = Phi'dual. ``history`` has one record per iteration:
-        the master's ``dual`` value, the ``objective``, and the violation R_g - xi_g of each term by
-        name.
+    The R_g come with their weights lambda_g and tolerances eps_g. ``witnesses`` are the rows that
+    represent the bags where a term is linearized, and ``cuts`` those of an earlier problem over the
+    same rows, possibly with other witnesses. An intercept is a constant feature 1, penalized like
+    the others. Fewer than ``max_iter`` iterations are made where only known cuts are found.
+    ``history`` has one record per iteration: the master's ``dual`` value, the ``objective``, and
+    the violation R_g - xi_g of each term by name.
     """
     weights = np.array([term.weight for term in terms])
     # Scores in single precision cannot resolve smaller violations.

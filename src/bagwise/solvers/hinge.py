@@ -44,23 +44,11 @@ _TUBE = 1e4  # half-width: no score gets there, and margins keep 12 of 16 digits
 def solve_hinge(
     problem: Problem, *, tol: float = 1e-5, gap_tol: float = COARSE, max_iter: int = 1_000_000
 ) -> Solution:
-    """Solve a two-sided hinge problem.
+    """Solve a two-sided hinge problem, with the duality gap as certificate.
 
-    Parameters
-    ----------
-    problem : Problem
-        With the hinge loss.
-    tol : float, default=1e-5
-        Stopping tolerance of libsvm and of coordinate descent.
-    gap_tol : float, default=1e-4
-        Maximum duality gap, relative to the objective, that counts as converged.
-    max_iter : int, default=1_000_000
-        Maximum number of libsvm iterations, which unscaled features and large C can make endless.
-
-    Returns
-    -------
-    Solution
-        With the duality gap as its certificate.
+    ``tol`` is the stopping tolerance of libsvm and of coordinate descent, ``gap_tol`` the maximum
+    relative gap that counts as converged. ``max_iter`` limits libsvm's iterations, which unscaled
+    features and large C can make endless.
     """
     sides = Sides.of(problem)
     if len(np.unique(sides.labels)) < 2:

@@ -37,25 +37,11 @@ def solve_l1_hinge(
     tol: float = 1e-8,
     max_iter: int = 500,
 ) -> Solution:
-    """Solve the program.
+    """Solve the program, until no dual constraint is violated by more than ``tol``.
 
-    Parameters
-    ----------
-    X : ndarray or sparse array of shape (n, d)
-        The rows.
-    labels, weights : ndarray of shape (n,)
-        Labels -1 or 1, and positive weights of the losses.
-    squared : bool, default=False
-        Whether the loss is the square of the hinge.
-    tol : float, default=1e-8
-        Maximum violation of a dual constraint.
-    max_iter : int, default=500
-        Maximum number of programs.
-
-    Returns
-    -------
-    Solution
-        ``dual`` is alpha_i y_i; ``residual`` the largest violation of a dual constraint.
+    ``labels`` are -1 or 1, ``weights`` those of the losses, positive, and ``max_iter`` is the
+    maximum number of programs. ``dual`` of the solution is alpha_i y_i, ``residual`` the largest
+    violation of a dual constraint.
     """
     program = _solve_square_program if squared else _solve_hinge_program
     signed = sp.csc_array(X) * labels[:, None] if sp.issparse(X) else labels[:, None] * X

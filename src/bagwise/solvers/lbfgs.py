@@ -25,27 +25,11 @@ def lbfgs(
     tol: float,
     max_iter: int = 1000,
 ) -> Solution:
-    """Minimize from a starting point.
+    """Minimize from a starting point, to a gap |grad|^2 / (2 alpha) of ``tol`` times the objective.
 
-    Parameters
-    ----------
-    oracle : ScoreOracle
-        The smooth risk; ``evaluate`` returns its gradient in z.
-    alpha : float
-        Weight of the regularizer.
-    start : ndarray of shape (n_coef,)
-        Where to start.
-    tol : float
-        The gap |grad|^2 / (2 alpha) at which to stop, relative to the objective.
-    max_iter : int, default=1000
-        Number of iterations after which no further round begins. A round starts SciPy's solver
-        with an empty memory.
-
-    Returns
-    -------
-    Solution
-        ``gap`` bounds what a convex problem that touches the objective here can gain; for a convex
-        R it is the distance from the minimum. ``scores`` are z, the intercept is 0.
+    After ``max_iter`` iterations no further round begins; a round starts SciPy's solver with an
+    empty memory. ``gap`` bounds what a convex problem that touches the objective here can gain; for
+    a convex R it is the distance from the minimum. ``scores`` are z, the intercept is 0.
     """
 
     def objective(w: Array) -> tuple[float, Array]:

@@ -47,25 +47,12 @@ _STAGES = 10.0 ** np.arange(-8, 0)  # a tenth of the final weights comes last
 def newton(
     problem: Problem, start: Point | None = None, *, tol: float = 1e-10, max_iter: int = MAX_STEPS
 ) -> Solution:
-    """Solve a two-sided problem.
+    """Solve a two-sided problem with a piecewise quadratic loss, from `cold_start` by default.
 
-    Parameters
-    ----------
-    problem : Problem
-        With a piecewise quadratic loss.
-    start : Point, default=None
-        Where to start; `cold_start` when not given.
-    tol : float, default=1e-10
-        Maximum KKT residual, relative to the largest weight, for designs that solve their linear
-        systems iteratively. The others stop when the pieces repeat.
-    max_iter : int, default=1000
-        Maximum number of Newton steps.
-
-    Returns
-    -------
-    Solution
-        ``converged`` is True if the duality gap is at rounding level or, with iterative linear
-        systems, if the residual reached ``tol``.
+    Steps end when the pieces repeat or, in designs that solve their linear systems iteratively,
+    when the KKT residual is at most ``tol`` times the largest weight. ``converged`` is True if the
+    duality gap is at rounding level or, with iterative linear systems, if the residual reached
+    ``tol``.
     """
     history: list[dict[str, float]] = []
     point = cold_start(problem) if start is None else start

@@ -66,27 +66,10 @@ def semiproximal(
     tol: float = 1e-9,
     max_passes: int = 20_000,
 ) -> Solution:
-    """Solve the problem.
+    """Solve the problem, until no projected gradient exceeds ``tol``.
 
-    Parameters
-    ----------
-    design : Design
-        All rows.
-    positive : ndarray of bool of shape (n_rows,)
-        Which rows are positive.
-    weight : ndarray of shape (n_rows,)
-        W, including C.
-    start : ndarray of shape (n_rows,), default=None
-        Initial multipliers of the negatives, 0 on other rows.
-    tol : float, default=1e-9
-        Maximum projected gradient.
-    max_passes : int, default=20_000
-        Maximum number of passes over the negatives.
-
-    Returns
-    -------
-    Solution
-        ``dual`` is beta, ``residual`` is |z - (A'beta+ - B'lambda)|.
+    ``weight`` is W, including C, and ``start`` holds initial multipliers of the negatives, 0 on
+    other rows. ``dual`` of the solution is beta, ``residual`` is |z - (A'beta+ - B'lambda)|.
     """
     split = _Split.of(positive, weight)
     multipliers = np.zeros(design.n_rows) if start is None else start.copy()

@@ -207,29 +207,12 @@ def soft_newton(
 ) -> Solution:
     """Decrease alpha/2 |w|^2 + R(w) until the gap is at most tol times the objective.
 
-    Parameters
-    ----------
-    network : SoftNetwork
-        The rows.
-    start : ndarray
-        Where to start, in the network's coordinates.
-    tol : float
-        Relative tolerance.
-    max_iter : int
-        Maximum number of descents, each with a convex problem.
-    max_passes : int
-        Maximum number of passes.
-    trained : bool, default=False
-        Whether the start is a network that was trained under another potential. It begins with the
-        convex problem of its labelings, and has a tolerance relative to what it gains over w = 0.
-    report : callable, optional
-        Called with objective, gap and number of passes after every descent and convex problem.
-
-    Returns
-    -------
-    Solution
-        The lowest point. ``gap`` is the majorizer where it was frozen last minus a proven lower
-        bound on its minimum.
+    ``max_iter`` limits the descents, each with a convex problem, and ``max_passes`` the passes.
+    ``trained`` says that the start is a network that was trained under another potential: it begins
+    with the convex problem of its labelings, and has a tolerance relative to what it gains over w =
+    0. ``report`` is called with objective, gap and number of passes after every descent and convex
+    problem. The lowest point is returned; its ``gap`` is the majorizer where it was frozen last
+    minus a proven lower bound on its minimum.
     """
     begun = _begin_refined if trained else _begin
     walk = begun(network, start, tol, max_passes)
