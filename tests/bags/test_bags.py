@@ -30,26 +30,6 @@ def test_ids_that_were_made_follow_but_do_not_count_as_given():
     np.testing.assert_array_equal(bags[1:].instance_ids, [1, 2, 3])
 
 
-@pytest.mark.parametrize(
-    ("ids", "kind"),
-    [
-        (["a", "bb"], "U"),
-        ([3, 4], "i"),
-        ([0.5, 1.5], "f"),
-        ([("a", 1), ("b", 2)], "O"),
-        ([1, "a"], "O"),
-        ([2**70, 1], "O"),
-        (["a\0", "a"], "O"),
-        (np.array(["2020", "2021"], dtype="M8[Y]"), "M"),
-    ],
-)
-def test_ids_of_any_hashable_kind_are_kept(ids, kind):
-    bags = Bags.from_list([np.ones((1, 1))] * 2, ids=ids)
-    assert bags.ids.dtype.kind == kind
-    assert list(bags.ids) == list(ids)
-    assert list(bags[::-1].ids) == list(ids)[::-1]
-
-
 # Sharing, types, immutability --------------------------------------------------------------------
 
 
@@ -139,20 +119,7 @@ def test_a_matrix_becomes_an_array():
     assert type(Bags(np.asmatrix(np.ones((2, 2))), [0, 2]).X) is np.ndarray
 
 
-def test_nan_may_travel_in_bags():
-    bags = Bags([[np.nan]], [0, 1])
-    assert np.isnan(check_bags(bags, finite=False).X[0, 0])
-
-
 # Properties and methods --------------------------------------------------------------------------
-
-
-@given(sizes=SIZES, store=STORES)
-def test_counts(sizes, store):
-    bags = full_bags(sizes, store)
-    assert (len(bags), bags.n_instances, bags.n_features) == (len(sizes), sum(sizes), 2)
-    assert bags.shape == (len(sizes), 2)
-    np.testing.assert_array_equal(bags.sizes, sizes)
 
 
 def test_repr_of_sparse_and_of_no_bags():
@@ -198,9 +165,3 @@ def test_bad_key_instances_are_refused(key, message):
 def test_bags_have_no_array_form():
     with pytest.raises(TypeError, match=re.escape("use bags.X for the flat instances")):
         np.asarray(full_bags([1, 2]))
-
-
-def test_the_padding_may_be_left_out_and_a_list_may_be_an_iterator():
-    np.testing.assert_array_equal(Bags.from_padded(np.ones((2, 3, 1))).sizes, [3, 3])
-    parts = (full_bags([1, 2])[i : i + 1] for i in range(2))
-    assert_is_selection(Bags.concat(parts), full_bags([1, 2]), [0, 1])

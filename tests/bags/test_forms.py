@@ -14,7 +14,6 @@ from hypothesis import given, strategies as st
 
 from bag_helpers import dense
 from bagwise import Bags
-from bagwise.bags.forms import is_plain_table
 
 FRAMES = pytest.mark.parametrize("frame_of", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
 
@@ -344,23 +343,6 @@ def test_parts_that_do_not_fit_are_refused(parts, message):
 def test_only_bags_can_be_joined():
     with pytest.raises(TypeError, match=re.escape("Part 1 is a ndarray, expected Bags.")):
         Bags.concat([ONE, X])
-
-
-@pytest.mark.parametrize(
-    ("data", "is_table"),
-    [
-        (X, True),
-        (X.tolist(), True),
-        (FRAME, True),
-        (sp.csr_array(X), True),
-        ([X, X], False),
-        ([X.tolist(), X.tolist()], False),
-        (np.ones((2, 3, 4)), False),
-        ([], False),
-    ],
-)
-def test_a_plain_table_is_told_from_bags(data, is_table):
-    assert is_plain_table(data) is is_table
 
 
 @pytest.mark.parametrize("frame", [[1, 2], np.eye(2), {"b": [1]}, "b"])

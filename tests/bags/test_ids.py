@@ -39,6 +39,8 @@ def test_arrays_are_numbered_like_lists(names):
 def test_names_keep_what_numpy_would_change():
     assert as_names(["a", "b"]).dtype.kind == "U"
     assert as_names([1, 2]).dtype.kind == "i"
+    assert as_names([0.5, 1.5]).dtype.kind == "f"
+    assert list(as_names([("a", 1), ("b", 2)])) == [("a", 1), ("b", 2)]
     assert list(as_names([1, "1"])) == [1, "1"]
     assert list(as_names([2**70])) == [2**70]
     assert list(as_names(["a\0", "a"])) == ["a\0", "a"]
