@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
-import numpy as np
 import pytest
 
 from bagwise.datasets import catalog, fetch
@@ -18,22 +15,6 @@ def test_unknown_names_and_options():
         fetch("muks1")
     with pytest.raises(TypeError, match="takes no options, got task"):
         fetch("fox", task="student")
-
-
-@pytest.mark.skipif(
-    not os.environ.get("BAGWISE_NETWORK"), reason="BAGWISE_NETWORK is not set: pip is not called"
-)
-@pytest.mark.usefixtures("data_dir")
-@pytest.mark.parametrize("name", ["musk1", "musk2", "elephant", "protein"])
-def test_what_pip_brings_equals_the_files(name, tmp_path, monkeypatch):
-    bags, y = fetch(name)
-    monkeypatch.delenv("BAGWISE_DATA")
-    monkeypatch.setenv("BAGWISE_CACHE", str(tmp_path))
-    again, z = fetch(name)
-    np.testing.assert_array_equal(bags.X, again.X)
-    np.testing.assert_array_equal(bags.ids, again.ids)
-    np.testing.assert_array_equal(bags.feature_names, again.feature_names)
-    np.testing.assert_array_equal(y, z)
 
 
 def test_catalog_says_what_is_present(nowhere, monkeypatch):

@@ -172,26 +172,3 @@ def test_writing_twice_gives_the_same_bytes(tmp_path):
         first = (tmp_path / name).read_bytes()
         write(tmp_path / name, bags, [1, 0])
         assert (tmp_path / name).read_bytes() == first
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("musk1.csv.gz", {}),
-        ("musk1.parquet", {}),
-        ("musk1.parquet", {"nested": True}),
-        ("musk1.feather", {}),
-        ("musk1.arff", {}),
-        ("clean1.data", {}),
-        ("musk1.svm", {"style": "triple"}),
-        ("musk1.mat", {}),
-        ("musk1.bags", {}),
-        ("musk1", {"suffix": ".npy"}),
-        ("musk1", {"suffix": ".h5"}),
-    ],
-)
-def test_musk1_loads_in_one_line(name, options, dataset, tmp_path):
-    bags, y = dataset("musk1")
-    write(tmp_path / name, bags, y, **options)
-    back, z = read(tmp_path / name)
-    assert_same_bags((bags, y), (back, z), storage=not name.endswith("svm"), attributes=False)

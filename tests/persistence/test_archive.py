@@ -330,14 +330,6 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         (lambda members: members.update({"arrays/99.npy": b""}), "99.npy belongs to nothing"),
         (state({"$object": "os.system", "state": {}}), "not among the known classes"),
         (state({"$object": ["WitnessSVC"], "state": {}}), "has a malformed"),
-        (
-            state({"$object": "WitnessSVC", "state": {"__class__": 1}}),
-            "a special attribute of Python",
-        ),
-        (
-            state({"$object": "PerInstance", "state": {}}),
-            "lacks the parameter 'transformer' of PerInstance",
-        ),
         (state({"$object": "StandardScaler", "state": {}}), "StandardScaler, not a model"),
         (state([1, 2]), "contains a list, not a model"),
         (edited("model.json", format="other"), "does not describe a model"),

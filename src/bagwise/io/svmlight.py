@@ -30,6 +30,7 @@ from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError
 
 _WIDTH = re.compile(r"#\s*n_features[ =](\d+)")
 _SPECIAL = re.compile(r"[\s:#]|^$")
+_TOO_LARGE = "an index is not below 2^53, the limit of this format."
 
 
 class _Line(NamedTuple):
@@ -133,18 +134,16 @@ def _parse_pairs(path: Path, block: list[_Line], zero_based: bool) -> tuple[Arra
     if len(numbers) != 2 * counts.sum() or any("_" in token for token in tokens):
         _find_wrong_pair(path, block)
     columns = numbers[0::2] - (not zero_based)
-    huge = ~(columns < limits.LARGEST_EXACT - 1)
-    if huge.any():
-        line = block[bag_of_row(int(np.argmax(huge)), offsets_of(counts))]
-        raise FormatError(
-            path, "an index is not below 2^53, the limit of this format.", line.number
-        )
-    wrong = (columns < 0) | (columns != np.floor(columns))
-    if wrong.any():
-        problem = f"an index is not an integer of at least {0 if zero_based else 1}."
-        remedy = (" Pass ", Argument("zero_based", "True"), " where indices count from zero.")
-        line = block[bag_of_row(int(np.argmax(wrong)), offsets_of(counts))]
-        raise FormatError(path, Message(problem, *(() if zero_based else remedy)), line.number)
+    problem = f"an index is not an integer of at least {0 if zero_based else 1}."
+    remedy = (" Pass ", Argument("zero_based", "True"), " where indices count from zero.")
+    for wrong, message in (
+        (~(columns < limits.LARGEST_EXACT - 1), _TOO_LARGE),
+        (columns < 0, Message(problem, *(() if zero_based else remedy))),
+        (columns != np.floor(columns), problem),
+    ):
+        if wrong.any():
+            line = block[bag_of_row(int(np.argmax(wrong)), offsets_of(counts))]
+            raise FormatError(path, message, line.number)
     return numbers[1::2], columns.astype(np.int64), counts
 
 

@@ -128,7 +128,9 @@ def load(path: str | Path) -> Any:
     except (ValueError, RecursionError) as error:
         if isinstance(error, FormatError):
             raise
-        raise CorruptFileError(path, f"{_STATE}: {error}.{_remedy(description)}") from error
+        is_older = description["version"] < _VERSION
+        remedy = " bagwise 0.2 wrote it: fit the model again and save it." if is_older else ""
+        raise CorruptFileError(path, f"{_STATE}: {error}.{remedy}") from error
     _compare(path, description, model)
     if holds_sklearn(members[_STATE].decode()):
         _compare_versions(description)
@@ -163,12 +165,6 @@ def describe(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     return _check_description(path, _read(path))
-
-
-def _remedy(description: dict[str, Any]) -> str:
-    """Return what to do about a model that an older version wrote."""
-    is_older = description["version"] < _VERSION
-    return " bagwise 0.2 wrote it: fit the model again and save it." if is_older else ""
 
 
 def _check_kind(path: Path, model: Any) -> None:
