@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from bagwise._documented import answers
 from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
-from bagwise.assumptions import AtLeastOne, ExactlyOne
+from bagwise.assumptions import Assumption, AtLeastOne, ExactlyOne
 from bagwise.bags import Bags
 from bagwise.bags.ids import name_of
 from bagwise.bags.segments import segment_argmax
@@ -74,7 +74,7 @@ class BagScores(BagInput):
             return max_without_each(scores, bags.offsets)
         return reduce_without_each(rule.bag_score, scores, bags.offsets)
 
-    def _assumption(self) -> Any:
+    def _assumption(self) -> Assumption:
         return AtLeastOne()
 
     def __bag_tags__(self) -> BagTags:

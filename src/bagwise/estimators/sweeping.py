@@ -29,8 +29,7 @@ from bagwise.rowstores import memory
 from bagwise.rowstores.passes import run_pass, visit_ranges
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, sweep_at
-
-SLACK = 1e-4  # relative decrease at which a problem on the way is solved
+from bagwise.solvers.tolerances import COARSE
 
 
 def is_swept(task: Task) -> bool:
@@ -74,7 +73,7 @@ class SweptAnnealing:
         """Take Newton steps from the place of the last pass."""
         # The first problem has no point to start from: one step would leave it half solved.
         limit = 100 if self.max_steps is None or last is None else self.max_steps
-        place, taken, self.promise = descend(self.rows, self.place, SLACK, limit, self.promise)
+        place, taken, self.promise = descend(self.rows, self.place, COARSE, limit, self.promise)
         return place, taken
 
     def soften(self, here: Place, p: None, temperature: float) -> Softer:

@@ -27,7 +27,7 @@ _SIDE = isqrt(BLOCK_BYTES // 8)  # rows and columns of a block of float64
 def set_kernel(kernel: Kernel, A: Bags, weights: Array, B: Bags, other: Array) -> Array:
     """Return sum_{a in i, b in j} u_a v_b k(a, b) for every bag i of A and j of B.
 
-    Positive semi-definite when A is B: an inner product of weigh sums of instances.
+    Positive semi-definite when A is B: an inner product of weighted sums of instances.
     """
 
     def weigh(i: slice, j: slice) -> Array:

@@ -56,7 +56,6 @@ from bagwise.estimators.params import (
 )
 from bagwise.estimators.rows import MarginClassifier, Start
 from bagwise.estimators.sweeping import (
-    SLACK,
     anneal_swept,
     is_swept,
     mean_witnesses,
@@ -67,6 +66,7 @@ from bagwise.losses import Hinge
 from bagwise.procedures import Run
 from bagwise.procedures.anneal import Schedule, anneal
 from bagwise.solvers import Solution, cold_start, newton_steps, solve
+from bagwise.solvers.tolerances import COARSE
 
 _FLOOR = 1e-6  # coldest temperature, in units of C
 _HINGE_FLOOR = 1e-3  # libsvm's scores carry five digits: below it, noise would choose the labels
@@ -244,7 +244,7 @@ def solve_softened(
     start = cold_start(problem) if last is None else last
     # The first problem has no point to start from: one step would leave it half solved.
     limit = 100 if max_steps is None or last is None else max_steps
-    point, _ = newton_steps(problem, start, 1e-8, limit, history, slack=SLACK)
+    point, _ = newton_steps(problem, start, 1e-8, limit, history, slack=COARSE)
     return point, len(history)
 
 

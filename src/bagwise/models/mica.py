@@ -39,8 +39,7 @@ from bagwise.problems import Problem
 from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.l1_hinge import solve_l1_hinge
-
-_TIE = 1e-9  # scores that differ by less are alike
+from bagwise.solvers.tolerances import PROVEN
 
 
 class MICA(MarginClassifier):
@@ -132,7 +131,7 @@ class _Steps:
         """Solve the linear program in nu; several solutions leave it as it is."""
         f, offsets = scores[self.task.positive_rows], self.task.positive_offsets
         best = np.minimum(segment_max(f, offsets), 1.0)
-        is_best = segment_sum(self.shares * f, offsets) >= best - _TIE
+        is_best = segment_sum(self.shares * f, offsets) >= best - PROVEN  # closer scores are alike
         return np.where(expand(is_best, offsets), self.shares, ExactlyOne().map(f, offsets))
 
 

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
 from bagwise._typing import Array
+from bagwise.assumptions import Assumption
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.crossfit import folds
@@ -28,6 +29,7 @@ from bagwise.estimators.paths import (
     rate_scores,
     score_held_out,
 )
+from bagwise.estimators.rows import RowsClassifier
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.estimators.task import rows_of
 from bagwise.models.witness import WitnessSVC
@@ -128,14 +130,14 @@ class PathCV(BagClassifier):
         best = int(np.argmax(scores.mean(axis=0)))
         self.best_value_, self.chosen_ = self.values[best], self.models_[best]
 
-    def _settle(self, model: Any, part: Any) -> Any:
+    def _settle(self, model: BagClassifier, part: BagClassifier) -> BagClassifier:
         part._keep_threshold(0.0)
         return model._become(part)
 
     def _score_fold(
         self,
-        base: Any,
-        models: list[Any],
+        base: RowsClassifier,
+        models: list[RowsClassifier],
         design: Design,
         bags: Bags,
         codes: Array,
@@ -171,7 +173,7 @@ class PathCV(BagClassifier):
 
     # Predicting ----------------------------------------------------------------------------------
 
-    def _assumption(self) -> Any:
+    def _assumption(self) -> Assumption:
         return self._model()._assumption()
 
     def _instance_scores(self, bags: Bags) -> Array:
