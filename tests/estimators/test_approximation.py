@@ -179,16 +179,21 @@ def test_other_kinds_of_instances(kind, kernel, data):
         )
 
 
-def test_landmarks_of_the_folds_of_a_calibration_are_training_rows(data, monkeypatch):
-    bags, y = data
-    seen = []
+@pytest.fixture
+def seen(monkeypatch):
+    """Return the list to which every approximation adds its number of rows."""
+    numbers, original = [], approximation.nystroem_design
 
     def spy(pairs, weights, **options):
-        seen.append(pairs.n_rows)
+        numbers.append(pairs.n_rows)
         return original(pairs, weights, **options)
 
-    original = approximation.nystroem_design
     monkeypatch.setattr(approximation, "nystroem_design", spy)
+    return numbers
+
+
+def test_landmarks_of_the_folds_of_a_calibration_are_training_rows(data, seen):
+    bags, y = data
     model = clone(PLAIN).set_params(probability="sigmoid", calibration_cv=4).fit(bags, y)
     assert seen[0] == bags.n_instances
     assert len(seen) == 5
@@ -196,18 +201,10 @@ def test_landmarks_of_the_folds_of_a_calibration_are_training_rows(data, monkeyp
     assert np.all(np.abs(model.predict_proba(bags).sum(axis=1) - 1) < 1e-12)
 
 
-def test_searches_share_the_features(data, monkeypatch):
-    calls = []
-
-    def spy(pairs, weights, **options):
-        calls.append(pairs.n_rows)
-        return original(pairs, weights, **options)
-
-    original = approximation.nystroem_design
-    monkeypatch.setattr(approximation, "nystroem_design", spy)
+def test_searches_share_the_features(data, seen):
     approximated(EVERY["ALP, search"]).fit(*data)
-    assert len(calls) == 1
-    calls.clear()
+    assert len(seen) == 1
+    seen.clear()
     cache = GramCache()
     for C in (0.5, 1.0):
         shared, alone = clone(PLAIN).set_params(C=C), clone(PLAIN).set_params(C=C)
@@ -215,7 +212,7 @@ def test_searches_share_the_features(data, monkeypatch):
         cache.fit(shared, *data, key=("fold",))
         np.testing.assert_array_equal(shared.dual_coef_, alone.fit(*data).dual_coef_)
         assert shared.kernel_error_ == alone.kernel_error_
-    assert len(calls) == 3  # one for the cache
+    assert len(seen) == 3  # one for the cache
     cache.fit(clone(PLAIN).set_params(kernel_options__n_components=5), *data, key=("fold",))
     assert len(cache.kept) == 2  # another approximation is another matrix
 

@@ -8,6 +8,7 @@ are scored by occlusion.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from bagwise.bags.segments import segment_argmax
 from bagwise.estimators.explanation import N_FEATURES, explanation
 from bagwise.estimators.occlusion import innermost, occlusion_scores
 from bagwise.estimators.scoring import BagScores
-from bagwise.estimators.tags import BagTags, bag_tags
+from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
 
 
 def _last(model: Any) -> Any:
@@ -64,13 +65,7 @@ class PointsThrough:
         last = _last(self)
         if isinstance(last, BagScores):
             return bag_tags(last)
-        return BagTags(
-            instance_scores="occlusion",
-            bag_score=None,
-            objective=False,
-            gap=False,
-            instance_weights=False,
-        )
+        return replace(OPAQUE, instance_scores="occlusion")
 
     def _inside(self, bags: Any) -> tuple[Any, Any]:
         return innermost(self, check_bags(bags, finite=False))

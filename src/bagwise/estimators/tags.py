@@ -69,6 +69,10 @@ class BagTags:
         return self.bag_score is not None and self.threshold_on_instances
 
 
+# Of models that say nothing about what they minimize; bags are scored as a whole.
+OPAQUE = BagTags(bag_score=None, objective=False, gap=False, instance_weights=False)
+
+
 def bag_tags(estimator: Any) -> BagTags:
     """Return an estimator's tags; the defaults where it has none of its own."""
     method = getattr(estimator, "__bag_tags__", None)

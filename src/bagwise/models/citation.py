@@ -32,7 +32,7 @@ from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import Words, integer, param, shared
 from bagwise.estimators.rows import BLOCK_VALUES
-from bagwise.estimators.tags import BagTags
+from bagwise.estimators.tags import OPAQUE, BagTags
 from bagwise.kernels.bag import hausdorff
 
 _SAME = 1e-9  # distances this close, relative to the largest, are equal
@@ -85,7 +85,7 @@ class CitationKNN(BagClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """Nothing is minimized."""
-        return BagTags(bag_score=None, objective=False, gap=False, instance_weights=False)
+        return OPAQUE
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         used = np.flatnonzero(weight)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -29,7 +30,7 @@ from bagwise.bags import Bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.occlusion import decision_without_each
 from bagwise.estimators.params import Words, integer, param, shared
-from bagwise.estimators.tags import BagTags, bag_tags
+from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
 from bagwise.models.witness import WitnessSVC
 
 
@@ -93,14 +94,8 @@ class BagEnsemble(BagClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """Instance scores are of the kind that the members have; draws are random."""
-        return BagTags(
-            instance_scores=bag_tags(self._member()).instance_scores,
-            bag_score=None,
-            objective=False,
-            gap=False,
-            instance_weights=False,
-            weight_is_repetition=False,
-        )
+        kind = bag_tags(self._member()).instance_scores
+        return replace(OPAQUE, instance_scores=kind, weight_is_repetition=False)
 
     def __sklearn_tags__(self) -> Any:
         """Take over what the members accept."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ from bagwise.estimators.params import (
     redeclare,
     shared,
 )
-from bagwise.estimators.tags import BagTags
+from bagwise.estimators.tags import OPAQUE, BagTags
 from bagwise.kernels import Kernel, settle_gamma
 
 Rows = dict[tuple[int, tuple[str, ...]], tuple[Bags, Any]]
@@ -102,12 +103,9 @@ class StatisticsClassifier(BagClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """Nothing is said about what the classifier minimizes, and of how it takes weights."""
-        return BagTags(
+        return replace(
+            OPAQUE,
             instance_scores="occlusion",
-            bag_score=None,
-            objective=False,
-            gap=False,
-            instance_weights=False,
             weight_is_repetition=self.estimator is None,
             tolerance=1e-4,  # libsvm stops earlier than Newton
         )
