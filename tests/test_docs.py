@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
 import inspect
 import re
 import subprocess
@@ -30,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 import bagwise
+import make_pages
 import model_pages
 import page_of_errors
 import site_hooks
@@ -44,13 +44,6 @@ from test_architecture import LAYERS
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-
-
-def load_make_pages():
-    spec = importlib.util.spec_from_file_location("make_pages", ROOT / "docs" / "make_pages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_readme_opens_with_the_two_commands():
@@ -96,14 +89,7 @@ def equations_in(source):
 
 def test_twelve_equations_of_five_papers_are_mapped():
     rows = equation_rows()
-    assert len(rows) == 12
-    assert {row[0] for row in rows} == {
-        "Gehler & Chapelle 2007",
-        "Zhang & Jin 2020",
-        "Avolio & Fuduli 2021",
-        "Hajimirsadeghi & Mori 2017",
-        "Zhang, Liu, Si, Zhang & Lawrence 2011",
-    }
+    assert (len(rows), len({row[0] for row in rows})) == (12, 5)
 
 
 @pytest.mark.parametrize("row", equation_rows(), ids=lambda row: f"{row[0]} Eq. {row[1]}")
@@ -122,16 +108,7 @@ def test_an_equation_is_where_the_table_says(row):
     assert int(equation) in equations_in(source)
 
 
-@pytest.mark.parametrize(
-    ("source", "numbers"),
-    [("# Eq. 4", {4}), ("Eqs. 9-11 hold", {9, 10, 11}), ("Eq. 4 or 9", {4, 9}), ("eq 4", set())],
-)
-def test_the_rule_for_equations_sees_what_it_should(source, numbers):
-    assert equations_in(source) == numbers
-
-
 def test_the_api_page_lists_every_public_name():
-    make_pages = load_make_pages()
     written = set(re.findall(r"^\| `(\w+)` \|", make_pages.API.read_text(), re.M))
     needed = set(re.findall(r"^\| `(\w+)` \|", make_pages.api_page(), re.M))
     assert written == needed, "run: python docs/make_pages.py"
@@ -139,7 +116,6 @@ def test_the_api_page_lists_every_public_name():
 
 
 def test_the_readme_lists_the_methods():
-    make_pages = load_make_pages()
     assert make_pages.readme_page() == README, "run: python docs/make_pages.py"
     assert "| MI-SVM | `WitnessSVC()` | " in README
 
@@ -233,18 +209,15 @@ def test_the_version_is_said_once():
 
 def test_the_benchmarks_on_the_page_are_right_and_keep_patients_together():
     page = (ROOT / "docs" / "bench.md").read_text()
-    specs = [
-        parse_spec(yaml.safe_load(text)) for text in re.findall(r"```yaml\n(.*?)```", page, re.S)
-    ]
+    found = re.findall(r"```yaml\n(.*?)```", page, re.S)
     grouped = {
         spec.name: (spec.protocol.kind, any("groups" in data.options for data in spec.data))
-        for spec in specs
+        for spec in (parse_spec(yaml.safe_load(text)) for text in found)
     }
     assert grouped == {"mine": ("kfold", False), "by-patient": ("grouped", True)}
 
 
 def test_public_modules_are_there_after_import_bagwise_and_loaded_when_asked_for():
-    make_pages = load_make_pages()
     names = [name.removeprefix("bagwise.") for name in make_pages.SECTIONS if name != "bagwise"]
     code = f"""
 import sys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bagwise._documented import answers, begun, documenting, joined, sections
+from bagwise._documented import answers, begin_example, documenting, join_sections, sections
 
 SHARED = {"path": "The file.", "y": ("array-like of shape (n_bags,)", "Their labels.")}
 reads = documenting(SHARED, returns="Bags\n    The bags.")
@@ -32,18 +32,11 @@ def test_names_types_and_defaults_are_those_of_the_signature():
 
 
 def test_a_method_has_no_entry_for_its_object_and_may_say_what_it_returns():
-    class Reader:
-        @reads()
-        def read(self, path: str):
-            """Read it.
+    def read(self, path: str):
+        """Read it."""
 
-            Returns
-            -------
-            int
-                Its number.
-            """
-
-    intro, parts = sections(Reader.read.__doc__)
+    read.__doc__ += "\n\nReturns\n-------\nint\n    Its number.\n"
+    intro, parts = sections(reads()(read).__doc__)
     assert intro == "Read it.\n"
     assert parts == {"Parameters": "path : str\n    The file.", "Returns": "int\n    Its number."}
 
@@ -57,7 +50,7 @@ def test_what_nobody_explains_is_an_error():
 
 
 def test_sections_come_apart_and_together_again():
-    text = joined("Do it.\n", {"Notes": "A note.", "See Also": "", "Examples": ">>> 1"})
+    text = join_sections("Do it.\n", {"Notes": "A note.", "See Also": "", "Examples": ">>> 1"})
     assert sections(text) == ("Do it.\n", {"Notes": "A note.", "Examples": ">>> 1"})
 
 
@@ -74,6 +67,7 @@ def test_answers_about_bags_are_one_line_in_the_source():
 
 def test_examples_go_on_from_what_they_share_unless_they_import_something():
     before = ">>> from here import {}\n"
-    assert begun({"Examples": ">>> 1"}, before, "f")["Examples"] == ">>> from here import f\n>>> 1"
-    assert begun({"Examples": ">>> import f"}, before, "f")["Examples"] == ">>> import f"
-    assert joined("Do it.\n", begun({}, before, "f")) == "Do it.\n"
+    begun = begin_example({"Examples": ">>> 1"}, before, "f")
+    assert begun["Examples"] == ">>> from here import f\n>>> 1"
+    assert begin_example({"Examples": ">>> import f"}, before, "f")["Examples"] == ">>> import f"
+    assert join_sections("Do it.\n", begin_example({}, before, "f")) == "Do it.\n"

@@ -51,17 +51,11 @@ def test_all_forms_give_the_same_graph(edges, directed):
     for a, b in edges:
         matrix[a, b] += 1
         matrix[b, a] += not directed
-    if edges:
-        again = Graph.from_edges(np.array(edges), directed=directed)
-        assert edge_set(again.among(range(7)), range(7), directed) == edge_set(
-            graph.among(range(7)), range(7), directed
-        )
-    dense = Graph.from_sparse(matrix, directed=directed)
-    sparse = Graph.from_sparse(sp.csr_matrix(matrix), directed=directed)
-    for other in (dense, sparse):
-        assert edge_set(other.among(range(7)), range(7), directed) == edge_set(
-            graph.among(range(7)), range(7), directed
-        )
+    others = [Graph.from_edges(np.array(edges), directed=directed)] if edges else []
+    others += [Graph.from_sparse(m, directed=directed) for m in (matrix, sp.csr_matrix(matrix))]
+    expected = edge_set(graph.among(range(7)), range(7), directed)
+    for other in others:
+        assert edge_set(other.among(range(7)), range(7), directed) == expected
 
 
 class Network:
@@ -101,10 +95,6 @@ def test_homophily_sees_labeled_ends_only():
     assert np.isnan(edges.homophily(np.array([1, -1, 0, -1])))
 
 
-def test_zero_weight_is_no_edge():
-    assert Graph.from_edges([("a", "b"), ("b", "c")], [0.0, 1.0]).n_edges == 1
-
-
 def test_a_graph_does_not_change_and_is_shared():
     graph = Graph.from_edges([("a", "b")])
     with pytest.raises(AttributeError, match="immutable"):
@@ -118,8 +108,9 @@ def test_a_graph_does_not_change_and_is_shared():
     assert edge_set(again.among("ab"), "ab", False) == edge_set(graph.among("ab"), "ab", False)
 
 
-def test_ids_of_mixed_kinds():
-    graph = Graph.from_edges([("a", 1), (1, (2, 3))])
+def test_ids_of_mixed_kinds_and_edges_of_weight_zero():
+    graph = Graph.from_edges([("a", 1), (1, (2, 3)), ("a", "b")], [1.0, 1.0, 0.0])
+    assert graph.n_edges == 2
     assert len(graph.among([(2, 3), "b", 1])) == 1
 
 

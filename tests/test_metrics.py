@@ -106,7 +106,7 @@ def test_metrics_are_scorers(problem):
         assert np.all((scores > 0) & (scores <= 1))
 
 
-def test_report(problem):
+def test_report_of_both_classes_and_of_one(problem):
     bags, y = problem
     model = WitnessSVC().fit(bags, y)
     report = bag_report(model, bags, y)
@@ -114,11 +114,6 @@ def test_report(problem):
     assert report["auc"] == roc_auc_score(y, model.decision_function(bags))
     assert report["key_instance_rate"] == key_instance_rate(model, bags, y)
     assert list(bag_report(model, list(bags), y)) == ["accuracy", "balanced_accuracy", "auc"]
-
-
-def test_report_of_one_class(problem):
-    bags, y = problem
-    model = WitnessSVC().fit(bags, y)
     report = bag_report(model, bags[y == 0], y[y == 0])
     assert "key_instance_rate" not in report
     assert np.isnan(report["auc"])
@@ -158,16 +153,16 @@ def test_report_of_three_classes():
 def test_named_errors(problem):
     bags, y = problem
     model = WitnessSVC().fit(bags, y)
-    plain = Bags(bags.X, bags.offsets)
-    for metric in (key_instance_rate, instance_auc):
-        with pytest.raises(ValueError, match="The bags have no instance_labels"):
-            metric(model, plain, y)
-    with pytest.raises(ValueError, match="No bag is of the positive class 1"):
-        key_instance_rate(model, bags, np.zeros_like(y))
-    with pytest.raises(ValueError, match="y has 39 labels, there are 40 bags"):
-        key_instance_rate(model, bags, y[:-1])
-    with pytest.raises(ValueError, match="All instance labels are negative"):
-        instance_auc(model, bags.replace(instance_labels=np.zeros(bags.n_instances)))
+    plain, zeros = Bags(bags.X, bags.offsets), np.zeros(bags.n_instances)
+    for metric, given, labels, message in (
+        (key_instance_rate, plain, y, "The bags have no instance_labels"),
+        (instance_auc, plain, y, "The bags have no instance_labels"),
+        (key_instance_rate, bags, np.zeros_like(y), "No bag is of the positive class 1"),
+        (key_instance_rate, bags, y[:-1], "y has 39 labels, there are 40 bags"),
+        (instance_auc, bags.replace(instance_labels=zeros), y, "All instance labels are negative"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            metric(model, given, labels)
 
 
 # Metrics of the positive class, intervals ---------------------------------------------------------

@@ -10,8 +10,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from hypothesis import given, strategies as st
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.compose import ColumnTransformer
+from sklearn.base import clone
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
@@ -85,30 +84,13 @@ def test_fit_transform_uses_that_of_the_transformer(bags):
     np.testing.assert_array_equal(found.X, expected)
 
 
-def test_a_transformer_without_fit_transform(bags):
-    class Plain(BaseEstimator):
-        def fit(self, X, y=None):
-            self.top_ = X.max()
-            return self
-
-        def transform(self, X):
-            return X / self.top_
-
-    np.testing.assert_array_equal(PerInstance(Plain()).fit_transform(bags).X, bags.X / bags.X.max())
-
-
-@pytest.mark.parametrize("transformer", [MaxAbsScaler(), StandardScaler(with_mean=False)])
-def test_sparse_stays_sparse(transformer, bags):
+def test_sparse_stays_sparse_unless_the_transformer_changes_it(bags):
     sparse = bags.replace(X=sp.csr_array(np.where(bags.X > 2, bags.X, 0.0)))
-    result = PerInstance(transformer).fit_transform(sparse)
+    result = PerInstance(MaxAbsScaler()).fit_transform(sparse)
     assert sp.issparse(result.X)
-    expected = PerInstance(transformer).fit_transform(bags.replace(X=sparse.X.toarray()))
+    expected = PerInstance(MaxAbsScaler()).fit_transform(bags.replace(X=sparse.X.toarray()))
     np.testing.assert_allclose(result.X.toarray(), expected.X, rtol=1e-12)
     assert_same_attributes(result, bags)
-
-
-def test_sparse_in_dense_out_and_dense_in_sparse_out(bags):
-    sparse = bags.replace(X=sp.csr_array(bags.X))
     reduced = PerInstance(TruncatedSVD(2, random_state=0)).fit_transform(sparse)
     assert isinstance(reduced.X, np.ndarray)
     assert reduced.n_features == 2
@@ -118,10 +100,8 @@ def test_sparse_in_dense_out_and_dense_in_sparse_out(bags):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_precision_is_the_transformers(dtype, bags):
-    assert (
-        PerInstance(StandardScaler()).fit_transform(bags.replace(X=bags.X.astype(dtype))).dtype
-        == dtype
-    )
+    single = bags.replace(X=bags.X.astype(dtype))
+    assert PerInstance(StandardScaler()).fit_transform(single).dtype == dtype
 
 
 # Names -------------------------------------------------------------------------------------------
@@ -135,27 +115,14 @@ def test_feature_names_go_through(bags):
     scaled = PerInstance(StandardScaler()).fit_transform(bags)
     np.testing.assert_array_equal(scaled.feature_names, ["length", "width", "mass"])
     dropped = PerInstance(SimpleImputer(missing_values=0.0, keep_empty_features=False))
-    spoiled = bags.replace(X=bags.X * [1, 0, 1])
     with pytest.warns(UserWarning, match="Skipping features"):
-        np.testing.assert_array_equal(
-            dropped.fit_transform(spoiled).feature_names, ["length", "mass"]
-        )
-
-
-def test_names_are_not_made_up(bags):
+        kept = dropped.fit_transform(bags.replace(X=bags.X * [1, 0, 1])).feature_names
+    np.testing.assert_array_equal(kept, ["length", "mass"])
     nameless = bags.replace(feature_names=None)
     assert PerInstance(StandardScaler()).fit_transform(nameless).feature_names is None
     doubled = PerInstance(FunctionTransformer(lambda X: 2 * X))
     assert not hasattr(doubled, "get_feature_names_out")
     assert doubled.fit_transform(bags).feature_names is None
-
-
-def test_names_in_another_order_are_refused(bags):
-    lifted = PerInstance(StandardScaler()).fit(bags)
-    with pytest.raises(ValueError, match=r"Feature 0 is called 'mass' here and was 'length'"):
-        lifted.transform(bags.replace(feature_names=bags.feature_names[::-1]))
-    with pytest.raises(ValueError, match="2 features, but PerInstance was fitted with 3 features"):
-        lifted.transform(bags.replace(X=bags.X[:, :2]))
 
 
 # Output containers -------------------------------------------------------------------------------
@@ -167,8 +134,6 @@ def test_transformers_that_return_frames(container, bags):
     result = PerInstance(framed).fit_transform(bags)
     np.testing.assert_array_equal(result.X, StandardScaler().fit_transform(bags.X))
     np.testing.assert_array_equal(result.feature_names, bags.feature_names)
-    again = PerInstance(framed).fit(bags).transform(bags)
-    np.testing.assert_array_equal(again.X, result.X)
 
 
 def test_the_global_setting_for_frames(bags):
@@ -201,8 +166,6 @@ def test_a_pipeline_may_be_lifted(bags):
     expected = clone(steps).fit_transform(bags.X)
     found = PerInstance(steps).fit_transform(bags)
     np.testing.assert_allclose(found.X, expected, rtol=1e-12)
-    columns = ColumnTransformer([("scale", StandardScaler(), [0])], remainder="drop")
-    assert PerInstance(columns).fit_transform(bags).n_features == 1
 
 
 def test_imputers_see_nan_and_estimators_refuse_it(bags):
@@ -235,8 +198,6 @@ def test_supervised_transformers_get_the_bags_label(bags):
     expected = SelectKBest(k=1).fit(bags.X, np.repeat(y, SIZES))
     np.testing.assert_array_equal(lifted.transformer_.scores_, expected.scores_)
     assert PerInstance(TargetEncoder()).__sklearn_tags__().target_tags.required
-    with pytest.raises(ValueError, match="y has 3 labels, there are 4 bags"):
-        lifted.fit(bags, y[:3])
 
 
 @pytest.mark.parametrize("method", ["fit", "fit_transform"])
@@ -249,59 +210,49 @@ def test_weights_go_to_every_instance_of_the_bag(method, bags):
     np.testing.assert_allclose(lifted.transformer_.var_, kept.X.var(axis=0))
 
 
-def test_weights_are_checked(bags):
-    with pytest.raises(ValueError, match="PCA takes no sample_weight"):
-        PerInstance(PCA()).fit(bags, sample_weight=np.ones(4))
-    with pytest.raises(ValueError, match="one per instance"):
-        PerInstance(StandardScaler()).fit(bags, sample_weight=np.ones(bags.n_instances))
-    with pytest.raises(ValueError, match=r"bag 2 \(id .*'c'.*\) is -1"):
-        PerInstance(StandardScaler()).fit(bags, sample_weight=[1, 1, -1, 1])
+SCALER = PerInstance(StandardScaler())
+REFUSED = {
+    "PCA takes no sample_weight": lambda b: PerInstance(PCA()).fit(b, sample_weight=np.ones(4)),
+    "one per instance": lambda b: SCALER.fit(b, sample_weight=np.ones(b.n_instances)),
+    r"bag 2 \(id .*'c'.*\) is -1": lambda b: SCALER.fit(b, sample_weight=[1, 1, -1, 1]),
+    "y has 3 labels, there are 4 bags": lambda b: PerInstance(SelectKBest(k=1)).fit(b, [0, 1, 1]),
+    "returned 9 rows for 10 instances": lambda b: PerInstance(
+        FunctionTransformer(lambda X: X[1:])
+    ).fit_transform(b),
+    "'transformer' parameter of PerInstance": lambda b: PerInstance("scale").fit(b),
+    "Feature 0 is called 'mass' here and was 'length'": lambda b: SCALER.fit(b).transform(
+        b.replace(feature_names=b.feature_names[::-1])
+    ),
+    "2 features, but PerInstance was fitted with 3": lambda b: SCALER.fit(b).transform(
+        b.replace(X=b.X[:, :2])
+    ),
+}
 
 
-# Bad transformers --------------------------------------------------------------------------------
-
-
-class DropsRows(TransformerMixin, BaseEstimator):
-    def fit(self, X, y=None):
-        self.fitted_ = True
-        return self
-
-    def transform(self, X):
-        return X[1:]
-
-
-def test_a_transformer_that_drops_rows_is_refused(bags):
-    with pytest.raises(ValueError, match="returned 9 rows for 10 instances"):
-        PerInstance(DropsRows()).fit_transform(bags)
-
-
-def test_what_is_no_transformer_is_refused(bags):
-    with pytest.raises(ValueError, match="'transformer' parameter of PerInstance"):
-        PerInstance("scale").fit(bags)
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_does_not_fit_is_named(message, bags):
+    with pytest.raises(ValueError, match=message):
+        REFUSED[message](bags)
 
 
 # Statistics of bags ------------------------------------------------------------------------------
 
 
-STATISTICS = ["min", "max", "mean", "std", "size", "q10", "q50", "q97.5"]
-
-
-def statistics_by_hand(bag, name):
-    return {
-        "min": lambda: bag.min(axis=0),
-        "max": lambda: bag.max(axis=0),
-        "mean": lambda: bag.mean(axis=0),
-        "std": lambda: bag.std(axis=0),
-        "size": lambda: [len(bag)],
-        "q10": lambda: np.quantile(bag, 0.1, axis=0),
-        "q50": lambda: np.median(bag, axis=0),
-        "q97.5": lambda: np.quantile(bag, 0.975, axis=0),
-    }[name]()
+STATISTICS = {
+    "min": lambda bag: bag.min(axis=0),
+    "max": lambda bag: bag.max(axis=0),
+    "mean": lambda bag: bag.mean(axis=0),
+    "std": lambda bag: bag.std(axis=0),
+    "size": lambda bag: [len(bag)],
+    "q10": lambda bag: np.quantile(bag, 0.1, axis=0),
+    "q50": lambda bag: np.median(bag, axis=0),
+    "q97.5": lambda bag: np.quantile(bag, 0.975, axis=0),
+}
 
 
 @given(
     sizes=st.lists(st.integers(1, 5), min_size=1, max_size=5),
-    names=st.lists(st.sampled_from(STATISTICS), min_size=1, unique=True),
+    names=st.lists(st.sampled_from([*STATISTICS]), min_size=1, unique=True),
     sparse=st.booleans(),
     dtype=st.sampled_from([np.float16, np.float32, np.float64]),
     seed=st.integers(0, 100),
@@ -315,7 +266,7 @@ def test_statistics_are_those_of_numpy(sizes, names, sparse, dtype, seed):
     found = BagStatistics(statistics=names).fit_transform(Bags(rows, offsets))
     assert sp.issparse(found) == sparse
     expected = [
-        np.concatenate([statistics_by_hand(bag.astype(np.float64), name) for name in names])
+        np.concatenate([STATISTICS[name](bag.astype(np.float64)) for name in names])
         for bag in np.split(X, offsets[1:-1])
     ]
     np.testing.assert_allclose(found.toarray() if sparse else found, expected, rtol=1e-6, atol=1e-9)
@@ -323,15 +274,8 @@ def test_statistics_are_those_of_numpy(sizes, names, sparse, dtype, seed):
 
 def test_names_of_statistics(bags):
     model = BagStatistics(statistics=["mean", "size", "max"]).fit(bags)
-    expected = [
-        "mean_length",
-        "mean_width",
-        "mean_mass",
-        "size",
-        "max_length",
-        "max_width",
-        "max_mass",
-    ]
+    names = ("length", "width", "mass")
+    expected = [*(f"mean_{name}" for name in names), "size", *(f"max_{name}" for name in names)]
     np.testing.assert_array_equal(model.get_feature_names_out(), expected)
     nameless = BagStatistics(statistics=["std"]).fit(list(bags))
     np.testing.assert_array_equal(nameless.get_feature_names_out(), ["std_x0", "std_x1", "std_x2"])
@@ -350,11 +294,8 @@ def test_statistics_have_short_names(bags):
     np.testing.assert_array_equal(four, by_name)
     quantiles = BagStatistics(statistics="quantiles").fit(bags)
     assert quantiles.transform(bags).shape == (4, 7 * 3 + 1)
-    assert list(quantiles.get_feature_names_out()[[0, 3, -1]]) == [
-        "min_length",
-        "q10_length",
-        "size",
-    ]
+    names = quantiles.get_feature_names_out()
+    assert list(names[[0, 3, -1]]) == ["min_length", "q10_length", "size"]
     with pytest.raises(ValueError, match="'statistics' parameter of BagStatistics"):
         BagStatistics(statistics="five").fit(bags)
 

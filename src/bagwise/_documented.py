@@ -32,13 +32,13 @@ def sections(docstring: str) -> tuple[str, dict[str, str]]:
     return intro.strip() + "\n", {name: text.strip() for name, text in texts}
 
 
-def joined(intro: str, parts: Mapping[str, str]) -> str:
+def join_sections(intro: str, parts: Mapping[str, str]) -> str:
     """Return the docstring of an introduction and its sections; empty ones are left out."""
     told = [f"{name}\n{'-' * len(name)}\n{text}\n" for name, text in parts.items() if text]
     return "\n".join([intro, *told])
 
 
-def begun(parts: Mapping[str, str], before: str, name: str) -> dict[str, str]:
+def begin_example(parts: Mapping[str, str], before: str, name: str) -> dict[str, str]:
     """Return sections whose example, where it imports nothing, goes on from the lines ``before``.
 
     These import the ``name`` that is documented in place of {}.
@@ -75,7 +75,8 @@ def documenting(
             entries = [_entry(one, *_find_sentence(shared, own, one.name)) for one in parameters]
             filled = {"Parameters": "\n".join(filter(None, entries)), "Returns": returns}
             name = getattr(function, "__name__", "")
-            function.__doc__ = joined(intro, begun({**filled, **found}, before, name))
+            parts = begin_example({**filled, **found}, before, name)
+            function.__doc__ = join_sections(intro, parts)
             return function
 
         return document

@@ -36,10 +36,6 @@ def test_cv_words_the_warnings_of_the_fits(cells):
     assert "scale the features with --scale" in result.stderr
 
 
-def test_a_data_set_has_no_columns():
-    refused(2, "--bag is for files; musk1 is a data set", "cv", "musk1", "--bag", "x", "-m", "SIL")
-
-
 def test_cv_runs_on_a_data_set(dataset):
     _, y = dataset("musk1")
     metrics = printed("cv", "musk1", "-m", "MeanSVC", "--folds", 2, "-j", 1)["metrics"]

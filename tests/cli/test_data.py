@@ -1,10 +1,11 @@
-"""bagwise convert and bagwise datasets."""
+"""bagwise convert, bagwise datasets and bagwise models."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from bagwise.catalog import METHODS
 from bagwise.datasets import catalog
 from bagwise.io import read
 from command_line import COLUMNS, done, printed, read_slides, refused
@@ -66,6 +67,12 @@ def test_datasets_finds_what_lies_in_the_data_folder(tmp_path):
     assert next(entry for entry in listed if entry["name"] == "fox")["n_bags"] == 200
 
 
-@pytest.mark.parametrize("argument", ["musk1", "--csv"])
-def test_datasets_refuses_arguments(argument):
-    refused(2, argument, "datasets", argument)
+def test_models_lists_every_method_with_its_paper():
+    shown, listed = done("models").stdout, printed("models")
+    for method in METHODS:
+        line = next(line for line in shown.splitlines() if f"│ {method.name} " in line)
+        for text in (method.code, method.purpose, method.paper.short):
+            assert text in line
+    assert [entry["name"] for entry in listed] == [method.name for method in METHODS]
+    majority = next(entry for entry in listed if entry["name"] == "SVM-Majority")
+    assert (majority["class"], majority["options"]) == ("InstanceSVC", {"vote": "majority"})

@@ -106,23 +106,12 @@ def test_fit_with_cv_chooses_among_the_candidates(fit):
     assert all(0 <= point["accuracy"] <= 1 for point in tried)
 
 
-def test_fit_with_cv_has_candidates_of_its_own(fit):
-    result, _ = fit("--cv", "--param", "kernel=linear")
-    assert result.stdout.count("cross-validated accuracy") == 3
-
-
 def test_a_search_leaves_alone_what_the_user_fixed(fit):
     result, _ = fit("-m", "ALP-SVM", "--cv", "-p", "C=10", "-p", "kernel=linear", "--json")
     record = json.loads(result.stdout)
     assert record["parameters"]["C"] == 10
     tried = [set(point) for point in record["cross_validation"]]
     assert tried == [{"positive_fraction", "scale", "accuracy"}] * 3
-
-
-def test_a_search_without_candidates_says_how_to_give_them(folder, tmp_path):
-    base = [*COLUMNS, "--cv", "-o", tmp_path / "m.bagwise"]
-    message = "EMDD has no usual candidates"
-    refused(2, message, "fit", folder / "train.csv", "-m", "EM-DD", *base)
 
 
 def test_a_search_with_too_few_groups_says_so(folder, tmp_path):
@@ -171,15 +160,6 @@ def test_a_search_scales_on_the_training_part_of_each_fold(folder, fit, monkeypa
 
 
 # Bad input ----------------------------------------------------------------------------------------
-
-
-def test_fit_without_labels_asks_for_their_column(folder, tmp_path):
-    base = ["--bag", "slide", "--features", "f0,f1", "-m", "MI-SVM", "-o", tmp_path / "m"]
-    refused(1, "name their column with --label", "fit", folder / "new.csv", *base)
-
-
-def test_fit_without_a_model_says_so(folder):
-    refused(2, "--model", "fit", folder / "train.csv")
 
 
 def test_options_that_a_format_lacks_are_named(folder, tmp_path):

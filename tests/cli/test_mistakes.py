@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-from pathlib import Path
 
 import pytest
 
+import make_mistakes
 from bagwise.cli import app
 
-PATH = Path(__file__).parents[2] / "docs" / "make_mistakes.py"
-
 
 @pytest.fixture(scope="module")
-def made():
-    spec = importlib.util.spec_from_file_location("make_mistakes", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def page():
+    return make_mistakes.page()
 
 
-@pytest.fixture(scope="module")
-def page(made):
-    return made.page()
+def test_the_page_is_what_is_printed(page):
+    assert page == make_mistakes.PAGE.read_text(), "run: python docs/make_mistakes.py"
 
 
-def test_the_page_is_what_is_printed(made, page):
-    assert page == made.PAGE.read_text(), "run: python docs/make_mistakes.py"
-
-
-def test_every_command_is_on_the_page(made):
-    typed = {typed.split()[0] for mistakes in made.MISTAKES.values() for _, typed in mistakes}
+def test_every_command_is_on_the_page():
+    typed = {
+        typed.split()[0] for mistakes in make_mistakes.MISTAKES.values() for _, typed in mistakes
+    }
     assert {info.callback.__name__ for info in app.registered_commands} <= typed
 
 

@@ -1,4 +1,4 @@
-"""What commands share: groups of options, reading of data, completion in the shell."""
+"""What commands share: groups of options, reading of data, hints, completion in the shell."""
 
 from __future__ import annotations
 
@@ -42,19 +42,18 @@ def test_a_group_of_options_is_expand_groups():
 
 
 @pytest.mark.parametrize(
-    ("status", "message", "name"),
+    ("status", "message", "words"),
     [
         (2, "there is no file, folder or data set 'muks1'. Did you mean 'musk1'?", "muks1"),
         (2, "there is no file, folder or data set 'iris'. Known names: musk1, musk2", "iris"),
         (1, "There is no file or folder none.csv.", "none.csv"),
         (1, "There is no file or folder no/folder.", "no/folder"),
+        (2, "--bag is for files; musk1 is a data set", "musk1 --bag x"),
     ],
 )
-@pytest.mark.parametrize("command", ["cv", "convert"])
-def test_data_that_is_not_there_is_named(tmp_path, monkeypatch, command, status, message, name):
+def test_data_that_is_not_there_is_named(tmp_path, monkeypatch, status, message, words):
     monkeypatch.chdir(tmp_path)
-    more = ["-m", "SIL"] if command == "cv" else ["out.csv"]
-    refused(status, message, command, name, *more)
+    refused(status, message, "convert", *words.split(), "out.csv")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -84,12 +83,6 @@ def test_columns_that_are_guessed_are_told(tmp_path, named, guess):
     assert ("bags are in column 0. Name others with --bag," in told) == ("--bag" not in named)
 
 
-def test_a_header_needs_no_guess(tmp_path):
-    (tmp_path / "named.csv").write_text("bag,label,f\nx,a,0.5\ny,b,3.0\nz,a,0.2\n")
-    said = done("fit", tmp_path / "named.csv", *MODEL, "-o", tmp_path / "m.bagwise").stderr
-    assert "no header" not in said
-
-
 def test_the_shell_completes_models_and_data_sets():
     assert complete_model("MI-S") == ["MI-SVM"]
     assert "WitnessSVC" in complete_model("W")
@@ -113,6 +106,28 @@ def test_what_is_too_large_or_not_a_value_is_named(tmp_path, message, words):
     refused(2, message, "cv", tmp_path / "named.csv", *MODEL, *words)
 
 
-def test_no_models_are_refused(tmp_path):
-    (tmp_path / "named.csv").write_text("bag,label,f\nx,a,0.5\ny,b,3.0\n")
-    refused(2, "give at least one name", "compare", tmp_path / "named.csv", "--models", ",")
+TABLE = "slide,dx,patient,site,note,f\n" + "".join(
+    f"s{i},{'mut' if i % 2 else 'wt'},p{i // 2},{'ab'[i % 2]}{i % 3},n{i}{k},{i + k}\n"
+    for i in range(12)
+    for k in range(3)
+)
+HINTED = ["-m", "SIL", "--positive", "mut"]
+ROLES = ["--bag", "slide", "--label", "dx"]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ([], "the columns may be --bag slide --label dx --groups patient."),
+        (ROLES, "'patient' is the same on all rows of a bag: is it --groups patient?"),
+        (
+            [*ROLES, "--groups", "patient"],
+            "'site' is the same on all rows of a bag. If it is no feature, name it with --label or",
+        ),
+        ([*ROLES, "--drop", "patient,site"], "Hint: leave the column out with --drop note."),
+        (["--bag", "slde", "--label", "dx"], "Did you mean 'slide'?"),
+    ],
+)
+def test_hints(words, hint, tmp_path):
+    (tmp_path / "t.csv").write_text(TABLE)
+    refused(1, hint, "cv", tmp_path / "t.csv", *HINTED, *words)

@@ -7,13 +7,14 @@ import shutil
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
 import bagwise
 from bagwise import AutoBagClassifier, CitationKNN, WitnessSVC
 from bagwise.bench.demo import DigitTask
-from bagwise.cli import demo, output
+from bagwise.cli import output
 from bagwise.datasets import make_gaussian_bags
 from bench_cases import make_plan, write_results
 from command_line import COLUMNS, call, done, refused
@@ -77,6 +78,11 @@ def test_a_long_table_is_cut_on_the_screen_only(folder, tmp_path):
     assert " s200 " not in shown
 
 
+def test_a_number_that_is_not_known_is_an_empty_cell(tmp_path):
+    output.deliver({"bag": ["a", "b"], "score": [1.5, float("nan")]}, tmp_path / "o.csv", False)
+    assert (tmp_path / "o.csv").read_text() == "bag,score\na,1.5\nb,\n"
+
+
 @pytest.mark.parametrize(
     ("out", "message"),
     [
@@ -97,46 +103,19 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
 
 
 def commands_that_write(folder, slides):
-    """Return the arguments of every command that writes, and what it writes, by name."""
+    """Return the arguments of a command per way to write, from rows to folders, and its output."""
     model, new = slides / "model.bagwise", slides / "new.csv"
     train = [slides / "train.csv", *COLUMNS]
     fit = ["fit", *train, "-m", "MI-SVM", "-p", "kernel=linear", "--positive", "tumor", "--json"]
-    records = {
-        f"predict {out}": (["predict", model, new, "-o", folder / out], out)
-        for out in ("o.csv", "o.json", "o.parquet")
-    }
-    converted = {
-        f"convert {out}": (["convert", *train, folder / out, "--force"], out)
-        for out in ("o.csv", "o.bags")
-    }
-    others = {
+    return {
+        "predict": (["predict", model, new, "-o", folder / "o.csv"], "o.csv"),
+        "convert": (["convert", *train, folder / "o.bags", "--force"], "o.bags"),
         "fit": ([*fit, "-o", folder / "o.bagwise"], "o.bagwise"),
-        "demo": (["demo", "--out", folder / "o.png"], "o.png"),
         "table": (["table", folder / "results"], "results"),
     }
-    return records | converted | others
 
 
-NAMES = list(commands_that_write(Path(), Path()))
-ONE_OF_EACH = {"predict o.csv", "convert o.bags", "fit", "table"}  # ways to write: rows to folders
-
-
-@pytest.fixture
-def small_demo(monkeypatch):
-    """Let the demo draw a line and train nothing."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(1, 1))
-    figure.subplots().plot([0, 1])
-    monkeypatch.setattr(DigitTask, "models", lambda self: [None])
-    monkeypatch.setattr(demo, "evaluate", lambda *_: [])
-    monkeypatch.setattr(DigitTask, "figure", lambda *_: figure)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n not in ONE_OF_EACH)) for n in NAMES]
-)
-@pytest.mark.usefixtures("small_demo")
+@pytest.mark.parametrize("name", commands_that_write(Path(), Path()))
 def test_a_fault_leaves_the_old_output_or_the_new_one(name, folder, tmp_path, monkeypatch):
     monkeypatch.setattr("bagwise.bench.run.read_plan", make_plan)
     place = tmp_path / "place"
@@ -177,51 +156,31 @@ def test_a_fault_leaves_the_old_output_or_the_new_one(name, folder, tmp_path, mo
 
 
 def test_a_fit_tells_its_iterations_objective_and_gap(monkeypatch):
-    said = []
-
-    class Bar:
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def add_task(self, *_, **__):
-            return 0
-
-        def update(self, _, advance, description):
-            said.append(description)
-
-    monkeypatch.setattr(output, "progress", Bar)
+    bar = MagicMock()
+    monkeypatch.setattr(output, "progress", lambda: nullcontext(bar))
     bags, y = make_gaussian_bags(20, 3, shift=3.0)
     model = WitnessSVC(kernel="linear", probability="sigmoid")
     with output.fit_progress(model):
         model.fit(bags, y)
+    said = [call.kwargs["description"] for call in bar.update.call_args_list]
     assert len(said) >= model.n_iter_
     assert all("fitting, objective" in text and "gap" in text for text in said)
     assert model.callback is None
-    said.clear()
+    bar.reset_mock()
     model = AutoBagClassifier(models=["SimpleMI"], cv=2)
     with output.fit_progress(model):
         model.fit(bags, y)
+    said = [call.kwargs["description"] for call in bar.update.call_args_list]
     assert said == ["fitting SimpleMI"] * 2
 
 
 @pytest.mark.parametrize("model", [CitationKNN(), WitnessSVC(n_jobs=2)], ids=str)
 def test_models_without_iterations_or_with_workers_have_a_clock(monkeypatch, model):
-    tasks = []
-
-    class Clock(nullcontext):
-        def __enter__(self):
-            return self
-
-        def add_task(self, *what, total):
-            tasks.append((what, total))
-
-    monkeypatch.setattr(output, "progress", Clock)
+    clock = MagicMock()
+    monkeypatch.setattr(output, "progress", lambda: nullcontext(clock))
     with output.fit_progress(model):
         assert model.get_params().get("callback") is None
-    assert tasks == [(("fitting",), None)]
+    clock.add_task.assert_called_once_with("fitting", total=None)
 
 
 def test_texts_are_on_one_line_and_items_of_lists_on_their_own():

@@ -1,4 +1,4 @@
-"""bagwise predict: one row per bag or instance, as the library says them, in every format."""
+"""bagwise predict, evaluate and explain: what the library says, in every format."""
 
 from __future__ import annotations
 
@@ -131,3 +131,89 @@ def test_a_damaged_model_is_refused(folder, tmp_path, command):
     refused(1, "m.bagwise: ", command, tmp_path / "m.bagwise", folder / "test.csv")
     refused(1, "not a model file", command, folder / "train.csv", folder / "test.csv")
     refused(1, "There is no file", command, folder / "none.bagwise", folder / "test.csv")
+
+
+def test_evaluate_counts_right_and_wrong(folder):
+    record = printed("evaluate", folder / "model.bagwise", folder / "test.csv")
+    bags, y = read_slides(folder / "test.csv")
+    predicted = bagwise.load(folder / "model.bagwise").predict(bags)
+    assert record["accuracy"] == np.mean(predicted == y)
+    assert record["n_bags"] == 12
+    wrong = int(np.sum((y == "tumor") & (predicted == "normal")))
+    assert record["confusion"]["tumor"]["normal"] == wrong
+    assert sum(count for row in record["confusion"].values() for count in row.values()) == 12
+    shown = done("evaluate", folder / "model.bagwise", folder / "test.csv").stdout
+    assert f"{record['accuracy']:.4f}" in shown
+    assert "true \\ predicted" in shown
+
+
+def test_evaluate_judges_key_instances_where_the_truth_is_known(folder, tmp_path):
+    head, *rows = (folder / "test.csv").read_text().splitlines()
+    truth = [head + ",instance_label"]
+    truth += [f"{row},{int(i % 3 == 0)}" for i, row in enumerate(rows)]
+    (tmp_path / "truth.csv").write_text("\n".join(truth))
+    record = printed("evaluate", folder / "model.bagwise", tmp_path / "truth.csv")
+    assert {"key_instance_rate", "instance_auc"} <= record.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("slide,f0,f1\ns1,0,1\n", "name their column with --label"),
+        ("slide,diagnosis,f0,f1\ns1,cyst,0,1\n", "has the label cyst; the model knows"),
+        ("slide,diagnosis,f0,f1\ns1,tumor,0,1\n", "an evaluation needs both classes"),
+    ],
+)
+def test_evaluate_refuses_labels_that_do_not_fit(folder, tmp_path, text, message):
+    (tmp_path / "odd.csv").write_text(text)
+    refused(1, message, "evaluate", folder / "model.bagwise", tmp_path / "odd.csv")
+
+
+@pytest.fixture
+def command(folder):
+    return ["explain", folder / "model.bagwise", folder / "new.csv"]
+
+
+def test_explain_shows_the_best_instances_of_positive_bags(command, expected):
+    rows, (bags, model) = printed(*command, "--top", "2"), expected
+    positive = bags.ids[model.predict(bags) == "tumor"].tolist()
+    assert list(dict.fromkeys(row["bag"] for row in rows)) == positive
+    keys = bags.instance_ids[bags.flat(model.key_instances(bags))]
+    key_of = dict(zip(bags.ids, keys, strict=True))
+    scores = dict(zip(bags.instance_ids, model.instance_decision_function(bags), strict=True))
+    for row in rows:
+        assert row["rank"] <= 2
+        assert row["score"] == scores[row["instance"]]
+        if row["rank"] == 1:
+            assert row["instance"] == key_of[row["bag"]]
+
+
+def test_explain_names_the_features_of_a_linear_model(command, expected):
+    rows, (bags, model) = printed(*command, "--top", "1"), expected
+    place = {name: i for i, name in enumerate(bags.instance_ids)}
+    assert rows
+    for row in rows:
+        shares = model.coef_[0] * bags.X[place[row["instance"]]]
+        name, share = row["because"].split(", ")[0].split(" ")
+        assert name == f"f{shares.argmax()}"
+        assert float(share) == pytest.approx(shares.max(), rel=1e-2)
+
+
+def test_explain_only_some_bags_or_all_of_them(command):
+    assert {row["bag"] for row in printed(*command, "--only", "s3")} == {"s3"}
+    assert {row["bag"] for row in printed(*command, "--all")} == {f"s{i}" for i in range(12)}
+    assert "because" in done(*command).stdout
+
+
+def test_no_positive_bag_is_said(folder, tmp_path):
+    (tmp_path / "empty.csv").write_text("slide,f0,f1\ns1,-99,-99\n")
+    command = ["explain", folder / "model.bagwise", tmp_path / "empty.csv"]
+    result = done(*command, "--json")
+    assert result.stdout.strip() == "[]"
+    assert "No bag is predicted positive; --all explains the others too." in result.stderr
+    assert len(printed(*command, "--all")) == 1
+
+
+def test_explain_refuses_bad_arguments(command):
+    refused(1, "There is no bag 's99'. Did you mean 's9'?", *command, "--only", "s99")
+    refused(2, "--top", *command, "--top", "0")

@@ -13,6 +13,7 @@ REFUSALS = r"""
 2 compare --models MI-SVM,MISVM => There is no method 'MISVM'
 2 compare --folds 0 => --folds
 2 compare --time soon => --time soon: write it as in 90s, 5m or 1h30m
+2 compare --models , => give at least one name
 1 compare --label x => has no column 'x'
 1 compare --folds 40 => Lower --folds to
 2 cv -m MISVM => There is no method 'MISVM'
@@ -27,6 +28,7 @@ REFUSALS = r"""
 2 cv -p 'C=[1,2]' => A list of candidates needs `bagwise fit --cv`
 2 fit -m MI-SVN => There is no method 'MI-SVN'. Did you mean
 2 fit -p gama=1 => has no parameter 'gama'. Did you mean 'gamma'?
+2 fit -m EM-DD --cv => EMDD has no usual candidates
 2 fit -p C => write NAME=VALUE
 2 fit --positive cancer => the labels are normal, tumor
 2 fit -o no/such/folder/m.bagwise => there is no folder

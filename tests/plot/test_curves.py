@@ -1,10 +1,18 @@
+"""Curves with their bands, calibration, and learning curves."""
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from bagwise import Bags, WitnessSVC
+from bagwise import MeanSVC, WitnessSVC
+from bagwise.bags import Bags
 from bagwise.datasets import load_digits_bags
-from bagwise.plot import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
+from bagwise.plot import (
+    CalibrationDisplay,
+    LearningCurveDisplay,
+    PrecisionRecallDisplay,
+    RocDisplay,
+)
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +33,11 @@ def test_the_area_is_scikit_learns_and_lies_in_its_interval(scored):
 def test_the_interval_covers_the_true_area_about_as_often_as_it_says():
     rng = np.random.default_rng(1)
     expected, hits = 0.7602, 0  # P(N(1, 1) > N(0, 1)) = Phi(1 / sqrt 2)
-    for _ in range(60):
+    for _ in range(30):
         truth = np.repeat([False, True], 30)
         low, high = RocDisplay.from_scores(truth, truth + rng.normal(size=60)).interval
         hits += low <= expected <= high
-    assert hits >= 51  # of a binomial with p = .95 this fails once in ten thousand
+    assert hits >= 23  # of a binomial with p = .95 this fails once in ten thousand
 
 
 def test_groups_widen_the_interval(scored):
@@ -52,11 +60,8 @@ def test_scores_without_an_error_are_not_proof_of_none(display):
     assert shown.interval == pytest.approx((0.025 ** (1 / 18), 1.0))
     grouped = display.from_scores(truth, 1.0 * truth, groups=np.arange(40) // 6)
     assert grouped.interval == pytest.approx((0.025 ** (1 / 3), 1.0))
-
-
-def test_one_class_alone_is_refused():
     with pytest.raises(ValueError, match="all of one class"):
-        RocDisplay.from_scores([True, True], [0.1, 0.2])
+        display.from_scores([True, True], [0.1, 0.2])
 
 
 def test_a_curve_is_drawn_on_given_axes(scored):
@@ -80,8 +85,12 @@ def test_scores_point_towards_the_positive_class(pos_label):
     assert shown.truth.sum() == y.sum()
 
 
-def test_calibration_needs_probabilities():
-    bags = Bags.from_list([[[0.0]], [[1.0]], [[0.1]], [[0.9]]])
-    model = WitnessSVC(kernel="linear").fit(bags, [0, 1, 0, 1])
-    with pytest.raises(AttributeError, match="predict_proba"):
-        CalibrationDisplay.from_estimator(model, bags, [0, 1, 0, 1])
+def test_more_bags_help_and_the_parts_are_nested():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 2
+    bags = Bags.from_list([rng.normal(size=(3, 30)) + 0.3 * label for label in y])
+    shown = LearningCurveDisplay.from_estimator(MeanSVC(), bags, y, fractions=(0.1, 1.0))
+    assert shown.sizes.tolist() == [10.0, 96.0]
+    assert shown.values[1].mean() > shown.values[0].mean()
+    again = LearningCurveDisplay.from_estimator(MeanSVC(), bags, y, fractions=(0.1, 1.0))
+    assert np.array_equal(shown.values, again.values)

@@ -85,8 +85,5 @@ def test_mistakes_are_named(slides, change, bag, match):
     bags, scores = slides
     with pytest.raises(ValueError, match=match):
         heatmap(bags.replace(**change), scores, bag)
-
-
-def test_one_score_per_instance(slides):
     with pytest.raises(ValueError, match="scores has shape"):
-        heatmap(slides[0], [1.0])
+        heatmap(bags, [1.0])

@@ -43,15 +43,12 @@ def test_every_instance_is_drawn_with_its_own_pixels(bags):
     np.testing.assert_allclose(drawn, ink)
 
 
-def test_a_bag_is_a_row(bags):
+def test_a_bag_is_a_row_and_large_ones_go_on_in_the_next_row(bags):
     corners = [corner(image) for image in image_bags(bags, (3, 4)).axes[0].images]
     tops = [top for _, top in corners]
     assert tops[0] == tops[1] == tops[2] < tops[3] < tops[4] == tops[5]
     assert [left for left, _ in corners[:3]] == pytest.approx([0, 1.12, 2.24])
     assert corners[3][0] == corners[4][0] == 0
-
-
-def test_large_bags_go_on_in_the_next_row(bags):
     corners = [corner(image) for image in image_bags(bags, (3, 4), columns=2).axes[0].images]
     assert corners[2][0] == corners[0][0]
     assert corners[0][1] < corners[2][1] < corners[3][1]
@@ -63,8 +60,6 @@ def test_marks_lie_on_the_instances_they_name(bags):
     assert patches(figure, "the model's choice") == [corners[2], corners[4]]
     assert patches(figure, "true witness") == [corners[i] for i in np.flatnonzero(LABELS)]
 
-
-def test_given_truth_wins_over_the_labels_of_the_bags(bags):
     figure = image_bags(bags, (3, 4), truth=[1, 0, 0, 0, 0, 0])
     assert patches(figure, "true witness") == [corner(figure.axes[0].images[0])]
 
@@ -97,8 +92,6 @@ def test_lists_sparse_and_blank_images_are_drawn(tmp_path):
     figure = image_bags(sparse)
     drawn = [np.asarray(image.get_array())[..., 3].ravel() for image in figure.axes[0].images]
     np.testing.assert_allclose(drawn, np.eye(4))
-    figure.savefig(tmp_path / "sparse.png")
-    assert (tmp_path / "sparse.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -106,12 +99,10 @@ def test_lists_sparse_and_blank_images_are_drawn(tmp_path):
     [
         ({}, "12 features, which do not fill a square image: pass image_shape"),
         ({"image_shape": (3, 5)}, "12 features, which do not fill a 3 x 5 image"),
-        ({"image_shape": (-3, -4)}, "12 features, which do not fill a -3 x -4 image"),
         ({"image_shape": (3, 4), "columns": 0}, "columns must be at least 1"),
         ({"image_shape": (3, 4), "captions": ["x"]}, "1 captions for 3 bags"),
         ({"image_shape": (3, 4), "chosen": [0, 0]}, "one position per bag"),
         ({"image_shape": (3, 4), "chosen": [0, 1, 0]}, "'b'.* has no instance 1"),
-        ({"image_shape": (3, 4), "chosen": [0, 0, -2]}, "'c'.* has no instance -2"),
         ({"image_shape": (3, 4), "truth": [1, 0, 1]}, "one per instance"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The command line: one module per command, which only reads arguments and prints.
+"""The command line: modules that only read arguments and print, one per command or few alike.
 
 What a command does lives in the library. A new command is a function in a module here and one line
 below.
@@ -17,12 +17,9 @@ from bagwise.cli import (
     cv,
     data,
     demo,
-    evaluate,
-    explain,
     fit,
     heatmap,
     info,
-    models,
     predict,
     report,
 )
@@ -71,15 +68,15 @@ for command in (
     info.info,
     fit.fit,
     predict.predict,
-    evaluate.evaluate,
-    explain.explain,
+    predict.evaluate,
+    predict.explain,
     heatmap.heatmap,
     report.report,
     cv.cv,
     compare.compare,
     data.convert,
     data.datasets,
-    models.models,
+    data.models,
     bench.bench,
     bench.table,
 ):

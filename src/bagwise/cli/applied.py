@@ -13,8 +13,17 @@ import numpy as np
 import typer
 from rich.markup import escape
 
-from bagwise.cli.hints import TABLES, missing_file
-from bagwise.cli.options import Bag, Data, Format, Labels, Regroup, need_labels, read_bags
+from bagwise.cli.options import (
+    TABLES,
+    Bag,
+    Data,
+    Format,
+    Labels,
+    Regroup,
+    missing_file,
+    need_labels,
+    read_bags,
+)
 from bagwise.cli.output import RECORD_SUFFIXES, check_writable, say
 from bagwise.cli.places import Place
 from bagwise.errors import suggestion

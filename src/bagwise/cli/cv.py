@@ -10,18 +10,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from bagwise.cli import output
 from bagwise.cli.model import ModelOptions, scaler_for
 from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source
-from bagwise.cli.output import (
-    Json,
-    interruptible,
-    plain_table,
-    progress,
-    reword,
-    say,
-    show,
-    show_json,
-)
 from bagwise.cli.places import Place
 
 
@@ -36,7 +27,7 @@ def cv(
     ] = 1,
     seed: Seed = 0,
     jobs: Jobs = -1,
-    as_json: Json = False,
+    as_json: output.Json = False,
 ) -> None:
     """Cross-validate one model with given parameters.
 
@@ -57,7 +48,7 @@ def cv(
     bags, y = source.read_labeled(check=not place)
     options = {"random_state": seed, "n_jobs": place.jobs(jobs)}
     hint = "No results are kept: fewer --folds take less time."
-    with interruptible(hint), place.move(bags) as bags:
+    with output.interruptible(hint), place.move(bags) as bags:
         scaler = scaler_for(bags, scale, source.impute)
         estimator = choice.build(settings, bags, y, scaler=scaler, **options)
         whole = with_scaler(estimator, scaler)
@@ -65,16 +56,16 @@ def cv(
     record: dict[str, Any] = {
         "model": repr(estimator), "positive": _positive(estimator, y),
         "scale": scale or "raw", "folds": folds, "repeats": repeats, "seed": seed,
-        "metrics": result.summary(), "warnings": list(map(reword, result.warned)),
+        "metrics": result.summary(), "warnings": [*map(output.reword, result.warned)],
     }  # fmt: skip
     if as_json:
-        show_json(record)
+        output.show_json(record)
         return
-    show(_table(record))
+    output.show(_table(record))
     _say_below_chance(record, y)
     if result.warned:
         first = escape(record["warnings"][0])
-        say(f"[yellow]{len(result.warned)} warnings[/yellow], the first: {first}")
+        output.say(f"[yellow]{len(result.warned)} warnings[/yellow], the first: {first}")
 
 
 def _positive(estimator: Any, y: Any) -> Any:
@@ -92,13 +83,13 @@ def _say_below_chance(record: dict[str, Any], y: Any) -> None:
     if record["positive"] is not None and auc is not None:
         text = below_chance(auc, n_pos, len(y) - n_pos)
         if text is not None:
-            say(f"[yellow]Warning:[/yellow] {escape(reword(text))}")
+            output.say(f"[yellow]Warning:[/yellow] {escape(output.reword(text))}")
 
 
 def _cross_validate(estimator: Any, bags: Any, y: Any, **options: Any) -> Any:
     from bagwise.model_selection import cross_validate_bags
 
-    with progress() as bar:
+    with output.progress() as bar:
         steps = bar.add_task("folds", total=options["cv"] * options["n_repeats"])
         advance = partial(bar.advance, steps)
         return cross_validate_bags(estimator, bags, y, callback=advance, **options)
@@ -108,7 +99,7 @@ def _table(record: dict[str, Any]) -> Table:
     times = "" if record["repeats"] == 1 else f", {record['repeats']} times"
     named = record["positive"]
     positive = "" if named is None else f"Positive class: {escape(str(named))}. "
-    table = plain_table(
+    table = output.plain_table(
         "metric",
         "mean",
         "standard error",

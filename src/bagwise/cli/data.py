@@ -1,4 +1,4 @@
-"""``bagwise convert`` and ``bagwise datasets``: bags in files, and bags that others have made."""
+"""``bagwise convert``, ``datasets`` and ``models``: formats, data sets and methods."""
 
 from __future__ import annotations
 
@@ -76,3 +76,33 @@ def datasets(as_json: Json = False) -> None:
         table.add_row(entry.name, *numbers, present, escape(entry.where))
     show(table)
     say(f"{sum(entry.present for entry in entries)} of {len(entries)} data sets are present.")
+
+
+def models(as_json: Json = False) -> None:
+    """List the models: paper name, class, purpose and paper.
+
+    In Python: `bagwise.WitnessSVC(C=10)`, or by the paper's name
+    `bagwise.by_paper_name("MI-SVM", C=10)`.
+    """
+    from bagwise.catalog import METHODS
+
+    if as_json:
+        show_json([_record(method) for method in METHODS])
+        return
+    table = plain_table("paper name", "in Python", "purpose", "paper", show_lines=True)
+    table.columns[0].no_wrap = True
+    for method in METHODS:
+        texts = (method.name, method.code, method.purpose, method.paper.short)
+        table.add_row(*(escape(text) for text in texts))
+    show(table)
+
+
+def _record(method: Any) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "class": method.class_name,
+        "options": method.options,
+        "purpose": method.purpose,
+        "can": method.can,
+        "paper": str(method.paper),
+    }

@@ -19,16 +19,7 @@ from bagwise.bench.demo import (
     evaluate,
     surprise,
 )
-from bagwise.cli.output import (
-    Json,
-    check_writable,
-    plain_table,
-    progress,
-    say,
-    say_written,
-    show,
-    show_json,
-)
+from bagwise.cli import output
 from bagwise.io._atomic import writing
 
 
@@ -37,7 +28,7 @@ def demo(
         Path,
         typer.Option(
             help="The figure: a .png, .pdf or .svg file.",
-            callback=check_writable(".png", ".pdf", ".svg"),
+            callback=output.check_writable(".png", ".pdf", ".svg"),
         ),
     ] = Path("bagwise-demo.png"),
     slides: Annotated[
@@ -47,7 +38,7 @@ def demo(
         bool, typer.Option("--molecules", help="Generated molecules instead.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**30, help="Seed of the bags drawn.")] = 0,
-    as_json: Json = False,
+    as_json: output.Json = False,
 ) -> None:
     """Train a few models on bags of handwritten digits and see which digit each one blames.
 
@@ -66,19 +57,21 @@ def demo(
     task = kind.draw(seed)
     results = _results(task, out)
     if as_json:
-        show_json(_as_record(task, results, out, seed))
+        output.show_json(_as_record(task, results, out, seed))
     else:
-        show(_table(task, results))
+        output.show(_table(task, results))
         for text in filter(None, map(surprise, results)):
-            say(escape(text))
-    say_written("Test bags with the instance held responsible", out)
-    say("Next, with a table of your own (one row per instance): [bold]bagwise info FILE[/bold]")
+            output.say(escape(text))
+    output.say_written("Test bags with the instance held responsible", out)
+    output.say(
+        "Next, with a table of your own (one row per instance): [bold]bagwise info FILE[/bold]"
+    )
 
 
 def _results(task: DemoTask, out: Path) -> list[ModelResult]:
     """Fit and judge the models one by one, then draw what the last one chose."""
     models = task.models()
-    with progress() as bar:
+    with output.progress() as bar:
         steps = bar.add_task("", total=len(models) + 1)
         results = []
         for result in evaluate(task, models, lambda name: bar.update(steps, description=name)):
@@ -103,7 +96,7 @@ def _as_record(task: DemoTask, results: list[ModelResult], out: Path, seed: int)
 
 def _table(task: DemoTask, results: list[ModelResult]) -> Table:
     numbers = ("bag\naccuracy", "AUC", f"{task.witness}\nfound", "seconds")
-    table = plain_table(
+    table = output.plain_table(
         "model",
         *numbers,
         right=numbers,

@@ -8,21 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from bagwise.cli import output
 from bagwise.cli.model import ModelOptions, scaler_for
 from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source, one_of
-from bagwise.cli.output import (
-    Json,
-    check_writable,
-    fact_table,
-    fit_progress,
-    interruptible,
-    page,
-    progress,
-    say_written,
-    show,
-    show_json,
-    steps,
-)
 from bagwise.cli.places import Place
 from bagwise.cli.report import report_command
 
@@ -40,7 +28,7 @@ def fit(
     choice: ModelOptions,
     place: Place,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The model file.", callback=check_writable())
+        Path, typer.Option("--out", "-o", help="The model file.", callback=output.check_writable())
     ] = Path("model.bagwise"),
     cv: Annotated[
         bool, typer.Option("--cv", help="Choose parameters by cross-validation.")
@@ -57,9 +45,9 @@ def fit(
     seed: Seed = 0,
     jobs: Jobs = 1,
     report: Annotated[
-        Path | None, page("Also write a page about the model, judged by folds.")
+        Path | None, output.page("Also write a page about the model, judged by folds.")
     ] = None,
-    as_json: Json = False,
+    as_json: output.Json = False,
 ) -> None:
     """Learn a model from labeled bags and write it to a file.
 
@@ -88,7 +76,7 @@ def fit(
     place.check(choice.build(plain), scale, source.impute)
     bags, y = source.read_labeled(check=not place)
     options: dict[str, Any] = {"random_state": seed, "n_jobs": place.jobs(jobs)}
-    with interruptible(f"{out} was not written."), place.move(bags) as there:
+    with output.interruptible(f"{out} was not written."), place.move(bags) as there:
         first = scaler_for(bags, "standard" if scale == "auto" else scale, source.impute)
         estimator = choice.build(plain, there, y, scaler=first, **options)
         choices = []
@@ -100,34 +88,31 @@ def fit(
             best = max(choices, key=lambda choice: choice.value)
             estimator.set_params(**best.point)
             scale = best.scale
-        with fit_progress(estimator):
+        with output.fit_progress(estimator):
             scaler = scaler_for(bags, scale, source.impute)
             fitted = with_scaler(estimator, scaler).fit(there, y)
-    notes = _notes(source) | _ensemble(fitted) | {"trained_on": pack_prints(fingerprints(bags))}
+    # Those who apply the model read their data in the same way.
+    notes = {"data": source.data.name, **source.columns, "decimal": source.decimal}
+    notes |= _ensemble(fitted) | {"trained_on": pack_prints(fingerprints(bags))}
     bagwise.save(fitted, out, notes=notes)
     shown = "own" if isinstance(estimator, bagwise.AutoBagClassifier) else scale or "raw"
     described = describe(out)
     if as_json:
         tried = [{**c.point, "scale": c.scale, metric: c.value} for c in choices]
         counts = {"n_bags": len(bags), "n_instances": bags.n_instances}
-        show_json(
+        output.show_json(
             {"file": str(out), **described, **counts, "scale": shown, "cross_validation": tried}
         )
     else:
-        show(_table(repr(estimator), described, bags, choices, shown, metric))
-        say_written("Written", out)
+        output.show(_table(repr(estimator), described, bags, choices, shown, metric))
+        output.say_written("Written", out)
     if report is not None:
         given = {"regroup": source.regroup, "format": source.format, "labels": source.labels}
         command = report_command(out, source.data, report, **source.columns, **given, cv=folds)
         about: dict[str, Any] = {"data_name": source.data.name, "command": command}
-        with steps() as callback:
+        with output.steps() as callback:
             bagwise.report(fitted, bags, y, cv=folds, callback=callback, **about).save(report)
-        say_written("Report", report)
-
-
-def _notes(source: Source) -> dict[str, Any]:
-    """Return how the data was read, for those who apply the model."""
-    return {"data": source.data.name, **source.columns, "decimal": source.decimal}
+        output.say_written("Report", report)
 
 
 def _ensemble(fitted: Any) -> dict[str, Any]:
@@ -171,7 +156,7 @@ def _points(estimator: Any, plain: dict[str, Any], grid: dict[str, Any]) -> list
 def _search(estimator: Any, points: list[Any], bags: Any, y: Any, **options: Any) -> list[Any]:
     from bagwise.model_selection import scalings, search
 
-    with progress() as bar:
+    with output.progress() as bar:
         n_scales = len(scalings(bags, options["scale"]))
         steps = bar.add_task("choosing", total=len(points) * n_scales)
         return search(estimator, points, bags, y, callback=lambda: bar.advance(steps), **options)
@@ -181,6 +166,7 @@ def _table(
     title: str, described: dict[str, Any], bags: Any, choices: list[Any], scale: str, metric: str
 ) -> Table:
     certificate = described["certificate"]
+    error = certificate.get("kernel_error")
     rows = {
         "bags": f"{len(bags)}, with {bags.n_instances} instances of {bags.n_features} features",
         "classes": ", ".join(map(str, described["classes"])),
@@ -188,7 +174,7 @@ def _table(
         "features": _SCALED[scale],
         "objective": _numbers(certificate["objective"]),
         "proven gap": _numbers(certificate["gap"]),
-        "kernel error": _kernel_error(certificate.get("kernel_error")),
+        "kernel error": None if error is None else f"{error:.2%} of the kernel's trace",
     }
     for choice in choices:
         named = {**choice.point, "scale": choice.scale}
@@ -196,12 +182,9 @@ def _table(
         rows[point] = f"cross-validated {metric.replace('_', ' ')} {choice.value:.1%}"
     for model in described["notes"].get("leaderboard", []):
         rows[model["model"]] = f"weight {model['weight']:.0%}, held-out AUC {model['auc']:.3f}"
-    return fact_table({key: value for key, value in rows.items() if value is not None}, title)
+    known = {key: value for key, value in rows.items() if value is not None}
+    return output.fact_table(known, title)
 
 
 def _numbers(values: Any) -> str | None:
     return None if values is None else ", ".join(f"{float(value):.6g}" for value in values)
-
-
-def _kernel_error(error: float | None) -> str | None:
-    return None if error is None else f"{error:.2%} of the kernel's trace, by the approximation"

@@ -75,7 +75,8 @@ def heatmap(
     with progress() as bar:
         for number in bar.track(chosen, description="Drawing"):
             picture, factor = _picture(image, str(applied.bags.ids[number]))
-            _draw(applied, scores, number, maps[number], picture, downsample or factor, mpp, top)
+            options = {"top": top, "downsample": downsample or factor, "microns_per_pixel": mpp}
+            _draw(applied, scores, number, maps[number], image=picture, **options)
             if tiles is not None:
                 _write_tiles(applied, scores, number, tiles[number], top)
     if as_json:
@@ -114,7 +115,7 @@ def _scores(applied: Applied) -> Any:
 
 def _picture(image: Path | None, name: str) -> tuple[Any, float | None]:
     """Return the thumbnail of a slide and its reduction, where that is known."""
-    from bagwise.plot.tiles import SLIDES
+    from bagwise.plot.pictures import SLIDES
 
     if image is not None and image.is_dir():
         files = [f for f in sorted(image.glob(f"{name}*")) if f.stem.split(".")[0] == name]
@@ -142,38 +143,17 @@ def _slide_thumbnail(file: Path) -> tuple[Any, float]:
     return small, width / small.shape[1]
 
 
-def _draw(
-    applied: Applied,
-    scores: Any,
-    number: int,
-    file: Path,
-    picture: Any,
-    downsample: float | None,
-    mpp: float | None,
-    top: int,
-) -> None:
+def _draw(applied: Applied, scores: Any, number: int, file: Path, **options: Any) -> None:
     from bagwise.io._atomic import writing
     from bagwise.plot import heatmap as draw
-
-    figure = draw(
-        applied.bags,
-        scores,
-        applied.bags.ids[number],
-        top=top,
-        image=picture,
-        downsample=downsample,
-        microns_per_pixel=mpp,
-        title=_title(applied, scores, number),
-    )
-    with writing(file) as partial:
-        figure.savefig(partial, format=file.suffix[1:].lower(), dpi=150)
-
-
-def _title(applied: Applied, scores: Any, number: int) -> str:
     from bagwise.plot._display import plain
 
+    name = applied.bags.ids[number]
     label = applied.classifier.predict(applied.seen[number : number + 1])[0]
-    return plain(f"{applied.bags.ids[number]}: predicted {label}")
+    title = plain(f"{name}: predicted {label}")
+    figure = draw(applied.bags, scores, name, title=title, **options)
+    with writing(file) as partial:
+        figure.savefig(partial, format=file.suffix[1:].lower(), dpi=150)
 
 
 def _write_tiles(applied: Applied, scores: Any, number: int, file: Path, top: int) -> None:

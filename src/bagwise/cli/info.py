@@ -9,8 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.hints import TABLES, guess_columns
-from bagwise.cli.options import Source
+from bagwise.cli.options import TABLES, Source, guess_columns
 from bagwise.cli.output import Json, fact_table, say, show, show_json
 from bagwise.errors import list_names
 

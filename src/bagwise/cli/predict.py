@@ -1,4 +1,4 @@
-"""``bagwise predict``: labels, scores, probabilities and key instances."""
+"""``bagwise predict``, ``evaluate`` and ``explain``: what a model says of bags, and why."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.markup import escape
+from rich.table import Table
 
 from bagwise.cli.applied import Applied, ApplyOptions, Out
-from bagwise.cli.output import Json, deliver
+from bagwise.cli.options import Label
+from bagwise.cli.output import Json, deliver, plain_table, say, show, show_json
 from bagwise.cli.places import Place
+from bagwise.rowstores import here
 
 
 def predict(
@@ -66,3 +70,162 @@ def _instance_columns(applied: Applied) -> dict[str, Any]:
     if hasattr(classifier, "predict_instances"):
         columns["label"] = classifier.predict_instances(seen)
     return columns | applied.scores(classifier.instance_decision_function(seen)) | {"key": key}
+
+
+def evaluate(
+    options: ApplyOptions, place: Place, label: Label = None, as_json: Json = False
+) -> None:
+    """Compare a model's predictions with the true labels of bags it has not seen.
+
+    For two classes: accuracy, AUC, sensitivity (of the positive class), specificity, F1 and average
+    precision, with intervals of 95 % confidence, and the confusion matrix.
+
+    If the file has a column `instance_label` with the true labels of the instances, it also reports
+    how often the key instance is truly positive.
+
+    `bagwise evaluate slides.bagwise test.csv --bag slide --label diagnosis`
+    """
+    applied = options.load(check=not place, label=label)
+    y, positive = applied.labels(options.data), applied.description["positive_class"]
+    if applied.n_seen:
+        say(
+            f"The model was trained on {applied.n_seen} of these {len(y)} bags: the result is too "
+            "good. `bagwise report` and `bagwise cv` judge by folds instead."
+        )
+    with applied.at(place) as moved:
+        numbers, confusion = _numbers(moved, y), _confusion(moved, y)
+    if as_json:
+        values = {n: value if np.isfinite(value) else None for n, (value, *_) in numbers.items()}
+        bounds = {n: b for n, (_, *b) in numbers.items() if b and np.isfinite(b).all()}
+        record = {"n_bags": len(y), "positive": positive, **values}
+        show_json({**record, "intervals": bounds, "confusion": confusion})
+        return
+    show(_metric_table(numbers, len(y), positive))
+    show(_confusion_table(confusion))
+
+
+def _numbers(applied: Applied, y: Any) -> dict[str, tuple[float, ...]]:
+    """Return the metrics; of two classes with their intervals."""
+    from bagwise.metrics import bag_report, evaluation
+
+    numbers: dict[str, tuple[float, ...]] = {}
+    if len(applied.classes) == 2:
+        numbers |= evaluation(applied.classifier, applied.seen, y)
+    report = bag_report(applied.classifier, applied.seen, y)
+    return numbers | {name: (value,) for name, value in report.items() if name not in numbers}
+
+
+def _metric_table(numbers: dict[str, tuple[float, ...]], n_bags: int, positive: Any) -> Table:
+    named = None if positive is None else f"Positive class: {escape(str(positive))}."
+    columns = ("value", "95 % interval")
+    table = plain_table("metric", *columns, right=columns, title=f"{n_bags} bags", caption=named)
+    for name, (value, *bounds) in numbers.items():
+        known = bounds and np.isfinite(bounds).all()
+        interval = f"{bounds[0]:.3f} to {bounds[1]:.3f}" if known else ""
+        table.add_row(name.replace("_", " "), f"{value:.4f}", interval)
+    return table
+
+
+def _confusion(applied: Applied, y: Any) -> dict[str, dict[str, int]]:
+    predicted = applied.classifier.predict(applied.seen)
+    return {
+        str(true): {
+            str(other): int(np.sum((y == true) & (predicted == other))) for other in applied.classes
+        }
+        for true in applied.classes
+    }
+
+
+def _confusion_table(confusion: dict[str, dict[str, int]]) -> Table:
+    names = [escape(name) for name in confusion]
+    table = plain_table("true \\ predicted", *names, right=tuple(names))
+    for name, row in confusion.items():
+        table.add_row(escape(name), *map(str, row.values()))
+    return table
+
+
+def explain(
+    options: ApplyOptions,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="Only this bag; repeatable.", metavar="ID")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Maximum number of instances per bag.")] = 3,
+    every: Annotated[bool, typer.Option("--all", help="Include bags predicted negative.")] = False,
+    out: Out = None,
+    as_json: Json = False,
+) -> None:
+    """Show which instances made each bag positive.
+
+    Lists the instances with the highest scores of every bag that is predicted positive, the highest
+    first. With three or more classes, scores are those of the predicted class. For linear models,
+    the last column names the features that contributed most to the instance's score.
+
+    `bagwise explain slides.bagwise new.csv --bag slide --only s17 --top 5`
+    """
+    applied = options.load()
+    applied.need_instances()
+    wanted = _choose_bags(applied, only, every)
+    if not len(wanted):
+        say("No bag is predicted positive; --all explains the others too.")
+    deliver(_explanation(applied, wanted, top), out, as_json)
+
+
+def _choose_bags(applied: Applied, only: list[str] | None, every: bool) -> Any:
+    """Return the numbers of the bags to explain."""
+    if only:
+        return np.array(applied.find_bags(only))
+    if every or len(applied.classes) > 2:
+        return np.arange(len(applied.seen))
+    predicted = applied.classifier.predict(applied.seen)
+    return np.flatnonzero(predicted == applied.description["positive_class"])
+
+
+def _explanation(applied: Applied, wanted: Any, top: int) -> dict[str, Any]:
+    """Return the columns of the table: the best instances of each wanted bag."""
+    seen, predicted = applied.seen, applied.classifier.predict(applied.seen)
+    scores = _toward_predicted(applied, predicted)
+    rows, ranks = [], []
+    for start, stop in zip(seen.offsets[wanted], seen.offsets[wanted + 1], strict=True):
+        best = np.argsort(-scores[start:stop], kind="stable")[:top]
+        rows.append(start + best)
+        ranks.append(np.arange(1, len(best) + 1))
+    chosen = np.concatenate([np.empty(0, np.int64), *rows])
+    of = np.repeat(np.arange(len(seen)), seen.sizes)[chosen]
+    columns = {
+        "bag": seen.ids[of],
+        "label": predicted[of],
+        "rank": np.concatenate([np.empty(0, np.int64), *ranks]),
+        "instance": applied.instance_names(chosen),
+        **applied.positions(chosen),
+        "score": scores[chosen],
+    }
+    because = _contributions(applied, chosen)
+    return columns if because is None else columns | {"because": np.array(because, dtype=object)}
+
+
+def _toward_predicted(applied: Applied, predicted: Any) -> Any:
+    """Return instance scores toward the positive class, or toward the bag's predicted class."""
+    scores = applied.classifier.instance_decision_function(applied.seen)
+    if scores.ndim == 1:
+        return applied.sign * scores
+    column = np.array([applied.classes.index(label) for label in predicted.tolist()])
+    return scores[np.arange(len(scores)), np.repeat(column, applied.seen.sizes)]
+
+
+def _contributions(applied: Applied, rows: Any) -> list[str] | None:
+    """Name the features that add most to a linear score; None where the model is not linear."""
+    from bagwise.plot.features import MOST_FEATURES
+
+    coef = getattr(applied.classifier, "coef_", None)
+    linear = getattr(applied.classifier, "kernel", None) == "linear"
+    if not linear or coef is None or coef.shape != (1, applied.seen.n_features):
+        return None
+    names = applied.seen.feature_names
+    names = [f"x{j}" for j in range(coef.shape[1])] if names is None else names
+    said = []
+    for row in rows:
+        x = here(applied.seen.X[[row]])
+        shares = applied.sign * coef[0] * (x.toarray() if hasattr(x, "toarray") else x)[0]
+        best = [j for j in np.argsort(-shares, kind="stable")[:MOST_FEATURES] if shares[j] > 0]
+        said.append(", ".join(f"{names[j]} {shares[j]:+.3g}" for j in best))
+    return said

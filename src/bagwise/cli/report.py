@@ -13,7 +13,6 @@ from bagwise.cli.options import Groups, Label, as_words
 from bagwise.cli.output import Json, check_writable, say, say_written, show_json, steps
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
-_FOLDS = 5  # where the bags were seen in training
 
 
 def report(
@@ -69,20 +68,22 @@ def report(
 
 
 def _choose_folds(applied: Applied) -> int | None:
+    from bagwise.crossfit.folds import N_FOLDS
+
     n_seen = applied.n_seen
     if not n_seen:
         return None
     say(
         f"The model was trained on {n_seen} of these {len(applied.bags)} bags: they are judged by "
-        f"{_FOLDS}-fold cross-validation."
+        f"{N_FOLDS}-fold cross-validation."
     )
-    return _FOLDS
+    return N_FOLDS
 
 
 def _pictures(applied: Applied, folder: Path) -> Any:
     """Return the picture of each instance: its own file, or a part of its slide."""
     from bagwise.plot import slide_tiles
-    from bagwise.plot.tiles import SLIDES
+    from bagwise.plot.pictures import SLIDES
 
     if not folder.is_dir():
         raise typer.BadParameter(f"--images {folder}: there is no such folder.")

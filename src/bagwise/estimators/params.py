@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Self, dataclass_transform
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
-from bagwise._documented import WIDTH, begun, joined, sections
+from bagwise._documented import WIDTH, begin_example, join_sections, sections
 from bagwise._removed import mark_removed_methods, refuse_parameters, refuse_value
 from bagwise.errors import Message, Parameter
 
@@ -225,7 +225,7 @@ def _write_docstring(cls: type[Parameters], fields: list[dataclasses.Field[Any]]
         "References": _reference(cls),
     }
     filled |= {name: text for name, text in own.items() if name != "Attributes"}
-    return joined(intro, begun(filled, _BEFORE, cls.__name__))
+    return join_sections(intro, begin_example(filled, _BEFORE, cls.__name__))
 
 
 def _reference(cls: type) -> str:

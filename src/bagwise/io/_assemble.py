@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from bagwise._documented import Function, Sentence, documenting, joined, sections
+from bagwise._documented import Function, Sentence, documenting, join_sections, sections
 from bagwise._removed import MEMBERS
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -117,7 +117,7 @@ def round_trip(suffix: str) -> Callable[[Function], Function]:
         name = function.__name__
         pair = name.replace("read", "write"), name.replace("write", "read")
         found["Examples"] = _ROUND_TRIP.format(suffix, *pair)
-        function.__doc__ = joined(intro, found)
+        function.__doc__ = join_sections(intro, found)
         return function
 
     return add

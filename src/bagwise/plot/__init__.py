@@ -4,19 +4,19 @@ A class named ``...Display`` draws one kind of figure from a fitted model and ba
 ``from_estimator``, on axes of the user's or a new figure, and keeps the numbers it draws.
 """
 
-from bagwise.plot.annealing import annealing_path
-from bagwise.plot.cardinality import cardinality_weights
-from bagwise.plot.comparison import compared_models, compared_times
-from bagwise.plot.critical_difference import critical_difference
-from bagwise.plot.curves import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
+from bagwise.plot.comparison import compared_models, compared_times, critical_difference
+from bagwise.plot.curves import (
+    CalibrationDisplay,
+    LearningCurveDisplay,
+    PrecisionRecallDisplay,
+    RocDisplay,
+)
 from bagwise.plot.features import ContributionDisplay, ImportanceDisplay
 from bagwise.plot.heatmap import heatmap
 from bagwise.plot.images import image_bags
-from bagwise.plot.instances import TopInstancesDisplay
-from bagwise.plot.learning import LearningCurveDisplay
-from bagwise.plot.margins import margin_distribution
+from bagwise.plot.pictures import TopInstancesDisplay, slide_tiles
 from bagwise.plot.scores import BagSizeDisplay, InstanceScoreDisplay, ScoreStripDisplay
-from bagwise.plot.tiles import slide_tiles
+from bagwise.plot.training import annealing_path, cardinality_weights, margin_distribution
 
 __all__ = [
     "BagSizeDisplay",

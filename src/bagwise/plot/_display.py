@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length
 
-from bagwise._documented import Sentence, begun, documenting, joined, sections
+from bagwise._documented import Sentence, begin_example, documenting, join_sections, sections
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import bag_scores
@@ -103,7 +103,7 @@ class Display:
         intro, found = sections(cls.__doc__ or "")
         if "Parameters" not in found:
             found = {"Parameters": sections(cls.__base__.__doc__ or "")[1]["Parameters"], **found}
-        cls.__doc__ = joined(intro, begun(found, _BEFORE, cls.__name__))
+        cls.__doc__ = join_sections(intro, begin_example(found, _BEFORE, cls.__name__))
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw it.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_OPACITY = 0.55  # of the colors over a picture
-
 
 @draws(
     bags=("Bags", "With ``coords``; without ``patch_size``, patches are as large as their grid."),
@@ -56,6 +54,8 @@ def heatmap(
     >>> heatmap(bags, model.instance_decision_function(bags), bag="slide-000")
     <Figure size ... with 2 Axes>
     """
+    from matplotlib.colors import TwoSlopeNorm
+
     bags, scores = _check(bags, scores)
     number = find_bag(bags, bag)
     rows = slice(bags.offsets[number], bags.offsets[number + 1])
@@ -65,7 +65,9 @@ def heatmap(
         ax = _new_axes(corners, side)
     if image is not None:
         _draw_image(ax, read_image(image), corners, side, downsample)
-    drawn = _draw_squares(ax, corners, side, scores[rows], (low, high), image is not None)
+    colors = {"array": scores[rows], "cmap": "RdBu_r", "norm": TwoSlopeNorm(0.0, low, high)}
+    alpha = None if image is None else 0.5
+    drawn = _draw_squares(ax, corners, side, alpha=alpha, linewidths=0, **colors)
     _outline(ax, corners, side, scores[rows], top)
     _dress(ax, corners, side, microns_per_pixel)
     ax.set_title(plain(bags.ids[number]) if title is None else title, fontsize="medium")
@@ -165,42 +167,18 @@ def image_scale(image: Array, corners: Array, side: float) -> float:
     return float(max(right / image.shape[1], bottom / image.shape[0]))
 
 
-def _draw_squares(
-    ax: Axes,
-    corners: Array,
-    side: float,
-    scores: Array,
-    limits: tuple[float, float],
-    over_image: bool,
-) -> Any:
+def _draw_squares(ax: Axes, corners: Array, side: float, **style: Any) -> Any:
     from matplotlib.collections import PolyCollection
-    from matplotlib.colors import TwoSlopeNorm
 
-    drawn = PolyCollection(
-        _squares(corners, side).tolist(),
-        array=scores,
-        cmap="RdBu_r",
-        norm=TwoSlopeNorm(0.0, *limits),
-        alpha=_OPACITY if over_image else None,
-        linewidths=0,
-    )
+    steps = side * np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+    drawn = PolyCollection((corners[:, None, :] + steps).tolist(), **style)
     ax.add_collection(drawn)
     return drawn
 
 
-def _squares(corners: Array, side: float) -> Array:
-    steps = side * np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
-    return corners[:, None, :] + steps  # (n, 4, 2)
-
-
 def _outline(ax: Axes, corners: Array, side: float, scores: Array, top: int) -> None:
-    from matplotlib.collections import PolyCollection
-
     rows = np.argsort(-scores, kind="stable")[:top]
-    squares = _squares(corners[rows], side).tolist()
-    ax.add_collection(
-        PolyCollection(squares, facecolors="none", edgecolors="black", linewidths=1.6)
-    )
+    _draw_squares(ax, corners[rows], side, facecolors="none", edgecolors="black", linewidths=1.6)
     ax.plot([], [], "s", markerfacecolor="none", markeredgecolor="black", label=f"top {len(rows)}")
     ax.legend(loc="upper right", fontsize="small", framealpha=0.8)
 

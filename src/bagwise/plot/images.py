@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 _TRUTH = {"facecolor": "#9fd3f5", "edgecolor": "none"}
 _CHOICE = {"facecolor": "none", "edgecolor": "#d1480f", "linewidth": 2.4}
 _PAPER = {"facecolor": "#f1f1f1", "edgecolor": "none"}
-_CELL = 0.5  # inches of an image: enough to tell digits apart
 _GAP = 0.12  # between images, and twice that between bags, as a fraction of an image
-_AROUND = (6, 3)  # cells for the captions (two lines of 25 letters), and for title and legend
+_AROUND = (3.0, 1.5)  # inches for the captions (two lines of 25 letters), for title and legend
 
 
 @draws(
@@ -62,11 +61,11 @@ def image_bags(
     height, width = _image_shape(bags, image_shape)
     places = _place(bags, columns, height / width)
     known = bags.instance_labels if truth is None else _one_per_instance(bags, truth)
-    picked = np.empty(0, int) if chosen is None else _chosen_rows(bags, chosen)
+    picked = np.empty(0, int) if chosen is None else _choose_rows(bags, chosen)
     labels = _captions(bags, captions)
 
-    size = (_CELL * (places.wide + _AROUND[0]), _CELL * (places.high + _AROUND[1]))
-    figure = Figure(figsize=size, layout="constrained")
+    size = np.array([places.wide, places.high]) / 2 + _AROUND  # an image is half an inch wide
+    figure = Figure(figsize=(size[0], size[1]), layout="constrained")
     axes = figure.subplots()
     _draw_images(axes, _ink(bags).reshape(-1, height, width), places)
     if known is not None:
@@ -123,7 +122,7 @@ def _one_per_instance(bags: Bags, truth: ArrayLike) -> Array:
     return known
 
 
-def _chosen_rows(bags: Bags, chosen: ArrayLike) -> Array:
+def _choose_rows(bags: Bags, chosen: ArrayLike) -> Array:
     keys = np.asarray(chosen)
     return bags.flat(np.where(keys != -1, keys, 0))[keys != -1]
 

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable
 from functools import cached_property
 from io import BytesIO
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,12 @@ from bagwise.plot.features import (
     mean_instance,
 )
 from bagwise.plot.heatmap import color_limits, colors_of, patch_side
-from bagwise.plot.instances import picture_of
+from bagwise.plot.pictures import LEAST_SIDE, picture_of
 from bagwise.reports.judgment import Judgment
 from bagwise.rowstores import here
 
 _TOP = 3  # instances shown per bag: a line of thumbnails
-_THUMB = 32  # pixels of a thumbnail: 1,000 bags of noise make a page of less than 5 MB
+_PIXELS = 3_000_000  # of all thumbnails: a page of noise, which compresses worst, is below 5 MB
 _CELLS = 256  # along a strip or a heat map: a page or a phone shows no more
 
 
@@ -40,6 +41,7 @@ class BagRows:
         self.bags, self.judgment = bags, judgment
         self.sign = positive_class(self.model)[1]
         self.picture = None if images is None else picture_of(images, bags.n_instances)
+        self.side = min(max(isqrt(_PIXELS // (_TOP * len(bags))), LEAST_SIDE), 2 * LEAST_SIDE)
         self.scores: Array | None = None
         if hasattr(self.model, "instance_decision_function"):
             self.scores = self.sign * self.model.instance_decision_function(self.seen)
@@ -88,7 +90,7 @@ class BagRows:
         name = str(self.bags.instance_ids[row]) if named else str(position)
         shown = {"name": name, "score": _short(score)}
         if self.picture is not None:
-            shown["image"] = _thumbnail(self.picture(row))
+            shown["image"] = _thumbnail(self.picture(row), self.side)
         return shown
 
     def _map(self, i: int, own: Array) -> str:
@@ -159,7 +161,8 @@ def _png(rgba: Array) -> str:
     return _url(image, "png", optimize=True)
 
 
-def _thumbnail(picture: Array) -> str:
+def _thumbnail(picture: Array, side: int) -> str:
+    """Return a picture whose longer side has this many pixels, as the text of a data URL."""
     from PIL import Image
 
     values = np.asarray(picture, dtype=np.float64)
@@ -168,7 +171,7 @@ def _thumbnail(picture: Array) -> str:
     elif values.max() > 255 or values.ndim == 2:
         values = 255 * (values - values.min()) / (np.ptp(values) or 1.0)
     image = Image.fromarray(values.astype(np.uint8)).convert("RGB")
-    scale = _THUMB / max(image.size)
+    scale = side / max(image.size)
     size = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
     return _url(image.resize(size), "webp", quality=60)
 

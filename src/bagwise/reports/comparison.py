@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bagwise.bags import check_bags
 from bagwise.metrics import MEASURES
 from bagwise.model_selection.intervals import METRICS
 from bagwise.plot import compared_models, compared_times
@@ -56,7 +55,7 @@ def report_comparison(
     content = _content(comparison) | {
         "title": title or f"Models compared on {data_name or f'{n_bags:,} bags'}",
         "figures": {name: svg(figure) for name, figure in figures.items()},
-        "facts": _facts(comparison, bags),
+        "facts": [] if bags is None else data_facts(bags, comparison.sample.y, comparison.positive),
         "data_name": data_name,
         "command": command,
         "build": build,
@@ -66,6 +65,7 @@ def report_comparison(
 
 def _content(found: Comparison) -> dict[str, Any]:
     main, two = found.protocol.metric, found.positive is not None
+    records = [record for record in found.to_records() if not record["failure"]]
     negative = [label for label in found.sample.classes.tolist() if label != found.positive]
     others = [metric for metric in METRICS if metric != main]
     columns = {"model": "model", "group": "group", "value": f"{_METRICS[main]}, %"}
@@ -79,7 +79,7 @@ def _content(found: Comparison) -> dict[str, Any]:
         "negative": negative[0] if two else None,
         "n_bags": len(found.sample.y),
         "n_groups": 0 if found.sample.groups is None else found.sample.n_units,
-        "rows": [_row(record, main, others) for record in _with_results(found)],
+        "rows": [_row(record, main, others) for record in records],
         "columns": [*columns.items()],
         "tied": found.groups[0],
         "more_bags": found.more_bags,
@@ -91,10 +91,6 @@ def _content(found: Comparison) -> dict[str, Any]:
         "protocol": _protocol(found),
         "others": _others(found),
     }
-
-
-def _with_results(found: Comparison) -> list[dict[str, Any]]:
-    return [record for record in found.to_records() if not record["failure"]]
 
 
 def _row(record: dict[str, Any], main: str, others: list[str]) -> dict[str, Any]:
@@ -191,12 +187,6 @@ def _others(found: Comparison) -> list[tuple[str, str]]:
         if one.warned
     ]
     return failed + rest + warned
-
-
-def _facts(found: Comparison, bags: Any) -> list[tuple[str, str]]:
-    if bags is None:
-        return []
-    return data_facts(check_bags(bags, finite=False), found.sample.y, found.positive)
 
 
 def _numbers(found: Comparison) -> dict[str, Any]:

@@ -13,12 +13,13 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.catalog import paper_name_of
 from bagwise.metrics import unwrap_model
-from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay
+from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay, annealing_path
+from bagwise.plot._display import new_axes
 from bagwise.reports.bagrows import BagRows
 from bagwise.reports.facts import data_facts
 from bagwise.reports.judgment import Judgment, judge
 from bagwise.reports.rendering import Report, json_text, render, reports, svg
-from bagwise.reports.training import certificate, convergence, parameters
+from bagwise.solvers.tolerances import COARSE
 
 
 @reports(
@@ -120,3 +121,52 @@ def _columns(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
     named = {"id": "bag", "size": "instances", "key": "key instance"}
     every = ("id", "label", "score", "probability", "size", "group", "key")
     return [(key, named.get(key, key)) for key in every if key in rows[0]]
+
+
+_SHOWS = ("callback", "verbose", "n_jobs")  # parameters that change no number
+
+
+def certificate(model: Any) -> str:
+    """Say what is proven about the solution, and what a reader should make of it."""
+    gap, objective = (getattr(model, f"{name}_", None) for name in ("gap", "objective"))
+    if gap is None or objective is None:
+        return "This kind of model comes without a proof of how well its problem was solved."
+    gap, objective = float(np.max(gap)), float(np.max(np.abs(objective)))
+    relative = gap / objective if objective else gap
+    if not np.isfinite(relative):
+        return "The solver proved no bound on its error: treat the result with caution."
+    within = (
+        f"to within {relative:.1e} of" if relative > np.finfo(float).eps else "up to rounding at"
+    )
+    solved = (
+        f"The last convex problem of the training is proven to be solved {within} its best "
+        "possible objective"
+    )
+    if relative <= COARSE:
+        return f"{solved}: training longer would not change the model."
+    return f"{solved}. That is a lot: raise max_iter, or scale the features."
+
+
+def parameters(model: Any, whole: Any) -> list[tuple[str, str]]:
+    """Return the steps before a model, and the parameters that change its numbers, as texts."""
+    before = [repr(step) for _, step in getattr(whole, "steps", [])[:-1]]
+    known = sorted(model.get_params(deep=False).items())
+    shown = [(name, repr(value)) for name, value in known if name not in _SHOWS]
+    return [("steps before it", ", ".join(before)), *shown] if before else shown
+
+
+def convergence(model: Any) -> Any:
+    """Return a figure of the objective by iteration, or of the temperatures; None without."""
+    history = getattr(model, "history_", None)
+    if not history or not isinstance(history[0], dict):
+        return None
+    if "temperature" in history[0]:
+        return annealing_path(model)
+    values = [record["objective"] for record in history if "objective" in record]
+    if len(values) < 2:
+        return None
+    ax = new_axes()
+    ax.plot(np.arange(1, len(values) + 1), values, "o-")
+    ax.set(xlabel="outer iteration", ylabel="objective")
+    ax.locator_params(axis="x", integer=True)
+    return ax.get_figure()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from bagwise._documented import documenting
 from bagwise.io._source import write_text
-from bagwise.reports.training import versions
 
 reports = documenting(
     {
@@ -25,6 +26,7 @@ reports = documenting(
     returns="Report\n    Its ``save`` writes the file: no network, no other files, printable.",
 )
 _TEMPLATES = Path(__file__).parent / "templates"
+_PACKAGES = ("bagwise", "numpy", "scipy", "scikit-learn", "numba")  # what computes the numbers
 
 
 @dataclass(frozen=True)
@@ -95,5 +97,6 @@ def render(name: str, content: dict[str, Any]) -> str:
     )
     environment.filters["percent"] = lambda value: f"{100 * value:.0f} %"
     environment.filters["thousands"] = lambda value: f"{value:,}"
-    made = {"versions": versions(), "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
+    versions = [("Python", platform.python_version()), *((p, version(p)) for p in _PACKAGES)]
+    made = {"versions": versions, "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")}
     return environment.get_template(name).render(content | made)

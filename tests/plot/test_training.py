@@ -1,0 +1,152 @@
+"""Figures of what a model has learned: annealing, cardinalities, margins; bad input is named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from bagwise import (
+    AnnealedLabelSVC,
+    AnnealedWitnessSVC,
+    LabelSVC,
+    MarkovNetworkClassifier,
+    OptimalMarginSVC,
+    WitnessSVC,
+)
+from bagwise.datasets import load_digits_bags, make_gaussian_bags
+from bagwise.plot import annealing_path, cardinality_weights, margin_distribution
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_gaussian_bags(n_bags=24, n_features=4, random_state=0)
+
+
+def drawn(figure, panel, line=0):
+    return figure.axes[panel].lines[line].get_xydata()
+
+
+def test_every_temperature_is_drawn_hot_on_the_left(data):
+    model = AnnealedWitnessSVC().fit(*data)
+    figure = annealing_path(model)
+    for panel, field in enumerate(("objective", "entropy", "p_hat", "factorizations")):
+        expected = [(record["temperature"], record[field]) for record in model.history_]
+        np.testing.assert_allclose(drawn(figure, panel), expected)
+        left, right = figure.axes[panel].get_xlim()
+        assert (figure.axes[panel].get_xscale(), left > right) == ("log", True)
+    assert figure.get_suptitle() == "AnnealedWitnessSVC"
+    assert annealing_path(model, title="one run").get_suptitle() == "one run"
+
+
+def test_classes_have_lines_of_their_own(data):
+    bags, y = data
+    y = np.array(["cat", "dog", "eel"])[y + (np.arange(len(y)) % 3 == 0)]
+    model = AnnealedLabelSVC(kernel="linear").fit(bags, y)
+    figure = annealing_path(model)
+    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert labels == ["class cat", "class dog", "class eel"]
+    for number, history in enumerate(model.history_):
+        expected = [(record["temperature"], record["p_hat"]) for record in history]
+        np.testing.assert_allclose(drawn(figure, 2, number), expected)
+
+
+def test_models_without_temperatures_are_refused(data):
+    with pytest.raises(ValueError, match="LabelSVC was not annealed"):
+        annealing_path(LabelSVC().fit(*data))
+    with pytest.raises(NotFittedError):
+        annealing_path(AnnealedLabelSVC())
+
+
+@pytest.fixture(scope="module")
+def network():
+    bags, y = load_digits_bags(rule="majority", n_bags=40)
+    model = MarkovNetworkClassifier(cardinality="learned", n_bins=4, init=["instances"])
+    return model.fit(bags, y), bags
+
+
+def test_bars_are_the_weights_and_histograms_count_every_bag(network):
+    model, bags = network
+    above, below = cardinality_weights(model, bags).axes
+    heights = [bar.get_height() for bar in above.patches]
+    np.testing.assert_allclose(heights, model.cardinality_weights_.ravel())
+    filled = [bar.get_height() for bar in below.patches[:8]]
+    assert sum(filled) == np.sum(model.predict(bags) == 1)
+
+
+def test_one_column_per_class():
+    bags, y = load_digits_bags(n_bags=24)
+    labels = (np.arange(len(y)) % 2) + y  # three classes
+    model = MarkovNetworkClassifier(cardinality="learned", n_bins=2, init=["mean"])
+    figure = cardinality_weights(model.fit(bags, labels), bags)
+    titles = [axis.get_title() for axis in figure.axes]
+    assert titles[:3] == ["class 0", "class 1", "class 2"]
+    assert len(figure.axes) == 6
+
+
+def test_a_model_without_learned_weights_is_refused():
+    bags, y = load_digits_bags(n_bags=20)
+    model = MarkovNetworkClassifier(cardinality="ratio").fit(bags, y)
+    with pytest.raises(ValueError, match="Only cardinality='learned' has weights"):
+        cardinality_weights(model)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    bags, y = load_digits_bags(n_bags=30)
+    models = {
+        "odm": OptimalMarginSVC(C_pos=10.0, C_neg=10.0, relax=False, threshold=0.0),
+        "svm": WitnessSVC(),
+    }
+    return {name: model.fit(bags, y) for name, model in models.items()}, bags, y
+
+
+def test_every_panel_holds_all_margins_of_every_model(fitted):
+    figure = margin_distribution(*fitted, title="digits")
+    for axis in figure.axes:
+        filled = [bar.get_height() for bar in axis.patches if hasattr(bar, "get_height")]
+        assert np.sum(filled) == pytest.approx(2.0)  # one for each model
+
+
+def test_the_legend_gives_mean_and_deviation(fitted):
+    models, bags, y = fitted
+    (legend,) = margin_distribution(models, bags, y).legends
+    scores = models["svm"].instance_decision_function(bags)
+    positive = models["svm"].decision_function(bags)[y == 1]
+    margins = np.concatenate([positive, -scores[np.repeat(y == 0, np.diff(bags.offsets))]])
+    expected = f"svm (mean {margins.mean():.2f}, sd {margins.std():.2f})"
+    assert legend.get_texts()[1].get_text() == expected
+
+
+def test_the_named_positive_class_is_the_positive_one(fitted):
+    _, bags, y = fitted
+    by_default = {"a": LabelSVC().fit(bags, y)}
+    turned = {"a": LabelSVC(pos_label=0).fit(bags, 1 - y)}
+    texts = [
+        margin_distribution(models, bags, labels).legends[0].get_texts()[0].get_text()
+        for models, labels in ((by_default, y), (turned, 1 - y))
+    ]
+    assert texts[0] == texts[1]
+
+
+def test_every_model_is_drawn_however_many(fitted):
+    models, bags, y = fitted
+    many = {f"svm {i}": models["svm"] for i in range(8)}
+    figure = margin_distribution(many, bags, y)
+    assert len(figure.legends[0].get_texts()) == 8
+    steps = [patch for patch in figure.axes[0].patches if not hasattr(patch, "get_height")]
+    assert len({(patch.get_edgecolor(), patch.get_linestyle()) for patch in steps}) == 8
+
+
+def test_what_cannot_be_drawn_is_refused_by_name(fitted):
+    models, bags, y = fitted
+    three = {"three": LabelSVC().fit(bags, np.arange(30) % 3)}
+    for drawn, labels, message in (
+        (list(models.values()), y, "must map names to fitted models"),
+        (models, y[:-1], "inconsistent numbers of samples"),
+        (models, y + 1, r"'odm' was fitted on the labels \[0, 1\], and y also has \[2\]"),
+        (models, np.ones_like(y), "y has only one class"),
+        (three, y, "two classes; 'three' has 3"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            margin_distribution(drawn, bags, labels)
