@@ -14,7 +14,7 @@ from matplotlib.patches import FancyBboxPatch
 
 HERE = Path(__file__).parent
 INK, QUIET = "#222222", "#666666"
-FIRST_OF_A_FIT = 6  # the layer of the models; what is above is not needed to fit one
+FIRST_OF_A_FIT = 7  # the layer of the models; what is above is not needed to fit one
 DATA, LOOP, STEP, OUT = "#dbe9f6", "#f3f3f3", "#fde5cc", "#dff0d8"
 
 # Left, bottom, width, height; title, lines below it, color.
