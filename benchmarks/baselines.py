@@ -41,7 +41,7 @@ from bagwise import (
     SparseMIL,
     WitnessSVC,
 )
-from bagwise.bench.published import published_table
+from bagwise.bench.published import find_published
 from bagwise.bench.splits import Protocol, read_splits, store_splits
 from bagwise.crossfit import best_threshold
 from bagwise.datasets import fetch, load_digits_bags
@@ -198,7 +198,7 @@ def stored():
 
 
 def published(method, data):
-    numbers = [published_table(table).number("accuracy", method, data) for table in TABLES]
+    numbers = [find_published(table).number("accuracy", method, data) for table in TABLES]
     return " / ".join(f"{number[0]:g}" if number else "-" for number in numbers)
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from bagwise.bench.aggregate import Number, numbers
 from bagwise.bench.measures import METRICS
-from bagwise.bench.published import PublishedTable, published_tables
+from bagwise.bench.published import PublishedTable, read_published
 from bagwise.bench.run import read_plan
 
 RESULTS = Path("docs/results")
@@ -132,7 +132,7 @@ Why some are not reproduced, or undecided:
 
 def cells() -> list[Cell]:
     found = []
-    for name, table in published_tables().items():
+    for name, table in read_published().items():
         ours = measured(name)
         for metric, rows in table.values.items():
             for model, row in rows.items():

@@ -71,6 +71,15 @@ def test_every_paper_has_a_method():
     assert all(key.endswith(str(paper.year)) for key, paper in PAPERS.items())
 
 
+def test_bibtex_names_authors_with_initials():
+    text = PAPERS["andrews2002"].bibtex("andrews2002")
+    assert text.startswith("@inproceedings{andrews2002,\n  author = {Andrews, S. and Tsoch")
+    assert "booktitle = {NIPS}" in text
+    assert "@mastersthesis" in PAPERS["dong2006"].bibtex("dong2006")
+    for key, paper in PAPERS.items():
+        assert paper.bibtex(key).count("{") == paper.bibtex(key).count("}")
+
+
 def test_the_catalog_imports_no_model():
     code = "import sys, types; sys.modules['bagwise'] = module = types.ModuleType('bagwise'); "
     code += f"module.__path__ = {bagwise.__path__!r}; import bagwise.catalog; "

@@ -81,13 +81,3 @@ def test_without_inner_folds_nothing_is_called_nested_or_left_out_silently(tmp_p
     assert "Nested selection needs inner folds, which this benchmark does not have." in text
     for metric in ("calibrated_accuracy: it needs two classes and", "brier: it needs"):
         assert f"No numbers for {metric} inner folds (protocol.inner)." in text
-
-
-def test_drawn_data_differ_between_rounds(tmp_path):
-    data = [{"name": "toy", "source": "toy2d", "options": {"fraction": 0.5}}]
-    protocol = {"kind": "fresh", "train": 20, "test": 10, "repeats": 3, "inner": 0}
-    spec = small(data=data, models=SMALL["models"][2:], protocol=protocol, metrics=["error"])
-    plan, outcome = run(spec, tmp_path)
-    assert outcome.failed == 0
-    objectives = [record["metrics"]["objective"] for record in plan.records().values()]
-    assert len(set(objectives)) == 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagwise import LabelSVC, WitnessSVC
-from bagwise.bench.demo import DigitTask, demo_figure, demo_models, evaluate
+from bagwise.bench.demo import DigitTask, evaluate
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +52,9 @@ def test_evaluate_reports_each_model_as_it_is(task):
     assert result.seconds > 0
 
 
-def test_the_demo_contrasts_several_models():
-    names = [repr(model) for model in demo_models()]
-    assert len(names) == len(set(names)) >= 3
-
-
 def test_the_figure_marks_choices_in_bags_called_positive_only(task):
     model = LabelSVC(kernel="linear").fit(task.train, task.y_train)
-    axes = demo_figure(task, model).axes[0]
+    axes = task.figure(model).axes[0]
     captions = [label.get_text() for label in axes.get_yticklabels()]
     frames = [patch for patch in axes.patches if patch.get_linewidth() > 2]
     assert len(captions) == 8

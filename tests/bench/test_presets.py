@@ -1,4 +1,4 @@
-"""Every preset runs end to end in its quick form, through the command itself."""
+"""Every preset runs end to end in its quick form, and finds the published numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from bagwise.bench.published import find_published, read_published
 from bagwise.bench.spec import load_spec, presets
 from bagwise.datasets import catalog
 from bagwise.io._records import read_records
@@ -43,3 +44,33 @@ def test_a_preset_runs_quickly_from_data_to_tables(preset, tmp_path):
     assert not [record for record in records if "error" in record]
     for suffix in ("md", "csv", "tex", "html"):
         assert (tmp_path / f"tables.{suffix}").stat().st_size > 100
+
+
+def test_published_rows_of_a_preset_are_found_by_its_models():
+    for name in presets():
+        spec = load_spec(name)
+        if spec.published:
+            table = find_published(spec.published)
+            printed = {model for rows in table.values.values() for model in rows}
+            assert {model.name for model in spec.models} & printed, name
+
+
+def test_every_published_table_says_where_it_is_from():
+    assert len(read_published()) == 11
+    for table in read_published().values():
+        assert table.source
+        assert table.table
+        assert table.protocol
+        assert table.values
+    tiger = find_published("gehler2007-table2").number("error", "AL-SVM T=10C", "tiger")
+    assert tiger == (28.0, None)
+    corel = find_published("hajimirsadeghi2017-table3").number("accuracy", "MIMN", "corel2000")
+    assert corel == (71.6, 1.0)
+    assert find_published("zhang2020-table3").number("accuracy", "DD", "fox") is None
+
+
+def test_a_misspelled_table_is_answered_with_a_guess():
+    with pytest.raises(
+        ValueError, match=r"no table 'gehler2007-tabel1'. Did you mean 'gehler2007-"
+    ):
+        find_published("gehler2007-tabel1")

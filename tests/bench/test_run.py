@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import yaml
 
+from bagwise.bench.aggregate import find_missing
 from bagwise.bench.export import as_csv, as_markdown
 from bagwise.bench.run import _write_spec, read_plan, run
 from bagwise.bench.spec import load_spec, presets
@@ -20,6 +21,8 @@ from bagwise.bench.splits import FoldsError
 from bagwise.bench.tables import make_report
 from bagwise.io._records import ResultsError, read_records
 from bench_cases import SMALL, small
+
+RECORDS = Path(__file__).parents[2] / "docs" / "results"
 
 
 def bench(spec_file, out):
@@ -85,20 +88,15 @@ def test_more_models_reuse_what_there_is(tmp_path):
     assert outcome.total - outcome.ran == 12  # SIL: two data sets, two rounds of three folds
 
 
-def test_two_processes_give_the_same_table(tmp_path, whole):
-    models = SMALL["models"][:1]
-    plans = [run(small(models=models), tmp_path / str(jobs), jobs=jobs)[0] for jobs in (1, 2)]
-    assert as_csv(make_report(plans[0])) == as_csv(make_report(plans[1]))
-
-
-@pytest.mark.slow
-def test_a_local_dask_cluster_gives_the_same_table(tmp_path):
-    pytest.importorskip("distributed", reason="dask is not installed")
-    models = SMALL["models"][2:]
-    plans = [
-        run(small(models=models), tmp_path / str(dask), dask=dask)[0] for dask in (None, "local")
-    ]
-    assert as_csv(make_report(plans[0])) == as_csv(make_report(plans[1]))
+@pytest.mark.parametrize(
+    "how", [{"jobs": 2}, pytest.param({"dask": "local"}, marks=pytest.mark.slow)]
+)
+def test_other_processes_give_the_same_table(tmp_path, how):
+    if "dask" in how:
+        pytest.importorskip("distributed", reason="dask is not installed")
+    spec = small(models=SMALL["models"][2:])
+    alone, elsewhere = run(spec, tmp_path / "a")[0], run(spec, tmp_path / "b", **how)[0]
+    assert as_csv(make_report(alone)) == as_csv(make_report(elsewhere))
 
 
 def test_a_failing_cell_is_recorded_and_the_others_go_on(tmp_path):
@@ -111,13 +109,6 @@ def test_a_failing_cell_is_recorded_and_the_others_go_on(tmp_path):
     report = make_report(plan)
     assert {line.model for line in report.tables[0].lines} == {"MI-SVM", "InstanceSVC"}
     assert any("MI-SVM on near: 6 cells failed" in note for note in report.notes)
-
-
-def test_failed_cells_are_tried_again(tmp_path):
-    models = [{"method": "MI-SVM", "grid": {"C": [-1.0]}}]
-    assert run(small(models=models), tmp_path)[1].ran == 12
-    _, again = run(small(models=models), tmp_path)
-    assert (again.ran, again.failed) == (12, 12)
 
 
 def test_a_folder_without_results_is_refused(tmp_path):
@@ -138,6 +129,14 @@ def test_tables_need_no_data_but_the_splits(whole, tmp_path):
         read_plan(tmp_path)
 
 
+def test_published_records_are_complete():
+    folders = sorted(path.parent for path in RECORDS.glob("*/results.jsonl"))
+    folders = [folder for folder in folders if (folder / "spec.yaml").is_file()]
+    missing = {folder.name: find_missing(read_plan(folder)) for folder in folders}
+    assert len(missing) == 12
+    assert not any(missing.values())
+
+
 def test_the_benchmark_is_stored_as_it_was_run(tmp_path):
     for name in presets():
         spec = load_spec(name)
@@ -149,8 +148,3 @@ def test_impossible_splits_are_named_with_their_data_set(tmp_path):
     message = "near: Class 0 has 15 bags, fewer than the 16 folds of protocol.folds. Lower"
     with pytest.raises(FoldsError, match=message):
         run(small(protocol={"kind": "kfold", "folds": 16}), tmp_path)
-
-
-def test_what_is_on_the_disk_is_json(whole):
-    for line in (whole[0].folder / "results.jsonl").read_text().splitlines():
-        assert json.loads(line)

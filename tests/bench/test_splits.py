@@ -67,6 +67,8 @@ def test_the_same_seed_writes_the_same_file_and_another_seed_another(tmp_path):
     paths = [store_splits(tmp_path / name, "d", protocol, bags, Y) for name in "ab"]
     assert paths[0].name == paths[1].name
     assert paths[0].read_text() == paths[1].read_text()
+    assert store_splits(tmp_path / "a", "d", replace(protocol, inner=0), bags, Y) == paths[0]
+    assert read_splits(paths[0])[1] == protocol.splits(bags, Y)
     other = store_splits(tmp_path / "a", "d", replace(protocol, seed=1), bags, Y)
     assert read_splits(other)[1] != read_splits(paths[0])[1]
 
@@ -86,25 +88,6 @@ def test_more_rounds_begin_with_the_same_splits(kind):
     protocol = Protocol(kind, folds=3, ratios=(0.2,), train=10, test=20)
     once, thrice = (replace(protocol, repeats=n).splits(bags_of(30), Y) for n in (1, 3))
     assert [split for split in thrice if split.repeat == 0] == once
-
-
-def test_inner_folds_are_no_part_of_the_splits(tmp_path):
-    paths = [store_splits(tmp_path, "d", Protocol(inner=k), bags_of(30), Y) for k in (0, 5)]
-    assert paths[0] == paths[1]
-
-
-def test_stored_splits_are_used_as_they_are(tmp_path):
-    path = store_splits(tmp_path, "d", Protocol(folds=3), bags_of(30), Y)
-    before = path.read_text()
-    store_splits(tmp_path, "d", Protocol(folds=3), bags_of(30), Y)
-    assert path.read_text() == before
-    assert read_splits(path)[1] == Protocol(folds=3).splits(bags_of(30), Y)
-
-
-def test_other_bags_get_another_file(tmp_path):
-    bags = bags_of(30)
-    path = store_splits(tmp_path, "d", Protocol(folds=3), bags, Y)
-    assert path != store_splits(tmp_path, "d", Protocol(folds=3), bags.replace(X=bags.X + 1), Y)
 
 
 def _change_a_test_bag(text):
@@ -133,10 +116,6 @@ def test_a_changed_file_is_refused(tmp_path, change, message):
 @pytest.mark.parametrize(
     ("protocol", "message"),
     [
-        (
-            Protocol("kfold", folds=16),
-            "Class 0 has 15 bags, fewer than the 16 folds of protocol.folds",
-        ),
         (Protocol("grouped", folds=2), "these bags have none"),
         (Protocol("ratio", ratios=(0.01,)), "leaves 0 of 30 bags for training"),
     ],

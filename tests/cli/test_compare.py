@@ -102,11 +102,6 @@ def test_times_are_read(text, seconds):
     assert _seconds(text) == seconds
 
 
-def test_nothing_to_compare_is_an_error(tmp_path):
-    (tmp_path / "one.csv").write_text("bag,label,f\na,1,1\nb,1,2\nc,1,2\n")
-    refused(1, "All bags are of the class 1", "compare", tmp_path / "one.csv", "--folds", "2", *ONE)
-
-
 def test_the_other_class_may_be_the_positive_one(cells, monkeypatch):
     def turned(*arguments, **options):
         found = compared(*arguments, **options)

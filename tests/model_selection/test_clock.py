@@ -1,6 +1,8 @@
-"""Deadlines: estimators look at the clock wherever they are."""
+"""Deadlines: estimators look at the clock wherever they are; costs, seen on a part of the bags."""
 
 from __future__ import annotations
+
+import time
 
 import numpy as np
 import pytest
@@ -8,8 +10,17 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import AnnealedWitnessSVC, PerInstance, WitnessSVC
-from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError, unwatch, watch
+from bagwise import AnnealedWitnessSVC, PerInstance, StatisticsSVC, WitnessSVC
+from bagwise.model_selection.clock import (
+    NEVER,
+    Cost,
+    Deadline,
+    OutOfTimeError,
+    Probe,
+    predict_cost,
+    unwatch,
+    watch,
+)
 from bagwise.testing._problems import planted_bags
 
 BAGS, Y = planted_bags(n_bags=40)
@@ -39,3 +50,34 @@ def test_the_users_callback_is_called_and_given_back():
     assert heard
     assert unwatch(model).callback is hear
     assert unwatch(watch(WitnessSVC(), NEVER)).callback is None
+
+
+def test_costs_grow_as_a_power_up_to_cubic():
+    small = Cost(1.0, 10.0, 100)
+    assert Cost(4.0, 10.0, 200).extrapolate(small, 400) == Cost(16.0, 10.0, 400)
+    assert Cost(100.0, 5.0, 200).extrapolate(small, 400) == Cost(800.0, 5.0, 400)
+    assert Cost(4.0, 20.0, 200).extrapolate(small, 400, most=0.0) == Cost(4.0, 20.0, 400)
+    assert Cost(4.0, 10.0, 100).extrapolate(small, 200).seconds == 32.0  # no growth was seen
+
+
+class Wasteful(StatisticsSVC):
+    """A model that takes memory and time by the number of bags."""
+
+    def fit(self, bags, y, sample_weight=None):
+        waste = np.ones((len(bags), 10_000))
+        time.sleep(0.002 * len(bags))
+        return super().fit(bags, y, sample_weight) if waste.any() else self
+
+
+def test_memory_and_time_are_seen_on_a_part_of_the_bags():
+    cost = predict_cost(Wasteful(), BAGS, Y, trace=True)
+    assert 10 * 80_000 < cost.bytes < 40 * 800_000
+    assert predict_cost(Wasteful(), BAGS, Y, trace=False).bytes == 0
+    assert 0.02 < cost.seconds < 8
+    assert "GiB of memory, 0.0 GiB may be used" in Probe(Wasteful(), BAGS, Y, 1, 1e4).refuse(99)
+    assert "would not finish in time" in Probe(Wasteful(), BAGS, Y, 1000).refuse(1.0)
+    assert Probe(Wasteful(), BAGS, Y).refuse(60.0) == ""
+    assert Probe(WitnessSVC(), BAGS, Y, 10**9).refuse(np.inf) == ""
+    assert "already took too long" in Probe(WitnessSVC(), BAGS, Y, 2).refuse(-1.0)
+    assert Probe(WitnessSVC(), BAGS, Y).refuse(-1.0) == ""
+    assert Probe(StatisticsSVC(C=-1.0), BAGS, Y).refuse(60.0) == ""  # the fit itself will say it

@@ -119,11 +119,13 @@ def test_no_time_is_no_result_but_no_error(problem):
         _ = found.recommendation
 
 
-def test_ctrl_c_returns_what_was_found(problem):
-    def stop(so_far):
-        if len(so_far.records) == 4:
-            raise KeyboardInterrupt
+def stop(so_far):
+    """Interrupt after four folds."""
+    if len(so_far.records) == 4:
+        raise KeyboardInterrupt
 
+
+def test_ctrl_c_returns_what_was_found(problem):
     found = compare(*problem, LINEAR, callback=stop, **SHORT)
     assert found.stopped == "interrupted"
     assert list(found.results) == ["mean"]
@@ -134,10 +136,6 @@ def test_ctrl_c_returns_what_was_found(problem):
 
 
 def test_a_comparison_goes_on_where_it_was_stopped(problem, tmp_path):
-    def stop(so_far):
-        if len(so_far.records) == 4:
-            raise KeyboardInterrupt
-
     compare(*problem, LINEAR, callback=stop, out=tmp_path, **SHORT)
     kept = (tmp_path / RESULTS).read_text()
     with open(tmp_path / RESULTS, "a") as file:

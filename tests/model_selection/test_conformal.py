@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from bagwise import Bags, InstanceSVC, MeanSVC, WitnessSVC
+from bagwise import Bags, MeanSVC, WitnessSVC
 from bagwise.crossfit import folds
 from bagwise.datasets import make_gaussian_bags
 from bagwise.model_selection import ConformalBagClassifier
@@ -62,16 +62,6 @@ def test_p_values_are_the_counts_they_are_named_for(method, grouped, class_condi
                 total += 1 / mates
                 count += (model.nonconformity_[i] >= (f if c == 0 else -f)) / mates
             assert found[b, c] == pytest.approx((1 + count) / (1 + total), rel=1e-12)
-
-
-def test_calibration_bags_are_scored_by_copies_that_did_not_see_them():
-    bags, y = make_gaussian_bags(30, 3, random_state=0)
-    model = ConformalBagClassifier(estimator=InstanceSVC(kernel="linear"), cv=3).fit(bags, y)
-    for k, copy in enumerate(model.estimators_):
-        used = model.fold_ == k
-        assert len(copy.decision_function(bags)) == 30
-        assert used.sum() == 10
-    assert sorted(np.bincount(model.fold_)) == [10, 10, 10]
 
 
 @pytest.mark.parametrize(

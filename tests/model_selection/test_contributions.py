@@ -7,8 +7,7 @@ import pytest
 from sklearn.metrics import average_precision_score, f1_score
 
 from bagwise.metrics import MEASURES, bag_measures
-from bagwise.model_selection.contributions import PARTS
-from bagwise.model_selection.intervals import Sample
+from bagwise.model_selection.intervals import PARTS, Sample
 
 RNG = np.random.default_rng(0)
 Y = np.array(["a", "b"])[(RNG.random(60) < 0.4).astype(int)]

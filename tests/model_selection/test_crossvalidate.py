@@ -1,4 +1,4 @@
-"""Cross-validation of one model: the metrics of folds that scikit-learn makes."""
+"""Cross-validation of one model: folds that scikit-learn makes, hidden labels, positive class."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import Bags, PerInstance, WitnessSVC
-from bagwise.datasets import make_gaussian_bags
+from bagwise import Bags, Graph, GraphSVC, MeanSVC, PerInstance, WitnessSVC
+from bagwise.datasets import make_gaussian_bags, make_graph_bags
 from bagwise.errors import Message
 from bagwise.metrics import bag_report
-from bagwise.model_selection import CrossValidation, cross_validate_bags
+from bagwise.model_selection import (
+    CrossValidation,
+    choose_positive,
+    cross_validate_bags,
+    transductive_cv,
+)
 
 MODEL = WitnessSVC(kernel="linear")
+BAGS, Y = make_gaussian_bags(60, 5, shift=4.0, witness_rate=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +81,35 @@ def test_a_summary_leaves_out_folds_that_do_not_define_a_metric():
     assert CrossValidation([{"auc": np.nan}], []).summary()["auc"]["mean"] is None
 
 
-def test_too_few_bags_are_refused_before_anything_is_fitted(problem):
-    bags, y = problem
-    with pytest.raises(ValueError, match=r"fewer than the 19 folds of cv\. Lower cv to 18"):
-        cross_validate_bags(MODEL, bags, y, cv=19)
+def test_transductive_folds_hide_labels_only():
+    data = make_graph_bags(90, 1.0, random_state=2)
+    graph = Graph.from_edges(data.edges, directed=True)
+    half = data.labeled  # the other half's words are met without labels, in every fold
+    model = GraphSVC(bag_graph=graph, mu=30.0, tol=1e-3)
+    result = transductive_cv(model, data.bags[half], data.y[half], unlabeled=data.bags[~half], cv=3)
+    assert [fitted.n_edges_[0] for fitted in result["estimator"]] == [graph.n_edges] * 3
+    assert result["test_score"].mean() >= 0.9
+    areas = transductive_cv(model, data.bags[half], data.y[half], cv=3, scoring="roc_auc")[
+        "test_score"
+    ]
+    assert areas.shape == (3,)
+    assert roc_auc_score(data.y[half], result["decision"]) >= 0.9
+
+
+@pytest.mark.parametrize("labels", [["wt", "mut"], ["mut", "wt"]])
+def test_the_class_with_the_witnesses_is_found_wherever_it_is_in_the_alphabet(labels):
+    choice = choose_positive(MODEL, BAGS, np.array(labels)[Y])
+    assert choice.label == labels[1]
+    assert choice.aucs[labels[1]] > choice.aucs[labels[0]] + 0.1
+    assert str(choice).startswith(f"{labels[1]} is taken as the positive class")
+
+
+def test_a_model_that_treats_both_alike_takes_the_second_and_says_so():
+    choice = choose_positive(MeanSVC(kernel="linear"), BAGS, np.array(["b", "a"])[Y])
+    assert choice.label == "b"
+    assert "both do equally well" in str(choice)
+
+
+def test_three_classes_have_no_positive_one():
+    with pytest.raises(ValueError, match="there are 3 classes"):
+        choose_positive(MeanSVC(), BAGS, np.arange(60) % 3)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-import scipy.sparse as sp
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -70,15 +68,3 @@ def test_a_point_is_announced_when_it_is_done():
     done = []
     search(InstanceSVC(), [{}, {"C": 2.0}], bags, y, callback=lambda: done.append(1))
     assert len(done) == 2
-
-
-def test_sparse_instances_keep_their_zeros():
-    bags, _ = planted_bags()
-    sparse = bags.replace(X=sp.csr_array(bags.X))
-    assert standardizer(sparse).fit_transform(sparse).X.nnz == sparse.X.nnz
-
-
-def test_too_few_bags_are_refused():
-    bags, y = planted_bags(n_bags=40)
-    with pytest.raises(ValueError, match=r"Class 0 has 20 bags, fewer than the 21 folds of cv"):
-        search(InstanceSVC(), [{}], bags, y, cv=21)

@@ -136,19 +136,19 @@ def _choose_nested(points: list[Pairs], select: str) -> Pairs | None:
 
 
 def _number(metric: str, where: tuple[str, str], kind: str, pairs: Pairs) -> Number | None:
-    rounds = _known(_by_round(pairs, metric).values())
+    rounds = _require_all(_by_round(pairs, metric).values())
     if rounds is None:
         return None
-    parts = [record["metrics"].get(_stored_name(metric)) for _, record in pairs]
+    parts = [record["metrics"].get(_storage_name(metric)) for _, record in pairs]
     single_bags = "pooled" in pairs[0][1]  # which have no spread
-    spread = rounds if len(rounds) > 1 or single_bags else _known(parts) or []
+    spread = rounds if len(rounds) > 1 or single_bags else _require_all(parts) or []
     error = float(np.std(spread, ddof=1) / np.sqrt(len(spread))) if len(spread) > 1 else None
     seen = {digest(cell.point): cell.point for cell, _ in pairs}
     mean = float(np.mean(rounds))
     return Number(metric, *where, kind, mean, error, len(rounds), list(seen.values()))
 
 
-def _known(values: Iterable[float | None]) -> list[float] | None:
+def _require_all(values: Iterable[float | None]) -> list[float] | None:
     """Return the values, or None where one is missing."""
     listed = list(values)
     present = [value for value in listed if value is not None]
@@ -156,11 +156,11 @@ def _known(values: Iterable[float | None]) -> list[float] | None:
 
 
 def _mean_over_rounds(pairs: Pairs, metric: str) -> float | None:
-    rounds = _known(_by_round(pairs, metric).values())
+    rounds = _require_all(_by_round(pairs, metric).values())
     return None if rounds is None else float(np.mean(rounds))
 
 
-def _stored_name(metric: str) -> str:
+def _storage_name(metric: str) -> str:
     return METRICS[metric].complement or metric
 
 
@@ -168,7 +168,9 @@ def _by_round(pairs: Pairs, metric: str) -> dict[int, float | None]:
     rounds: dict[int, list[Record]] = defaultdict(list)
     for cell, record in pairs:
         rounds[cell.split.repeat].append(record)
-    means = {repeat: _of_round(records, _stored_name(metric)) for repeat, records in rounds.items()}
+    means = {
+        repeat: _of_round(records, _storage_name(metric)) for repeat, records in rounds.items()
+    }
     if not METRICS[metric].complement:
         return means
     return {repeat: None if mean is None else 1.0 - mean for repeat, mean in means.items()}
@@ -181,7 +183,7 @@ def _of_round(records: list[Record], metric: str) -> float | None:
         scores = np.array([record["pooled"][1] for record in records])
         scores = scores[:, 0] if scores.shape[1] == 1 else scores
         return bag_measures(y, scores, np.array(records[0]["classes"]), (metric,))[metric]
-    values = _known(record["metrics"].get(metric) for record in records)
+    values = _require_all(record["metrics"].get(metric) for record in records)
     if values is None:
         return None
     return float(np.average(values, weights=[record["n_test"] for record in records]))

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_mean
@@ -44,6 +45,12 @@ class DemoTask:
     question: ClassVar[str] = ""
     witness: ClassVar[str] = "witness"
 
+    @classmethod
+    def halve(cls, bags: Bags, y: Array) -> Self:
+        """Train on the first half of the bags and test on the second."""
+        half = len(bags) // 2
+        return cls(bags[:half], y[:half], bags[half:], y[half:])
+
     @property
     def found_by_chance(self) -> float:
         """How often an instance drawn at random from a positive test bag is a witness."""
@@ -56,8 +63,27 @@ class DemoTask:
         return [MeanSVC(), WitnessSVC(kernel="linear"), annealed]
 
     def figure(self, model: BagClassifier) -> Figure:
-        """Draw instance scores of test bags, with the true witnesses."""
-        return scores_figure(self, model)
+        """Draw the instance scores of positive test bags: in place, or one column per bag."""
+        from matplotlib.figure import Figure
+
+        shown = np.flatnonzero(self.y_test == 1)[: _SHOWN // 2]
+        figure = Figure(figsize=(3.2 * len(shown), 3.4), layout="constrained")
+        for axes, i in zip(np.atleast_1d(figure.subplots(1, len(shown))), shown, strict=True):
+            bag = self.test[i : i + 1]
+            scores, true = model.instance_decision_function(bag), bag.instance_labels == 1
+            x, y = (np.arange(len(scores)), scores) if bag.coords is None else bag.coords.T
+            marks = axes.scatter(x, y, c=scores, cmap="viridis", s=14)
+            axes.scatter(x[true], y[true], s=60, facecolors="none", edgecolors="red")
+            best = int(scores.argmax())
+            axes.scatter(x[best], y[best], s=40, marker="x", color="black")
+            axes.set(title=str(bag.ids[0]), xticks=[])
+            if bag.coords is not None:
+                axes.set_yticks([])
+                axes.set_aspect("equal")
+                axes.invert_yaxis()
+        figure.colorbar(marks, ax=figure.axes, label="score")
+        figure.suptitle(f"{model}: chosen instance (cross), true ones (red)", fontsize=10)
+        return figure
 
 
 class SlideTask(DemoTask):
@@ -67,10 +93,9 @@ class SlideTask(DemoTask):
     witness: ClassVar[str] = "tumor"
 
     @classmethod
-    def draw(cls, seed: int = 0) -> SlideTask:
+    def draw(cls, seed: int = 0) -> Self:
         """Draw training slides and equally many test slides."""
-        bags, y = make_slide_bags(120, bag_size=(30, 150), random_state=seed)
-        return cls(bags[:60], y[:60], bags[60:], y[60:])
+        return cls.halve(*make_slide_bags(120, bag_size=(30, 150), random_state=seed))
 
 
 class MoleculeTask(DemoTask):
@@ -80,10 +105,9 @@ class MoleculeTask(DemoTask):
     witness: ClassVar[str] = "shape"
 
     @classmethod
-    def draw(cls, seed: int = 0) -> MoleculeTask:
+    def draw(cls, seed: int = 0) -> Self:
         """Draw training molecules and equally many test molecules."""
-        bags, y = make_molecule_bags(160, random_state=seed)
-        return cls(bags[:80], y[:80], bags[80:], y[80:])
+        return cls.halve(*make_molecule_bags(160, random_state=seed))
 
 
 class DigitTask(DemoTask):
@@ -92,16 +116,8 @@ class DigitTask(DemoTask):
     question: ClassVar[str] = "Is there a 9 in the bag?"
     witness: ClassVar[str] = "9"
 
-    def models(self) -> list[BagClassifier]:
-        """Return the models that the digits contrast."""
-        return demo_models()
-
-    def figure(self, model: BagClassifier) -> Figure:
-        """Draw the digits."""
-        return demo_figure(self, model)
-
     @classmethod
-    def draw(cls, seed: int = 0, n_bags: int = 200) -> DigitTask:
+    def draw(cls, seed: int = 0, n_bags: int = 200) -> Self:
         """Draw training bags and equally many test bags."""
         draws = (("train", 2 * seed), ("test", 2 * seed + 1))
         parts = [
@@ -109,6 +125,37 @@ class DigitTask(DemoTask):
             for subset, state in draws
         ]
         return cls(*parts[0], *parts[1])
+
+    def models(self) -> list[BagClassifier]:
+        """Return the models that the digits contrast."""
+        linear = WitnessSVC(kernel="linear")
+        calibrated = InstanceSVC(threshold="calibrated")
+        return [InstanceSVC(), calibrated, LabelSVC(), linear, WitnessSVC()]
+
+    def figure(self, model: BagClassifier) -> Figure:
+        """Draw test bags with the true 9s and the digit that the model points at.
+
+        In bags predicted negative no choice is marked. Wrongly classified bags, if any, come last.
+        """
+        from bagwise.plot import image_bags
+
+        predicted = model.predict(self.test)
+        shown = self._bags_to_show(predicted)
+        bags, says, holds = self.test[shown], predicted[shown], self.y_test[shown]
+        scores = model.decision_function(bags)
+        captions = [
+            f"{'holds' if truth else 'without'} a {_DIGIT}\n"
+            f"model: {'yes' if word else 'no'} ({score:+.2f}){'' if truth == word else ', WRONG'}"
+            for truth, word, score in zip(holds, says, scores, strict=True)
+        ]
+        chosen = np.where(says == 1, model.key_instances(bags), -1)
+        title = f"Test bags: positive when they hold a {_DIGIT}. Choices of {model}"
+        return image_bags(bags, (8, 8), chosen=chosen, captions=captions, title=title)
+
+    def _bags_to_show(self, predicted: Array) -> Array:
+        wrong = np.flatnonzero(predicted != self.y_test)[:_SHOWN_MISTAKES]
+        right = np.flatnonzero(predicted == self.y_test)[: _SHOWN - len(wrong)]
+        return np.concatenate([right, wrong])
 
 
 @dataclass(frozen=True)
@@ -122,32 +169,19 @@ class ModelResult:
     seconds: float  # to fit
 
 
-def demo_models() -> list[BagClassifier]:
-    """Return the models of the demo, not fitted; the figure shows the last one's choices."""
-    return [
-        InstanceSVC(),
-        InstanceSVC(threshold="calibrated"),
-        LabelSVC(),
-        WitnessSVC(kernel="linear"),
-        WitnessSVC(),
-    ]
-
-
 def evaluate(
-    task: DemoTask, models: list[BagClassifier], started: Callable[[str], None] = lambda _: None
+    task: DemoTask, models: list[BagClassifier], begin: Callable[[str], None] = lambda _: None
 ) -> Iterator[ModelResult]:
     """Fit the models one after the other and yield the result of each on the test bags."""
     for model in models:
-        started(str(model))
-        seconds = _seconds_to_fit(model, task)
+        begin(str(model))
+        start = perf_counter()
+        with one_blas_thread():  # threads gain nothing here, and lose a lot on a busy computer
+            model.fit(task.train, task.y_train)
+        seconds = perf_counter() - start
         report = bag_report(model, task.test, task.y_test)
-        yield ModelResult(
-            model=str(model),
-            bag_accuracy=report["accuracy"],
-            bag_auc=report["auc"],
-            found=report["key_instance_rate"],
-            seconds=seconds,
-        )
+        found = report["key_instance_rate"]
+        yield ModelResult(str(model), report["accuracy"], report["auc"], found, seconds)
 
 
 def surprise(result: ModelResult) -> str:
@@ -160,64 +194,3 @@ def surprise(result: ModelResult) -> str:
         "0 is for instances, not for the highest of many. threshold='calibrated' chooses a "
         "threshold for bags."
     )
-
-
-def scores_figure(task: DemoTask, model: BagClassifier) -> Figure:
-    """Draw the instance scores of positive test bags: on their places, or one column per bag."""
-    from matplotlib.figure import Figure
-
-    shown = np.flatnonzero(task.y_test == 1)[: _SHOWN // 2]
-    figure = Figure(figsize=(3.2 * len(shown), 3.4), layout="constrained")
-    for axes, i in zip(np.atleast_1d(figure.subplots(1, len(shown))), shown, strict=True):
-        bag = task.test[i : i + 1]
-        scores, true = model.instance_decision_function(bag), bag.instance_labels == 1
-        x, y = (np.arange(len(scores)), scores) if bag.coords is None else bag.coords.T
-        marks = axes.scatter(x, y, c=scores, cmap="viridis", s=14)
-        axes.scatter(x[true], y[true], s=60, facecolors="none", edgecolors="red")
-        best = int(scores.argmax())
-        axes.scatter(x[best], y[best], s=40, marker="x", color="black")
-        axes.set(title=str(bag.ids[0]), xticks=[])
-        if bag.coords is not None:
-            axes.set_yticks([])
-            axes.set_aspect("equal")
-            axes.invert_yaxis()
-    figure.colorbar(marks, ax=figure.axes, label="score")
-    figure.suptitle(f"{model}: chosen instance (cross), true ones (red)", fontsize=10)
-    return figure
-
-
-def _seconds_to_fit(model: BagClassifier, task: DemoTask) -> float:
-    from threadpoolctl import threadpool_limits
-
-    # Problems this small gain nothing from threads, and lose a lot on a busy computer.
-    with threadpool_limits(limits=1):
-        start = perf_counter()
-        model.fit(task.train, task.y_train)
-        return perf_counter() - start
-
-
-def demo_figure(task: DigitTask, model: BagClassifier) -> Figure:
-    """Draw test bags with the true 9s and the digit that the model points at.
-
-    In bags predicted negative no choice is marked. Wrongly classified bags, if any, come last.
-    """
-    from bagwise.plot import image_bags
-
-    predicted = model.predict(task.test)
-    shown = _bags_to_show(task, predicted)
-    bags, says, holds = task.test[shown], predicted[shown], task.y_test[shown]
-    scores = model.decision_function(bags)
-    captions = [
-        f"{'holds' if truth else 'without'} a {_DIGIT}\n"
-        f"model: {'yes' if word else 'no'} ({score:+.2f}){'' if truth == word else ', WRONG'}"
-        for truth, word, score in zip(holds, says, scores, strict=True)
-    ]
-    chosen = np.where(says == 1, model.key_instances(bags), -1)
-    title = f"Test bags: positive when they hold a {_DIGIT}. Choices of {model}"
-    return image_bags(bags, (8, 8), chosen=chosen, captions=captions, title=title)
-
-
-def _bags_to_show(task: DigitTask, predicted: Array) -> Array:
-    wrong = np.flatnonzero(predicted != task.y_test)[:_SHOWN_MISTAKES]
-    right = np.flatnonzero(predicted == task.y_test)[: _SHOWN - len(wrong)]
-    return np.concatenate([right, wrong])

@@ -56,7 +56,7 @@ def _heads(table: MetricTable) -> list[str]:
     return ["model", "selection", *table.columns, *(["average rank"] if table.rankings else [])]
 
 
-def named_lines(table: MetricTable) -> list[tuple[str, Line]]:
+def name_lines(table: MetricTable) -> list[tuple[str, Line]]:
     """Return the lines, with a model's name only on the first of its lines."""
     shown: list[tuple[str, Line]] = []
     for line in table.lines:
@@ -67,7 +67,7 @@ def named_lines(table: MetricTable) -> list[tuple[str, Line]]:
 
 def _texts(table: MetricTable, bold: str, plus: str = " ± ") -> Iterator[tuple[str, list[str]]]:
     """Yield the name and the other texts of each line."""
-    for name, line in named_lines(table):
+    for name, line in name_lines(table):
         cells = [_text(entry, table.digits, bold, plus) for entry in line.entries]
         ranks = ["" if line.rank is None else f"{line.rank:.2f}"] if table.rankings else []
         yield name, [KIND_LABELS[line.kind], *cells, *ranks]

@@ -35,7 +35,7 @@ class PublishedTable:
 
 
 @cache
-def published_tables() -> dict[str, PublishedTable]:
+def read_published() -> dict[str, PublishedTable]:
     """Return all tables of published numbers by name."""
     import yaml
 
@@ -43,16 +43,16 @@ def published_tables() -> dict[str, PublishedTable]:
     return {name: _table(name, entry) for name, entry in content.items()}
 
 
-def published_table(name: str) -> PublishedTable:
+def find_published(name: str) -> PublishedTable:
     """Return one table of published numbers.
 
     Examples
     --------
-    >>> from bagwise.bench.published import published_table
-    >>> published_table("gehler2007-table1").number("error", "T=10C, p* (ALP-SVM)", "tiger")
+    >>> from bagwise.bench.published import find_published
+    >>> find_published("gehler2007-table1").number("error", "T=10C, p* (ALP-SVM)", "tiger")
     (14.0, None)
     """
-    tables = published_tables()
+    tables = read_published()
     if name not in tables:
         raise ValueError(f"published: there is no table {name!r}. {suggestion(name, tables)}")
     return tables[name]

@@ -11,6 +11,7 @@ import platform
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from joblib import effective_n_jobs, parallel_config
 
 from bagwise.bench.cell import Cell, judge
 from bagwise.bench.data import BenchData, load_data
-from bagwise.bench.spec import DataEntry, Spec, load_spec
-from bagwise.bench.splits import FoldsError, read_splits, store_splits
+from bagwise.bench.spec import Spec, load_spec
+from bagwise.bench.splits import FoldsError, Protocol, read_splits, store_splits
 from bagwise.io._atomic import writing
 from bagwise.io._records import ResultsError
 from bagwise.model_selection.runner import Record, Runner, Store, is_failure, read_store
@@ -84,71 +85,43 @@ def run(
     *,
     jobs: int = 1,
     dask: str | None = None,
-    started: Callable[[int, int], None] = lambda done, total: None,
-    finished: Callable[[dict[str, Any]], None] = lambda record: None,
+    begin: Callable[[int, int], None] = lambda done, total: None,
+    note: Callable[[Record], None] = lambda record: None,
 ) -> tuple[Plan, Outcome]:
-    """Run what is missing of a benchmark.
+    """Run what is missing of a benchmark, in a folder that may hold results of an earlier run.
 
-    Parameters
-    ----------
-    spec : Spec
-        The benchmark.
-    folder : Path
-        Folder of the results, which may hold those of an earlier run.
-    jobs : int, default=1
-        Number of worker processes; -1 is one per core.
-    dask : str, default=None
-        Address of a Dask scheduler, or "local" for a cluster of ``jobs`` workers made for this run.
-    started : callable, default=nothing
-        Called once with the number of finished cells and the number of all cells.
-    finished : callable, default=nothing
-        Called with each record after it was written.
-
-    Returns
-    -------
-    Plan, Outcome
-        What was run, and how it ended.
+    ``jobs`` is the number of worker processes, -1 one per core; ``dask`` the address of a Dask
+    scheduler, or "local" for a cluster of ``jobs`` workers made for this run. ``begin`` is called
+    once with the numbers of finished and of all cells, ``note`` with each record after it was
+    written.
     """
-    shelf = _DataShelf(spec)
+    entries = {entry.name: entry for entry in spec.data}
+
+    @cache
+    def load(name: str, draw: int | None) -> BenchData:
+        return load_data(entries[name], spec.protocol, draw)
+
+    first = 0 if spec.protocol.kind == "fresh" else None
     with Store(folder / RESULTS, identify) as store, _cluster(dask, jobs):
-        files = {entry.name: _split(spec, entry, shelf, folder) for entry in spec.data}
+        files = {name: _split(spec.protocol, name, load(name, first), folder) for name in entries}
         plan = _plan(spec, folder, files)
         _write_spec(spec, folder)
-        runner = Runner(judge, shelf.of, store, n_jobs=jobs)
+        runner = Runner(judge, lambda cell: load(cell.data.name, cell.draw), store, n_jobs=jobs)
         n_done, n_ran = len(runner.recall(plan.cells)), 0
-        started(n_done, len(plan.cells))
+        begin(n_done, len(plan.cells))
         store.append({"run": {**_versions(), "folds": files}})
         for _, record in runner.run(plan.cells):
             n_ran += 1
-            finished(record)
+            note(record)
     failed = sum(is_failure(record) for record in plan.records().values())
     return plan, Outcome(len(plan.cells), n_ran, failed)
 
 
-class _DataShelf:
-    """The data of a run, loaded when first asked for."""
-
-    def __init__(self, spec: Spec) -> None:
-        self.spec = spec
-        self.kept: dict[tuple[str, int | None], BenchData] = {}
-
-    def load(self, entry: DataEntry, draw: int | None) -> BenchData:
-        key = (entry.name, draw)
-        if key not in self.kept:
-            self.kept[key] = load_data(entry, self.spec.protocol, draw)
-        return self.kept[key]
-
-    def of(self, cell: Cell) -> BenchData:
-        return self.load(cell.data, cell.draw)
-
-
-def _split(spec: Spec, entry: DataEntry, shelf: _DataShelf, folder: Path) -> str:
-    data = shelf.load(entry, 0 if spec.protocol.kind == "fresh" else None)
+def _split(protocol: Protocol, name: str, data: BenchData, folder: Path) -> str:
     try:
-        path = store_splits(folder / FOLDS, entry.name, spec.protocol, data.bags, data.y)
+        return store_splits(folder / FOLDS, name, protocol, data.bags, data.y).name
     except ValueError as error:
-        raise FoldsError(f"{entry.name}: {error}") from error
-    return path.name
+        raise FoldsError(f"{name}: {error}") from error
 
 
 def _write_spec(spec: Spec, folder: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bagwise.bench.measures import METRICS, SELECTABLE
-from bagwise.bench.published import published_table
+from bagwise.bench.published import find_published
 from bagwise.bench.splits import KINDS, Protocol
 from bagwise.catalog import make_estimator
 from bagwise.datasets.registry import DATASETS
@@ -78,12 +78,14 @@ class Spec:
         return replace(
             self,
             title=f"{self.title} (quick run, not a measurement)",
-            data=tuple(replace(entry, thin=thin, grid={}) for entry in self._kept("data")),
-            models=tuple(replace(model, grid=_first(model.grid)) for model in self._kept("models")),
+            data=tuple(replace(entry, thin=thin, grid={}) for entry in self._select("data")),
+            models=tuple(
+                replace(model, grid=_first(model.grid)) for model in self._select("models")
+            ),
             protocol=self.protocol.shorten(),
         )
 
-    def _kept(self, what: str) -> list[Any]:
+    def _select(self, what: str) -> list[Any]:
         entries, names = getattr(self, what), self.quick.get(what)
         return [entry for entry in entries if names is None or entry.name in names]
 
@@ -276,4 +278,4 @@ def _check_together(spec: Spec) -> None:
         for name in names:
             _one_of(name, [entry.name for entry in getattr(spec, what)], f"quick.{what}")
     if spec.published:
-        published_table(spec.published)
+        find_published(spec.published)

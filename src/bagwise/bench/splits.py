@@ -102,7 +102,7 @@ def _kfold(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
             yield Split(f"r{repeat}f{fold}", repeat, "", tuple(test.tolist()))
 
 
-def _grouped(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
+def _keep_groups(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
     if bags.groups is None:
         raise FoldsError(
             "protocol.kind: 'grouped' keeps groups together, and these bags have none: name the "
@@ -147,7 +147,7 @@ def _fresh(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
 
 KINDS: dict[str, Callable[[Protocol, Bags, Array], Iterator[Split]]] = {
     "kfold": _kfold,
-    "grouped": _grouped,
+    "grouped": _keep_groups,
     "half": _half,
     "ratio": _ratio,
     "leave_one_out": _leave_one_out,

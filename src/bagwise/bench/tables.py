@@ -14,7 +14,7 @@ import numpy as np
 
 from bagwise.bench.aggregate import Missing, Number, column_of, find_missing, numbers
 from bagwise.bench.measures import METRICS
-from bagwise.bench.published import PublishedTable, published_table
+from bagwise.bench.published import PublishedTable, find_published
 from bagwise.bench.run import Plan
 from bagwise.model_selection import Ranking, rank_methods
 
@@ -88,7 +88,7 @@ def make_report(plan: Plan, metrics: tuple[str, ...] | None = None) -> Report:
     """Make the tables of a benchmark, of its own metrics or the given ones."""
     wanted = plan.spec.metrics if metrics is None else metrics
     ours = numbers(plan, wanted)
-    paper = published_table(plan.spec.published) if plan.spec.published else None
+    paper = find_published(plan.spec.published) if plan.spec.published else None
     columns = tuple(dict.fromkeys(column_of(cell) for cell in plan.cells))
     models = [model.name for model in plan.spec.models]
     tables = [_table(metric, columns, models, ours, paper) for metric in wanted]

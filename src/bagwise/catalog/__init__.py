@@ -66,18 +66,6 @@ def by_paper_name(name: str, /, **params: Any) -> Any:
 def make_estimator(name: str, /, **params: Any) -> Any:
     """Build an estimator by its paper's name, as `by_paper_name`, or by the name of its class.
 
-    Parameters
-    ----------
-    name : str
-        Such as "MI-SVM" or "WitnessSVC".
-    **params : object
-        Its parameters.
-
-    Returns
-    -------
-    BagClassifier
-        Not fitted.
-
     Examples
     --------
     >>> from bagwise.catalog import make_estimator
@@ -117,17 +105,7 @@ def rank_cost(name: str) -> float:
 
 
 def usual_grid(model: Any) -> Grid:
-    """Return the usual candidates for the parameters that a model has.
-
-    Parameters
-    ----------
-    model : BagClassifier
-        Any model; one that is not listed may have ``C``.
-
-    Returns
-    -------
-    dict of str to tuple of float
-        By parameter; empty for a model without such a parameter.
+    """Return the usual candidates by parameter; a model that is not listed may have ``C``.
 
     Examples
     --------

@@ -55,26 +55,12 @@ class Listed:
 
 @dataclass(frozen=True)
 class Method(Listed):
-    """A method of a paper: an estimator and the parameters that make it this method.
+    """A method of a paper: an estimator and the parameters that make it this method."""
 
-    Parameters
-    ----------
-    path : str
-        The estimator's dotted path.
-    name : str
-        The paper's name of the method.
-    paper : Paper
-        The paper.
-    purpose : str
-        What it is for, in a few words.
-    options : dict
-        The parameters that make the estimator this method.
-    """
-
-    name: str
+    name: str  # as the paper calls it
     paper: Paper
-    purpose: str
-    options: Params
+    purpose: str  # what it is for, in a few words
+    options: Params  # that make the estimator this method
 
     @property
     def code(self) -> str:
@@ -109,37 +95,18 @@ class Method(Listed):
 class Entry(Listed):
     """An estimator.
 
-    Parameters
-    ----------
-    path : str
-        Its dotted path.
-    methods : tuple of Method
-        Its names in papers; none for a class that searches the parameters of another one.
-    grid : dict of str to tuple of float
-        Usual candidates by parameter, for searches and comparisons.
-    needs : str
-        What a comparison cannot provide, such as "a graph"; empty for most.
-    cost : int
-        Rank of the CPU time of a comparison: doublings over that of the quickest method, measured
-        on small data sets. What costs little is tried first.
-    pairwise : bool
-        Whether it compares all pairs of instances, whatever its kernel.
-    checked : dict
-        Parameters with which it goes through scikit-learn's checks and ours.
-    variants : list of dict
-        Further parameters with which it goes through our checks.
-    fails : dict of str to str
-        Names of checks that it fails with ``checked``, and the reasons.
+    ``cost`` is the rank of the CPU time of a comparison: doublings over that of the quickest
+    method, measured on small data sets. What costs little is tried first.
     """
 
-    methods: tuple[Method, ...] = ()
-    grid: Grid = field(default_factory=lambda: USUAL_GRID)
-    needs: str = ""
+    methods: tuple[Method, ...] = ()  # none for a class that searches another one's parameters
+    grid: Grid = field(default_factory=lambda: USUAL_GRID)  # usual candidates by parameter
+    needs: str = ""  # what a comparison cannot provide, such as "a graph"; empty for most
     cost: int = 0
-    pairwise: bool = False
-    checked: Params = field(default_factory=dict)
-    variants: list[Params] = field(default_factory=list)
-    fails: dict[str, str] = field(default_factory=dict)
+    pairwise: bool = False  # whether it compares all pairs of instances, whatever its kernel
+    checked: Params = field(default_factory=dict)  # for scikit-learn's checks and ours
+    variants: list[Params] = field(default_factory=list)  # further parameters for our checks
+    fails: dict[str, str] = field(default_factory=dict)  # checks, and why it fails them
 
 
 def name(name: str, paper: str, purpose: str, **options: Any) -> Method:

@@ -110,14 +110,14 @@ def _run(spec: Any, out: Path, jobs: int, dask: str | None) -> Any:
     with progress(*left, speed_estimate_period=600) as bar:
         steps = bar.add_task(spec.name, total=None)
 
-        def finished(record: dict[str, Any]) -> None:
+        def note(record: dict[str, Any]) -> None:
             name = f"{escape(record['data'])}: {escape(record['model'])}"
             bar.update(steps, advance=1, description=name)
 
-        def started(done: int, total: int) -> None:
+        def begin(done: int, total: int) -> None:
             bar.update(steps, completed=done, total=total)
 
-        return run(spec, out, jobs=jobs, dask=dask, started=started, finished=finished)
+        return run(spec, out, jobs=jobs, dask=dask, begin=begin, note=note)
 
 
 def _report(plan: Any, metrics: tuple[str, ...] | None, out: Path, as_json: bool) -> None:
@@ -140,11 +140,11 @@ def _report(plan: Any, metrics: tuple[str, ...] | None, out: Path, as_json: bool
 
 def _draw_tables(one: Any, width: int) -> list[Table]:
     """Return a table; its columns are spread over several if the screen is narrow."""
-    from bagwise.bench.export import named_lines
+    from bagwise.bench.export import name_lines
     from bagwise.bench.tables import KIND_LABELS
 
     rows = []
-    for name, line in named_lines(one):
+    for name, line in name_lines(one):
         cells = ["" if e is None else _bold(e.text(one.digits), e.bold) for e in line.entries]
         rank = ["" if line.rank is None else f"{line.rank:.2f}"] if one.rankings else []
         rows.append((escape(name), KIND_LABELS[line.kind], [*cells, *rank]))

@@ -1,7 +1,7 @@
 """Folds and out-of-fold scores: what estimators need for thresholds and probabilities."""
 
 from bagwise.crossfit.chance import below_chance, lowest_by_chance, warn_if_below_chance
-from bagwise.crossfit.folds import CV, check_enough_bags, folds, held_out_part
+from bagwise.crossfit.folds import CV, check_enough_bags, folds, hold_out_part
 from bagwise.crossfit.scores import (
     bag_scores,
     best_threshold,
@@ -23,7 +23,7 @@ __all__ = [
     "fit_sigmoids",
     "fit_weighted",
     "folds",
-    "held_out_part",
+    "hold_out_part",
     "in_order",
     "lowest_by_chance",
     "out_of_fold_scores",

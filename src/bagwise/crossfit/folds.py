@@ -50,7 +50,7 @@ def folds(
     return splits
 
 
-def held_out_part(
+def hold_out_part(
     bags: Bags, y: Array, fraction: float, random_state: Any, name: Parameter
 ) -> tuple[Array, Array]:
     """Return the numbers of training and of held-out bags: a fraction of every class, at least one.
@@ -79,16 +79,9 @@ def held_out_part(
 def check_enough_bags(bags: Bags, y: Array, *levels: tuple[Argument, Any]) -> None:
     """Refuse bags that are too few for their folds, before anything long is fitted.
 
-    Parameters
-    ----------
-    bags : Bags
-        The training bags.
-    y : ndarray of shape (n_bags,)
-        Their labels.
-    *levels : (Argument, object)
-        What sets the folds, and the ``cv`` itself as in `folds`, where only a number is checked;
-        one pair for each time that folds are made within the training part of folds, the outermost
-        first.
+    A level is what sets the folds, and the ``cv`` itself as in `folds`, where only a number is
+    checked; there is one for each time that folds are made within the training part of folds, the
+    outermost first.
 
     Examples
     --------
@@ -137,15 +130,15 @@ def _name_levels(levels: list[tuple[Argument, int]]) -> Iterator[str | Argument]
 
 
 def _remedy(members: int, what: str, levels: list[tuple[Argument, int]], name: Argument) -> Message:
-    def lowered(k: int) -> list[int]:
+    def lower(k: int) -> list[int]:
         return [k if other == name else n_splits for other, n_splits in levels]
 
     most = max(n_splits for other, n_splits in levels if other == name)
     possible = range(2, min(most, members + 1))
-    fewer = [k for k in possible if _find_failing(members, lowered(k)) is None]
+    fewer = [k for k in possible if _find_failing(members, lower(k)) is None]
     if fewer:
         return Message("Lower ", name, f" to {fewer[-1]} or bring more {what} of that class.")
-    enough = next(m for m in count(2) if _find_failing(m, lowered(2)) is None)
+    enough = next(m for m in count(2) if _find_failing(m, lower(2)) is None)
     even = replace(name, value="2") if isinstance(name, Parameter) else "a value of 2"
     return Message(f"Bring more {what} of that class: even ", even, f" needs {enough}.")
 

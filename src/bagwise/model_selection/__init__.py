@@ -5,14 +5,18 @@ from bagwise.model_selection.candidates import candidates
 from bagwise.model_selection.compare import compare
 from bagwise.model_selection.comparison import Compared, Comparison
 from bagwise.model_selection.conformal import ConformalBagClassifier
-from bagwise.model_selection.crossvalidate import CrossValidation, cross_validate_bags
+from bagwise.model_selection.crossvalidate import (
+    CrossValidation,
+    PositiveChoice,
+    choose_positive,
+    cross_validate_bags,
+    transductive_cv,
+)
 from bagwise.model_selection.gridsearch import BagGridSearchCV, BagRandomizedSearchCV
 from bagwise.model_selection.intervals import METRICS
-from bagwise.model_selection.positive import PositiveChoice, choose_positive
 from bagwise.model_selection.ranking import Ranking, rank_methods
 from bagwise.model_selection.scaling import IMPUTES, SCALES, scalings, with_scaler
 from bagwise.model_selection.search import Choice, grid_points, search, standardizer
-from bagwise.model_selection.transductive import transductive_cv
 
 __all__ = [
     "IMPUTES",

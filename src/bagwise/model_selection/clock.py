@@ -1,14 +1,21 @@
-"""Deadlines, and estimators that look at the clock while they are fitted."""
+"""Deadlines, estimators that look at the clock while they are fitted, and what a fit would cost."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+import tracemalloc
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from math import inf
+from math import inf, log
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
 
 
 class OutOfTimeError(Exception):
@@ -73,3 +80,97 @@ def watch(model: Any, until: Deadline) -> Any:
 def unwatch(model: Any) -> Any:
     """Return the model itself, with its own callbacks again."""
     return model.set_params(**{key: watched.then for key, watched in _callbacks(model).items()})
+
+
+# What a fit would cost, seen on a part of the bags ------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a fit takes."""
+
+    seconds: float
+    bytes: float
+    n_instances: int
+
+    def extrapolate(self, smaller: Cost, n_instances: int, most: float = 3.0) -> Cost:
+        """Return the cost of more instances, by a power law through two fits.
+
+        The power is between 0 and ``most``, by default that of a dense solve.
+        """
+        more, grown = n_instances / self.n_instances, self.n_instances / smaller.n_instances
+
+        def scale(large: float, small: float) -> float:
+            power = log(large / small) / log(grown) if small > 0 and grown > 1 else most
+            return large * more ** min(max(power, 0.0), most)
+
+        seconds = scale(self.seconds, smaller.seconds)
+        return Cost(seconds, scale(self.bytes, smaller.bytes), n_instances)
+
+
+def predict_cost(model: Any, bags: Bags, y: Array, seconds: float = inf, *, trace: bool) -> Cost:
+    """Return what a fit to the bags would take, from fits to an eighth and a quarter of them.
+
+    The second is left out where the first took more than ``seconds``. A model that looks at the
+    clock itself is not taken to grow: what is longer is stopped then. Memory is 0 unless it is
+    traced, which slows Python down.
+    """
+    small = _measure_fit(model, bags, y, 8, trace)
+    if small.seconds > seconds:
+        return small
+    most = 0.0 if can_be_interrupted(model) else 3.0
+    return _measure_fit(model, bags, y, 4, trace).extrapolate(small, bags.n_instances, most)
+
+
+def _measure_fit(model: Any, bags: Bags, y: Array, step: int, trace: bool) -> Cost:
+    """Fit to every ``step``-th bag of each class, at least two of it."""
+    of_class = (np.flatnonzero(y == label) for label in np.unique(y))
+    rows = np.concatenate([own[:: min(step, max(1, len(own) // 2))] for own in of_class])
+    part, began = bags[rows], time.perf_counter()
+    with warnings.catch_warnings(), _trace_memory(trace) as peak:
+        warnings.simplefilter("ignore")
+        clone(model).fit(part, y[rows])
+        return Cost(time.perf_counter() - began, peak(), part.n_instances)
+
+
+@contextmanager
+def _trace_memory(trace: bool) -> Iterator[Callable[[], float]]:
+    """Give a function that returns the peak of allocations so far, in bytes."""
+    if not trace:
+        yield lambda: 0.0
+        return
+    tracemalloc.start()
+    try:
+        yield lambda: float(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A model that is to be fitted to bags, once or several times per cell."""
+
+    model: Any
+    bags: Bags
+    y: Array
+    n_fits: int = 1  # per cell
+    memory: float = inf  # bytes that one fit may need
+
+    def refuse(self, seconds: float) -> str:
+        """Return why a cell does not fit into the seconds or the memory, or ""."""
+        trace = 8.0 * self.bags.n_instances**2 > self.memory  # hardly a fit needs more than pairs
+        if can_be_interrupted(self.model) and (seconds == inf or self.n_fits == 1):
+            return ""  # for a single fit two smaller ones would cost too much
+        try:
+            model = watch(self.model, Deadline.after(seconds))
+            cost = predict_cost(model, self.bags, self.y, seconds / self.n_fits, trace=trace)
+        except OutOfTimeError:
+            return "a fit to a part of the bags already took too long"
+        except Exception:  # noqa: BLE001 (few bags may be too few: the cell itself will say it)
+            return ""
+        if cost.bytes > self.memory:
+            needed, most = cost.bytes / 2**30, self.memory / 2**30
+            return f"a fit needs about {needed:.1f} GiB of memory, {most:.1f} GiB may be used"
+        needed = self.n_fits * cost.seconds
+        late = f"a fold would take {needed:.1f} s or more, its folds would not finish in time"
+        return late if needed > seconds else ""

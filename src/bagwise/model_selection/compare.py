@@ -27,9 +27,8 @@ from bagwise.io._records import ResultsError
 from bagwise.kernels import memory_limit
 from bagwise.metrics import MEASURES
 from bagwise.model_selection.candidates import by_names, candidates
-from bagwise.model_selection.clock import Deadline
+from bagwise.model_selection.clock import Deadline, Probe
 from bagwise.model_selection.comparison import Comparison
-from bagwise.model_selection.costs import Probe
 from bagwise.model_selection.intervals import METRICS, Sample
 from bagwise.model_selection.nested import INNER_FOLDS, NestedCell, OuterFolds, Protocol, identify
 from bagwise.model_selection.runner import Runner, Store, hash_data

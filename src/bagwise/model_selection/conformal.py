@@ -122,7 +122,7 @@ class ConformalBagClassifier(ClassifierMixin, Parameters):
         classes, codes = np.unique(y, return_inverse=True)
         splits = folds(bags, y, self.cv, self.random_state)
         splits = splits[:1] if self.method == "split" else splits
-        judged = list(fit_folds(self.estimator, bags, y, None, splits, _kept, n_jobs=self.n_jobs))
+        judged = list(fit_folds(self.estimator, bags, y, None, splits, _judge, n_jobs=self.n_jobs))
         held_out = np.concatenate([test for _, test in splits])
         scores = np.concatenate([_per_class(scores) for _, scores, _ in judged])
         self.classes_, self.estimators_ = classes, [model for model, _, _ in judged]
@@ -232,7 +232,7 @@ class ConformalBagClassifier(ClassifierMixin, Parameters):
         return inside
 
 
-def _kept(model: Any, held_out: Bags, _: Array) -> tuple[Any, Array, Array | None]:
+def _judge(model: Any, held_out: Bags, _: Array) -> tuple[Any, Array, Array | None]:
     """Return a fold's model and its scores of the bags and instances it did not see."""
     rows = None
     if held_out.instance_labels is not None and hasattr(model, "instance_decision_function"):

@@ -79,7 +79,7 @@ class GramCache:
         row_weight = expand(weighted, bags.offsets)
         own = process_time() - start
         settings = (repr(getattr(model, name, None)) for name in _SETTINGS)
-        kept = self._kept((*key, *settings), fresh, bags, row_weight)
+        kept = self._keep((*key, *settings), fresh, bags, row_weight)
         design, charged = kept.design_for(model, row_weight)
         start = process_time()
         fresh = kept.maker._recast(type(model), **model.get_params(deep=False))
@@ -91,7 +91,7 @@ class GramCache:
         self._forget()
         return own + charged
 
-    def _kept(self, key: tuple[Any, ...], fresh: Any, bags: Bags, weight: Array) -> _Kept:
+    def _keep(self, key: tuple[Any, ...], fresh: Any, bags: Bags, weight: Array) -> _Kept:
         if key not in self.kept:
             start = process_time()
             design = fresh._design(bags, weight)

@@ -1,6 +1,6 @@
 """How sure cross-validation is: intervals and paired tests over bags.
 
-A metric is a sum of parts, one per bag, to first order (see `contributions`). With psi_i the
+A metric is a sum of parts, one per bag, to first order. With psi_i the
 centered part of bag i in one repeat,
 
     variance = (1 + n_test / n_train) G / (G - 1) sum_g (sum_{i in g} psi_i)^2,
@@ -14,20 +14,23 @@ bags are right. Two models are compared by a t-test on psi_i - psi'_i. Coverage 
 
 References: C. Nadeau & Y. Bengio, "Inference for the generalization error", Machine Learning 2003;
 E. DeLong, D. DeLong & D. Clarke-Pearson, "Comparing the areas under two or more correlated ROC
-curves", Biometrics 1988; E. Wilson, "Probable inference", JASA 1927.
+curves", Biometrics 1988; F. Hampel, "The influence curve and its role in robust estimation", JASA
+1974; E. Wilson, "Probable inference", JASA 1927.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm, t as student
+from scipy.stats import norm, rankdata, t as student
 
 from bagwise._typing import Array
 from bagwise.bags.ids import factorize
-from bagwise.model_selection.contributions import PARTS
+from bagwise.metrics import labels_of
 
 METRICS = ("auc", "accuracy", "balanced_accuracy")  # what every comparison shows
 _DRAWS = 2000  # of joint errors: their 95 % quantile is then known to about .05
@@ -36,27 +39,13 @@ _POWER = 0.8  # the usual chance that a study of the size asked for finds the di
 
 @dataclass(frozen=True)
 class Sample:
-    """The bags that estimates are about.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n_bags,)
-        Labels.
-    classes : ndarray
-        The labels that scores stand for, in order.
-    cv : int
-        Number of folds.
-    groups : sequence or None
-        Groups of bags that belong together.
-    positive : object, default=None
-        The positive class; ``classes[1]`` when None.
-    """
+    """The bags that estimates are about."""
 
     y: Array
-    classes: Array
-    cv: int
-    groups: Array | None = None
-    positive: Any = None
+    classes: Array  # the labels that scores stand for, in order
+    cv: int  # number of folds
+    groups: Array | None = None  # of bags that belong together
+    positive: Any = None  # the positive class; classes[1] when None
 
     @property
     def units(self) -> Array:
@@ -96,6 +85,173 @@ class Sample:
         return float(self.correction * ratio * np.mean([np.sum(each**2) for each in sums]))
 
 
+# What a bag contributes to a metric ---------------------------------------------------------------
+#
+# For accuracy it is whether the bag is classified correctly, for the AUC the fraction of bags of
+# the other class, in the same fold, on the right side of it. In general it is the derivative of the
+# metric in the weight of the bag (its influence), centered. A function returns the metric and the
+# parts, one per bag; the sum of their squares estimates the variance of the metric.
+
+Part = tuple[float, Array]
+
+
+def _sides(values: Array, side: Array) -> Part:
+    """Return the mean over sides of their means, and (value - mean of its side) / (side's size)."""
+    known = np.isfinite(values)
+    parts, means = np.zeros(len(values)), []
+    for each in np.unique(side):
+        rows = np.flatnonzero(known & (side == each))
+        if len(rows) == 0:
+            return float("nan"), parts
+        means.append(values[rows].mean())
+        unbiased = np.sqrt(len(rows) * max(len(rows) - 1, 1))
+        parts[rows] = (values[rows] - means[-1]) / unbiased
+    return float(np.mean(means)), parts
+
+
+def _accuracy(sample: Sample, scores: Array, _: Array) -> Part:
+    right = labels_of(scores, sample.classes) == sample.y
+    return _sides(right.astype(float), np.zeros(len(right)))
+
+
+def _balanced_accuracy(sample: Sample, scores: Array, _: Array) -> Part:
+    right = labels_of(scores, sample.classes) == sample.y
+    value, parts = _sides(right.astype(float), sample.y)
+    return value, parts / len(sample.classes)
+
+
+def _auc(sample: Sample, scores: Array, folds: Array) -> Part:
+    """Average over classes against the rest; pairs of bags count within folds only."""
+    one = scores.ndim == 1
+    columns = [scores] if one else list(scores.T)
+    labels = sample.classes[1:] if one else sample.classes
+    parted = []
+    for label, column in zip(labels, columns, strict=True):
+        truth, placed = sample.y == label, np.full(len(column), np.nan)
+        for fold in np.unique(folds):
+            rows = folds == fold
+            placed[rows] = _placements(truth[rows], column[rows])
+        parted.append(_sides(placed, truth))
+    return float(np.mean([v for v, _ in parted])), np.mean([part for _, part in parted], axis=0)
+
+
+def _placements(truth: Array, scores: Array) -> Array:
+    """Return for each bag the fraction of bags of the other class on its right side."""
+    placed = np.full(len(truth), np.nan)
+    if truth.all() or not truth.any():
+        return placed
+    ranks, n_positive = rankdata(scores), int(truth.sum())
+    lower = (ranks[truth] - rankdata(scores[truth])) / (len(truth) - n_positive)
+    higher = 1 - (ranks[~truth] - rankdata(scores[~truth])) / n_positive
+    placed[truth], placed[~truth] = lower, higher
+    return placed
+
+
+# Metrics of the positive class --------------------------------------------------------------------
+
+
+def _positives(sample: Sample) -> Array:
+    label = sample.classes[1] if sample.positive is None else sample.positive
+    return sample.y == label
+
+
+def _towards_positive(sample: Sample, scores: Array) -> Array:
+    named = sample.positive is None or sample.positive == sample.classes[1]
+    return scores if named else -scores
+
+
+def _f1(sample: Sample, scores: Array, _: Array) -> Part:
+    """F = 2 a / (2 a + b + c) of the counts a (found), b (false) and c (missed)."""
+    predicted = labels_of(scores, sample.classes)
+    positive = sample.classes[1] if sample.positive is None else sample.positive
+    labels = [positive] if len(sample.classes) == 2 else sample.classes
+    parted = [_f1_of(sample.y == label, predicted == label) for label in labels]
+    return float(np.mean([v for v, _ in parted])), np.mean([part for _, part in parted], axis=0)
+
+
+def _f1_of(truth: Array, predicted: Array) -> Part:
+    found, wrong = truth & predicted, truth != predicted
+    total = 2 * found.sum() + wrong.sum()
+    if total == 0:
+        return 0.0, np.zeros(len(truth))
+    slopes = 2 * (wrong.sum() * found - found.sum() * wrong) / total**2
+    return float(2 * found.sum() / total), slopes * _bessel_factor(len(truth))
+
+
+def _of_class(sample: Sample, scores: Array, _: Array, *, positive: bool) -> Part:
+    """Return sensitivity or specificity."""
+    mine = _positives(sample) == positive
+    right = (labels_of(scores, sample.classes) == sample.y).astype(float)
+    return _sides(np.where(mine, right, np.nan), np.zeros(len(mine)))
+
+
+def _average_precision(sample: Sample, scores: Array, _: Array) -> Part:
+    """Average the precision at the rank of each positive bag; folds are pooled.
+
+    In a small fold the precision is too high by chance. With precision p_i and rank N_i of bag i,
+    bag j adds y_j (p_j - AP), and changes the precision of the positive bags i at or below it by
+    (y_j - p_i) / N_i.
+    """
+    truth = _positives(sample)
+    precision, parts = _precisions(truth, _towards_positive(sample, scores))
+    value = float(precision[truth].mean())
+    parts += truth * (precision - value)
+    return value, parts / truth.sum() * _bessel_factor(len(truth))
+
+
+def _precisions(truth: Array, scores: Array) -> tuple[Array, Array]:
+    """Return the precision at each bag's score, and what the bag changes of those below it."""
+    rank = rankdata(-scores, method="max").astype(int)  # bags at or above, ties included
+    found = np.bincount(rank, weights=truth, minlength=len(truth) + 1).cumsum()[rank]
+    precision = found / rank
+    below = np.argsort(-rank, kind="stable")  # the lowest scores first
+    ones, shares = (np.cumsum(truth[below] * v[below]) for v in (1 / rank, precision / rank))
+    last = np.searchsorted(-rank[below], -rank, side="right") - 1  # ties are at or below, too
+    return precision, truth * ones[last] - shares[last]
+
+
+def _sensitivity_at(sample: Sample, scores: Array, _: Array, *, specificity: float) -> Part:
+    """Pool the folds; negative bags move the threshold, by the slope of the ROC curve there."""
+    truth, toward = _positives(sample), _towards_positive(sample, scores)
+    negative = np.sort(toward[~truth])[::-1]
+    allowed = 1 - specificity
+    width = 1 / np.sqrt(len(negative))  # over which the slope is taken
+
+    def sensitivity(false_rate: float) -> tuple[float, Array]:
+        n_false = int(np.clip(false_rate, 0, 1) * len(negative) + 1e-9)  # 1 - 0.9 is not 0.1
+        above = np.full(len(toward), True)
+        if n_false < len(negative):
+            above = toward > negative[n_false]
+        return float(above[truth].mean()), above
+
+    value, above = sensitivity(allowed)
+    low, high = max(0.0, allowed - width), min(1.0, allowed + width)
+    slope = (sensitivity(high)[0] - sensitivity(low)[0]) / (high - low)
+    of_positive = (above - value) / truth.sum()
+    of_negative = -slope * (above - above[~truth].mean()) / len(negative)
+    return value, np.where(truth, of_positive, of_negative) * _bessel_factor(len(truth))
+
+
+def _bessel_factor(n: int) -> float:
+    return float(np.sqrt(n / max(n - 1, 1)))
+
+
+PARTS: dict[str, Callable[[Sample, Array, Array], Part]] = {
+    "auc": _auc,
+    "accuracy": _accuracy,
+    "balanced_accuracy": _balanced_accuracy,
+    "f1": _f1,
+    "average_precision": _average_precision,
+    "sensitivity": partial(_of_class, positive=True),
+    "specificity": partial(_of_class, positive=False),
+    "sensitivity@0.9": partial(_sensitivity_at, specificity=0.9),
+    "sensitivity@0.95": partial(_sensitivity_at, specificity=0.95),
+}
+
+
+# Estimates and their differences ------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A metric with its 95 % interval, and the parts of the bags in it, one row per repeat."""
@@ -108,23 +264,10 @@ class Estimate:
 
 
 def estimate(metric: str, sample: Sample, scores: list[Array], folds: list[Array]) -> Estimate:
-    """Estimate a metric from out-of-fold scores.
+    """Estimate a metric of `bagwise.metrics.MEASURES` from out-of-fold scores.
 
-    Parameters
-    ----------
-    metric : str
-        Which one: any of `bagwise.metrics.MEASURES`.
-    sample : Sample
-        The bags.
-    scores : list of ndarray of shape (n_bags,) or (n_bags, n_classes)
-        One per repeat.
-    folds : list of ndarray of shape (n_bags,)
-        The fold of each bag, one per repeat.
-
-    Returns
-    -------
-    Estimate
-        Its value is NaN where no fold defines the metric.
+    ``scores`` and ``folds`` (the fold of each bag) have one array per repeat. The value is NaN
+    where no fold defines the metric.
     """
     parted = [PARTS[metric](sample, each, of) for each, of in zip(scores, folds, strict=True)]
     values = np.array([value for value, _ in parted])
@@ -156,17 +299,8 @@ class Difference:
     def more_bags(self, n_bags: int, limit: float = 1.96) -> float:
         """Return how many more bags tell the models apart, if they differ as it seems.
 
-        Parameters
-        ----------
-        n_bags : int
-            Number of bags that there are.
-        limit : float, default=1.96
-            Standard errors beyond which a difference is significant.
-
-        Returns
-        -------
-        float
-            So that this is found with a chance of 80 %; infinity where there is no difference.
+        There are ``n_bags``; a difference of more than ``limit`` standard errors is significant,
+        and is then found with a chance of 80 %. Infinity where there is no difference.
         """
         if self.value == 0:
             return np.inf
@@ -175,20 +309,7 @@ class Difference:
 
 
 def difference(sample: Sample, first: Estimate, second: Estimate) -> Difference:
-    """Compare two estimates of a metric on the repeats that they share.
-
-    Parameters
-    ----------
-    sample : Sample
-        The bags.
-    first, second : Estimate
-        Of the same metric, on the same folds.
-
-    Returns
-    -------
-    Difference
-        With the p-value of a two-sided t-test.
-    """
+    """Compare two estimates of a metric, on the repeats that they share, by a two-sided t-test."""
     shared = min(len(first.values), len(second.values))
     value = float(np.mean(first.values[:shared] - second.values[:shared]))
     error = float(np.sqrt(sample.variance(first.parts[:shared] - second.parts[:shared])))

@@ -136,19 +136,8 @@ def limits_of_best(draws: Array, freedom: int, alpha: float = 0.05) -> Array:
     other one by more than their limits hold the truly best one with probability 1 - alpha (Hsu's
     multiple comparisons with the best).
 
-    Parameters
-    ----------
-    draws : ndarray of shape (n_draws, n_methods)
-        Draws of the joint error of the methods' estimates.
-    freedom : int
-        Degrees of freedom of the t statistics.
-    alpha : float, default=0.05
-        Chance that the truly best method is not among those found.
-
-    Returns
-    -------
-    ndarray of shape (n_methods,)
-        In standard errors of the difference.
+    ``draws`` of shape (n_draws, n_methods) are of the joint error of the estimates, ``freedom`` is
+    that of the t statistics. Limits are in standard errors of the difference, one per method.
 
     Examples
     --------
@@ -171,15 +160,7 @@ def limits_of_best(draws: Array, freedom: int, alpha: float = 0.05) -> Array:
 def holm(p_values: ArrayLike) -> Array:
     """Correct p-values for their number, step by step (Holm).
 
-    Parameters
-    ----------
-    p_values : array-like of shape (n_tests,)
-        One per test.
-
-    Returns
-    -------
-    ndarray of shape (n_tests,)
-        The chance that any true hypothesis falls below alpha is at most alpha.
+    The chance that any true hypothesis falls below alpha is at most alpha.
 
     Examples
     --------

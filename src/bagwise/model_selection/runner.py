@@ -1,12 +1,14 @@
 """One runner of cells: models on folds in, records out.
 
-A cell is one fit that is judged: a model on a fold. `Runner` runs cells in this process, or in
-several by joblib, and stores every record at once; a stored cell is not run again unless it failed.
+A cell is one fit that is judged: a model on a fold. Its ``id``, a text, names its record and says
+all that the result depends on; its ``name`` is that of the model; its ``head`` is what the record
+says before the result. `Runner` runs cells in this process, or in several by joblib, and stores
+every record at once; a stored cell is not run again unless it failed.
 
 The time limit is soft. Estimators that iterate look at the clock through their ``callback``. A cell
 may take as long as lets all cells of its model finish; a longer one is stopped, since its model
 would be late in any case. Time that models earlier in the order still need is theirs. What a model
-takes is seen on a part of the bags (`costs`) before its first cell, and on its first cell before
+takes is seen on a part of the bags (`Probe`) before its first cell, and on its first cell before
 the others. A model that does not fit into time or memory is left out, with the reason. Nothing
 depends on the clock unless the limit is reached.
 """
@@ -22,7 +24,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import joblib
 from joblib import Parallel, delayed, effective_n_jobs
@@ -32,27 +34,10 @@ from bagwise.bags import Bags
 from bagwise.bags.fingerprint import fingerprints
 from bagwise.errors import message_of
 from bagwise.io._records import ResultsFile, locked, read_records
-from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError
-from bagwise.model_selection.costs import Probe
+from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError, Probe
 from bagwise.rowstores import RowStore
 
 Record = dict[str, Any]
-
-
-class Cell(Protocol):
-    """One fit to be judged."""
-
-    @property
-    def id(self) -> str:
-        """A text that names the record in a store: all that the result depends on."""
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-
-    @property
-    def head(self) -> Record:
-        """What the record says before the result."""
 
 
 # Stored records -----------------------------------------------------------------------------------
@@ -121,8 +106,6 @@ class Runner:
         What is measured before the first cell of a model; models without a probe are not.
     n_refits : int, default=0
         Fits that a model needs after its cells.
-    partial : bool, default=False
-        Whether a few cells are better than nothing: the first one may then take all the time.
 
     Attributes
     ----------
@@ -139,7 +122,6 @@ class Runner:
     n_jobs: int | None = None
     probes: dict[str, Probe] = field(default_factory=dict)
     n_refits: int = 0
-    partial: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
     in_time: bool = True
 
@@ -211,8 +193,6 @@ class Runner:
 
     def _share(self, name: str) -> float:
         """Return the seconds that a cell may take for all cells of its model to finish in time."""
-        if self.partial and not self._elapsed:
-            return self.deadline.left
         names = list(self._open)
         earlier = [other for other in names[: names.index(name)] if other not in self.left_out]
         taken = sum(self._mean_seconds(other) * self._rounds(other) for other in earlier)

@@ -150,7 +150,7 @@ def search(
     positive = model.get_params(deep=False).get("pos_label")
     steps = {"given": scaler} if scaler is not None else scalings(bags, scale, impute=impute)
 
-    def tried(point: dict[str, Any], name: str) -> Choice:
+    def try_point(point: dict[str, Any], name: str) -> Choice:
         candidate = with_scaler(clone(model).set_params(**point), steps[name])
         scores = out_of_fold_scores(candidate, bags, y, None, splits, n_jobs)
         threshold = 0.0
@@ -163,7 +163,7 @@ def search(
     with warnings.catch_warnings():
         if scale == "auto":  # raw features are tried on purpose
             warnings.simplefilter("ignore", ScaleWarning)
-        return side_by_side(bags.X, (partial(tried, *pair) for pair in product(points, steps)))
+        return side_by_side(bags.X, (partial(try_point, *pair) for pair in product(points, steps)))
 
 
 def standardizer(bags: Bags) -> PerInstance:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from bagwise import EarlyStopping, MarkovNetworkClassifier
 from bagwise.assumptions import AtLeastPotential, CountInference
 from bagwise.bags import Bags
-from bagwise.crossfit import held_out_part
+from bagwise.crossfit import hold_out_part
 from bagwise.designs import matrix_design
 from bagwise.errors import Parameter
 from bagwise.models.markov import descents
@@ -134,7 +134,7 @@ def test_noise_stops_early_says_so_and_warns_of_nothing():
     assert best["objective"] == model.objective_[0]
     assert model.history_[-1]["stopped_early"]
     full = MarkovNetworkClassifier(cardinality="learned", alpha=0.01)
-    train, test = held_out_part(bags, y, 0.3, 0, NAME)
+    train, test = hold_out_part(bags, y, 0.3, 0, NAME)
     full.fit(bags[train], y[train])
     assert model.objective_[0] > 1.2 * full.objective_[0]
     assert model.gap_[0] > full.gap_[0]
@@ -154,7 +154,7 @@ def test_where_validation_never_gets_worse_it_is_the_fit_of_the_training_part(
     monkeypatch.setattr(descents, "_judge", always_pleased)
     bags, y = planted(n_classes)
     early = MarkovNetworkClassifier(**EARLY, alpha=0.1).fit(bags, y)
-    train, _ = held_out_part(bags, y, 0.3, 0, NAME)
+    train, _ = hold_out_part(bags, y, 0.3, 0, NAME)
     full = MarkovNetworkClassifier(cardinality="learned", alpha=0.1)
     full.fit(bags[train], y[train])
     np.testing.assert_array_equal(early.coef_, full.coef_)

@@ -32,12 +32,7 @@ from bagwise.crossfit.folds import N_FOLDS
 from bagwise.errors import Parameter
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.occlusion import innermost, occlusion_scores
-from bagwise.estimators.params import (
-    Words,
-    param,
-    positive,
-    shared,
-)
+from bagwise.estimators.params import Words, param, positive, shared
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.kernels import memory_limit
 from bagwise.model_selection.auto.blend import (
@@ -48,7 +43,6 @@ from bagwise.model_selection.auto.blend import (
     is_flat,
     nearly_flat,
 )
-from bagwise.model_selection.auto.leaderboard import results
 from bagwise.model_selection.auto.portfolio import (
     PORTFOLIO,
     Candidate,
@@ -57,9 +51,8 @@ from bagwise.model_selection.auto.portfolio import (
     name_class,
     name_models,
 )
-from bagwise.model_selection.auto.race import Track, Trial, forget_shared
-from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError
-from bagwise.model_selection.costs import Probe
+from bagwise.model_selection.auto.race import Track, Trial, forget_shared, results
+from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError, Probe
 from bagwise.model_selection.runner import Runner, Store
 from bagwise.model_selection.scaling import SCALES, scalings
 
@@ -256,7 +249,9 @@ class AutoBagClassifier(BagClassifier):
         """Weigh the candidates that went furthest, and fit those with weight to all bags."""
         furthest = max(len(trial.cells) for trial in trials)
         final = [trial for trial in trials if len(trial.cells) == furthest]
-        every = [self._towards_positive(t.held_out(track.splits, len(track.bags))) for t in final]
+        every = [
+            self._towards_positive(t.gather_scores(track.splits, len(track.bags))) for t in final
+        ]
         seen = np.flatnonzero(np.isfinite(every).all(axis=(0, 2)))
         scores, truth, weight = np.stack(every)[:, seen], truth[seen], track.weight[seen]
         ensemble = Ensemble.fit(scores, truth, weight) or self._take_chance(scores, truth, weight)

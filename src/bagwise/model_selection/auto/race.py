@@ -1,4 +1,4 @@
-"""The cells of the automatic model: candidates on shared folds.
+"""The cells of the automatic model, candidates on shared folds, and the leaderboard they give.
 
 A cell holds the scores of the held-out bags. Cells of the same fold share scaled bags, statistics
 and Gram matrices.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.errors import message_of
 from bagwise.model_selection.clock import Deadline, unwatch, watch
 from bagwise.model_selection.grams import can_share, grams_here
+from bagwise.model_selection.intervals import Sample, estimate
 from bagwise.model_selection.runner import Record, Runner, Store, hash_data
 from bagwise.models.statistics import Rows, share_statistics
 
@@ -48,7 +50,7 @@ class Trial:
             self.cells[record["fold"]] = np.asarray(record["scores"])
             self.cells = dict(sorted(self.cells.items()))
 
-    def held_out(self, splits: list[tuple[Array, Array]], n_bags: int) -> Array:
+    def gather_scores(self, splits: list[tuple[Array, Array]], n_bags: int) -> Array:
         """Return the scores of all bags, NaN where the fold was not run."""
         columns = next(iter(self.cells.values())).shape[1]
         scores = np.full((n_bags, columns), np.nan)
@@ -189,3 +191,50 @@ def forget_shared() -> None:
     """Forget scaled bags, statistics and Gram matrices of this process."""
     _views.forget()
     grams_here().kept.clear()
+
+
+# The leaderboard ----------------------------------------------------------------------------------
+
+
+def results(
+    track: Track,
+    trials: Sequence[Trial],
+    weights: Mapping[str, float],
+    ensemble: tuple[Array, Array],
+) -> list[Record]:
+    """Return the row of the ensemble, and one per candidate.
+
+    ``weights`` are those of the members by name, ``ensemble`` its cross-fitted scores toward
+    ``classes_[1]`` or of all classes with the numbers of the bags that they belong to. "auc" is the
+    mean over folds, "low" to "high" its 95 % interval, "seconds" are of CPU time.
+    """
+    total = sum(trial.seconds for trial in trials)
+    n_folds = max(len(trial.cells) for trial in trials)
+    first = {"model": "ensemble", **_auc(track, *ensemble), "weight": 1.0, "seconds": total}
+    return [first | {"folds": n_folds, "failure": "", "warnings": ""}] + [
+        {
+            "model": trial.name,
+            **_of_trial(track, trial),
+            "weight": weights.get(trial.name, 0.0),
+            "seconds": trial.seconds,
+            "folds": len(trial.cells),
+            "failure": trial.failure,
+            "warnings": " ".join(sorted(set(trial.warned))),
+        }
+        for trial in trials
+    ]
+
+
+def _of_trial(track: Track, trial: Trial) -> dict[str, float]:
+    if not trial.cells:
+        return dict.fromkeys(("auc", "low", "high"), float("nan"))
+    bags = np.concatenate([track.splits[fold][1] for fold in trial.cells])
+    scores = np.concatenate(list(trial.cells.values()))
+    return _auc(track, scores[:, 0] if scores.shape[1] == 1 else scores, bags)
+
+
+def _auc(track: Track, scores: Array, bags: Array) -> dict[str, float]:
+    groups = None if track.bags.groups is None else track.bags.groups[bags]
+    sample = Sample(track.y[bags], np.unique(track.y), len(track.splits), groups)
+    found = estimate("auc", sample, [scores], [track.fold_numbers()[bags]])
+    return {"auc": found.value, "low": found.low, "high": found.high}

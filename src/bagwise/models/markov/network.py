@@ -49,7 +49,7 @@ from bagwise.assumptions import (
 )
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
-from bagwise.crossfit import CV, check_enough_bags, folds, held_out_part
+from bagwise.crossfit import CV, check_enough_bags, folds, hold_out_part
 from bagwise.errors import Argument, Message, Parameter
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
@@ -207,7 +207,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
             return Seen(inputs, (*inputs.fit(bags, labels, weight), bags, labels, weight), None)
         share = self.early_stopping.validation_fraction
         name = Parameter("validation_fraction", f"{share:g}")
-        split = held_out_part(bags, labels, share, self.random_state, name)
+        split = hold_out_part(bags, labels, share, self.random_state, name)
         part, rest = ((bags[at], labels[at], weight[at]) for at in split)
         trained = (*inputs.fit(*part), *part)
         held = (inputs.operator(rest[0]), inputs.bag_columns(rest[0]), *rest)
