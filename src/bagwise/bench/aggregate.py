@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._typing import Array
 from bagwise.bench.cell import Cell
 from bagwise.bench.measures import METRICS
 from bagwise.bench.run import Plan
@@ -113,11 +114,10 @@ def _whole_rounds(cells: list[Cell], records: dict[str, Record]) -> list[Pairs]:
 
 def _choose_best(points: list[Pairs], select: str) -> Pairs | None:
     """Return the cells of the grid point with the best mean; of equal ones the first."""
-    means = [_mean_over_rounds(pairs, select) for pairs in points]
-    known = [(mean, i) for i, mean in enumerate(means) if mean is not None]
-    if not known:
+    means = np.array([_by_round(pairs, select).mean() for pairs in points])
+    if np.isnan(means).all():
         return points[0] if len(points) == 1 else None
-    return points[max(known, key=lambda pair: pair[0])[1]]
+    return points[int(np.nanargmax(means))]
 
 
 def _choose_nested(points: list[Pairs], select: str) -> Pairs | None:
@@ -136,54 +136,44 @@ def _choose_nested(points: list[Pairs], select: str) -> Pairs | None:
 
 
 def _number(metric: str, where: tuple[str, str], kind: str, pairs: Pairs) -> Number | None:
-    rounds = _require_all(_by_round(pairs, metric).values())
-    if rounds is None:
+    rounds = _by_round(pairs, metric)
+    if np.isnan(rounds).any():
         return None
-    parts = [record["metrics"].get(_storage_name(metric)) for _, record in pairs]
     single_bags = "pooled" in pairs[0][1]  # which have no spread
-    spread = rounds if len(rounds) > 1 or single_bags else _require_all(parts) or []
-    error = float(np.std(spread, ddof=1) / np.sqrt(len(spread))) if len(spread) > 1 else None
+    of_folds = _values([record for _, record in pairs], _storage_name(metric))
+    spread = rounds if len(rounds) > 1 or single_bags else of_folds
+    error = None
+    if len(spread) > 1 and not np.isnan(spread).any():
+        error = float(np.std(spread, ddof=1) / np.sqrt(len(spread)))
     seen = {digest(cell.point): cell.point for cell, _ in pairs}
     mean = float(np.mean(rounds))
     return Number(metric, *where, kind, mean, error, len(rounds), list(seen.values()))
-
-
-def _require_all(values: Iterable[float | None]) -> list[float] | None:
-    """Return the values, or None where one is missing."""
-    listed = list(values)
-    present = [value for value in listed if value is not None]
-    return present if len(present) == len(listed) else None
-
-
-def _mean_over_rounds(pairs: Pairs, metric: str) -> float | None:
-    rounds = _require_all(_by_round(pairs, metric).values())
-    return None if rounds is None else float(np.mean(rounds))
 
 
 def _storage_name(metric: str) -> str:
     return METRICS[metric].complement or metric
 
 
-def _by_round(pairs: Pairs, metric: str) -> dict[int, float | None]:
+def _values(records: list[Record], metric: str) -> Array:
+    return np.array([record["metrics"].get(metric) for record in records], dtype=float)
+
+
+def _by_round(pairs: Pairs, metric: str) -> Array:
+    """Return the value of each round, NaN where a fold has none."""
     rounds: dict[int, list[Record]] = defaultdict(list)
     for cell, record in pairs:
         rounds[cell.split.repeat].append(record)
-    means = {
-        repeat: _of_round(records, _storage_name(metric)) for repeat, records in rounds.items()
-    }
-    if not METRICS[metric].complement:
-        return means
-    return {repeat: None if mean is None else 1.0 - mean for repeat, mean in means.items()}
+    means = np.array([_of_round(records, _storage_name(metric)) for records in rounds.values()])
+    return 1.0 - means if METRICS[metric].complement else means
 
 
-def _of_round(records: list[Record], metric: str) -> float | None:
+def _of_round(records: list[Record], metric: str) -> float:
     """Return a round's value: the mean over its test folds, weighted by their numbers of bags."""
     if metric in POOLED and all("pooled" in record for record in records):
         y = np.array([record["pooled"][0] for record in records])
         scores = np.array([record["pooled"][1] for record in records])
         scores = scores[:, 0] if scores.shape[1] == 1 else scores
-        return bag_measures(y, scores, np.array(records[0]["classes"]), (metric,))[metric]
-    values = _require_all(record["metrics"].get(metric) for record in records)
-    if values is None:
-        return None
-    return float(np.average(values, weights=[record["n_test"] for record in records]))
+        value = bag_measures(y, scores, np.array(records[0]["classes"]), (metric,))[metric]
+        return np.nan if value is None else value
+    n_bags = [record["n_test"] for record in records]
+    return float(np.average(_values(records, metric), weights=n_bags))
