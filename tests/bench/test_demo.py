@@ -24,12 +24,6 @@ def test_train_and_test_bags_share_no_image(seed):
         assert set(y) == {0, 1}
 
 
-def test_another_seed_draws_other_bags(task):
-    other = DigitTask.draw(seed=1, n_bags=60)
-    assert not np.array_equal(task.y_train, other.y_train)
-    assert not np.array_equal(task.y_train, task.y_test)
-
-
 def test_found_by_chance_is_the_mean_share_of_witnesses(task):
     shares = [
         task.test.instance_labels[task.test.offsets[i] : task.test.offsets[i + 1]].mean()

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from bagwise import CitationKNN, LabelSVC, OptimalMarginSVC
-from bagwise.bench.measures import (
-    METRICS,
-    SELECTABLE,
-    measure_calibrated,
-    measure_fit,
-    measure_instances,
-)
+from bagwise.bench.measures import measure_calibrated, measure_fit, measure_instances
 from bagwise.crossfit import best_threshold, fit_sigmoids, sigmoid_probabilities
 from bagwise.datasets import make_gaussian_bags
 from bagwise.metrics import instance_auc, key_instance_rate
@@ -21,11 +15,6 @@ from bagwise.metrics import instance_auc, key_instance_rate
 @pytest.fixture(scope="module")
 def problem():
     return make_gaussian_bags(n_bags=40, shift=2.0)
-
-
-def test_metrics_that_choose_are_metrics():
-    assert set(SELECTABLE) < METRICS.keys()
-    assert {metric.complement for metric in METRICS.values() if metric.complement} < METRICS.keys()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -58,12 +58,3 @@ class NaNScores(MeanSVC):
 def test_scores_that_are_no_numbers_are_refused(problem):
     with pytest.raises(ValueError, match="NaN"):
         outer(problem).judge(NestedCell("bad", NaNScores(), 0, 1))
-
-
-def test_every_bag_is_held_out_once_per_repeat(problem):
-    folds = outer(problem, cv=4)
-    for repeat in (0, 1):
-        held_out = folds.fold_of_bag(repeat)
-        for fold, (_, test) in enumerate(folds.splits(repeat)):
-            assert np.array_equal(np.flatnonzero(held_out == fold), test)
-    assert not np.array_equal(folds.fold_of_bag(0), folds.fold_of_bag(1))

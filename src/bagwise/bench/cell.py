@@ -16,12 +16,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bench.build import build
 from bagwise.bench.data import BenchData
-from bagwise.bench.measures import (
-    SELECTABLE,
-    measure_calibrated,
-    measure_fit,
-    measure_instances,
-)
+from bagwise.bench.measures import SELECTABLE, measure_calibrated, measure_fit, measure_instances
 from bagwise.bench.spec import DataEntry, ModelEntry
 from bagwise.bench.splits import Split, digest
 from bagwise.crossfit import best_threshold, folds, out_of_fold_scores

@@ -17,15 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli.model import Positive, build_model, positive_label, scaler_for
-from bagwise.cli.options import (
-    Folds,
-    Jobs,
-    Scale,
-    Seed,
-    Source,
-    one_of,
-    split_names,
-)
+from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source, one_of, split_names
 from bagwise.cli.output import (
     Json,
     live,
@@ -123,6 +115,7 @@ def compare(
     Models that are tied with the best are shown as one group. The command that builds the
     recommended one, the simplest of the best that points at instances, is printed at the end.
     """
+    from bagwise import model_selection
     from bagwise.metrics import MEASURES
 
     one_of(metric, MEASURES, "metric")
@@ -133,13 +126,15 @@ def compare(
         build_model(name, {})  # a wrong name is refused before the data are read
     tried: Any = place.models(named, scale, source.impute) if place else named
     bags, y = source.read_labeled(check=not place)
-    options = {"metric": metric, "cv": folds, "n_repeats": repeats, "random_state": seed}
+    options: dict[str, Any] = {"metric": metric, "cv": folds, "n_repeats": repeats}
+    options |= {"random_state": seed}
     scaler = scaler_for(bags, None if scale == "auto" else scale, source.impute)
     with place.move(bags) as there:
         label = positive_label(positive, y, there, scaler=scaler, random_state=seed)
         options |= {"scale": scale, "impute": source.impute, "pos_label": label, "n_jobs": jobs}
         options |= {"time_limit": None if np.isinf(seconds) else seconds, "out": out}
-        found = _compare(there, y, tried, **options)
+        with _show_progress() as update:
+            found = model_selection.compare(there, y, tried, callback=update, **options)
     if not found.results and found.failures and not found.unfinished:
         name, failure = next(iter(found.failures.items()))
         raise ValueError(f"No model could be fitted. {name}: {reword(failure)}")
@@ -153,27 +148,15 @@ def compare(
     if out is not None and found.results:
         _write(found, out)
     if report is not None and found.results:
-        given: dict[str, Any] = {
-            "models": models,
-            "metric": metric,
-            "time": limit,
-            "out": out,
-            "report": report,
-        }
-        given |= {"scale": scale, "folds": folds, "repeats": repeats, "seed": seed}
+        given: dict[str, Any] = {"models": models, "metric": metric, "time": limit}
+        given |= {"out": out, "report": report, "scale": scale, "folds": folds}
+        given |= {"repeats": repeats, "seed": seed}
         words = [word for name, x in given.items() if x is not None for word in (f"--{name}", x)]
         _write_page(found, report, bags, source.data.name, read, words)
     _say_end(found, out)
 
 
 # While it runs ------------------------------------------------------------------------------------
-
-
-def _compare(bags: Any, y: Any, models: Any, **options: Any) -> Any:
-    from bagwise.model_selection import compare
-
-    with _show_progress() as update:
-        return compare(bags, y, models, callback=update, **options)
 
 
 @contextmanager
@@ -258,10 +241,6 @@ def _table(found: Any) -> Table:
         value, *rest = [f"{100 * found.majority[m]:.1f}" for m in (main, *others)]
         table.add_row("always majority", value, "", *rest, "no", "")
     return table
-
-
-def _warnings(one: Any) -> str:
-    return "1 warning" if len(one.warned) == 1 else f"{len(one.warned)} warnings"
 
 
 def _settings_line(found: Any) -> str:
@@ -386,8 +365,9 @@ def _say_rest(found: Any) -> None:
         say(f"[red]{escape(name)} failed:[/red] {escape(reword(failure))}")
     for name, one in found.results.items():
         if one.warned:
+            many = "1 warning" if len(one.warned) == 1 else f"{len(one.warned)} warnings"
             first = escape(reword(one.warned[0]))
-            say(f"[yellow]{escape(name)}: {_warnings(one)}[/yellow], the first: {first}")
+            say(f"[yellow]{escape(name)}: {many}[/yellow], the first: {first}")
     reasons: dict[str, list[str]] = {}
     for name, why in found.left_out.items():
         reasons.setdefault(why, []).append(name)

@@ -57,8 +57,7 @@ def hold_out_part(
 
     Bags of one group of ``bags.groups`` stay together; ``name`` is what sets the fraction.
     """
-    groups = _group_numbers(bags)
-    unit = np.arange(len(bags)) if groups is None else groups
+    unit = number_units(bags)
     order = check_random_state(random_state).permutation(unit.max() + 1)
     held = np.zeros(len(order), dtype=bool)
     for label in np.unique(y):
@@ -70,7 +69,7 @@ def hold_out_part(
     train, test = np.flatnonzero(~held[unit]), np.flatnonzero(held[unit])
     missing = np.setdiff1d(y, y[train]).tolist()
     if missing:
-        what = "bags" if groups is None else "groups"
+        what = "bags" if bags.groups is None else "groups"
         few = f"Class {missing[0]!r} has too few {what} to hold some out and train on the others: "
         raise ValueError(Message(few, "lower ", name, f" or bring more {what} of that class."))
     return train, test
@@ -96,8 +95,7 @@ def check_enough_bags(bags: Bags, y: Array, *levels: tuple[Argument, Any]) -> No
     classes = np.unique(y).tolist()
     if numbered and len(classes) < 2:
         raise ValueError(f"All bags are of the class {classes[0]!r}: learning needs two classes.")
-    groups = _group_numbers(bags)
-    unit, what = (np.arange(len(bags)), "bags") if groups is None else (groups, "groups")
+    unit, what = number_units(bags), "bags" if bags.groups is None else "groups"
     for label in classes:
         members = len(np.unique(unit[np.asarray(y) == label]))
         failing = _find_failing(members, [n_splits for _, n_splits in numbered])
@@ -155,6 +153,12 @@ def _make_folds(
 def _group_numbers(bags: Bags) -> Array | None:
     # Groups may be of any hashable kind, which scikit-learn could not sort.
     return None if bags.groups is None else factorize(bags.groups)[0]
+
+
+def number_units(bags: Bags) -> Array:
+    """Return the number of each bag's group; without groups every bag is its own."""
+    groups = _group_numbers(bags)
+    return np.arange(len(bags)) if groups is None else groups
 
 
 def _check_folds(splits: list[tuple[Array, Array]], y: Array, name: Argument) -> None:

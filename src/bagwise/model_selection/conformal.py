@@ -37,9 +37,9 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.bags.ids import factorize
 from bagwise.bags.segments import expand, segment_max
 from bagwise.crossfit import fit_folds, folds
+from bagwise.crossfit.folds import number_units
 from bagwise.crossfit.scores import bag_scores
 from bagwise.estimators.params import Parameters, Words, param
 
@@ -129,7 +129,7 @@ class ConformalBagClassifier(ClassifierMixin, Parameters):
         self.codes_ = codes[held_out]
         self.nonconformity_ = -scores[np.arange(len(held_out)), self.codes_]
         self.fold_ = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
-        self.group_ = _groups(bags)[held_out]
+        self.group_ = number_units(bags)[held_out]
         self._note_margins(bags[held_out], [rows for _, _, rows in judged])
         return self
 
@@ -246,11 +246,6 @@ def _per_class(scores: Array) -> Array:
         f = scores.reshape(-1)
         return np.column_stack([-f, f])
     return scores
-
-
-def _groups(bags: Bags) -> Array:
-    """Return each bag's group number; without groups every bag is its own."""
-    return np.arange(len(bags)) if bags.groups is None else factorize(bags.groups)[0]
 
 
 def _weights(group: Array) -> Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -216,14 +214,6 @@ def test_progress_is_reported_cell_by_cell(capsys):
     model = AutoBagClassifier(models=FAST, cv=3, callback=records.append, verbose=1).fit(bags, y)
     assert len(records) == sum(r["folds"] for r in model.results_[1:])
     assert "MI-SVM" in capsys.readouterr().out
-
-
-def test_time_is_not_part_of_the_result():
-    bags, y = gaussian_bags()
-    began = time.monotonic()
-    one = AutoBagClassifier(models=FAST, time_limit=None).fit(bags, y)
-    other = AutoBagClassifier(models=FAST, time_limit=100 + time.monotonic() - began).fit(bags, y)
-    np.testing.assert_array_equal(one.decision_function(bags), other.decision_function(bags))
 
 
 def test_scale_is_tried_on_the_inner_folds_and_named():

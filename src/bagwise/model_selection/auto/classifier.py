@@ -25,10 +25,9 @@ from sklearn.utils import check_random_state
 from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.ids import factorize
 from bagwise.catalog import rank_cost
 from bagwise.crossfit import best_threshold, fit_sigmoids, folds
-from bagwise.crossfit.folds import N_FOLDS
+from bagwise.crossfit.folds import N_FOLDS, number_units
 from bagwise.errors import Parameter
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.occlusion import innermost, occlusion_scores
@@ -218,7 +217,7 @@ class AutoBagClassifier(BagClassifier):
     def _n_folds(self, bags: Bags, codes: Array) -> Any:
         if self.cv is not None:
             return self.cv
-        unit = np.arange(len(bags)) if bags.groups is None else factorize(bags.groups)[0]
+        unit = number_units(bags)
         rarest = min(len(np.unique(unit[codes == k])) for k in range(len(self.classes_)))
         return max(2, min(N_FOLDS, rarest))
 
