@@ -55,8 +55,8 @@ def test_scores_are_the_weighted_log_odds_of_the_members():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_two_fits_give_the_same_bits_also_in_parallel(n_classes):
     bags, y = planted_bags(n_classes, n_bags=45, shift=4.0)
-    one = AutoBagClassifier(models=FAST).fit(bags, y)
-    other = AutoBagClassifier(models=FAST, n_jobs=2).fit(bags, y)
+    one = AutoBagClassifier(models=FAST, time_limit=None).fit(bags, y)
+    other = AutoBagClassifier(models=FAST, time_limit=None, n_jobs=2).fit(bags, y)
     np.testing.assert_array_equal(one.predict_proba(bags), other.predict_proba(bags))
 
 
