@@ -7,7 +7,8 @@ import gzip
 import numpy as np
 import pytest
 
-from bagwise.io import FormatError, read
+from bagwise import Bags
+from bagwise.io import CorruptFileError, FormatError, read, write
 
 
 def test_musk_c45_files_with_names(tmp_path):
@@ -46,3 +47,16 @@ def test_scattered_bags_and_other_columns(tmp_path):
     assert bags.ids.tolist() == ["a", "b"]
     assert bags.instance_ids.tolist() == ["x1", "x3", "x2"]
     assert y.tolist() == [0, 1]
+
+
+def test_names_belong_to_the_data_beside_them(tmp_path):
+    bags = Bags.from_list([[[1.5], [2.0]], [[3.0]]], feature_names=["red"])
+    for name in ("b.data", "z.data.gz"):
+        write(tmp_path / name, bags, [1, 0])
+        assert list(read(tmp_path / name)[0].feature_names) == ["red"]
+    (tmp_path / "b.data").write_text("a,0,1.5,1.\n")
+    with pytest.raises(CorruptFileError, match=r"b\.names: was not written together with b\.data"):
+        read(tmp_path / "b.data")
+    (tmp_path / "c.data").write_text("a,0,1.5,1.\n")  # a copy under another name is not compared
+    (tmp_path / "c.names").write_text((tmp_path / "b.names").read_text())
+    assert list(read(tmp_path / "c.data")[0].feature_names) == ["red"]

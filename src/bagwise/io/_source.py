@@ -11,6 +11,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import reduce
 from pathlib import Path
 from typing import IO, Any
 
@@ -148,8 +149,19 @@ def _name_errors(path: Path) -> Iterator[None]:
 @contextmanager
 def write_text(path: Path) -> Iterator[IO[str]]:
     """Write UTF-8 text, compressed if the name ends in ``.gz``."""
-    with writing(path) as raw:
-        is_gzip = path.suffix == ".gz"  # without a time stamp the same bags give the same bytes
-        stream: Any = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if is_gzip else raw
-        with io.TextIOWrapper(stream, encoding="utf-8", newline="") as file:
-            yield file
+    with writing(path) as raw, as_text(raw, path.suffix == ".gz") as file:
+        yield file
+
+
+def as_text(raw: IO[bytes], is_zipped: bool) -> IO[str]:
+    """Return a text file over an open binary one."""
+    # Without a time stamp the same bags give the same bytes.
+    stream: Any = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if is_zipped else raw
+    return io.TextIOWrapper(stream, encoding="utf-8", newline="")
+
+
+def crc32_of(file: IO[bytes], stop: int = sys.maxsize) -> int:
+    """Return the CRC-32 of a binary file up to byte ``stop``."""
+    file.seek(0)
+    blocks = iter(lambda: file.read(min(BLOCK_BYTES, stop - file.tell())), b"")
+    return reduce(lambda crc, block: zlib.crc32(block, crc), blocks, 0)

@@ -2,7 +2,8 @@
 
 A line of the data is one instance: bag (molecule), instance (conformation), features and class,
 ended by a period. If there is a file ``NAME.names`` beside it, it names the columns. Text after
-``|`` is a comment.
+``|`` is a comment. The names that bagwise writes have the CRC-32 of the data in a comment: a kill
+between the renames of the two files is an error when they are read, not wrong names.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.io import _flatten as columns
 from bagwise.io._assemble import Column, LabeledBags, lay_out, reads, writes
-from bagwise.io._source import open_source, write_text
+from bagwise.io._atomic import replacing, sync
+from bagwise.io._source import as_text, crc32_of, open_source
 from bagwise.io._tabletext import Row, check_width, read_rows
-from bagwise.io.errors import FormatError
+from bagwise.io.errors import CorruptFileError, FormatError
 
 _SPECIAL = re.compile(r"[,|:\n\r]|^\s|\s$|\.$|^$")
+_OF_DATA = "| CRC-32 of {}: "
 
 
 @reads(
@@ -87,12 +90,28 @@ def _column_names(data: Path, width: int) -> list[str]:
     if not path.exists():
         return ["bag", "instance", *(f"f{j + 1}" for j in range(width - 3)), "label"]
     with open_source(path) as source:
-        lines = [text.partition("|")[0].strip() for text in source.text()]
+        texts = list(source.text())
+    _refuse_other_data(path, texts[:1], data)
+    lines = [text.partition("|")[0].strip() for text in texts]
     declared = [line.partition(":")[0].strip() for line in lines if ":" in line]
     if len(declared) != width - 1:
         expected = f"{width - 1} and the class, as in the data"
         raise FormatError(path, f"declares {len(declared)} columns, expected {expected}.")
     return [*declared, "class"]
+
+
+def _refuse_other_data(path: Path, comment: list[str], data: Path) -> None:
+    """Refuse names whose comment has the checksum of other data than those beside them."""
+    stated = [text.strip() for text in comment if text.startswith(_OF_DATA.format(data.name))]
+    if stated and stated != [_of_data(data.name, data)]:
+        problem = f"was not written together with {data.name}: its checksum is another one."
+        remedy = "Write both again, or delete the first line here if you changed the data."
+        raise CorruptFileError(path, f"{problem} {remedy}")
+
+
+def _of_data(name: str, content: Path) -> str:
+    with content.open("rb") as file:
+        return f"{_OF_DATA.format(name)}{crc32_of(file):08x}"
 
 
 @writes(
@@ -120,12 +139,16 @@ def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
     written = {name: keys[name] for name in ("bag", "instance", "label")}
     columns.refuse_special(path, written, _SPECIAL, "in C4.5 files")
     names = columns.name_features(path, bags, ["bag", "instance", "class"])
-    # Both are complete before the first one is renamed.
-    with write_text(path) as data, write_text(_names_file(path)) as described:
-        for start, block in columns.dense_blocks(bags):
-            triples = [v[start : start + len(block)].tolist() for v in written.values()]
-            for *ids, label, numbers in zip(*triples, block.tolist(), strict=True):
-                data.write(",".join(map(str, [*ids, *numbers, label])) + ".\n")
-        classes = dict.fromkeys(map(str, np.asarray(y).tolist()))
-        described.write(f"{','.join(classes)}.\n\nbag: discrete.\ninstance: discrete.\n")
-        described.writelines(f"{name}: continuous.\n" for name in names)
+    # Both are complete before the first one is renamed: the names, which tell if the other is not.
+    with replacing(path) as data, replacing(_names_file(path)) as partial:
+        with data.open("wb") as raw, as_text(raw, path.suffix == ".gz") as file:
+            for start, block in columns.dense_blocks(bags):
+                triples = [v[start : start + len(block)].tolist() for v in written.values()]
+                for *ids, label, numbers in zip(*triples, block.tolist(), strict=True):
+                    file.write(",".join(map(str, [*ids, *numbers, label])) + ".\n")
+        sync(data)
+        with partial.open("w", encoding="utf-8", newline="") as file:
+            classes = dict.fromkeys(map(str, np.asarray(y).tolist()))
+            file.write(f"{_of_data(path.name, data)}\n{','.join(classes)}.\n\n")
+            file.write("bag: discrete.\ninstance: discrete.\n")
+            file.writelines(f"{name}: continuous.\n" for name in names)
