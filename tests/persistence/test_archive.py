@@ -43,6 +43,7 @@ from bagwise.kernels.intersection import IntersectionMap
 from bagwise.persistence import UnsavableError, describe
 from bagwise.testing import estimators
 from bagwise.testing._problems import assert_same_bits, outputs, planted_bags
+from representatives import first_of_each
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def every_estimator():
     return listed + [kind() for kind in kinds if kind not in {type(model) for model in listed}]
 
 
-@pytest.mark.parametrize("estimator", every_estimator(), ids=repr)
+@pytest.mark.parametrize("estimator", first_of_each(every_estimator()))
 def test_every_listed_estimator_comes_back_to_the_bit(estimator, path):
     n_classes = 3 if estimator.__sklearn_tags__().classifier_tags.multi_class else 2
     bags, y = planted_bags(n_classes)
