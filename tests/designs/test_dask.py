@@ -101,7 +101,7 @@ def test_products_have_the_same_bits(client, tmp_path, offset):
     np.testing.assert_array_equal(there.subset(np.arange(9)) @ w, (here @ w)[:9])
 
 
-@pytest.mark.parametrize("rule", ["any", "ratio", "learned"])
+@pytest.mark.parametrize("rule", ["any", pytest.param("learned", marks=pytest.mark.slow)])
 def test_swept_networks_have_the_same_bits(client, tmp_path, rule, monkeypatch):
     monkeypatch.setattr(memory, "MANY_ROWS", 0)
     bags, y = stored(tmp_path)
