@@ -19,8 +19,8 @@ from bagwise import Bags, MarkovNetworkClassifier
 from bagwise.assumptions import CountInference
 from bagwise.datasets import fetch
 from bagwise.designs import matrix_design
+from bagwise.models.markov import descents
 from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
-from bagwise.models.markov.starts import start_point
 from bagwise.preprocessing import IntersectionMap
 from bagwise.solvers.bundle import bmrm
 
@@ -66,7 +66,7 @@ def row(name: str, cardinality: str, alpha: float) -> dict[str, Any]:
     none = np.empty((len(y), 0))
     operator = InstanceOperator(matrix_design(bags.X))
     risk = MarkovRisk(operator, inference, none, y, 2, np.ones(len(y)))
-    points = [start_point(start, risk, alpha, 1e-2, 0) for start in STARTS]
+    points = [descents.STARTS[start](risk, alpha, 1e-2, 0) for start in STARTS]
     best_cccp = min(cccp(risk, alpha, w) for w in points)
     best_lbfgs = min(lbfgs(risk, alpha, w) for w in points)
     ours = float(model.objective_[0])

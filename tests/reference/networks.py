@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import scipy.sparse as sp
 
-from bagwise.assumptions import CountInference
+from bagwise.assumptions import AtLeastPotential, CountInference
 from bagwise.bags import Bags
 from bagwise.designs import matrix_design
 from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
@@ -39,6 +39,14 @@ def random_risk(potential, n_classes, *, fit_intercept=False, sparse=False, seed
         n_classes,
         rng.uniform(0.5, 2.0, n_bags),
     )
+
+
+def risk_of_bags(bags, y, n_classes=2, potential=None):
+    """Return the risk of bags without features of their own, all of weight one."""
+    inference = CountInference(potential or AtLeastPotential(), bags.offsets)
+    operator = InstanceOperator(matrix_design(bags.X))
+    columns = np.empty((len(bags), 0))
+    return MarkovRisk(operator, inference, columns, y, n_classes, np.ones(len(y)))
 
 
 def noise(n_bags, n_classes, seed, n_features=4, sizes=(2, 6)):

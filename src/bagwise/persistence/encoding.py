@@ -33,7 +33,7 @@ from bagwise.graphs import Graph
 from bagwise.kernels import Kernel
 from bagwise.kernels.intersection import IntersectionMap
 from bagwise.models.markov.inputs import NetworkInputs
-from bagwise.models.markov.trained import Network
+from bagwise.models.markov.scores import Network
 from bagwise.models.miles import MILESEmbedding
 from bagwise.persistence.classifiers import (
     attributes_to_write,

@@ -11,35 +11,21 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from bagwise import EarlyStopping, MarkovNetworkClassifier
-from bagwise.assumptions import AtLeastPotential, CountInference
 from bagwise.bags import Bags
 from bagwise.crossfit import hold_out_part
-from bagwise.designs import matrix_design
 from bagwise.errors import Parameter
 from bagwise.models.markov import descents
 from bagwise.models.markov.descents import find_idle, run_starts
-from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
 from bagwise.procedures.heldout import HeldOut
-from reference.networks import noise, planted
+from reference.networks import noise, planted, risk_of_bags
 
 OPTIONS = {"tol": 1e-2, "max_iter": 20, "seed": 0}
 NAME = Parameter("validation_fraction", "0.3")
 EARLY = {"cardinality": "learned", "early_stopping": EarlyStopping(validation_fraction=0.3)}
 
 
-def risk_of(bags, y, n_classes=2):
-    return MarkovRisk(
-        InstanceOperator(matrix_design(bags.X)),
-        CountInference(AtLeastPotential(), bags.offsets),
-        np.empty((len(bags), 0)),
-        y,
-        n_classes,
-        np.ones(len(y)),
-    )
-
-
 def test_the_lowest_end_is_kept_and_all_are_recorded():
-    risk = risk_of(*planted(3, n_bags=18), n_classes=3)
+    risk = risk_of_bags(*planted(3, n_bags=18), n_classes=3)
     names = ["zero", "mean", "random", "instances"]
     best, records = run_starts(names, risk, 0.1, **OPTIONS)
     assert [record["init"] for record in records] == names
@@ -53,16 +39,16 @@ def test_the_lowest_end_is_kept_and_all_are_recorded():
 
 def test_the_means_are_added_only_where_nothing_was_found():
     bags, y = planted(3, n_bags=18)
-    nothing = risk_of(Bags(np.zeros(bags.X.shape), bags.offsets), y, 3)
+    nothing = risk_of_bags(Bags(np.zeros(bags.X.shape), bags.offsets), y, 3)
     _, stuck = run_starts(["zero"], nothing, 1.0, **OPTIONS)
     assert [record["init"] for record in stuck] == ["zero", "mean"]
     assert stuck[0]["objective"] == stuck[1]["objective"] == 18.0
-    _, moved = run_starts(["instances"], risk_of(bags, y, 3), 0.1, **OPTIONS)
+    _, moved = run_starts(["instances"], risk_of_bags(bags, y, 3), 0.1, **OPTIONS)
     assert [record["init"] for record in moved] == ["instances"]
 
 
 def test_every_round_of_every_start_is_told():
-    risk, seen = risk_of(*planted(n_bags=12)), []
+    risk, seen = risk_of_bags(*planted(n_bags=12)), []
     _, records = run_starts(["mean", "random"], risk, 0.1, callback=seen.append, **OPTIONS)
     assert len(seen) == sum(record["rounds"] for record in records)
 
@@ -75,7 +61,7 @@ def test_small_gains_are_sought_again_more_finely(monkeypatch):
         return plain(risk, alpha, start, tol=tol, **options)
 
     monkeypatch.setattr(descents, "restart_nrbm", watched)
-    risk = risk_of(*planted(n_bags=12))
+    risk = risk_of_bags(*planted(n_bags=12))
     run_starts(["instances"], risk, 0.1, **OPTIONS)
     assert tolerances == [1e-2]  # much was gained
     tolerances.clear()
@@ -95,7 +81,7 @@ def test_what_the_asked_tolerance_found_converged_stays_so(monkeypatch):
         return replace(plain(risk, alpha, start, **options), converged=len(calls) == 1)
 
     monkeypatch.setattr(descents, "restart_nrbm", first_converges)
-    best, _ = run_starts(["instances"], risk_of(*planted(n_bags=12)), 1e4, **OPTIONS)
+    best, _ = run_starts(["instances"], risk_of_bags(*planted(n_bags=12)), 1e4, **OPTIONS)
     assert len(calls) > 1
     assert best.converged
 
@@ -103,9 +89,9 @@ def test_what_the_asked_tolerance_found_converged_stays_so(monkeypatch):
 def test_bags_that_say_nothing_are_named():
     bags, y = planted(n_bags=12)
     same = Bags(np.zeros(bags.X.shape), bags.offsets)
-    _, records = run_starts(["instances"], risk_of(same, y), 1.0, **OPTIONS)
+    _, records = run_starts(["instances"], risk_of_bags(same, y), 1.0, **OPTIONS)
     assert find_idle(records) == [None]
-    _, others = run_starts(["instances"], risk_of(bags, y), 1.0, **OPTIONS)
+    _, others = run_starts(["instances"], risk_of_bags(bags, y), 1.0, **OPTIONS)
     assert find_idle(others) == []
     labeled = [dict(records[0], **{"class": "a"}), dict(others[0], **{"class": "b"})]
     assert find_idle(labeled) == ["a"]

@@ -7,7 +7,7 @@ import pytest
 
 from bagwise import Bags, EarlyStopping, MarkovNetworkClassifier
 from bagwise.datasets import make_slide_bags
-from bagwise.models.markov import descents, swept
+from bagwise.models.markov import descents
 from bagwise.rowstores import memory
 
 RULES = ["any", "ratio", "learned"]
@@ -32,17 +32,18 @@ def network(rule="any", **options):
     return MarkovNetworkClassifier(cardinality=rule, **options)
 
 
-def start_of(model, bags, y, monkeypatch):
-    """Return the instance weights that a network starts with."""
-    starts, plain = [], descents.start_point
+def mean_start(bags, y, many, monkeypatch):
+    """Return the instance weights that a network with so many rows starts with."""
+    starts, plain = [], descents.STARTS["mean"]
 
-    def noted(*arguments):
+    def note(*arguments):
         starts.append(plain(*arguments))
         return starts[-1]
 
-    monkeypatch.setattr(descents, "start_point", noted)
-    model.fit(bags, y)
-    monkeypatch.setattr(descents, "start_point", plain)
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "MANY_ROWS", many)
+        patch.setitem(descents.STARTS, "mean", note)
+        network(init=["mean"]).fit(bags, y)
     return starts[0][: bags.n_features]
 
 
@@ -84,10 +85,7 @@ def test_weights_of_bags_and_no_intercept_count(always):
 
 def test_bag_means_are_separated_as_in_memory(monkeypatch):
     bags, y = planted()
-    monkeypatch.setattr(memory, "MANY_ROWS", 0)
-    found = start_of(network(init=["mean"]), bags, y, monkeypatch)
-    monkeypatch.setattr(memory, "MANY_ROWS", 10**9)
-    expected = start_of(network(init=["mean"]), bags, y, monkeypatch)
+    found, expected = (mean_start(bags, y, many, monkeypatch) for many in (0, 10**9))
     cosine = found @ expected / np.linalg.norm(found) / np.linalg.norm(expected)
     assert cosine > 0.98  # one penalizes the intercept, the other does not
 
@@ -103,8 +101,8 @@ def test_rounds_are_told_and_repeat_their_bits(always):
 
 def test_one_network_against_the_rest_is_swept_and_a_joint_one_is_not(always, monkeypatch):
     bags, y = planted(n_classes=3)
-    seen, plain = [], swept.soft_newton
-    monkeypatch.setattr(swept, "soft_newton", lambda *a, **k: seen.append(1) or plain(*a, **k))
+    seen, plain = [], descents.soft_newton
+    monkeypatch.setattr(descents, "soft_newton", lambda *a, **k: seen.append(1) or plain(*a, **k))
     network(multi_class="native", init=["instances"]).fit(bags, y)
     assert not seen
     network(multi_class="ovr", init=["instances"]).fit(bags, y)
@@ -113,7 +111,7 @@ def test_one_network_against_the_rest_is_swept_and_a_joint_one_is_not(always, mo
 
 def test_networks_that_stop_early_are_not_swept(always, monkeypatch):
     bags, y = planted()
-    monkeypatch.setattr(swept, "soft_newton", None)
+    monkeypatch.setattr(descents, "soft_newton", None)
     network(init=["zero"], early_stopping=EarlyStopping()).fit(bags, y)
 
 

@@ -22,8 +22,7 @@ from bagwise.bags.segments import segment_max
 from bagwise.crossfit import folds
 from bagwise.estimators.params import Words, param
 from bagwise.estimators.paths import rate_scores
-from bagwise.models.graph.base import GraphClassifier
-from bagwise.models.graph.structure import Start, Structure, mean_scores, pad
+from bagwise.models.graph.base import GraphClassifier, Structure, mean_scores, pad
 from bagwise.models.graph.svc import GraphSVC
 
 _CS = tuple(2.0**k for k in range(-5, 11))
@@ -125,13 +124,11 @@ class GraphSVCCV(GraphClassifier):
         self, structure: Structure, share: Array, positive: Array, grid: list[tuple[float, float]]
     ) -> list[Array]:
         """Return the scores of all rows at each grid point."""
-        start, path = None, []
+        scores, last, path = mean_scores(structure, grid[0][1] * share, positive), None, []
         for mu, C in grid:
             model = self._at(C, mu)
             terms = model._terms(structure, share, positive)
-            if start is None:
-                start = Start(mean_scores(structure, C * share, positive))
-            solution = model._run_cccp(structure, terms, start).solution
-            start = Start(solution.scores, solution)
-            path.append(solution.scores)
+            last = model._run_cccp(structure, terms, scores, last).solution
+            scores = last.scores
+            path.append(scores)
         return path

@@ -37,9 +37,8 @@ from bagwise.bags import Bags
 from bagwise.estimators.params import param, positive, shared
 from bagwise.estimators.task import as_given
 from bagwise.graphs import Edges
-from bagwise.models.graph.base import GraphClassifier
-from bagwise.models.graph.structure import (
-    Start,
+from bagwise.models.graph.base import (
+    GraphClassifier,
     Structure,
     mean_scores,
     pad,
@@ -117,7 +116,7 @@ class GraphSVC(GraphClassifier):
         def fit_from(rng: np.random.RandomState | None) -> Run:
             drawn = None if rng is None else rng.normal(size=structure.design.n_rows)
             scores = mean_scores(structure, self.C * share, positive) if drawn is None else drawn
-            return self._run_cccp(structure, terms, Start(scores))
+            return self._run_cccp(structure, terms, scores)
 
         return self._lowest(fit_from, structure.offsets, positive)
 
@@ -139,13 +138,15 @@ class GraphSVC(GraphClassifier):
             return np.ones(edges.n_nodes)
         return 1 / np.sqrt(edges.degrees(self.scaling))
 
-    def _run_cccp(self, structure: Structure, terms: list[Term], start: Start) -> Run:
-        """Run CCCP from a start; the assignment returned is the witnesses."""
+    def _run_cccp(
+        self, structure: Structure, terms: list[Term], scores: Array, known: Any = None
+    ) -> Run:
+        """Run CCCP from scores of all rows and known cuts; the assignment is the witnesses."""
         run = cccp(
             partial(witnesses_of, structure, terms),
-            partial(self._solve, structure, terms, start.last),
+            partial(self._solve, structure, terms, known),
             partial(true_objective, structure, terms),
-            start.scores,
+            scores,
             max_iter=self.max_iter,
             monotone=self.negatives != "witnesses",
             callback=self._report,

@@ -31,19 +31,7 @@ def kernel_models(C: float = 10.0) -> list[Any]:
 
 
 class NetworkInputs:
-    """Fitted on training bags, applied to any.
-
-    Parameters
-    ----------
-    feature_map : transformer or None
-        Maps instances.
-    bag_features : None, "kernels", "bags", bag estimator, or list of them
-        Where the features of whole bags come from.
-    unit_norm, fit_intercept : bool
-        Scale the instances to unit mean squared norm; append a constant feature.
-    cv, random_state, n_jobs : object
-        The inner folds of the bag estimators' scores.
-    """
+    """Fitted on training bags, applied to any; the parameters are those of a network."""
 
     def __init__(
         self,

@@ -53,13 +53,11 @@ from bagwise.crossfit import CV, check_enough_bags, folds, hold_out_part
 from bagwise.errors import Argument, Message, Parameter
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
-from bagwise.models.markov.descents import FROM_LAST, find_idle, run_starts
+from bagwise.models.markov.descents import FROM_LAST, STARTS, find_idle, run_starts
 from bagwise.models.markov.inputs import NetworkInputs, models_of, place_operator
 from bagwise.models.markov.paths import Along, NetworkPaths, Seen
 from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
-from bagwise.models.markov.scores import NetworkScores
-from bagwise.models.markov.starts import STARTS
-from bagwise.models.markov.trained import Network
+from bagwise.models.markov.scores import Network, NetworkScores
 from bagwise.procedures import Run
 from bagwise.rowstores.together import side_by_side
 

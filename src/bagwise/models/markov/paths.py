@@ -19,7 +19,7 @@ from bagwise.bags import Bags
 from bagwise.estimators.paths import models_at
 from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.models.markov.risk import InstanceOperator
-from bagwise.models.markov.trained import Network
+from bagwise.models.markov.scores import Network
 
 ALPHAS = tuple(np.logspace(2, -2, 9).tolist())  # two values per factor of ten, the largest first
 _NUMBERS = ("alpha", "positive_fraction")  # what leaves inputs and weights as they are

@@ -96,20 +96,8 @@ class MarkovScores:
 class MarkovRisk:
     """The non-convex risk R(w).
 
-    Parameters
-    ----------
-    instances : InstanceOperator
-        The instances.
-    inference : CountInference
-        The bags and their count potential.
-    bag_features : ndarray of shape (n_bags, n_bag_features)
-        Features of whole bags; possibly no columns.
-    codes : ndarray of int of shape (n_bags,)
-        Class numbers.
-    n_classes : int
-        Number of classes; two share one model.
-    weight : ndarray of shape (n_bags,)
-        One weight per bag.
+    The features of whole bags (n_bags, n_bag_features) may have no columns. ``codes`` are numbers
+    of classes, of which two share one model, and ``weight`` has one number per bag.
     """
 
     def __init__(
@@ -246,26 +234,12 @@ class MarkovRisk:
         return FrozenMarkovRisk(self, slope, value - float(slope @ z))
 
 
-@dataclass(frozen=True)
 class FrozenMarkovRisk:
     """max_l (1[l != Y] + T_l) - tangent of T_Y: convex, and nowhere below the risk."""
 
-    risk: MarkovRisk
-    slope: Array
-    height: float
-
-    @property
-    def n_coef(self) -> int:
-        """Length of w."""
-        return self.risk.n_coef
-
-    def forward(self, w: Array) -> Array:
-        """Return z = Zw."""
-        return self.risk.forward(w)
-
-    def backward(self, r: Array) -> Array:
-        """Return Z'r."""
-        return self.risk.backward(r)
+    def __init__(self, risk: MarkovRisk, slope: Array, height: float) -> None:
+        self.risk, self.slope, self.height = risk, slope, height
+        self.n_coef, self.forward, self.backward = risk.n_coef, risk.forward, risk.backward
 
     def value(self, z: Array) -> float:
         """Return the value."""

@@ -29,6 +29,7 @@ _LARGER = 8  # times the rows per block of other models: a network does more bes
 _MOST_ROWS = 16384  # ... but no more than this, so that vectors of them stay in the cache
 _SMALL_BAGS = 32  # rows per bag below which one sum over all bags is faster than one product each
 _BATCH = _MOST_ROWS // _SMALL_BAGS  # squares of bags per product: those of one block at most
+_SCALARS = ("risk", "judged", "value", "touching", "slack", "constant")  # fields of `Softened`
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class NetworkLabels(Labels):
 
     def on_device(self, rows: Any) -> Any:
         """Return rows on a device with these labels."""
-        from bagwise.models.markov.device_sweeps import DeviceNetwork
+        from bagwise.models.markov.device import DeviceNetwork
 
         return DeviceNetwork(rows, self)
 
@@ -71,7 +72,7 @@ class NetworkSums:
     hessian: Any  # of the convex part
     concave: Any  # minus that of the concave part
     gradient: Array
-    scalars: Array  # risk, judged, value, touching, slack, constant
+    scalars: Array  # those of `_SCALARS`
     centers: Array
 
     @classmethod
@@ -90,7 +91,7 @@ class NetworkSums:
 
     def count(self, found: Softened) -> None:
         """Add the numbers of some bags, and what does not depend on their rows."""
-        self.scalars += _scalars(found)
+        self.scalars += [getattr(found, name) for name in _SCALARS]
         self.centers = np.concatenate([self.centers, found.centers], axis=1)
         self.gradient[len(self.gradient) - len(found.own_pull) :] += found.own_pull
 
@@ -148,12 +149,7 @@ class NetworkSums:
 
 def no_numbers(size: int, n_ranges: int) -> tuple[Array, Array, Array]:
     """Return gradient, scalars and centers of no bags."""
-    return np.zeros(size), np.zeros(6), np.empty((n_ranges + 1, 0))
-
-
-def _scalars(found: Softened) -> Array:
-    names = "risk", "judged", "value", "touching", "slack", "constant"
-    return np.array([getattr(found, name) for name in names])
+    return np.zeros(size), np.zeros(len(_SCALARS)), np.empty((n_ranges + 1, 0))
 
 
 class _Gram:
@@ -276,21 +272,7 @@ def _bag_sums(weights: Array, block: Array, rows: HostRows, used: Array) -> Arra
 
 
 class SweptNetwork:
-    """A network's rows under one problem.
-
-    Parameters
-    ----------
-    design : Dense
-        The rows.
-    labels : NetworkLabels
-        The bags.
-    scale : float
-        A factor of the rows.
-    fit_intercept : bool
-        Whether there is a constant feature.
-    alpha : float
-        Weight of the regularizer.
-    """
+    """A network's rows, times ``scale``, under one problem with ``alpha`` as regularizer."""
 
     def __init__(
         self, design: Any, labels: NetworkLabels, scale: float, fit_intercept: bool, alpha: float

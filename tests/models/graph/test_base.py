@@ -8,7 +8,7 @@ import pytest
 from bagwise.designs import matrix_design
 from bagwise.graphs import Graph
 from bagwise.losses import SquaredHinge
-from bagwise.models.graph.structure import (
+from bagwise.models.graph.base import (
     Structure,
     find_present_edges,
     homophily,
