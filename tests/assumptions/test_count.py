@@ -11,17 +11,7 @@ from bagwise.assumptions import (
     CountPotential,
     as_potential,
 )
-
-
-class AllOrNothing:
-    """A table and nothing else, as a list of lists."""
-
-    def __repr__(self):
-        return "AllOrNothing()"
-
-    def table(self, size):
-        never = -np.inf
-        return [[0.5] + [never] * size, [never] * size + [-1.0]]
+from reference.potentials import AllOrNothing
 
 
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 5, 10])

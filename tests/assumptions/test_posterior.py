@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -16,19 +15,14 @@ from bagwise.assumptions import (
     CountPosterior,
     posterior as module,
 )
-from reference.potentials import POTENTIALS
+from reference.potentials import POTENTIALS, enumerate_labelings
 
 
 def enumerated(scores, potential, weights):
     """Return log Z and P(y_i = 1) for either label of the bag, over all 2^m labelings."""
-    size = len(scores)
-    table, bins = np.array(potential.table(size)), np.array(potential.bins(size))
-    labelings = np.array(list(itertools.product([0, 1], repeat=size)))
-    count = labelings.sum(axis=1)
-    energy = labelings @ scores + (table + np.append(weights, 0.0)[bins])[:, count]
+    labelings, energy = enumerate_labelings(scores, potential, weights)
     total = logsumexp(energy, axis=1)
-    chance = np.exp(energy - total[:, None])
-    return total, chance @ labelings
+    return total, np.exp(energy - total[:, None]) @ labelings
 
 
 def check_bag(scores, potential, weights):

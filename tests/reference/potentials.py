@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from bagwise.assumptions import AtLeastPotential, BinnedPotential, CountPotential, as_potential
@@ -60,3 +62,12 @@ POTENTIALS = [
     Peaked(),
     *(as_potential(rule) for rule in (AllOrNothing(), EvenOrOdd())),
 ]
+
+
+def enumerate_labelings(scores, potential, weights):
+    """Return all 2^m labelings of a bag and the score of each for either label of the bag."""
+    size = len(scores)
+    table, bins = np.array(potential.table(size)), np.array(potential.bins(size))
+    labelings = np.array(list(itertools.product([0, 1], repeat=size)))
+    of_count = table + np.append(weights, 0.0)[bins]  # (2, m + 1)
+    return labelings, labelings @ scores + of_count[:, labelings.sum(axis=1)]

@@ -54,22 +54,16 @@ class Rule:
     def step(
         self, z: Array, offsets: Array, p: Array, entered: Array, weight: Array
     ) -> tuple[Array, Tally]:
-        """Return the next assignment and its tally; ``weight`` has one value per bag.
+        """Return the next assignment, here as it is, and its tally; ``weight`` is per bag.
 
         ``entered`` is the assignment of the last rule that entered.
         """
-        raise NotImplementedError
+        return p, Tally()
 
 
 @dataclass(frozen=True)
 class Keep(Rule):
     """The assignment stays."""
-
-    def step(
-        self, z: Array, offsets: Array, p: Array, entered: Array, weight: Array
-    ) -> tuple[Array, Tally]:
-        """Return the assignment as it is."""
-        return p, Tally()
 
 
 KEEP = Keep()
