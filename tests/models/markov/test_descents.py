@@ -1,4 +1,4 @@
-"""Descents from several starts: the lowest is kept, a small gain sought again, early stopping."""
+"""Descents of networks: their starts, the lowest end, early stopping, passes over the rows."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
 
 from bagwise import EarlyStopping, MarkovNetworkClassifier
+from bagwise.assumptions import AtLeastPotential, BinnedPotential
 from bagwise.bags import Bags
 from bagwise.crossfit import hold_out_part
+from bagwise.datasets import make_slide_bags
 from bagwise.errors import Parameter
 from bagwise.models.markov import descents
-from bagwise.models.markov.descents import find_idle, run_starts
+from bagwise.models.markov.descents import STARTS, find_idle, run_starts
 from bagwise.procedures.heldout import HeldOut
-from reference.networks import noise, planted, risk_of_bags
+from bagwise.rowstores import memory
+from reference.networks import noise, planted, random_risk, risk_of_bags
 
 OPTIONS = {"tol": 1e-2, "max_iter": 20, "seed": 0}
 NAME = Parameter("validation_fraction", "0.3")
@@ -172,3 +176,230 @@ def test_a_class_of_one_bag_is_refused():
     y = np.where(np.arange(12) == 3, 1, 0)
     with pytest.raises(ValueError, match=r"Class 1 has too few bags.*lower validation_fraction"):
         MarkovNetworkClassifier(early_stopping=EarlyStopping()).fit(bags, y)
+
+
+# Starts ------------------------------------------------------------------------------------------
+
+POTENTIALS = [AtLeastPotential(), AtLeastPotential(0.5), BinnedPotential(3)]
+every_potential = pytest.mark.parametrize("potential", POTENTIALS, ids=str)
+
+
+def risk_of(potential, n_classes=2):
+    return risk_of_bags(*planted(n_classes, n_bags=18), n_classes, potential)
+
+
+def objective(risk, alpha, w):
+    return risk.value(risk.forward(w)) + alpha / 2 * w @ w
+
+
+@every_potential
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", ["instances", "mean"])
+@pytest.mark.parametrize("alpha", [0.1, 10.0])
+def test_starts_lie_below_zero(name, n_classes, potential, alpha):
+    risk = risk_of(potential, n_classes)
+    w = STARTS[name](risk, alpha, 1e-3, 0)
+    assert w.shape == (risk.n_coef,)
+    assert objective(risk, alpha, w) < objective(risk, alpha, np.zeros(risk.n_coef))
+
+
+@every_potential
+def test_zero_and_random(potential):
+    risk = risk_of(potential, 3)
+    assert not STARTS["zero"](risk, 1.0, 1e-3, 0).any()
+    one, again, other = (STARTS["random"](risk, 1.0, 1e-3, seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert np.any(one != other)
+    assert 3e-4 < one.std() < 3e-3
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_means_point_in_the_direction_of_a_linear_svm(n_classes):
+    bags, _ = planted(n_classes, n_bags=18)
+    risk = risk_of(AtLeastPotential(), n_classes)
+    w = STARTS["mean"](risk, 0.1, 1e-3, 0)
+    instance, _, _ = risk.split(w)
+    means = np.array([bag.mean(axis=0) for bag in bags])
+    svm = LinearSVC(dual=True, max_iter=20000, random_state=0)
+    svm.fit(means, risk.codes, sample_weight=risk.weight)
+    lengths = instance / svm.coef_
+    np.testing.assert_allclose(lengths, lengths[0, 0], rtol=1e-6)  # a multiple of it
+    assert lengths[0, 0] > 0
+
+
+def test_the_multiple_of_a_direction_is_the_best_tried():
+    risk, alpha = risk_of(AtLeastPotential()), 0.5
+    w = STARTS["mean"](risk, alpha, 1e-3, 0)
+    here = objective(risk, alpha, w)
+    assert all(objective(risk, alpha, t * w) >= here - 1e-9 for t in (0.1, 10**-0.25, 10**0.25, 10))
+
+
+@pytest.mark.parametrize("alpha", [1e3, 1e5, 1e7])
+def test_a_strong_regularizer_makes_short_steps_not_none(alpha):
+    risk = risk_of(AtLeastPotential(0.5))
+    w = STARTS["mean"](risk, alpha, 1e-3, 0)
+    zero = objective(risk, alpha, np.zeros(risk.n_coef))
+    assert zero - objective(risk, alpha, w) > 0
+    assert np.abs(w).max() <= 1e3 / alpha
+
+
+def test_a_network_of_another_rule_starts_one_with_learned_weights():
+    """From the rule "at least half": fractions that it forbids begin a margin below."""
+    risk = risk_of(BinnedPotential(4))
+    w = STARTS["half"](risk, 1.0, 1e-4, 0)
+    _, potential, _ = risk.split(w)
+    negative, positive = potential.reshape(2, 4)
+    assert positive[3] - positive[0] == pytest.approx(1.0)  # at most a quarter is forbidden
+    assert negative[0] - negative[3] == pytest.approx(1.0)
+    assert positive[2] == positive[3]
+    assert negative[0] == negative[1]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_papers_start_scores_bags_by_their_features_alone(n_classes):
+    """With a score of another model as bag feature, the first scores are a tenth of it."""
+    risk = random_risk(POTENTIALS[0], n_classes)
+    part = risk.parts(risk.forward(STARTS["bag_features"](risk, 1.0, 1e-3, 0)))
+    assert not part.instances.any()
+    assert not part.potential.any()
+    expected = 0.1 * risk.bag_features.sum(axis=1)
+    np.testing.assert_allclose(part.bags, np.tile(expected, (risk.n_models, 1)))
+
+
+# Passes over the rows ----------------------------------------------------------------------------
+
+RULES = ["any", "ratio", "learned"]
+
+
+def draw_bags(n_bags=24, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    sizes, y = rng.integers(10, 40, n_bags), np.arange(n_bags) % n_classes
+    X = rng.normal(size=(sizes.sum(), 4))
+    X[np.repeat(y == 1, sizes) & (rng.random(len(X)) < 0.3), 0] += 1.5
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return Bags(X, offsets, bag_features=rng.normal(size=(n_bags, 2))), y
+
+
+@pytest.fixture
+def always(monkeypatch):
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
+
+
+def network(rule="any", **options):
+    options = {"alpha": 1.0, "fit_intercept": True, "positive_fraction": 0.2, **options}
+    return MarkovNetworkClassifier(cardinality=rule, **options)
+
+
+def mean_start(bags, y, many, monkeypatch):
+    """Return the instance weights that a network with so many rows starts with."""
+    starts, plain = [], descents.STARTS["mean"]
+
+    def note(*arguments):
+        starts.append(plain(*arguments))
+        return starts[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "MANY_ROWS", many)
+        patch.setitem(descents.STARTS, "mean", note)
+        network(init=["mean"]).fit(bags, y)
+    return starts[0][: bags.n_features]
+
+
+@pytest.mark.parametrize("bag_features", [None, "bags"])
+@pytest.mark.parametrize("rule", RULES)
+def test_passes_end_no_higher_than_a_bundle_method(rule, bag_features, monkeypatch):
+    bags, y = draw_bags()
+    model = network(rule, bag_features=bag_features)
+    bundle = model.fit(bags, y).objective_[0]
+    monkeypatch.setattr(memory, "MANY_ROWS", 0)
+    model.fit(bags, y)
+    assert model.objective_[0] <= 1.02 * bundle  # both tolerate a hundredth
+    assert model.gap_[0] <= 0.01 * model.objective_[0] * 1.0001
+    w = np.concatenate([np.ravel(part) for part in (model.networks_[0].instance,)])
+    norm = sum(float(np.sum(part**2)) for part in (w, model.cardinality_weights_, model.bag_coef_))
+    margins = np.where(y == 1, 1, -1) * model.decision_function(bags)
+    hinge = float(np.maximum(0, 1 - margins).sum())
+    assert model.objective_[0] == pytest.approx(0.5 * norm + hinge, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "rule", [pytest.param(r, marks=[pytest.mark.slow] * (r == "learned")) for r in RULES]
+)
+def test_features_that_say_nothing_end_with_a_warning(rule, always):
+    bags, y = draw_bags()
+    with pytest.warns(UserWarning, match="learned nothing"):
+        model = network(rule, fit_intercept=False).fit(Bags(0 * bags.X, bags.offsets), y)
+    assert model.objective_[0] == pytest.approx(len(y))
+
+
+def test_weights_of_bags_and_no_intercept_count(always):
+    bags, y = draw_bags()
+    weight = np.where(np.arange(len(y)) < 4, 0.0, 1.0)
+    whole = network(fit_intercept=False).fit(bags, y, sample_weight=weight)
+    part = network(fit_intercept=False).fit(bags[4:], y[4:])
+    assert whole.objective_[0] == pytest.approx(part.objective_[0])
+    assert whole.intercept_[0] == 0.0
+
+
+def test_bag_means_are_separated_as_in_memory(monkeypatch):
+    bags, y = draw_bags()
+    found, expected = (mean_start(bags, y, many, monkeypatch) for many in (0, 10**9))
+    cosine = found @ expected / np.linalg.norm(found) / np.linalg.norm(expected)
+    assert cosine > 0.98  # one penalizes the intercept, the other does not
+
+
+def test_rounds_are_told_and_repeat_their_bits(always):
+    bags, y = draw_bags()
+    told = []
+    model = network(callback=told.append).fit(bags, y)
+    assert len(told) == sum(record["rounds"] for record in model.starts_)
+    again = network().fit(bags, y)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
+def test_one_network_against_the_rest_is_swept_and_a_joint_one_is_not(always, monkeypatch):
+    bags, y = draw_bags(n_classes=3)
+    seen, plain = [], descents.soft_newton
+    monkeypatch.setattr(descents, "soft_newton", lambda *a, **k: seen.append(1) or plain(*a, **k))
+    network(multi_class="native", init=["instances"]).fit(bags, y)
+    assert not seen
+    network(multi_class="ovr", init=["instances"]).fit(bags, y)
+    assert len(seen) == 3
+
+
+def test_networks_that_stop_early_are_not_swept(always, monkeypatch):
+    bags, y = draw_bags()
+    monkeypatch.setattr(descents, "soft_newton", None)
+    network(init=["zero"], early_stopping=EarlyStopping()).fit(bags, y)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("rule", RULES)
+def test_passes_on_a_device_end_where_those_on_the_host_do(rule, always):
+    bags, y = draw_bags()
+    here = network(rule).fit(bags, y).objective_[0]
+    there = network(rule).fit(bags.to("cpu"), y).objective_[0]
+    assert there == pytest.approx(here, rel=1e-2)
+
+
+def test_labelings_of_a_trained_start_are_not_blurred(always):
+    """Few witnesses: only the weights of "any" know them, and all fractions are in one bin."""
+    bags, y = make_slide_bags(30, 6, bag_size=(40, 60), random_state=6)
+    model = network("learned", init=["any"]).fit(bags, y)
+    assert model.objective_[0] < 10  # 14.2 and a score of .83 from a blurred start
+    assert model.score(bags, y) == 1
+
+
+@pytest.mark.parametrize(("seed", "most"), [(5, 20), (6, 7)])
+def test_a_start_under_another_potential_does_not_end_near_it(seed, most, always):
+    """Shares of instances decide: the weights of "any" are far from any rule on them."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for i in range(40):
+        m, share = rng.integers(20, 40), rng.uniform(0.45, 0.9) if i % 2 else rng.uniform(0, 0.35)
+        parts.append(rng.normal(size=(m, 6)))
+        parts[-1][rng.random(m) < share, :2] += 1.0
+    y = np.arange(40) % 2
+    model = network("learned", init=["any"]).fit(Bags.from_list(parts), y)
+    assert model.objective_[0] < most  # 31.0 and 8.6 by hard steps from the start
+    assert model.gap_[0] <= 0.01 * model.objective_[0]
