@@ -203,7 +203,7 @@ def test_several_fits_share_the_passes_of_a_process(tmp_path, taken):
     assert max(taken) == 3
     found = side_by_side(bags.X, [os.getpid] * 7, n_jobs=2)
     assert found == [found[0]] * 4 + [found[-1]] * 3
-    assert len({*found, os.getpid()}) == 3
+    assert os.getpid() not in found  # one worker may have been quick enough to do both
     assert side_by_side(bags.X, [os.getpid] * 3, n_jobs=2) == [os.getpid()] * 3
 
 

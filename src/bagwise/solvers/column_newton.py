@@ -31,7 +31,6 @@ from bagwise.solvers.tolerances import (
     FAR_OFF,
     INNER,
     LARGEST_DENSE,
-    MAX_STEPS,
     PROVEN,
     ROUNDING,
     SINGLE,
@@ -41,6 +40,7 @@ from bagwise.solvers.tolerances import (
     TIE,
 )
 
+_INNER_STEPS = 200  # Newton steps at fixed column weights: about ten are usual
 _DAMPING = 10.0  # factor after a step that did not descend, and its inverse after one that did
 _ATTEMPTS = np.finfo(float).precision + 1  # the last one damps by all digits
 _PLANES = _ATTEMPTS // 2  # of failed steps to remember: older ones lie far away
@@ -208,7 +208,7 @@ def _maximize(
     inner, pieces = _Inner(mixture, at, saddle.primal(at)), saddle.pieces(at.scores)
     if np.allclose(beta, pieces[0] * (pieces[1] - at.scores), rtol=10 * TIE, atol=0.0):
         return replace(inner, is_exact=True)
-    for _ in range(MAX_STEPS):
+    for _ in range(_INNER_STEPS):
         full = _ridge(saddle, system, mixture, *pieces)
         promised = _quadratic(saddle, inner.at, *pieces) - _quadratic(saddle, full, *pieces)
         before = inner.value
