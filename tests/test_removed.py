@@ -40,10 +40,19 @@ def test_a_removed_method_says_what_replaces_it():
         model.global_bound([], [])
 
 
-def test_a_removed_value_says_what_replaces_it():
-    pool = bagwise.Pool(solver="variance_reduced_mirror_prox")
-    model = bagwise.KeyInstanceSVC(pool=pool)
-    with pytest.raises(ValueError, match=r"was removed in version 0\.3\. Use solver='newton'"):
+OLD_POOL = bagwise.Pool(solver="variance_reduced_mirror_prox")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (bagwise.KeyInstanceSVC(pool=OLD_POOL), "Use solver='newton'"),
+        (bagwise.MarkovNetworkClassifier(early_stopping=True), "Use early_stopping=EarlyStopping"),
+        (bagwise.MarkovNetworkClassifier(init=["zeros", "centroids"]), 'Use "mean"'),
+    ],
+)
+def test_a_removed_value_says_what_replaces_it(model, said):
+    with pytest.raises(ValueError, match=rf"was removed in version 0\.3\. {said}"):
         model.fit([[[0.0]], [[1.0]]], [0, 1])
 
 

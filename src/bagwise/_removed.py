@@ -54,7 +54,10 @@ METHODS: dict[tuple[str, str], str] = {  # by (class, method)
     ("WitnessSVC", "global_bound"): _LOWER,
 }
 
-VALUES: dict[tuple[str, str, str], str] = {  # by (class, parameter, value)
+VALUES: dict[tuple[str, str, str | bool], str] = {  # by (class, parameter, value)
+    ("MarkovNetworkClassifier", "early_stopping", False): "Leave it out.",
+    ("MarkovNetworkClassifier", "early_stopping", True): _EARLY,
+    ("MarkovNetworkClassifier", "init", "centroids"): 'Use "mean".',
     ("Pool", "solver", "variance_reduced_mirror_prox"): "Use solver='newton', which "
     "is exact, or 'mirror_prox': on pools of this size exact gradients cost no more.",
 }
@@ -130,11 +133,12 @@ def regroup_parameters(cls: type, values: dict[str, Any]) -> dict[str, dict[str,
 
 
 def refuse_value(cls: type, parameter: str, value: Any) -> None:
-    """Raise a ValueError if a parameter of ``cls`` had this value, a word, in version 0.2."""
-    for base in cls.__mro__:
-        if isinstance(value, str) and (base.__name__, parameter, value) in VALUES:
-            sentence = VALUES[base.__name__, parameter, value]
-            raise ValueError(f"{parameter}={value!r} was removed in version 0.3. {sentence}")
+    """Raise a ValueError if a parameter of ``cls`` had this value, or one in it, in version 0.2."""
+    values = value if isinstance(value, list | tuple) else [value]
+    for each in values:
+        for base in cls.__mro__ if isinstance(each, str | bool) else ():
+            if sentence := VALUES.get((base.__name__, parameter, each)):
+                raise ValueError(f"{parameter}={each!r} was removed in version 0.3. {sentence}")
 
 
 class RemovedMethod:
