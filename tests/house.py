@@ -43,14 +43,23 @@ def package_of(path: Path, source: Path) -> str:
     return path.relative_to(source).parts[0].removesuffix(".py")
 
 
+def is_name(node: ast.expr) -> bool:
+    """Return whether an expression is the name of a constant."""
+    return isinstance(node, ast.Name) and node.id.isupper()
+
+
 def is_number(node: ast.expr) -> bool:
-    """Return whether an expression is a number, computed from numbers, or a tuple of them."""
+    """Return whether an expression is a number, computed from numbers, or a tuple of them.
+
+    A number times another constant is one too: it was chosen all the same.
+    """
     if isinstance(node, ast.Constant):
         return type(node.value) in (int, float)
     if isinstance(node, ast.UnaryOp):
         return is_number(node.operand)
     if isinstance(node, ast.BinOp):
-        return is_number(node.left) and is_number(node.right)
+        sides = (node.left, node.right)
+        return any(map(is_number, sides)) and all(is_number(s) or is_name(s) for s in sides)
     if isinstance(node, ast.Dict):
         return bool(node.values) and all(map(is_number, node.values))
     return (

@@ -43,13 +43,11 @@ from bagwise.solvers.tolerances import (
 _INNER_STEPS = 200  # Newton steps at fixed column weights: about ten are usual
 _DAMPING = 10.0  # factor after a step that did not descend, and its inverse after one that did
 _ATTEMPTS = np.finfo(float).precision + 1  # the last one damps by all digits
-_PLANES = _ATTEMPTS // 2  # of failed steps to remember: older ones lie far away
+_PLANES = 8  # of failed steps to remember: older ones lie far away
 _MOST_DAMPING = 1 / _DAMPING  # of the largest curvature, at first: with more, steps hardly move
-_TRUSTED = (
-    10 * SINGLE
-)  # residual of the scores, in units of the margin, that is worth no product with K
-_EXACT = TIE / 10  # the same for explicit features, where products cost next to nothing
-_SHARE_OF_GAP = INNER / 2  # that beta may miss while v moves: the step then still gains a digit
+_TRUSTED = 1e-6  # residual of the scores, in units of the margin: a smaller one is worth no product
+_EXACT = 1e-13  # the same for explicit features, where products cost next to nothing
+_SHARE_OF_GAP = 0.05  # that beta may miss while v moves: the step then still gains a digit
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from bagwise.solvers.solution import Solution
 from bagwise.solvers.terms import BagScores, Plane, Term
 from bagwise.solvers.tolerances import PATIENCE, PROVEN, TIE
 
-_AT_ONCE = PATIENCE // 3  # dropping copies the slopes of all cuts: not worth it for a single one
+_AT_ONCE = 10  # cuts: dropping copies the slopes of all cuts: not worth it for a single one
 
 
 @dataclass(frozen=True)
