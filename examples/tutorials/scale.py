@@ -42,7 +42,7 @@ from bagwise import AnnealedWitnessSVC
 train, test = slice(0, 64), slice(64, 96)
 model = AnnealedWitnessSVC(kernel="linear", C=0.01).fit(bags[train], y[train])
 print(f"objective {model.objective_[0]:.4f}")
-print(f"duality gap / objective: {model.gap_[0] / model.objective_[0]:.0e}")
+print(f"duality gap / objective: {model.gap_[0] / model.objective_[0]:.6f}")
 
 # %% [markdown]
 # ## A cluster

@@ -111,7 +111,7 @@ def test_a_single_start_does_not_stay_at_zero(start, n_features, seed):
     bags, y = noise(20, 4, seed, n_features, sizes=(3, 7))
     model = MarkovNetworkClassifier(cardinality="ratio", init=[start]).fit(bags, y)
     assert [record["init"] for record in model.starts_] == [start, "mean"]
-    assert model.objective_[0] < 19.999
+    assert model.objective_[0] < 20 - 1e-4
     assert len(set(model.predict(bags))) > 1
     assert model.starts_[0]["objective_of_zero"] == 20.0
 
