@@ -45,22 +45,16 @@ def draw() -> None:
         "roc": plot.RocDisplay.from_estimator(model, held_out, labels),
         "precision-recall": plot.PrecisionRecallDisplay.from_estimator(model, held_out, labels),
         "calibration": plot.CalibrationDisplay.from_estimator(model, held_out, labels, n_bins=6),
-        "strips": plot.ScoreStripDisplay.from_estimator(model, held_out[:16], labels[:16]),
         "instance-scores": plot.InstanceScoreDisplay.from_estimator(model, held_out, labels),
         "bag-sizes": plot.BagSizeDisplay.from_estimator(model, held_out, labels),
         "top-instances": plot.TopInstancesDisplay.from_estimator(model, held_out, pictures, top=16),
         "contributions": plot.ContributionDisplay.from_estimator(model, held_out, bag=0, top=8),
         "importance": plot.ImportanceDisplay.from_estimator(model, held_out, labels, top=8),
-        "learning-curve": plot.LearningCurveDisplay.from_estimator(
-            WitnessSVC(kernel="linear"), bags, y
-        ),
     }
     for name, shown in figures.items():
         shown.figure_.savefig(IMAGES / f"{name}.png", dpi=DPI)
     annealed = AnnealedLabelSVC(kernel="linear").fit(bags[train], y[train])
     plot.annealing_path(annealed).savefig(IMAGES / "annealing.png", dpi=DPI)
-    models = {"MI-SVM": model, "AL-SVM": annealed}
-    plot.margin_distribution(models, held_out, labels).savefig(IMAGES / "margins.png", dpi=DPI)
 
 
 def photograph() -> None:

@@ -23,6 +23,10 @@ CLASSES: dict[str, str] = {  # public names of the package, and of its parts in 
     "where n is the number of training instances.",
     "MultiLabelMarkovNetwork": "Use sklearn.multioutput.MultiOutputClassifier, which takes Bags.",
     "SpanningTrees": _TIES,
+    "plot.LearningCurveDisplay": "Use sklearn.model_selection.LearningCurveDisplay, "
+    "which takes Bags.",
+    "plot.ScoreStripDisplay": "Use InstanceScoreDisplay, or the strips of bagwise.report.",
+    "plot.margin_distribution": "docs/make_margins.py of the repository draws it.",
     "testing.BadInput": _REFUSALS,
     "testing.bad_inputs": _REFUSALS,
     "testing.check_bad_input": _REFUSALS,

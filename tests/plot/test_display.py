@@ -14,7 +14,6 @@ from bagwise.plot import (
     ContributionDisplay,
     ImportanceDisplay,
     RocDisplay,
-    ScoreStripDisplay,
     TopInstancesDisplay,
     annealing_path,
     cardinality_weights,
@@ -23,7 +22,6 @@ from bagwise.plot import (
     critical_difference,
     heatmap,
     image_bags,
-    margin_distribution,
 )
 from bagwise.plot._display import plain
 
@@ -51,20 +49,18 @@ def pictures(bags):
 
 
 FIGURES = {
-    "strips": lambda m, b, y: ScoreStripDisplay.from_estimator(m, b, y).figure_,
     "top": lambda m, b, y: TopInstancesDisplay.from_estimator(m, b, pictures(b)).figure_,
     "contributions": lambda m, b, y: ContributionDisplay.from_estimator(m, b, bag=0).figure_,
     "importance": lambda m, b, y: ImportanceDisplay.from_estimator(m, b, y).figure_,
     "roc": lambda m, b, y: RocDisplay.from_estimator(m, b, y).plot(name="$x$").figure_,
     "heat map": lambda m, b, y: heatmap(b, m.instance_decision_function(b), "$x$"),
     "images": lambda m, b, y: image_bags(b, (2, 2)),
-    "margins": lambda m, b, y: margin_distribution({"$x$": m, "_c": m}, b, y),
 }
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_of_models(model_and_bags, name):
-    assert_plain(FIGURES[name](*model_and_bags), "_c" if name == "margins" else "$x$")
+    assert_plain(FIGURES[name](*model_and_bags), "$x$")
 
 
 @pytest.mark.parametrize("draw", [compared_models, compared_times])

@@ -3,23 +3,13 @@ import pytest
 
 from bagwise import BagKernelSVC, WitnessSVC
 from bagwise.datasets import load_digits_bags
-from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay, ScoreStripDisplay
+from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay
 
 
 @pytest.fixture(scope="module")
 def fitted():
     bags, y = load_digits_bags(n_bags=70)
     return WitnessSVC(kernel="linear").fit(bags, y), bags, y
-
-
-def test_strips_show_the_ends_of_many_bags(fitted):
-    shown = ScoreStripDisplay.from_estimator(*fitted)
-    names = [text.get_text() for text in shown.ax_.get_yticklabels()]
-    model, bags, _ = fitted
-    order = np.argsort(model.decision_function(bags), kind="stable")
-    assert len(names) == 60
-    assert names[0] == str(bags.ids[order[0]])
-    assert names[-1] == str(bags.ids[order[-1]])
 
 
 def test_instances_take_the_label_of_their_bag(fitted):

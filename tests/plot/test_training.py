@@ -1,4 +1,4 @@
-"""Figures of what a model has learned: annealing, cardinalities, margins; bad input is named."""
+"""Figures of what a model has learned: annealing, cardinalities; bad input is named."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from bagwise import (
     AnnealedWitnessSVC,
     LabelSVC,
     MarkovNetworkClassifier,
-    OptimalMarginSVC,
-    WitnessSVC,
 )
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
-from bagwise.plot import annealing_path, cardinality_weights, margin_distribution
+from bagwise.plot import annealing_path, cardinality_weights
 
 
 @pytest.fixture(scope="module")
@@ -89,64 +87,3 @@ def test_a_model_without_learned_weights_is_refused():
     model = MarkovNetworkClassifier(cardinality="ratio").fit(bags, y)
     with pytest.raises(ValueError, match="Only cardinality='learned' has weights"):
         cardinality_weights(model)
-
-
-@pytest.fixture(scope="module")
-def fitted():
-    bags, y = load_digits_bags(n_bags=30)
-    models = {
-        "odm": OptimalMarginSVC(C_pos=10.0, C_neg=10.0, relax=False, threshold=0.0),
-        "svm": WitnessSVC(),
-    }
-    return {name: model.fit(bags, y) for name, model in models.items()}, bags, y
-
-
-def test_every_panel_holds_all_margins_of_every_model(fitted):
-    figure = margin_distribution(*fitted, title="digits")
-    for axis in figure.axes:
-        filled = [bar.get_height() for bar in axis.patches if hasattr(bar, "get_height")]
-        assert np.sum(filled) == pytest.approx(2.0)  # one for each model
-
-
-def test_the_legend_gives_mean_and_deviation(fitted):
-    models, bags, y = fitted
-    (legend,) = margin_distribution(models, bags, y).legends
-    scores = models["svm"].instance_decision_function(bags)
-    positive = models["svm"].decision_function(bags)[y == 1]
-    margins = np.concatenate([positive, -scores[np.repeat(y == 0, np.diff(bags.offsets))]])
-    expected = f"svm (mean {margins.mean():.2f}, sd {margins.std():.2f})"
-    assert legend.get_texts()[1].get_text() == expected
-
-
-def test_the_named_positive_class_is_the_positive_one(fitted):
-    _, bags, y = fitted
-    by_default = {"a": LabelSVC().fit(bags, y)}
-    turned = {"a": LabelSVC(pos_label=0).fit(bags, 1 - y)}
-    texts = [
-        margin_distribution(models, bags, labels).legends[0].get_texts()[0].get_text()
-        for models, labels in ((by_default, y), (turned, 1 - y))
-    ]
-    assert texts[0] == texts[1]
-
-
-def test_every_model_is_drawn_however_many(fitted):
-    models, bags, y = fitted
-    many = {f"svm {i}": models["svm"] for i in range(8)}
-    figure = margin_distribution(many, bags, y)
-    assert len(figure.legends[0].get_texts()) == 8
-    steps = [patch for patch in figure.axes[0].patches if not hasattr(patch, "get_height")]
-    assert len({(patch.get_edgecolor(), patch.get_linestyle()) for patch in steps}) == 8
-
-
-def test_what_cannot_be_drawn_is_refused_by_name(fitted):
-    models, bags, y = fitted
-    three = {"three": LabelSVC().fit(bags, np.arange(30) % 3)}
-    for drawn, labels, message in (
-        (list(models.values()), y, "must map names to fitted models"),
-        (models, y[:-1], "inconsistent numbers of samples"),
-        (models, y + 1, r"'odm' was fitted on the labels \[0, 1\], and y also has \[2\]"),
-        (models, np.ones_like(y), "y has only one class"),
-        (three, y, "two classes; 'three' has 3"),
-    ):
-        with pytest.raises((TypeError, ValueError), match=message):
-            margin_distribution(drawn, bags, labels)

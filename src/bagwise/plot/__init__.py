@@ -4,19 +4,17 @@ A class named ``...Display`` draws one kind of figure from a fitted model and ba
 ``from_estimator``, on axes of the user's or a new figure, and keeps the numbers it draws.
 """
 
+from typing import Any
+
+from bagwise._removed import refuse_class
 from bagwise.plot.comparison import compared_models, compared_times, critical_difference
-from bagwise.plot.curves import (
-    CalibrationDisplay,
-    LearningCurveDisplay,
-    PrecisionRecallDisplay,
-    RocDisplay,
-)
+from bagwise.plot.curves import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
 from bagwise.plot.features import ContributionDisplay, ImportanceDisplay
 from bagwise.plot.heatmap import heatmap
 from bagwise.plot.images import image_bags
 from bagwise.plot.pictures import TopInstancesDisplay, slide_tiles
-from bagwise.plot.scores import BagSizeDisplay, InstanceScoreDisplay, ScoreStripDisplay
-from bagwise.plot.training import annealing_path, cardinality_weights, margin_distribution
+from bagwise.plot.scores import BagSizeDisplay, InstanceScoreDisplay
+from bagwise.plot.training import annealing_path, cardinality_weights
 
 __all__ = [
     "BagSizeDisplay",
@@ -24,10 +22,8 @@ __all__ = [
     "ContributionDisplay",
     "ImportanceDisplay",
     "InstanceScoreDisplay",
-    "LearningCurveDisplay",
     "PrecisionRecallDisplay",
     "RocDisplay",
-    "ScoreStripDisplay",
     "TopInstancesDisplay",
     "annealing_path",
     "cardinality_weights",
@@ -36,6 +32,10 @@ __all__ = [
     "critical_difference",
     "heatmap",
     "image_bags",
-    "margin_distribution",
     "slide_tiles",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    refuse_class(f"plot.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

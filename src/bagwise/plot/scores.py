@@ -1,4 +1,4 @@
-"""Scores of instances and bags: per bag, by label, against the size of the bag."""
+"""Scores of instances and bags: by label, and against the size of the bag."""
 
 from __future__ import annotations
 
@@ -10,17 +10,12 @@ from numpy.typing import ArrayLike
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.bags.segments import expand, segment_max
+from bagwise.bags.segments import expand
 from bagwise.metrics import positive_class, unwrap_model
 from bagwise.plot._display import (
-    MOST_LISTED,
-    NEGATIVE,
-    NEUTRAL,
-    POSITIVE,
     Display,
     by_class,
     displays,
-    name_rows,
     score_bags,
 )
 
@@ -35,72 +30,6 @@ def instance_scores(model: Any, bags: Any) -> tuple[Any, Bags, Array]:
         raise ValueError(f"{type(inner).__name__} does not score instances: choose another model.")
     _, sign = positive_class(inner)
     return inner, seen, sign * inner.instance_decision_function(seen)
-
-
-@dataclass
-class ScoreStripDisplay(Display):
-    """The instances of each bag on a line by their scores, bags sorted by their highest instance.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_instances,)
-        Scores of the instances.
-    offsets : ndarray of shape (n_bags + 1,)
-        Where each bag starts.
-    names : list of str
-        Names of the bags.
-    truth : ndarray of bool or None
-        Which bags are positive, if known.
-
-    Examples
-    --------
-    >>> len(ScoreStripDisplay.from_estimator(model, bags, y).names)
-    20
-    """
-
-    scores: Array
-    offsets: Array
-    names: list[str]
-    truth: Array | None = None
-
-    @classmethod
-    @displays(
-        model="Fitted; two classes, with instance scores.",
-        bags="The bags; of more than 60, those with the highest and the lowest scores.",
-        y=("array-like of shape (n_bags,)", "Their labels, for the colors."),
-    )
-    def from_estimator(
-        cls, model: Any, bags: Any, y: ArrayLike | None = None, *, ax: Axes | None = None
-    ) -> Self:
-        """Draw the instance scores of each bag."""
-        inner, seen, scores = instance_scores(model, bags)
-        truth = None if y is None else np.asarray(y) == positive_class(inner)[0]
-        return cls(scores, seen.offsets, [str(i) for i in seen.ids.tolist()], truth).plot(ax)
-
-    def _n_lines(self) -> int:
-        return min(len(self.names), MOST_LISTED)
-
-    def _draw(self, ax: Axes) -> None:
-        """Draw the strips."""
-        shown = _both_ends(np.argsort(segment_max(self.scores, self.offsets), kind="stable"))
-        ax.axvline(0, color="black", linewidth=0.8)
-        for line, bag in enumerate(shown):
-            of_bag = self.scores[self.offsets[bag] : self.offsets[bag + 1]]
-            color = NEUTRAL if self.truth is None else POSITIVE if self.truth[bag] else NEGATIVE
-            ax.plot([of_bag.min(), of_bag.max()], [line, line], color=color, alpha=0.3)
-            ax.plot(of_bag, np.full(len(of_bag), line), "|", color=color)
-            ax.plot(of_bag.max(), line, "o", color=color)
-        name_rows(ax, (self.names[bag] for bag in shown))
-        ax.set(xlabel="instance score (dot: highest of the bag)", ylim=(-1, len(shown)))
-        if self.truth is not None:
-            for _, color, name in by_class(self.truth):
-                ax.plot([], [], "o", color=color, label=name)
-            ax.legend(fontsize="small")
-
-
-def _both_ends(order: Array) -> Array:
-    half = MOST_LISTED // 2
-    return order if len(order) <= MOST_LISTED else np.concatenate([order[:half], order[-half:]])
 
 
 @dataclass
