@@ -129,7 +129,7 @@ def test_max_iter_ends_it_and_is_told():
 
 
 def test_a_bundle_that_was_stopped_is_no_convergence(monkeypatch):
-    monkeypatch.setattr(module, "_BUNDLE_STEPS", 1)
+    monkeypatch.setattr(module, "MAX_STEPS", 1)
     run = restart_nrbm(Ramps(seed=1), 0.1, np.zeros(4), tol=1e-8, max_iter=30)
     assert not run.converged
     assert run.solution.gap > 0

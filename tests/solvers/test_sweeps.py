@@ -82,7 +82,7 @@ def test_separable_rows_take_few_halvings(seed):
 
 
 def test_a_descent_does_not_shorten_every_step_anew(monkeypatch):
-    monkeypatch.setattr(sweeps, "_UNSEEN", 1e-3)
+    monkeypatch.setattr(sweeps, "INNER", 1e-3)
     rows, problem = separable(0, C=30.0)
     found = descend(rows, origin(rows), SLACK, 100)
     assert 10 < found.taken < 60

@@ -9,7 +9,7 @@ import numpy as np
 from bagwise.assumptions.hard import AtLeastOne, ExactlyOne
 from bagwise.assumptions.rules import UNCHANGED, Choose, Keep, Rule, Soften, Tally
 from bagwise.assumptions.soft import SoftLabels, SoftWitness
-from bagwise.designs.swept import DECIDED
+from bagwise.tolerances import DECIDED
 
 _ROUNDS = 200  # of a guarded search: two halvings of an interval of 100 to each of its digits
 _EPSILON = np.finfo(float).eps

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bagwise._jit import njit
-from bagwise.designs.swept import DECIDED
+from bagwise.tolerances import DECIDED
 
 
 @njit(cache=True)

@@ -130,11 +130,6 @@ class Design(ABC):
         return Point(np.zeros(self.n_coef), 0.0, np.zeros(self.n_rows))
 
 
-def rounding_of(dtype: Any) -> float:
-    """Return the relative change of a sum that is below rounding in this precision."""
-    return 50 * float(np.finfo(dtype).eps)
-
-
 @dataclass(frozen=True)
 class Transposed:
     """``design.T``: maps dual variables to coefficients."""

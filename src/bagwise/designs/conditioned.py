@@ -27,9 +27,9 @@ from bagwise.designs.sparse import Sparse
 from bagwise.rowstores import RowStore, blocks
 from bagwise.rowstores.cluster import parts_of
 from bagwise.rowstores.passes import run_pass, visit_ranges
+from bagwise.tolerances import UNEVEN
 
 OFFSET = 30.0  # mean, in units of the spread, from which on centering saves three digits
-UNEVEN = 1e3  # ratio of spreads, or distance of a spread from 1, beyond which rows are scaled
 
 
 @dataclass(frozen=True)

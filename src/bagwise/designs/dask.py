@@ -26,7 +26,6 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Rule
 from bagwise.designs import dask_worker as worker
-from bagwise.designs.base import rounding_of
 from bagwise.designs.conditioned import Shift, needs_conditioning
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Sums, shard_cuts
@@ -39,6 +38,7 @@ from bagwise.rowstores.cluster import (
     parts_of,
 )
 from bagwise.rowstores.together import request_pass
+from bagwise.tolerances import rounding_of
 
 _SECONDS_BETWEEN_CHECKPOINTS = 5.0  # what a lost worker costs at most; writing takes milliseconds
 

@@ -10,11 +10,12 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags.selection import take_rows
-from bagwise.designs.base import Design, rounding_of
+from bagwise.designs.base import Design
 from bagwise.designs.linear import LinearDesign, matrix_design
 from bagwise.rowstores.blocks import row_blocks
 from bagwise.rowstores.memory import lies_in_files
 from bagwise.rowstores.passes import run_pass, visit_ranges
+from bagwise.tolerances import rounding_of
 
 if TYPE_CHECKING:
     from bagwise.designs.linear import Coordinates

@@ -19,9 +19,10 @@ from scipy.linalg.blas import get_blas_funcs
 from scipy.linalg.lapack import get_lapack_funcs
 
 from bagwise._typing import Array
-from bagwise.designs.base import Design, Point, rounding_of
+from bagwise.designs.base import Design, Point
 from bagwise.designs.ridge import factor_in_place, solve_dual, solve_factored
 from bagwise.rowstores.blocks import CACHE_BYTES
+from bagwise.tolerances import LARGEST_DENSE, rounding_of
 
 _BLOCK = isqrt(CACHE_BYTES // 64)  # rows and columns: a few blocks of float64 fit into a cache
 
@@ -147,9 +148,6 @@ def _mirror(matrix: Array) -> Array:
     return matrix.T  # symmetric: the same matrix
 
 
-_MANY_ROWS = 1000  # below, numba takes longer to load than its products save
-
-
 class DualRows(Design):
     """Rows whose coefficients are dual: w = sum_k coef_k phi(x_k)."""
 
@@ -193,7 +191,7 @@ class Gram(DualRows):
     def __matmul__(self, coef: Array) -> Array:
         """Return K coef."""
         used = np.flatnonzero(coef)
-        if self.n_rows > _MANY_ROWS and self.K.flags.c_contiguous:
+        if self.n_rows > LARGEST_DENSE and self.K.flags.c_contiguous:
             return self._plus_rows(np.zeros(self.n_rows), used, coef[used])
         if 2 * len(used) < len(coef):
             # Symmetric: rows are contiguous, columns are not.

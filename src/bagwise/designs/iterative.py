@@ -20,17 +20,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.designs.base import Design, Point, rounding_of
+from bagwise.designs.base import Design, Point
 from bagwise.designs.gram import Gram, block_of
 from bagwise.designs.lowrank import LowRank, Sketch
 from bagwise.designs.ridge import factor_in_place, solve_dual, solve_factored
 from bagwise.kernels import MANY_ROWS
+from bagwise.tolerances import INNER, PATIENCE, PROVEN, rounding_of
 
-_ENOUGH = 0.05  # excess per decrease so far: a relative residual would ask too much far from the
-# optimum and too little near it (36 to 1,202 Newton steps instead of 10)
 _MAX_ITERATIONS = 200  # about the cost of a factor of 7,000 rows
-_PATIENCE = 30  # iterations without progress: a weak preconditioner, or only rounding is left
-_PROGRESS = 0.7  # of the excess: a smaller one counts as progress
 
 
 class Woodbury:
@@ -91,15 +88,16 @@ def solve_projected(
         shift = float(root @ ascent) / near.mass
         ascent -= shift * near.ones
         right, residual = right - shift * root, residual - shift * root
-        # 3) Stop if the rest cannot matter to Newton's method.
+        # 3) Stop if the rest cannot matter to Newton's method. A relative residual would ask too
+        #    much far from the optimum and too little near it (36 to 1,202 steps instead of 10).
         excess = 0.5 * float(residual @ residual)
-        if excess < _PROGRESS * best:
+        if excess < (1 - INNER) * best:
             best, best_at, best_u = excess, iteration, u
         reached = 0.5 * float(u @ (right - residual - u) + (residual + u) @ (residual + u))
-        enough = excess <= max(_ENOUGH * (value - reached), 0.5 * atol**2)
+        enough = excess <= max(INNER / 2 * (value - reached), 0.5 * atol**2)
         if iteration and enough:
             return u, True
-        if iteration > best_at + _PATIENCE:
+        if iteration > best_at + PATIENCE:
             break
         # 4) Take one step along a conjugate direction.
         last, slope = slope, float(residual @ ascent)
@@ -116,10 +114,7 @@ _FACTORED = 600  # active rows: a factor takes 5 ms, less than conjugate gradien
 _MANY_ACTIVE = 12_000  # active rows: a factor, where CG fails at huge C, takes 2.3 GB and 30 s
 _TRACE_LEFT = 0.3  # trace of S (K - L L') per row that conjugate gradients cope with
 _ROWS_PER_COLUMN = 32  # columns up to n / 32 are cheap beside products with K
-_GATHERED = 0.75  # of all rows: the triangle of more rows costs memory and saves little
-_SHRUNK = 0.6  # of the gathered entries still used: below, products gain from a new triangle
-_SPARE = 1.1  # rows that a triangle has room for, per row: few rows become active again
-_UNRESOLVED = 1e-9  # relative change of an objective below the rounding of K in float32
+_GATHERED = 0.75  # of all rows: the triangle of more saves little, and one of less is made again
 
 
 class Iterative(Gram):
@@ -134,7 +129,8 @@ class Iterative(Gram):
 
     def __init__(self, K: Array, low_ranks: dict[Any, LowRank] | None = None) -> None:
         super().__init__(K)
-        self.rounding = _UNRESOLVED if K.dtype == np.float32 else rounding_of(np.float64)
+        # In float32, K itself is rounded: smaller changes of an objective are not resolved.
+        self.rounding = PROVEN if K.dtype == np.float32 else rounding_of(np.float64)
         self._low_ranks = {} if low_ranks is None else low_ranks
         self._trace, self._peak = float(self.root_diagonal @ self.root_diagonal), 0.0
         self._sketch: Sketch | None = None
@@ -292,10 +288,10 @@ class ActiveRows:
 
         added = active[self.place[active] < 0]
         size = len(self.rows) + len(added)
-        if size > len(self.lower) or len(active) ** 2 < _SHRUNK * size**2:
+        if size > len(self.lower) or len(active) < _GATHERED * size:
             self.rows, added, size = self.rows[:0], active, len(active)
             self.place[:] = -1
-            self.lower = np.empty((room := int(_SPARE * size), room), self.K.dtype)
+            self.lower = np.empty((room := int((1 + INNER) * size), room), self.K.dtype)
         first = len(self.rows)
         self.rows = np.concatenate([self.rows, added])
         self.place[added] = np.arange(first, size)

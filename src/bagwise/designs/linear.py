@@ -13,6 +13,7 @@ from bagwise._typing import Array
 from bagwise.designs.base import Design, Point
 from bagwise.designs.ridge import solve_cg, solve_dual, solve_primal
 from bagwise.rowstores import RowStore
+from bagwise.tolerances import PATIENCE
 
 if TYPE_CHECKING:
     from bagwise.designs.augmented import Turn
@@ -29,7 +30,6 @@ _DESIGNS = {  # by the home of the rows: module and class, imported where they a
     "cluster": ("dask", "ClusterDense"),
 }
 LARGEST_SYSTEM = 2500  # Cholesky of d x d beats CG up to about here (benchmarks/core.py)
-UPDATES_BEFORE_REFRESH = 30  # of X'SX: each one adds rounding of its own
 DIGITS_KEPT = np.finfo(float).eps ** 0.25  # of the diagonal's peak: a quarter of the digits may go
 
 
@@ -160,7 +160,7 @@ class LinearDesign(Design):
             last, hessian, peak, age = self._hessian
             change = curvature - last
             few = 3 * np.count_nonzero(change) < np.count_nonzero(curvature)
-            if few and age < UPDATES_BEFORE_REFRESH:
+            if few and age < PATIENCE:
                 hessian = hessian + self.weighted_gram(change)
                 peak = np.maximum(peak, np.diag(hessian))
                 # After large rows were removed, only their rounding errors would remain.

@@ -15,12 +15,10 @@ from scipy.linalg import cholesky, solve_triangular
 
 from bagwise._typing import Array
 from bagwise.designs.dense import Dense
+from bagwise.tolerances import LARGEST_DENSE, SINGLE, rounding_of
 
 _BLOCK = 64  # rows eliminated at a time: enough for BLAS, few enough to draw the next ones well
-_LIFT = 1e-6  # of a block's mean diagonal, added to it: rows of a block may nearly repeat
 _REPEATED = 4.0  # x what was added to the diagonal: below, a row repeats others of its block
-_NOISE = 100.0  # roundings of a diagonal entry: what is left of it below is rounding only
-_LARGEST_RANK = 1000  # applying L L' would cost more than the iterations that it saves
 
 
 class LowRank:
@@ -30,17 +28,17 @@ class LowRank:
     asked for later: all problems on one kernel matrix share it.
     """
 
-    def __init__(self, K: Any, dtype: type, largest: int = _LARGEST_RANK, seed: int = 0) -> None:
+    def __init__(self, K: Any, dtype: type, largest: int = LARGEST_DENSE, seed: int = 0) -> None:
         self.K = K  # a matrix, or what gives its rows and its diagonal
         n_rows = len(K)
         self.L: Array = np.empty((n_rows, min(n_rows, largest)), dtype)
         self.pivots = np.empty(0, dtype=np.intp)
         self.left = np.maximum(K.diagonal(), 0).astype(np.float64)  # diagonal of K - L L'
-        self.noise = _NOISE * float(np.finfo(dtype).eps) * self.left
+        self.noise = 2 * rounding_of(dtype) * self.left
         self.traces = [(0, float(self.left.sum()))]  # (rank, trace of K - L L'), block by block
         self._rng, self._lock = np.random.default_rng(seed), threading.Lock()
 
-    def rank_for(self, trace: float, most: int = _LARGEST_RANK) -> int:
+    def rank_for(self, trace: float, most: int = LARGEST_DENSE) -> int:
         """Return the rank at which the trace of K - L L' is at most this, or the largest rank.
 
         At least one block, as it also starts problems, and about ``most`` columns.
@@ -62,7 +60,7 @@ class LowRank:
         known = self.L[:, :rank]
         columns = self.K[drawn].T.astype(self.L.dtype) - known @ known[drawn].T
         corner = columns[drawn].astype(np.float64)
-        lift = _LIFT * np.trace(corner) / len(drawn) + self.noise[drawn].max()
+        lift = 10 * SINGLE * np.trace(corner) / len(drawn) + self.noise[drawn].max()
         new = _independent(corner, lift)
         self.left[drawn] = 0  # those that repeat others of their block are done with as well
         drawn, columns, corner = drawn[new], columns[:, new], corner[np.ix_(new, new)]

@@ -25,7 +25,6 @@ from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._typing import Array
-from bagwise.designs.base import rounding_of
 from bagwise.designs.dense import Dense
 from bagwise.designs.lowrank import LowRank
 from bagwise.errors import Parameter
@@ -39,6 +38,7 @@ from bagwise.kernels import (
 )
 from bagwise.kernels.instance import NOT_SEMIDEFINITE
 from bagwise.rowstores.blocks import row_blocks
+from bagwise.tolerances import rounding_of
 
 _SAMPLE = 20_000  # rows that landmarks are chosen from: more rows of a data set repeat themselves
 _KMEANS_STEPS = 10  # of Lloyd's algorithm: later ones hardly move the nearest rows

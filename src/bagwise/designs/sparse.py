@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.designs.base import rounding_of
 from bagwise.designs.linear import LinearDesign
+from bagwise.tolerances import rounding_of
 
 if TYPE_CHECKING:
     from bagwise.designs.linear import Coordinates

@@ -29,18 +29,16 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Keep, Rule, Tally
-from bagwise.designs.base import rounding_of
 from bagwise.designs.dense import Dense
-from bagwise.designs.linear import DIGITS_KEPT, UPDATES_BEFORE_REFRESH
+from bagwise.designs.linear import DIGITS_KEPT
 from bagwise.designs.ridge import solve_primal
 from bagwise.designs.tree import Node, add_up, grow
 from bagwise.rowstores import blocks
 from bagwise.rowstores.memory import MOST_SHARDS
 from bagwise.rowstores.passes import Visits, run_alone, run_pass, shift_visits
+from bagwise.tolerances import INNER, PATIENCE, rounding_of
 
-LAZY = 0.1  # relative change of a curvature below which a row's part in H stays
 _FEWEST_ROWS = 64  # rows per feature in a shard: its H is then small beside its rows
-DECIDED = 1e-6  # distance from 0 or 1 at which a probability counts as decided
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ class Shard:
     """Some whole bags: their rows, labels, assignment, and the curvatures within H."""
 
     def __init__(self, rows: Dense, labels: Labels) -> None:
-        self.rows, self.labels, self.lazy = rows, labels, LAZY
+        self.rows, self.labels, self.lazy = rows, labels, INNER
         self.precision: Any = rows.precision
         self.gram_precision: Any = rows.precision
         self.p = np.zeros(int(np.diff(labels.offsets)[labels.positive].sum()))
@@ -177,7 +175,7 @@ class Shard:
     def visits(self, coef: Array, intercept: float, rule: Rule) -> Generator[int, None, Sums]:
         """Sweep block by block: yield the rows that are done, return the sums."""
         worn = np.any(self.hessian.diagonal() < DIGITS_KEPT * self.peak)
-        if self.updates >= UPDATES_BEFORE_REFRESH or worn:
+        if self.updates >= PATIENCE or worn:
             self._forget()
         total = Sums.zero(self.rows.n_coef)
         if rule.enters:

@@ -17,10 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.designs.base import rounding_of
-from bagwise.designs.conditioned import OFFSET, UNEVEN, Moments, Shift
+from bagwise.designs.conditioned import OFFSET, Moments, Shift
 from bagwise.designs.dense import Dense
 from bagwise.rowstores.device import BLOCK_ROWS, DeviceRows, import_torch, send_to
+from bagwise.tolerances import UNEVEN, rounding_of
 
 if TYPE_CHECKING:
     from bagwise.designs.swept import Labels

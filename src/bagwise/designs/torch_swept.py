@@ -16,11 +16,11 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Rule, Tally
 from bagwise.designs._torch_rules import Segments, device_step, round_decided
-from bagwise.designs.base import rounding_of
-from bagwise.designs.linear import DIGITS_KEPT, UPDATES_BEFORE_REFRESH
-from bagwise.designs.swept import LAZY, Labels, Sums
+from bagwise.designs.linear import DIGITS_KEPT
+from bagwise.designs.swept import Labels, Sums
 from bagwise.designs.torch import TorchDense
 from bagwise.rowstores.device import import_torch
+from bagwise.tolerances import INNER, PATIENCE, rounding_of
 
 
 class TorchSums(Sums):
@@ -100,7 +100,7 @@ class TorchSwept:
             self.parts.append(_Part.of(rows.up, labels, slice(a, b), n_bags, n_inside))
             n_bags, n_inside = self.parts[-1].bags.stop, self.parts[-1].within.stop
         self.p = torch.zeros(n_inside, dtype=torch.float64, device=rows.tensor.device)
-        self.entered, self.lazy, self.exact = self.p.clone(), LAZY, False
+        self.entered, self.lazy, self.exact = self.p.clone(), INNER, False
         self._forget()
 
     def _forget(self) -> None:
@@ -138,7 +138,7 @@ class TorchSwept:
         """Return the sums of all rows at a point; the rule changes the assignment first."""
         self.passes += 1
         worn = bool((self.hessian.diagonal() < DIGITS_KEPT * self.peak).any())
-        if self.age >= UPDATES_BEFORE_REFRESH or worn:
+        if self.age >= PATIENCE or worn:
             self._forget()
         self.age += 1
         if rule.enters:

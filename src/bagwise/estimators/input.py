@@ -18,9 +18,9 @@ from bagwise.bags.checks import warn_of_single_instances
 from bagwise.bags.forms import is_plain_table
 from bagwise.errors import SCALE, Message, Parameter, PositiveClassWarning, ScaleWarning
 from bagwise.estimators.params import Parameters
+from bagwise.tolerances import UNEVEN
 
 _ROWS = 2000  # of the instances: enough for an order of magnitude
-_FAR = 1e3  # ratio of spreads beyond which a distance sees the larger feature alone
 # Beginnings of a negative and of a positive label whose order is their meaning.
 _MEANINGS = (("neg", "pos"), ("no", "yes"), ("false", "true"), ("absent", "present"))
 
@@ -212,7 +212,7 @@ def far_apart(spreads: Array) -> tuple[int, int] | None:
     if not len(varying):
         return None
     low, high = (varying[pick(spreads[varying])] for pick in (np.argmin, np.argmax))
-    return (int(low), int(high)) if spreads[high] > _FAR * spreads[low] else None
+    return (int(low), int(high)) if spreads[high] > UNEVEN * spreads[low] else None
 
 
 def warn_of_spreads(bags: Bags) -> None:

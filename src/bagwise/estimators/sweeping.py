@@ -29,7 +29,7 @@ from bagwise.rowstores import memory
 from bagwise.rowstores.passes import run_pass, visit_ranges
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, sweep_at
-from bagwise.solvers.tolerances import COARSE
+from bagwise.tolerances import COARSE
 
 
 def is_swept(task: Task) -> bool:

@@ -66,17 +66,12 @@ from bagwise.losses import Hinge
 from bagwise.procedures import Run
 from bagwise.procedures.anneal import Schedule, anneal
 from bagwise.solvers import Solution, cold_start, newton_steps, solve
-from bagwise.solvers.tolerances import COARSE
+from bagwise.tolerances import COARSE, DECIDED, NOTHING, TIE
 
 _FLOOR = 1e-6  # coldest temperature, in units of C
-_HINGE_FLOOR = 1e-3  # libsvm's scores carry five digits: below it, noise would choose the labels
-_DECIDED = 1e-6  # distance from 0 or 1 at which a probability counts as decided on the way
-_UNDERFLOW = 1e-12  # probabilities that would only be numbers out of range to the last solver
-_NOTHING = 1e-3  # spread of the scores below which a classifier says nothing
 _OPEN = 0.02  # probability to which a decided label is opened at a neighbor on a path
 _WARM = 0.3  # first temperature there, in units of C: labels near the boundary still change
 _SPREAD = 5.0  # of random losses, in units of the temperature: most draws are all but decided
-_NO_WITNESS = 1e-3  # weight below which an instance is no witness in the final refit
 
 
 class Annealing(Parameters):
@@ -137,7 +132,8 @@ class _AnnealedSVC(MarginClassifier):
         return p
 
     def _schedule(self) -> Schedule:
-        floor, given = _HINGE_FLOOR if self.loss == "hinge" else _FLOOR, self._annealing
+        # libsvm's scores carry five digits: at lower temperatures noise would choose the labels.
+        floor, given = NOTHING if self.loss == "hinge" else _FLOOR, self._annealing
         return Schedule(
             hottest=given.T0 * self.C,
             coldest=min(floor, given.T0) * self.C,
@@ -172,8 +168,8 @@ class _AnnealedSVC(MarginClassifier):
         self._prepare(task.design, task.weight)
         softening = self._softening(task)
         run = anneal_task(task, softening, *self._path(task, softening, start))
-        p = _round_decided(run.assignment, _UNDERFLOW)
-        if isinstance(task.loss, Hinge) and np.ptp(run.solution.scores) < _NOTHING:
+        p = _round_decided(run.assignment, TIE)
+        if isinstance(task.loss, Hinge) and np.ptp(run.solution.scores) < NOTHING:
             self._warn_of_nothing()  # and what scores say nothing of stays undecided
         else:
             p = self._final(softening, p, task.positive_offsets)
@@ -183,9 +179,7 @@ class _AnnealedSVC(MarginClassifier):
     def _fit_swept(self, task: Task, start: Start) -> Run:
         softening = self._softening(task)
         rows, run = anneal_swept(task, softening, *self._path(task, softening, start))
-        p = self._final(
-            softening, _round_decided(run.assignment, _UNDERFLOW), task.positive_offsets
-        )
+        p = self._final(softening, _round_decided(run.assignment, TIE), task.positive_offsets)
         solution = solve_assigned(rows, p, run.solution)
         penalty = softening.penalty(p, task.positive_offsets)
         solution = solution.add_constant(float(task.positive_bag_weight @ penalty))
@@ -235,8 +229,8 @@ def solve_softened(
     task: Task, softening: Softening, max_steps: int | None, p: Array, last: Point | None
 ) -> tuple[Point, int]:
     """Solve the convex problem of a soft assignment; return the point and its Newton steps."""
-    # What is all but decided drops out of the linear algebra.
-    p = _round_decided(p, _DECIDED)
+    # Round probabilities near 0 or 1, so that their rows leave the linear algebra.
+    p = _round_decided(p, DECIDED)
     problem = task.problem(task.spread(p), softening.rest_is_negative)
     if isinstance(task.loss, Hinge):
         return solve(problem).point, 1
@@ -416,4 +410,4 @@ class AnnealedWitnessSVC(_AnnealedSVC):
         return softening.start(task.positive_offsets)
 
     def _final(self, softening: Any, p: Array, offsets: Array) -> Array:
-        return softening.witnesses(p, offsets, _NO_WITNESS)
+        return softening.witnesses(p, offsets, NOTHING)

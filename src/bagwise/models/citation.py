@@ -34,8 +34,7 @@ from bagwise.estimators.params import Words, integer, param, shared
 from bagwise.estimators.rows import BLOCK_VALUES
 from bagwise.estimators.tags import OPAQUE, BagTags
 from bagwise.kernels.bag import hausdorff
-
-_SAME = 1e-9  # distances this close, relative to the largest, are equal
+from bagwise.tolerances import PROVEN
 
 
 class CitationKNN(BagClassifier):
@@ -98,7 +97,7 @@ class CitationKNN(BagClassifier):
             distances = hausdorff(part, train, self.metric)
             farthest = max(farthest, float(distances.max()))
             reach[block] = self._reach(distances, block)
-        self.resolution_ = _SAME * (farthest or 1.0)
+        self.resolution_ = PROVEN * (farthest or 1.0)
         self.reach_ = np.where(reach > 0, self._merge_near(reach), reach)
 
     def _blocks(self, bags: Bags) -> Iterator[Array]:

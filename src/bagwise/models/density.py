@@ -21,10 +21,10 @@ from scipy.optimize import minimize
 
 from bagwise._typing import Array
 from bagwise.bags.segments import bag_index, expand, segment_argmax, segment_logsumexp, segment_sum
+from bagwise.tolerances import TIE
 
 _NEAREST = 1e-10  # a negative instance exactly on the point costs 23, not infinity
 _MOST_PAIRS = 1_000_000_000  # of candidates and instances: a minute or two
-_NEGLIGIBLE = 1e-12  # below it, 1 - prod (1 - p) is sum p to all digits
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Density:
         """Return log(1 - prod (1 - p)) of every bag, also where all p underflow."""
         total = segment_sum(p, self.offsets)
         share = np.ones_like(total)
-        np.divide(-np.expm1(miss), total, out=share, where=total > _NEGLIGIBLE)
+        np.divide(-np.expm1(miss), total, out=share, where=total > TIE)
         return segment_logsumexp(-d, self.offsets) + np.log(share)
 
     def most_likely_cause(self, d: Array) -> tuple[Array, Array]:

@@ -39,7 +39,7 @@ from bagwise.problems import Problem
 from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.l1_hinge import solve_l1_hinge
-from bagwise.solvers.tolerances import PROVEN
+from bagwise.tolerances import PROVEN
 
 
 class MICA(MarginClassifier):

@@ -41,8 +41,7 @@ from bagwise.losses import Hinge
 from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution
 from bagwise.solvers.semiproximal import semiproximal
-
-_TIE = 1e-7  # scores nearer than this are equal: (3) is solved to about 1e-9
+from bagwise.tolerances import SINGLE
 
 
 @dataclass(frozen=True)
@@ -65,10 +64,10 @@ class _Relabeling:
         task, rows = self.task, self.task.positive_rows
         among_kept = np.where(self.kept, scores, -np.inf)[rows]
         top = expand(segment_max(among_kept, task.positive_offsets), task.positive_offsets)
-        tied = among_kept >= top - _TIE
+        tied = among_kept >= top - SINGLE
         towards = np.where(tied, self.towards[rows], -np.inf)
         witness = task.spread(ExactlyOne().map(towards, task.positive_offsets)) > 0
-        leaving = self.kept & ~witness & (scores <= -1 + _TIE)
+        leaving = self.kept & ~witness & (scores <= -1 + SINGLE)
         if leaving.any():
             self.moved.append(np.flatnonzero(leaving))
             self.kept = self.kept & ~leaving

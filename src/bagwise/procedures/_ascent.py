@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bagwise._jit import njit
-from bagwise.solvers.tolerances import TIE
+from bagwise.tolerances import TIE
 
 
 @njit(cache=True)

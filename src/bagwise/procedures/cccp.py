@@ -18,7 +18,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.tolerances import TIE
+from bagwise.tolerances import TIE
 
 _S = TypeVar("_S", bound=Solution)
 

@@ -18,10 +18,7 @@ from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.bundle import ScoreOracle, bmrm, nrbm
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.tolerances import INNER
-
-_BUNDLE_STEPS = 500  # maximum number of steps of a bundle method; dozens are usual
-_TOTAL_STEPS = 1500  # of all rounds: a network that needs more is not worth its time
+from bagwise.tolerances import INNER, MAX_STEPS
 
 
 class MajorizedRisk(ScoreOracle, Protocol):
@@ -38,7 +35,7 @@ def restart_nrbm(
     *,
     tol: float,
     max_iter: int,
-    max_steps: int = _TOTAL_STEPS,
+    max_steps: int = MAX_STEPS,
     callback: Callback | None = None,
     held_out: HeldOut | None = None,
 ) -> Run:
@@ -56,13 +53,13 @@ def restart_nrbm(
     stopped, unfinished = held_out is not None and held_out(start), 0
     while gained and not stopped and len(journal.records) < max_iter and steps < max_steps:
         # 1) NRBM with an empty bundle.
-        rough = nrbm(risk, alpha, coef, tol=tol, max_iter=_BUNDLE_STEPS, stop=held_out)
+        rough = nrbm(risk, alpha, coef, tol=tol, max_iter=MAX_STEPS, stop=held_out)
         if held_out is not None and held_out.stopped:
             stopped, unfinished = True, rough.n_iter
             break
         # 2) One convex step from its result, which proves a bound.
         majorizer = risk.freeze(rough.scores)
-        step = bmrm(majorizer, alpha, rough.coef, tol=tol, max_iter=_BUNDLE_STEPS)
+        step = bmrm(majorizer, alpha, rough.coef, tol=tol, max_iter=MAX_STEPS)
         gap, solved = rough.objective - (step.objective - step.gap), step.converged
         # 3) Keep the better of the two.
         objective = risk.evaluate(step.scores)[0] + alpha / 2 * float(step.coef @ step.coef)
@@ -91,6 +88,6 @@ def _measure(risk: MajorizedRisk, alpha: float, coef: Array, tol: float) -> Solu
     """Return a point with the bound on what one convex step from it could gain."""
     scores = risk.forward(coef)
     objective = risk.value(scores) + alpha / 2 * float(coef @ coef)
-    step = bmrm(risk.freeze(scores), alpha, coef, tol=tol, max_iter=_BUNDLE_STEPS)
+    step = bmrm(risk.freeze(scores), alpha, coef, tol=tol, max_iter=MAX_STEPS)
     gap = objective - (step.objective - step.gap)
     return replace(step, coef=coef, scores=scores, objective=objective, gap=gap)

@@ -10,8 +10,6 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.procedures.run import Run
 
-_POSITIVE = 0.5  # weight from which an instance counts as positive
-
 
 def keep_lowest(runs: Iterable[Run], offsets: Array, positive: Array) -> Run:
     """Keep the run with the lowest objective, with a record of all starts.
@@ -26,7 +24,7 @@ def keep_lowest(runs: Iterable[Run], offsets: Array, positive: Array) -> Run:
         solution = run.solution
         record = {"start": number, "objective": solution.objective, "gap": solution.gap}
         records.append({**record, "n_iter": len(run.history)})
-        found.append(np.asarray(run.assignment) >= _POSITIVE)
+        found.append(np.asarray(run.assignment) >= 0.5)
         if kept is None or solution.objective < kept.solution.objective:
             kept, best = run, number
     assert kept is not None  # n_init >= 1

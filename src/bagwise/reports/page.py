@@ -19,7 +19,7 @@ from bagwise.reports.bagrows import BagRows
 from bagwise.reports.facts import data_facts
 from bagwise.reports.judgment import Judgment, judge
 from bagwise.reports.rendering import Report, json_text, render, reports, svg
-from bagwise.solvers.tolerances import COARSE
+from bagwise.tolerances import COARSE
 
 
 @reports(

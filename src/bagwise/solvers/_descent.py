@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bagwise._jit import njit
-from bagwise.solvers.tolerances import TIE, TINY
+from bagwise.tolerances import TIE, TINY
 
 
 # Inlined: without it a pass over sparse rows takes 10 % longer.

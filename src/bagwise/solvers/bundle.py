@@ -18,9 +18,9 @@ from typing import Protocol
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.solvers.qp import IDLE, simplex_qp
+from bagwise.solvers.qp import simplex_qp
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.tolerances import INNER, TINY
+from bagwise.tolerances import INNER, PROVEN, TINY
 
 # In as many steps the gap must fall, too: otherwise rounding decides, and more would not help.
 _MAX_PLANES = 100  # piqp solves a master problem of this size in a millisecond
@@ -98,7 +98,7 @@ class Bundle:
     def solve(self) -> tuple[Array, float]:
         """Return the minimizer of the master problem and its dual value."""
         self.dual, value = simplex_qp(self.gram, self.heights)
-        self.idle = np.where(self.dual > IDLE, 0, self.idle + 1)
+        self.idle = np.where(self.dual > PROVEN, 0, self.idle + 1)
         return -(self.dual @ self.slopes) / self.alpha, value
 
     def lower_planes(self, best: Place, distance: float) -> None:

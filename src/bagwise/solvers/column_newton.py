@@ -27,10 +27,10 @@ from bagwise.solvers.qp import TOLERANCES, quadratic_program
 from bagwise.solvers.saddle import Saddle
 from bagwise.solvers.solution import overflow
 from bagwise.solvers.systems import Systems
-from bagwise.solvers.tolerances import (
-    FAR_OFF,
+from bagwise.tolerances import (
     INNER,
     LARGEST_DENSE,
+    NOTHING,
     PROVEN,
     ROUNDING,
     SINGLE,
@@ -44,10 +44,6 @@ _INNER_STEPS = 200  # Newton steps at fixed column weights: about ten are usual
 _DAMPING = 10.0  # factor after a step that did not descend, and its inverse after one that did
 _ATTEMPTS = np.finfo(float).precision + 1  # the last one damps by all digits
 _PLANES = 8  # of failed steps to remember: older ones lie far away
-_MOST_DAMPING = 1 / _DAMPING  # of the largest curvature, at first: with more, steps hardly move
-_TRUSTED = 1e-6  # residual of the scores, in units of the margin: a smaller one is worth no product
-_EXACT = 1e-13  # the same for explicit features, where products cost next to nothing
-_SHARE_OF_GAP = 0.05  # that beta may miss while v moves: the step then still gains a digit
 
 
 @dataclass(frozen=True)
@@ -132,7 +128,7 @@ def thin_start(saddle: Saddle) -> SaddlePoint | None:
     weight = np.concatenate([saddle.weight[:p], THINNING * saddle.weight[p::THINNING]])
     thin = replace(saddle, negatives=negatives, weight=weight, columns=(), keys=None)
     thin = thin.with_columns([column.weights for column in saddle.columns])
-    point = column_newton(thin, tol=FAR_OFF)
+    point = column_newton(thin, tol=NOTHING)
     beta = np.zeros(len(saddle.weight))
     beta[:p], beta[p::THINNING] = point.beta[:p], point.beta[p:]
     return replace(point, beta=beta)
@@ -161,7 +157,7 @@ def _measure(saddle: Saddle, inner: _Inner, tol: float) -> SaddlePoint:
     for candidate in (own, feasible, beta) if inner.is_exact else (feasible, own, beta):
         known.append(saddle.point(inner.mixture, candidate, omega, curvature))
         best = _best(known)
-        near = best.upper <= (1 + FAR_OFF) * inner.value
+        near = best.upper <= (1 + NOTHING) * inner.value
         due_to_v = 0.5 * _columns_share(best)
         if best.gap <= tol * best.upper or (near and best.gap - due_to_v <= SMALL_GAIN * best.gap):
             return best
@@ -237,7 +233,8 @@ def _ridge(
     beta, omega = (part[:, 0] for part in made.solve(target[:, None]))
     at, missed = saddle.weights(mixture, beta, omega), np.inf
     # Products with K cost more than digits are worth; those with features next to nothing.
-    trusted, enough = (_TRUSTED, PROVEN) if saddle.K is not None else (_EXACT, _EXACT)
+    exact = INNER * TIE
+    trusted, enough = (10 * SINGLE, PROVEN) if saddle.K is not None else (exact, exact)
     while True:
         residual = np.zeros_like(target)
         residual[used] = (target - at.scores)[used] - at.beta[used] / curvature[used]
@@ -317,12 +314,14 @@ def _step(
     moments = point.reach / saddle.features.scale[:, None]
     carried, turned = system.at(inner.mixture, curvature, near).solve(own, moments)
     hessian = own.T @ carried + moments.T @ turned + point.reach.T @ point.reach
-    # In proportion to the gap, which keeps the convergence fast.
-    missing = min(max(point.gap / point.upper, PROVEN), _MOST_DAMPING)
+    # In proportion to the gap, which keeps the convergence fast; with more, steps hardly move.
+    missing = min(
+        max(point.gap / point.upper, PROVEN), 1 / _DAMPING
+    )  # with more, steps hardly move
     v, damping = inner.mixture.v, missing * float(hessian.diagonal().max()) * np.eye(len(point.v))
     # A constant in the gradient does not matter; subtracting it saves digits of the differences.
     gradient = 0.5 * (point.norms @ v - point.norms)
-    slack = min(_SHARE_OF_GAP * max(point.gap / point.upper, tol), SINGLE)
+    slack = min(INNER / 2 * max(point.gap / point.upper, tol), SINGLE)
     if point.gap > _columns_share(point):
         slack = 0.0  # most of the gap is that of beta, which was not exact enough
     for attempt in range(_ATTEMPTS):

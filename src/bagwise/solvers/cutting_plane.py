@@ -27,10 +27,10 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.designs import Design
-from bagwise.solvers.qp import IDLE, TOLERANCES, plane_shares
+from bagwise.solvers.qp import TOLERANCES, plane_shares
 from bagwise.solvers.solution import Solution
 from bagwise.solvers.terms import BagScores, Plane, Term
-from bagwise.solvers.tolerances import PATIENCE, PROVEN, TIE
+from bagwise.tolerances import PATIENCE, PROVEN, TIE
 
 _AT_ONCE = 10  # cuts: dropping copies the slopes of all cuts: not worth it for a single one
 
@@ -82,7 +82,7 @@ class _Master:
     def solve(self) -> float:
         """Find alpha, drop cuts that have long been inactive, and return the dual value."""
         self.alpha = _master_weights(self.products, self.heights, self.term, self.limits)
-        active = self.alpha > IDLE * self.limits[self.term]
+        active = self.alpha > PROVEN * self.limits[self.term]
         self.idle = np.where(active, 0, self.idle + 1)
         # Cuts that are dropped earlier tend to come back.
         if np.count_nonzero(self.idle > PATIENCE) >= _AT_ONCE:

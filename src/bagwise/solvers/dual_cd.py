@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from scipy.linalg import lstsq
 
 from bagwise._typing import Array
-from bagwise.solvers.tolerances import LARGEST_DENSE, PATIENCE
+from bagwise.tolerances import LARGEST_DENSE, PATIENCE
 
 _CONSTANT = 10.0  # B: penalizes the intercept at 1/100 of w's weight, so few shifts are needed
 _PASSES_OVER_FREE = 9  # per pass over all rows: most duals soon stay at a bound

@@ -36,7 +36,7 @@ from bagwise.problems import Problem
 from bagwise.solvers.dual_cd import best_intercept, coordinate_descent
 from bagwise.solvers.interior import Sides, interior_point, within
 from bagwise.solvers.solution import Solution, certify, overflow
-from bagwise.solvers.tolerances import COARSE, MAX_STEPS
+from bagwise.tolerances import COARSE, MAX_STEPS
 
 _TUBE = 1e4  # half-width: no score gets there, and margins keep 12 of 16 digits
 

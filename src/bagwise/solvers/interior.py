@@ -27,7 +27,7 @@ from bagwise.designs import Design, Point
 from bagwise.problems import Problem
 from bagwise.solvers.pieces import repaired_gap
 from bagwise.solvers.solution import Solution, certify
-from bagwise.solvers.tolerances import FAR_OFF, TIE
+from bagwise.tolerances import NOTHING, TIE
 
 _TO_THE_WALL = 0.995  # of the longest feasible step: the usual value for Mehrotra's method
 
@@ -151,7 +151,7 @@ def interior_point(problem: Problem, *, tol: float = 1e-7, max_iter: int = 60) -
             now = replace(now, gap=min(now.gap, sides.repair_gap(problem, point, at, tol)))
         history.append({"objective": now.objective, "gap": now.gap, "step": length})
         # Near the end, a gap that no longer falls is due to rounding.
-        worse = now.gap >= best.gap and best.gap < FAR_OFF * best.objective
+        worse = now.gap >= best.gap and best.gap < NOTHING * best.objective
         best = now if now.gap < best.gap else best
     met = within(problem, best, tol)
     return replace(best, n_iter=len(history), converged=met, history=history)

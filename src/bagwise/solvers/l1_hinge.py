@@ -21,9 +21,9 @@ from scipy.optimize import linprog
 
 from bagwise._typing import Array
 from bagwise.errors import SCALE, Message
-from bagwise.solvers.qp import EXTREME, quadratic_program
+from bagwise.solvers.qp import quadratic_program
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.tolerances import COARSE, PROVEN, SINGLE, TIE
+from bagwise.tolerances import COARSE, PROVEN, SINGLE, TIE, UNEVEN
 
 _COLUMNS_PER_ROUND = 30  # fewer would mean more programs, more would make each one larger
 
@@ -96,7 +96,7 @@ def _densify(signed: Any, columns: Array) -> Array:
 def _units(columns: Array) -> Array:
     """Return powers of two, which cost no digits; 1 for columns of usual size."""
     size = np.abs(columns).max(axis=0, initial=0.0)
-    extreme = (size > EXTREME) | ((size > 0) & (size < 1 / EXTREME))
+    extreme = (size > UNEVEN) | ((size > 0) & (size < 1 / UNEVEN))
     return np.where(extreme, np.exp2(np.floor(np.log2(np.where(extreme, size, 1.0)))), 1.0)
 
 

@@ -34,7 +34,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from bagwise._typing import Array
 from bagwise.solvers.pool import SaddlePoint
 from bagwise.solvers.saddle import Saddle
-from bagwise.solvers.tolerances import TIE, TINY
+from bagwise.tolerances import TIE, TINY
 
 _CHECK_EVERY = 50  # iterations: computing gaps then takes a few percent of the time
 

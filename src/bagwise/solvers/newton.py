@@ -26,13 +26,12 @@ from bagwise.kernels import MANY_ROWS
 from bagwise.problems import Problem
 from bagwise.solvers.pieces import quadratic_gap
 from bagwise.solvers.solution import Solution, certify, overflow
-from bagwise.solvers.tolerances import (
+from bagwise.tolerances import (
     COARSE,
-    FAR_OFF,
-    HALVINGS,
     INNER,
     MAX_STEPS,
     MEMORY,
+    NOTHING,
     PATIENCE,
     SINGLE,
     SUFFICIENT,
@@ -58,7 +57,7 @@ def newton(
     point = cold_start(problem) if start is None else start
     point, settled = newton_steps(problem, point, tol, min(PATIENCE, max_iter), history)
     solution = _certify(problem, point, settled)
-    stuck = not settled or solution.gap > FAR_OFF * solution.objective
+    stuck = not settled or solution.gap > NOTHING * solution.objective
     if stuck and not solution.converged and len(history) < max_iter:
         staged, settled = _raise_weights(problem, tol, max_iter, history)
         again = _certify(problem, staged, settled)
@@ -231,7 +230,7 @@ def _line_search(
     """
     step, ceiling = 1.0, max(values[-MEMORY:])
     slack = problem.design.rounding
-    for _ in range(HALVINGS):
+    for _ in range(PATIENCE):
         trial = point.toward(full, step)
         value = problem.objective(trial)
         enough = SUFFICIENT * step * drop

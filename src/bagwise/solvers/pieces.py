@@ -18,7 +18,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.designs import LinearDesign, Point
 from bagwise.problems import Problem
-from bagwise.solvers.tolerances import LARGEST_DENSE, TIE, TINY
+from bagwise.tolerances import LARGEST_DENSE, TIE, TINY
 
 
 def quadratic_gap(problem: Problem, point: Point) -> float:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.solvers.tolerances import ROUNDING
+from bagwise.tolerances import ROUNDING
 
 
 @dataclass(frozen=True)

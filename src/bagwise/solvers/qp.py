@@ -14,12 +14,10 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.errors import SCALE, Message
-from bagwise.solvers.tolerances import TINY
+from bagwise.tolerances import TINY, UNEVEN
 
 TOLERANCES = ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel")  # of piqp
 _UNBOUNDED = 1e30  # what piqp takes for infinity, and says so on stderr
-EXTREME = 1e3  # ratio of sizes beyond which one unit for both would leave one too few digits
-IDLE = 1e-9  # share of its limit: a smaller weight is the interior point's rounding
 
 
 class Program(NamedTuple):
@@ -72,7 +70,7 @@ def plane_shares(
     share = limits[group]
     pull = max(float(np.max(np.abs(heights * share))), TINY)
     bend = float(np.max(np.diag(products) * share**2))
-    part = max(pull / bend, TINY) if bend > EXTREME * pull else 1.0
+    part = max(pull / bend, TINY) if bend > UNEVEN * pull else 1.0
     share = part * share
     quadratic, linear = products * share * share[:, None], heights * share
     unit = max(part * pull, float(np.max(np.diag(quadratic))))

@@ -38,7 +38,7 @@ from bagwise.kernels import check_matrix
 from bagwise.solvers.dual_cd import descend_gram, descend_rows
 from bagwise.solvers.pool import meet
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.tolerances import INNER, SINGLE
+from bagwise.tolerances import INNER, SINGLE
 
 _AT_ONCE = 400  # negatives to add at least, later half as many as there are: 2 to 5 rounds
 

@@ -22,17 +22,12 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.solvers.solution import Solution
-from bagwise.solvers.tolerances import INNER, SMALL_GAIN, SUFFICIENT
+from bagwise.tolerances import INNER, NOTHING, SMALL_GAIN, SUFFICIENT
 
 _FIRST_WIDTH = 10.0  # scores of a tenth of the bag's instances at it make up a margin
-_TRAINED = 0.03  # of the width: a tenth still blurs some labelings of a trained network
-_HARDER = 0.3  # factor from one width, and margin, to the next
-_PART = 0.3  # of the tolerance that width and margin may take up each
-_LAST_MARGIN = 0.1  # below, new centers serve better: a harder problem has no good steps
-_ROUGH = 3e-2  # of the objective: what the last step of a start's convex problem may promise
+_HARDER = 0.3  # factor to the next width and margin, and of the tolerance that each may take up
 _LITTLE = 0.2  # of the tolerance, or of the passes that are left: what proving an end may take
 _PATIENCE = 5  # steps: a descent that gains little of the tolerance in as many has ended
-_NOTHING = 1e-3  # of the tolerance: where no step that promises as much descends, it has ended
 _BACK = (0.05, 0.6)  # shortest and longest next step after one that went too far
 _KEPT = 0.25  # of a promise: a step that kept more may be followed by one longer by its inverse
 
@@ -147,7 +142,7 @@ class _Walk:
         """Whether what is left of the gap is that of the softness, and this is small."""
         view, unit = self.view, self.tol * self.view.objective
         rest = view.gap - view.blur - view.slack
-        return rest <= _LITTLE * unit and max(view.blur, view.slack) <= _PART * unit
+        return rest <= _LITTLE * unit and max(view.blur, view.slack) <= _HARDER * unit
 
     @property
     def goes_on(self) -> bool:
@@ -160,12 +155,12 @@ class _Walk:
         # 1) The step, and whether it promises so little that the next one is to be harder.
         step = network.step(view)
         promise = float(step @ view.residual)
-        part = _PART * self.tol * view.objective
+        part = _HARDER * self.tol * view.objective
         small = not rough and promise / 2 < SMALL_GAIN * view.objective
         renew = small and max(view.blur, view.slack) > part
         then = self._harden(part, promise) if renew else self.soft
         # 2) The point there, or nearer, where the Hessian says too little about the way.
-        part, allowed = _NOTHING * part, network.rounding * abs(view.value)
+        part, allowed = NOTHING * part, network.rounding * abs(view.value)
         while True:
             if np.linalg.norm(step) > self.longest:
                 step = network.step(view, self.longest)
@@ -185,7 +180,7 @@ class _Walk:
     def _harden(self, part: float, promise: float) -> Softness:
         """Return the softness of the next steps: what takes up more than its part is reduced."""
         soft, blur, slack = self.soft, self.view.blur, self.view.slack
-        margin = max(_HARDER * soft.margin, min(soft.margin, _LAST_MARGIN))
+        margin = max(_HARDER * soft.margin, min(soft.margin, INNER))
         margin = margin if slack > part else soft.margin
         # Where new centers no longer help, labels, those that were frozen too, are too soft.
         little = promise < _LITTLE * part and margin == soft.margin
@@ -251,7 +246,7 @@ def _begin_refined(network: SoftNetwork, start: Array, tol: float, max_passes: i
     Under another potential its weights are far from any minimum: hard steps from there are tiny,
     and soft ones lose its labelings. Where these are frozen, soft steps keep them.
     """
-    hard = _TRAINED * _FIRST_WIDTH / network.mean_size
+    hard = INNER * _HARDER * _FIRST_WIDTH / network.mean_size
     walk = _begin(network, start, tol, max_passes // 2, network.freeze(start, hard))
     first = walk.view
     while walk.goes_on and not (walk.is_solved or walk.stuck):
@@ -264,13 +259,13 @@ def _begin_refined(network: SoftNetwork, start: Array, tol: float, max_passes: i
 def _scale_by_gain(network: SoftNetwork, best: View, tol: float) -> float:
     """Return a tolerance relative to what was gained over w = 0, where that is little."""
     gained = network.risk_of_zero - best.objective
-    return tol * float(np.clip(gained / best.objective, _NOTHING, 1.0))
+    return tol * float(np.clip(gained / best.objective, NOTHING, 1.0))
 
 
 def whole_start(network: SoftNetwork, *, tol: float, max_passes: int) -> Solution:
     """Solve, roughly, the convex problem in which all instances of a bag have its label."""
     walk = _begin(network, np.zeros(len(network.units)), tol, max_passes, Frozen())
-    while walk.goes_on and walk.step(rough=True) > _ROUGH * walk.view.objective:
+    while walk.goes_on and walk.step(rough=True) > INNER * _HARDER * walk.view.objective:
         pass
     return _solution(walk.view, walk.view.gap, walk.passes, False)
 

@@ -25,8 +25,7 @@ from bagwise._typing import Array
 from bagwise.assumptions.rules import KEEP, Rule
 from bagwise.designs.swept import Summed, Sums
 from bagwise.solvers.solution import Solution, overflow
-from bagwise.solvers.tolerances import (
-    HALVINGS,
+from bagwise.tolerances import (
     INNER,
     MEMORY,
     PATIENCE,
@@ -38,7 +37,6 @@ from bagwise.solvers.tolerances import (
 
 _STEPS_BEFORE_SHARP = 8  # or halvings: easy problems need no more, a coarse Hessian is to blame
 _LIGHTER = 10**0.5  # factor from one weight of |w|^2 to the next; ten takes more passes
-_UNSEEN = 0.1  # of the objective: a step that promises less is taken without a look
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ def descend(rows: Summed, place: Place, slack: float, limit: int, last: float = 
     in `solve_swept`.
     """
     place = place if place.sums is not None else sweep_at(rows, place)
-    promise, unseen, share = np.inf, _UNSEEN, 1.0
+    promise, unseen, share = np.inf, INNER, 1.0
     values = list[float]()
     for taken in range(1, limit + 1):
         step, rise, drop = place.sums.step(place.coef, rows.metric)  # type: ignore[union-attr]
@@ -118,7 +116,7 @@ def descend(rows: Summed, place: Place, slack: float, limit: int, last: float = 
         values.append(value)
         if taken == 1:
             promise = drop / abs(value) if value else 0.0
-            unseen = slack if last < promise <= _UNSEEN else _UNSEEN
+            unseen = slack if last < promise <= INNER else INNER
         if drop <= unseen * abs(value) or taken == limit:
             place = Place(place.coef + step, place.intercept + rise)
             break
@@ -146,7 +144,7 @@ def _search(
     """
     value = place.value(rows.metric)
     bound = max(bound, value)
-    for _ in range(HALVINGS):
+    for _ in range(PATIENCE):
         trial = sweep_at(rows, Place(place.coef + share * step, place.intercept + share * rise))
         new = trial.value(rows.metric)
         if new <= bound - SUFFICIENT * share * drop + rows.rounding * abs(value):
@@ -214,7 +212,7 @@ class _Steps:
                 place = sweep_at(rows, place)
             first = min(1.0, 2 * share) or 1.0
             place, share = self._step(rows, place, max(values[-MEMORY:]), first)
-            waste -= np.log2(first / share) if share else HALVINGS
+            waste -= np.log2(first / share) if share else PATIENCE
             values.append(place.value(rows.metric))
             new = self.history[-1]["gap"]
             stalled = abs(values[-2] - values[-1]) <= rows.rounding * abs(values[-2])

@@ -259,7 +259,7 @@ def test_a_stopped_descent_warns_with_its_gap():
 
 @pytest.mark.parametrize("unit_norm", [True, False])
 def test_the_warning_of_a_solvers_last_step_is_true(unit_norm, monkeypatch):
-    monkeypatch.setattr("bagwise.procedures.nrbm._BUNDLE_STEPS", 1)
+    monkeypatch.setattr("bagwise.procedures.nrbm.MAX_STEPS", 1)
     bags, y = planted(fraction=0.2)
     model = MarkovNetworkClassifier(unit_norm=unit_norm, tol=1e-6, max_iter=10**4)
     with pytest.warns(ConvergenceWarning, match=r"most steps of its solver.* gap .*Raise tol") as w:

@@ -50,11 +50,11 @@ from bagwise.procedures import Run, cccp
 from bagwise.solvers.block_cd import block_descent
 from bagwise.solvers.cutting_plane import CutSolution, cutting_plane
 from bagwise.solvers.terms import Term
+from bagwise.tolerances import PROVEN
 
 # Without a graph: with few features the cuts run out by themselves, so precision is all but free;
 # with many, descent over blocks takes a fraction of the time.
 _MANY_FEATURES = 500  # block descent beats cutting planes from about here
-_SHARP = 1e-9  # precision asked of cutting planes that run out of cuts by themselves
 
 
 class GraphSVC(GraphClassifier):
@@ -168,7 +168,7 @@ class GraphSVC(GraphClassifier):
                 return block_descent(
                     linear, loss, witnesses, fit_intercept=self.fit_intercept, start=dual
                 )
-            terms = [replace(loss, eps=min(loss.eps, _SHARP))]
+            terms = [replace(loss, eps=min(loss.eps, PROVEN))]
         cuts = last.cuts if isinstance(last, CutSolution) else None
         return cutting_plane(
             structure.design,

@@ -42,9 +42,9 @@ from bagwise.rowstores import memory
 from bagwise.solvers import solve
 from bagwise.solvers.bundle import bmrm
 from bagwise.solvers.soft_newton import soft_newton, whole_start
+from bagwise.tolerances import PATIENCE
 
 _STEPS = 300  # of a descent by passes, or of one that is not the user's own; dozens are usual
-_FEW_STEPS = _STEPS // 10  # of a start: it proves nothing, and ten are usual
 _RAY = 10.0 ** np.arange(-3, 2.01, 0.25)  # lengths tried along a direction
 _SMALL_WEIGHT = 0.1  # of bag features, which are other models' scores: the paper's value
 _HELD_OUT = ("validation_score", "validation_loss", "stopped_early")  # of a record
@@ -103,7 +103,7 @@ def _descend_by_passes(
 
 def _start_by_passes(risk: MarkovRisk, alpha: float, *, tol: float) -> Array:
     """Return the start in which all instances of a bag have its label."""
-    found = whole_start(_network(risk, alpha), tol=tol, max_passes=_FEW_STEPS)
+    found = whole_start(_network(risk, alpha), tol=tol, max_passes=PATIENCE)
     return _unpad(risk, found.coef)
 
 
@@ -140,7 +140,7 @@ def _from_fraction(
     simple = risk.under(AtLeastPotential(positive_fraction))
     start = _instances(simple, alpha, tol, seed)
     if _is_swept(simple):
-        run = _descend_by_passes(simple, alpha, start, tol=tol, max_iter=1, max_steps=_FEW_STEPS)
+        run = _descend_by_passes(simple, alpha, start, tol=tol, max_iter=1, max_steps=PATIENCE)
     else:
         run = restart_nrbm(simple, alpha, start, tol=tol, max_iter=_STEPS, max_steps=_STEPS)
     instance, sides, bag = simple.split(run.solution.coef)
