@@ -87,14 +87,6 @@ LATER: list[Case] = [
             ConformalBagClassifier(estimator=MeanSVC()).fit(BAGS, Y).predict_set(BAGS, level=90)
         ),
     ),
-    (
-        "conformal sets",
-        lambda: (
-            ConformalBagClassifier(estimator=MeanSVC())
-            .fit(BAGS.replace(instance_labels=None), Y)
-            .key_instance_sets(BAGS)
-        ),
-    ),
     ("paths", lambda: WitnessSVC().path(BAGS, Y, name="gamma", values=[1])),
     ("paths", lambda: WitnessSVC().path(BAGS, Y, values=[])),
     ("paths", lambda: PathCV(estimator=MeanSVC()).fit(BAGS, Y)),

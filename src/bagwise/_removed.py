@@ -27,6 +27,9 @@ CLASSES: dict[str, str] = {  # public names of the package, and of its parts in 
     "which takes Bags.",
     "plot.ScoreStripDisplay": "Use InstanceScoreDisplay, or the strips of bagwise.report.",
     "plot.margin_distribution": "docs/make_margins.py of the repository draws it.",
+    "model_selection.scalings": "Use the parameter scale of compare, search and AutoBagClassifier.",
+    "model_selection.standardizer": "Use PerInstance(StandardScaler()).",
+    "model_selection.with_scaler": "Use make_pipeline(PerInstance(StandardScaler()), model).",
     "testing.BadInput": _REFUSALS,
     "testing.bad_inputs": _REFUSALS,
     "testing.check_bad_input": _REFUSALS,
@@ -36,6 +39,9 @@ _EARLY = "Use early_stopping=EarlyStopping(validation_fraction=..., n_iter_no_ch
 
 # By (class, parameter); subclasses are covered by the row of their base.
 PARAMETERS: dict[tuple[str, str], str] = {
+    ("AutoBagClassifier", "memory_limit"): "A model may need half of the memory of the computer.",
+    ("AutoBagClassifier", "store"): "Leave it out: a fit begins anew. compare(..., out=folder) "
+    "keeps every result in a folder.",
     ("Bags", "parents"): _TIES,
     ("GraphClassifier", "linearize_negatives"): 'Use negatives="witnesses".',
     ("GraphClassifier", "tol_cccp"): "CCCP stops at a relative decrease of 1e-6.",
@@ -54,11 +60,18 @@ PARAMETERS: dict[tuple[str, str], str] = {
 
 _LOWER = "For a lower minimum use more starts (n_init), or an annealed SVM."
 METHODS: dict[tuple[str, str], str] = {  # by (class, method)
+    ("ConformalBagClassifier", "key_instance_sets"): "Use calibrate_instances and discover of the "
+    "classifier, which need no labels of instances.",
     ("LabelSVC", "global_bound"): _LOWER,
     ("WitnessSVC", "global_bound"): _LOWER,
 }
 
-VALUES: dict[tuple[str, str, str | bool], str] = {  # by (class, parameter, value)
+_METRIC = 'Use "auc", "accuracy", "balanced_accuracy", "sensitivity" or "specificity".'
+VALUES: dict[tuple[str, str, str | bool], str] = {  # by (class or function, parameter, value)
+    ("compare", "metric", "average_precision"): _METRIC,
+    ("compare", "metric", "f1"): _METRIC,
+    ("compare", "metric", "sensitivity@0.9"): _METRIC,
+    ("compare", "metric", "sensitivity@0.95"): _METRIC,
     ("MarkovNetworkClassifier", "early_stopping", False): "Leave it out.",
     ("MarkovNetworkClassifier", "early_stopping", True): _EARLY,
     ("MarkovNetworkClassifier", "init", "centroids"): 'Use "mean".',
@@ -120,11 +133,15 @@ def refuse_parameters(cls: Any, names: Iterable[str]) -> None:
 
 def find_removed_parameter(cls: Any, name: str) -> str:
     """Return the sentence for a parameter that a class or function had in version 0.2, or ""."""
-    for base in cls.__mro__ if isinstance(cls, type) else (cls,):
+    for base in _bases(cls):
         if (base.__name__, name) in PARAMETERS:
             sentence = PARAMETERS[base.__name__, name]
             return f"{cls.__name__} has no parameter {name!r} since version 0.3. {sentence}"
     return ""
+
+
+def _bases(cls: Any) -> tuple[Any, ...]:
+    return cls.__mro__ if isinstance(cls, type) else (cls,)
 
 
 def regroup_parameters(cls: type, values: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -136,11 +153,11 @@ def regroup_parameters(cls: type, values: dict[str, Any]) -> dict[str, dict[str,
     return {group: taken for group, taken in found.items() if taken}
 
 
-def refuse_value(cls: type, parameter: str, value: Any) -> None:
-    """Raise a ValueError if a parameter of ``cls`` had this value, or one in it, in version 0.2."""
+def refuse_value(cls: Any, parameter: str, value: Any) -> None:
+    """Raise a ValueError if a parameter had this value, or one in it, in version 0.2."""
     values = value if isinstance(value, list | tuple) else [value]
     for each in values:
-        for base in cls.__mro__ if isinstance(each, str | bool) else ():
+        for base in _bases(cls) if isinstance(each, str | bool) else ():
             if sentence := VALUES.get((base.__name__, parameter, each)):
                 raise ValueError(f"{parameter}={each!r} was removed in version 0.3. {sentence}")
 

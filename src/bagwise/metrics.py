@@ -7,7 +7,6 @@ Metrics of models are called as ``metric(model, bags, y)``, as scikit-learn call
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from sklearn.metrics import (
     average_precision_score,
     f1_score,
     roc_auc_score,
-    roc_curve,
 )
 
 from bagwise._documented import documenting
@@ -221,17 +219,6 @@ def _average_precision(y: Array, scores: Array, classes: Array, positive: Any) -
     return float(average_precision_score(truth, toward)) if truth.any() else None
 
 
-def _sensitivity_at(
-    y: Array, scores: Array, classes: Array, positive: Any, specificity: float
-) -> float | None:
-    truth = y == positive
-    toward = _towards(positive, scores, classes)
-    if truth.all() or not truth.any():
-        return None
-    false_rate, true_rate, _ = roc_curve(truth, toward, drop_intermediate=False)
-    return float(true_rate[false_rate <= 1 - specificity + 1e-12].max())  # 1 - 0.9 is not 0.1
-
-
 _Measure = Callable[[Array, Array, Array, Any], float | None]
 _BAG: dict[str, _Measure] = {
     "accuracy": lambda y, s, classes, _: float(accuracy_score(y, labels_of(s, classes))),
@@ -245,8 +232,6 @@ _OF_POSITIVES: dict[str, _Measure] = {
     "specificity": lambda y, s, classes, positive: _share(
         y, labels_of(s, classes), classes[classes != positive][0]
     ),
-    "sensitivity@0.9": partial(_sensitivity_at, specificity=0.9),
-    "sensitivity@0.95": partial(_sensitivity_at, specificity=0.95),
 }
 MEASURES = (*_BAG, *_OF_POSITIVES)
 # One bag does not define these: where test parts are single bags, their scores are pooled first.
@@ -276,8 +261,7 @@ def bag_measures(
     classes : ndarray
         The labels that the scores stand for, in order.
     only : tuple of str, default=("accuracy", "balanced_accuracy", "auc", "f1")
-        Which metrics; for two classes also "average_precision", "sensitivity", "specificity", and
-        "sensitivity@0.9" and "sensitivity@0.95", the highest sensitivity at that specificity.
+        Which metrics; for two classes also "average_precision", "sensitivity" and "specificity".
     positive : object, default=None
         The positive class; ``classes[1]`` when None.
 
@@ -328,8 +312,7 @@ def evaluation(model: Any, bags: Any, y: ArrayLike) -> dict[str, tuple[float, fl
     model, bags = unwrap_model(model, check_bags(bags, finite=False))
     y, classes = np.asarray(y), model.classes_
     positive, _ = positive_class(model)
-    names = tuple(name for name in MEASURES if "@" not in name)
-    values = bag_measures(y, model.decision_function(bags), classes, names, positive)
+    values = bag_measures(y, model.decision_function(bags), classes, MEASURES, positive)
     if values["auc"] is None:
         raise ValueError(f"An evaluation needs bags of both classes {classes.tolist()}.")
     n_pos = int((y == positive).sum())
@@ -340,7 +323,7 @@ def evaluation(model: Any, bags: Any, y: ArrayLike) -> dict[str, tuple[float, fl
         *((_need_value(values, name), *bounds[name]) for name in ("sensitivity", "specificity"))
     )
     none = (float("nan"), float("nan"))
-    return {name: (_need_value(values, name), *bounds.get(name, none)) for name in names}
+    return {name: (_need_value(values, name), *bounds.get(name, none)) for name in MEASURES}
 
 
 def _need_value(values: dict[str, float | None], name: str) -> float:

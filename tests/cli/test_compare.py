@@ -53,11 +53,11 @@ def test_rows_are_logged_as_they_finish_and_the_table_fits(cells, columns):
 
 
 def test_another_metric_and_the_chosen_scales_are_shown(cells):
-    more = ["--metric", "sensitivity@0.95", "--scale", "auto"]
+    more = ["--metric", "sensitivity", "--scale", "auto"]
     shown = done("compare", cells, *TWO, *ONE, *more, COLUMNS="80")
     rows = shown.stdout.splitlines()
     assert max(map(len, rows)) <= 80
-    assert any("sens.@.95" in row and "AUC" in row and "balanced" in row for row in rows)
+    assert any("sensitiv." in row and "AUC" in row and "balanced" in row for row in rows)
     assert {row.split()[0] for row in rows if "exact" in row} == {"SIL", "MI-SVM"}
     assert re.search(r"Features: (raw|standard|robust|quantile) for ", " ".join(rows))
 

@@ -188,15 +188,15 @@ def test_several_classes(problem):
 
 def test_other_metrics_choose_and_rank(problem):
     bags, y = problem
-    found = compare(bags, y, LINEAR, metric="sensitivity@0.9", pos_label=0, **SHORT)
+    found = compare(bags, y, LINEAR, metric="sensitivity", pos_label=0, **SHORT)
     assert found.sample.positive == 0
-    assert found.majority["sensitivity@0.9"] == pytest.approx(0.1)
-    best, *_ = values = [one.estimates["sensitivity@0.9"].value for one in found.results.values()]
+    assert found.majority["sensitivity"] == 1.0
+    best, *_ = values = [one.estimates["sensitivity"].value for one in found.results.values()]
     assert best == max(values)
-    assert {"auc", "sensitivity@0.9_low"} <= set(found.frame.columns)
+    assert {"auc", "sensitivity_low"} <= set(found.frame.columns)
     three = np.where(np.arange(len(y)) % 3 == 0, 2, y)
-    with pytest.raises(ValueError, match="average_precision needs two classes, there are 3"):
-        compare(bags, three, LINEAR, metric="average_precision", **SHORT)
+    with pytest.raises(ValueError, match="sensitivity needs two classes, there are 3"):
+        compare(bags, three, LINEAR, metric="sensitivity", **SHORT)
 
 
 def test_groups_stay_together_and_widen_intervals(problem):
@@ -233,7 +233,8 @@ def test_an_unclear_positive_class_is_warned_of_once(problem):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metric": "f2"}, "no metric 'f2' to compare by. Known names: accuracy,"),
+        ({"metric": "f2"}, "no metric 'f2' to compare by. Known names: auc,"),
+        ({"metric": "f1"}, "metric='f1' was removed in version 0.3. Use \"auc\""),
         ({"n_repeats": 0}, "n_repeats must be at least 1"),
         ({"models": {}}, "at least one model"),
         ({"models": ["MISVM"]}, "no method 'MISVM'. Did you mean"),

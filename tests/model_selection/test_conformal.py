@@ -1,4 +1,4 @@
-"""Conformal sets: p-values against loops, coverage by simulation, with groups and instances."""
+"""Conformal sets: p-values against loops, coverage by simulation, with groups."""
 
 from __future__ import annotations
 
@@ -23,13 +23,9 @@ class FirstFeature(ClassifierMixin, BaseEstimator):
     def decision_function(self, bags):
         return np.maximum.reduceat(bags.X[:, 0], bags.offsets[:-1])
 
-    def instance_decision_function(self, bags):
-        return bags.X[:, 0]
 
-
-def singletons(scores, groups=None, instance_labels=None):
-    offsets = np.arange(len(scores) + 1)
-    return Bags(scores[:, None], offsets, groups=groups, instance_labels=instance_labels)
+def singletons(scores, groups=None):
+    return Bags(scores[:, None], np.arange(len(scores) + 1), groups=groups)
 
 
 def draw(rng, n, spread=1.0):
@@ -125,29 +121,6 @@ def test_groups_count_once():
     assert np.mean(held[False]) < 0.85
 
 
-def test_sets_of_key_instances_hold_a_true_one():
-    rng, held, sizes = np.random.default_rng(3), [], []
-
-    def bags_of(n):
-        X = rng.normal(size=(n * 6, 1))
-        truth = np.zeros(n * 6, dtype=int)
-        y = (np.arange(n) % 2).astype(int)
-        rows = 6 * np.flatnonzero(y) + rng.integers(0, 6, y.sum())
-        truth[rows], X[rows] = 1, X[rows] + 1.5
-        return Bags(X, np.arange(0, 6 * n + 1, 6), instance_labels=truth), y
-
-    for _ in range(100):
-        bags, y = bags_of(60)
-        model = ConformalBagClassifier(estimator=FirstFeature(), method="split", cv=2).fit(bags, y)
-        asked, truth = bags_of(40)
-        inside = model.key_instance_sets(asked, level=0.8)
-        hit = np.add.reduceat(inside & (asked.instance_labels > 0), asked.offsets[:-1]) > 0
-        held.append(hit[truth == 1].mean())
-        sizes.append(np.add.reduceat(inside, asked.offsets[:-1]).mean())
-    assert 0.77 <= np.mean(held) <= 0.8 + 1 / 15 + 0.03
-    assert 1.0 < np.mean(sizes) < 4.0
-
-
 def test_the_label_has_the_highest_p_value_and_ties_go_by_score():
     everything, labels = make_gaussian_bags(100, 3, shift=6.0, random_state=0)
     bags, y, asked, truth = everything[:60], labels[:60], everything[60:], labels[60:]
@@ -172,13 +145,9 @@ def test_bad_input_is_named():
     bags, y = make_gaussian_bags(20, 3, random_state=0)
     with pytest.raises(ValueError, match="'method' parameter"):
         ConformalBagClassifier(estimator=MeanSVC(), method="jackknife").fit(bags, y)
-    model = ConformalBagClassifier(estimator=MeanSVC(kernel="linear"), cv=2).fit(
-        bags.replace(instance_labels=None), y
-    )
+    model = ConformalBagClassifier(estimator=MeanSVC(kernel="linear"), cv=2).fit(bags, y)
     with pytest.raises(ValueError, match="between 0 and 1, it is 95"):
         model.predict_set(bags, level=95)
-    with pytest.raises(ValueError, match="instance_labels in fit"):
-        model.key_instance_sets(bags)
 
 
 def test_split_sets_are_those_of_mapie():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from bagwise import InstanceSVC, MeanSVC
+from bagwise import InstanceSVC, MeanSVC, PerInstance
 from bagwise.datasets import make_gaussian_bags
-from bagwise.model_selection import grid_points, scalings, search, standardizer, with_scaler
+from bagwise.model_selection import grid_points, search
 from bagwise.model_selection.nested import NestedCell, OuterFolds, Protocol
+from bagwise.model_selection.scaling import scalings, with_scaler
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,7 @@ def test_a_comparison_is_nested_cross_validation(problem, scale, repeat):
 
 
 def test_any_estimator_of_bags_can_be_judged(problem):
-    pipeline = Pipeline([("scale", standardizer(problem[0])), ("classify", MeanSVC())])
+    pipeline = make_pipeline(PerInstance(StandardScaler()), MeanSVC())
     record = outer(problem).judge(NestedCell("mine", pipeline, 0, 0))
     assert len(record["scores"]) == 18
 

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 
 from bagwise import MeanSVC, WitnessSVC, load, save
 from bagwise.datasets import make_gaussian_bags
-from bagwise.model_selection import IMPUTES, SCALES, scalings, search, with_scaler
+from bagwise.model_selection import IMPUTES, SCALES, search
+from bagwise.model_selection.scaling import scalings, with_scaler
 
 BAGS, Y = make_gaussian_bags(40, 4, shift=3.0)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
 
 from bagwise import ODM, AnnealedProportionSVC, CitationKNN, InstanceSVC, WitnessSVC
-from bagwise.model_selection import grid_points, search, standardizer
+from bagwise.model_selection import grid_points, search
 from bagwise.testing._problems import planted_bags
 
 
@@ -50,17 +49,6 @@ def test_values_are_those_of_out_of_fold_scores():
         scores = cross_val_predict(model, bags, y, cv=folds, method="decision_function")
         expected = score(y, scores > 0) if metric == "accuracy" else score(y, scores)
         assert choice.value == expected
-
-
-def test_the_scaler_sees_training_bags_only():
-    bags, y = planted_bags(n_bags=40)
-    stretched = bags.replace(X=bags.X * [1.0, 1000.0, 0.001])
-    scaler = standardizer(stretched)
-    (scaled,) = search(InstanceSVC(), [{}], stretched, y, metric="auc", scaler=scaler)
-    pipeline = make_pipeline(scaler, InstanceSVC())
-    folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    scores = cross_val_predict(pipeline, stretched, y, cv=folds, method="decision_function")
-    assert scaled.value == roc_auc_score(y, scores)
 
 
 def test_a_point_is_announced_when_it_is_done():

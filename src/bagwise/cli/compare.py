@@ -36,12 +36,8 @@ _SHORT = {
     "auc": "AUC",
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced",
-    "f1": "F1",
-    "average_precision": "av. prec.",
     "sensitivity": "sensitiv.",
     "specificity": "specific.",
-    "sensitivity@0.9": "sens.@.9",
-    "sensitivity@0.95": "sens.@.95",
 }
 _TABLE, _FIGURE = "comparison.csv", "comparison.png"
 
@@ -68,8 +64,8 @@ def compare(
     metric: Annotated[
         str,
         typer.Option(
-            help="What to choose and rank by: auc, accuracy, balanced_accuracy, f1, "
-            "average_precision, sensitivity@0.9 (at that specificity), ..."
+            help="What to choose and rank by: auc, accuracy, balanced_accuracy, "
+            "sensitivity or specificity."
         ),
     ] = "auc",
     limit: Annotated[
@@ -116,9 +112,9 @@ def compare(
     recommended one, the simplest of the best that points at instances, is printed at the end.
     """
     from bagwise import model_selection
-    from bagwise.metrics import MEASURES
+    from bagwise.model_selection.intervals import PARTS
 
-    one_of(metric, MEASURES, "metric")
+    one_of(metric, PARTS, "metric")
     named, seconds = split_names(models), _seconds(limit)
     if named == []:
         raise typer.BadParameter("--models: give at least one name.")

@@ -38,7 +38,7 @@ def cv(
 
     `bagwise cv musk1 --model MI-Kernel --repeats 5`
     """
-    from bagwise.model_selection import with_scaler
+    from bagwise.model_selection.scaling import with_scaler
 
     if scale == "auto":
         raise typer.BadParameter("--scale auto is for fit and compare, which choose it.")

@@ -38,7 +38,7 @@ def fit(
         str,
         typer.Option(
             help="What --cv and --scale auto choose by: accuracy, balanced_accuracy, auc, f1, "
-            "average_precision, sensitivity@0.9 (at that specificity), ...",
+            "average_precision, sensitivity or specificity.",
         ),
     ] = "accuracy",
     scale: Scale = None,
@@ -68,7 +68,7 @@ def fit(
     import bagwise
     from bagwise.bags.fingerprint import fingerprints, pack_prints
     from bagwise.metrics import MEASURES
-    from bagwise.model_selection import with_scaler
+    from bagwise.model_selection.scaling import with_scaler
     from bagwise.persistence import describe
 
     one_of(metric, MEASURES, "metric")
@@ -154,7 +154,8 @@ def _points(estimator: Any, plain: dict[str, Any], grid: dict[str, Any]) -> list
 
 
 def _search(estimator: Any, points: list[Any], bags: Any, y: Any, **options: Any) -> list[Any]:
-    from bagwise.model_selection import scalings, search
+    from bagwise.model_selection import search
+    from bagwise.model_selection.scaling import scalings
 
     with output.progress() as bar:
         n_scales = len(scalings(bags, options["scale"]))

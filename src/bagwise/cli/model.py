@@ -156,7 +156,7 @@ def _try_both(bags: Any, y: Any, model: Any, **options: Any) -> Any:
 
 def scaler_for(bags: Any, scale: str | None, impute: str | None = None) -> Any:
     """Return the scaler of that name for the bags, None where none is wanted."""
-    from bagwise.model_selection import scalings
+    from bagwise.model_selection.scaling import scalings
 
     (scaler,) = scalings(bags, scale, impute=impute).values()
     return scaler

@@ -1,5 +1,8 @@
 """Choosing between models and parameters: search, comparison, transductive cross-validation."""
 
+from typing import Any
+
+from bagwise._removed import refuse_class
 from bagwise.model_selection.auto import AutoBagClassifier
 from bagwise.model_selection.candidates import candidates
 from bagwise.model_selection.compare import compare
@@ -15,8 +18,8 @@ from bagwise.model_selection.crossvalidate import (
 from bagwise.model_selection.gridsearch import BagGridSearchCV, BagRandomizedSearchCV
 from bagwise.model_selection.intervals import METRICS
 from bagwise.model_selection.ranking import Ranking, rank_methods
-from bagwise.model_selection.scaling import IMPUTES, SCALES, scalings, with_scaler
-from bagwise.model_selection.search import Choice, grid_points, search, standardizer
+from bagwise.model_selection.scaling import IMPUTES, SCALES
+from bagwise.model_selection.search import Choice, grid_points, search
 
 __all__ = [
     "IMPUTES",
@@ -38,9 +41,11 @@ __all__ = [
     "cross_validate_bags",
     "grid_points",
     "rank_methods",
-    "scalings",
     "search",
-    "standardizer",
     "transductive_cv",
-    "with_scaler",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    refuse_class(f"model_selection.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,6 +18,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import clone
 
+from bagwise._removed import refuse_value
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import check_enough_bags
@@ -25,11 +26,10 @@ from bagwise.errors import Message, Parameter, suggestion
 from bagwise.estimators.input import order_is_meaning, warn_of_unclear
 from bagwise.io._records import ResultsError
 from bagwise.kernels import memory_limit
-from bagwise.metrics import MEASURES
 from bagwise.model_selection.candidates import by_names, candidates
 from bagwise.model_selection.clock import Deadline, Probe
 from bagwise.model_selection.comparison import Comparison
-from bagwise.model_selection.intervals import METRICS, Sample
+from bagwise.model_selection.intervals import METRICS, PARTS, Sample
 from bagwise.model_selection.nested import INNER_FOLDS, NestedCell, OuterFolds, Protocol, identify
 from bagwise.model_selection.runner import Runner, Store, hash_data
 from bagwise.model_selection.scaling import scalings
@@ -72,9 +72,8 @@ def compare(
         kernel above 50,000 instances. All methods that make sense for the bags when None (see
         `candidates`), those that cost little first.
     metric : str, default="auc"
-        The metric to choose and rank by: "auc", "accuracy", "balanced_accuracy" or "f1"; for two
-        classes also "average_precision", "sensitivity", "specificity", "sensitivity@0.9" and
-        "sensitivity@0.95", the sensitivity at that specificity.
+        The metric to choose and rank by: "auc", "accuracy" or "balanced_accuracy"; for two classes
+        also "sensitivity" and "specificity".
     cv, inner_cv : int, default=5, 3
         Number of outer folds, which judge, and of inner folds, which choose.
     n_repeats : int, default=3
@@ -135,10 +134,11 @@ def compare(
 def _check(outer: OuterFolds, n_repeats: int) -> None:
     """Refuse what cannot work before anything is fitted."""
     rules, y = outer.protocol, outer.y
-    if rules.metric not in MEASURES:
-        hint = suggestion(rules.metric, MEASURES)
+    refuse_value(compare, "metric", rules.metric)
+    if rules.metric not in PARTS:
+        hint = suggestion(rules.metric, PARTS)
         raise ValueError(f"There is no metric {rules.metric!r} to compare by. {hint}")
-    if rules.metric not in (*METRICS, "f1") and len(np.unique(y)) > 2:
+    if rules.metric not in METRICS and len(np.unique(y)) > 2:
         raise ValueError(f"{rules.metric} needs two classes, there are {len(np.unique(y))}.")
     if n_repeats < 1:
         raise ValueError(f"n_repeats must be at least 1, got {n_repeats}.")

@@ -306,7 +306,7 @@ class Comparison:
 
     @property
     def majority(self) -> dict[str, float]:
-        """What always predicting the most frequent label would have; at a specificity, chance."""
+        """What always predicting the most frequent label would have."""
         y, classes = self.sample.y, self.sample.classes
         most = int(np.argmax([np.sum(y == label) for label in classes]))
         scores = (
@@ -316,9 +316,7 @@ class Comparison:
         )
         names = tuple(dict.fromkeys([*METRICS, self.protocol.metric]))
         values = bag_measures(y, scores, classes, names, self.sample.positive)
-        at = [name for name in names if "@" in name]
-        known = {name: float(value or 0.0) for name, value in values.items()}
-        return known | {name: 1 - float(name.split("@")[1]) for name in at}
+        return {name: float(value or 0.0) for name, value in values.items()}
 
     @property
     def reversed_models(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Conformal prediction: sets of labels, and of instances, that hold the truth as often as asked.
+"""Conformal prediction: sets of labels that hold the truth as often as asked.
 
 A calibration bag i that the model did not see has the nonconformity a_i, minus the score of its own
 class; scores are those of `decision_function`, of two classes -f and f. A new bag gets the p-value
@@ -14,10 +14,6 @@ bags are not exchangeable with those of a new group one by one (Lee, Barber & Wi
 ``level``. `cross` fits one model per fold and compares a bag with each calibration bag under the
 model that did not see that one (Vovk 2015); every bag calibrates, and at least 2 level - 1 is
 guaranteed, in practice about ``level``.
-
-Key instances: where instance labels of the calibration bags are known, a positive bag's set holds
-the instances whose score is within a margin of the bag's best. The margin is the conformal quantile
-of what the best *true* instance was behind, so that the set holds a true one as often as asked.
 
 Reference: V. Vovk, "Cross-conformal predictors", 2015; Y. Lee, R. F. Barber, R. Willett,
 "Distribution-free inference with hierarchical data", 2023.
@@ -37,7 +33,6 @@ from sklearn.utils.validation import check_is_fitted
 from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.bags.segments import expand, segment_max
 from bagwise.crossfit import fit_folds, folds
 from bagwise.crossfit.folds import number_units
 from bagwise.crossfit.scores import bag_scores
@@ -57,10 +52,6 @@ class ConformalBagClassifier(ClassifierMixin, Parameters):
         Minus the score of the own class of each calibration bag, by a model that did not see it.
     fold_, codes_, group_ : ndarray of int of shape (n_calibration,)
         The copy that has scored it, its class and its group.
-    margins_ : ndarray or None
-        How far the best true instance of each positive calibration bag is behind the best one.
-    margin_weight_ : ndarray or None
-        The weights of these bags.
 
     See Also
     --------
@@ -124,27 +115,13 @@ class ConformalBagClassifier(ClassifierMixin, Parameters):
         splits = splits[:1] if self.method == "split" else splits
         judged = list(fit_folds(self.estimator, bags, y, None, splits, _judge, n_jobs=self.n_jobs))
         held_out = np.concatenate([test for _, test in splits])
-        scores = np.concatenate([_per_class(scores) for _, scores, _ in judged])
-        self.classes_, self.estimators_ = classes, [model for model, _, _ in judged]
+        scores = np.concatenate([_per_class(scores) for _, scores in judged])
+        self.classes_, self.estimators_ = classes, [model for model, _ in judged]
         self.codes_ = codes[held_out]
         self.nonconformity_ = -scores[np.arange(len(held_out)), self.codes_]
         self.fold_ = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
         self.group_ = number_units(bags)[held_out]
-        self._note_margins(bags[held_out], [rows for _, _, rows in judged])
         return self
-
-    def _note_margins(self, bags: Bags, scores: list[Array | None]) -> None:
-        """Note how far the best true instance of each positive bag is behind the best one."""
-        self.margins_ = self.margin_weight_ = None
-        known = [part for part in scores if part is not None]
-        if len(self.classes_) > 2 or len(known) < len(scores):
-            return
-        rows = np.concatenate(known)
-        true = np.asarray(bags.instance_labels) > 0
-        best = segment_max(rows, bags.offsets)
-        best_true = segment_max(np.where(true, rows, -np.inf), bags.offsets)
-        used = (self.codes_ == 1) & np.isfinite(best_true)
-        self.margins_, self.margin_weight_ = (best - best_true)[used], _weights(self.group_[used])
 
     @answers("ndarray of shape (n_bags,)", "One label per bag.")
     def predict(self, bags: Any) -> Array:
@@ -198,46 +175,10 @@ class ConformalBagClassifier(ClassifierMixin, Parameters):
         """
         return self.p_values(bags) > 1 - _check_level(level)
 
-    def key_instance_sets(self, bags: Any, level: float = 0.9) -> Array:
-        """Return for every instance whether it is in its bag's set of key instances.
 
-        The set of a positive bag holds at least one truly positive instance with probability
-        ``level``. It needs ``instance_labels`` in the bags of `fit`, two classes, and an estimator
-        that scores instances.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-        level : float, default=0.9
-            The probability.
-
-        Returns
-        -------
-        ndarray of bool of shape (n_instances,)
-            Whether the instance is in the set.
-        """
-        check_is_fitted(self)
-        if self.margins_ is None or self.margin_weight_ is None or not len(self.margins_):
-            raise ValueError(
-                "Sets of key instances need bags with instance_labels in fit, two classes and an "
-                "estimator with instance scores."
-            )
-        bags = check_bags(bags)
-        margin = _quantile(self.margins_, self.margin_weight_, _check_level(level))
-        inside = np.zeros(bags.n_instances, dtype=bool)
-        for model in self.estimators_:  # in the set if any copy puts it there
-            rows = model.instance_decision_function(bags)
-            inside |= rows >= expand(segment_max(rows, bags.offsets) - margin, bags.offsets)
-        return inside
-
-
-def _judge(model: Any, held_out: Bags, _: Array) -> tuple[Any, Array, Array | None]:
-    """Return a fold's model and its scores of the bags and instances it did not see."""
-    rows = None
-    if held_out.instance_labels is not None and hasattr(model, "instance_decision_function"):
-        rows = model.instance_decision_function(held_out)
-    return model, bag_scores(model, held_out), rows
+def _judge(model: Any, held_out: Bags, _: Array) -> tuple[Any, Array]:
+    """Return a fold's model and its scores of the bags it did not see."""
+    return model, bag_scores(model, held_out)
 
 
 def _per_class(scores: Array) -> Array:
@@ -251,14 +192,6 @@ def _per_class(scores: Array) -> Array:
 def _weights(group: Array) -> Array:
     """Return each bag's share of its group: every group counts once."""
     return 1 / np.bincount(group)[group]
-
-
-def _quantile(values: Array, weight: Array, level: float) -> float:
-    """Return the smallest value that enough of the weight, with one unknown bag, is not above."""
-    order = np.argsort(values)
-    reached = np.cumsum(weight[order]) / (1 + weight.sum())
-    enough = np.flatnonzero(reached >= level - 1e-12)
-    return float(values[order][enough[0]]) if len(enough) else np.inf
 
 
 def _check_level(level: Any) -> float:

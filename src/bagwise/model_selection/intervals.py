@@ -147,105 +147,20 @@ def _placements(truth: Array, scores: Array) -> Array:
     return placed
 
 
-# Metrics of the positive class --------------------------------------------------------------------
-
-
-def _positives(sample: Sample) -> Array:
-    label = sample.classes[1] if sample.positive is None else sample.positive
-    return sample.y == label
-
-
-def _towards_positive(sample: Sample, scores: Array) -> Array:
-    named = sample.positive is None or sample.positive == sample.classes[1]
-    return scores if named else -scores
-
-
-def _f1(sample: Sample, scores: Array, _: Array) -> Part:
-    """F = 2 a / (2 a + b + c) of the counts a (found), b (false) and c (missed)."""
-    predicted = labels_of(scores, sample.classes)
-    positive = sample.classes[1] if sample.positive is None else sample.positive
-    labels = [positive] if len(sample.classes) == 2 else sample.classes
-    parted = [_f1_of(sample.y == label, predicted == label) for label in labels]
-    return float(np.mean([v for v, _ in parted])), np.mean([part for _, part in parted], axis=0)
-
-
-def _f1_of(truth: Array, predicted: Array) -> Part:
-    found, wrong = truth & predicted, truth != predicted
-    total = 2 * found.sum() + wrong.sum()
-    if total == 0:
-        return 0.0, np.zeros(len(truth))
-    slopes = 2 * (wrong.sum() * found - found.sum() * wrong) / total**2
-    return float(2 * found.sum() / total), slopes * _bessel_factor(len(truth))
-
-
 def _of_class(sample: Sample, scores: Array, _: Array, *, positive: bool) -> Part:
     """Return sensitivity or specificity."""
-    mine = _positives(sample) == positive
+    label = sample.classes[1] if sample.positive is None else sample.positive
+    mine = (sample.y == label) == positive
     right = (labels_of(scores, sample.classes) == sample.y).astype(float)
     return _sides(np.where(mine, right, np.nan), np.zeros(len(mine)))
-
-
-def _average_precision(sample: Sample, scores: Array, _: Array) -> Part:
-    """Average the precision at the rank of each positive bag; folds are pooled.
-
-    In a small fold the precision is too high by chance. With precision p_i and rank N_i of bag i,
-    bag j adds y_j (p_j - AP), and changes the precision of the positive bags i at or below it by
-    (y_j - p_i) / N_i.
-    """
-    truth = _positives(sample)
-    precision, parts = _precisions(truth, _towards_positive(sample, scores))
-    value = float(precision[truth].mean())
-    parts += truth * (precision - value)
-    return value, parts / truth.sum() * _bessel_factor(len(truth))
-
-
-def _precisions(truth: Array, scores: Array) -> tuple[Array, Array]:
-    """Return the precision at each bag's score, and what the bag changes of those below it."""
-    rank = rankdata(-scores, method="max").astype(int)  # bags at or above, ties included
-    found = np.bincount(rank, weights=truth, minlength=len(truth) + 1).cumsum()[rank]
-    precision = found / rank
-    below = np.argsort(-rank, kind="stable")  # the lowest scores first
-    ones, shares = (np.cumsum(truth[below] * v[below]) for v in (1 / rank, precision / rank))
-    last = np.searchsorted(-rank[below], -rank, side="right") - 1  # ties are at or below, too
-    return precision, truth * ones[last] - shares[last]
-
-
-def _sensitivity_at(sample: Sample, scores: Array, _: Array, *, specificity: float) -> Part:
-    """Pool the folds; negative bags move the threshold, by the slope of the ROC curve there."""
-    truth, toward = _positives(sample), _towards_positive(sample, scores)
-    negative = np.sort(toward[~truth])[::-1]
-    allowed = 1 - specificity
-    width = 1 / np.sqrt(len(negative))  # over which the slope is taken
-
-    def sensitivity(false_rate: float) -> tuple[float, Array]:
-        n_false = int(np.clip(false_rate, 0, 1) * len(negative) + 1e-9)  # 1 - 0.9 is not 0.1
-        above = np.full(len(toward), True)
-        if n_false < len(negative):
-            above = toward > negative[n_false]
-        return float(above[truth].mean()), above
-
-    value, above = sensitivity(allowed)
-    low, high = max(0.0, allowed - width), min(1.0, allowed + width)
-    slope = (sensitivity(high)[0] - sensitivity(low)[0]) / (high - low)
-    of_positive = (above - value) / truth.sum()
-    of_negative = -slope * (above - above[~truth].mean()) / len(negative)
-    return value, np.where(truth, of_positive, of_negative) * _bessel_factor(len(truth))
-
-
-def _bessel_factor(n: int) -> float:
-    return float(np.sqrt(n / max(n - 1, 1)))
 
 
 PARTS: dict[str, Callable[[Sample, Array, Array], Part]] = {
     "auc": _auc,
     "accuracy": _accuracy,
     "balanced_accuracy": _balanced_accuracy,
-    "f1": _f1,
-    "average_precision": _average_precision,
     "sensitivity": partial(_of_class, positive=True),
     "specificity": partial(_of_class, positive=False),
-    "sensitivity@0.9": partial(_sensitivity_at, specificity=0.9),
-    "sensitivity@0.95": partial(_sensitivity_at, specificity=0.95),
 }
 
 
@@ -264,7 +179,7 @@ class Estimate:
 
 
 def estimate(metric: str, sample: Sample, scores: list[Array], folds: list[Array]) -> Estimate:
-    """Estimate a metric of `bagwise.metrics.MEASURES` from out-of-fold scores.
+    """Estimate a metric of `PARTS` from out-of-fold scores.
 
     ``scores`` and ``folds`` (the fold of each bag) have one array per repeat. The value is NaN
     where no fold defines the metric.

@@ -31,26 +31,9 @@ def scalings(
 ) -> dict[str, PerInstance | None]:
     """Return transformers of bags by the name of the scaling; None stands for no scaling.
 
-    Parameters
-    ----------
-    bags : Bags
-        The data. Sparse instances are only left raw or standardized: the others would fill them.
-    scale : {"raw", "standard", "robust", "quantile", "auto"} or None, default="auto"
-        The scaling; "auto" means all of them, None means "raw".
-    impute : {"median", "mean", "most_frequent", "zero"} or None, default=None
-        What takes the place of missing values, before the scaling.
-
-    Returns
-    -------
-    dict of str to PerInstance or None
-        Not fitted; one entry, or all that suit the bags.
-
-    Examples
-    --------
-    >>> from bagwise import Bags
-    >>> from bagwise.model_selection import scalings
-    >>> scalings(Bags.from_list([[[0.0], [2.0]]]))
-    {'raw': None, 'standard': PerInstance(...), 'robust': PerInstance(...), 'quantile': ...}
+    "auto" means all scalings that suit the bags, None means "raw". ``impute`` says what takes the
+    place of missing values, before the scaling. Sparse instances are only left raw or standardized:
+    the others would fill them.
     """
     if scale is not None and scale not in (*SCALES, "auto"):
         raise ValueError(f"There is no scale {scale!r}. {suggestion(scale, (*SCALES, 'auto'))}")
@@ -93,27 +76,7 @@ def _lift(imputer: Any, scaler: Any) -> PerInstance | None:
 
 
 def with_scaler(classifier: Any, scaler: PerInstance | None) -> Any:
-    """Return the classifier after the scaler, where there is one.
-
-    Parameters
-    ----------
-    classifier : BagClassifier
-        The last step.
-    scaler : PerInstance or None
-        The first step, as `scalings` returns it.
-
-    Returns
-    -------
-    BagClassifier or Pipeline
-        With the steps "scale" and "classify".
-
-    Examples
-    --------
-    >>> from bagwise import WitnessSVC
-    >>> from bagwise.model_selection import with_scaler
-    >>> with_scaler(WitnessSVC(), None)
-    WitnessSVC()
-    """
+    """Return a pipeline of the scaler and the classifier; the classifier where there is none."""
     if scaler is None:
         return classifier
     return Pipeline([("scale", scaler), ("classify", classifier)])

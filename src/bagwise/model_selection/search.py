@@ -20,7 +20,6 @@ from bagwise.crossfit import best_threshold, folds, out_of_fold_scores
 from bagwise.errors import Argument, ScaleWarning
 from bagwise.metrics import bag_measures
 from bagwise.model_selection.scaling import scalings, with_scaler
-from bagwise.preprocessing import PerInstance
 from bagwise.rowstores.together import side_by_side
 
 FOLDS = Argument("cv", "")  # what errors about too few bags name
@@ -93,7 +92,6 @@ def search(
     cv: int = 3,
     metric: str = "accuracy",
     calibrate: bool = False,
-    scaler: Any = None,
     scale: str | None = None,
     impute: str | None = None,
     random_state: int = 0,
@@ -118,12 +116,11 @@ def search(
         What is compared: one of `bagwise.metrics.MEASURES`.
     calibrate : bool, default=False
         Choose a threshold for each point on its held-out scores (two classes).
-    scaler : transformer of bags, default=None
-        Fitted before the model on the training part of each fold, as `standardizer` returns.
     scale : {"raw", "standard", "robust", "quantile", "auto"} or None, default=None
-        Instead of a scaler, its name; "auto" tries each of them at each point.
+        How features are scaled, by the training part of each fold; "auto" tries each scaling at
+        each point. None is "raw".
     impute : {"median", "mean", "most_frequent", "zero"} or None, default=None
-        What takes the place of missing values; without a scaler.
+        What takes the place of missing values, by the training part of each fold.
     random_state : int, default=0
         Seed of the folds.
     n_jobs : int, default=None
@@ -148,7 +145,7 @@ def search(
     """
     splits, classes = folds(bags, y, cv, random_state, name=FOLDS), np.unique(y)
     positive = model.get_params(deep=False).get("pos_label")
-    steps = {"given": scaler} if scaler is not None else scalings(bags, scale, impute=impute)
+    steps = scalings(bags, scale, impute=impute)
 
     def try_point(point: dict[str, Any], name: str) -> Choice:
         candidate = with_scaler(clone(model).set_params(**point), steps[name])
@@ -164,29 +161,3 @@ def search(
         if scale == "auto":  # raw features are tried on purpose
             warnings.simplefilter("ignore", ScaleWarning)
         return side_by_side(bags.X, (partial(try_point, *pair) for pair in product(points, steps)))
-
-
-def standardizer(bags: Bags) -> PerInstance:
-    """Return a transformer to zero mean and unit variance; sparse instances keep their zeros.
-
-    Parameters
-    ----------
-    bags : Bags
-        The data.
-
-    Returns
-    -------
-    PerInstance
-        Not fitted.
-
-    Examples
-    --------
-    >>> from bagwise import Bags
-    >>> from bagwise.model_selection import standardizer
-    >>> bags = Bags.from_list([[[0.0], [2.0]]])
-    >>> standardizer(bags).fit_transform(bags).X.ravel()
-    array([-1.,  1.])
-    """
-    scaler = scalings(bags, "standard")["standard"]
-    assert scaler is not None  # only "raw" has none
-    return scaler

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bagwise.metrics import MEASURES
-from bagwise.model_selection.intervals import METRICS
+from bagwise.model_selection.intervals import METRICS, PARTS
 from bagwise.plot import compared_models, compared_times
 from bagwise.reports.facts import data_facts
 from bagwise.reports.rendering import Report, render, reports, svg
@@ -13,12 +12,7 @@ from bagwise.reports.rendering import Report, render, reports, svg
 if TYPE_CHECKING:
     from bagwise.model_selection import Comparison
 
-_METRICS = {name: name.replace("_", " ") for name in MEASURES} | {
-    "auc": "AUC",
-    "f1": "F1",
-    "sensitivity@0.9": "sensitivity at a specificity of 90 %",
-    "sensitivity@0.95": "sensitivity at a specificity of 95 %",
-}
+_METRICS = {name: name.replace("_", " ") for name in PARTS} | {"auc": "AUC"}
 _POINTS = {"exact": "yes", "occlusion": "by leaving them out", "": "no"}
 
 

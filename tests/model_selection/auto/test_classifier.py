@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -23,7 +22,7 @@ from bagwise import (
 )
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
 from bagwise.metrics import key_instance_rate
-from bagwise.model_selection import clock, runner
+from bagwise.model_selection import clock
 from bagwise.model_selection.auto.classifier import one_decides
 from bagwise.testing._problems import planted_bags
 
@@ -196,16 +195,6 @@ def test_ctrl_c_keeps_the_best_so_far():
     assert model.names_ == ["MI-SVM"]
     with pytest.raises(KeyboardInterrupt):
         AutoBagClassifier(models=[Interrupting()]).fit(bags, y)
-
-
-def test_a_stored_comparison_is_continued_not_repeated(tmp_path, monkeypatch):
-    bags, y = gaussian_bags()
-    model = AutoBagClassifier(models=FAST, store=tmp_path / "cells")
-    first = clone(model).fit(bags, y).predict_proba(bags)
-    monkeypatch.setattr(runner, "_run_cell", lambda *args: pytest.fail("repeated"))
-    np.testing.assert_array_equal(clone(model).fit(bags, y).predict_proba(bags), first)
-    with pytest.raises(pytest.fail.Exception):
-        clone(model).fit(bags, 1 - y)  # other labels are another comparison
 
 
 def test_progress_is_reported_cell_by_cell(capsys):

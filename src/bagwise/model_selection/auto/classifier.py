@@ -11,10 +11,8 @@ A. Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of mo
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from numbers import Integral
 from typing import Any
 
@@ -52,7 +50,7 @@ from bagwise.model_selection.auto.portfolio import (
 )
 from bagwise.model_selection.auto.race import Track, Trial, forget_shared, results
 from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError, Probe
-from bagwise.model_selection.runner import Runner, Store
+from bagwise.model_selection.runner import Runner
 from bagwise.model_selection.scaling import SCALES, scalings
 
 
@@ -113,23 +111,12 @@ class AutoBagClassifier(BagClassifier):
         "Seconds after which no further model is tried. The result does not depend on the time "
         "unless the limit is reached, which ``leaderboard_`` shows.",
     )
-    memory_limit: float | None = param(
-        None,
-        [positive(), None],
-        "GiB that one model may need; half of the computer's memory when None.",
-    )
     cv: Any = param(
         None,
         ["cv_object", None],
         "Inner folds, on which the models are compared: 5 when None, fewer where a class has fewer "
         "bags. A number of folds is stratified and keeps ``bags.groups`` together.",
         kind="int, splitter or iterable of folds",
-    )
-    store: Any = param(
-        None,
-        [str, os.PathLike, None],
-        "Folder for finished parts of the comparison. A fit to the same bags continues from it.",
-        kind="path",
     )
     probability: bool | str = shared("probability", default="sigmoid")
     calibration_cv: Any = shared(
@@ -179,40 +166,28 @@ class AutoBagClassifier(BagClassifier):
 
     def _compare(self, track: Track, trials: list[Trial], deadline: Deadline) -> None:
         """Run all cells; interrupted, it leaves what had finished, if anything had."""
-        with ExitStack() as stack:
-            store = None
-            if self.store is not None:
-                store = stack.enter_context(track.open_store(self.store))
-            runner = self._make_runner(track, trials, store, deadline)
-            order = sorted(trials, key=lambda trial: rank_cost(name_class(trial.estimator)))
-            try:
-                for record in track.run(runner, order):
-                    self._report(record)
-            except KeyboardInterrupt:
-                if not any(trial.cells for trial in trials):
-                    raise
-                warnings.warn(
-                    "The comparison was interrupted: the model combines what had finished.",
-                    UserWarning,
-                    stacklevel=2,
-                )
+        runner = self._make_runner(track, trials, deadline)
+        order = sorted(trials, key=lambda trial: rank_cost(name_class(trial.estimator)))
+        try:
+            for record in track.run(runner, order):
+                self._report(record)
+        except KeyboardInterrupt:
+            if not any(trial.cells for trial in trials):
+                raise
+            warnings.warn(
+                "The comparison was interrupted: the model combines what had finished.",
+                UserWarning,
+                stacklevel=2,
+            )
         for trial in trials:
             trial.failure = trial.failure or runner.left_out.get(trial.name, "")
         if not any(trial.cells for trial in trials):
             self._refuse(trials, runner.in_time)
 
-    def _make_runner(
-        self, track: Track, trials: list[Trial], store: Store | None, deadline: Deadline
-    ) -> Runner:
-        memory = self._memory()
+    def _make_runner(self, track: Track, trials: list[Trial], deadline: Deadline) -> Runner:
+        memory = memory_limit() / 2  # the bags have the other half
         probes = {t.name: Probe(t.estimator, track.bags, track.y, memory=memory) for t in trials}
-        return Runner(
-            Track.judge, lambda _: track, store, deadline, self.n_jobs, probes, n_refits=1
-        )
-
-    def _memory(self) -> float:
-        """Return the bytes that one model may need."""
-        return memory_limit() / 2 if self.memory_limit is None else self.memory_limit * 2**30
+        return Runner(Track.judge, lambda _: track, None, deadline, self.n_jobs, probes, n_refits=1)
 
     def _n_folds(self, bags: Bags, codes: Array) -> Any:
         if self.cv is not None:
@@ -226,7 +201,7 @@ class AutoBagClassifier(BagClassifier):
         given = {c.name: c for c in PORTFOLIO} if self.models is None else name_models(self.models)
         if self.scale is not None:
             given = at_scales(given, scalings(bags, self.scale))
-        memory, trials = self._memory(), []
+        memory, trials = memory_limit() / 2, []
         for name, model in given.items():
             if not isinstance(model, Candidate):
                 trials.append(Trial(name, configure(clone(model), **settings)))

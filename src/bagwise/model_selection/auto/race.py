@@ -10,9 +10,8 @@ import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -24,10 +23,8 @@ from bagwise.errors import message_of
 from bagwise.model_selection.clock import Deadline, unwatch, watch
 from bagwise.model_selection.grams import can_share, grams_here
 from bagwise.model_selection.intervals import Sample, estimate
-from bagwise.model_selection.runner import Record, Runner, Store, hash_data
+from bagwise.model_selection.runner import Record, Runner
 from bagwise.models.statistics import Rows, share_statistics
-
-CELLS = "cells.jsonl"
 
 
 @dataclass
@@ -86,15 +83,7 @@ class Track:
     y: Array
     weight: Array
     splits: list[tuple[Array, Array]]
-
-    @cached_property
-    def token(self) -> str:
-        """A hash of the data and the folds."""
-        return hash_data(self.bags, self.y.tolist(), self.weight, self.splits)
-
-    def open_store(self, folder: Any) -> Store:
-        """Return the store of these data in a folder."""
-        return Store(Path(folder) / self.token / CELLS, lambda record: record["cell"])
+    token: str = field(default_factory=lambda: uuid4().hex)  # what workers keep is of this fit
 
     def run(self, runner: Runner, trials: list[Trial]) -> Any:
         """Fill in the cells, fold by fold, in the order of the trials; yield each record."""
@@ -110,9 +99,8 @@ class Track:
         """Return the scores of the held-out bags of a fold."""
         split = self.splits[cell.fold]
         model = watch(cell.estimator, until)
-        scores = _score_held_out(
-            model, (self.bags, self.y, self.weight), split, (self.token, cell.fold)
-        )
+        data, key = (self.bags, self.y, self.weight), (self.token, cell.fold)
+        scores = _score_held_out(model, data, split, key)
         return {"scores": scores.reshape(len(split[1]), -1).tolist()}
 
     def refit(self, trial: Trial, until: Deadline) -> Any:
