@@ -21,7 +21,7 @@ TABLE = pa.table({"t": ["x", "y"], "i": [1, 2], "f": [0.5, 1.5], "b": [True, Fal
 def test_chosen_columns_are_read_in_batches(kind, tmp_path):
     kind.write(tmp_path / "a", iter(TABLE.to_batches(max_chunksize=1)))
     with kind(tmp_path / "a") as file:
-        assert (file.names, file.n_rows) == (["t", "i", "f", "b"], 2)
+        assert file.names == ["t", "i", "f", "b"]
         assert [file.is_numeric(j) for j in range(4)] == [False, True, True, True]
         read = pa.Table.from_batches(file.batches([1, 2]))
     assert read.select(["i", "f"]).equals(TABLE.select(["i", "f"]))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from bagwise.io._tabletext import GrowingRows, TableText, sniff, type_column, type_texts
+from bagwise.io._tabletext import TableText, join_blocks, sniff, type_column, type_texts
 
 
 @pytest.mark.parametrize(
@@ -31,17 +31,13 @@ def test_header_and_delimiter_can_be_given(tmp_path):
     assert sniff(tmp_path / "a.csv", delimiter=",").names == ["1;2"]
 
 
-@given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=9), total=st.integers(1, 200))
-def test_blocks_are_kept_whatever_the_estimate_of_the_size(sizes, total):
-    rows, done, blocks = GrowingRows(Path("a"), 2, np.float32), 0, []
-    for size in sizes:
-        done += size
-        blocks.append(np.arange(2.0 * size).reshape(size, 2) + done)
-        rows.reserve(size, done / total)[:] = blocks[-1]
-    expected = np.concatenate([np.empty((0, 2)), *blocks])
-    found = rows.finish()
+@given(sizes=st.lists(st.integers(1, 9), min_size=1, max_size=9))
+def test_blocks_become_one_matrix_and_are_dropped(sizes):
+    blocks = [np.arange(2.0 * size, dtype=np.float32).reshape(size, 2) for size in sizes]
+    expected = np.concatenate(blocks)
+    found = join_blocks(Path("a"), blocks)
     np.testing.assert_array_equal(found, expected)
-    assert found.dtype == np.float32
+    assert (found.dtype, blocks) == (np.float32, [])
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ class ArrowFile:
     writer: tuple[str, str]  # module and name
     writer_options: ClassVar[dict[str, Any]] = {}
     schema: Any
-    n_rows: int
     _file: Any
 
     def __init__(self, path: Path) -> None:
@@ -157,7 +156,7 @@ class ParquetFile(ArrowFile):
         from pyarrow import parquet
 
         self._file = parquet.ParquetFile(self.path, page_checksum_verification=True)
-        self.schema, self.n_rows = self._file.schema_arrow, self._file.metadata.num_rows
+        self.schema = self._file.schema_arrow
 
     @classmethod
     def _make_seal(cls, file: IO[bytes], stop: int, start: int) -> bytes:
@@ -180,9 +179,7 @@ class IpcFile(ArrowFile):
 
         self._file = pa.memory_map(str(self.path))
         self._is_file = self._file.read(len(self.magic)) == self.magic
-        reader = self._reader(None)
-        self.schema = reader.schema
-        self.n_rows = reader.count_rows() if hasattr(reader, "count_rows") else 0
+        self.schema = self._reader(None).schema
 
     def _is_intact(self) -> bool:
         return not self._is_file or super()._is_intact()

@@ -31,16 +31,13 @@ class Source:
 
     def __init__(self, path: Path, progress: bool | None) -> None:
         self._raw = open(path, "rb")  # noqa: SIM115 - closed by close()
-        self.size = path.stat().st_size
         is_gzip = self._raw.peek(2)[:2] == _GZIP_MAGIC
         self.stream: Any = _Gunzip(self._raw, path) if is_gzip else self._raw
-        self._bar = LateBar(path.name, self.size, progress)
+        self._bar = LateBar(path.name, path.stat().st_size, progress)
 
-    def advance(self) -> float:
-        """Update the progress bar; return the fraction of the file's bytes that has been read."""
-        position = self._raw.tell()
-        self._bar.update(position)
-        return position / max(self.size, 1)
+    def advance(self) -> None:
+        """Update the progress bar."""
+        self._bar.update(self._raw.tell())
 
     def text(self) -> io.TextIOWrapper:
         """Return the stream as UTF-8 text."""

@@ -101,79 +101,51 @@ def _parse_rows(
     path: Path, rows: Iterator[Row], layout: Layout, dtype: Any, source: Source
 ) -> tuple[Array, dict[str, TextColumn]]:
     """Return the features as one matrix, and the texts of all other columns by role."""
-    X = GrowingRows(path, len(layout.features), dtype)
+    blocks: list[Array] = []
     keys = {key: TextColumn() for key in layout.keys}
     while block := list(islice(rows, rows_per_block(len(layout.names)))):
-        X.reserve(len(block), source.advance())[:] = parse_numbers(path, block, layout)
+        source.advance()
+        blocks.append(parse_numbers(path, block, layout).astype(dtype, copy=False))
         for key, j in layout.keys.items():
             keys[key].extend([fields[j] for _, fields in block])
-    return X.finish(), keys
+    return join_blocks(path, blocks), keys
 
 
 def parse_numbers(path: Path, block: list[Row], layout: Layout) -> Array:
     """Return the features of a block as numbers; anything else raises its line and column."""
-    chosen = layout.features
-    first, stop = chosen[0], chosen[-1] + 1
-    is_range = chosen == list(range(first, stop))
-    numbers = np.empty((len(block), len(chosen)))
-    for i, (line, fields) in enumerate(block):
-        row = fields[first:stop] if is_range else [fields[j] for j in chosen]
-        if layout.decimal == ",":
-            row = [text.replace(",", ".") for text in row]
-        try:
-            numbers[i] = list(map(float, row))
-        except ValueError:
-            numbers[i] = [_number(path, text, line, layout, k) for k, text in enumerate(row)]
-        if "_" in "".join(row):  # float() takes 1_000, no other program does
-            k = next(k for k, text in enumerate(row) if "_" in text)
-            _refuse(path, row[k], line, layout, k)
-    return numbers
+    texts = [fields[j] for _, fields in block for j in layout.features]
+    if layout.decimal == ",":
+        texts = [text.replace(",", ".") for text in texts]
+    numbers = _parse(texts, float)
+    if numbers is None:
+        texts = ["nan" if text.strip() in MISSING else text for text in texts]
+        numbers = _parse(texts, float)
+    if numbers is None:
+        _refuse(path, block, texts, layout)
+    return np.array(numbers).reshape(len(block), -1)
 
 
-def _number(path: Path, text: str, line: int, layout: Layout, k: int) -> float:
-    if text.strip() in MISSING:
-        return np.nan
-    if not is_number(text):
-        _refuse(path, text, line, layout, k)
-    return float(text)
-
-
-def _refuse(path: Path, text: str, line: int, layout: Layout, k: int) -> NoReturn:
+def _refuse(path: Path, block: list[Row], texts: list[str], layout: Layout) -> NoReturn:
+    """Raise the line and the column of the first text that is not a number."""
+    at = next(i for i, text in enumerate(texts) if not is_number(text))
+    row, k = divmod(at, len(layout.features))
     remedy: tuple[Any, ...] = ENCODE
-    if _COMMA.fullmatch(text.strip()):
+    if _COMMA.fullmatch(texts[at].strip()):
         remedy = ("For a decimal comma pass ", Argument("decimal", "','"), ".")
-    problem = Message(f"{text!r} is not a number. ", *remedy)
-    raise MixedTypeError(path, problem, line, layout.names[layout.features[k]])
+    problem = Message(f"{texts[at]!r} is not a number. ", *remedy)
+    raise MixedTypeError(path, problem, block[row][0], layout.names[layout.features[k]])
 
 
-# Columns that grow --------------------------------------------------------------------------------
-
-
-class GrowingRows:
-    """A matrix to which blocks of rows are appended; its memory is resized, not copied."""
-
-    def __init__(self, path: Path, width: int, dtype: Any) -> None:
-        self._path = path
-        self._data = np.empty((0, width), dtype=dtype)
-        self._count = 0
-
-    def reserve(self, block_rows: int, fraction: float) -> Array:
-        """Return room for a block, given the fraction of the file that has been read with it."""
-        needed = self._count + block_rows
-        if needed > len(self._data):
-            # 2 % over the estimate makes further growth rare; 64 times bounds a wrong estimate.
-            expected = int(1.02 * needed / min(max(fraction, 1e-3), 1.0))
-            capacity = max(needed, min(expected, 64 * needed), len(self._data) * 5 // 4)
-            self._data.resize((capacity, self._data.shape[1]), refcheck=False)
-        room = self._data[self._count : needed]
-        self._count = needed
-        return room
-
-    def finish(self) -> Array:
-        """Return the rows without the spare room; there must be some."""
-        refuse_empty(self._path, self._count)
-        self._data.resize((self._count, self._data.shape[1]), refcheck=False)
-        return self._data
+def join_blocks(path: Path, blocks: list[Array]) -> Array:
+    """Return blocks of rows as one matrix, and empty the list: the rows are in memory once."""
+    n_rows = sum(map(len, blocks))
+    refuse_empty(path, n_rows)
+    X = np.empty((n_rows, blocks[0].shape[1]), blocks[0].dtype)
+    while blocks:  # from the end, where the system takes memory back
+        block = blocks.pop()
+        X[n_rows - len(block) : n_rows] = block
+        n_rows -= len(block)
+    return X
 
 
 class TextColumn:
@@ -259,7 +231,7 @@ def _parse(texts: list[str], kind: type) -> list[Any] | None:
         return None
     if kind is int and any(abs(n) > np.iinfo(np.int64).max for n in numbers):
         return None
-    return None if any("_" in text for text in texts) else numbers
+    return None if "_" in "".join(texts) else numbers  # Python takes 1_000, other programs do not
 
 
 def is_number(text: str) -> bool:

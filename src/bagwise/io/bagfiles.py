@@ -32,7 +32,7 @@ from bagwise.io._atomic import replacing
 from bagwise.io._bagarrays import load_bag, save_bag
 from bagwise.io._flatten import bag_columns, instance_columns, warn_left_out
 from bagwise.io._source import LateBar, open_source, write_text
-from bagwise.io._tabletext import GrowingRows, sniff, type_column
+from bagwise.io._tabletext import join_blocks, sniff, type_column
 from bagwise.io.errors import FormatError, MixedTypeError, ShuffledBagError, missing_value
 from bagwise.rowstores.files import FileRows, FileSpan
 
@@ -95,7 +95,7 @@ def read_folder(
     with closing(LateBar(listing.name, len(table), progress, of_bytes=False)) as bar:
         for done, fields in enumerate(table, start=1):
             stored = listing.parent / fields["file"]
-            stack.add(stored, *load_bag(stored, key, instance_ids), done / len(table))
+            stack.add(stored, *load_bag(stored, key, instance_ids))
             bar.update(done)
     rows, extra = stack.finish()
     columns: dict[str, Any] = {
@@ -198,17 +198,15 @@ class BagStack:
 
     def __init__(self, dtype: Any) -> None:
         self._dtype = dtype
-        self._rows: GrowingRows | None = None
-        self._parts: list[Any] = []  # where the first file is mapped: all files
+        self._parts: list[Any] = []
         self._extras: list[dict[str, Any]] = []
         self.sizes: list[int] = []
 
-    def add(self, file: Path, values: Any, extra: dict[str, Any], fraction: float) -> None:
-        """Append one bag; ``fraction`` of the bags have been read with it."""
+    def add(self, file: Path, values: Any, extra: dict[str, Any]) -> None:
+        """Append one bag."""
         own = values.dtype if values.dtype.kind == "f" else np.float64
         width, kind, known = values.shape[1], np.dtype(self._dtype or own), sorted(extra)
-        if self._rows is None:
-            self._rows = GrowingRows(file, width, kind)
+        if not self.sizes:
             self._first = (file.name, width, kind, known)
         first, first_width, first_kind, first_known = self._first
         if width != first_width:
@@ -218,21 +216,17 @@ class BagStack:
             raise MixedTypeError(file, Message(both, Argument("dtype"), " for all files."))
         if known != first_known:
             raise FormatError(file, f"holds {known}, {first} holds {first_known}.")
-        if _can_stay(values, kind) and len(self._parts) == len(self.sizes):
-            self._parts.append(FileSpan.of(values))
-        elif self._parts:
-            self._parts.append(np.asarray(values, kind))
-        else:
-            self._rows.reserve(len(values), fraction)[:] = values
+        stays = _can_stay(values, kind)
+        self._parts.append(FileSpan.of(values) if stays else np.asarray(values, kind))
         self._extras.append(extra)
         self.sizes.append(len(values))
 
     def finish(self, is_finite: bool = False) -> tuple[Any, dict[str, Any]]:
         """Return all rows and their attributes; ``is_finite`` says what is known of mapped ones."""
-        assert self._rows is not None  # a listing is never empty
         joined = {n: np.concatenate([e[n] for e in self._extras]) for n in self._extras[0]}
-        rows = FileRows(self._parts, is_finite) if self._parts else self._rows.finish()
-        return rows, joined
+        if any(isinstance(part, FileSpan) for part in self._parts):
+            return FileRows(self._parts, is_finite), joined
+        return join_blocks(Path(self._first[0]), self._parts), joined
 
 
 def _can_stay(values: Any, kind: np.dtype) -> bool:

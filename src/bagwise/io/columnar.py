@@ -30,7 +30,7 @@ from bagwise.io._flatten import (
     name_features,
 )
 from bagwise.io._limits import rows_per_block
-from bagwise.io._tabletext import ENCODE, GrowingRows
+from bagwise.io._tabletext import ENCODE, join_blocks
 from bagwise.io.errors import FormatError, MixedTypeError, ShuffledBagError, missing_value
 
 _EXPLAINED = {
@@ -112,17 +112,15 @@ def _common_type(file: ArrowFile, layout: rows.Layout) -> Any:
 def _read_long(
     file: ArrowFile, layout: rows.Layout, dtype: np.dtype
 ) -> tuple[Any, dict[str, list[Any]]]:
-    X = GrowingRows(file.path, len(layout.features), dtype)
+    blocks: list[Array] = []
     chunks: dict[str, list[Any]] = {key: [] for key in layout.keys}
-    done = 0
     for batch in file.batches([*layout.features, *layout.keys.values()]):
-        done += batch.num_rows
-        room = X.reserve(batch.num_rows, done / max(file.n_rows, 1))
+        blocks.append(np.empty((batch.num_rows, len(layout.features)), dtype))
         for k, j in enumerate(layout.features):
-            room[:, k] = batch.column(file.names[j]).to_numpy(zero_copy_only=False)
+            blocks[-1][:, k] = batch.column(file.names[j]).to_numpy(zero_copy_only=False)
         for key, j in layout.keys.items():
             chunks[key].append(batch.column(file.names[j]))
-    return X.finish(), chunks
+    return join_blocks(file.path, blocks), chunks
 
 
 def _column(path: Path, key: str, parts: list[Any]) -> Any:

@@ -51,15 +51,12 @@ _DAMAGE = (
 _ATTRIBUTES = (*PER_BAG, *PER_INSTANCE, "feature_names")
 _NONE = "None: that with the usual name"
 _HEADER = struct.calcsize("<124s2H")  # bytes: text, version and byte order
-_MATRIX, _COMPRESSED = 14, 15
-# Bytes of a number by type; 16 to 18 are texts in UTF-8, UTF-16 and UTF-32.
-_NUMBERS = {1: 1, 2: 1, 3: 2, 4: 2, 5: 4, 6: 4, 7: 4, 9: 8, 12: 8, 13: 8}
-_NAMES, _INTEGERS, _TEXTS = (1, 16), (5, 6), (16, 17, 18)
-_CELL, _STRUCT, _OBJECT, _CHAR, _SPARSE, _FUNCTION, _OPAQUE = 1, 2, 3, 4, 5, 16, 17
-_NUMERIC = range(6, 16)  # classes: double to uint64
+# Types of elements and classes of matrices in the order of their numbers, which begin at 1.
+_NUMBERS = ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "", "f8", "", "", "i8", "u8")
+_TYPES = dict(enumerate((*_NUMBERS, "matrix", "compressed", "utf8", "utf16", "utf32"), 1))
+_CLASSES = ("cell", "struct", "object", "char", "sparse", *["number"] * 10, "function", "opaque")
+_NAMES, _INTEGERS = ("i1", "utf8"), ("i4", "u4")
 _COMPLEX = 0x800  # in the flags
-_MOST_DIMENSIONS = 32  # of SciPy and NumPy 1
-_DEEPEST = 100  # cells within cells: Python's own limit would end the process later
 
 
 @round_trip(".mat")
@@ -104,8 +101,8 @@ def _make(
     label = named["label"]
     labels = _find(path, variables, "label", label, required=label is not None)
     made, y = _assemble(path, instances, bag_of_row, labels, regroup)
-    attributes = {n: _attribute(path, variables[n], n) for n in _ATTRIBUTES if n in variables}
-    return made.replace(**attributes), y
+    known = {n: v for n in _ATTRIBUTES if (v := variables.get(n)) is not None}
+    return made.replace(**{n: _attribute(path, v, n) for n, v in known.items()}), y
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -114,11 +111,11 @@ def _load(path: Path) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # duplicate names: the last one counts
-            source = _check_mat(path) or path
+            source, unread = _check_mat(path)
             for name, shape, kind in whosmat(source):
                 if kind != "sparse":
                     refuse_claim(path, name, size_of(shape, 1))  # a byte per entry at least
-            return loadmat(source)
+            return loadmat(source) | dict.fromkeys(unread)
     except NotImplementedError:  # version 7.3 is HDF5
         return _load_hdf5(path)
 
@@ -126,8 +123,7 @@ def _load(path: Path) -> dict[str, Any]:
 def _load_hdf5(path: Path) -> dict[str, Any]:
     """Return the numeric variables of a version 7.3 file, where matrices are transposed."""
     with open_h5(path, "a MATLAB 7.3 file") as file:
-        found = {n: _hdf5_variable(path, n, item) for n, item in file.items()}
-    return {name: value for name, value in found.items() if value is not None}
+        return {n: _hdf5_variable(path, n, item) for n, item in file.items()}
 
 
 def _hdf5_variable(path: Path, name: str, item: Any) -> Any:
@@ -152,6 +148,9 @@ def _find(
     path: Path, variables: dict[str, Any], role: str, named: str | None, required: bool = True
 ) -> Any:
     for name in _USUAL[role] if named is None else (named,):
+        if name in variables and variables[name] is None:
+            problem = "is not a matrix that can be read: write numbers, or texts in version 7."
+            raise FormatError(path, problem, column=name)
         if name in variables:
             return variables[name]
     if not required:
@@ -253,29 +252,33 @@ def _column(values: Array) -> Array:
 
 
 class _Element(NamedTuple):
-    type: int
+    type: str
     data: memoryview
+    whole: memoryview  # the data and what is before them
 
 
-def _check_mat(path: Path) -> io.BytesIO | None:
-    """Return a version 5 file, inflated and checked; None for other versions.
+def _check_mat(path: Path) -> tuple[Any, list[str]]:
+    """Return a version 5 file, inflated and checked, and names of variables that are left out.
 
+    These are neither numbers, texts nor cells of them. Other versions are returned as they are.
     What is wrong is a ValueError, struct.error or zlib.error.
     """
     content = memoryview(path.read_bytes())
     order = {b"IM": "<", b"MI": ">"}.get(bytes(content[126:_HEADER]))
     if order is None or 0 in content[:4] or content[125 if order == "<" else 124] != 1:
-        return None
-    checked = io.BytesIO()
+        return path, []
+    checked, left_out = io.BytesIO(), []
     checked.write(content[:_HEADER])
     for element in _elements(content[_HEADER:], order, padded=False):
-        if element.type == _COMPRESSED:
-            element = _inflate(path, element.data, order)
-        _check_matrix(element, order, 0)
-        checked.write(struct.pack(f"{order}II", _MATRIX, len(element.data)))
-        checked.write(element.data)
+        if element.type == "compressed":
+            (element,) = _elements(_inflate(path, element.data, order), order, padded=False)
+        name = _check_matrix(element, order)
+        if name is None:
+            checked.write(element.whole)
+        else:
+            left_out.append(name)
     checked.seek(0)
-    return checked
+    return checked, left_out
 
 
 def _elements(data: memoryview, order: str, padded: bool = True) -> Iterator[_Element]:
@@ -284,75 +287,66 @@ def _elements(data: memoryview, order: str, padded: bool = True) -> Iterator[_El
         start = 8
         if padded and kind >> 16:  # a small element: size and type in 4 bytes, 4 bytes of data
             kind, size, start = kind & 0xFFFF, kind >> 16, 4
-        if start + size > (8 if start == 4 else len(data)):
-            raise ValueError(f"an element claims {size} bytes")
-        yield _Element(kind, data[start : start + size])
         end = start + size
+        if end > (8 if start == 4 else len(data)):
+            raise ValueError(f"an element claims {size} bytes")
+        yield _Element(_TYPES.get(kind) or str(kind), data[start:end], data[:end])
         data = data[end + (-end % 8 if padded else 0) :]
 
 
-def _inflate(path: Path, data: memoryview, order: str) -> _Element:
+def _inflate(path: Path, data: memoryview, order: str) -> memoryview:
     stream = zlib.decompressobj()
-    kind, size = struct.unpack(f"{order}II", stream.decompress(data, 8))
+    tag = stream.decompress(data, 8)
+    size = struct.unpack(f"{order}II", tag)[1]
     refuse_claim(path, "a compressed variable", size, len(data))
     found = stream.decompress(stream.unconsumed_tail, size + 1)
     if len(found) != size or not stream.eof:
         raise ValueError(f"a compressed variable of {size} bytes is damaged")
-    return _Element(kind, memoryview(found))
+    return memoryview(tag + found)
 
 
-def _check_matrix(element: _Element, order: str, depth: int) -> None:
-    if element.type != _MATRIX or depth > _DEEPEST:
+def _check_matrix(element: _Element, order: str, in_cell: bool = False) -> str | None:
+    """Check a matrix of numbers, texts or cells of them; return the name of any other one."""
+    if element.type != "matrix":
         raise ValueError(f"an element of type {element.type}, expected a matrix")
-    if not len(element.data) and depth:
-        return  # an empty cell
+    if in_cell and not len(element.data):
+        return None
     flags, *parts = _elements(element.data, order)
-    if flags.type != 6 or len(flags.data) != 8:  # two uint32
+    if flags.type != "u4" or len(flags.data) != 8:  # two of them
         raise ValueError("a matrix without flags")
     word = struct.unpack_from(f"{order}I", flags.data)[0]
-    kind = word & 0xFF
-    heads = [_NAMES] if kind == _OPAQUE else [_INTEGERS, _NAMES]  # dimensions and name
+    if not 0 < word & 0xFF <= len(_CLASSES):
+        raise ValueError(f"a matrix of class {word & 0xFF}")
+    kind = _CLASSES[(word & 0xFF) - 1]
+    heads = [_NAMES] if kind == "opaque" else [_INTEGERS, _NAMES]  # dimensions and name
     _expect(parts[: len(heads)], heads)
-    shape = [] if kind == _OPAQUE else np.frombuffer(parts[0].data, f"{order}i4").tolist()
-    if kind != _OPAQUE and not (1 < len(shape) <= _MOST_DIMENSIONS and min(shape) >= 0):
+    name, contents = bytes(parts[len(heads) - 1].data).decode("latin-1"), parts[len(heads) :]
+    shape = [] if kind == "opaque" else np.frombuffer(parts[0].data, f"{order}i4").tolist()
+    if min(shape, default=0) < 0:
         raise ValueError(f"a matrix of shape {shape}")
-    contents = parts[len(heads) :]
-    if kind in _NUMERIC or kind == _SPARSE:
-        _check_numbers(contents, shape, kind == _SPARSE, bool(word & _COMPLEX))
-    elif kind == _CHAR:
-        _expect(contents, [(*_NUMBERS, *_TEXTS)])
+    if len(shape) != 2 or kind in ("struct", "object", "function") or (in_cell and kind == "cell"):
+        return name
+    if kind == "cell":
+        if len(contents) != prod(shape):
+            raise ValueError(f"{len(contents)} cells, expected {prod(shape)}")
+        others = [_check_matrix(part, order, in_cell=True) for part in contents]
+        return None if {*others} <= {None} else name
+    if kind == "char":
+        _expect(contents, [tuple(_TYPES.values())])
     else:
-        _check_nested(contents, kind, prod(shape), order, depth)
+        _check_numbers(contents, shape, kind == "sparse", bool(word & _COMPLEX))
+    return None
 
 
-def _expect(parts: list[_Element], types: Sequence[tuple[int, ...]]) -> None:
+def _expect(parts: list[_Element], types: Sequence[tuple[str, ...]]) -> None:
     if len(parts) != len(types) or any(p.type not in t for p, t in zip(parts, types, strict=True)):
-        raise ValueError(f"elements of types {[part.type for part in parts][:9]}")  # a line of them
+        raise ValueError(
+            f"elements of types {[part.type for part in parts][:10]}"
+        )  # a line of them
 
 
 def _check_numbers(parts: list[_Element], shape: list[int], sparse: bool, twice: bool) -> None:
-    heads = [_INTEGERS, _INTEGERS] if sparse else []
-    _expect(parts, [*heads, *[tuple(_NUMBERS)] * (1 + twice)])
-    counts = [len(part.data) / _NUMBERS[part.type] for part in parts]
+    _expect(parts, [*[_INTEGERS] * (2 * sparse), *[_NUMBERS] * (1 + twice)])
+    counts = [len(part.data) / np.dtype(part.type).itemsize for part in parts]
     if counts[1] != shape[1] + 1 if sparse else set(counts) != {prod(shape)}:
         raise ValueError(f"{counts} numbers for a matrix of shape {shape}")
-
-
-def _check_nested(parts: list[_Element], kind: int, n: int, order: str, depth: int) -> None:
-    """Check cells, structs and objects, whose matrices follow some texts."""
-    texts = {_CELL: 0, _STRUCT: 2, _OBJECT: 3, _FUNCTION: 0, _OPAQUE: 2}.get(kind)
-    if texts is None:
-        raise ValueError(f"a matrix of class {kind}")
-    heads = [_NAMES] * texts
-    if kind in (_STRUCT, _OBJECT):  # the length of a field's name, and the names
-        heads[-2] = _INTEGERS
-    _expect(parts[:texts], heads)
-    if kind in (_STRUCT, _OBJECT):
-        length = int(np.frombuffer(parts[texts - 2].data, f"{order}i4", 1)[0])
-        if length <= 0 or len(parts[texts - 1].data) % length:
-            raise ValueError(f"names of fields with {length} bytes")
-        n *= len(parts[texts - 1].data) // length
-    if len(parts) - texts != (1 if kind in (_FUNCTION, _OPAQUE) else n):
-        raise ValueError(f"{len(parts) - texts} cells, expected {n}")
-    for part in parts[texts:]:
-        _check_matrix(part, order, depth + 1)

@@ -238,7 +238,7 @@ def _load(
                 values, extra = load_bag(slide.file, key, None, mapped)
                 widths.setdefault(values.shape[1], []).append(slide.file.name)
                 if len(widths) == 1:  # else an error follows, and nothing more need be kept
-                    stack.add(slide.file, values, extra, done / len(slides))
+                    stack.add(slide.file, values, extra)
                 sizes.append(read_patch_size(slide.file))
                 missing += _find_missing(slide, values)
             except FormatError as error:
