@@ -24,7 +24,9 @@ from sklearn.preprocessing import (
     StandardScaler,
     TargetEncoder,
 )
+from sklearn.svm import SVC
 
+import bagwise
 from bagwise import Bags, BagStatistics, InstanceSVC, PerInstance, WitnessSVC
 
 SIZES = np.array([2, 1, 4, 3])
@@ -308,3 +310,22 @@ def test_statistics_refuse_nan_and_other_widths(bags):
         model.transform(bags.replace(X=bags.X[:, :2]))
     with pytest.raises(ValueError, match="input_features"):
         model.get_feature_names_out(["only one"])
+
+
+@pytest.mark.parametrize(
+    ("steps", "lifted"),
+    [
+        ([SimpleImputer(), StandardScaler(), WitnessSVC()], [True, True, False]),
+        ([PerInstance(StandardScaler()), "passthrough", PCA(1), WitnessSVC()], [0, 0, 1, 0]),
+        ([StandardScaler(), BagStatistics(), StandardScaler(), SVC()], [1, 0, 0, 0]),
+        ([make_pipeline(SimpleImputer(), PCA(1))], [True]),
+    ],
+)
+def test_transformers_of_rows_are_lifted_as_long_as_there_are_bags(steps, lifted, bags):
+    model = bagwise.make_pipeline(*steps)
+    given = [
+        getattr(new, "transformer", None) is old for new, old in zip(model, steps, strict=True)
+    ]
+    assert given == [bool(each) for each in lifted]
+    assert list(model.named_steps) == list(make_pipeline(*steps).named_steps)
+    assert len(model.fit(bags, np.arange(len(bags)) % 2)[-1:]) == 1

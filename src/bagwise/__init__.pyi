@@ -15,7 +15,7 @@ from .bags import Bags as Bags, check_bags as check_bags
 from .catalog import by_paper_name as by_paper_name
 from .estimators.assigned import Pool as Pool
 from .estimators.params import KernelOptions as KernelOptions
-from .estimators.pipeline import BagPipeline as BagPipeline, make_pipeline as make_pipeline
+from .estimators.pipeline import BagPipeline as BagPipeline, explain as explain
 from .graphs import Graph as Graph
 from .model_selection.auto import AutoBagClassifier as AutoBagClassifier
 from .models.annealed import (
@@ -64,6 +64,7 @@ from .persistence import load as load, save as save
 from .preprocessing import (
     BagStatistics as BagStatistics,
     PerInstance as PerInstance,
+    make_pipeline as make_pipeline,
 )
 from .reports import report as report, report_comparison as report_comparison
 

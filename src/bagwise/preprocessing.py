@@ -1,4 +1,4 @@
-"""Transformers of bags: scikit-learn's applied to instances, statistics and trees of bags."""
+"""Transformers of bags: scikit-learn's applied to instances, and statistics; pipelines of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin, clone
+from sklearn.pipeline import _name_estimators
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
@@ -25,9 +26,10 @@ from bagwise.bags.segments import expand
 from bagwise.bags.statistics import PRESETS, check_statistics, column_names, statistics
 from bagwise.estimators.input import BagInput, check_weight
 from bagwise.estimators.params import Words, param
+from bagwise.estimators.pipeline import BagPipeline
 from bagwise.kernels.intersection import IntersectionMap
 
-__all__ = ["BagStatistics", "IntersectionMap", "PerInstance"]
+__all__ = ["BagStatistics", "IntersectionMap", "PerInstance", "make_pipeline"]
 
 
 _OF_LABELS = {
@@ -257,3 +259,47 @@ class BagStatistics(_OfBag):
         check_is_fitted(self)
         features = _check_feature_names_in(self, input_features)
         return column_names(check_statistics(self.statistics), features)
+
+
+def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> BagPipeline:
+    """Build a pipeline that scores instances, as scikit-learn's ``make_pipeline`` builds others.
+
+    Parameters
+    ----------
+    *steps : transformer or classifier
+        Transformers, and a classifier at the end. Transformers of scikit-learn are applied to
+        the instances (`PerInstance`); those that follow a transformer which makes one row per bag,
+        such as `BagStatistics`, are applied to these rows.
+    memory : str or object with the joblib.Memory interface, default=None
+        Where fitted transformers are cached.
+    verbose : bool, default=False
+        Print the time of every step.
+
+    Returns
+    -------
+    BagPipeline
+        Not fitted.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from bagwise import WitnessSVC, make_pipeline
+    >>> bags = [[[0.0], [30.0]], [[1.0]], [[29.0], [2.0]], [[3.0], [1.0]]]
+    >>> model = make_pipeline(StandardScaler(), WitnessSVC())
+    >>> model.fit(bags, [1, 0, 1, 0]).key_instances(bags)
+    array([1, 0, 0, 0])
+    """
+    names = (name for name, _ in _name_estimators(steps))
+    named = list(zip(names, _lift_transformers(steps), strict=True))
+    return BagPipeline(named, memory=memory, verbose=verbose)
+
+
+def _lift_transformers(steps: Sequence[Any]) -> list[Any]:
+    """Wrap transformers of rows in `PerInstance`, as long as the steps before them return bags."""
+    lifted, of_bags = list[Any](), True
+    for step in steps:
+        is_last_model = len(lifted) == len(steps) - 1 and hasattr(step, "predict")
+        of_rows = hasattr(step, "transform") and not isinstance(step, BagInput)
+        lifted.append(PerInstance(step) if of_bags and of_rows and not is_last_model else step)
+        of_bags &= of_rows or step in (None, "passthrough") or isinstance(step, PerInstance)
+    return lifted

@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,6 +17,7 @@ from bagwise import (
     PerInstance,
     StatisticsForest,
     WitnessSVC,
+    explain,
     make_pipeline,
 )
 from bagwise.estimators.tags import bag_tags
@@ -75,3 +77,17 @@ def test_a_classifier_of_rows_is_occluded(n_classes):
     assert frame.attrs["features"].startswith("none: ")
     key = frame.groupby("bag", sort=False)["score"].agg(lambda s: int(np.argmax(s.to_numpy())))
     np.testing.assert_array_equal(key, model.key_instances(bags))
+
+
+def test_any_pipeline_or_search_is_explained():
+    steps = [("scale", PerInstance(StandardScaler())), ("svm", WitnessSVC(kernel="linear"))]
+    plain = Pipeline(steps).fit(BAGS, Y)
+    expected = make_pipeline(*(step for _, step in steps)).fit(BAGS, Y).explain(BAGS)
+    assert explain(plain, BAGS).equals(expected)
+    assert explain(plain[-1], plain[:-1].transform(BAGS), n_features=1).shape == expected.shape
+    search = GridSearchCV(plain, {"svm__C": [1.0]}, cv=2).fit(BAGS, Y)
+    assert explain(search, BAGS).equals(expected)
+    of_rows = Pipeline([("four", BagStatistics()), ("last", LogisticRegression())]).fit(BAGS, Y)
+    assert len(explain(of_rows, BAGS)) == BAGS.n_instances
+    with pytest.raises(TypeError, match="StandardScaler has no explanation of bags"):
+        explain(StandardScaler(), BAGS)

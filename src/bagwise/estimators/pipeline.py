@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline, _name_estimators
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from bagwise._documented import answers
@@ -137,30 +137,40 @@ class BagPipeline(PointsThrough, Pipeline):
     """
 
 
-def make_pipeline(*steps: Any, memory: Any = None, verbose: bool = False) -> BagPipeline:
-    """Build a pipeline that scores instances, as scikit-learn's ``make_pipeline`` builds others.
+def explain(model: Any, bags: Any, *, n_features: int = N_FEATURES) -> Any:
+    """Return the explanation of a model, of a search or of any scikit-learn pipeline.
 
     Parameters
     ----------
-    *steps : transformer or classifier
-        Transformers of bags, such as `PerInstance`, and a classifier at the end.
-    memory : str or object with the joblib.Memory interface, default=None
-        Where fitted transformers are cached.
-    verbose : bool, default=False
-        Print the time of every step.
+    model : BagClassifier, Pipeline or search
+        Fitted. A plain scikit-learn ``Pipeline`` may end in a bag classifier, or in a classifier
+        of what `BagStatistics` computes.
+    bags : Bags, or anything check_bags takes
+        The bags to explain.
+    n_features : int, default=3
+        Maximum number of features named per instance.
 
     Returns
     -------
-    BagPipeline
-        Not fitted.
+    pandas.DataFrame
+        One row per instance, as the model's own ``explain`` returns.
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from bagwise import BagStatistics, make_pipeline
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
-    >>> model = make_pipeline(BagStatistics(statistics=["max"]), LogisticRegression())
-    >>> model.fit(bags, [1, 0, 1, 0]).key_instances(bags)
-    array([1, 0, 0, 0])
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from bagwise import PerInstance, WitnessSVC, explain
+    >>> bags = [[[0.0], [30.0]], [[1.0]], [[29.0], [2.0]], [[3.0], [1.0]]]
+    >>> model = make_pipeline(PerInstance(StandardScaler()), WitnessSVC(kernel="linear"))
+    >>> explain(model.fit(bags, [1, 0, 1, 0]), bags)["share"].tolist()
+    [0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0]
     """
-    return BagPipeline(_name_estimators(steps), memory=memory, verbose=verbose)
+    model = getattr(model, "best_estimator_", model)
+    if isinstance(model, Pipeline) and not isinstance(model, BagPipeline):
+        model = BagPipeline(model.steps)
+    if not hasattr(model, "explain"):
+        raise TypeError(
+            f"{type(model).__name__} has no explanation of bags: give a fitted bag classifier, or "
+            "a pipeline or search that ends in one."
+        )
+    return model.explain(bags, n_features=n_features)
