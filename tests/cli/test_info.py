@@ -49,9 +49,11 @@ def test_what_misleads_is_said(tmp_path):
     assert "very different: f and area" in result.stdout
     assert "left out" in result.stdout
     rows = np.array(ROWS)[:, [0, 4, 5]]
-    text = "\n".join(["bag,f,area", *(",".join(row) for row in rows)])
+    text = "\n".join(["bag,f,area,row", *(f"{','.join(row)},{i}" for i, row in enumerate(rows))])
     (tmp_path / "u.csv").write_text(text)
-    assert "Name the labels with --label COLUMN." in done("info", tmp_path / "u.csv").stderr
+    said = done("info", tmp_path / "u.csv").stderr.replace("\n", " ")
+    assert "Name the labels with --label COLUMN." in said
+    assert "Rising or falling with the row number: row." in said
 
 
 def test_a_table_of_numbers_and_a_data_set_are_described(tmp_path):

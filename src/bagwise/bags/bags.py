@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,9 @@ from bagwise.bags.ids import as_names, name_of
 from bagwise.bags.selection import resolve, select, take_rows
 from bagwise.bags.stored import verify
 from bagwise.rowstores import RowStore, place_rows
+
+if TYPE_CHECKING:
+    from bagwise.bags.leaks import Leak
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -272,6 +275,34 @@ class Bags(Constructors):
         """
         X = place_rows(self.X, where, device, folder, memory)
         return self if X is self.X else self.replace(X=X)
+
+    def check(self, y: ArrayLike | None = None) -> list[Leak]:
+        """Return what may give labels away, for someone who knows the data to look at.
+
+        These are features that are constant within every bag, equal to the labels of bags or
+        instances, that rise or fall with the row number or an id, or that alone have an AUC above
+        0.99; and instances that are in bags of different labels. Of large data a part is looked at.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_bags,), default=None
+            Labels of the bags; without them only their ids are compared.
+
+        Returns
+        -------
+        list of Leak
+            With ``reason`` and ``features``; as a text, a line to print.
+
+        Examples
+        --------
+        >>> ages = [50.0, 61.0, 47.0, 70.0]
+        >>> bags = Bags.from_list([[[0.3, age], [0.1, age]] for age in ages])
+        >>> print(*bags.check())
+        Constant within every bag, so about the bag and not its instances: f2
+        """
+        from bagwise.bags.leaks import find_leaks
+
+        return find_leaks(self, y)
 
     def flat(self, key_instances: ArrayLike) -> Array:
         """Convert one position within each bag to row numbers of ``X``.

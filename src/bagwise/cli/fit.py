@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli import output
@@ -75,6 +76,8 @@ def fit(
     plain, points = _settings(choice, cv)
     place.check(choice.build(plain), scale, source.impute)
     bags, y = source.read_labeled(check=not place)
+    for leak in [] if place else bags.check(y):
+        output.say(escape(f"Look at this before you trust the model. {leak}."))
     options: dict[str, Any] = {"random_state": seed, "n_jobs": place.jobs(jobs)}
     with output.interruptible(f"{out} was not written."), place.move(bags) as there:
         first = scaler_for(bags, "standard" if scale == "auto" else scale, source.impute)

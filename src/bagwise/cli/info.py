@@ -155,6 +155,7 @@ def _advice(source: Source, found: Any) -> list[str]:
     for name in found.counters:
         why = "numbers the instances of each bag. If it is no feature, leave it out with"
         lines.append(f"Feature {name!r} {why} --drop {name}.")
+    lines += [f"Look at this before you trust a model. {leak}." for leak in found.leaks]
     if len(found.labels) == 1:
         lines.append("There is only one label: learning needs two.")
     if not found.n_groups and found.labels:

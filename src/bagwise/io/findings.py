@@ -15,7 +15,8 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.fingerprint import row_codes
-from bagwise.bags.segments import bag_index, bag_of_row
+from bagwise.bags.leaks import Leak, count_shared, find_leaks
+from bagwise.bags.segments import bag_of_row
 from bagwise.estimators.input import far_apart, feature_spreads
 from bagwise.io._limits import rows_per_block
 from bagwise.io._tabletext import MISSING, sniff
@@ -45,6 +46,7 @@ class Findings:
     counters: list[str]  # features that only number the instances of each bag
     shared: int  # instances that appear, with equal features, in more than one bag
     shared_across_groups: int  # those of them that appear in more than one group
+    leaks: list[Leak]  # what may give labels away
 
 
 def look_at(bags: Bags, y: Any = None) -> Findings:
@@ -57,7 +59,6 @@ def look_at(bags: Bags, y: Any = None) -> Findings:
     varying = np.where(np.isfinite(low), high - low, 0.0)
     far = far_apart(feature_spreads(bags)) if not missing.any() else far_apart(varying)
     labels = {} if y is None else dict(zip(*np.unique(y, return_counts=True), strict=True))
-    codes = bag_index(bags.offsets)
     groups = None if bags.groups is None else np.unique(bags.groups, return_inverse=True)[1]
     copies = row_codes(bags)
     return Findings(
@@ -69,8 +70,9 @@ def look_at(bags: Bags, y: Any = None) -> Findings:
         constant=[known[j] for j in np.flatnonzero(varying == 0)],
         far=None if far is None else (known[far[0]], known[far[1]]),
         counters=[known[j] for j in _counters(bags)],
-        shared=_in_several(copies, codes),
-        shared_across_groups=0 if groups is None else _in_several(copies, groups[codes]),
+        shared=count_shared(copies, np.arange(len(bags)), bags),
+        shared_across_groups=0 if groups is None else count_shared(copies, groups, bags),
+        leaks=find_leaks(bags, y),
     )
 
 
@@ -85,13 +87,6 @@ def _columns(bags: Bags) -> tuple[Array, Array, Array]:
         missing += np.isnan(block).sum(axis=0)
         low, high = np.fmin(low, np.fmin.reduce(block)), np.fmax(high, np.fmax.reduce(block))
     return missing, low, high
-
-
-def _in_several(copies: Array, places: Array) -> int:
-    """Count the instances whose copies lie in more than one place."""
-    pairs = np.unique(np.column_stack([copies, places]), axis=0)
-    times = np.bincount(pairs[:, 0])
-    return int(np.sum(times[copies] > 1))
 
 
 def _counters(bags: Bags) -> list[int]:
