@@ -137,7 +137,7 @@ def one(path: Path, name: str) -> dict[str, Any]:
 
     bags, y = read(path)
     if name.endswith("looked at"):
-        sweeps._UNSEEN = LOOKED_AT
+        sweeps.INNER = LOOKED_AT
     if name.endswith("in memory"):
         memory.MANY_ROWS = bags.n_instances + 1
     model = model_of(name, bags.n_instances)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bagwise import AnnealedProportionSVC, KernelOptions, WitnessSVC, annealed_path
+from bagwise import KernelOptions, WitnessSVC
 from bagwise._threads import one_blas_thread
 from bagwise.datasets import make_gaussian_bags
 from bagwise.testing import estimators
@@ -36,8 +36,8 @@ def test_the_limit_ends_with_its_last_user():
 def test_a_path_runs_with_one_thread():
     bags, y = make_gaussian_bags(n_bags=12, random_state=0)
     seen = []
-    model = AnnealedProportionSVC(callback=lambda record: seen.append(blas_threads()))
-    annealed_path(bags, y, Cs=[1.0], C_proportions=[1.0], positive_fractions=[0.5], estimator=model)
+    model = WitnessSVC(callback=lambda record: seen.append(blas_threads()))
+    model.path(bags, y, values=[1.0, 2.0])
     assert seen
     assert all(threads == {1} for threads in seen)
 

@@ -26,7 +26,6 @@ from .models.annealed import (
 )
 from .models.annealed_search import (
     AnnealedProportionSVCCV as AnnealedProportionSVCCV,
-    annealed_path as annealed_path,
 )
 from .models.bagkernel import BagKernelSVC as BagKernelSVC
 from .models.citation import CitationKNN as CitationKNN

@@ -18,6 +18,8 @@ _TIES = (
 _REFUSALS = "Test refusals with pytest.raises; ours are in tests/bad_inputs of the repository."
 
 CLASSES: dict[str, str] = {  # public names of the package, and of its parts in model files
+    "annealed_path": "Use AnnealedProportionSVC(...).path(bags, y, name=..., values=...), or "
+    "AnnealedProportionSVCCV, which chooses a point of the grid.",
     "Forest": "Its trees are scikit-learn's now.",
     "KernelFeatures": "Use sklearn.kernel_approximation.Nystroem(n_components=n), which is exact "
     "where n is the number of training instances.",
@@ -47,6 +49,10 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("GraphClassifier", "tol_cccp"): "CCCP stops at a relative decrease of 1e-6.",
     ("GraphClassifier", "tol_graph"): "tol is the precision of the loss and of the edges.",
     ("GraphSVC", "mu_instances"): "Weight the graph: instance_graph=graph.scaled(factor).",
+    **{
+        (owner, "landmarks"): "Leave it out: landmarks are drawn by randomly pivoted Cholesky."
+        for owner in ("KernelOptions", "RowsClassifier", "LabelProportionSVC", "_Points")
+    },
     ("MarkovNetworkClassifier", "chain"): _TIES,
     ("MarkovNetworkClassifier", "combine"): "Networks of several alphas are averaged; PathCV "
     "chooses one alpha.",
@@ -83,9 +89,7 @@ VALUES: dict[tuple[str, str, str | bool], str] = {  # by (class or function, par
 # and in the group. Model files of 0.2 are read by it.
 _ANNEALING = ("T0", "cooling", "tol", "newton_steps", "max_inner", "variance")
 _POOL = ("init", "solver", "tol", "max_columns", "refine", "max_iter")
-_KERNEL = {"coef0": "coef0", "kernel_approx": "approx"} | {
-    name: name for name in ("n_components", "landmarks")
-}
+_KERNEL = {"coef0": "coef0", "kernel_approx": "approx", "n_components": "n_components"}
 GROUPED: dict[tuple[str, str, str], dict[str, str]] = {
     ("_AnnealedSVC", "annealing", "Annealing"): {name: name for name in _ANNEALING},
     ("AnnealedProportionSVCCV", "annealing", "Annealing"): {name: name for name in _ANNEALING},

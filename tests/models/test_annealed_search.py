@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils._param_validation import InvalidParameterError
 
-from bagwise import AnnealedProportionSVC, AnnealedProportionSVCCV, Annealing, Bags, annealed_path
+from bagwise import AnnealedProportionSVC, AnnealedProportionSVCCV, Annealing, Bags
 from bagwise.crossfit import folds
 from bagwise.datasets import make_gaussian_bags
 
@@ -32,35 +32,9 @@ def of_point(model, record):
     return record["C"], record["C_proportion"], record["positive_fraction"]
 
 
-# The path ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_the_path_is_made_of_single_fits(data, kernel):
-    bags, y = data
-    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    template = AnnealedProportionSVC(kernel=kernel, class_weight="balanced")
-    path = annealed_path(
-        *(bags, y),
-        **GRID,
-        estimator=template,
-        sample_weight=weight,
-    )
-    assert [(model.C, model.C_proportion, model.positive_fraction) for model in path] == POINTS
-    for model in path:
-        single = clone(model).fit(bags, y, sample_weight=weight)
-        np.testing.assert_allclose(model.objective_, single.objective_, rtol=1e-9)
-        np.testing.assert_allclose(
-            model.instance_weights_, single.instance_weights_, rtol=0, atol=1e-6
-        )
-        expected = single.decision_function(bags)
-        np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-7)
-        assert model.gap_[0] <= 1e-9 * model.objective_[0]
-
-
 def test_bad_grid_points_are_named(data):
     with pytest.raises(InvalidParameterError, match="'C' parameter"):
-        annealed_path(*data, Cs=[-1.0], C_proportions=[1.0], positive_fractions=[0.3])
+        AnnealedProportionSVCCV(Cs=[-1.0]).fit(*data)
     with pytest.raises(InvalidParameterError, match="'positive_fraction' parameter"):
         AnnealedProportionSVCCV(positive_fractions=[1.5]).fit(*data)
     with pytest.raises(ValueError, match="at least one value each"):

@@ -7,22 +7,19 @@ matrix, 0 for an exact kernel (of indefinite kernels, the sum of the differences
 weight vector w is sum_j (W w)_j k(z_j, .), a combination of landmarks: models keep the landmarks as
 their support vectors.
 
-Landmarks are "leverage", by randomly pivoted Cholesky (`bagwise.designs.lowrank`: rows drawn in
-proportion to what the landmarks so far leave of them, their leverage as the ridge goes to 0), or
-"kmeans", the rows nearest to the centers of k-means (Zhang, Tsang & Kwok 2008). Both look at a
-sample of the rows where there are many.
+Landmarks are chosen by randomly pivoted Cholesky (`bagwise.designs.lowrank`: rows drawn in
+proportion to what the landmarks so far leave of them, their leverage as the ridge goes to 0), of a
+sample of the rows where there are many. Those of indefinite kernels are drawn uniformly.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.linalg import eigh
-from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._typing import Array
 from bagwise.designs.dense import Dense
@@ -34,14 +31,12 @@ from bagwise.kernels import (
     check_kernel_values,
     check_matrix,
     in_double,
-    squared_distances,
 )
 from bagwise.kernels.instance import NOT_SEMIDEFINITE
 from bagwise.rowstores.blocks import row_blocks
 from bagwise.tolerances import rounding_of
 
 _SAMPLE = 20_000  # rows that landmarks are chosen from: more rows of a data set repeat themselves
-_KMEANS_STEPS = 10  # of Lloyd's algorithm: later ones hardly move the nearest rows
 _DOUBLE_BYTES = 1 << 30  # of features in float64; more of them are kept in float32
 _RANK = 10.0  # roundings of the largest eigenvalue of K_ZZ: below, an eigenvalue is rounding only
 
@@ -59,10 +54,6 @@ class Pairs:
     def diagonal(self, rows: Any) -> Array:
         """Return the kernel value of rows with themselves."""
         return self.kernel.diagonal(self.X[rows])
-
-    def vectors(self, rows: Array) -> Any:
-        """Return vectors that k-means can group."""
-        return in_double(self.X[rows])
 
 
 @dataclass(frozen=True)
@@ -83,7 +74,11 @@ class _Sampled:
 
 
 def choose_landmarks(
-    pairs: Any, candidates: Array, n_components: int, how: str, rng: np.random.RandomState
+    pairs: Any,
+    candidates: Array,
+    n_components: int,
+    rng: np.random.RandomState,
+    uniform: bool = False,
 ) -> Array:
     """Return the row numbers of landmarks, sorted: all candidates if there are no more of them."""
     if len(candidates) <= n_components:
@@ -91,11 +86,10 @@ def choose_landmarks(
     size = max(_SAMPLE, 2 * n_components)
     if len(candidates) > size:
         candidates = np.sort(rng.choice(candidates, size, replace=False))
-    if how == "uniform":
+    if uniform:
         return np.sort(rng.choice(candidates, n_components, replace=False))
     seed = int(rng.randint(np.iinfo(np.int32).max))
-    choose = _by_kmeans if how == "kmeans" else _by_pivots
-    return candidates[choose(pairs, candidates, n_components, seed)]
+    return candidates[_by_pivots(pairs, candidates, n_components, seed)]
 
 
 def _by_pivots(pairs: Any, candidates: Array, n_components: int, seed: int) -> Array:
@@ -105,21 +99,6 @@ def _by_pivots(pairs: Any, candidates: Array, n_components: int, seed: int) -> A
     except np.linalg.LinAlgError as error:  # of a block: only a user's function can cause it
         raise ValueError(NOT_SEMIDEFINITE) from error
     return np.sort(low.pivots) if len(low.pivots) else np.zeros(1, dtype=int)  # a kernel of zeros
-
-
-def _by_kmeans(pairs: Any, candidates: Array, n_components: int, seed: int) -> Array:
-    from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits
-
-    vectors = pairs.vectors(candidates)
-    means = KMeans(n_components, init="random", n_init=1, max_iter=_KMEANS_STEPS, random_state=seed)
-    with threadpool_limits(1), warnings.catch_warnings():
-        # Its threads add up in the order in which they finish; copies of a row need one center.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        centers = means.fit(vectors).cluster_centers_
-    blocks = row_blocks(len(centers), 8 * vectors.shape[0])
-    nearest = [squared_distances(centers[block], vectors).argmin(axis=1) for block in blocks]
-    return np.unique(np.concatenate(nearest))
 
 
 class Nystroem(Dense):
@@ -150,20 +129,19 @@ def nystroem_design(
     weights: Array,
     *,
     n_components: int,
-    landmarks: str,
     random_state: np.random.RandomState,
     n_jobs: int | None = None,
     indefinite: bool = False,
 ) -> Nystroem:
     """Approximate a kernel by landmarks among the rows that have weight.
 
-    Rows without weight become no landmarks and do not count in ``error``. "leverage" needs a kernel
-    without negative eigenvalues; ``indefinite`` cuts off those of the landmarks' kernel matrix
-    instead of refusing it. Features that would take more than a gigabyte in float64 are in float32:
-    the kernel is then that of the rounded features, and products are exact for it.
+    Rows without weight become no landmarks and do not count in ``error``. A kernel with negative
+    eigenvalues is refused; ``indefinite`` cuts off those of the landmarks' kernel matrix instead.
+    Features that would take more than a gigabyte in float64 are in float32: the kernel is then that
+    of the rounded features, and products are exact for it.
     """
     used = np.flatnonzero(weights > 0)
-    chosen = choose_landmarks(pairs, used, n_components, landmarks, random_state)
+    chosen = choose_landmarks(pairs, used, n_components, random_state, uniform=indefinite)
     W, clipped = _inverse_root(pairs.between(chosen, chosen), indefinite)
     precision = np.float64 if 8 * pairs.n_rows * W.shape[1] <= _DOUBLE_BYTES else np.float32
     shape = pairs.n_rows, W.shape[1]

@@ -359,12 +359,6 @@ _SHARED = {
         "is scikit-learn's 1 / (n_features variance).",
     ),
     "degree": param(3, integer(), "Degree of the poly kernel."),
-    "landmarks": param(
-        "leverage",
-        Words("leverage", "kmeans"),
-        "How landmarks are chosen: drawn in proportion to what the landmarks so far leave of the "
-        "kernel (randomly pivoted Cholesky), or the instances nearest to the centers of k-means.",
-    ),
 }
 
 
@@ -397,7 +391,6 @@ class KernelOptions(Parameters):
     n_components: int = param(
         500, integer(), 'Number of landmarks of ``approx="nystroem"``: training instances.'
     )
-    landmarks: str = shared("landmarks")
 
 
 def check_approximable(options: KernelOptions, kernel: Any) -> None:

@@ -238,11 +238,16 @@ class RowsClassifier(BagClassifier):
         return Kernel(self.kernel, gamma, self.degree, self._options.coef0)
 
     def _by_landmarks(
-        self, pairs: Any, row_weight: Array, rng: np.random.RandomState, **options: Any
+        self, pairs: Any, row_weight: Array, rng: np.random.RandomState, *, indefinite: bool = False
     ) -> Nystroem:
-        of_group = self._options.get_params()
-        chosen = {key: of_group[key] for key in ("n_components", "landmarks")} | options
-        design = nystroem_design(pairs, row_weight, random_state=rng, n_jobs=self.n_jobs, **chosen)
+        design = nystroem_design(
+            pairs,
+            row_weight,
+            n_components=self._options.n_components,
+            random_state=rng,
+            n_jobs=self.n_jobs,
+            indefinite=indefinite,
+        )
         self.kernel_error_ = design.error
         return design
 

@@ -21,11 +21,8 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
-from bagwise._documented import answers
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
@@ -50,58 +47,6 @@ _SEARCH_REST = 0.1  # divergence per bag at which a run of the search cools on (
 _SEARCH_ENTROPY = 1e-2  # entropy per instance at which it ends
 _CS = (0.5, 5.0)  # the paper's grid, in our convention
 _FRACTIONS = tuple(k / 10 for k in range(1, 11))
-_VALUES = ("sequence of float", "Values of one side of the grid.")
-
-
-@answers(
-    "list of AnnealedProportionSVC",
-    "Fitted models, C slowest, then C_proportion, then positive_fraction.",
-    Cs=_VALUES,
-    C_proportions=_VALUES,
-    positive_fractions=_VALUES,
-    estimator="All other parameters.",
-)
-@one_blas_thread()
-def annealed_path(
-    bags: Any,
-    y: Any,
-    *,
-    Cs: Any = _CS,
-    C_proportions: Any = _CS,
-    positive_fractions: Any = _FRACTIONS,
-    estimator: AnnealedProportionSVC | None = None,
-    sample_weight: Any = None,
-) -> list[AnnealedProportionSVC]:
-    """Fit ALP-SVM at every point of a grid, sharing all that can be shared.
-
-    The defaults of the grid are the paper's, in our convention.
-
-    Examples
-    --------
-    >>> from bagwise import annealed_path
-    >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
-    >>> grid = {"Cs": [1.0], "C_proportions": [1.0], "positive_fractions": [0.3, 0.5]}
-    >>> models = annealed_path(bags, [1, 0, 1, 0], **grid)
-    >>> [(m.positive_fraction, round(m.history_[-1]["p_hat"], 1)) for m in models]
-    [(0.3, 0.5), (0.5, 0.5)]
-    """
-    template = clone(estimator) if estimator is not None else AnnealedProportionSVC()
-    checked, codes, of_bags, weight = template._check_training(bags, y, sample_weight)
-    row_weight = expand(weight, checked.offsets)
-    design, models = template._design(checked, row_weight), []
-    for C in Cs:
-        template._recast(AnnealedProportionSVC, C=C)._validate_params()
-        ready = design.fresh()
-        prepare_squared(ready, template.loss, C * row_weight)
-        for point in _grid(C_proportions, positive_fractions):
-            model = template._recast(AnnealedProportionSVC, C=C, **point)
-            model._validate_params()
-            fresh = model._recast(AnnealedProportionSVC)
-            fresh.fit_on_design(ready, checked, codes, weight)
-            fresh._share(ready, checked, weight)
-            fresh._settle_threshold(checked, codes, of_bags, weight)
-            models.append(model._become(fresh))
-    return models
 
 
 def _grid(C_proportions: Any, positive_fractions: Any) -> list[dict[str, float]]:
@@ -124,7 +69,6 @@ class AnnealedProportionSVCCV(RowsClassifier):
     See Also
     --------
     AnnealedProportionSVC : At one grid point.
-    annealed_path : Every model of a grid.
 
     Examples
     --------

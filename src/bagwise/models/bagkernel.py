@@ -184,14 +184,9 @@ class BagKernelSVC(MarginClassifier):
         self._keep_bags(train, shares, self._keep_solutions(fits), projection)
 
     def _fit_landmarks(self, train: Bags, shares: Array, codes: Array, weight: Array) -> None:
-        options: dict[str, Any] = {}
-        if self.bag_kernel in _PAIRWISE:
-            # What landmarks leave of an indefinite kernel is no leverage.
-            how = "kmeans" if self._options.landmarks == "kmeans" else "uniform"
-            options = {"indefinite": True, "landmarks": how}
         rng = check_random_state(self.random_state)
         pairs = _BagPairs(self._between, self.bag_kernel, self.kernel_, train, shares)
-        design = self._by_landmarks(pairs, weight, rng, **options)
+        design = self._by_landmarks(pairs, weight, rng, indefinite=self.bag_kernel in _PAIRWISE)
         self.clipped_ = design.clipped
         fits = self._binary_fits(design, one_row_per_bag(design.X), codes, weight)
         coef = self._keep_solutions([as_given(fit, design) for fit in fits])
@@ -410,10 +405,6 @@ class _BagPairs:
         if self.bag_kernel == "max":
             return np.array([self.kernel(X, X).max() for X in bags])
         return set_norms(self.kernel, bags, shares) ** 2
-
-    def vectors(self, rows: Array) -> Any:
-        """Return the weighted sums of bags."""
-        return weighted_sums(*self._part(rows))
 
 
 def _in_double(bags: Bags) -> Bags:

@@ -62,19 +62,13 @@ class _Points(Parameters):
         "Number of training instances that bags are compared with; None takes all of them, as in "
         "the paper, which needs memory for n_bags x n_instances numbers.",
     )
-    landmarks: str = shared(
-        "landmarks",
-        doc="How ``n_components`` are chosen: "
-        "drawn in proportion to what those so far leave of the similarities (randomly pivoted "
-        "Cholesky), or the instances nearest to the centers of k-means.",
-    )
 
     def _points(self, bags: Bags, gamma: float) -> Array:
         """Return the rows of the points; refuse an embedding that does not fit into memory."""
         rows = np.arange(bags.n_instances)
         if self.n_components is not None:
             pairs, rng = Pairs(Kernel("rbf", gamma), bags.X), check_random_state(self.random_state)
-            rows = choose_landmarks(pairs, rows, self.n_components, self.landmarks, rng)
+            rows = choose_landmarks(pairs, rows, self.n_components, rng)
         fewer = "Lower " if self.n_components else "Set ", Parameter("n_components", "500"), "."
         check_matrix("The matrix of similarities", len(bags), len(rows), 8, *fewer)
         return rows
