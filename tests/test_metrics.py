@@ -13,7 +13,7 @@ from sklearn.metrics import (
     recall_score,
     roc_auc_score,
 )
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -97,13 +97,6 @@ def test_pipelines_and_searches_are_opened(problem):
     search = GridSearchCV(pipeline, {"witnesssvc__C": [1.0]}, cv=2).fit(bags, y)
     assert instance_auc(search, bags) == expected
     assert bag_report(search, bags, y)["instance_auc"] == expected
-
-
-def test_metrics_are_scorers(problem):
-    bags, y = problem
-    for metric in (key_instance_rate, instance_auc):
-        scores = cross_val_score(WitnessSVC(), bags, y, cv=3, scoring=metric, error_score="raise")
-        assert np.all((scores > 0) & (scores <= 1))
 
 
 def test_report_of_both_classes_and_of_one(problem):
@@ -196,10 +189,10 @@ def test_measures_of_one_class_and_unknown_names():
 @pytest.mark.parametrize("auc", [0.6, 0.9, 1.0])
 def test_the_interval_of_the_auc_covers_what_it_should(auc):
     rng = np.random.default_rng(0)
-    truth, shift = np.arange(40) < 15, 40.0 if auc == 1 else np.sqrt(2) * norm.ppf(auc)
+    shift = 40.0 if auc == 1 else np.sqrt(2) * norm.ppf(auc)
     covered = 0
-    for _ in range(400):
-        found = roc_auc_score(truth, rng.normal(size=40) + shift * truth)
+    for scores in rng.normal(size=(400, 40)):
+        found = np.mean(scores[:15, None] + shift > scores[15:])
         low, high = _auc_bounds(found, 15, 25)
         assert 0 <= low < found <= high <= 1
         covered += low <= auc <= high

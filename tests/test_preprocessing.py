@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
@@ -100,12 +100,6 @@ def test_sparse_stays_sparse_unless_the_transformer_changes_it(bags):
     assert sp.issparse(coded.X)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_precision_is_the_transformers(dtype, bags):
-    single = bags.replace(X=bags.X.astype(dtype))
-    assert PerInstance(StandardScaler()).fit_transform(single).dtype == dtype
-
-
 # Names -------------------------------------------------------------------------------------------
 
 
@@ -130,14 +124,6 @@ def test_feature_names_go_through(bags):
 # Output containers -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("container", ["pandas", "polars"])
-def test_transformers_that_return_frames(container, bags):
-    framed = StandardScaler().set_output(transform=container)
-    result = PerInstance(framed).fit_transform(bags)
-    np.testing.assert_array_equal(result.X, StandardScaler().fit_transform(bags.X))
-    np.testing.assert_array_equal(result.feature_names, bags.feature_names)
-
-
 def test_the_global_setting_for_frames(bags):
     pipeline = make_pipeline(PerInstance(StandardScaler()), PerInstance(PCA(2)), WitnessSVC())
     y = [0, 1, 1, 0]
@@ -152,22 +138,6 @@ def test_the_global_setting_for_frames(bags):
 
 
 # Parameters --------------------------------------------------------------------------------------
-
-
-def test_nested_parameters_and_clone(bags):
-    lifted = PerInstance(PCA(2)).set_params(transformer__n_components=1)
-    assert lifted.get_params()["transformer__n_components"] == 1
-    copy = clone(lifted.fit(bags))
-    assert copy.transformer is not lifted.transformer
-    assert not hasattr(copy, "transformer_")
-    assert copy.fit_transform(bags).n_features == 1
-
-
-def test_a_pipeline_may_be_lifted(bags):
-    steps = Pipeline([("scale", StandardScaler()), ("reduce", PCA(2))])
-    expected = clone(steps).fit_transform(bags.X)
-    found = PerInstance(steps).fit_transform(bags)
-    np.testing.assert_allclose(found.X, expected, rtol=1e-12)
 
 
 def test_imputers_see_nan_and_estimators_refuse_it(bags):

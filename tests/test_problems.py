@@ -134,14 +134,3 @@ def test_duals_that_do_not_balance_are_shrunk_until_they_do():
     # Nothing against: the only feasible dual below these is 0, with value 0.
     assert problem.dual_objective(up, down) == 0.0
     assert problem.dual_objective(up, 0.5 * problem.negative) > 0.0
-
-
-def test_a_margin_of_one_is_no_margin():
-    problem, X = draw(MarginBand(0.3, 0.4), 5)
-    ones = Problem(problem.design, problem.positive, problem.negative, problem.loss, np.ones(15))
-    z = np.random.default_rng(1).normal(size=len(X))
-    assert problem.risk(z) == ones.risk(z)
-    for one, other in zip(problem.quadratic(z), ones.quadratic(z), strict=True):
-        np.testing.assert_array_equal(one, other)
-    up, down = problem.duals(z)
-    assert problem.dual_objective(up, down) == ones.dual_objective(up, down)

@@ -255,14 +255,3 @@ def test_a_callable_kernel_and_slopes_are_those_of_the_named_one(data):
     slopes = [model.fit(bags, y)._slopes(bags.X, 0) for model in (whole, exact)]
     np.testing.assert_allclose(*slopes, atol=1e-6)
     assert len(expected.explain(bags)) == bags.n_instances
-
-
-@pytest.mark.parametrize("model", [PLAIN, approximated(BagKernelSVC()), approximated(DDSVM())])
-def test_a_model_file_gives_the_same_bits(model, data, tmp_path):
-    bags, y = data
-    model = clone(model).fit(bags, y)
-    bagwise.save(model, tmp_path / "model.bagwise")
-    loaded = bagwise.load(tmp_path / "model.bagwise")
-    np.testing.assert_array_equal(loaded.decision_function(bags), model.decision_function(bags))
-    described = bagwise.persistence.describe(tmp_path / "model.bagwise")
-    assert described["certificate"]["kernel_error"] == loaded.kernel_error_ == model.kernel_error_

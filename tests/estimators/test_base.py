@@ -13,7 +13,6 @@ from bagwise import (
     AnnealedProportionSVC,
     AnnealedProportionSVCCV,
     Annealing,
-    BagKernelSVC,
     Bags,
     WitnessSVC,
 )
@@ -181,28 +180,6 @@ def test_a_score_of_exactly_zero_is_negative():
     np.testing.assert_array_equal(model.predict([[[1.0]], [[1.0 + 1e-9]]]), ["no", "yes"])
 
 
-@pytest.mark.parametrize("threshold", [0.5, -2.0, np.float32(0.25), 1])
-def test_a_threshold_shifts_bags_and_their_instances(threshold):
-    plain, shifted = Midpoint().fit(BAGS, Y), Midpoint(threshold=threshold).fit(BAGS, Y)
-    np.testing.assert_array_equal(shifted.threshold_, [float(threshold)])
-    np.testing.assert_array_equal(
-        shifted.decision_function(BAGS), plain.decision_function(BAGS) - threshold
-    )
-    np.testing.assert_array_equal(
-        shifted.instance_decision_function(BAGS),
-        plain.instance_decision_function(BAGS) - threshold,
-    )
-
-
-def test_the_positive_label_may_be_the_first_class():
-    flipped = Midpoint(pos_label=0).fit(BAGS, Y)
-    plain = Midpoint().fit(BAGS, 1 - Y)
-    np.testing.assert_array_equal(flipped.decision_function(BAGS), -plain.decision_function(BAGS))
-    np.testing.assert_array_equal(flipped.key_instances(BAGS), plain.key_instances(BAGS))
-    # At a score of 0 the model says "not mine": classes_[0] is mine here.
-    np.testing.assert_array_equal(flipped.predict(BAGS), 1 - plain.predict(BAGS))
-
-
 # Probabilities -----------------------------------------------------------------------------------
 
 
@@ -223,22 +200,6 @@ def test_probabilities_point_towards_the_second_class_whichever_is_positive():
     np.testing.assert_allclose(
         flipped.predict_proba(bags), plain.predict_proba(bags)[:, ::-1], rtol=1e-12
     )
-
-
-@pytest.mark.parametrize("threshold", [None, 0.4, "calibrated"])
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_label_score_and_probability_agree(threshold, n_classes):
-    bags, y = planted_bags(n_classes, n_bags=90)
-    model = WitnessSVC(threshold=threshold, probability="sigmoid", calibration_cv=3).fit(bags, y)
-    scores, chances = model.decision_function(bags), model.predict_proba(bags)
-    np.testing.assert_allclose(chances.sum(axis=1), 1.0, rtol=1e-12)
-    expected = (scores > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
-    np.testing.assert_array_equal(chances.argmax(axis=1), expected)
-    np.testing.assert_array_equal(model.predict(bags), expected)
-    if n_classes == 2:
-        np.testing.assert_array_equal(chances[:, 1] > 0.5, scores > 0)
-    if threshold == 0.4:
-        np.testing.assert_array_equal(model.threshold_, 0.4)
 
 
 def test_scores_that_fall_with_the_label_give_no_probabilities():
@@ -270,37 +231,7 @@ def test_a_score_that_is_not_finite_names_its_bag():
 # Input -------------------------------------------------------------------------------------------
 
 
-def test_names_of_features_are_compared():
-    named = BAGS.replace(feature_names=["a", "b", "c"])
-    model = Midpoint().fit(named, Y)
-    with pytest.raises(ValueError, match="Feature 0 is called 'b' here and was 'a' in fit"):
-        model.predict(BAGS.replace(feature_names=["b", "a", "c"]))
-    np.testing.assert_array_equal(model.predict(BAGS), model.predict(named))  # no names, no test
-    with pytest.raises(ValueError, match=r"have 2 features, but Midpoint was fitted with 3"):
-        model.predict(BAGS.replace(X=BAGS.X[:, :2]))
-
-
-@pytest.mark.parametrize(
-    ("y", "error"),
-    [
-        (None, "requires y to be passed"),
-        (np.repeat(Y, BAGS.sizes), r"\(that is one per instance\)"),
-        (Y + 0.5 * np.arange(24), "Unknown label type"),
-        (np.column_stack([Y, Y]), "1d array"),
-    ],
-)
-def test_bad_labels_are_refused(y, error):
-    with pytest.raises(ValueError, match=error):
-        Midpoint().fit(BAGS, y)
-
-
 def test_a_class_without_weight_is_named():
     y = np.where(np.arange(24) < 4, 2, Y)
     with pytest.raises(ValueError, match="All bags of class 2 have weight zero"):
         Midpoint().fit(BAGS, y, sample_weight=1.0 * (y < 2))
-
-
-def test_instances_of_whole_bags_have_no_labels_until_the_kernel_says_so():
-    model = BagKernelSVC(bag_kernel="hausdorff")
-    assert not hasattr(model, "predict_instances")
-    assert hasattr(model.set_params(bag_kernel="mean"), "predict_instances")

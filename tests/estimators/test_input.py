@@ -60,23 +60,6 @@ def test_no_weights_are_ones_and_a_number_is_for_all():
     assert check_weight(THREE, [1, 0, 3]).dtype == np.float64
 
 
-@pytest.mark.parametrize(
-    ("weight", "told"),
-    [
-        ([1.0, np.nan, 1.0], r"bag 1 \(id 'b'\) is nan"),
-        ([1.0, 1.0, np.inf], r"bag 2 \(id 'c'\) is inf"),
-        ([-1.0, 1.0, 1.0], r"bag 0 \(id 'a'\) is -1\.0: weights must be finite and not negative"),
-        ([1.0, 2.0], r"sample_weight.shape == \(2,\), expected \(3,\): one per bag"),
-        (np.ones(6), r"\(6,\) \(that is one per instance\), expected \(3,\)"),
-        (np.ones((3, 1)), "1D array or scalar"),
-        ([0.0, 0.0, 0.0], "at least one non-zero number"),
-    ],
-)
-def test_bad_weights_of_bags_are_refused(weight, told):
-    with pytest.raises(ValueError, match=told):
-        check_weight(THREE, weight)
-
-
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0.1, 5.0)), min_size=6, max_size=15))
 def test_balanced_classes_have_equal_totals(drawn):
     codes = np.array([0, 1, 2, *(code for code, _ in drawn)])

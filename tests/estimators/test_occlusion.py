@@ -29,10 +29,9 @@ from representatives import first_of_each
 
 FURTHER = [
     *(
-        BagKernelSVC(bag_kernel=bag_kernel, kernel=kernel, normalize=normalize)
+        BagKernelSVC(bag_kernel=bag_kernel, kernel=kernel, normalize=True)
         for bag_kernel in ("mean", "sum", "statistics", "migraph")
-        for kernel in ("linear", "rbf", "poly")
-        for normalize in (False, True)
+        for kernel in ("linear", "poly")
     ),
     BagKernelSVC(bag_kernel="migraph", affinity=1.5),
     BagKernelSVC(bag_kernel="statistics", kernel=lambda A, B: (1 + A @ B.T) ** 2),

@@ -89,14 +89,6 @@ def steps_of(model):
     return sum(record["solver_steps"] for record in model.history_)
 
 
-def test_calibration_and_weights_go_along():
-    bags, y = planted_bags(n_bags=24, shift=5.0)
-    weight = np.linspace(1.0, 2.0, 24)
-    model = WitnessSVC(probability="sigmoid", calibration_cv=3)
-    for one in model.path(bags, y, values=[0.1, 1.0], sample_weight=weight):
-        assert one.predict_proba(bags).shape == (24, 2)
-
-
 def test_what_has_no_path_says_so():
     bags, y = planted_bags()
     assert not hasattr(GraphSVC(), "path")

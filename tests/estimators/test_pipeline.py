@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -44,14 +43,6 @@ def test_questions_about_instances_are_passed_on():
     assert model.explain(BAGS).equals(last.explain(seen))
     listed = model.key_instances(list(BAGS))
     np.testing.assert_array_equal(listed, model.key_instances(BAGS))
-
-
-def test_missing_values_are_for_the_imputer():
-    X = BAGS.X.copy()
-    X[3, 1] = np.nan
-    gaps = BAGS.replace(X=X)
-    model = make_pipeline(PerInstance(SimpleImputer()), WitnessSVC()).fit(gaps, Y)
-    assert np.isfinite(model.instance_decision_function(gaps)).all()
 
 
 def test_methods_exist_where_the_classifier_has_them():

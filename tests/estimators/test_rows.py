@@ -24,7 +24,6 @@ from bagwise import (
     SparseMIL,
     WitnessSVC,
 )
-from bagwise.designs import Gram
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.rows import RowsClassifier
 from bagwise.solvers import solve
@@ -83,17 +82,6 @@ def test_fit_on_design_gives_the_bits_of_fit(model, n_classes):
         assert by_hand.n_iter_ == whole.n_iter_
 
 
-def test_a_design_may_be_wider_than_the_model_asks():
-    """A Gram matrix made for other parameters serves as well: what counts is the design."""
-    bags, y = planted_bags()
-    linear = LabelSVC(kernel="linear").fit(bags, y)
-    model = LabelSVC(kernel="precomputed")
-    kernel = bags.replace(X=bags.X @ bags.X.T, instance_ids=np.arange(bags.n_instances))
-    checked, codes, _, weight = model._check_training(kernel, y, None)
-    model.fit_on_design(Gram(bags.X @ bags.X.T), checked, codes, weight)
-    np.testing.assert_allclose(model.objective_, linear.objective_, rtol=1e-9)
-
-
 # Fitted attributes -------------------------------------------------------------------------------
 
 
@@ -117,19 +105,6 @@ def test_support_vectors_carry_all_of_the_score(kernel, monkeypatch):
     np.testing.assert_allclose(scores, expected, rtol=1e-10, atol=1e-12)
     monkeypatch.setattr(rows_module, "BLOCK_VALUES", 1)  # one row at a time
     np.testing.assert_allclose(model.instance_decision_function(bags), scores, rtol=1e-9)
-
-
-def test_columns_of_a_precomputed_kernel_are_instance_ids():
-    bags, y = planted_bags()
-    shuffled = np.random.default_rng(0).permutation(bags.n_instances)
-    products = (bags.X @ bags.X.T)[:, np.argsort(shuffled)]
-    kernel = bags.replace(X=products, instance_ids=shuffled)
-    model = InstanceSVC(kernel="precomputed").fit(kernel, y)
-    expected = InstanceSVC(kernel="linear").fit(bags, y)
-    np.testing.assert_allclose(
-        model.decision_function(kernel), expected.decision_function(bags), atol=1e-8
-    )
-    np.testing.assert_array_equal(model.support_columns_, shuffled[model.support_])
 
 
 def test_a_solver_that_gave_up_is_named_with_its_gap(monkeypatch):

@@ -9,7 +9,6 @@ import numpy as np
 from bagwise import InstanceSVC
 from bagwise.estimators.tags import bag_tags
 from bagwise.testing import bag_checks, check_bag_estimator
-from bagwise.testing._problems import planted_bags
 
 
 class WholeBags(InstanceSVC):
@@ -26,12 +25,6 @@ def test_tags_choose_the_checks():
         "check_key_instances_score_highest",
     }
     assert all(r["status"] == "passed" for r in check_bag_estimator(WholeBags()))
-
-
-def test_an_estimator_without_instance_scores_has_no_such_methods():
-    model = WholeBags().fit(*planted_bags())
-    for name in ("instance_decision_function", "predict_instances", "key_instances"):
-        assert not hasattr(model, name)
 
 
 def test_the_majority_rule_is_the_middle_score():

@@ -104,26 +104,6 @@ def test_a_start_hotter_than_needed_changes_little(gaussian, kind):
 # Assignments -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        AnnealedLabelSVC(C=5),
-        AnnealedProportionSVC(positive_fraction=0.5, C_proportion=0.5),
-        AnnealedWitnessSVC(C=5),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_weights_are_feasible_and_certified(model, gaussian):
-    bags, y = gaussian
-    model = clone(model).fit(bags, y)
-    p, inside = model.instance_weights_, positives(bags, y)
-    assert np.all(p[~inside] == 0)
-    assert np.all((p >= 0) & (p <= 1))
-    assert segment_sum(p, bags.offsets)[y == 1].min() >= 1 - 1e-9
-    assert model.gap_[0] <= 1e-9 * model.objective_[0]
-    assert model.n_iter_ == len(model.history_)
-
-
 def test_the_objective_is_that_of_equation_13(digits):
     bags, y = digits
     model = AnnealedProportionSVC(

@@ -112,12 +112,3 @@ def test_training_bags_score_as_in_the_problem_solved(digits):
     assert model.objective_[0] == pytest.approx(
         0.5 * beta @ (scores - model.intercept_) + 3 * slack @ slack
     )
-
-
-def test_migraph_reduces_to_mean_when_all_instances_are_neighbors(digits):
-    bags, y = digits
-    mean = BagKernelSVC(bag_kernel="mean", gamma=0.2).fit(bags, y)
-    graph = BagKernelSVC(bag_kernel="migraph", affinity=1e6, gamma=0.2).fit(bags, y)
-    np.testing.assert_allclose(
-        graph.decision_function(bags), mean.decision_function(bags), atol=1e-8
-    )

@@ -60,13 +60,6 @@ def test_the_planted_instances_are_found(negatives):
     assert model.heuristic_gap_[0] <= 1e-5 * model.objective_[0]
 
 
-def test_no_instance_of_a_negative_bag_is_a_key_instance():
-    bags, y = planted()
-    for negatives in ("instances", "bags"):
-        mu = quick(negatives).fit(bags, y).instance_weights_
-        np.testing.assert_allclose(np.add.reduceat(mu, bags.offsets[:-1]), y, atol=1e-9)
-
-
 def test_products_that_overflow_are_named():
     bags = [np.array([[1e300, i], [0.0, 1.0]]) for i in range(6)]
     with pytest.raises(FloatingPointError, match="overflow"):

@@ -29,7 +29,7 @@ def test_without_the_unlabeled_term_it_is_mi_svm(digits):
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_is_the_svm_of_its_witnesses_and_labels_and_none_beats_the_best(seed, loss):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(9, 2))
@@ -78,19 +78,3 @@ def test_every_step_descends(digits):
     objectives = [record["objective"] for record in model.history_]
     assert len(objectives) > 1
     assert all(b <= a * (1 + 1e-9) for a, b in itertools.pairwise(objectives))
-
-
-def test_the_margin_is_freed_of_unlabeled_instances():
-    rng = np.random.default_rng(0)
-    members = [
-        np.vstack([rng.normal(3, 0.3, (1, 2)), rng.normal(0.4, 0.5, (4, 2))]) for _ in "12345"
-    ]
-    members += [rng.normal(-2, 0.3, (4, 2)) for _ in "12345"]
-    bags, y = Bags.from_list(members), np.repeat([1, 0], 5)
-
-    def inside_margin(model) -> int:
-        scores = model.fit(bags, y).instance_decision_function(bags[:5])
-        return int(np.sum(np.abs(scores) < 0.5))
-
-    few = inside_margin(MissSVM(unlabeled_weight=5.0, kernel="linear"))
-    assert few < inside_margin(MissSVM(unlabeled_weight=0.0, kernel="linear"))

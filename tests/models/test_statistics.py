@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -93,14 +92,6 @@ def test_a_classifier_without_weights_refuses_them():
         model.fit(BAGS, Y, sample_weight=np.arange(len(BAGS)))
     with pytest.raises(ValueError, match="leave out sample_weight and class_weight"):
         model.set_params(class_weight={0: 1.0, 1: 5.0}).fit(BAGS, Y)
-
-
-def test_tags_are_those_of_the_classifier():
-    accepts = [
-        StatisticsSVC(estimator=estimator).__sklearn_tags__().input_tags.sparse
-        for estimator in (LogisticRegression(), GaussianNB())
-    ]
-    assert accepts == [True, False]
 
 
 @pytest.mark.parametrize("model", [StatisticsForest(n_estimators=9), StatisticsSVC(scale=False)])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import metrics
+from sklearn import config_context, metrics
 from sklearn.calibration import calibration_curve
 
 from bagwise._typing import Array
@@ -112,7 +112,8 @@ class _Curve(Display):
         if not 0 < truth.sum() < len(truth):
             raise ValueError("The bags are all of one class: a curve needs both.")
         draws = draw_samples(truth, groups, _DRAWS, 0)
-        drawn = [cls._measure(truth[rows], scores[rows]) for rows in draws]
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            drawn = [cls._measure(truth[rows], scores[rows]) for rows in draws]
         lines, values = [np.interp(_GRID, x, y) for x, y, _ in drawn], [area for *_, area in drawn]
         low, high = np.quantile(values, _LEVELS)
         low = min(low, _lowest(values, truth, groups))
@@ -165,7 +166,8 @@ class RocDisplay(_Curve):
 
     @staticmethod
     def _measure(truth: Array, scores: Array) -> tuple[Array, Array, float]:
-        return *metrics.roc_curve(truth, scores)[:2], float(metrics.roc_auc_score(truth, scores))
+        x, y, _ = metrics.roc_curve(truth, scores)
+        return x, y, float(metrics.auc(x, y))
 
 
 @dataclass
@@ -191,7 +193,7 @@ class PrecisionRecallDisplay(_Curve):
     @staticmethod
     def _measure(truth: Array, scores: Array) -> tuple[Array, Array, float]:
         precision, recall, _ = metrics.precision_recall_curve(truth, scores)
-        area = metrics.average_precision_score(truth, scores)
+        area = -np.sum(np.diff(recall) * precision[:-1])
         return recall[::-1], precision[::-1], float(area)
 
 

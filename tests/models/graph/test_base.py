@@ -11,9 +11,7 @@ from bagwise.losses import SquaredHinge
 from bagwise.models.graph.base import (
     Structure,
     find_present_edges,
-    homophily,
     mean_scores,
-    pad,
     true_objective,
     witnesses_of,
 )
@@ -72,20 +70,6 @@ def test_means_of_labeled_bags_score_all_rows():
     down = case.share[labeled] * ~case.positive[labeled]
     found = reference_solution(means, up, down, SquaredHinge())
     np.testing.assert_allclose(scores, case.X @ found.coef, atol=1e-5)
-
-
-def test_bags_without_labels_follow_those_with():
-    assert pad(np.array([3, 1]), 4, -1).tolist() == [3, 1, -1, -1]
-    assert pad(np.array([0.5]), 2).tolist() == [0.5, 0.0]
-    assert structure_of(draw(0)).n_bags == 20
-
-
-def test_homophily_counts_edges_between_labels():
-    graph = Graph.from_edges([("a", "b"), ("b", "c"), ("c", "d"), ("d", "x")])
-    edges = find_present_edges((graph,), "bag", np.array(["a", "b", "c", "d", "x"]), np.arange(5))
-    assert homophily(edges, np.array([1, 1, 0, 0, -1])) == pytest.approx(2 / 3)
-    assert np.isnan(homophily(edges, np.full(5, -1)))
-    assert np.isnan(homophily((), np.array([0, 1])))
 
 
 def test_edges_take_part_only_with_both_ends():

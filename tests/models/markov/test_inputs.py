@@ -158,11 +158,3 @@ def test_instances_without_length_keep_theirs():
     inputs = inputs_of(unit_norm=True)
     inputs.fit(bags.replace(X=np.zeros(bags.X.shape)), y, np.ones(12))
     assert inputs.scale == 1.0
-
-
-def test_what_is_given_is_cloned_not_used():
-    bags, y = planted(n_bags=12)
-    feature_map, model = MinMaxScaler(), LabelSVC()
-    inputs_of(feature_map, model, cv=2).fit(bags, y, np.ones(12))
-    assert not hasattr(feature_map, "scale_")
-    assert not hasattr(model, "classes_")

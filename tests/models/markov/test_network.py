@@ -83,8 +83,7 @@ def test_a_table_alone_is_a_potential():
         MarkovNetworkClassifier(cardinality=3).fit(bags, y)
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("cardinality", CARDINALITIES)
+@pytest.mark.parametrize(("cardinality", "n_classes"), [("any", 4), ("ratio", 2), ("learned", 2)])
 def test_what_is_gained_over_zero_is_in_proportion_to_one_over_alpha(cardinality, n_classes):
     # Near w = 0 the risk is N + t slope along every ray: the least objective is N - const/alpha.
     bags, y = planted(n_classes, n_bags=20)
@@ -97,9 +96,8 @@ def test_what_is_gained_over_zero_is_in_proportion_to_one_over_alpha(cardinality
     assert gain[1] == pytest.approx(gain[0], rel=0.1)
 
 
-@pytest.mark.parametrize("seed", [4, 9])
-def test_noise_gains_over_zero_too(seed):
-    bags, y = noise(12, 3, seed)
+def test_noise_gains_over_zero_too():
+    bags, y = noise(12, 3, seed=4)
     model = MarkovNetworkClassifier(cardinality="learned", alpha=1000.0).fit(bags, y)
     assert model.objective_[0] < 12 - 1e-3
     assert np.any(model.coef_)
