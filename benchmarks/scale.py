@@ -132,14 +132,14 @@ def one(path: Path, name: str) -> dict[str, Any]:
     import bagwise
     from bagwise.designs import swept
     from bagwise.io import read
-    from bagwise.rowstores import memory
+    from bagwise.rowstores import blocks
     from bagwise.solvers import sweeps
 
     bags, y = read(path)
     if name.endswith("looked at"):
         sweeps.INNER = LOOKED_AT
     if name.endswith("in memory"):
-        memory.MANY_ROWS = bags.n_instances + 1
+        blocks.MANY_ROWS = bags.n_instances + 1
     model = model_of(name, bags.n_instances)
     small = bagwise.Bags(np.array(bags.X[: 60 * BAG]), np.arange(0, 60 * BAG + 1, BAG))
     light = {"max_iter": 1} if "MIMN" in name else {"C": 1.0}

@@ -49,7 +49,7 @@ def one(path: Path, name: str) -> dict[str, Any]:
     import bagwise
     from bagwise.io import read
     from bagwise.model_selection import search
-    from bagwise.rowstores import memory
+    from bagwise.rowstores import blocks
 
     bags, y = read(path)
     model = scale.model_of(name.removesuffix(ALONE), bags.n_instances)
@@ -58,7 +58,7 @@ def one(path: Path, name: str) -> dict[str, Any]:
     points = [{"C": share * model.C} for share in (1 / 3, 1.0, 3.0)]
     rows = Watched(bags.X)
     said = 1 << 62 if name.endswith(ALONE) else 1.4 * rows.n_bytes
-    memory.available_memory = lambda: said
+    blocks.available_memory = lambda: said
     rows.evict()
     rows.begin()
     before, peak = scale.anonymous(), scale.Peak()

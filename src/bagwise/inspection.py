@@ -19,9 +19,8 @@ from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.metrics import bag_measures
 from bagwise.rowstores import RowStore
-from bagwise.rowstores.blocks import row_blocks
+from bagwise.rowstores.blocks import lies_in_files, row_blocks
 from bagwise.rowstores.files import Replaced
-from bagwise.rowstores.memory import lies_in_files
 from bagwise.rowstores.passes import run_pass, visit_ranges
 from bagwise.rowstores.together import side_by_side
 

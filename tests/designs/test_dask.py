@@ -24,7 +24,7 @@ from bagwise import (
 )
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import conditioned, dask as on_cluster, swept
-from bagwise.rowstores import blocks, memory
+from bagwise.rowstores import blocks
 
 MODELS = [
     InstanceSVC(),
@@ -46,7 +46,7 @@ def client():
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr(memory, "MANY_ROWS", 0)
+    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
     monkeypatch.setattr(swept, "_FEWEST_ROWS", 8)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 2048)
 
@@ -103,7 +103,7 @@ def test_products_have_the_same_bits(client, tmp_path, offset):
 
 @pytest.mark.parametrize("rule", ["any", pytest.param("learned", marks=pytest.mark.slow)])
 def test_swept_networks_have_the_same_bits(client, tmp_path, rule, monkeypatch):
-    monkeypatch.setattr(memory, "MANY_ROWS", 0)
+    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
     bags, y = stored(tmp_path)
     model = MarkovNetworkClassifier(cardinality=rule, alpha=0.1, fit_intercept=True)
     here = model.fit(bags, y).decision_function(bags)

@@ -18,7 +18,7 @@ from bagwise import (
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import swept
 from bagwise.estimators import sweeping
-from bagwise.rowstores import blocks, memory
+from bagwise.rowstores import blocks
 
 MODELS = [
     InstanceSVC(),
@@ -48,7 +48,7 @@ def both(monkeypatch, model, bags, y, **options):
     plain = model.fit(bags, y, **options)
     reference = {name: getattr(plain, name) for name in ("objective_", "gap_", "coef_")}
     weights, history = plain.instance_weights_, plain.history_
-    monkeypatch.setattr(memory, "MANY_ROWS", 0)
+    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
     monkeypatch.setattr(blocks, "CACHE_BYTES", 1 << 10)
     monkeypatch.setattr(swept, "_FEWEST_ROWS", 8)
     return reference, weights, history, model.fit(bags, y, **options)
@@ -87,7 +87,7 @@ def test_offsets_and_scales_are_conditioned(monkeypatch):
 def test_the_precision_of_rows_bounds_the_certificate(monkeypatch, dtype):
     bags, y = planted()
     rounded = Bags(bags.X.astype(dtype), bags.offsets)
-    monkeypatch.setattr(memory, "MANY_ROWS", 0)
+    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
     fitted = LabelSVC(kernel="linear", C=0.5).fit(rounded, y)
     exact = LabelSVC(kernel="linear", C=0.5).fit(rounded.replace(X=rounded.X.astype(float)), y)
     np.testing.assert_allclose(fitted.objective_, exact.objective_, rtol=1e-6)
@@ -97,7 +97,7 @@ def test_one_pass_per_newton_step(monkeypatch):
     """A path takes a pass per alternation and per further Newton step, and few at its end."""
     bags, y = planted()
     made = []
-    monkeypatch.setattr(memory, "MANY_ROWS", 0)
+    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
     label = sweeping.label_rows
     monkeypatch.setattr(sweeping, "label_rows", lambda *args: made.append(label(*args)) or made[-1])
     model = AnnealedLabelSVC(kernel="linear", C=0.5).fit(bags, y)

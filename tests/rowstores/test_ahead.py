@@ -10,7 +10,8 @@ import pytest
 from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Swept
 from bagwise.rowstores import blocks
-from bagwise.rowstores.ahead import Ahead, is_mapped
+from bagwise.rowstores.ahead import Ahead
+from bagwise.rowstores.blocks import is_mapped
 
 
 @pytest.fixture

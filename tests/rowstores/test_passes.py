@@ -21,7 +21,7 @@ from bagwise.crossfit import folds
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import dense, swept
 from bagwise.model_selection import BagGridSearchCV, compare, cross_validate_bags, search
-from bagwise.rowstores import blocks, memory, passes
+from bagwise.rowstores import blocks, passes
 from bagwise.rowstores.files import FileRows
 from bagwise.rowstores.passes import in_step
 from bagwise.rowstores.together import side_by_side
@@ -33,12 +33,9 @@ CS = [{"C": C} for C in (0.1, 1.0, 10.0)]
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Treat few rows as many."""
-    for module, name in (
-        *((memory, "MANY_ROWS"), (blocks, "LARGE_SELECTION")),
-        *((memory, "BYTES_PER_ROW"), (memory, "MOST_SHARDS")),
-    ):
-        monkeypatch.setattr(module, name, 0)
-    monkeypatch.setattr(memory, "available_memory", lambda: 100.0)
+    for name in ("MANY_ROWS", "LARGE_SELECTION", "BYTES_PER_ROW", "MOST_SHARDS"):
+        monkeypatch.setattr(blocks, name, 0)
+    monkeypatch.setattr(blocks, "available_memory", lambda: 100.0)
     monkeypatch.setattr(swept, "_FEWEST_ROWS", 8)
     monkeypatch.setattr(blocks, "CACHE_BYTES", 1024)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1024)
@@ -67,7 +64,7 @@ def stored(folder, sizes=(5, 30), n_bags=36):
 
 def alone(monkeypatch):
     """Let fits come one after the other from now on."""
-    monkeypatch.setattr(memory, "available_memory", lambda: 2.0**40)
+    monkeypatch.setattr(blocks, "available_memory", lambda: 2.0**40)
 
 
 FITS = {
@@ -148,7 +145,7 @@ def test_an_eighth_of_the_rows_in_memory_is_enough(tmp_path, taken, monkeypatch,
 
     def read(self, key):
         rows = rows_of(self, key)
-        if memory.lies_in_files(self.X):
+        if blocks.lies_in_files(self.X):
             cache.use(np.round(rows[:, 0] * len(X)).astype(int))
         return rows
 
@@ -186,15 +183,15 @@ def test_what_is_wrong_with_the_file_is_said(tmp_path):
 
 def test_memory_bounds_the_number_of_fits(tmp_path, taken, monkeypatch):
     bags, y = stored(tmp_path)
-    monkeypatch.setattr(memory, "BYTES_PER_ROW", 3)
-    monkeypatch.setattr(memory, "available_memory", lambda: 27.0 * bags.n_instances)
-    assert memory.n_side_by_side(bags.X) == 4
+    monkeypatch.setattr(blocks, "BYTES_PER_ROW", 3)
+    monkeypatch.setattr(blocks, "available_memory", lambda: 27.0 * bags.n_instances)
+    assert blocks.n_side_by_side(bags.X) == 4
     search(InstanceSVC(kernel="linear"), CS, bags, y)
     assert max(taken) == 4
-    assert memory.n_side_by_side(np.array(bags.X)) == 0
+    assert blocks.n_side_by_side(np.array(bags.X)) == 0
     for available, width in ((0.0, 1), (2.0 * bags.X.nbytes, 0)):
-        monkeypatch.setattr(memory, "available_memory", lambda available=available: available)
-        assert memory.n_side_by_side(bags.X) == width
+        monkeypatch.setattr(blocks, "available_memory", lambda available=available: available)
+        assert blocks.n_side_by_side(bags.X) == width
 
 
 def test_several_fits_share_the_passes_of_a_process(tmp_path, taken):

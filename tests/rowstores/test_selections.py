@@ -8,7 +8,7 @@ import pytest
 from bagwise import InstanceSVC, MarkovNetworkClassifier, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
 from bagwise.model_selection import search
-from bagwise.rowstores import memory
+from bagwise.rowstores import blocks
 
 pytestmark = pytest.mark.torch
 
@@ -72,7 +72,7 @@ def test_classes_have_the_bits_of_fits_one_after_the_other(streams, monkeypatch,
 
 
 def test_networks_share_streams(streams, monkeypatch):
-    monkeypatch.setattr(memory, "MANY_ROWS", 0)
+    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
     bags, y = moved()
     together = search(NETWORK, [{"alpha": 1.0}], bags, y, metric="auc")
     n_streams = len(streams)
@@ -93,10 +93,8 @@ def test_rows_in_another_order_come_by_themselves(streams):
         rows = X if order is None else X[order]
         wanted.append(Wanted(rows, rows.cuts(), lambda _, block: block.clone().numpy()))
     streams.clear()
-    for order, blocks in zip(orders, serve_blocks(wanted), strict=True):
-        np.testing.assert_array_equal(
-            np.concatenate(blocks), host if order is None else host[order]
-        )
+    for order, found in zip(orders, serve_blocks(wanted), strict=True):
+        np.testing.assert_array_equal(np.concatenate(found), host if order is None else host[order])
     assert len(streams) == 2
 
 

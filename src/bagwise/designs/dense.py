@@ -12,8 +12,7 @@ from bagwise._typing import Array
 from bagwise.bags.selection import take_rows
 from bagwise.designs.base import Design
 from bagwise.designs.linear import LinearDesign, matrix_design
-from bagwise.rowstores.blocks import row_blocks
-from bagwise.rowstores.memory import lies_in_files
+from bagwise.rowstores.blocks import lies_in_files, row_blocks
 from bagwise.rowstores.passes import run_pass, visit_ranges
 from bagwise.tolerances import rounding_of
 

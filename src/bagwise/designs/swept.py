@@ -34,7 +34,7 @@ from bagwise.designs.linear import DIGITS_KEPT
 from bagwise.designs.ridge import solve_primal
 from bagwise.designs.tree import Node, add_up, grow
 from bagwise.rowstores import blocks
-from bagwise.rowstores.memory import MOST_SHARDS
+from bagwise.rowstores.blocks import MOST_SHARDS
 from bagwise.rowstores.passes import Visits, run_alone, run_pass, shift_visits
 from bagwise.tolerances import INNER, PATIENCE, rounding_of
 

@@ -25,7 +25,7 @@ from bagwise.losses import SquaredHinge
 from bagwise.procedures.alternate import alternate
 from bagwise.procedures.anneal import Schedule, Softer, cool
 from bagwise.procedures.run import Callback, Run
-from bagwise.rowstores import memory
+from bagwise.rowstores import blocks
 from bagwise.rowstores.passes import run_pass, visit_ranges
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.sweeps import Joined, Place, descend, origin, solve_swept, sweep_at
@@ -38,7 +38,7 @@ def is_swept(task: Task) -> bool:
     if not isinstance(design, Dense) or not isinstance(task.loss, SquaredHinge):
         return False
     return design.elsewhere or (
-        design.n_rows >= memory.MANY_ROWS and design.n_coef <= LARGEST_SYSTEM
+        design.n_rows >= blocks.MANY_ROWS and design.n_coef <= LARGEST_SYSTEM
     )
 
 

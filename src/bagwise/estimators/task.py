@@ -15,7 +15,7 @@ from bagwise.bags.segments import expand
 from bagwise.designs import Design
 from bagwise.problems import Problem
 from bagwise.procedures import Run
-from bagwise.rowstores import memory
+from bagwise.rowstores import blocks
 from bagwise.solvers import Solution, solve
 
 
@@ -147,7 +147,7 @@ def as_given(fit: Run, design: Design) -> Run:
 
 def weigh_rows(weight: Array, offsets: Array) -> Array:
     """Return the weights of the bags' rows; many equal ones take no memory."""
-    if offsets[-1] >= memory.MANY_ROWS and np.all(weight == weight[0]):
+    if offsets[-1] >= blocks.MANY_ROWS and np.all(weight == weight[0]):
         return np.broadcast_to(weight[0], int(offsets[-1]))
     return expand(weight, offsets)
 

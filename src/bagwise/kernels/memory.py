@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bagwise.errors import Argument, Message, Parameter
-from bagwise.rowstores.memory import memory_limit
+from bagwise.rowstores.blocks import memory_limit
 
 _SHARE = 0.8  # of the memory for one matrix: data and solver need some, too
 _APPROXIMATE = (

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.rowstores import blocks
+from bagwise.rowstores.blocks import is_mapped
 
 
 class Ahead:
@@ -62,16 +63,3 @@ class Ahead:
                 return
             self.pages[start : start + blocks.BLOCK_BYTES : mmap.PAGESIZE].max(initial=0)
             start += blocks.BLOCK_BYTES
-
-
-def is_mapped(X: Any) -> bool:
-    """Return whether an array is a file that is mapped, or a part of one."""
-    return file_of(X) is not None
-
-
-def file_of(X: Any) -> np.memmap | None:
-    """Return the mapped file that an array is part of; None for other arrays."""
-    found = None
-    while isinstance(X, np.ndarray):
-        found, X = X if isinstance(X, np.memmap) else found, X.base
-    return found

@@ -14,7 +14,7 @@ from typing import Any
 from joblib import effective_n_jobs, parallel_config, register_parallel_backend
 from joblib.parallel import ParallelBackendBase
 
-from bagwise.rowstores.memory import lies_in_files, n_side_by_side
+from bagwise.rowstores.blocks import lies_in_files, n_side_by_side
 from bagwise.rowstores.together import together
 
 NAME = "bagwise"

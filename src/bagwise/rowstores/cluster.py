@@ -16,11 +16,15 @@ from bagwise._typing import Array
 from bagwise.bags.stored import find_guard, guard, verify
 from bagwise.errors import Message
 from bagwise.rowstores import blocks
-from bagwise.rowstores.ahead import is_mapped
 from bagwise.rowstores.base import RowStore
-from bagwise.rowstores.blocks import cut_rows, row_blocks
+from bagwise.rowstores.blocks import (
+    available_memory,
+    cut_rows,
+    is_mapped,
+    room_for_fits,
+    row_blocks,
+)
 from bagwise.rowstores.files import FileRows, Picked
-from bagwise.rowstores.memory import available_memory, room_for_fits
 
 MOST_PARTS = 256  # of the rows: more workers than that would wait for each other
 _CROWDED = 0.3  # of a worker's memory: Dask ends workers that seem to use 0.95 of it

@@ -23,8 +23,7 @@ from bagwise._typing import Array
 from bagwise.bags.stored import verify
 from bagwise.rowstores import blocks
 from bagwise.rowstores.base import RowStore
-from bagwise.rowstores.blocks import count_rows
-from bagwise.rowstores.memory import BYTES_PER_ROW, available_memory
+from bagwise.rowstores.blocks import BYTES_PER_ROW, available_memory, count_rows
 from bagwise.rowstores.selections import Wanted, serve_blocks
 from bagwise.rowstores.together import request_pass
 

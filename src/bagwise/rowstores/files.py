@@ -14,8 +14,8 @@ from bagwise.bags.segments import offsets_of
 from bagwise.bags.selection import take_rows
 from bagwise.bags.stored import verify
 from bagwise.rowstores import blocks
-from bagwise.rowstores.ahead import file_of
 from bagwise.rowstores.base import RowStore
+from bagwise.rowstores.blocks import file_of
 
 _SHORTEST_RUN = 16  # rows, on average: shorter ones are picked, longer ones stay as they lie
 

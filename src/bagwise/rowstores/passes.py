@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.rowstores.ahead import Ahead
-from bagwise.rowstores.memory import lies_in_files
+from bagwise.rowstores.blocks import lies_in_files
 from bagwise.rowstores.together import request_pass
 
 Visits = Generator[int, None, Any]

@@ -22,7 +22,7 @@ from typing import Any
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn import config_context, get_config
 
-from bagwise.rowstores.memory import lies_in_files, n_side_by_side
+from bagwise.rowstores.blocks import lies_in_files, n_side_by_side
 
 _WARNING_STATE = ("filters", "showwarning", "_showwarnmsg_impl")  # what catch_warnings sets back
 

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.designs import Design, Point
 from bagwise.kernels import MANY_ROWS
+from bagwise.losses import PiecewiseQuadratic
 from bagwise.problems import Problem
 from bagwise.solvers.pieces import quadratic_gap
 from bagwise.solvers.solution import Solution, certify, overflow
@@ -41,6 +42,15 @@ from bagwise.tolerances import (
 )
 
 _STAGES = 10.0 ** np.arange(-8, 0)  # a tenth of the final weights comes last
+
+
+def solve(problem: Problem, start: Point | None = None) -> Solution:
+    """Solve a two-sided problem with the solver for its loss."""
+    if isinstance(problem.loss, PiecewiseQuadratic):
+        return newton(problem, start)
+    from bagwise.solvers.hinge import solve_hinge
+
+    return solve_hinge(problem)
 
 
 def newton(

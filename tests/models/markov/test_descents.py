@@ -20,7 +20,7 @@ from bagwise.errors import Parameter
 from bagwise.models.markov import descents
 from bagwise.models.markov.descents import STARTS, find_idle, run_starts
 from bagwise.procedures.heldout import HeldOut
-from bagwise.rowstores import memory
+from bagwise.rowstores import blocks
 from reference.networks import noise, planted, random_risk, risk_of_bags
 
 OPTIONS = {"tol": 1e-2, "max_iter": 20, "seed": 0}
@@ -271,7 +271,7 @@ def draw_bags(n_bags=24, n_classes=2, seed=0):
 
 @pytest.fixture
 def always(monkeypatch):
-    monkeypatch.setattr(memory, "MANY_ROWS", 0)
+    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
 
 
 def network(rule="any", **options):
@@ -288,7 +288,7 @@ def mean_start(bags, y, many, monkeypatch):
         return starts[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(memory, "MANY_ROWS", many)
+        patch.setattr(blocks, "MANY_ROWS", many)
         patch.setitem(descents.STARTS, "mean", note)
         network(init=["mean"]).fit(bags, y)
     return starts[0][: bags.n_features]
@@ -301,7 +301,7 @@ def test_passes_end_no_higher_than_a_bundle_method(rule, bag_features, monkeypat
     bags, y = draw_bags()
     model = network(rule, bag_features=bag_features)
     bundle = model.fit(bags, y).objective_[0]
-    monkeypatch.setattr(memory, "MANY_ROWS", 0)
+    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
     model.fit(bags, y)
     assert model.objective_[0] <= 1.02 * bundle  # both tolerate a hundredth
     assert model.gap_[0] <= 0.01 * model.objective_[0] * 1.0001

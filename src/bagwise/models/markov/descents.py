@@ -38,7 +38,7 @@ from bagwise.procedures import Run
 from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.nrbm import restart_nrbm
 from bagwise.procedures.run import Callback, Journal
-from bagwise.rowstores import memory
+from bagwise.rowstores import blocks
 from bagwise.solvers import solve
 from bagwise.solvers.bundle import bmrm
 from bagwise.solvers.soft_newton import soft_newton, whole_start
@@ -64,7 +64,7 @@ def _is_swept(risk: MarkovRisk) -> bool:
     return (
         risk.n_models == 1
         and isinstance(design, Dense)
-        and design.n_rows >= memory.MANY_ROWS
+        and design.n_rows >= blocks.MANY_ROWS
         and design.n_coef <= LARGEST_SYSTEM
         and Ranges.of(risk.inference.potential, risk.inference.offsets) is not None
     )
