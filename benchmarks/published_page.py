@@ -74,10 +74,10 @@ class Cell:
         if "best" not in self.ours:
             return "quoted there, not run here" if self.model in FOREIGN else "not run"
         measure, best = METRICS[self.metric], self.ours["best"]
-        lead = measure.scale * best.mean - self.printed
+        lead = best.mean - self.printed
         if self.metric == "p_hat":
             return "reproduced" if abs(lead) <= P_HAT else "not reproduced"
-        if abs(lead) <= 2 * np.hypot(measure.scale * (best.error or 0.0), self.printed_error()):
+        if abs(lead) <= 2 * np.hypot(best.error or 0.0, self.printed_error()):
             return "reproduced" if abs(lead) <= POINTS else "undecided"
         return "better here" if measure.better * lead > 0 else "not reproduced"
 
@@ -105,9 +105,9 @@ class Cell:
     def _text(self, kind: str) -> str:
         if kind not in self.ours:
             return ""
-        measure, number = METRICS[self.metric], self.ours[kind]
-        spread = "" if number.error is None else f" ± {measure.scale * number.error:.1f}"
-        return f"{measure.scale * number.mean:.1f}{spread}"
+        number = self.ours[kind]
+        spread = "" if number.error is None else f" ± {number.error:.1f}"
+        return f"{number.mean:.1f}{spread}"
 
 
 WHY = """

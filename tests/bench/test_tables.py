@@ -28,11 +28,11 @@ def test_before_a_round_is_whole_no_metric_is_called_impossible(tmp_path):
 def test_published_numbers_stand_beside_ours(report):
     table = next(table for table in report.tables if table.metric == "error")
     lines = {(line.model, line.kind): line for line in table.lines}
-    assert lines["ALP-SVM", "published"].entries[0].mean == 14.0
-    assert lines["AL-SVM T=0", "published"].entries[1].mean == 36.5
-    assert lines["ALP-SVM", "best"].entries[0].mean == pytest.approx(100 * (1 - 0.87))
+    assert lines["ALP-SVM", "published"].numbers[0].mean == 14.0
+    assert lines["AL-SVM T=0", "published"].numbers[1].mean == 36.5
+    assert lines["ALP-SVM", "best"].numbers[0].mean == pytest.approx(100 * (1 - 0.87))
     assert ("MICA", "best") not in lines
-    assert lines["MICA", "published"].entries[0].mean == 18.0
+    assert lines["MICA", "published"].numbers[0].mean == 18.0
     assert any("Gehler & Chapelle 2007, Table 2" in note for note in report.notes)
 
 
@@ -42,12 +42,12 @@ def test_the_best_of_each_kind_is_bold(report):
             bold = {
                 line.model
                 for line in table.lines
-                if line.kind == kind and all(entry.bold for entry in line.entries)
+                if line.kind == kind and all(number.best for number in line.numbers)
             }
             assert bold == {"ALP-SVM"}
     error = next(table for table in report.tables if table.metric == "error")
-    tiger = {line.model: line.entries[0] for line in error.lines if line.kind == "published"}
-    assert [model for model, entry in tiger.items() if entry.bold] == ["ALP-SVM"]
+    tiger = {line.model: line.numbers[0] for line in error.lines if line.kind == "published"}
+    assert [model for model, number in tiger.items() if number.best] == ["ALP-SVM"]
 
 
 def test_average_ranks_by_hand(report):
@@ -58,7 +58,7 @@ def test_average_ranks_by_hand(report):
 
 def test_the_long_form_has_one_record_per_number_shown(report):
     records = long_form(report)
-    shown = sum(e is not None for t in report.tables for line in t.lines for e in line.entries)
+    shown = sum(e is not None for t in report.tables for line in t.lines for e in line.numbers)
     assert len(records) == shown
     printed = [record for record in records if record["kind"] == "published"]
     assert all(record["rounds"] is record["points"] is None for record in printed)

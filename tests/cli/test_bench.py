@@ -70,6 +70,7 @@ def test_a_failed_cell_ends_in_status_one_after_the_tables(tmp_path):
         (2, "--out", ["bench", "avolio2021"]),
         (2, "at least 1", ["bench", "avolio2021", "--out", "x", "--jobs", "0"]),
         (2, "--jobs", ["bench", "avolio2021", "--out", "x", "--jobs", "-2"]),
+        (2, "bench --dask was removed in version 0.3. Use --jobs", ["bench", "x", "--dask=local"]),
         (1, "holds no results", ["table", "no/such/folder"]),
         (2, "no metric 'acuracy'. Did you mean 'accuracy'?", ["table", ".", "--metric", "acuracy"]),
     ],
@@ -84,13 +85,6 @@ def test_a_bad_file_is_named_before_anything_is_written(tmp_path):
     path = write(tmp_path / "x.yaml", {**TINY, "metrics": ["acuracy"]})
     refused(1, "metrics[0]: must be one of accuracy", "bench", path, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_dask_that_does_not_answer_is_named(tmp_path):
-    pytest.importorskip("distributed", reason="dask is not installed")
-    path = write(tmp_path / "x.yaml", TINY)
-    address = "tcp://127.0.0.1:9"
-    refused(1, "127.0.0.1:9", "bench", path, "--out", tmp_path / "out", "--dask", address)
 
 
 def test_ctrl_c_says_how_to_resume_and_the_same_command_does(tmp_path, monkeypatch):

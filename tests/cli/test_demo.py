@@ -35,6 +35,8 @@ def test_demo_finds_the_nines(tmp_path):
     assert min(auc) > 0.9
     assert min(found) > 90
     assert str(out) in result.stderr
+    said = "Next, with a table of your own (one row per instance): bagwise info FILE"
+    assert said in result.stderr
 
 
 @pytest.mark.usefixtures("quick")
@@ -62,23 +64,13 @@ def test_the_seed_reaches_the_draw(monkeypatch):
         (["--out", "x.txt"], "x.txt must end in .png, .pdf, .svg"),
         (["--out", "no/such/folder/x.png"], "there is no folder no/such/folder"),
         (["--seed", "-1"], "--seed"),
-        (["--slides", "--molecules"], "give --slides or --molecules, not both"),
+        (["--slides"], "demo --slides was removed in version 0.3. The demo shows digits"),
         (["digits"], "digits"),
     ],
 )
 def test_demo_refuses_bad_arguments_before_it_works(monkeypatch, arguments, message):
     monkeypatch.setattr(DigitTask, "draw", lambda *_: pytest.fail("it began to work"))
     refused(2, message, "demo", *arguments)
-
-
-@pytest.mark.parametrize(("flag", "word"), [("--slides", "tumor"), ("--molecules", "shape")])
-def test_generated_data_have_a_table_and_a_figure(flag, word, tmp_path):
-    result = done("demo", flag, "--out", tmp_path / "d.png")
-    assert f"{word} found" in result.stdout
-    assert (tmp_path / "d.png").read_bytes().startswith(PNG)
-    assert (
-        "Next, with a table of your own (one row per instance): bagwise info FILE" in result.stderr
-    )
 
 
 def test_a_row_that_surprises_is_explained():

@@ -23,7 +23,6 @@ from bagwise.bench.cell import Cell
 from bagwise.bench.measures import METRICS
 from bagwise.bench.run import Plan
 from bagwise.bench.splits import digest
-from bagwise.metrics import POOLED, bag_measures
 from bagwise.model_selection.runner import Record, is_failure
 
 Pairs = list[tuple[Cell, Record]]
@@ -31,27 +30,24 @@ Pairs = list[tuple[Cell, Record]]
 
 @dataclass(frozen=True)
 class Number:
-    """An entry of a table."""
+    """An entry of a table, as it is shown: in percent if the metric is."""
 
     metric: str
     column: str
     model: str
-    kind: str  # "best" or "nested"
-    mean: float  # in the metric's own unit
-    error: float | None  # standard error of the mean
-    rounds: int  # that the mean is over
-    points: list[dict[str, Any]]  # the grid points chosen, each once
+    kind: str  # "best", "nested" or "published"
+    mean: float
+    error: float | None  # standard error of the mean, or the spread that the paper prints
+    rounds: int | None = None  # that the mean is over; None where it was published
+    points: list[dict[str, Any]] | None = None  # the grid points chosen, each once
+    best: bool = False  # of its kind, in its column
 
-
-@dataclass(frozen=True)
-class Missing:
-    """Cells that have not run, and those that failed with the first error."""
-
-    column: str
-    model: str
-    open: int
-    failed: int
-    error: str
+    def text(self, bold: str = "{}") -> str:
+        """Return the number as text, marked as bold if it is the best."""
+        digits = METRICS[self.metric].digits
+        mean = f"{self.mean:.{digits}f}"
+        error = "" if self.error is None else f" ± {self.error:.{digits}f}"
+        return (bold.format(mean) if self.best else mean) + error
 
 
 def column_of(cell: Cell) -> str:
@@ -67,36 +63,35 @@ def _group_cells(cells: Iterable[Cell]) -> dict[tuple[str, str], list[Cell]]:
     return groups
 
 
-def find_missing(plan: Plan) -> list[Missing]:
-    """Say for every model and column that is not complete what has not run and what failed."""
+def find_missing(plan: Plan) -> list[str]:
+    """Say how many cells have not run, and for every model and column how many failed and why."""
     records = plan.records()
-    found = []
+    n_open = sum(cell.id not in records for cell in plan.cells)
+    found = [f"Not finished: {n_open} cells have not run yet."] if n_open else []
     for (column, model), cells in _group_cells(plan.cells).items():
-        unrun = sum(cell.id not in records for cell in cells)
         failed = [r for c in cells if (r := records.get(c.id)) and is_failure(r)]
-        errors = [str(r.get("failure", r.get("error"))) for r in failed]
-        if unrun or errors:
-            found.append(Missing(column, model, unrun, len(errors), errors[0] if errors else ""))
+        if failed:
+            error = str(failed[0].get("failure", failed[0].get("error"))).splitlines()[0]
+            found.append(f"{model} on {column}: {len(failed)} cells failed ({error}).")
     return found
 
 
-def numbers(plan: Plan, metrics: Iterable[str] | None = None) -> list[Number]:
-    """Compute the numbers of a benchmark, for its own metrics or the given ones.
-
-    They are sorted by column, model, metric and kind; what cannot be computed is left out.
-    """
+def numbers(plan: Plan, metrics: Iterable[str]) -> list[Number]:
+    """Compute the numbers of a benchmark for some metrics; what cannot be computed is left out."""
     records, select = plan.records(), plan.spec.select
-    wanted = plan.spec.metrics if metrics is None else tuple(metrics)
     found = []
     for where, cells in _group_cells(plan.cells).items():
         points = _whole_rounds(cells, records)
         if not points:
             continue
         chosen = {"best": _choose_best(points, select), "nested": _choose_nested(points, select)}
-        for metric in wanted:
-            for kind, pairs in chosen.items():
-                number = None if pairs is None else _number(metric, where, kind, pairs)
-                found += [] if number is None else [number]
+        made = [
+            _number(metric, where, kind, pairs)
+            for metric in metrics
+            for kind, pairs in chosen.items()
+            if pairs is not None
+        ]
+        found += [number for number in made if number is not None]
     return found
 
 
@@ -139,41 +134,31 @@ def _number(metric: str, where: tuple[str, str], kind: str, pairs: Pairs) -> Num
     rounds = _by_round(pairs, metric)
     if np.isnan(rounds).any():
         return None
-    single_bags = "pooled" in pairs[0][1]  # which have no spread
-    of_folds = _values([record for _, record in pairs], _storage_name(metric))
-    spread = rounds if len(rounds) > 1 or single_bags else of_folds
+    scale = METRICS[metric].scale
+    spread = rounds if len(rounds) > 1 else _values([record for _, record in pairs], metric)
     error = None
     if len(spread) > 1 and not np.isnan(spread).any():
-        error = float(np.std(spread, ddof=1) / np.sqrt(len(spread)))
+        error = scale * float(np.std(spread, ddof=1) / np.sqrt(len(spread)))
     seen = {digest(cell.point): cell.point for cell, _ in pairs}
-    mean = float(np.mean(rounds))
+    mean = scale * float(np.mean(rounds))
     return Number(metric, *where, kind, mean, error, len(rounds), list(seen.values()))
 
 
-def _storage_name(metric: str) -> str:
-    return METRICS[metric].complement or metric
-
-
 def _values(records: list[Record], metric: str) -> Array:
-    return np.array([record["metrics"].get(metric) for record in records], dtype=float)
+    """Return the value of each test fold as it is stored, NaN where there is none."""
+    stored = METRICS[metric].complement or metric
+    return np.array([record["metrics"].get(stored) for record in records], dtype=float)
 
 
 def _by_round(pairs: Pairs, metric: str) -> Array:
-    """Return the value of each round, NaN where a fold has none."""
+    """Return the mean of each round over its test folds, weighted by their numbers of bags."""
     rounds: dict[int, list[Record]] = defaultdict(list)
     for cell, record in pairs:
         rounds[cell.split.repeat].append(record)
-    means = np.array([_of_round(records, _storage_name(metric)) for records in rounds.values()])
+    means = np.array(
+        [
+            np.average(_values(records, metric), weights=[record["n_test"] for record in records])
+            for records in rounds.values()
+        ]
+    )
     return 1.0 - means if METRICS[metric].complement else means
-
-
-def _of_round(records: list[Record], metric: str) -> float:
-    """Return a round's value: the mean over its test folds, weighted by their numbers of bags."""
-    if metric in POOLED and all("pooled" in record for record in records):
-        y = np.array([record["pooled"][0] for record in records])
-        scores = np.array([record["pooled"][1] for record in records])
-        scores = scores[:, 0] if scores.shape[1] == 1 else scores
-        value = bag_measures(y, scores, np.array(records[0]["classes"]), (metric,))[metric]
-        return np.nan if value is None else value
-    n_bags = [record["n_test"] for record in records]
-    return float(np.average(_values(records, metric), weights=n_bags))

@@ -7,13 +7,11 @@ Values that plain YAML cannot hold are written as small mappings or words, and r
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler
 
 from bagwise.bags import Bags
 from bagwise.bench.data import BenchData
@@ -23,12 +21,6 @@ from bagwise.kernels import settle_gamma
 from bagwise.kernels.intersection import IntersectionMap
 
 _MEDIAN = "median*"
-
-_MAPS: dict[str, Callable[..., Any]] = {
-    "intersection": lambda **o: make_pipeline(MinMaxScaler(clip=True), IntersectionMap(**o)),
-    "nystroem": lambda **o: make_pipeline(MinMaxScaler(), Nystroem(random_state=0, **o)),
-    "standard": lambda **o: StandardScaler(**o),
-}
 
 
 def build(entry: ModelEntry, point: dict[str, Any], data: BenchData, train: Bags) -> Any:
@@ -49,7 +41,10 @@ def _resolve(value: Any, name: str, data: BenchData, train: Bags) -> Any:
     if "graph" in rest:
         return _look_up(rest["graph"], data.graphs, "The data set has no graph")
     if "map" in rest:
-        return _look_up(rest.pop("map"), _MAPS, f"{name}: there is no map")(**rest)
+        make = _look_up(
+            rest.pop("map"), {"intersection": IntersectionMap}, f"{name}: there is no map"
+        )
+        return make_pipeline(MinMaxScaler(clip=True), make(**rest))
     if "method" in rest:
         inner = {key: _resolve(one, key, data, train) for key, one in rest.items()}
         return make_estimator(inner.pop("method"), **inner)

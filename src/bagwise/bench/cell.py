@@ -88,9 +88,6 @@ def judge(data: BenchData, cell: Cell, _: Deadline = NEVER) -> dict[str, Any]:
         metrics |= measure_calibrated(data.y[test], scores + shift, y, inner, model.classes_)
         result["inner"] = bag_measures(y, inner - shift, model.classes_, SELECTABLE)
     result["metrics"] = {name: _drop_infinite(value) for name, value in metrics.items()}
-    if len(test) == 1:
-        result["pooled"] = [data.y[test].tolist()[0], np.ravel(scores).tolist()]
-        result["classes"] = model.classes_.tolist()
     return result
 
 

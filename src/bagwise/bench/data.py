@@ -17,7 +17,6 @@ from bagwise.datasets import (
     load_digits_bags,
     load_webkb,
     make_gaussian_bags,
-    make_graph_bags,
     make_toy2d,
 )
 from bagwise.graphs import Graph
@@ -80,11 +79,6 @@ def _pair(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) and len(value) == 2 else value
 
 
-def _graph(name: str, options: dict[str, Any]) -> Any:
-    data = make_graph_bags(**options)
-    return data.bags, data.y, {"links": Graph.from_edges(data.edges, directed=True)}
-
-
 def _webkb(name: str, options: dict[str, Any]) -> Any:
     data = load_webkb(**options)
     graphs = {
@@ -108,7 +102,6 @@ _LOADERS: dict[str, Callable[[str, dict[str, Any]], Any]] = {
     "digits": _draw(load_digits_bags),
     "toy2d": _draw(make_toy2d),
     "gaussian": _draw(make_gaussian_bags),
-    "graph": _graph,
     "webkb": _webkb,
     "file": _file,
 }

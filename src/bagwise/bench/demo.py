@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -17,12 +17,10 @@ from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_mean
-from bagwise.datasets import load_digits_bags, make_molecule_bags, make_slide_bags
+from bagwise.datasets import load_digits_bags
 from bagwise.estimators.base import BagClassifier
 from bagwise.metrics import bag_report
-from bagwise.models.annealed import AnnealedWitnessSVC
 from bagwise.models.instance import InstanceSVC
-from bagwise.models.meansvc import MeanSVC
 from bagwise.models.witness import LabelSVC, WitnessSVC
 
 if TYPE_CHECKING:
@@ -35,86 +33,13 @@ _SHOWN_MISTAKES = 2  # of them at most, if there are any
 
 
 @dataclass(frozen=True)
-class DemoTask:
-    """Training and test bags with known witnesses; labels are 0 and 1."""
+class DigitTask:
+    """Bags of digits; training and test share no image. Labels are 1 for bags with a 9."""
 
     train: Bags
     y_train: Array
     test: Bags
     y_test: Array
-    question: ClassVar[str] = ""
-    witness: ClassVar[str] = "witness"
-
-    @classmethod
-    def halve(cls, bags: Bags, y: Array) -> Self:
-        """Train on the first half of the bags and test on the second."""
-        half = len(bags) // 2
-        return cls(bags[:half], y[:half], bags[half:], y[half:])
-
-    @property
-    def found_by_chance(self) -> float:
-        """How often an instance drawn at random from a positive test bag is a witness."""
-        shares = segment_mean(self.test.instance_labels, self.test.offsets)
-        return float(shares[self.y_test == 1].mean())
-
-    def models(self) -> list[BagClassifier]:
-        """Return the models of the demo, not fitted; the figure shows the last one's choices."""
-        annealed = AnnealedWitnessSVC(kernel="linear")
-        return [MeanSVC(), WitnessSVC(kernel="linear"), annealed]
-
-    def figure(self, model: BagClassifier) -> Figure:
-        """Draw the instance scores of positive test bags: in place, or one column per bag."""
-        from matplotlib.figure import Figure
-
-        shown = np.flatnonzero(self.y_test == 1)[: _SHOWN // 2]
-        figure = Figure(figsize=(3.2 * len(shown), 3.4), layout="constrained")
-        for axes, i in zip(np.atleast_1d(figure.subplots(1, len(shown))), shown, strict=True):
-            bag = self.test[i : i + 1]
-            scores, true = model.instance_decision_function(bag), bag.instance_labels == 1
-            x, y = (np.arange(len(scores)), scores) if bag.coords is None else bag.coords.T
-            marks = axes.scatter(x, y, c=scores, cmap="viridis", s=14)
-            axes.scatter(x[true], y[true], s=60, facecolors="none", edgecolors="red")
-            best = int(scores.argmax())
-            axes.scatter(x[best], y[best], s=40, marker="x", color="black")
-            axes.set(title=str(bag.ids[0]), xticks=[])
-            if bag.coords is not None:
-                axes.set_yticks([])
-                axes.set_aspect("equal")
-                axes.invert_yaxis()
-        figure.colorbar(marks, ax=figure.axes, label="score")
-        figure.suptitle(f"{model}: chosen instance (cross), true ones (red)", fontsize=10)
-        return figure
-
-
-class SlideTask(DemoTask):
-    """Slides of patches on a grid, some with a small connected tumor."""
-
-    question: ClassVar[str] = "Is there a tumor on the slide?"
-    witness: ClassVar[str] = "tumor"
-
-    @classmethod
-    def draw(cls, seed: int = 0) -> Self:
-        """Draw training slides and equally many test slides."""
-        return cls.halve(*make_slide_bags(120, bag_size=(30, 150), random_state=seed))
-
-
-class MoleculeTask(DemoTask):
-    """Molecules with many shapes, of which one must fit."""
-
-    question: ClassVar[str] = "Does one shape of the molecule bind?"
-    witness: ClassVar[str] = "shape"
-
-    @classmethod
-    def draw(cls, seed: int = 0) -> Self:
-        """Draw training molecules and equally many test molecules."""
-        return cls.halve(*make_molecule_bags(160, random_state=seed))
-
-
-class DigitTask(DemoTask):
-    """Bags of digits; training and test share no image. Labels are 1 for bags with a 9."""
-
-    question: ClassVar[str] = "Is there a 9 in the bag?"
-    witness: ClassVar[str] = "9"
 
     @classmethod
     def draw(cls, seed: int = 0, n_bags: int = 200) -> Self:
@@ -126,8 +51,14 @@ class DigitTask(DemoTask):
         ]
         return cls(*parts[0], *parts[1])
 
+    @property
+    def found_by_chance(self) -> float:
+        """How often an instance drawn at random from a positive test bag is a 9."""
+        shares = segment_mean(self.test.instance_labels, self.test.offsets)
+        return float(shares[self.y_test == 1].mean())
+
     def models(self) -> list[BagClassifier]:
-        """Return the models that the digits contrast."""
+        """Return the models of the demo, not fitted; the figure shows the last one's choices."""
         linear = WitnessSVC(kernel="linear")
         calibrated = InstanceSVC(threshold="calibrated")
         return [InstanceSVC(), calibrated, LabelSVC(), linear, WitnessSVC()]
@@ -170,7 +101,7 @@ class ModelResult:
 
 
 def evaluate(
-    task: DemoTask, models: list[BagClassifier], begin: Callable[[str], None] = lambda _: None
+    task: DigitTask, models: list[BagClassifier], begin: Callable[[str], None] = lambda _: None
 ) -> Iterator[ModelResult]:
     """Fit the models one after the other and yield the result of each on the test bags."""
     for model in models:

@@ -1,4 +1,4 @@
-"""Run a benchmark: every cell once, here or on a Dask cluster, resuming an earlier run.
+"""Run a benchmark: every cell once, resuming an earlier run.
 
 A folder of results holds ``spec.yaml`` (the benchmark as it was run), ``folds/`` (the splits),
 ``results.jsonl`` (the records) and the tables. Finished cells are never run again; failed ones are
@@ -8,14 +8,10 @@ tried again when the run is resumed. Tables need only the folder, not the data.
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-from joblib import effective_n_jobs, parallel_config
 
 from bagwise.bench.cell import Cell, judge
 from bagwise.bench.data import BenchData, load_data
@@ -84,16 +80,13 @@ def run(
     folder: Path,
     *,
     jobs: int = 1,
-    dask: str | None = None,
     begin: Callable[[int, int], None] = lambda done, total: None,
     note: Callable[[Record], None] = lambda record: None,
 ) -> tuple[Plan, Outcome]:
     """Run what is missing of a benchmark, in a folder that may hold results of an earlier run.
 
-    ``jobs`` is the number of worker processes, -1 one per core; ``dask`` the address of a Dask
-    scheduler, or "local" for a cluster of ``jobs`` workers made for this run. ``begin`` is called
-    once with the numbers of finished and of all cells, ``note`` with each record after it was
-    written.
+    ``jobs`` is the number of worker processes, -1 one per core. ``begin`` is called once with the
+    numbers of finished and of all cells, ``note`` with each record after it was written.
     """
     entries = {entry.name: entry for entry in spec.data}
 
@@ -102,7 +95,7 @@ def run(
         return load_data(entries[name], spec.protocol, draw)
 
     first = 0 if spec.protocol.kind == "fresh" else None
-    with Store(folder / RESULTS, identify) as store, _cluster(dask, jobs):
+    with Store(folder / RESULTS, identify) as store:
         files = {name: _split(spec.protocol, name, load(name, first), folder) for name in entries}
         plan = _plan(spec, folder, files)
         _write_spec(spec, folder)
@@ -140,25 +133,3 @@ def _versions() -> dict[str, str]:
 
     packages = ("bagwise", "numpy", "scipy", "scikit-learn")
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}
-
-
-@contextmanager
-def _cluster(address: str | None, jobs: int) -> Iterator[None]:
-    """Let joblib run cells on a Dask cluster, where one is named."""
-    if address is None:
-        yield
-        return
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise ValueError(
-            "--dask needs dask and distributed: pip install 'bagwise[dask]'."
-        ) from error
-    with ExitStack() as stack:
-        where: Any = address
-        if address == "local":
-            size = {"n_workers": effective_n_jobs(jobs), "threads_per_worker": 1}
-            where = stack.enter_context(LocalCluster(**size, dashboard_address=None))
-        stack.enter_context(Client(where, timeout="10s"))
-        stack.enter_context(parallel_config(backend="dask"))
-        yield

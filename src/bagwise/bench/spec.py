@@ -6,11 +6,13 @@ anything runs; an error says where it is and what would be right.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from bagwise._removed import refuse_value
 from bagwise.bench.measures import METRICS, SELECTABLE
 from bagwise.bench.published import find_published
 from bagwise.bench.splits import KINDS, Protocol
@@ -18,7 +20,7 @@ from bagwise.catalog import make_estimator
 from bagwise.datasets.registry import DATASETS
 
 _PRESETS = Path(__file__).with_name("presets")
-_GENERATORS = ("digits", "toy2d", "gaussian", "graph")
+_GENERATORS = ("digits", "toy2d", "gaussian")
 SOURCES = ("fetch", *_GENERATORS, "webkb", "file")
 _QUICK_BAGS = 40  # a quick run asks whether everything works: two folds of ten bags per class
 
@@ -141,55 +143,40 @@ def parse_spec(content: Any, name: str = "benchmark") -> Spec:
     >>> spec.models[0].name, spec.protocol.folds
     ('MI-SVM', 10)
     """
-    _check_keys(content, "the benchmark", Spec)
-    for part in ("data", "models"):
-        if not isinstance(content.get(part), list) or not content[part]:
-            raise SpecError(f"{part}: must be a list with at least one entry.")
-    metrics = content.get("metrics", ["accuracy", "auc"])
-    if not isinstance(metrics, list) or not metrics:
-        raise SpecError(f"metrics: must be a list of names, it is {metrics!r}.")
-    spec = Spec(
-        name=str(content.get("name", name)),
-        title=str(content.get("title", content.get("name", name))),
-        data=tuple(_data(entry, f"data[{i}]") for i, entry in enumerate(content["data"])),
-        models=tuple(_model(entry, f"models[{i}]") for i, entry in enumerate(content["models"])),
-        protocol=_protocol(content.get("protocol", {})),
-        metrics=tuple(_one_of(one, METRICS, f"metrics[{i}]") for i, one in enumerate(metrics)),
-        select=_one_of(content.get("select", "accuracy"), SELECTABLE, "select"),
-        published=str(content.get("published", "")),
-        notes=str(content.get("notes", "")).strip(),
-        quick=content.get("quick", {}),
+    spec = _fill(Spec, content, "the benchmark", name=name, title="", protocol={})
+    spec = replace(
+        spec,
+        title=spec.title or spec.name,
+        data=tuple(_data(entry, f"data[{i}]") for i, entry in enumerate(spec.data)),
+        models=tuple(_model(entry, f"models[{i}]") for i, entry in enumerate(spec.models)),
+        protocol=_protocol(spec.protocol),
+        notes=spec.notes.strip(),
     )
-    _check_together(spec)
+    for i, metric in enumerate(spec.metrics):
+        _one_of(metric, METRICS, f"metrics[{i}]")
+    _one_of(spec.select, SELECTABLE, "select")
+    _check_names(spec)
+    _check_grids(spec)
+    if spec.published:
+        find_published(spec.published)
     return spec
 
 
 def _data(entry: Any, where: str) -> DataEntry:
-    entry = {"name": entry} if isinstance(entry, str) else entry
-    _check_keys(entry, where, DataEntry)
-    if not isinstance(entry.get("name"), str):
-        raise SpecError(f"{where}.name: must be a text.")
-    data = DataEntry(**entry)
-    _one_of(data.source, SOURCES, f"{where}.source")
+    data = _fill(DataEntry, {"name": entry} if isinstance(entry, str) else entry, where)
+    _one_of(data.source, SOURCES, f"{where}.source", DataEntry)
     if data.source == "fetch":
         _one_of(data.name, DATASETS, f"{where}.name")
-    _check_mapping(data.options, f"{where}.options")
-    _check_count(data.thin, f"{where}.thin", least=0)
-    _check_grid(data.grid, f"{where}.grid")
     return data
 
 
 def _model(entry: Any, where: str) -> ModelEntry:
     entry = {"method": entry} if isinstance(entry, str) else entry
-    _check_keys(entry, where, ModelEntry)
-    if not isinstance(entry.get("method"), str):
-        raise SpecError(f"{where}.method: name a method, by its paper's name or by its class.")
-    model = ModelEntry(**{"name": entry["method"], **entry})
-    _check_mapping(model.params, f"{where}.params")
-    _check_grid(model.grid, f"{where}.grid")
-    twice = next((key for key in model.grid if key in model.params), None)
-    if twice is not None:
-        raise SpecError(f"{where}: {twice} is in params and in grid; keep one.")
+    name = str(entry.get("method")) if isinstance(entry, dict) else None
+    model = _fill(ModelEntry, entry, where, name=name)
+    twice = model.grid.keys() & model.params.keys()
+    if twice:
+        raise SpecError(f"{where}: {min(twice)} is in params and in grid; keep one.")
     try:
         make_estimator(model.method, **model.params, **model.grid)  # knows names, not values
     except ValueError as error:
@@ -198,84 +185,94 @@ def _model(entry: Any, where: str) -> ModelEntry:
 
 
 def _protocol(content: Any) -> Protocol:
-    _check_keys(content, "protocol", Protocol)
-    ratios = content.get("ratios", [])
-    if not isinstance(ratios, list) or not all(_is_share(ratio) for ratio in ratios):
-        raise SpecError(f"protocol.ratios: must be numbers between 0 and 1, they are {ratios!r}.")
-    protocol = Protocol(**{**content, "ratios": tuple(ratios)})
-    _one_of(protocol.kind, KINDS, "protocol.kind")
+    protocol = _fill(Protocol, content, "protocol")
+    _one_of(protocol.kind, KINDS, "protocol.kind", Protocol)
     drawn = int(protocol.kind == "fresh")
-    bounds = {"folds": 2, "repeats": 1, "inner": 0, "seed": 0, "train": drawn, "test": drawn}
-    for name, least in bounds.items():
-        _check_count(getattr(protocol, name), f"protocol.{name}", least)
-    if protocol.kind == "ratio" and not ratios:
-        raise SpecError("protocol.ratios: name at least one training ratio.")
+    for name, least in {"folds": 2, "repeats": 1, "train": drawn, "test": drawn}.items():
+        if getattr(protocol, name) < least:
+            raise SpecError(f"protocol.{name}: must be a whole number of at least {least}.")
     if protocol.inner == 1:
         raise SpecError("protocol.inner: must be 0, or 2 or more.")
+    if protocol.kind == "ratio" and not protocol.ratios:
+        raise SpecError("protocol.ratios: name at least one training ratio.")
     return protocol
 
 
 # Checks -------------------------------------------------------------------------------------------
 
 
-def _check_keys(content: Any, where: str, kind: Any) -> None:
-    if not isinstance(content, dict):
-        raise SpecError(f"{where}: must be a mapping, it is {content!r}.")
-    known = [one.name for one in fields(kind)]
-    for key in content:
-        if key not in known:
-            raise SpecError(f"{where}: there is no {key!r}; known are {', '.join(known)}.")
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(key, str) for key in value)
 
 
-def _one_of(value: Any, known: Any, where: str) -> Any:
-    if value not in known:
-        raise SpecError(f"{where}: must be one of {', '.join(known)}, it is {value!r}.")
-    return value
-
-
-def _check_grid(grid: Any, where: str) -> None:
-    _check_mapping(grid, where)
-    for key, values in grid.items():
-        if not isinstance(values, list) or not values:
-            raise SpecError(f"{where}.{key}: must be a list of values, it is {values!r}.")
-
-
-def _check_mapping(value: Any, where: str) -> None:
-    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise SpecError(f"{where}: must be a mapping of names, it is {value!r}.")
-
-
-def _check_count(value: Any, where: str, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise SpecError(f"{where}: must be a whole number of at least {least}, it is {value!r}.")
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 0
 
 
 def _is_share(value: Any) -> bool:
-    return isinstance(value, int | float) and 0 < value < 1
+    return isinstance(value, float) and 0 < value < 1
 
 
-def _check_together(spec: Spec) -> None:
+# What the type of a field asks of the YAML, in words and as a test.
+_LIST = ("a list with at least one entry", _is_list)
+_LISTS = (
+    "a mapping of names to lists of values",
+    lambda value: _is_mapping(value) and all(map(_is_list, value.values())),
+)
+_TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "str": ("a text", lambda value: isinstance(value, str)),
+    "int": ("a whole number, not negative", lambda value: type(value) is int and value >= 0),
+    "Protocol": ("a mapping", _is_mapping),
+    "dict[str, Any]": ("a mapping of names", _is_mapping),
+    "dict[str, list[Any]]": _LISTS,
+    "dict[str, list[str]]": _LISTS,
+    "tuple[float, ...]": (
+        "a list of numbers between 0 and 1",
+        lambda value: isinstance(value, list) and all(map(_is_share, value)),
+    ),
+}
+
+
+def _fill(kind: Any, content: Any, where: str, **defaults: Any) -> Any:
+    """Return an object of a class from the mapping of its fields, each checked by its type."""
+    if not isinstance(content, dict):
+        raise SpecError(f"{where}: must be a mapping, it is {content!r}.")
+    types = {one.name: str(one.type) for one in fields(kind)}
+    required = [one.name for one in fields(kind) if one.default is one.default_factory is MISSING]
+    values = {**dict.fromkeys(required), **defaults, **content}
+    for key, value in values.items():
+        if key not in types:
+            known = ", ".join(types)
+            raise SpecError(f"{where}: there is no {key!r}; known are {known}.")
+        words, fits = _TYPES.get(types[key], _LIST)
+        if not fits(value):
+            place = f"{where}.{key}".removeprefix("the benchmark.")
+            raise SpecError(f"{place}: must be {words}, it is {value!r}.")
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+
+
+def _one_of(value: Any, known: Any, where: str, owner: type = Spec) -> None:
+    """Refuse a value that is not known; one of version 0.2 with its own sentence."""
+    if value not in known:
+        refuse_value(owner, where.rpartition(".")[2], value)
+        raise SpecError(f"{where}: must be one of {', '.join(known)}, it is {value!r}.")
+
+
+def _check_names(spec: Spec) -> None:
     for what in ("data", "models"):
         names = [entry.name for entry in getattr(spec, what)]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise SpecError(f"{what}: {twice!r} is there twice; give one of them another name.")
+
+
+def _check_grids(spec: Spec) -> None:
     for i, entry in enumerate(spec.data):
-        if spec.protocol.kind == "fresh" and entry.source not in _GENERATORS:
-            raise SpecError(
-                f"data[{i}]: protocol.kind 'fresh' draws bags, {entry.name!r} is no generator; "
-                f"source must be one of {', '.join(_GENERATORS)}."
-            )
+        if spec.protocol.kind == "fresh":
+            _one_of(entry.source, _GENERATORS, f"data[{i}].source (bags are drawn anew)")
         empty = next((model.name for model in spec.models if not model.points(entry)), None)
         if empty is not None:
             raise SpecError(
                 f"data[{i}].grid: leaves nothing of the grid of {empty!r}; keep at least one of "
                 "its values of every parameter."
             )
-    _check_mapping(spec.quick, "quick")
-    for what, names in spec.quick.items():
-        _one_of(what, ("data", "models"), "quick")
-        for name in names:
-            _one_of(name, [entry.name for entry in getattr(spec, what)], f"quick.{what}")
-    if spec.published:
-        find_published(spec.published)

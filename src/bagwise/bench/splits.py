@@ -49,13 +49,13 @@ class Split:
 class Protocol:
     """What is trained on what, and how often.
 
-    Kinds: "kfold" (stratified), "grouped" (the same with groups kept together), "half" (stratified
-    halves), "ratio" (stratified training ratios), "leave_one_out", and "fresh" (bags are drawn anew
-    in every round, the first ``train`` of them for training).
+    Kinds: "kfold" (stratified, groups kept together), "half" (stratified halves), "ratio"
+    (stratified training ratios), and "fresh" (bags are drawn anew in every round, the first
+    ``train`` of them for training).
     """
 
     kind: str = "kfold"
-    folds: int = 10  # for "kfold" and "grouped"
+    folds: int = 10  # for "kfold"
     repeats: int = 1  # rounds, each with its own splits
     ratios: tuple[float, ...] = ()  # fractions of the bags that train, for "ratio"
     train: int = 0  # number of bags drawn, for "fresh"
@@ -68,15 +68,13 @@ class Protocol:
         """The protocol in words."""
         text = {
             "kfold": f"stratified {self.folds}-fold cross-validation",
-            "grouped": f"stratified {self.folds}-fold cross-validation, groups kept together",
             "half": "stratified half splits",
             "ratio": f"training ratios {', '.join(f'{ratio:g}' for ratio in self.ratios)}",
-            "leave_one_out": "leave one bag out",
             "fresh": f"{self.train} training and {self.test} test bags drawn anew",
         }[self.kind]
         rounds = f", {self.repeats} rounds" if self.repeats > 1 else ", one round"
         inner = f"; {self.inner} inner folds" if self.inner else "; no inner folds"
-        return text + ("" if self.kind == "leave_one_out" else rounds) + inner
+        return text + rounds + inner
 
     def splits(self, bags: Bags, y: Array) -> list[Split]:
         """Make the splits of labeled bags."""
@@ -102,26 +100,16 @@ def _kfold(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
             yield Split(f"r{repeat}f{fold}", repeat, "", tuple(test.tolist()))
 
 
-def _keep_groups(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
-    if bags.groups is None:
-        raise FoldsError(
-            "protocol.kind: 'grouped' keeps groups together, and these bags have none: name the "
-            "column of the groups, such as patients, in the data's options."
-        )
-    yield from _kfold(protocol, bags, y)
+def _cut(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
+    """Yield stratified divisions, in halves or at each of the protocol's ratios."""
+    if protocol.kind == "half":
+        yield from _cut_at(0.5, "h", "", protocol, y)
+    for ratio in protocol.ratios if protocol.kind == "ratio" else ():
+        yield from _cut_at(ratio, f"t{ratio:g}r", f"{ratio:g}", protocol, y)
 
 
-def _half(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
-    yield from _shares(protocol, y, 0.5, "h", "")
-
-
-def _ratio(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
-    for ratio in protocol.ratios:
-        yield from _shares(protocol, y, ratio, f"t{ratio:g}r", f"{ratio:g}")
-
-
-def _shares(
-    protocol: Protocol, y: Array, ratio: float, prefix: str, condition: str
+def _cut_at(
+    ratio: float, prefix: str, condition: str, protocol: Protocol, y: Array
 ) -> Iterator[Split]:
     train, n_classes = round(ratio * len(y)), len(np.unique(y))
     if not n_classes <= train <= len(y) - n_classes:
@@ -134,11 +122,6 @@ def _shares(
         yield Split(f"{prefix}{repeat}", repeat, condition, tuple(np.sort(test).tolist()))
 
 
-def _leave_one_out(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
-    for bag in range(len(y)):
-        yield Split(f"b{bag}", 0, "", (bag,))
-
-
 def _fresh(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
     test = tuple(range(protocol.train, protocol.train + protocol.test))
     for repeat in range(protocol.repeats):
@@ -147,10 +130,8 @@ def _fresh(protocol: Protocol, bags: Bags, y: Array) -> Iterator[Split]:
 
 KINDS: dict[str, Callable[[Protocol, Bags, Array], Iterator[Split]]] = {
     "kfold": _kfold,
-    "grouped": _keep_groups,
-    "half": _half,
-    "ratio": _ratio,
-    "leave_one_out": _leave_one_out,
+    "half": _cut,
+    "ratio": _cut,
     "fresh": _fresh,
 }
 
@@ -172,15 +153,12 @@ def fingerprint(bags: Bags) -> str:
 
 
 def store_splits(folder: Path, name: str, protocol: Protocol, bags: Bags, y: Array) -> Path:
-    """Return the file with the splits of a data set in a folder; it is written if missing.
-
-    Bags with groups are split by "grouped" only.
-    """
+    """Return the file with the splits of a data set in a folder; it is written if missing."""
     groups = bags.groups
-    if groups is not None and protocol.kind != "grouped":
+    if groups is not None and protocol.kind != "kfold":
         raise FoldsError(
             f"protocol.kind: {protocol.kind!r} does not keep groups together, and these bags have "
-            "groups, such as patients, that would be in training and test bags: choose 'grouped', "
+            "groups, such as patients, that would be in training and test bags: choose 'kfold', "
             "or leave the column of the groups out of the data."
         )
     made_from = {
@@ -194,11 +172,8 @@ def store_splits(folder: Path, name: str, protocol: Protocol, bags: Bags, y: Arr
     path = folder / f"{slug}-{digest(made_from)[:8]}.json"
     if not path.is_file():
         _write(path, made_from, protocol.splits(bags, y))
-    content = _content(path)
-    if content["made_from"] != json.loads(json.dumps(made_from)):
+    if _content(path)["made_from"] != json.loads(json.dumps(made_from)):
         raise FoldsError(f"{path} was made from other bags or another protocol: remove it.")
-    if any(max(split["test"]) >= len(y) for split in content["splits"]):
-        raise FoldsError(f"{path} names bags beyond the {len(y)} that exist: remove it.")
     return path
 
 

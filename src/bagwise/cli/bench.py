@@ -15,7 +15,6 @@ from bagwise.cli.options import Jobs, one_of
 from bagwise.cli.output import (
     Json,
     interruptible,
-    plain_table,
     progress,
     say,
     say_written,
@@ -37,9 +36,6 @@ def bench(
         bool, typer.Option("--quick", help="Few bags, two splits, one grid point: does it run?")
     ] = False,
     jobs: Jobs = 1,
-    dask: Annotated[
-        str | None, typer.Option(help='Address of a Dask scheduler, or "local".')
-    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a benchmark (data sets x models x grids x splits) and write its tables.
@@ -55,7 +51,7 @@ def bench(
     """
     left = f"The finished cells are in {out}: give the same command again to resume."
     with interruptible(left):
-        plan, outcome = _run(_spec(benchmark, quick), out, jobs, dask)
+        plan, outcome = _run(_spec(benchmark, quick), out, jobs)
         _report(plan, None, out, as_json)
     say(f"{outcome.ran} of {outcome.total} cells ran now, {outcome.failed} have failed.")
     if outcome.failed:
@@ -75,7 +71,7 @@ def table(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make the tables of a benchmark from its results, as Markdown, CSV, LaTeX and HTML.
+    """Make the tables of a benchmark from its results, as Markdown, CSV and LaTeX.
 
     Our numbers stand beside the published ones, with standard errors, the best in bold, and average
     ranks. Grid points are chosen in two ways: on the test folds (optimistic, as in the papers) and
@@ -100,7 +96,7 @@ def _spec(benchmark: str, quick: bool) -> Any:
     return spec.shorten() if quick else spec
 
 
-def _run(spec: Any, out: Path, jobs: int, dask: str | None) -> Any:
+def _run(spec: Any, out: Path, jobs: int) -> Any:
     from rich.progress import TextColumn, TimeRemainingColumn
 
     from bagwise.bench.run import run
@@ -117,7 +113,7 @@ def _run(spec: Any, out: Path, jobs: int, dask: str | None) -> Any:
         def begin(done: int, total: int) -> None:
             bar.update(steps, completed=done, total=total)
 
-        return run(spec, out, jobs=jobs, dask=dask, begin=begin, note=note)
+        return run(spec, out, jobs=jobs, begin=begin, note=note)
 
 
 def _report(plan: Any, metrics: tuple[str, ...] | None, out: Path, as_json: bool) -> None:
@@ -140,50 +136,32 @@ def _report(plan: Any, metrics: tuple[str, ...] | None, out: Path, as_json: bool
 
 def _draw_tables(one: Any, width: int) -> list[Table]:
     """Return a table; its columns are spread over several if the screen is narrow."""
-    from bagwise.bench.export import name_lines
-    from bagwise.bench.tables import KIND_LABELS
-
-    rows = []
-    for name, line in name_lines(one):
-        cells = ["" if e is None else _bold(e.text(one.digits), e.bold) for e in line.entries]
-        rank = ["" if line.rank is None else f"{line.rank:.2f}"] if one.rankings else []
-        rows.append((escape(name), KIND_LABELS[line.kind], [*cells, *rank]))
-    names = [*one.columns, *(["rank"] if one.rankings else [])]
+    heads = [escape(head) for head in one.heads]
+    rows = [[escape(row[0]), *row[1:]] for row in one.texts("[bold]{}[/bold]")]
+    widths = [
+        max(len(Text.from_markup(cell)) for cell in column) + 1  # and a space
+        for column in zip(heads, *rows, strict=True)
+    ]
     tables: list[Table] = []
-    for columns in _spread(names, rows, width):
-        heads = [escape(names[k]) for k in columns]
+    for columns in _spread(widths, width):
         title = one.title if not tables else f"{one.title}, continued"
-        drawn = plain_table(
-            "model", "selection", *heads,
-            right=tuple(heads), title=title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0),
-        )  # fmt: skip
-        for column in drawn.columns:
-            column.no_wrap = True
-        for name, kind, cells in rows:
-            drawn.add_row(name, kind, *(cells[k] for k in columns))
+        drawn = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for k in columns:
+            drawn.add_column(heads[k], justify="left" if k < 2 else "right", no_wrap=True)
+        for row in rows:
+            drawn.add_row(*(row[k] for k in columns))
         tables.append(drawn)
     return tables
 
 
-def _spread(names: list[str], rows: list[Any], width: int) -> list[list[int]]:
-    """Divide the numbers of columns so that each part fits beside the names of the models."""
-
-    def widest(texts: Any) -> int:
-        return max(len(Text.from_markup(text)) for text in texts) + 1  # and a space
-
-    left = width - widest(["model", *(row[0] for row in rows)])
-    left -= widest(["selection", *(row[1] for row in rows)]) + 2  # and the edges
-    parts: list[list[int]] = [[]]
-    free = left
-    for k, name in enumerate(names):
-        needed = widest([escape(name), *(row[2][k] for row in rows)])
-        if parts[-1] and needed > free:
-            parts.append([])
+def _spread(widths: list[int], width: int) -> list[list[int]]:
+    """Divide the columns so that each part fits beside the first two, which all parts have."""
+    left = width - widths[0] - widths[1] - 2  # and the edges
+    parts, free = [[0, 1]], left
+    for k in range(2, len(widths)):
+        if len(parts[-1]) > 2 and widths[k] > free:
+            parts.append([0, 1])
             free = left
         parts[-1].append(k)
-        free -= needed
+        free -= widths[k]
     return parts
-
-
-def _bold(text: str, bold: bool) -> str:
-    return f"[bold]{text}[/bold]" if bold else text

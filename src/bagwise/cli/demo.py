@@ -10,15 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.bench.demo import (
-    DemoTask,
-    DigitTask,
-    ModelResult,
-    MoleculeTask,
-    SlideTask,
-    evaluate,
-    surprise,
-)
+from bagwise.bench.demo import DigitTask, ModelResult, evaluate, surprise
 from bagwise.cli import output
 from bagwise.io._atomic import writing
 
@@ -31,12 +23,6 @@ def demo(
             callback=output.check_writable(".png", ".pdf", ".svg"),
         ),
     ] = Path("bagwise-demo.png"),
-    slides: Annotated[
-        bool, typer.Option("--slides", help="Generated slides with small tumors instead.")
-    ] = False,
-    molecules: Annotated[
-        bool, typer.Option("--molecules", help="Generated molecules instead.")
-    ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**30, help="Seed of the bags drawn.")] = 0,
     as_json: output.Json = False,
 ) -> None:
@@ -48,13 +34,8 @@ def demo(
     It takes seconds, needs no network, prints a table and saves a figure:
 
     `bagwise demo --out digits.pdf --seed 1`
-
-    `bagwise demo --slides`
     """
-    if slides and molecules:
-        raise typer.BadParameter("give --slides or --molecules, not both.")
-    kind = SlideTask if slides else MoleculeTask if molecules else DigitTask
-    task = kind.draw(seed)
+    task = DigitTask.draw(seed)
     results = _results(task, out)
     if as_json:
         output.show_json(_as_record(task, results, out, seed))
@@ -68,7 +49,7 @@ def demo(
     )
 
 
-def _results(task: DemoTask, out: Path) -> list[ModelResult]:
+def _results(task: DigitTask, out: Path) -> list[ModelResult]:
     """Fit and judge the models one by one, then draw what the last one chose."""
     models = task.models()
     with output.progress() as bar:
@@ -83,7 +64,7 @@ def _results(task: DemoTask, out: Path) -> list[ModelResult]:
     return results
 
 
-def _as_record(task: DemoTask, results: list[ModelResult], out: Path, seed: int) -> dict[str, Any]:
+def _as_record(task: DigitTask, results: list[ModelResult], out: Path, seed: int) -> dict[str, Any]:
     return {
         "seed": seed,
         "train_bags": len(task.train),
@@ -94,15 +75,15 @@ def _as_record(task: DemoTask, results: list[ModelResult], out: Path, seed: int)
     }
 
 
-def _table(task: DemoTask, results: list[ModelResult]) -> Table:
-    numbers = ("bag\naccuracy", "AUC", f"{task.witness}\nfound", "seconds")
+def _table(task: DigitTask, results: list[ModelResult]) -> Table:
+    numbers = ("bag\naccuracy", "AUC", "9\nfound", "seconds")
     table = output.plain_table(
         "model",
         *numbers,
         right=numbers,
-        title=f"{task.question} {len(task.train)} bags to learn from, "
+        title=f"Is there a 9 in the bag? {len(task.train)} bags to learn from, "
         f"{len(task.test)} others to test",
-        caption=f"{task.witness} found: how often the instance chosen in a positive bag is right "
+        caption="9 found: how often the instance chosen in a positive bag is right "
         f"(by chance {task.found_by_chance:.0%})",
     )
     for result in results:
