@@ -57,10 +57,10 @@ def test_a_removed_value_says_what_replaces_it(model, said):
 
 
 def test_a_removed_option_says_what_replaces_it(monkeypatch):
-    monkeypatch.setitem(_removed.OPTIONS, "--old", "Use --new.")
+    monkeypatch.setitem(_removed.OPTIONS, "models --old", "Use --new.")
     ended = call("models", "--old=3")
     assert ended.exit_code == 2
-    assert "--old was removed in version 0.3. Use --new." in ended.output
+    assert "models --old was removed in version 0.3. Use --new." in ended.output
 
 
 def test_nothing_that_exists_is_called_removed():

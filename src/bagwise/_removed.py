@@ -112,6 +112,7 @@ OPTIONS: dict[str, str] = {  # options of the command line, with their command
     "bench --dask": "Use --jobs: no published benchmark needed a cluster.",
     "demo --molecules": _DEMOS,
     "demo --slides": _DEMOS,
+    "fit --report": "Use `bagwise report MODEL DATA` after it, which judges by folds.",
 }
 
 MEMBERS: dict[str, str] = {  # members of stores, columns of tables and entries of model files

@@ -119,12 +119,8 @@ ROLES = ["--bag", "slide", "--label", "dx"]
     ("words", "hint"),
     [
         ([], "the columns may be --bag slide --label dx --groups patient."),
-        (ROLES, "'patient' is the same on all rows of a bag: is it --groups patient?"),
-        (
-            [*ROLES, "--groups", "patient"],
-            "'site' is the same on all rows of a bag. If it is no feature, name it with --label or",
-        ),
-        ([*ROLES, "--drop", "patient,site"], "Hint: leave the column out with --drop note."),
+        (ROLES, "--drop patient, or name its role. Hint: from their values, the columns may be "),
+        ([*ROLES, "--drop", "patient,site"], "Hint: leave the column out with --drop note,"),
         (["--bag", "slde", "--label", "dx"], "Did you mean 'slide'?"),
     ],
 )

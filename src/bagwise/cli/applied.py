@@ -190,9 +190,9 @@ class Applied:
 
     def instance_names(self, rows: Any) -> Any:
         """Return the ids of instances, or their positions in the bag where they have none."""
-        if self.bags.has_instance_ids:
-            return self.bags.instance_ids[rows]
-        return rows - np.repeat(self.bags.offsets[:-1], self.bags.sizes)[rows]
+        from bagwise.estimators.explanation import instance_names
+
+        return instance_names(self.bags)[rows]
 
     def positions(self, rows: Any) -> dict[str, Any]:
         """Return the columns of coordinates; none where the bags have none."""

@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli.model import Positive, build_model, positive_label, scaler_for
-from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source, one_of, split_names
+from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source, as_words, one_of, split_names
 from bagwise.cli.output import (
     Json,
     live,
@@ -39,7 +39,6 @@ _SHORT = {
     "sensitivity": "sensitiv.",
     "specificity": "specific.",
 }
-_TABLE, _FIGURE = "comparison.csv", "comparison.png"
 
 
 def _seconds(text: str) -> float:
@@ -111,6 +110,7 @@ def compare(
     Models that are tied with the best are shown as one group. The command that builds the
     recommended one, the simplest of the best that points at instances, is printed at the end.
     """
+    import bagwise
     from bagwise import model_selection
     from bagwise.model_selection.intervals import PARTS
 
@@ -142,13 +142,17 @@ def compare(
     _conclude(found, read)
     _say_rest(found)
     if out is not None and found.results:
-        _write(found, out)
+        with writing(out / "comparison.csv") as file:
+            file.write(found.frame.to_csv(index=False).encode())
+        say_written("Table", out / "comparison.csv")
     if report is not None and found.results:
         given: dict[str, Any] = {"models": models, "metric": metric, "time": limit}
         given |= {"out": out, "report": report, "scale": scale, "folds": folds}
         given |= {"repeats": repeats, "seed": seed}
-        words = [word for name, x in given.items() if x is not None for word in (f"--{name}", x)]
-        _write_page(found, report, bags, source.data.name, read, words)
+        command = join(["bagwise", "compare", *read, *as_words(**given)])
+        about = {"data_name": source.data.name, "build": _build_command(found, read)}
+        bagwise.report_comparison(found, bags, command=command, **about).save(report)
+        say_written("Report", report)
     _say_end(found, out)
 
 
@@ -281,35 +285,13 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
     return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in row.items()}
 
 
-def _write(found: Any, out: Path) -> None:
-    with writing(out / _TABLE) as file:
-        file.write(found.frame.to_csv(index=False).encode())
-    with writing(out / _FIGURE) as file:
-        found.plot().savefig(file, dpi=150, format="png")
-    say_written("Table and figure", out / _TABLE, out / _FIGURE)
-
-
-def _write_page(
-    found: Any, file: Path, bags: Any, data_name: str, read: list[str], more: list[Any]
-) -> None:
-    import bagwise
-
-    page = bagwise.report_comparison(
-        found,
-        bags,
-        data_name=data_name,
-        build=_build_command(found, read),
-        command=join(["bagwise", "compare", *read, *map(str, more)]),
-    )
-    page.save(file)
-    say_written("Report", file)
-
-
 # What it means ------------------------------------------------------------------------------------
 
 
 def _conclude(found: Any, words: list[str]) -> None:
     """Say which models are tied, and which one to build."""
+    from bagwise.reports.comparison import describe_choice, find_warnings
+
     if not found.results:
         return
     tied, n_bags, name = found.groups[0], len(found.sample.y), found.recommendation
@@ -320,19 +302,9 @@ def _conclude(found: Any, words: list[str]) -> None:
             else f"; about {more} more bags would be needed to tell the first from the last"
         )  # fmt: skip
         say(f"The first {len(tied)} are not distinguishable with {n_bags} bags{needed}.")
-    main = found.protocol.metric
-    if found.results[tied[0]].estimates[main].low <= found.majority[main]:
-        say("[yellow]No model is shown to be better than always predicting the majority.[/yellow]")
-    flipped = found.reversed_models
-    if flipped:
-        say(
-            f"[yellow]{escape(', '.join(flipped))}: the AUC is far below 50 %. The other class may "
-            "be the positive one (--positive LABEL).[/yellow]"
-        )
-    one = found.results[name]
-    why = "the simplest of the best" if len(tied) > 1 else "the best"
-    points = " that points at instances" if one.instance_scores else ""
-    say(f"Recommended: [bold]{escape(name)}[/bold], {why}{points}. To build it:")
+    for text in find_warnings(found):
+        say(f"[yellow]{escape(reword(text))}[/yellow]")
+    say(f"Recommended: [bold]{escape(name)}[/bold], {describe_choice(found)}. To build it:")
     say(f"[bold]{escape(_build_command(found, words))}[/bold]")
 
 
@@ -373,7 +345,7 @@ def _say_rest(found: Any) -> None:
 
 def _say_end(found: Any, out: Path | None) -> None:
     """Say what is missing and how to go on; an interrupted comparison exits with 130."""
-    if found.unfinished:
+    if found.unfinished and not found.results:
         say(f"Not finished: {escape(', '.join(found.unfinished))}.")
     if not found.stopped:
         return

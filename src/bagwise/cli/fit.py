@@ -13,7 +13,6 @@ from bagwise.cli import output
 from bagwise.cli.model import ModelOptions, scaler_for
 from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source, one_of
 from bagwise.cli.places import Place
-from bagwise.cli.report import report_command
 
 _SCALED = {
     "own": "scaled as the names of the models say",
@@ -45,9 +44,6 @@ def fit(
     scale: Scale = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
-    report: Annotated[
-        Path | None, output.page("Also write a page about the model, judged by folds.")
-    ] = None,
     as_json: output.Json = False,
 ) -> None:
     """Learn a model from labeled bags and write it to a file.
@@ -109,13 +105,6 @@ def fit(
     else:
         output.show(_table(repr(estimator), described, bags, choices, shown, metric))
         output.say_written("Written", out)
-    if report is not None:
-        given = {"regroup": source.regroup, "format": source.format, "labels": source.labels}
-        command = report_command(out, source.data, report, **source.columns, **given, cv=folds)
-        about: dict[str, Any] = {"data_name": source.data.name, "command": command}
-        with output.steps() as callback:
-            bagwise.report(fitted, bags, y, cv=folds, callback=callback, **about).save(report)
-        output.say_written("Report", report)
 
 
 def _ensemble(fitted: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.options import TABLES, Source, guess_columns
+from bagwise.cli.options import TABLES, Source, as_words, guess_columns
 from bagwise.cli.output import Json, fact_table, say, show, show_json
 from bagwise.errors import list_names
 
@@ -35,8 +35,7 @@ def info(source: Source, as_json: Json = False) -> None:
         columns = {**guessed.columns, "drop": guessed.drop}
         show_json({"columns": columns, **asdict(found), "next": command})
         return
-    names = [] if bags.feature_names is None else list(map(str, bags.feature_names))
-    show(_table(guessed, found, names))
+    show(_table(guessed, bags, found))
     for line in _advice(guessed, found):
         say(escape(line))
     step = f"Next: [bold]{escape(command)}[/bold]"
@@ -103,44 +102,15 @@ def _flags(source: Source, found: Any) -> list[str]:
     return flags
 
 
-def _table(source: Source, found: Any, names: list[str]) -> Table:
-    low, middle, high = found.sizes
-    rows = {
-        "bags": f"{found.n_bags:,}{_of(source.bag)}, {low} to {high} instances (median {middle})",
-        "instances": f"{found.n_instances:,}",
-        "labels": list_names(f"{name}: {count}" for name, count in found.labels.items()) or "none",
-        "groups": f"{found.n_groups:,}{_of(source.groups)}" if found.n_groups else "none",
-        "features": f"{found.n_features:,}" + (f": {list_names(names)}" if names else ""),
-        "missing": _count_missing(found.missing),
-        "constant": list_names(found.constant) or "no feature",
-        "scales": "similar"
-        if found.far is None
-        else "very different: {} and {}".format(*found.far),
-        "copies": _copies(found),
-    }
-    if source.label is not None:
-        rows["labels"] += _of(source.label)
+def _table(source: Source, bags: Any, found: Any) -> Table:
+    from bagwise.reports.facts import describe_findings
+
+    rows = dict(describe_findings(bags, found))
+    if columns := as_words(**source.columns):
+        rows["Columns"] = join(columns)
     if source.drop is not None:
-        rows["left out"] = list_names(source.drop.split(","))
+        rows["Left out"] = list_names(source.drop.split(","))
     return fact_table(rows, str(source.data))
-
-
-def _of(column: str | None) -> str:
-    return "" if column is None else f" (column {column!r})"
-
-
-def _count_missing(missing: dict[str, int]) -> str:
-    if not missing:
-        return "no value"
-    total = sum(missing.values())
-    return f"{total:,} {'value' if total == 1 else 'values'}, in {list_names(missing)}"
-
-
-def _copies(found: Any) -> str:
-    if not found.shared:
-        return "no instance is in two bags"
-    across = f", {found.shared_across_groups:,} of them in several groups"
-    return f"{found.shared:,} instances are in several bags{across if found.n_groups else ''}"
 
 
 def _advice(source: Source, found: Any) -> list[str]:

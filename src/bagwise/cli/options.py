@@ -45,9 +45,10 @@ def add_hints(data: Path, columns: dict[str, Any]) -> Iterator[None]:
     except FormatError as error:
         roles = ["bag", *filter(None, (columns.get(name) for name in ("bag", "label", "groups")))]
         if isinstance(error, MixedTypeError) and "decimal" not in error.problem:
-            _hint(data, columns, str(error.column))
+            say(escape(f"Hint: leave the column out with --drop {error.column}, or name its role."))
+            _hint(data, columns)
         elif any(error.problem.startswith(f"has no column {name!r}") for name in roles):
-            _hint(data, columns, None)
+            _hint(data, columns)
         raise
 
 
@@ -63,27 +64,16 @@ def guess_columns(
     return frame, guess_roles(frame, bag if bag in frame else None)
 
 
-def _hint(data: Path, columns: dict[str, Any], column: str | None) -> None:
+def _hint(data: Path, columns: dict[str, Any]) -> None:
     from bagwise.io.dispatch import recognize
-    from bagwise.io.findings import is_constant
 
     format = recognize(data)
     if format not in TABLES:
         return
-    frame, roles = guess_columns(data, format, columns.get("bag"))
-    if column is None:
-        found = {"--bag": roles.bag, "--label": roles.label, "--groups": roles.groups}
-        looks = " ".join(f"{flag} {name}" for flag, name in found.items() if name is not None)
-        if roles.bag is not None:
-            say(escape(f"Hint: from their values, the columns may be {looks}."))
-    elif column in (roles.label, roles.groups):
-        flag = "--label" if column == roles.label else "--groups"
-        say(escape(f"Hint: {column!r} is the same on all rows of a bag: is it {flag} {column}?"))
-    elif column in frame and roles.bag is not None and is_constant(frame, roles.bag, column):
-        what = f"Hint: {column!r} is the same on all rows of a bag. If it is no feature, name it "
-        say(escape(f"{what}with --label or --groups, or leave it out with --drop {column}."))
-    elif column in frame:
-        say(escape(f"Hint: leave the column out with --drop {column}."))
+    roles = guess_columns(data, format, columns.get("bag"))[1]
+    words = as_words(bag=roles.bag, label=roles.label, groups=roles.groups)
+    if roles.bag is not None:
+        say(escape(f"Hint: from their values, the columns may be {' '.join(words)}."))
 
 
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:

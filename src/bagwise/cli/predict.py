@@ -13,7 +13,6 @@ from bagwise.cli.applied import Applied, ApplyOptions, Out
 from bagwise.cli.options import Label
 from bagwise.cli.output import Json, deliver, plain_table, say, show, show_json
 from bagwise.cli.places import Place
-from bagwise.rowstores import here
 
 
 def predict(
@@ -127,13 +126,12 @@ def _metric_table(numbers: dict[str, tuple[float, ...]], n_bags: int, positive: 
 
 
 def _confusion(applied: Applied, y: Any) -> dict[str, dict[str, int]]:
-    predicted = applied.classifier.predict(applied.seen)
-    return {
-        str(true): {
-            str(other): int(np.sum((y == true) & (predicted == other))) for other in applied.classes
-        }
-        for true in applied.classes
-    }
+    from sklearn.metrics import confusion_matrix
+
+    predicted, names = applied.classifier.predict(applied.seen), [*map(str, applied.classes)]
+    counts = confusion_matrix(y, predicted, labels=applied.classes).tolist()
+    rows = (dict(zip(names, row, strict=True)) for row in counts)
+    return dict(zip(names, rows, strict=True))
 
 
 def _confusion_table(confusion: dict[str, dict[str, int]]) -> Table:
@@ -158,7 +156,8 @@ def explain(
 
     Lists the instances with the highest scores of every bag that is predicted positive, the highest
     first. With three or more classes, scores are those of the predicted class. For linear models,
-    the last column names the features that contributed most to the instance's score.
+    the last column names the features that contributed most to the difference from the mean
+    instance's score.
 
     `bagwise explain slides.bagwise new.csv --bag slide --only s17 --top 5`
     """
@@ -214,18 +213,10 @@ def _toward_predicted(applied: Applied, predicted: Any) -> Any:
 
 def _contributions(applied: Applied, rows: Any) -> list[str] | None:
     """Name the features that add most to a linear score; None where the model is not linear."""
-    from bagwise.plot.features import MOST_FEATURES
+    from bagwise.plot.features import linear_weights, mean_instance, name_contributions
 
-    coef = getattr(applied.classifier, "coef_", None)
-    linear = getattr(applied.classifier, "kernel", None) == "linear"
-    if not linear or coef is None or coef.shape != (1, applied.seen.n_features):
+    if linear_weights(applied.classifier) is None:
         return None
-    names = applied.seen.feature_names
-    names = [f"x{j}" for j in range(coef.shape[1])] if names is None else names
-    said = []
-    for row in rows:
-        x = here(applied.seen.X[[row]])
-        shares = applied.sign * coef[0] * (x.toarray() if hasattr(x, "toarray") else x)[0]
-        best = [j for j in np.argsort(-shares, kind="stable")[:MOST_FEATURES] if shares[j] > 0]
-        said.append(", ".join(f"{names[j]} {shares[j]:+.3g}" for j in best))
-    return said
+    mean = mean_instance(applied.seen)
+    found = (name_contributions(applied.classifier, applied.seen, row, mean) or () for row in rows)
+    return [", ".join(f"{name} {value:+.3g}" for name, value in named) for named in found]

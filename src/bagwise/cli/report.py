@@ -54,7 +54,8 @@ def report(
     pictures = None if images is None else _pictures(applied, images)
     given: dict[str, Any] = {"bag": options.bag, "label": label, "groups": groups}
     given |= {"labels": options.labels, "cv": folds, "images": images, "title": title}
-    command = report_command(options.model, options.data, out, **given)
+    words = ["bagwise", "report", str(options.model), str(options.data), "--out", str(out)]
+    command = shlex.join(words + as_words(**given))
     with steps() as callback:
         about = {"title": title, "data_name": options.data.name, "command": command}
         page = bagwise.report(
@@ -100,9 +101,3 @@ def _pictures(applied: Applied, folder: Path) -> Any:
         what = f"no picture of instance {missing!r} ({missing}.png){of_slide}"
         raise ValueError(f"{folder} has {what}.")
     return [files[name] for name in names]
-
-
-def report_command(model: Path, data: Path, out: Path, **given: Any) -> str:
-    """Return the command line that writes the page again."""
-    words = ["bagwise", "report", str(model), str(data), "--out", str(out)]
-    return shlex.join(words + as_words(**given))

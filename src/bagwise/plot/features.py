@@ -119,6 +119,18 @@ def contributions(coef: Array, bags: Bags, row: int, mean: Array) -> Array:
     return coef * (np.asarray(x.todense() if hasattr(x, "todense") else x).ravel() - mean)
 
 
+def name_contributions(
+    model: Any, bags: Bags, row: int, mean: Array
+) -> list[tuple[str, float]] | None:
+    """Return the features that contribute most to an instance's score; None if it is not linear."""
+    coef = linear_weights(model)
+    if coef is None:
+        return None
+    values, names = contributions(coef, bags, row, mean), feature_names(model, len(coef))
+    order = np.argsort(-np.abs(values), kind="stable")[:MOST_FEATURES]
+    return [(str(names[j]), float(values[j])) for j in order]
+
+
 def linear_weights(model: Any) -> Array | None:
     """Return the weights towards the positive class of a linear model of two classes, or None."""
     coef = getattr(model, "coef_", None)

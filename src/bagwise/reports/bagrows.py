@@ -16,13 +16,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import bag_index
 from bagwise.metrics import positive_class, unwrap_model
-from bagwise.plot.features import (
-    MOST_FEATURES,
-    contributions,
-    feature_names,
-    linear_weights,
-    mean_instance,
-)
+from bagwise.plot.features import MOST_FEATURES, mean_instance, name_contributions
 from bagwise.plot.heatmap import color_limits, colors_of, patch_side
 from bagwise.plot.pictures import LEAST_SIDE, picture_of
 from bagwise.reports.judgment import Judgment
@@ -106,20 +100,21 @@ class BagRows:
 
     def _why(self, row: int) -> list[dict[str, Any]]:
         """Return contributions of features (linear) or of training instances (kernels)."""
-        coef = linear_weights(self.model)
-        if coef is not None and hasattr(self.model, "coef_"):
-            parts = contributions(coef, self.seen, row, self._mean)
-            names = feature_names(self.model, len(coef))
-        elif self.model.get_params().get("kernel_options__approx") is not None:
+        named = name_contributions(self.model, self.seen, row, self._mean)
+        if named is None:
+            named = self._name_support(row)
+        return [{"name": name, "value": _short(value)} for name, value in named]
+
+    def _name_support(self, row: int) -> list[tuple[str, float]]:
+        """Return the training instances that add most to a kernel model's score."""
+        if self.model.get_params().get("kernel_options__approx") is not None:
             return []  # contributions of landmarks cancel: none of them says why
-        elif hasattr(self.model, "support_vectors_") and hasattr(self.model, "kernel_"):
-            near = self.model.kernel_(here(self.seen.X[[row]]), self.model.support_vectors_)
-            parts = np.asarray(self.model.dual_coef_[0] * near[0])
-            names = self._training_names
-        else:
+        if not hasattr(self.model, "support_vectors_") or not hasattr(self.model, "kernel_"):
             return []
+        near = self.model.kernel_(here(self.seen.X[[row]]), self.model.support_vectors_)
+        parts = np.asarray(self.model.dual_coef_[0] * near[0])
         order = np.argsort(-np.abs(parts), kind="stable")[:MOST_FEATURES]
-        return [{"name": str(names[j]), "value": _short(parts[j])} for j in order]
+        return [(str(self._training_names[j]), float(parts[j])) for j in order]
 
     @cached_property
     def _training_names(self) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bagwise.errors import Message, Parameter
 from bagwise.model_selection.intervals import METRICS, PARTS
 from bagwise.plot import compared_models, compared_times
 from bagwise.reports.facts import data_facts
@@ -78,10 +79,10 @@ def _content(found: Comparison) -> dict[str, Any]:
         "tied": found.groups[0],
         "more_bags": found.more_bags,
         "recommended": found.recommendation,
-        "why": _why(found),
+        "why": describe_choice(found),
         "majority": [(_METRICS[m], _percent(found.majority[m])) for m in (main, *others)],
         "differences": _differences(found),
-        "warnings": _warnings(found),
+        "warnings": find_warnings(found),
         "protocol": _protocol(found),
         "others": _others(found),
     }
@@ -113,7 +114,8 @@ def _p_value(value: float) -> str:
     return "below 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def _why(found: Comparison) -> str:
+def describe_choice(found: Comparison) -> str:
+    """Say why the recommended model is recommended."""
     points = found.results[found.recommendation].instance_scores
     best = "the simplest of the best" if len(found.groups[0]) > 1 else "the best"
     return f"{best} that points at instances" if points else best
@@ -137,16 +139,15 @@ def _differences(found: Comparison) -> list[dict[str, Any]]:
     return rows
 
 
-def _warnings(found: Comparison) -> list[str]:
+def find_warnings(found: Comparison) -> list[str]:
+    """Return what a reader of the ranking must know."""
     main, best = found.protocol.metric, next(iter(found.results.values()))
     texts = []
     if best.estimates[main].low <= found.majority[main]:
         texts.append("No model is shown to be better than always predicting the majority.")
-    if found.reversed_models:
-        names = ", ".join(found.reversed_models)
-        texts.append(
-            f"{names}: the AUC is far below 50 %. The other class may be the positive one."
-        )
+    if names := ", ".join(found.reversed_models):
+        text = "the AUC is far below 50 %. The other class may be the positive one"
+        texts.append(Message(f"{names}: {text} (", Parameter("pos_label", "LABEL"), ")."))
     if found.unfinished:
         names = ", ".join(found.unfinished)
         texts.append(f"The comparison ended before these models were judged: {names}.")

@@ -16,6 +16,7 @@ that are close there, and their true distances decide: n log n, not n^2.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,75 +25,56 @@ from scipy.spatial import cKDTree
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
-from bagwise.bags.fingerprint import row_codes
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
 from bagwise.errors import list_names
-from bagwise.rowstores.blocks import row_blocks
+from bagwise.io.findings import Findings, look_at
 
 
 def data_facts(bags: Any, y: Array, positive: Any = None) -> list[tuple[str, str]]:
     """Return pairs of a name and a text about the bags."""
     bags = check_bags(bags, finite=False)
-    sizes = bags.sizes
-    facts = [
-        ("Bags", f"{len(bags):,} ({_balance(y, positive)})"),
-        (
-            "Instances",
-            f"{bags.n_instances:,} ({sizes.min():,} to {sizes.max():,} per bag, median "
-            f"{int(np.median(sizes)):,})",
-        ),
-        ("Features", f"{bags.n_features:,} ({bags.dtype}{', sparse' * sp.issparse(bags.X)})"),
+    return describe_findings(bags, look_at(bags, y), positive)
+
+
+def describe_findings(bags: Bags, found: Findings, positive: Any = None) -> list[tuple[str, str]]:
+    """Return pairs of a name and a text about what was found in bags."""
+    low, middle, high = found.sizes
+    names = [] if bags.feature_names is None else list(map(str, bags.feature_names))
+    sparse = ", sparse" * sp.issparse(bags.X)
+    facts = {
+        "Bags": f"{found.n_bags:,}{_balance(found.labels, positive)}",
+        "Instances": f"{found.n_instances:,} ({low:,} to {high:,} per bag, median {middle:,})",
+        "Features": f"{found.n_features:,} ({bags.dtype}{sparse}){_list(names)}",
+        "Missing values": f"{sum(found.missing.values()):,}{_list(found.missing)}",
+        "Constant features": f"{len(found.constant):,}{_list(found.constant)}",
+        "Scales": "very different: " + " and ".join(found.far) if found.far else "similar",
+        "Instances in several bags": _copies(found),
+    }
+    if found.n_groups:
+        facts["Groups"] = f"{found.n_groups:,}; folds and intervals keep their bags together"
+    return [*facts.items(), _near(bags)]
+
+
+def _balance(labels: dict[str, int], positive: Any) -> str:
+    parts = [
+        f"{count:,} of class {name}" + " (positive)" * (name == str(positive))
+        for name, count in labels.items()
     ]
-    if bags.groups is not None:
-        n_groups = len(factorize(bags.groups)[1])
-        facts.append(("Groups", f"{n_groups:,}; folds and intervals keep their bags together"))
-    return facts + [*_feature_facts(bags), *_twins(bags), _near(bags)]
+    return f" ({list_names(parts)})" if parts else ""
 
 
-def _balance(y: Array, positive: Any) -> str:
-    labels, counts = np.unique(y, return_counts=True)
-    names = [f"{label} (positive)" if label == positive else str(label) for label in labels]
-    return ", ".join(f"{n:,} of class {name}" for n, name in zip(counts, names, strict=True))
+def _list(names: Iterable[str]) -> str:
+    listed = list_names(names)
+    return f": {listed}" if listed else ""
 
 
-def _feature_facts(bags: Bags) -> list[tuple[str, str]]:
-    low = np.full(bags.n_features, np.inf)
-    high, missing = -low, 0
-    for rows in row_blocks(bags.n_instances, 8 * bags.n_features):
-        block = bags.X[rows]
-        block = block.toarray() if sp.issparse(block) else np.asarray(block)
-        missing += int(np.isnan(block).sum())
-        low, high = np.fmin(low, np.nanmin(block, axis=0)), np.fmax(high, np.nanmax(block, axis=0))
-    constant = np.flatnonzero(low == high)
-    names = bags.feature_names
-    shown = [str(j) if names is None else str(names[j]) for j in constant]
-    return [
-        ("Missing values", f"{missing:,}"),
-        ("Constant features", f"{len(constant):,}" + (f": {list_names(shown)}" if shown else "")),
-    ]
-
-
-def _twins(bags: Bags) -> list[tuple[str, str]]:
-    """Tell of bags that share instances, which leak from training to test bags."""
-    if sp.issparse(bags.X):
-        return []
-    codes = row_codes(bags)
-    bag = np.repeat(np.arange(len(bags)), bags.sizes)
-    pairs = np.unique(np.column_stack([codes, bag]), axis=0)
-    shared = np.bincount(pairs[:, 0])[pairs[:, 0]] > 1
-    count = len(np.unique(pairs[shared, 1]))
-    if not count:
-        return [("Instances in several bags", "none")]
-    text = f"{count:,} bags share an instance with another bag"
-    if bags.groups is not None:
-        groups = factorize(bags.groups)[0][pairs[shared, 1]]
-        across = np.unique(np.column_stack([pairs[shared, 0], groups]), axis=0)[:, 0]
-        leaks = int((np.bincount(across) > 1).sum())
-        text += f"; {leaks:,} such instances lie in several groups" + (
-            ": results may be too good" if leaks else ""
-        )
-    return [("Instances in several bags", text)]
+def _copies(found: Findings) -> str:
+    if not found.shared:
+        return "none"
+    across, leak = found.shared_across_groups, ": results may be too good"
+    in_groups = f", {across:,} of them in several groups{leak * (across > 0)}"
+    return f"{found.shared:,}{in_groups * (found.n_groups > 0)}"
 
 
 def _near(bags: Bags) -> tuple[str, str]:
