@@ -1,7 +1,5 @@
 """Small benchmarks for tests: one that is run, and one whose results are written by hand."""
 
-from __future__ import annotations
-
 import json
 
 from bagwise.bench.cell import Cell

@@ -4,8 +4,6 @@ Every check runs once per family: a base class and a package of models. Which me
 it meets rotates from check to check, so that every estimator meets some.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from functools import partial

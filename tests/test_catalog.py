@@ -1,7 +1,5 @@
 """The catalog lists every estimator, and every name in it builds what it says."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What is missing skips a test with its reason, or fails it where it is required."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

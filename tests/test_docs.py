@@ -1,7 +1,5 @@
 """The pages say what is true: commands, the contributor's example, and the list of public names."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """Messages keep their arguments wherever an exception carries them."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """Graph: construction, named errors, induced edges, homophily, immutability."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Losses: derivatives by differences, conjugates by Fenchel and Young, pieces."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Bag metrics and instance metrics, against loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm

@@ -1,7 +1,5 @@
 """`Bags` in scikit-learn's model selection, unchanged."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

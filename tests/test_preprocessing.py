@@ -1,7 +1,5 @@
 """Transformers lifted to bags, and statistics of bags."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The two-sided problem: its quadratic, its duals and its bound, for every loss."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

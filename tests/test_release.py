@@ -1,7 +1,5 @@
 """The conda recipe, the constraints and the workflows agree with pyproject.toml."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Removed names raise the sentence that says what replaces them."""
 
-from __future__ import annotations
-
 from inspect import signature
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``bagwise bench`` and ``bagwise table``: what they print, write and refuse."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

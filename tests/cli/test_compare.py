@@ -1,7 +1,5 @@
 """bagwise compare: rows as they finish, what is tied, and going on after an interruption."""
 
-from __future__ import annotations
-
 import html
 import json
 import os
@@ -11,14 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from bagwise import InstanceSVC
-from bagwise.catalog import METHODS, make_estimator
-from bagwise.cli.compare import _seconds, _settings
+from bagwise.catalog import METHODS
+from bagwise.cli.compare import _seconds
 from bagwise.io import write
 from bagwise.model_selection import compare as compared
 from command_line import COLUMNS, call, done, printed, refused
@@ -72,13 +68,6 @@ def test_the_command_for_the_recommended_model_works(folder, tmp_path, monkeypat
     assert {"--features", "--format", "--groups", "--positive", "--scale"} < set(words)
     done(*words[1:])
     assert (tmp_path / "model.bagwise").is_file()
-
-
-def test_the_command_says_what_was_compared():
-    one = SimpleNamespace(name="SIL", usual_point={"C": 0.3})
-    model = InstanceSVC(kernel="linear", pos_label="a")
-    assert _settings(model, one) == ["kernel=linear", "C=0.3"]
-    assert _settings(make_estimator("SIL"), one) == ["C=0.3"]
 
 
 def test_a_page_shows_the_ranking_and_how_to_make_it_again(cells, tmp_path):

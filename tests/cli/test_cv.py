@@ -1,7 +1,5 @@
 """bagwise cv: the numbers are those of the library, and bad input ends before the work."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bagwise import Bags, WitnessSVC

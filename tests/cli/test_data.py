@@ -1,7 +1,5 @@
 """bagwise convert, bagwise datasets and bagwise models."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -31,12 +29,6 @@ def test_convert_replaces_only_when_told(folder, tmp_path):
     assert "30 bags" in done(*base).stderr
     refused(2, "exists already; --force replaces it", *base)
     done(*base, "--force")
-
-
-def test_convert_refuses_what_it_cannot_write(folder, tmp_path):
-    base = ["convert", folder / "train.csv"]
-    refused(2, "must end in .csv, .tsv,", *base, tmp_path / "out.xls", *COLUMNS)
-    refused(2, "Missing argument 'OUT'", *base)
 
 
 def test_scattered_rows_are_brought_together_when_told(tmp_path):

@@ -1,7 +1,5 @@
 """bagwise demo: a table, a figure, and bad arguments refused before the work."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
@@ -56,21 +54,6 @@ def test_the_seed_reaches_the_draw(monkeypatch):
 
     monkeypatch.setattr(DigitTask, "draw", draw)
     refused(1, "Error: seed 5", "demo", "--seed", "5")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--out", "x.txt"], "x.txt must end in .png, .pdf, .svg"),
-        (["--out", "no/such/folder/x.png"], "there is no folder no/such/folder"),
-        (["--seed", "-1"], "--seed"),
-        (["--slides"], "demo --slides was removed in version 0.3. The demo shows digits"),
-        (["digits"], "digits"),
-    ],
-)
-def test_demo_refuses_bad_arguments_before_it_works(monkeypatch, arguments, message):
-    monkeypatch.setattr(DigitTask, "draw", lambda *_: pytest.fail("it began to work"))
-    refused(2, message, "demo", *arguments)
 
 
 def test_a_row_that_surprises_is_explained():

@@ -1,7 +1,5 @@
 """bagwise fit: the model that Python fits, searches, scaling, and bad arguments."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -24,19 +24,13 @@ def run(folder, *arguments):
     return done("heatmap", folder / "model.bagwise", folder / "features" / "h5_files", *arguments)
 
 
-def test_one_map_reads_one_slide(folder, tmp_path):
+def test_one_map_and_its_tiles(folder, tmp_path):
     features = tmp_path / "features"
     shutil.copytree(folder / "features" / "h5_files", features)
-    (features / "slide-001.h5").write_bytes(b"damaged")
-    target = tmp_path / "map.png"
-    done("heatmap", folder / "model.bagwise", features, "--bag", "slide-000", "--out", target)
-    assert target.exists()
-
-
-def test_one_map_and_its_tiles(folder, tmp_path):
+    (features / "slide-001.h5").write_bytes(b"damaged")  # it reads one slide only
     target, tiles = tmp_path / "map.png", tmp_path / "map.geojson"
     more = ["--bag", "slide-000", "--out", target, "--geojson", tiles, "--top", 3]
-    said = printed("heatmap", folder / "model.bagwise", folder / "features" / "h5_files", *more)
+    said = printed("heatmap", folder / "model.bagwise", features, *more)
     assert said == {"maps": [str(target)], "tiles": [str(tiles)]}
     assert target.read_bytes().startswith(b"\x89PNG")
     kinds = [f["properties"]["objectType"] for f in json.loads(tiles.read_text())["features"]]

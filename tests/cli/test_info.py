@@ -1,7 +1,5 @@
 """bagwise info: guesses the columns, counts the defects, and prints a command that runs."""
 
-from __future__ import annotations
-
 import shlex
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page of mistakes is what the commands print."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -41,22 +41,6 @@ def test_a_group_of_options_is_expand_groups():
     assert (flat.__name__, flat.__doc__) == ("command", "Draw a point.")
 
 
-@pytest.mark.parametrize(
-    ("status", "message", "words"),
-    [
-        (2, "there is no file, folder or data set 'muks1'. Did you mean 'musk1'?", "muks1"),
-        (2, "there is no file, folder or data set 'iris'. Known names: musk1, musk2", "iris"),
-        (1, "There is no file or folder none.csv.", "none.csv"),
-        (1, "There is no file or folder no/folder.", "no/folder"),
-        (2, "--bag is for files; musk1 is a data set", "musk1 --bag x"),
-    ],
-)
-def test_data_that_is_not_there_is_named(tmp_path, monkeypatch, status, message, words):
-    monkeypatch.chdir(tmp_path)
-    refused(status, message, "convert", *words.split(), "out.csv")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_columns_by_number_need_no_header(tmp_path):
     model = tmp_path / "m.bagwise"
     lines = ["0.5,x,a", "0.1,x,a", "3.0,y,b", "0.2,z,a", "3.5,w,b"]

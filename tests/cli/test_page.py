@@ -1,7 +1,5 @@
 """The pages about the command line run as they stand, and print what they show."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import re

@@ -1,7 +1,5 @@
 """--device and --dask: the same model as in one process, or a reason that a user can act on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """bagwise predict, evaluate and explain: what the library says, in every format."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -93,11 +91,6 @@ def test_three_classes_have_a_column_each(tmp_path):
     assert {row["label"] for row in printed("explain", model, data)} == {"a", "b", "c"}
 
 
-def test_columns_that_the_model_does_not_know_are_ignored(folder):
-    with_label = printed("predict", folder / "model.bagwise", folder / "test.csv")
-    assert with_label == printed("predict", folder / "model.bagwise", folder / "new.csv")
-
-
 def test_a_model_of_whole_bags_points_at_instances_without_labeling_them(folder, fit):
     _, out = fit("-m", "STK")
     assert "key_instance" in printed("predict", out, folder / "new.csv")[0]
@@ -116,21 +109,6 @@ def test_other_formats_predict_the_same(folder, tmp_path, name):
     named = ["--bag", "bag"] if name == "t.parquet" else []
     records = printed("predict", folder / "model.bagwise", tmp_path / name, *named)
     assert [record["score"] for record in records] == pytest.approx(expected, rel=1e-12)
-
-
-def test_predict_names_a_missing_feature(folder, tmp_path):
-    (tmp_path / "narrow.csv").write_text("slide,f0\ns1,0.5\n")
-    message = "has no column 'f1'"
-    refused(1, message, "predict", folder / "model.bagwise", tmp_path / "narrow.csv")
-
-
-@pytest.mark.parametrize("command", ["predict", "evaluate", "explain"])
-def test_a_damaged_model_is_refused(folder, tmp_path, command):
-    whole = (folder / "model.bagwise").read_bytes()
-    (tmp_path / "m.bagwise").write_bytes(whole.replace(b'"n_iter_": ', b'"n_iter_": 1', 1)[:-1])
-    refused(1, "m.bagwise: ", command, tmp_path / "m.bagwise", folder / "test.csv")
-    refused(1, "not a model file", command, folder / "train.csv", folder / "test.csv")
-    refused(1, "There is no file", command, folder / "none.bagwise", folder / "test.csv")
 
 
 def test_evaluate_counts_right_and_wrong(folder):
@@ -156,16 +134,9 @@ def test_evaluate_judges_key_instances_where_the_truth_is_known(folder, tmp_path
     assert {"key_instance_rate", "instance_auc"} <= record.keys()
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("slide,f0,f1\ns1,0,1\n", "name their column with --label"),
-        ("slide,diagnosis,f0,f1\ns1,cyst,0,1\n", "has the label cyst; the model knows"),
-        ("slide,diagnosis,f0,f1\ns1,tumor,0,1\n", "an evaluation needs both classes"),
-    ],
-)
-def test_evaluate_refuses_labels_that_do_not_fit(folder, tmp_path, text, message):
-    (tmp_path / "odd.csv").write_text(text)
+def test_evaluate_refuses_one_class(folder, tmp_path):
+    (tmp_path / "odd.csv").write_text("slide,diagnosis,f0,f1\ns1,tumor,0,1\n")
+    message = "an evaluation needs both classes"
     refused(1, message, "evaluate", folder / "model.bagwise", tmp_path / "odd.csv")
 
 
@@ -213,8 +184,3 @@ def test_no_positive_bag_is_said(folder, tmp_path):
     assert result.stdout.strip() == "[]"
     assert "No bag is predicted positive; --all explains the others too." in result.stderr
     assert len(printed(*command, "--all")) == 1
-
-
-def test_explain_refuses_bad_arguments(command):
-    refused(1, "There is no bag 's99'. Did you mean 's9'?", *command, "--only", "s99")
-    refused(2, "--top", *command, "--top", "0")

@@ -3,7 +3,6 @@ import re
 import shlex
 
 import numpy as np
-import pytest
 from matplotlib.image import imsave
 
 from bagwise.persistence import describe
@@ -55,15 +54,3 @@ def test_pictures_of_instances(folder, tmp_path):
     assert "data:image/webp" in out.read_text()
     (tmp_path / "s0-0.png").unlink()
     refused(1, "no picture of instance 's0-0'", "report", *arguments, "--out", out)
-
-
-@pytest.mark.parametrize(
-    ("data", "more", "status", "message"),
-    [
-        ("new.csv", [], 1, "name their column with --label"),
-        ("test.csv", [*NAMED, "--images", "nowhere"], 2, "there is no such folder"),
-        ("test.csv", [*NAMED, "--out", "report.pdf"], 2, ".html"),
-    ],
-)
-def test_mistakes_are_named(folder, data, more, status, message):
-    refused(status, message, "report", folder / "model.bagwise", folder / data, *more)

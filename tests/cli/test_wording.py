@@ -1,7 +1,5 @@
 """What the library says with arguments, the command line says with options."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 
@@ -11,12 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bagwise import (
     Bags,
-    LabelSVC,
     MarkovNetworkClassifier,
     OptimalMarginSVC,
     Pool,
     WitnessSVC,
-    check_bags,
 )
 from bagwise.cli.output import reword
 from bagwise.crossfit import folds
@@ -40,21 +36,6 @@ def table(text, name="data.csv"):
 
 # name: how to make the file, options of read, options of `bagwise fit`, both wordings
 READING = {
-    "bag": (
-        table("slide,f\na,1\n"), {}, [],
-        "has no column 'bag'; name yours with bag=..., one of slide, f.",
-        "has no column 'bag'; name yours with --bag COLUMN, one of slide, f.",
-    ),
-    "features of a CSV": (
-        table("bag,label,f,g\na,1,1,x\nb,0,2,y\n"), {}, [],
-        "or name the columns to use with features=[...].",
-        "or name the columns to use with --features NAMES.",
-    ),
-    "regroup": (
-        table("bag,label,f\na,1,1\nb,0,2\na,1,3\n"), {}, [],
-        "pass regroup=True to bring them together",
-        "pass --regroup to bring them together",
-    ),
     "format": (
         table("a\0b\n", "data"), {}, [],
         "Pass format=... to name it",
@@ -84,12 +65,6 @@ THREE = "bag,label,f\na,1,1\nb,0,2\nc,2,3\n"
 
 # name: what fails in Python, the table and the options of `bagwise fit`, both wordings
 FITTING = {
-    "NaN": (
-        lambda: check_bags([[[1.0]], [[np.nan]]]),
-        TWO.replace("3", "NA"), [],
-        "with PerInstance(SimpleImputer()) in a pipeline.",
-        "Impute or drop it first, for example with --impute median.",
-    ),
     "pos_label": (
         lambda: WitnessSVC(pos_label=2).fit(BAGS[:3], [1, 0, 2]),
         THREE, ["--positive", "2"],
@@ -140,13 +115,6 @@ def test_memory(tmp_path, monkeypatch):
 
 # name: what to patch so that it stops soon, the estimator, its options here, both wordings
 STOPPING = {
-    "rows": (
-        None,
-        LabelSVC(kernel="linear", max_iter=1),
-        ["-m", "mi-SVM", "-p", "kernel=linear", "-p", "max_iter=1"],
-        "raise it, scale the features with PerInstance(StandardScaler()) in a pipeline, lower C.",
-        "raise it, scale the features with --scale, lower C.",
-    ),
     "saddle": (
         ("bagwise.estimators.assigned.mirror_prox", partial(mirror_prox, max_iter=1)),
         OptimalMarginSVC(pool=Pool(solver="mirror_prox"), threshold=0.0),
@@ -155,7 +123,7 @@ STOPPING = {
         ". --param pool__solver=newton is exact.",
     ),
     "network": (
-        ("bagwise.procedures.nrbm._BUNDLE_STEPS", 1),
+        ("bagwise.procedures.nrbm.MAX_STEPS", 1),
         MarkovNetworkClassifier(unit_norm=False, tol=1e-6, max_iter=10000),
         ["-m", "MIMN", "-p", "unit_norm=False", "-p", "tol=1e-6", "-p", "max_iter=10000"],
         "or scale the features with unit_norm=True; max_iter would not help.",
@@ -168,8 +136,7 @@ STOPPING = {
 @pytest.mark.filterwarnings("always")
 def test_warnings(cells, tmp_path, monkeypatch, case):
     patch, model, flags, python, terminal = STOPPING[case]
-    if patch:
-        monkeypatch.setattr(*patch)
+    monkeypatch.setattr(*patch)
     with pytest.warns(ConvergenceWarning, match=re.escape(python)):
         model.fit(*read(cells))
     said = done("fit", cells, *flags, "-o", tmp_path / "m.bagwise").stderr

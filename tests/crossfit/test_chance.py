@@ -1,7 +1,5 @@
 """Scores without information are rarely called worse than chance, wrong ones always."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Folds of bags: a partition, stratified, groups together; and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold, StratifiedKFold

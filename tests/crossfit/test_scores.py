@@ -1,7 +1,5 @@
 """Thresholds, sigmoids and out-of-fold scores, against brute force."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Approximated kernels in every kernel estimator: limits, certificates, data, files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

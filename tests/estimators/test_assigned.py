@@ -1,7 +1,5 @@
 """Assignments of key instances against all assignments there are, solved by a cone program."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Explanations: whose score it was, and which features made it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

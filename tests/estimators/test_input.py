@@ -1,7 +1,5 @@
 """What estimators are given: weights, the meaning of labels, spreads of features."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows of a task that choose key instances: units, kernels and solutions against plain loops."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Occlusion equals brute-force removal, for every listed model and through pipelines."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Paths over a parameter: convex models equal separate fits, others end at honest minima."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

@@ -1,7 +1,5 @@
 """What a classifier says of instances, through pipelines and searches."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

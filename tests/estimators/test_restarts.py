@@ -1,7 +1,5 @@
 """Several starts: what is kept, what is recorded, for every estimator that has them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

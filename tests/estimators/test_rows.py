@@ -1,7 +1,5 @@
 """What all models of weighted rows share: one design, one problem per class, one report."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

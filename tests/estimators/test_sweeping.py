@@ -1,7 +1,5 @@
 """Fits on swept rows against the same fits on vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

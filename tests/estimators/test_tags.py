@@ -1,7 +1,5 @@
 """Tags choose the checks and the methods that exist."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One class against the rest: rows, weights and combinations, against plain loops."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

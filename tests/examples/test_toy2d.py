@@ -1,7 +1,5 @@
 """The toy experiment runs, and its clearest claims hold on a few draws."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Annealed models: limits that are other models, priors, precision, storage, real data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

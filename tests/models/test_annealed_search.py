@@ -1,7 +1,5 @@
 """ALP-SVM over its grid: shared work gives what separate fits give."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

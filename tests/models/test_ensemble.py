@@ -1,7 +1,5 @@
 """BagEnsemble: draws, averages, out-of-bag scores."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

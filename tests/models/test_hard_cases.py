@@ -1,7 +1,5 @@
 """Data on which models once answered wrongly without a word; each case failed before its fix."""
 
-from __future__ import annotations
-
 import warnings
 from types import SimpleNamespace
 

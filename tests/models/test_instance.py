@@ -1,7 +1,5 @@
 """The single-instance baseline: its problem, and its two ways to vote."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """KI-SVM: its limits, and what stands for a negative bag."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC

@@ -1,7 +1,5 @@
 """Limits in which the estimators are models of scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

@@ -1,7 +1,5 @@
 """SVMs over one vector per bag: an embedding of one's own, and the bags' means."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.svm import SVC

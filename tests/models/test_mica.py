@@ -1,7 +1,5 @@
 """MICA: both steps against general solvers, descent, limits, storage."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

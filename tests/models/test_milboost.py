@@ -1,7 +1,5 @@
 """MILBoost: likelihood, slopes, descent, bags against instances."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MILES: the embedding against loops, the linear program against itself whole, the shares."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """MissSVM: clarabel over all witnesses and labels, its limit, its objective, its descent."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MI-ODM and ODM: limits, descent, weights, history, solvers."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 

@@ -1,7 +1,5 @@
 """PathCV against cross-validation by hand along the same paths."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

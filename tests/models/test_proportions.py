@@ -1,7 +1,5 @@
 """LabelProportionSVC: descent, exact counts, limits, brute force on small bags, named errors."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Learning from shares: the likelihood by enumeration, limits, and what users may get wrong."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """mi-SPSVM: relabeling falls and ends, and the control does not relabel."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Classifiers on statistics of bags are the scikit-learn pipelines that they stand for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

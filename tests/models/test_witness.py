@@ -1,7 +1,5 @@
 """mi-SVM and MI-SVM against brute force over labelings and witnesses, and by hand."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import numpy as np

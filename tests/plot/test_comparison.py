@@ -1,7 +1,5 @@
 """The figures of a comparison show what the comparison says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

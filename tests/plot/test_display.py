@@ -1,7 +1,5 @@
 """Names of bags, features, classes and models are shown letter by letter in every figure."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure

@@ -77,14 +77,6 @@ def test_the_legend_names_only_what_is_shown(bags):
     assert legend(bags=plain, chosen=[-1, -1, -1]) is None
 
 
-def test_captions_and_title(bags):
-    axes = image_bags(bags, (3, 4), captions=["x", "y", "z"], title="T").axes[0]
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["x", "y", "z"]
-    assert axes.get_title(loc="left") == "T"
-    by_id = image_bags(bags, (3, 4)).axes[0]
-    assert [text.get_text() for text in by_id.get_yticklabels()] == ["bag a", "bag b", "bag c"]
-
-
 def test_lists_sparse_and_blank_images_are_drawn(tmp_path):
     blank = [np.zeros((2, 9)), np.zeros((1, 9))]
     image_bags(blank).savefig(tmp_path / "blank.png")

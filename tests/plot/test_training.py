@@ -1,7 +1,5 @@
 """Figures of what a model has learned: annealing, cardinalities; bad input is named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -37,18 +35,6 @@ def test_every_temperature_is_drawn_hot_on_the_left(data):
     assert annealing_path(model, title="one run").get_suptitle() == "one run"
 
 
-def test_classes_have_lines_of_their_own(data):
-    bags, y = data
-    y = np.array(["cat", "dog", "eel"])[y + (np.arange(len(y)) % 3 == 0)]
-    model = AnnealedLabelSVC(kernel="linear").fit(bags, y)
-    figure = annealing_path(model)
-    labels = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    assert labels == ["class cat", "class dog", "class eel"]
-    for number, history in enumerate(model.history_):
-        expected = [(record["temperature"], record["p_hat"]) for record in history]
-        np.testing.assert_allclose(drawn(figure, 2, number), expected)
-
-
 def test_models_without_temperatures_are_refused(data):
     with pytest.raises(ValueError, match="LabelSVC was not annealed"):
         annealing_path(LabelSVC().fit(*data))
@@ -70,16 +56,6 @@ def test_bars_are_the_weights_and_histograms_count_every_bag(network):
     np.testing.assert_allclose(heights, model.cardinality_weights_.ravel())
     filled = [bar.get_height() for bar in below.patches[:8]]
     assert sum(filled) == np.sum(model.predict(bags) == 1)
-
-
-def test_one_column_per_class():
-    bags, y = load_digits_bags(n_bags=24)
-    labels = (np.arange(len(y)) % 2) + y  # three classes
-    model = MarkovNetworkClassifier(cardinality="learned", n_bins=2, init=["mean"])
-    figure = cardinality_weights(model.fit(bags, labels), bags)
-    titles = [axis.get_title() for axis in figure.axes]
-    assert titles[:3] == ["class 0", "class 1", "class 2"]
-    assert len(figure.axes) == 6
 
 
 def test_a_model_without_learned_weights_is_refused():

@@ -1,7 +1,5 @@
 """Soft assignments of one bag by Newton's method in p, and by a cone program."""
 
-from __future__ import annotations
-
 import clarabel
 import numpy as np
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Labeled rows and hinge problems for tests of their solvers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bagwise.designs import matrix_design

@@ -1,7 +1,5 @@
 """Hinges with a free intercept by clarabel, on rows centered and scaled beforehand."""
 
-from __future__ import annotations
-
 import clarabel
 import numpy as np
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Bags and risks to try Markov networks on."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small risks for tests of bundle methods."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -6,8 +6,6 @@ for the margin band of MI-ODM and KI-SVM, and for the losses of mi-SPSVM. The fe
 scale and any offset: the rows (x, 1) are turned by the QR decomposition of their mean.
 """
 
-from __future__ import annotations
-
 import clarabel
 import numpy as np
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Count potentials to try inference on: ours, and rules that users may write."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The ridge step from its normal equations, and rows to try it on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

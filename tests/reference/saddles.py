@@ -1,7 +1,5 @@
 """Small saddle problems over assignments, and their value by a cone program."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import clarabel

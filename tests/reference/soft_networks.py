@@ -1,7 +1,5 @@
 """Small networks to sweep, and their risk by trying all labelings."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the graph methods share, against loops; which edges take part, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

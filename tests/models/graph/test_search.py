@@ -1,7 +1,5 @@
 """GraphSVCCV: the graph is chosen where it helps, and neighbors on the grid start each other."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """GraphSVC: descent, limits, graphs that help and graphs that do not, named errors."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import pairwise
 

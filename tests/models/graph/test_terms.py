@@ -1,7 +1,5 @@
 """The graph's terms against loops over bags and edges; their planes are cuts for any witnesses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Descents of networks: their starts, the lowest end, early stopping, passes over the rows."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Markov networks on tensors against the same networks on arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

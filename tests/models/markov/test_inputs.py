@@ -1,7 +1,5 @@
 """What a Markov network sees of bags: bag features out of fold, maps, scores of other models."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Markov networks: planted counts, starts, inferred instance labels, bag features, many classes."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

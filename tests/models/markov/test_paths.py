@@ -1,7 +1,5 @@
 """Paths of networks: warm starts, what they share, and the search along them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ranges of counts, and labels whose sum is in them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The Markov network's risk against enumeration, its subgradient, and its convex majorizer."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Posteriors of a trained network against enumeration."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Softened networks against all labelings, finite differences and the planes that they prove."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

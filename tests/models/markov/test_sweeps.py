@@ -1,7 +1,5 @@
 """Passes over a network's rows: shards, blocks and sizes of bags do not matter."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
