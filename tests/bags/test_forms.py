@@ -320,12 +320,15 @@ ONE = Bags(X, OFFSETS)
 
 BAD_PARTS = {
     "none": ([], "There is nothing to concatenate"),
-    "widths": ([ONE, Bags(X[:, :1], OFFSETS)], "different widths: [1, 2]."),
-    "sparse": ([ONE, Bags(sp.csr_array(X), OFFSETS)], "Cannot concatenate dense and sparse bags."),
-    "groups": ([ONE, ONE.replace(groups=[1, 2, 3])], "Part 0 has no groups, but part 1 does."),
+    "widths": (
+        [ONE, Bags(X[:, :1], OFFSETS)],
+        "Part 1 and Part 0 differ in their number of features: 2 and 1.",
+    ),
+    "sparse": ([ONE, Bags(sp.csr_array(X), OFFSETS)], "Part 1 and Part 0 differ in their kind"),
+    "groups": ([ONE, ONE.replace(groups=[1, 2, 3])], "Part 0 has no groups, but Part 1 has."),
     "names": (
         [ONE.replace(feature_names=["f", "g"]), ONE],
-        "Part 1 has the feature_names None, part 0 has ['f', 'g'].",
+        "Part 1 and Part 0 differ in their feature_names: f, g and None.",
     ),
     "bag features": (
         [ONE.replace(bag_features=np.ones((3, k))) for k in (1, 2)],

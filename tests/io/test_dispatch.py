@@ -122,10 +122,10 @@ def test_fits_do_not_depend_on_how_many_stores_there_are(stores, monkeypatch, mo
 def test_stores_that_differ_are_refused_by_name(stores):
     folder, bags, y = stores
     io.write(folder / "d.bags", Bags(bags.X[:, :3], bags.offsets, ids=bags.ids), y)
-    with pytest.raises(FormatError, match=r"d\.bags.*features: 4 and 3"):
+    with pytest.raises(ValueError, match=r"d\.bags.*features: 4 and 3"):
         io.open(folder)
     io.write(folder / "d.bags", bags[:5], overwrite=True)
-    with pytest.raises(FormatError, match=r"d\.bags.*no labels"):
+    with pytest.raises(ValueError, match=r"d\.bags.*no labels"):
         io.open(folder)
     with pytest.raises(ValueError, match="empty"):
         io.open([])

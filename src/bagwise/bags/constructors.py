@@ -227,4 +227,4 @@ class Constructors:
         for i, part in enumerate(parts):
             if not isinstance(part, cls):
                 raise TypeError(f"Part {i} is a {type(part).__name__}, expected Bags.")
-        return cls(**join(parts))
+        return cls(**join(parts, [f"Part {i}" for i in range(len(parts))]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -200,47 +200,56 @@ def unpad(array: Any, mask: Any) -> dict[str, Any]:
 # Several Bags ------------------------------------------------------------------------------------
 
 
-def join(parts: list[Any]) -> dict[str, Any]:
-    """Stack several `Bags`; either all parts have an attribute or none has it."""
+def join(
+    parts: list[Any], called: list[str], stack: Callable[[list[Any]], Any] = _stack
+) -> dict[str, Any]:
+    """Stack several `Bags`, which errors call by these names.
+
+    Either all parts have an attribute or none has it.
+    """
     if not parts:
         raise ValueError("There is nothing to concatenate: the list of parts is empty.")
-    widths = {part.n_features for part in parts}
-    if len(widths) != 1:
-        raise ValueError(f"Cannot concatenate bags of different widths: {sorted(widths)}.")
-    if len({sp.issparse(part.X) for part in parts}) != 1:
-        raise ValueError("Cannot concatenate dense and sparse bags.")
-    arguments = {name: _join_attribute(parts, name) for name in (*PER_BAG, *PER_INSTANCE)}
-    for name in ("ids", "instance_ids"):
-        if not all(getattr(part, f"has_{name}") for part in parts):
-            arguments[name] = None
-    arguments["X"] = _stack([part.X for part in parts])
+    for name, part in zip(called, parts, strict=True):
+        for what, get in _ALIKE.items():
+            values = (get(parts[0]), get(part))
+            if values[0] != values[1]:
+                both = " and ".join(
+                    list_names(v) if isinstance(v, list) else str(v) for v in values
+                )
+                raise ValueError(f"{name} and {called[0]} differ in their {what}: {both}.")
+    arguments = {
+        name: join_values([getattr(part, name) for part in parts], name, called)
+        for name in (*PER_BAG, *PER_INSTANCE)
+        if all(getattr(part, f"has_{name}", True) for part in parts)
+    }
+    arguments["X"] = stack([part.X for part in parts])
     arguments["offsets"] = offsets_of(np.concatenate([part.sizes for part in parts]))
-    arguments["feature_names"] = _join_feature_names(parts)
-    return arguments
+    return arguments | {"feature_names": parts[0].feature_names}
 
 
-def _join_attribute(parts: list[Bags], name: str) -> Any:
-    values = [getattr(part, name) for part in parts]
+_ALIKE: dict[str, Callable[[Bags], Any]] = {
+    "number of features": lambda part: part.n_features,
+    "kind (dense or sparse)": lambda part: "sparse" if sp.issparse(part.X) else "dense",
+    "feature_names": lambda part: (
+        None if part.feature_names is None else [str(name) for name in part.feature_names]
+    ),
+}
+
+
+def join_values(values: list[Any], name: str, called: list[str]) -> Any:
+    """Concatenate what all parts have; None if they have nothing."""
     missing = [v is None for v in values]
     if all(missing):
         return None
     if any(missing):
-        with_it, without = missing.index(False), missing.index(True)
-        raise ValueError(f"Part {without} has no {name}, but part {with_it} does.")
+        with_it, without = called[missing.index(False)], called[missing.index(True)]
+        raise ValueError(f"{without} has no {name}, but {with_it} has.")
     widths = [v.shape[1:] for v in values]
     if len(set(widths)) > 1:
         raise ValueError(f"The parts have {name} of different widths: {[w for (w,) in widths]}.")
     if len({v.dtype.kind for v in values}) > 1 and name not in ("priors", "patch_size", *WIDE):
         values = [v.astype(object) for v in values]  # NumPy would turn 1 into '1' beside 'b'
     return np.concatenate(values)
-
-
-def _join_feature_names(parts: list[Bags]) -> Any:
-    names = [None if part.feature_names is None else list(part.feature_names) for part in parts]
-    for i, other in enumerate(names):
-        if other != names[0]:
-            raise ValueError(f"Part {i} has the feature_names {other}, part 0 has {names[0]}.")
-    return names[0]
 
 
 def read_anndata(

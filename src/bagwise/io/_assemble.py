@@ -70,7 +70,7 @@ bags : Bags
 y : ndarray of shape (n_bags,) or None
     Their labels: integers, floats or texts; None if there are none.""",
 )
-writes = documenting(
+_document_writer = documenting(
     {
         "path": "The file to write.",
         "bags": "The bags; sparse ones are written with their zeros.",
@@ -86,8 +86,11 @@ _ROUND_TRIP = """\
 (Bags(2 bags, 3 instances, 1 features, 1-2 instances per bag, float64), array([1, 0]))"""
 
 
-def reads(**own: Sentence) -> Callable[[Function], Function]:
-    """Return a decorator that documents a reader, and spells out its ``**columns``."""
+def reads(suffix: str = "", /, **own: Sentence) -> Callable[[Function], Function]:
+    """Return a decorator that documents a reader, and spells out its ``**columns``.
+
+    The example, where a docstring has none, writes and reads a file with the ``suffix``.
+    """
 
     def document(function: Function) -> Function:
         given = inspect.signature(function)
@@ -96,9 +99,23 @@ def reads(**own: Sentence) -> Callable[[Function], Function]:
             parameters += map(_spell_out, Columns.__annotations__.items())
             parameters.sort(key=lambda p: p.kind)
             vars(function)["__signature__"] = given.replace(parameters=parameters)
-        return _document_reader(**own)(function)
+        return _show_round_trip(_document_reader(**own)(function), suffix)
 
     return document
+
+
+def writes(suffix: str = "", /, **own: Sentence) -> Callable[[Function], Function]:
+    """Return a decorator that documents a writer; the example is that of its reader."""
+    return lambda function: _show_round_trip(_document_writer(**own)(function), suffix)
+
+
+def _show_round_trip(function: Function, suffix: str) -> Function:
+    intro, found = sections(function.__doc__ or "")
+    name = function.__name__
+    pair = name.replace("read", "write"), name.replace("write", "read")
+    found.setdefault("Examples", _ROUND_TRIP.format(suffix, *pair))
+    function.__doc__ = join_sections(intro, found)
+    return function
 
 
 def _spell_out(column: tuple[str, Any]) -> inspect.Parameter:
@@ -107,20 +124,6 @@ def _spell_out(column: tuple[str, Any]) -> inspect.Parameter:
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, annotation=kind.__forward_arg__, **options
     )
-
-
-def round_trip(suffix: str) -> Callable[[Function], Function]:
-    """Return a decorator that adds an example: bags that are written and read again."""
-
-    def add(function: Function) -> Function:
-        intro, found = sections(function.__doc__ or "")
-        name = function.__name__
-        pair = name.replace("read", "write"), name.replace("write", "read")
-        found["Examples"] = _ROUND_TRIP.format(suffix, *pair)
-        function.__doc__ = join_sections(intro, found)
-        return function
-
-    return add
 
 
 # The columns that writers write, and that readers look for by default.

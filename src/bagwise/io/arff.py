@@ -26,7 +26,13 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import list_names, suggestion
 from bagwise.io._arfftext import Attribute, Header, InnerRows, is_open_quote, quote, split_fields
-from bagwise.io._assemble import BAG_FEATURE, ROLES, LabeledBags, reads, round_trip, writes
+from bagwise.io._assemble import (
+    BAG_FEATURE,
+    ROLES,
+    LabeledBags,
+    reads,
+    writes,
+)
 from bagwise.io._flatten import bag_columns, instance_columns, name_features
 from bagwise.io._source import open_source, write_text
 from bagwise.io._tabletext import type_column
@@ -41,8 +47,8 @@ from bagwise.io.errors import (
 _OF_BAGS = {ROLES[role]: role for role in ("groups", "priors", "patch_size")}
 
 
-@round_trip(".arff")
 @reads(
+    ".arff",
     path="The file, plain or gzip.",
     bag="Attribute with the bag's id; None: the first, as in WEKA.",
     label="Attribute with the bag's label; None: the last, as in WEKA.",
@@ -156,6 +162,7 @@ class _Parts:
 
 
 @writes(
+    ".arff",
     path="The file to write, compressed if the name ends in ``.gz``.",
     bags="The bags; sparse ones as sparse rows. Groups, priors and bag features become further "
     "attributes, which WEKA's learners do not expect: remove them for WEKA.",
@@ -163,19 +170,7 @@ class _Parts:
     relation="Name of the relation.",
 )
 def write_arff(path: str | Path, bags: Bags, y: Any = None, *, relation: str = "bags") -> None:
-    """Write a relational ARFF file that WEKA's multi-instance learners read.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.arff"
-    >>> io.write_arff(path, Bags.from_list([[[0.5], [1.0]], [[2.0]]], ids=["a", "b"]), [1, 0])
-    >>> print(path.read_text().split("@data")[1])
-    <BLANKLINE>
-    a,'0.5\\n1.0',1
-    b,'2.0',0
-    <BLANKLINE>
-    """
+    """Write a relational ARFF file that WEKA's multi-instance learners read."""
     path = Path(path)
     of_bags = bag_columns(bags, y)
     of_rows = instance_columns(bags)

@@ -67,20 +67,7 @@ def read_folder(
     dtype: Any = None,
     progress: bool | None = None,
 ) -> LabeledBags:
-    """Read bags stored in one file each and listed in a CSV.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bagwise.io import read_folder
-    >>> folder = getfixture("tmp_path")
-    >>> np.save(folder / "a.npy", np.ones((3, 2)))
-    >>> np.save(folder / "b.npy", np.zeros((1, 2)))
-    >>> _ = (folder / "slides.csv").write_text("path,label\\na.npy,1\\nb.npy,0\\n")
-    >>> bags, y = read_folder(folder / "slides.csv")
-    >>> bags.ids, bags.sizes, y
-    (array(['a', 'b'], dtype='<U1'), array([3, 1]), array([1, 0]))
-    """
+    """Read bags stored in one file each and listed in a CSV."""
     listing = find_listing(Path(path))
     named = {"bag": bag, "label": label, "groups": groups, "priors": priors}
 
@@ -148,16 +135,7 @@ def _check_line(path: Path, line: int, fields: dict[str, str]) -> dict[str, str]
     ),
 )
 def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = ".npy") -> None:
-    """Write one file per bag, and ``bags.csv`` with their paths, ids and labels.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> folder = getfixture("tmp_path") / "slides"
-    >>> io.write_folder(folder, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]), [1, 0])
-    >>> sorted(file.name for file in folder.iterdir())
-    ['000000.npy', '000001.npy', 'bags.csv']
-    """
+    """Write one file per bag, and ``bags.csv`` with their paths, ids and labels."""
     path = Path(path)
     refuse_full(path)
     has_names = suffix in (".npz", ".h5")

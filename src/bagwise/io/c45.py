@@ -29,6 +29,7 @@ _OF_DATA = "| CRC-32 of {}: "
 
 
 @reads(
+    ".data",
     path="The ``.data`` file (or the ``.names`` file beside it), plain or gzip.",
     bag="Column of the bag ids; None: the first.",
     label="Column of the labels; None: the last.",
@@ -43,17 +44,7 @@ def read_c45(
     regroup: bool = False,
     progress: bool | None = None,
 ) -> LabeledBags:
-    """Read C4.5 data, such as the musk files ``clean1.data`` and ``clean2.data``.
-
-    Examples
-    --------
-    >>> from bagwise.io import read_c45
-    >>> path = getfixture("tmp_path") / "clean.data"
-    >>> _ = path.write_text("MUSK-1,1_1,42,-198,1.\\nMUSK-1,1_2,42,-191,1.\\nNON-2,2_1,7,8,0.\\n")
-    >>> bags, y = read_c45(path)
-    >>> bags.ids, bags.instance_ids[0], y
-    (array(['MUSK-1', 'NON-2'], dtype='<U6'), np.str_('1_1'), array([1, 0]))
-    """
+    """Read C4.5 data, such as the musk files ``clean1.data`` and ``clean2.data``."""
     path = Path(path)
     path = path.with_suffix(".data") if path.suffix == ".names" else path
     with open_source(path) as source:
@@ -115,23 +106,12 @@ def _of_data(name: str, content: Path) -> str:
 
 
 @writes(
+    ".data",
     path="The ``.data`` file to write; the ``.names`` file is written beside it.",
     bags="The bags; ids must not contain commas, colons, vertical bars or line breaks.",
 )
 def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
-    """Write NAME.data and NAME.names.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "bags.data"
-    >>> io.write_c45(path, Bags.from_list([[[1.5], [2.0]], [[3.0]]], ids=["a", "b"]), [1, 0])
-    >>> print(path.read_text())
-    a,0,1.5,1.
-    a,1,2.0,1.
-    b,2,3.0,0.
-    <BLANKLINE>
-    """
+    """Write NAME.data and NAME.names."""
     path = Path(path)
     columns.warn_left_out(path, bags, columns.NOT_IN_LINES)
     keys = columns.long_columns(bags, columns.check_labels(bags, np.asarray(y)))

@@ -21,7 +21,7 @@ from bagwise.bags.segments import bag_of_row, offsets_of
 from bagwise.errors import Argument, Message, list_names
 from bagwise.io import _assemble as rows
 from bagwise.io._arrowfiles import FEATURES, ArrowFile, IpcFile, ParquetFile, as_array, to_arrow
-from bagwise.io._assemble import Column, Columns, LabeledBags, reads, round_trip, writes
+from bagwise.io._assemble import Column, Columns, LabeledBags, reads, writes
 from bagwise.io._flatten import (
     bag_columns,
     dense_blocks,
@@ -41,8 +41,7 @@ _EXPLAINED = {
 }
 
 
-@round_trip(".parquet")
-@reads(**_EXPLAINED)
+@reads(".parquet", **_EXPLAINED)
 def read_parquet(
     path: str | Path,
     bag: Column | None = None,
@@ -59,8 +58,7 @@ def read_parquet(
     return _read(ParquetFile(Path(path)), instances, dtype, bag=bag, label=label, **columns)
 
 
-@round_trip(".arrow")
-@reads(path="The file, in the IPC file or stream format.", **_EXPLAINED)
+@reads(".arrow", path="The file, in the IPC file or stream format.", **_EXPLAINED)
 def read_arrow(
     path: str | Path,
     bag: Column | None = None,
@@ -135,12 +133,12 @@ def _column(path: Path, key: str, parts: list[Any]) -> Any:
     return values.astype(np.float64) if key.startswith(rows.NUMERIC) else values
 
 
-@round_trip(".parquet")
 @writes(
+    ".parquet",
     nested=(
         "Whether to write one row per bag, with its instances as a list of lists, "
         "instead of one row per instance."
-    )
+    ),
 )
 def write_parquet(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
     """Write a Parquet file."""
@@ -148,8 +146,7 @@ def write_parquet(path: str | Path, bags: Bags, y: Any = None, *, nested: bool =
     ParquetFile.write(Path(path), make(Path(path), bags, y))
 
 
-@round_trip(".feather")
-@writes(nested="As in `write_parquet`.")
+@writes(".feather", nested="As in `write_parquet`.")
 def write_arrow(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
     """Write an Arrow IPC (Feather version 2) file."""
     make = _nested_batches if nested else _long_batches

@@ -8,15 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
-from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.forms import PER_BAG, PER_INSTANCE
-from bagwise.bags.segments import offsets_of
+from bagwise.bags.forms import join, join_values
 from bagwise.errors import Argument, Message, list_names, suggestion
-from bagwise.io._assemble import LabeledBags, reads, round_trip, writes
+from bagwise.io._assemble import LabeledBags, reads, writes
 from bagwise.io._source import open_source
 from bagwise.io._tabletext import sniff
 from bagwise.io.arff import read_arff, write_arff
@@ -57,8 +54,8 @@ _SVMLIGHT = re.compile(r"(#.*\n)*\s*(\S+\s+qid:\S+|[^\s:,]+:[^\s:,]+:[^\s:,]+)(\
 _NONE = "the reader of the format says what None means"
 
 
-@round_trip(".tsv")
 @reads(
+    ".tsv",
     path="The file or folder.",
     bag=("str or int", f"Column of the bag ids; {_NONE}."),
     label=("str or int", f"Column of the labels; {_NONE}."),
@@ -81,8 +78,8 @@ def read(
     return reader(path, **named, **options)
 
 
-@round_trip(".arff")
 @writes(
+    ".arff",
     path="The file or folder to write.",
     bags="The bags.",
     format="As in `read`; None: from the suffix. Without one: a folder with one file per bag.",
@@ -188,43 +185,11 @@ def open(path: str | Path | Sequence[str | Path]) -> LabeledBags:
 def _join(stores: list[Path], opened: list[LabeledBags]) -> LabeledBags:
     parts = [bags for bags, _ in opened]
     for store, bags in zip(stores, parts, strict=True):
-        _check_alike(stores[0], parts[0], store, bags)
-    offsets = offsets_of(np.concatenate([bags.sizes for bags in parts]))
-    shared: dict[str, Any] = {
-        name: _join_attribute(stores, parts, name) for name in (*PER_BAG, *PER_INSTANCE)
-    }
-    X = FileRows([bags.X for bags in parts])
-    bags = Bags(X, offsets, feature_names=parts[0].feature_names, **shared)
-    labels = [y for _, y in opened]
-    return bags, _concatenate(stores, labels, "labels")
-
-
-def _check_alike(first: Path, one: Bags, store: Path, other: Bags) -> None:
-    if sp.issparse(other.X):
-        raise FormatError(store, "holds sparse instances, which several stores cannot share.")
-    names = [None if b.feature_names is None else list(b.feature_names) for b in (one, other)]
-    for what, mine, its in (
-        ("features", one.n_features, other.n_features),
-        ("data type", one.dtype, other.dtype),
-        ("feature names", *names),
-    ):
-        if mine != its:
-            shown = f"{mine} and {its}" if what != "feature names" else "other ones"
-            raise FormatError(store, f"differs from {first} in its {what}: {shown}.")
-
-
-def _join_attribute(stores: list[Path], parts: list[Bags], name: str) -> Array | None:
-    generated = f"has_{name}"
-    if any(not getattr(bags, generated, True) for bags in parts):  # 0, 1, ... of each store
-        return None
-    return _concatenate(stores, [getattr(bags, name) for bags in parts], name)
-
-
-def _concatenate(stores: list[Path], values: list[Any], name: str) -> Array | None:
-    missing = [value is None for value in values]
-    if all(missing):
-        return None
-    if any(missing):
-        have, lack = stores[missing.index(False)], stores[missing.index(True)]
-        raise FormatError(lack, f"has no {name}, but {have} has: write all stores alike.")
-    return np.concatenate(values)
+        if sp.issparse(bags.X):
+            raise FormatError(store, "holds sparse instances, which several stores cannot share.")
+        if bags.dtype != parts[0].dtype:
+            problem = f"holds {bags.dtype}, {stores[0]} holds {parts[0].dtype}."
+            raise FormatError(store, f"{problem} Write all stores alike.")
+    names = [str(store) for store in stores]
+    joined = join(parts, names, stack=FileRows)
+    return Bags(**joined), join_values([y for _, y in opened], "labels", names)

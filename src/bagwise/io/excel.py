@@ -12,7 +12,7 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.errors import Message
 from bagwise.io import _assemble as rows
-from bagwise.io._assemble import Column, Columns, LabeledBags, reads, round_trip, writes
+from bagwise.io._assemble import Column, Columns, LabeledBags, reads, writes
 from bagwise.io._atomic import writing
 from bagwise.io._flatten import check_labels, refuse_special
 from bagwise.io._limits import name_damage, open_zip, unzip
@@ -31,8 +31,7 @@ _NOT_A_WORKBOOK = (
 )
 
 
-@round_trip(".xlsx")
-@reads(path="The .xlsx file.", sheet="The sheet, by name or position.")
+@reads(".xlsx", path="The .xlsx file.", sheet="The sheet, by name or position.")
 def read_excel(
     path: str | Path,
     bag: Column | None = None,
@@ -89,8 +88,7 @@ def _numbers(path: Path, frame: Any, j: int) -> Any:
     return numbers
 
 
-@round_trip(".xlsx")
-@writes(path="The .xlsx file to write.")
+@writes(".xlsx", path="The .xlsx file to write.")
 def write_excel(path: str | Path, bags: Bags, y: Any = None) -> None:
     """Write an Excel workbook with one row per instance."""
     require("openpyxl", "io")

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike
 from bagwise._typing import Array
 from bagwise.io._source import write_text
 
-_KEY_COLOR = (20, 20, 20)  # of the outlines of key patches
-
 
 def write_geojson(
     path: str | Path,
@@ -54,27 +52,20 @@ def write_geojson(
     ['detection', 'detection', 'annotation']
     """
     corners, values = np.asarray(coords, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    tiles = [
-        _feature(corner, patch_size, value, _look("detection", i, colors))
-        for i, (corner, value) in enumerate(zip(corners, values, strict=True))
-    ]
-    keys = [
-        _feature(corners[row], patch_size, values[row], _key_look(name, rank))
-        for rank, row in enumerate(np.argsort(-values, kind="stable")[:top], start=1)
+    looks: list[dict[str, Any]] = [{"objectType": "detection"} for _ in values]
+    if colors is not None:
+        shades = np.asarray(colors)[:, :3].astype(int).tolist()
+        looks = [{**look, "color": shade} for look, shade in zip(looks, shades, strict=True)]
+    rows = [*range(len(values)), *np.argsort(-values, kind="stable")[:top]]
+    for rank in range(1, len(rows) - len(values) + 1):
+        kind = {"name": name, "color": [0, 0, 0]}
+        looks.append({"objectType": "annotation", "name": f"{name} {rank}", "classification": kind})
+    features = [
+        _feature(corners[row], patch_size, values[row], look)
+        for row, look in zip(rows, looks, strict=True)
     ]
     with write_text(Path(path)) as file:
-        json.dump({"type": "FeatureCollection", "features": tiles + keys}, file)
-
-
-def _look(kind: str, i: int, colors: ArrayLike | None) -> dict[str, Any]:
-    if colors is None:
-        return {"objectType": kind}
-    return {"objectType": kind, "color": [int(c) for c in np.asarray(colors)[i][:3]]}
-
-
-def _key_look(name: str, rank: int) -> dict[str, Any]:
-    kind = {"name": name, "color": list(_KEY_COLOR)}
-    return {"objectType": "annotation", "name": f"{name} {rank}", "classification": kind}
+        json.dump({"type": "FeatureCollection", "features": features}, file)
 
 
 def _feature(corner: Array, side: float, score: float, look: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from bagwise.bags import Bags
 from bagwise.bags.forms import features_of
 from bagwise.io import _assemble as rows
-from bagwise.io._assemble import LabeledBags, reads, round_trip, writes
+from bagwise.io._assemble import LabeledBags, reads, writes
 from bagwise.io._atomic import replacing
 from bagwise.io._bagarrays import is_dataset, open_h5
 from bagwise.io._flatten import long_columns, name_features, warn_left_out
@@ -34,8 +34,7 @@ _EXPLAINED = {
 }
 
 
-@round_trip(".h5ad")
-@reads(**_EXPLAINED)
+@reads(".h5ad", **_EXPLAINED)
 def read_h5ad(
     path: str | Path,
     bag: str | None = None,
@@ -94,8 +93,7 @@ def _load(path: Path, **options: Any) -> Any:
         return anndata.read_h5ad(path, **options)
 
 
-@round_trip(".h5ad")
-@writes(path="The .h5ad file to write.", bags="The bags; sparse ones stay sparse.")
+@writes(".h5ad", path="The .h5ad file to write.", bags="The bags; sparse ones stay sparse.")
 def write_h5ad(path: str | Path, bags: Bags, y: Any = None) -> None:
     """Write an AnnData file with one row per instance."""
     require("anndata", "cells")

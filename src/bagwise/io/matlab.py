@@ -31,7 +31,7 @@ from bagwise.bags.forms import PER_BAG, PER_INSTANCE, WIDE
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
 from bagwise.errors import Argument, Message, list_names
-from bagwise.io._assemble import Coded, LabeledBags, assemble, reads, round_trip, writes
+from bagwise.io._assemble import Coded, LabeledBags, assemble, reads, writes
 from bagwise.io._atomic import writing
 from bagwise.io._bagarrays import is_dataset, open_h5
 from bagwise.io._flatten import check_labels
@@ -59,8 +59,8 @@ _NAMES, _INTEGERS = ("i1", "utf8"), ("i4", "u4")
 _COMPLEX = 0x800  # in the flags
 
 
-@round_trip(".mat")
 @reads(
+    ".mat",
     bag=f"Variable with the bag of every instance; {_NONE}.",
     label=f"Variable with the labels, one per bag or per instance; {_NONE}.",
     X=f"Variable with the instances; {_NONE}.",
@@ -219,8 +219,7 @@ def _assemble(path: Path, X: Any, bag: Array, labels: Any, regroup: bool) -> Lab
     return bags, y
 
 
-@round_trip(".mat")
-@writes(bags="The bags, dense or sparse, but not float16, which MATLAB does not have.")
+@writes(".mat", bags="The bags, dense or sparse, but not float16, which MATLAB does not have.")
 def write_mat(path: str | Path, bags: Bags, y: Any = None) -> None:
     """Write a MATLAB 5 file with X, bag (1, 2, ... per instance), ids and y (one per bag)."""
     from scipy.io import savemat

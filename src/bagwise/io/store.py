@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import warnings
 import zlib
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,45 +41,41 @@ _INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
 
 
 @reads(
+    ".bags",
     path="The folder.",
     mmap=("Whether to map the instances into memory, which reads them only when they are used."),
 )
 def read_bags(path: str | Path, *, mmap: bool = True) -> LabeledBags:
-    """Open a ``.bags`` folder; the bags are exactly as they were written.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "slides.bags"
-    >>> io.write_bags(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]], ids=["a", "b"]), [1, 0])
-    >>> bags, y = io.read_bags(path)
-    >>> type(bags.X).__name__, y
-    ('memmap', array([1, 0]))
-    """
+    """Open a ``.bags`` folder; the bags are exactly as they were written."""
     path = Path(path)
     manifest = _manifest(path)
-    mode = "r" if mmap else None
+    try:
+        return _open(path, manifest, "r" if mmap else None)
+    except FormatError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise CorruptFileError(path, f"contradicts itself: {error!r}") from error
+
+
+def _open(path: Path, manifest: dict[str, Any], mode: Any) -> LabeledBags:
     parts = [_load(path, manifest, name, mode) for name in _INSTANCES[manifest["layout"]]]
     shape = (manifest["n_instances"], manifest["n_features"])
     X = parts[0] if len(parts) == 1 else _sparse(path, parts, shape)
+    known = {*manifest["arrays"], *manifest["lists"]}
     others = {
         name: _load(path, manifest, name, mode if name in PER_INSTANCE else None)
         for name in ("offsets", *PER_BAG, *PER_INSTANCE, "y")
-        if name in manifest["arrays"] or name in manifest["lists"]
+        if name in known
     }
-    if "parents" in {*manifest["arrays"], *manifest["lists"]}:
-        warnings.warn(MEMBERS["parents"], stacklevel=2)
+    if "parents" in known:
+        warnings.warn(MEMBERS["parents"], stacklevel=4)
     y = others.pop("y", None)
-    try:
-        bags = Bags(X, feature_names=manifest["feature_names"], **others)
-    except (ValueError, TypeError) as error:
-        raise CorruptFileError(path, f"contradicts itself: {error}") from error
-    n_bags = manifest["n_bags"]
-    found = {"X": X.shape, "offsets": (len(bags),), "y": (n_bags,) if y is None else y.shape}
-    for name, said in {"X": shape, "offsets": (n_bags,), "y": (n_bags,)}.items():
-        if found[name] != said:
-            problem = f"{name} is of size {found[name]}, {MANIFEST} says {said}."
-            raise CorruptFileError(path, problem)
+    bags = Bags(X, feature_names=manifest["feature_names"], **others)
+    found = (X.shape, (len(bags),), (len(bags),) if y is None else y.shape)
+    n_bags = (manifest["n_bags"],)
+    for name, size, said in zip(("X", "offsets", "y"), found, (shape, n_bags, n_bags), strict=True):
+        if size != said:
+            raise CorruptFileError(path, f"{name} is of size {size}, {MANIFEST} says {said}.")
     return bags, y
 
 
@@ -140,35 +135,11 @@ def _manifest(path: Path) -> dict[str, Any]:
     if manifest.pop("checksum", None) != _checksum(manifest):
         problem = "was changed after it was written: its checksum is wrong."
         raise CorruptFileError(file, f"{problem} Restore it, or write the folder again.")
-    for key, is_right in _ENTRIES.items():
-        if key not in manifest or not is_right(manifest[key]):
-            problem = f"the entry {key!r} is missing or malformed."
-            raise CorruptFileError(file, f"{problem} Restore it, or write the folder again.")
     return manifest
 
 
 def _checksum(manifest: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(manifest, sort_keys=True).encode())
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_array_entry(entry: Any) -> bool:
-    """Return whether an entry has a size and checksums."""
-    sums = entry.get("checksums") if isinstance(entry, dict) else None
-    return isinstance(sums, list) and all(map(_is_count, [*sums, entry.get("bytes")]))
-
-
-_ENTRIES: dict[str, Callable[[Any], bool]] = {
-    "version": lambda v: type(v) is int and v > 0,
-    "layout": lambda v: isinstance(v, str) and v in _INSTANCES,
-    **dict.fromkeys(("n_bags", "n_instances", "n_features"), _is_count),
-    "feature_names": lambda v: v is None or isinstance(v, list),
-    "arrays": lambda v: isinstance(v, dict) and all(map(_is_array_entry, v.values())),
-    "lists": lambda v: isinstance(v, dict) and all(isinstance(each, list) for each in v.values()),
-}
 
 
 def _load(path: Path, manifest: dict[str, Any], name: str, mode: Any) -> Any:
@@ -201,21 +172,13 @@ def _header(values: Array) -> dict[str, Any]:
 
 
 @writes(
+    ".bags",
     path="The folder to write.",
     bags="The bags.",
     overwrite="Whether to replace an existing ``.bags`` folder.",
 )
 def write_bags(path: str | Path, bags: Bags, y: Any = None, *, overwrite: bool = False) -> None:
-    """Write a ``.bags`` folder, block by block: memory-mapped bags may be larger than memory.
-
-    Examples
-    --------
-    >>> from bagwise import Bags, io
-    >>> path = getfixture("tmp_path") / "slides.bags"
-    >>> io.write_bags(path, Bags.from_list([[[0.1], [0.2]], [[0.3]]]))
-    >>> sorted(file.name for file in path.iterdir())
-    ['X.npy', 'bags.json', 'instance_ids.npy', 'offsets.npy']
-    """
+    """Write a ``.bags`` folder, block by block: memory-mapped bags may be larger than memory."""
     path = Path(path)
     if path.exists() and not (overwrite and (path / MANIFEST).is_file()):
         remedy = (Argument("overwrite", "True"), " to replace a .bags folder.")

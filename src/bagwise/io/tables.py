@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 
 from bagwise._removed import refuse_parameters
 from bagwise.bags import Bags
-from bagwise.io._assemble import Column, Columns, LabeledBags, lay_out, reads, round_trip, writes
+from bagwise.io._assemble import Column, Columns, LabeledBags, lay_out, reads, writes
 from bagwise.io._flatten import dense_blocks, long_columns, name_features
 from bagwise.io._source import write_text
 from bagwise.io._tabletext import read_rows, sniff
@@ -23,6 +23,7 @@ from bagwise.io.errors import FormatError
 
 
 @reads(
+    ".csv",
     header="Whether the first line contains names; None: it does unless it contains a number.",
     delimiter="Field separator; None: the most frequent of comma, tab and semicolon in the first "
     "line.",
@@ -41,17 +42,7 @@ def read_csv(
     progress: bool | None = None,
     **columns: Unpack[Columns],
 ) -> LabeledBags:
-    """Read a CSV or TSV file, plain or gzip, with one row per instance.
-
-    Examples
-    --------
-    >>> from bagwise.io import read_csv
-    >>> path = getfixture("tmp_path") / "drugs.csv"
-    >>> _ = path.write_text("molecule,active,f1,f2\\nm1,1,0.5,1\\nm1,1,0.7,2\\nm2,0,0.1,3\\n")
-    >>> bags, y = read_csv(path, bag="molecule", label="active")
-    >>> bags.ids, bags.sizes, y
-    (array(['m1', 'm2'], dtype='<U2'), array([2, 1]), array([1, 0]))
-    """
+    """Read a CSV or TSV file, plain or gzip, with one row per instance."""
     refuse_parameters(read_csv, columns)
     path = Path(path)
     text = sniff(path, header, delimiter)
@@ -69,8 +60,7 @@ def read_csv(
     return read_rows(path, text.rows, layout, np.dtype(dtype), progress)
 
 
-@round_trip(".csv.gz")
-@writes(delimiter="Field separator; None: tab for ``.tsv``, comma otherwise.")
+@writes(".csv.gz", delimiter="Field separator; None: tab for ``.tsv``, comma otherwise.")
 def write_csv(path: str | Path, bags: Bags, y: Any = None, *, delimiter: str | None = None) -> None:
     """Write a CSV or TSV file, compressed if the name ends in ``.gz``.
 
