@@ -6,19 +6,18 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import reduce
-from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, ClassVar
+from typing import IO, Any
 from zlib import crc32
 
 import numpy as np
 
 from bagwise.io._atomic import writing
-from bagwise.io._limits import BLOCK_BYTES, rows_per_block
-from bagwise.io._source import require
+from bagwise.io._limits import rows_per_block
+from bagwise.io._source import crc32_of, require
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 
+PARQUET, IPC = b"PAR1", b"ARROW1"  # the first and the last bytes of a file
 FEATURES = b"bagwise.feature_names"  # key of the metadata, in nested files
 # Between data and footer, where other readers do not look: this text and a CRC-32 in 8 bytes.
 _SEAL = b"bagwise:"
@@ -28,23 +27,31 @@ _SEAL_BYTES = len(_SEAL) + 8
 class ArrowFile:
     """A columnar file whose schema has been read, but not its data."""
 
-    magic: bytes
-    writer: tuple[str, str]  # module and name
-    writer_options: ClassVar[dict[str, Any]] = {}
-    schema: Any
-    _file: Any
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, magic: bytes) -> None:
         require("pyarrow", "io")
         import pyarrow as pa
 
-        self.path = path
+        self.path, self.magic = path, magic
         if path.is_dir():
             raise FormatError(path, "is a folder, expected a file.")
         with self.name_damage():
-            self._open()
+            self._data = self._open()
+            self.schema = self._data.schema
             if not self._is_intact():
                 raise pa.ArrowInvalid("its checksum is wrong: restore it, or write it again")
+
+    def _open(self) -> Any:
+        import pyarrow as pa
+        from pyarrow import dataset
+
+        if self.magic == PARQUET:
+            options = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+            kind: Any = dataset.ParquetFileFormat(default_fragment_scan_options=options)
+        elif _has_magic(self.path, 0, IPC):
+            kind = "ipc"
+        else:
+            return dataset.dataset(pa.ipc.open_stream(pa.memory_map(str(self.path))).read_all())
+        return dataset.dataset(self.path, format=kind)
 
     @contextmanager
     def name_damage(self) -> Iterator[None]:
@@ -56,50 +63,22 @@ class ArrowFile:
         except FileNotFoundError:
             raise
         except (pa.ArrowException, UnicodeDecodeError, SystemError, OSError) as error:
-            starts, ends = (_magic_at(self.path, i, self.magic) for i in (0, -len(self.magic)))
+            starts, ends = (_has_magic(self.path, i, self.magic) for i in (0, -len(self.magic)))
             if starts and not ends:
                 raise TruncatedFileError(self.path, "ends too early: no closing bytes.") from error
-            raise CorruptFileError(
-                self.path, f"is damaged or of another format ({error})."
-            ) from error
-
-    def _open(self) -> None:
-        raise NotImplementedError
+            problem = f"is damaged or of another format ({error})."
+            raise CorruptFileError(self.path, problem) from error
 
     def _is_intact(self) -> bool:
         """Compare a file with its seal; one that others wrote, or wrote again, has none."""
+        if not _has_magic(self.path, 0, self.magic):  # a stream
+            return True
         with self.path.open("rb") as file:
             start = _footer_start(file, self.magic)
             file.seek(max(0, start - _SEAL_BYTES))
             seal = file.read(_SEAL_BYTES)
             is_sealed = seal.startswith(_SEAL)
-            return not is_sealed or seal == self._make_seal(file, start - _SEAL_BYTES, start)
-
-    @classmethod
-    def _make_seal(cls, file: IO[bytes], stop: int, start: int) -> bytes:
-        """Return the seal of a file whose data end at ``stop`` and whose footer is at ``start``."""
-        raise NotImplementedError
-
-    @classmethod
-    def _seal(cls, file: IO[bytes]) -> None:
-        """Put a seal before the footer of a file that is complete."""
-        file.flush()
-        with open(file.name, "rb") as written:
-            start = _footer_start(written, cls.magic)
-            seal = cls._make_seal(written, start, start)
-            written.seek(start)
-            footer = written.read()
-        file.seek(start)
-        file.write(seal + footer)
-
-    def _batches(self, columns: Sequence[int]) -> Iterator[Any]:
-        raise NotImplementedError
-
-    def __enter__(self) -> ArrowFile:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._file.close()
+            return not is_sealed or seal == _seal(file, self.magic, start - _SEAL_BYTES, start)
 
     @property
     def names(self) -> list[str]:
@@ -115,7 +94,8 @@ class ArrowFile:
 
     def batches(self, columns: Sequence[int]) -> Iterator[Any]:
         """Yield record batches of some columns; their offsets, indices and texts are checked."""
-        for batch in self._batches(columns):
+        names = [self.names[j] for j in columns]
+        for batch in self._data.to_batches(columns=names, batch_size=rows_per_block(len(names))):
             batch.validate(full=True)
             yield batch
 
@@ -131,80 +111,37 @@ class ArrowFile:
             raise CorruptFileError(self.path, f"feature names: {text!r} for {n_features} features.")
         return names
 
-    @classmethod
-    def write(cls, path: Path, batches: Iterator[Any]) -> None:
-        """Write record batches."""
-        require("pyarrow", "io")
-        module, name = cls.writer
-        open_writer, first = getattr(import_module(module), name), next(batches)
-        with writing(path) as file:
-            with open_writer(file, first.schema, **cls.writer_options) as writer:
-                writer.write_batch(first)
-                for batch in batches:
-                    writer.write_batch(batch)
-            cls._seal(file)
 
+def write_batches(path: Path, magic: bytes, batches: Iterator[Any]) -> None:
+    """Write record batches, and the seal before the footer."""
+    require("pyarrow", "io")
+    from pyarrow import ipc, parquet
 
-class ParquetFile(ArrowFile):
-    """A Parquet file."""
-
-    magic = b"PAR1"
-    writer = ("pyarrow.parquet", "ParquetWriter")
-    writer_options: ClassVar = {"write_page_checksum": True}
-
-    def _open(self) -> None:
-        from pyarrow import parquet
-
-        self._file = parquet.ParquetFile(self.path, page_checksum_verification=True)
-        self.schema = self._file.schema_arrow
-
-    @classmethod
-    def _make_seal(cls, file: IO[bytes], stop: int, start: int) -> bytes:
+    first = next(batches)
+    with writing(path) as file:
+        with (
+            parquet.ParquetWriter(file, first.schema, write_page_checksum=True)
+            if magic == PARQUET
+            else ipc.new_file(file, first.schema)
+        ) as writer:
+            writer.write_batch(first)
+            for batch in batches:
+                writer.write_batch(batch)
+        file.flush()
+        with open(file.name, "rb") as written:
+            start = _footer_start(written, magic)
+            seal = _seal(written, magic, start, start)
+            written.seek(start)
+            footer = written.read()
         file.seek(start)
-        return _seal_of(crc32(file.read()))  # of the footer: pages have their own
-
-    def _batches(self, columns: Sequence[int]) -> Iterator[Any]:
-        names = [self.names[j] for j in columns]
-        return self._file.iter_batches(batch_size=rows_per_block(len(names)), columns=names)
+        file.write(seal + footer)
 
 
-class IpcFile(ArrowFile):
-    """An Arrow IPC file (Feather version 2) or stream."""
-
-    magic = b"ARROW1"
-    writer = ("pyarrow.ipc", "new_file")
-
-    def _open(self) -> None:
-        import pyarrow as pa
-
-        self._file = pa.memory_map(str(self.path))
-        self._is_file = self._file.read(len(self.magic)) == self.magic
-        self.schema = self._reader(None).schema
-
-    def _is_intact(self) -> bool:
-        return not self._is_file or super()._is_intact()
-
-    @classmethod
-    def _make_seal(cls, file: IO[bytes], stop: int, start: int) -> bytes:
-        file.seek(0)
-        blocks = iter(lambda: file.read(min(BLOCK_BYTES, stop - file.tell())), b"")
-        crc = reduce(lambda found, block: crc32(block, found), blocks, 0)
-        file.seek(start)
-        return _seal_of(crc32(file.read(), crc))
-
-    def _reader(self, columns: Sequence[int] | None) -> Any:
-        from pyarrow import ipc
-
-        self._file.seek(0)
-        options = ipc.IpcReadOptions(included_fields=None if columns is None else list(columns))
-        opener = ipc.open_file if self._is_file else ipc.open_stream
-        return opener(self._file, options=options)
-
-    def _batches(self, columns: Sequence[int]) -> Iterator[Any]:
-        reader = self._reader(sorted(columns))
-        if not self._is_file:
-            return iter(reader)
-        return (reader.get_batch(i) for i in range(reader.num_record_batches))
+def _seal(file: IO[bytes], magic: bytes, stop: int, start: int) -> bytes:
+    """Return the seal of a file whose data end at ``stop`` and whose footer is at ``start``."""
+    crc = 0 if magic == PARQUET else crc32_of(file, stop)  # pages of Parquet have their own
+    file.seek(start)
+    return _SEAL + crc32(file.read(), crc).to_bytes(8, "little")  # 8 bytes keep the alignment
 
 
 def _footer_start(file: IO[bytes], magic: bytes) -> int:
@@ -214,11 +151,7 @@ def _footer_start(file: IO[bytes], magic: bytes) -> int:
     return file.seek(-tail - int.from_bytes(file.read(4), "little"), os.SEEK_END)
 
 
-def _seal_of(crc: int) -> bytes:
-    return _SEAL + crc.to_bytes(8, "little")  # 8 bytes keep the alignment
-
-
-def _magic_at(path: Path, position: int, magic: bytes) -> bool:
+def _has_magic(path: Path, position: int, magic: bytes) -> bool:
     with path.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(position % size if size >= len(magic) else 0)

@@ -20,7 +20,15 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import bag_of_row, offsets_of
 from bagwise.errors import Argument, Message, list_names
 from bagwise.io import _assemble as rows
-from bagwise.io._arrowfiles import FEATURES, ArrowFile, IpcFile, ParquetFile, as_array, to_arrow
+from bagwise.io._arrowfiles import (
+    FEATURES,
+    IPC,
+    PARQUET,
+    ArrowFile,
+    as_array,
+    to_arrow,
+    write_batches,
+)
 from bagwise.io._assemble import Column, Columns, LabeledBags, reads, writes
 from bagwise.io._flatten import (
     bag_columns,
@@ -55,7 +63,7 @@ def read_parquet(
 
     Columns that are not used are not read.
     """
-    return _read(ParquetFile(Path(path)), instances, dtype, bag=bag, label=label, **columns)
+    return _read(ArrowFile(Path(path), PARQUET), instances, dtype, bag=bag, label=label, **columns)
 
 
 @reads(".arrow", path="The file, in the IPC file or stream format.", **_EXPLAINED)
@@ -69,7 +77,7 @@ def read_arrow(
     **columns: Unpack[Columns],
 ) -> LabeledBags:
     """Read an Arrow IPC (Feather) file, long or nested."""
-    return _read(IpcFile(Path(path)), instances, dtype, bag=bag, label=label, **columns)
+    return _read(ArrowFile(Path(path), IPC), instances, dtype, bag=bag, label=label, **columns)
 
 
 def _read(
@@ -82,7 +90,7 @@ def _read(
     regroup: bool = False,
     **named: Any,
 ) -> LabeledBags:
-    with file, file.name_damage():
+    with file.name_damage():
         nested = find_instances(file, instances)
         if nested is not None:
             return _read_nested(file, nested, named, dtype)
@@ -143,14 +151,14 @@ def _column(path: Path, key: str, parts: list[Any]) -> Any:
 def write_parquet(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
     """Write a Parquet file."""
     make = _nested_batches if nested else _long_batches
-    ParquetFile.write(Path(path), make(Path(path), bags, y))
+    write_batches(Path(path), PARQUET, make(Path(path), bags, y))
 
 
 @writes(".feather", nested="As in `write_parquet`.")
 def write_arrow(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
     """Write an Arrow IPC (Feather version 2) file."""
     make = _nested_batches if nested else _long_batches
-    IpcFile.write(Path(path), make(Path(path), bags, y))
+    write_batches(Path(path), IPC, make(Path(path), bags, y))
 
 
 def _long_batches(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
