@@ -14,11 +14,10 @@ pytest.importorskip("openpyxl")
 
 def test_columns_are_chosen_and_missing_numbers_are_nan(tmp_path):
     frame = pd.DataFrame({"slide": ["a", "a", "b"], "dx": [1, 1, 0], "f1": [1, None, 3]})
-    frame = frame.assign(f2=["4", "NA", 6.5], note="x")
-    frame["f2"] = [4, "NA", 6.5]
+    frame = frame.assign(f2=[4, "NA", 6.5], flag=[True, False, True], note="x")
     frame.to_excel(tmp_path / "b.xlsx", index=False)
     bags, y = read_excel(tmp_path / "b.xlsx", bag="slide", label="dx", drop=["note"])
-    np.testing.assert_array_equal(bags.X, [[1, 4], [np.nan, np.nan], [3, 6.5]])
+    np.testing.assert_array_equal(bags.X, [[1, 4, 1], [np.nan, np.nan, 0], [3, 6.5, 1]])
     assert y.tolist() == [1, 0]
 
 

@@ -40,6 +40,7 @@ NAN, INF = np.nan, np.inf
 AWKWARD = [
     ("bag,f1,f2\na,+1.5, 2\na,1e400,-1e-400\n", [[1.5, 2], [INF, 0]]),
     ("bag,f1,f2\na,NA,\nb,inf,-Infinity\n\nc,?,nan\n", [[NAN, NAN], [INF, -INF], [NAN, NAN]]),
+    ("bag,f1,f2\na,True,0.5\nb,False, \n", [[1, 0.5], [0, NAN]]),
     ('bag,f1,f2\n"a\nb",1,2\n"a\nb","3",4\n', [[1, 2], [3, 4]]),
     ("\ufeffbag,f1,f2\r\na,1,2\r\nb,.5,6.\r\n", [[1, 2], [0.5, 6]]),
     ("bag\tf1\tf2\na\t0.1\t4.9406564584124654e-324", [[0.1, 5e-324]]),

@@ -27,6 +27,7 @@ Rows = Callable[[Path, Any], Iterator[Row]]  # split the lines of an open file
 
 # Texts that mean NaN in a feature.
 MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])
+_AS_NUMBERS = {**dict.fromkeys(MISSING, "nan"), "True": "1", "False": "0"}
 ENCODE = ("Encode the column, or name the columns to use with ", Argument("features", "[...]"), ".")
 _DELIMITERS = ",\t;"
 _EXACT = ("bag", "groups", "instance_ids")  # roles of which a number must print as its text
@@ -118,7 +119,7 @@ def parse_numbers(path: Path, block: list[Row], layout: Layout) -> Array:
         texts = [text.replace(",", ".") for text in texts]
     numbers = _parse(texts, float)
     if numbers is None:
-        texts = ["nan" if text.strip() in MISSING else text for text in texts]
+        texts = [_AS_NUMBERS.get(text.strip(), text) for text in texts]
         numbers = _parse(texts, float)
     if numbers is None:
         _refuse(path, block, texts, layout)

@@ -10,18 +10,16 @@ from typing import Any, Unpack
 import numpy as np
 
 from bagwise.bags import Bags
-from bagwise.errors import Message
-from bagwise.io import _assemble as rows
-from bagwise.io._assemble import Column, Columns, LabeledBags, reads, writes
+from bagwise.io._assemble import Column, Columns, LabeledBags, lay_out, reads, writes
 from bagwise.io._atomic import writing
 from bagwise.io._flatten import check_labels, refuse_special
 from bagwise.io._limits import name_damage, open_zip, unzip
 from bagwise.io._source import require
-from bagwise.io._tabletext import ENCODE, MISSING
-from bagwise.io.errors import FormatError, MixedTypeError
+from bagwise.io._tabletext import Row, read_rows
+from bagwise.io.errors import FormatError
 
 _AS_THEY_ARE: dict[str, Any] = {  # a label "NA" is a text: only empty cells are missing
-    **{"header": None, "dtype": object, "keep_default_na": False, "na_values": [""]}
+    **{"header": None, "dtype": object, "na_filter": False}
 }
 _SPECIAL = re.compile(r"^$|^=|[\x00-\x08\x0b\x0c\x0e-\x1f]")  # empty, a formula, not in XML
 # What openpyxl raises for archives that are something else.
@@ -42,24 +40,13 @@ def read_excel(
 ) -> LabeledBags:
     """Read an Excel workbook whose first row contains names."""
     path = Path(path)
-    frame = _frame(path, sheet)
-    names = list(map(str, frame.columns))
-    layout = rows.lay_out(path, names, bag=bag, label=label, **columns)
-    rows.refuse_empty(path, len(frame))
-    X = np.column_stack([_numbers(path, frame, j) for j in layout.features])
-
-    def place(row: int) -> int:
-        return row + 2
-
-    read = {
-        key: rows.take_column(path, key, frame.iloc[:, j].to_numpy(), place)
-        for key, j in layout.keys.items()
-    }
-    return layout.assemble(path, X, read, place)
+    (_, names), *table = _rows(path, sheet)
+    layout = lay_out(path, names, bag=bag, label=label, **columns)
+    return read_rows(path, lambda *_: iter(table), layout, np.float64, progress=False)
 
 
-def _frame(path: Path, sheet: str | int) -> Any:
-    """Return a sheet with the names of its first row, repeated ones as they are."""
+def _rows(path: Path, sheet: str | int) -> list[Row]:
+    """Return the lines of a sheet as texts, which are read like those of a CSV."""
     require("openpyxl", "io")
     import pandas as pd
 
@@ -69,23 +56,8 @@ def _frame(path: Path, sheet: str | int) -> Any:
         cells = pd.read_excel(path, sheet_name=sheet, engine="openpyxl", **_AS_THEY_ARE)
     if not len(cells):
         raise FormatError(path, "is empty. Expected names and one row per instance.")
-    return cells[1:].infer_objects().set_axis(list(map(str, cells.iloc[0])), axis=1)
-
-
-def _numbers(path: Path, frame: Any, j: int) -> Any:
-    values = frame.iloc[:, j]
-    if values.dtype.kind in "iufb":
-        return values.to_numpy(dtype=np.float64)
-    numbers = np.empty(len(values))
-    for row, value in enumerate(values.tolist()):
-        if isinstance(value, str) and value.strip() in MISSING:
-            value = np.nan
-        if isinstance(value, bool | int | float):
-            numbers[row] = value
-        else:
-            problem = Message(f"{value!r} is not a number. ", *ENCODE)
-            raise MixedTypeError(path, problem, row + 2, str(frame.columns[j]))
-    return numbers
+    rows = cells.itertuples(index=False)
+    return [(line, list(map(str, row))) for line, row in enumerate(rows, start=1)]
 
 
 @writes(".xlsx", path="The .xlsx file to write.")
