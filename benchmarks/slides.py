@@ -157,7 +157,7 @@ def measure(arguments: list[str], folder: Path) -> Measured:
 def precisions(folder: Path) -> list[float]:
     """Return, per tumor slide, how many of its highest patches are of the planted tumor."""
     with warnings.catch_warnings(action="ignore"):  # the other half has no row
-        bags, labels = io.read_slides(folder / "clam", labels=folder / "test.csv", progress=False)
+        bags, labels = io.read_slides(folder / "clam", labels=folder / "test.csv")
     truth = np.load(folder / "truth.npz")
     tumor = truth["tumor"][-bags.n_instances :]
     scores = load(folder / "model.bagwise").instance_decision_function(bags)

@@ -63,6 +63,8 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("MarkovNetworkClassifier", "validation_fraction"): _EARLY,
     ("read_csv", "engine"): "Leave it out: one parser reads every file, with the same result.",
 }
+for _kind in ("arff", "c45", "csv", "folder", "slides", "svmlight"):
+    PARAMETERS[f"read_{_kind}", "progress"] = "Leave it out: readers show no progress."
 
 _LOWER = "For a lower minimum use more starts (n_init), or an annealed SVM."
 METHODS: dict[tuple[str, str], str] = {  # by (class, method)

@@ -1,21 +1,20 @@
-"""Opening files: gzip, progress, and named errors."""
+"""Opening files: gzip and named errors."""
 
 from __future__ import annotations
 
 import gzip
-import sys
 
 import pytest
 
-from bagwise.io import CorruptFileError, FormatError, _source, read_csv
-from bagwise.io._source import LateBar, open_source, require, write_text
+from bagwise.io import CorruptFileError, FormatError
+from bagwise.io._source import open_source, require, write_text
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
 def test_gzip_is_recognized_by_its_bytes(compress, tmp_path):
     (tmp_path / "a").write_bytes(compress("\ufefftext\n".encode()))
-    with open_source(tmp_path / "a") as source:
-        assert source.text().read() == "text\n"
+    with open_source(tmp_path / "a") as file:
+        assert file.read() == "text\n"
     with pytest.raises(FormatError, match="is a folder, expected a file"), open_source(tmp_path):
         pass
 
@@ -25,31 +24,12 @@ def test_damage_is_named_before_the_text_that_it_spoils(tmp_path):
     (tmp_path / "a").write_bytes(whole[:-8] + b"12345678")
 
     def parse():
-        with open_source(tmp_path / "a") as source:
-            source.text().readline(4)
+        with open_source(tmp_path / "a") as file:
+            file.readline(4)
             raise FormatError("a", "makes no sense.")
 
     with pytest.raises(CorruptFileError, match="damaged"):
         parse()
-
-
-def test_progress_bar_when_asked(tmp_path, capsys):
-    (tmp_path / "b.csv").write_text("bag,label,f\na,1,2\n")
-    read_csv(tmp_path / "b.csv", progress=True)
-    assert "reading b.csv" in capsys.readouterr().err
-    read_csv(tmp_path / "b.csv")
-    assert capsys.readouterr().err == ""
-
-
-def test_a_bar_waits_on_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    bar = LateBar("bags.csv", 10, None, of_bytes=False)
-    bar.update(5)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(_source, "_PATIENCE_SECONDS", 0.0)
-    bar.update(6)
-    bar.close()
-    assert "reading bags.csv" in capsys.readouterr().err
 
 
 def test_what_is_missing_is_named_with_its_extra():

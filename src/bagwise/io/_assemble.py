@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 import numpy as np
 
 from bagwise._documented import Function, Sentence, documenting, join_sections, sections
-from bagwise._removed import MEMBERS
+from bagwise._removed import MEMBERS, refuse_parameters
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.frames import BAG_FEATURE as BAG_FEATURE, COORDS as COORDS
@@ -61,8 +62,6 @@ _document_reader = documenting(
         "other columns.",
         "drop": "Columns to leave out, given in the same way.",
         "regroup": "Whether to accept a file in which the rows of a bag are not consecutive.",
-        "progress": "Whether to show a progress bar; None: on a terminal, if reading takes more "
-        "than two seconds.",
     },
     returns="""\
 bags : Bags
@@ -99,7 +98,14 @@ def reads(suffix: str = "", /, **own: Sentence) -> Callable[[Function], Function
             parameters += map(_spell_out, Columns.__annotations__.items())
             parameters.sort(key=lambda p: p.kind)
             vars(function)["__signature__"] = given.replace(parameters=parameters)
-        return _show_round_trip(_document_reader(**own)(function), suffix)
+        documented = _show_round_trip(_document_reader(**own)(function), suffix)
+
+        @wraps(documented)
+        def read(*arguments: Any, **named: Any) -> Any:
+            refuse_parameters(documented, named)
+            return documented(*arguments, **named)
+
+        return cast(Function, read)
 
     return document
 

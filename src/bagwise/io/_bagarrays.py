@@ -158,8 +158,8 @@ def _read_pt(file: Path) -> dict[str, Any]:
 def _read_csv(file: Path) -> dict[str, Any]:
     text = sniff(file)
     layout = Layout({}, list(range(len(text.names))), text.names)
-    with open_source(file) as source:
-        return {"": parse_numbers(file, list(text.rows(file, source.text())), layout)}
+    with open_source(file) as opened:
+        return {"": parse_numbers(file, list(text.rows(file, opened)), layout)}
 
 
 _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {

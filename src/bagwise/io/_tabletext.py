@@ -19,7 +19,7 @@ from bagwise._typing import Array
 from bagwise.errors import Argument, Message
 from bagwise.io._assemble import CODED, NUMERIC, Coded, LabeledBags, Layout, refuse_empty
 from bagwise.io._limits import rows_per_block
-from bagwise.io._source import Source, open_source
+from bagwise.io._source import open_source
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError, missing_value
 
 Row = tuple[int, list[str]]  # line number and fields
@@ -58,8 +58,7 @@ class TableText:
 
 def sniff(path: Path, header: bool | None = None, delimiter: str | None = None) -> TableText:
     """Guess header and delimiter from the first row of a file."""
-    with open_source(path) as source:
-        file = source.text()
+    with open_source(path) as file:
         first_line = file.readline()
         if delimiter is None:
             delimiter = max(_DELIMITERS, key=first_line.count)
@@ -84,28 +83,25 @@ def check_width(path: Path, line: int, fields: list[str], width: int, rest: Iter
     raise kind(path, f"{len(fields)} fields, expected {width} as in the first row.{why}", line)
 
 
-def read_rows(
-    path: Path, rows: Rows, layout: Layout, dtype: Any, progress: bool | None
-) -> LabeledBags:
+def read_rows(path: Path, rows: Rows, layout: Layout, dtype: Any) -> LabeledBags:
     """Read the bags of a text file, given how its rows are split."""
-    with open_source(path, progress) as source:
-        X, keys = _parse_rows(path, rows(path, source.text()), layout, dtype, source)
+    with open_source(path) as file:
+        X, keys = _parse_rows(path, rows(path, file), layout, dtype)
 
     def place(row: int) -> int:  # the line of a row, for errors, found by reading up to it
-        with open_source(path) as source:
-            return next(islice(rows(path, source.text()), row, None))[0]
+        with open_source(path) as file:
+            return next(islice(rows(path, file), row, None))[0]
 
     return layout.assemble(path, X, type_columns(path, keys, place), place)
 
 
 def _parse_rows(
-    path: Path, rows: Iterator[Row], layout: Layout, dtype: Any, source: Source
+    path: Path, rows: Iterator[Row], layout: Layout, dtype: Any
 ) -> tuple[Array, dict[str, TextColumn]]:
     """Return the features as one matrix, and the texts of all other columns by role."""
     blocks: list[Array] = []
     keys = {key: TextColumn() for key in layout.keys}
     while block := list(islice(rows, rows_per_block(len(layout.names)))):
-        source.advance()
         blocks.append(parse_numbers(path, block, layout).astype(dtype, copy=False))
         for key, j in layout.keys.items():
             keys[key].extend([fields[j] for _, fields in block])

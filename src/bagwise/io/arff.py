@@ -57,14 +57,12 @@ def read_arff(
     path: str | Path,
     bag: str | None = None,
     label: str | None = None,
-    *,
-    progress: bool | None = None,
 ) -> LabeledBags:
     """Read a relational ARFF file, as WEKA writes multi-instance data; sparse if any row is."""
     path = Path(path)
     header = Header(path)
-    with open_source(path, progress) as source:
-        lines = enumerate(source.text(), start=1)
+    with open_source(path) as file:
+        lines = enumerate(file, start=1)
         line = 0
         for line, text in lines:
             if header.take(text, line):
@@ -75,8 +73,6 @@ def read_arff(
         for line, text in lines:
             if text.strip() and not text.lstrip().startswith("%"):
                 parts.take(text, line)
-            if line % 256 == 0:  # often enough for a progress bar
-                source.advance()
     return parts.finish()
 
 

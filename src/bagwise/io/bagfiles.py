@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from bagwise.io._assemble import (
 from bagwise.io._atomic import replacing
 from bagwise.io._bagarrays import load_bag, save_bag
 from bagwise.io._flatten import bag_columns, instance_columns, warn_left_out
-from bagwise.io._source import LateBar, open_source, write_text
+from bagwise.io._source import open_source, write_text
 from bagwise.io._tabletext import join_blocks, sniff, type_column
 from bagwise.io.errors import FormatError, MixedTypeError, ShuffledBagError, missing_value
 from bagwise.rowstores.files import FileRows, FileSpan
@@ -65,7 +64,6 @@ def read_folder(
     key: str | None = None,
     instance_ids: str | None = None,
     dtype: Any = None,
-    progress: bool | None = None,
 ) -> LabeledBags:
     """Read bags stored in one file each and listed in a CSV."""
     listing = find_listing(Path(path))
@@ -79,11 +77,9 @@ def read_folder(
     if not table:
         raise FormatError(listing, "lists no bags. Expected one line per bag.")
     stack = BagStack(dtype)
-    with closing(LateBar(listing.name, len(table), progress, of_bytes=False)) as bar:
-        for done, fields in enumerate(table, start=1):
-            stored = listing.parent / fields["file"]
-            stack.add(stored, *load_bag(stored, key, instance_ids))
-            bar.update(done)
+    for fields in table:
+        stored = listing.parent / fields["file"]
+        stack.add(stored, *load_bag(stored, key, instance_ids))
     rows, extra = stack.finish()
     columns: dict[str, Any] = {
         role: type_column([fields[role] for fields in table], exact_text=role != "label")
@@ -159,8 +155,8 @@ def read_listing(
     roles = choose_roles(text.names)
     refuse_shared(path, text.names, roles)
     lines: dict[str, int] = {}
-    with open_source(path) as source:
-        for line, row in text.rows(path, source.text()):
+    with open_source(path) as file:
+        for line, row in text.rows(path, file):
             fields = {role: row[j] for role, j in roles.items()}
             name = fields.get("bag", fields.get("file", "")).strip()
             if lines.setdefault(name, line) != line:

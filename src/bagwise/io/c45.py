@@ -42,13 +42,12 @@ def read_c45(
     *,
     instance_ids: Column | None = None,
     regroup: bool = False,
-    progress: bool | None = None,
 ) -> LabeledBags:
     """Read C4.5 data, such as the musk files ``clean1.data`` and ``clean2.data``."""
     path = Path(path)
     path = path.with_suffix(".data") if path.suffix == ".names" else path
-    with open_source(path) as source:
-        _, first = next(_rows(path, source.text()), (0, []))
+    with open_source(path) as file:
+        _, first = next(_rows(path, file), (0, []))
     if not first:
         raise FormatError(path, "is empty. Expected one line per instance.")
     layout = lay_out(
@@ -58,7 +57,7 @@ def read_c45(
         instance_ids=1 if instance_ids is None else instance_ids,
         regroup=regroup,
     )
-    return read_rows(path, partial(_rows, width=len(first)), layout, np.float64, progress)
+    return read_rows(path, partial(_rows, width=len(first)), layout, np.float64)
 
 
 def _rows(path: Path, file: Any, width: int | None = None) -> Iterator[Row]:
@@ -80,8 +79,8 @@ def _column_names(data: Path, width: int) -> list[str]:
     path = _names_file(data)
     if not path.exists():
         return ["bag", "instance", *(f"f{j + 1}" for j in range(width - 3)), "label"]
-    with open_source(path) as source:
-        texts = list(source.text())
+    with open_source(path) as file:
+        texts = list(file)
     _refuse_other_data(path, texts[:1], data)
     lines = [text.partition("|")[0].strip() for text in texts]
     declared = [line.partition(":")[0].strip() for line in lines if ":" in line]

@@ -136,8 +136,8 @@ def _is_listing(path: Path) -> bool:
 
 
 def _by_content(path: Path) -> str:
-    with open_source(path) as source:
-        start = source.stream.read(io.DEFAULT_BUFFER_SIZE)
+    with open_source(path) as file:
+        start = bytes(file.buffer.read(io.DEFAULT_BUFFER_SIZE))
     for magic, format in _MAGIC.items():
         if start.startswith(magic):
             return format

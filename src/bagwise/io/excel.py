@@ -42,7 +42,7 @@ def read_excel(
     path = Path(path)
     (_, names), *table = _rows(path, sheet)
     layout = lay_out(path, names, bag=bag, label=label, **columns)
-    return read_rows(path, lambda *_: iter(table), layout, np.float64, progress=False)
+    return read_rows(path, lambda *_: iter(table), layout, np.float64)
 
 
 def _rows(path: Path, sheet: str | int) -> list[Row]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +23,6 @@ from bagwise.errors import Argument, Message, list_names, suggestion
 from bagwise.io._assemble import Column, LabeledBags, find_roles, reads, require_bag, writes
 from bagwise.io._bagarrays import load_bag, read_patch_size
 from bagwise.io._flatten import bag_columns
-from bagwise.io._source import LateBar
 from bagwise.io._tabletext import sniff, type_column
 from bagwise.io.bagfiles import BagStack, read_listing, refuse_full, write_files
 from bagwise.io.errors import FormatError
@@ -64,7 +62,6 @@ def read_slides(
     dtype: Any = None,
     only: Iterable[str] | None = None,
     mapped: bool = False,
-    progress: bool | None = None,
 ) -> LabeledBags:
     """Read a folder with one file of patch features per slide, and a CSV of labels.
 
@@ -96,7 +93,7 @@ def read_slides(
         raise FormatError(listing or path, " ".join([what, *problems]))
     if only is not None:
         slides, problems = _select(slides, [str(name) for name in only]), []
-    return _load(path, slides, problems, key, dtype, mapped, progress)
+    return _load(path, slides, problems, key, dtype, mapped)
 
 
 class _Slide(NamedTuple):
@@ -227,23 +224,20 @@ def _load(
     key: str | None,
     dtype: Any,
     mapped: bool,
-    progress: bool | None,
 ) -> LabeledBags:
     stack, broken, missing = BagStack(dtype), [], []
     sizes: list[float | None] = []
     widths: dict[int, list[str]] = {}
-    with closing(LateBar(path.name, len(slides), progress, of_bytes=False)) as bar:
-        for done, slide in enumerate(slides, start=1):
-            try:
-                values, extra = load_bag(slide.file, key, None, mapped)
-                widths.setdefault(values.shape[1], []).append(slide.file.name)
-                if len(widths) == 1:  # else an error follows, and nothing more need be kept
-                    stack.add(slide.file, values, extra)
-                sizes.append(read_patch_size(slide.file))
-                missing += _find_missing(slide, values)
-            except FormatError as error:
-                broken.append(str(error))
-            bar.update(done)
+    for slide in slides:
+        try:
+            values, extra = load_bag(slide.file, key, None, mapped)
+            widths.setdefault(values.shape[1], []).append(slide.file.name)
+            if len(widths) == 1:  # else an error follows, and nothing more need be kept
+                stack.add(slide.file, values, extra)
+            sizes.append(read_patch_size(slide.file))
+            missing += _find_missing(slide, values)
+        except FormatError as error:
+            broken.append(str(error))
     broken += _find_unusual(widths)
     if broken:
         every = [*broken, *missing, *problems]

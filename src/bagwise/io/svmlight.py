@@ -54,7 +54,6 @@ def read_svmlight(
     n_features: int | None = None,
     zero_based: bool = False,
     regroup: bool = False,
-    progress: bool | None = None,
 ) -> LabeledBags:
     """Read an svmlight file whose lines name their bag; the instances stay sparse.
 
@@ -70,8 +69,8 @@ def read_svmlight(
     keys = {key: TextColumn() for key in ("bag", "label", "instance_ids")}
     parts: list[tuple[Array, Array, Array]] = []
     declared: list[int] = []
-    with open_source(path, progress) as source:
-        file, line = source.text(), 0
+    line = 0
+    with open_source(path) as file:
         while texts := file.readlines(limits.BLOCK_BYTES):
             block = list(_lines(path, texts, declared, line + 1))
             line += len(texts)
@@ -79,7 +78,6 @@ def read_svmlight(
                 parts.append(_parse_pairs(path, block, zero_based))
             for key, column in keys.items():
                 column.extend([getattr(each, key) for each in block])
-            source.advance()
     if not parts:
         raise FormatError(path, "holds no lines. Expected one line per instance.")
     X = _stack(path, parts, next(iter(declared), None) if n_features is None else n_features)
@@ -87,8 +85,8 @@ def read_svmlight(
         del keys["instance_ids"]
 
     def place(row: int) -> int:
-        with open_source(path) as source:
-            return next(islice(_lines(path, source.text(), []), row, None)).number
+        with open_source(path) as file:
+            return next(islice(_lines(path, file, []), row, None)).number
 
     return assemble(path, X, type_columns(path, keys, place), None, place, regroup=regroup)
 

@@ -13,7 +13,6 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import DTypeLike
 
-from bagwise._removed import refuse_parameters
 from bagwise.bags import Bags
 from bagwise.io._assemble import Column, Columns, LabeledBags, lay_out, reads, writes
 from bagwise.io._flatten import dense_blocks, long_columns, name_features
@@ -39,11 +38,9 @@ def read_csv(
     delimiter: str | None = None,
     decimal: str = ".",
     dtype: DTypeLike = np.float64,
-    progress: bool | None = None,
     **columns: Unpack[Columns],
 ) -> LabeledBags:
     """Read a CSV or TSV file, plain or gzip, with one row per instance."""
-    refuse_parameters(read_csv, columns)
     path = Path(path)
     text = sniff(path, header, delimiter)
     if decimal not in (".", ",") or decimal == text.delimiter:
@@ -57,7 +54,7 @@ def read_csv(
         label=label,
         **columns,
     )
-    return read_rows(path, text.rows, layout, np.dtype(dtype), progress)
+    return read_rows(path, text.rows, layout, np.dtype(dtype))
 
 
 @writes(".csv.gz", delimiter="Field separator; None: tab for ``.tsv``, comma otherwise.")
