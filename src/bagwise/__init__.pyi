@@ -29,6 +29,7 @@ from .models.annealed_search import (
 )
 from .models.bagkernel import BagKernelSVC as BagKernelSVC
 from .models.citation import CitationKNN as CitationKNN
+from .models.composition import CompositionLogistic as CompositionLogistic
 from .models.ddsvm import DDSVM as DDSVM
 from .models.diverse_density import EMDD as EMDD, DiverseDensity as DiverseDensity
 from .models.ensemble import BagEnsemble as BagEnsemble

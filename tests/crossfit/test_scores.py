@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
@@ -16,6 +17,7 @@ from bagwise.crossfit import (
     folds,
     in_order,
     out_of_fold_scores,
+    settle_sigmoids,
     sigmoid_probabilities,
 )
 from bagwise.testing._problems import planted_bags
@@ -62,21 +64,22 @@ def test_the_sigmoid_minimizes_the_cross_entropy_of_platts_targets(seed, shift, 
 
     best = minimize(entropy, [1.0, 0.0], method="BFGS", options={"gtol": 1e-10})
     given = scale * scores[:, None], positive[:, None], weight
-    slope, (midpoint,) = fit_sigmoids(*given, rising=False)
+    slope, (midpoint,) = fit_sigmoids(*given)
     assert entropy([slope * scale, -slope * midpoint]) <= best.fun + 1e-6 * abs(best.fun)
-    fixed, midpoints = fit_sigmoids(*given, np.array([midpoint]), rising=False)
+    fixed, midpoints = fit_sigmoids(*given, np.array([midpoint]))
     assert midpoints == [midpoint]
     assert fixed == pytest.approx(slope, rel=1e-3)
 
 
-def test_separable_scores_give_a_finite_slope_and_useless_ones_an_error():
-    positive = (np.arange(10) > 4)[:, None]
-    slope, midpoints = fit_sigmoids(np.where(positive, 1.0, -1.0), positive, np.ones(10))
+def test_separable_scores_give_a_finite_slope_and_useless_ones_the_base_rates():
+    positive = (np.arange(10) > 6)[:, None]
+    slope, midpoints = settle_sigmoids(np.where(positive, 1.0, -1.0), positive, np.ones(10))
     assert 0 < slope < np.inf
-    np.testing.assert_allclose(midpoints, 0.0, atol=1e-3)
+    assert -1 < midpoints[0] < 1
     for scores in (np.zeros((10, 1)), np.where(positive, -1.0, 1.0)):
-        with pytest.raises(ValueError, match="do not rise with the label"):
-            fit_sigmoids(scores, positive, np.ones(10))
+        with pytest.warns(UserWarning, match="do not rise with the label"):
+            slope, midpoints = settle_sigmoids(scores, positive, np.ones(10))
+        np.testing.assert_allclose(expit(slope * (scores - midpoints)), 0.3, atol=1e-3)
 
 
 def test_one_score_far_out_does_not_decide_about_the_slope():

@@ -202,15 +202,17 @@ def test_probabilities_point_towards_the_second_class_whichever_is_positive():
     )
 
 
-def test_scores_that_fall_with_the_label_give_no_probabilities():
+def test_scores_that_fall_with_the_label_give_the_base_rates():
     class Backwards(Midpoint):
         """Scores out-of-fold bags the wrong way round."""
 
         def _instance_scores(self, bags):
             return -super()._instance_scores(bags)
 
-    with pytest.raises(ValueError, match="do not rise with the label"):
-        Backwards(probability="sigmoid", calibration_cv=3).fit(BAGS, Y)
+    model = Backwards(probability="sigmoid", calibration_cv=3)
+    with pytest.warns(UserWarning, match="do not rise with the label"):
+        model.fit(BAGS, Y)
+    np.testing.assert_allclose(model.predict_proba(BAGS)[:, 1], np.mean(Y), atol=2e-3)
 
 
 def test_a_score_that_is_not_finite_names_its_bag():

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from bagwise import BagStatistics, StatisticsForest, StatisticsLogistic, StatisticsSVC
+from bagwise import Bags, BagStatistics, StatisticsForest, StatisticsLogistic, StatisticsSVC
 from bagwise.testing._problems import planted_bags
 
 BAGS, Y = planted_bags()
@@ -106,3 +106,13 @@ def test_statistics_that_overflow_are_named(model):
     far = BAGS.replace(X=BAGS.X * 1e200)
     with pytest.raises(ValueError, match="The statistics of the bags are too large"):
         model.fit(BAGS, Y).decision_function(far)
+
+
+def test_columns_of_rounding_noise_are_not_divided_by():
+    """Means and deviations of a feature that is 0.1 everywhere differ by about 1e-17."""
+    rng = np.random.default_rng(0)
+    X = [np.column_stack([rng.normal(size=(n, 2)), np.full(n, 0.1)]) for n in range(1, 41)]
+    model = StatisticsLogistic().fit(Bags.from_list(X), np.arange(40) % 2)
+    known = np.abs(model.decision_function(X)).max()
+    varied = [part + [0.0, 0.0, 1.0] * rng.normal(size=(len(part), 1)) for part in X]
+    assert np.abs(model.decision_function(varied)).max() == pytest.approx(known, rel=0.1)

@@ -78,7 +78,7 @@ def measure_calibrated(
     of = classes[1:] if inner.shape[1] == 1 else classes
     weight = np.ones(len(inner_y))
     truth = inner_y[:, None] == of
-    slope, midpoints = fit_sigmoids(inner, truth, weight, rising=False)
+    slope, midpoints = fit_sigmoids(inner, truth, weight)
     chances = sigmoid_probabilities(outer - midpoints, slope)
     if len(of) == 1:
         threshold = best_threshold(inner_scores, inner_y == of[0], weight)

@@ -51,6 +51,8 @@ class Paper:
 
 # fmt: off
 PAPERS = {
+    "wolpert1992": Paper("Wolpert", 1992, "Neural Networks", "Stacked generalization",
+        initials="D. H."),
     "breiman1996": Paper("Breiman", 1996, "Machine Learning", "Bagging predictors",
         initials="L."),
     "maron1998": Paper("Maron & Lozano-Perez", 1998, "NIPS",
@@ -71,9 +73,10 @@ PAPERS = {
     "chen2004": Paper("Chen & Wang", 2004, "Journal of Machine Learning Research",
         "Image categorization by learning and reasoning with regions",
         initials="Y., J. Z."),
-    "caruana2004": Paper("Caruana, Niculescu-Mizil, Crew & Ksikes", 2004, "ICML",
-        "Ensemble selection from libraries of models",
-        initials="R., A., G., A."),
+    "csurka2004": Paper("Csurka, Dance, Fan, Willamowski & Bray", 2004,
+        "ECCV workshop on statistical learning in computer vision",
+        "Visual categorization with bags of keypoints",
+        initials="G., C. R., L., J., C."),
     "ray2005": Paper("Ray & Craven", 2005, "ICML",
         "Supervised versus multiple instance learning: an empirical comparison",
         initials="S., M."),

@@ -10,6 +10,7 @@ from bagwise.crossfit.scores import (
     fit_weighted,
     in_order,
     out_of_fold_scores,
+    settle_sigmoids,
     sigmoid_probabilities,
 )
 
@@ -27,6 +28,7 @@ __all__ = [
     "in_order",
     "lowest_by_chance",
     "out_of_fold_scores",
+    "settle_sigmoids",
     "sigmoid_probabilities",
     "warn_if_below_chance",
 ]

@@ -6,12 +6,13 @@ score.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
@@ -58,7 +59,7 @@ def fit_folds(
 
 
 _FAR_OUT = 3.0  # interquartile ranges beyond the quartiles (Tukey 1977)
-NO_SLOPE = 1e-6  # on scores of unit spread: the probability would be the same for all bags
+_NO_SLOPE = 1e-6  # on scores of unit spread: the probability would be the same for all bags
 
 
 def out_of_fold_scores(
@@ -146,13 +147,35 @@ def best_threshold(scores: Array, positive: Array, weight: Array) -> float:
     return float(best[np.argmin(np.abs(best))])
 
 
+def settle_sigmoids(
+    scores: Array, truth: Array, weight: Array, midpoints: Array | None = None
+) -> tuple[float, Array]:
+    """Return slope and midpoints as `fit_sigmoids`; scores that do not rise get the base rates.
+
+    Nothing better is known of a bag then than how frequent the classes are: a warning says so.
+    """
+    slope, found = fit_sigmoids(scores, truth, weight, midpoints)
+    if not is_flat(slope, scores):
+        return slope, found
+    warnings.warn(
+        "The out-of-fold scores of the training bags do not rise with the label: the probabilities "
+        "are the frequencies of the classes. Try another model, and check which label is the "
+        "positive one.",
+        UserWarning,
+        stacklevel=2,
+    )
+    share = np.clip(weight @ truth / weight.sum(), 1e-3, 1 - 1e-3)  # finite log-odds
+    slope = 1e-3 / max(1.0, float(np.abs(scores).max()))  # moves probabilities by .1 % at most
+    return slope, scores.mean(axis=0) - logit(share) / slope if midpoints is None else midpoints
+
+
+def is_flat(slope: float, scores: Array) -> bool:
+    """Return whether a sigmoid of this slope says nothing of the scores, or the contrary."""
+    return slope * float(scores.std()) <= _NO_SLOPE
+
+
 def fit_sigmoids(
-    scores: Array,
-    truth: Array,
-    weight: Array,
-    midpoints: Array | None = None,
-    *,
-    rising: bool = True,
+    scores: Array, truth: Array, weight: Array, midpoints: Array | None = None
 ) -> tuple[float, Array]:
     """Fit P(k) = 1 / (1 + exp(-slope (score_k - midpoint_k))) to out-of-fold scores (Platt).
 
@@ -160,12 +183,12 @@ def fit_sigmoids(
     Targets are (n+ + 1) / (n+ + 2) and 1 / (n- + 2) instead of 1 and 0, so that separable scores
     give finite slopes.
 
-    ``scores`` and ``truth`` have one column per model. Returns the slope and the midpoints, which
-    are fitted unless given; with ``rising`` a slope that is not positive is an error. A bag whose
-    score is far out would decide about the slope alone: its score counts as that of the fence.
+    ``scores`` and ``truth`` have one column per model. Returns the slope, which may be negative,
+    and the midpoints, which are fitted unless given. A bag whose score is far out would decide
+    about the slope alone: its score counts as that of the fence.
     """
     n_bags, n_models = scores.shape
-    scores = np.stack([_clip_to_fences(column, weight) for column in scores.T], axis=1)
+    scores = np.clip(scores, *find_fences(scores, weight))
     shifted = scores if midpoints is None else scores - midpoints
     spread = float(shifted.std()) or 1.0
     features = (shifted / spread).T.reshape(-1, 1)  # model after model
@@ -181,22 +204,16 @@ def fit_sigmoids(
         sample_weight=weights.transpose(0, 2, 1).ravel(),
     )
     slope, *offsets = logistic.coef_[0]
-    if rising and slope <= NO_SLOPE:
-        raise ValueError(
-            "The out-of-fold scores of the training bags do not rise with the label (the fitted "
-            f"slope is {slope:.2g}), so that no probability can be read from them. Use "
-            "probability=False, another model, or check which label is the positive one."
-        )
     if midpoints is None:
-        midpoints = -np.array(offsets) / slope * spread
+        midpoints = -np.array(offsets) / (slope or 1.0) * spread
     return float(slope / spread), midpoints
 
 
-def _clip_to_fences(scores: Array, weight: Array) -> Array:
-    """Return scores, those that are far out moved to the fence."""
-    low, high = np.quantile(scores, [0.25, 0.75], weights=weight, method="inverted_cdf")
-    fence = _FAR_OUT * (high - low) if high > low else np.inf
-    return np.clip(scores, low - fence, high + fence)
+def find_fences(scores: Array, weight: Array) -> Array:
+    """Return the lowest and the highest score of each column that is not far out, (2, columns)."""
+    low, high = np.quantile(scores, [0.25, 0.75], axis=0, weights=weight, method="inverted_cdf")
+    fence = np.where(high > low, _FAR_OUT * (high - low), np.inf)
+    return np.stack([low - fence, high + fence])
 
 
 def sigmoid_probabilities(scores: Array, slope: float) -> Array:

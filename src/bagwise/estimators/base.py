@@ -31,9 +31,9 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import (
     best_threshold,
-    fit_sigmoids,
     folds,
     out_of_fold_scores,
+    settle_sigmoids,
     sigmoid_probabilities,
     warn_if_below_chance,
 )
@@ -183,7 +183,7 @@ class BagClassifier(ClassifierMixin, BagScores):
             self.threshold_ = np.array([best_threshold(s, t, weighted) for s, t in columns])
         if self.probability == "sigmoid":
             midpoints = None if self.threshold is None else self.threshold_
-            self.slope_, self.threshold_ = fit_sigmoids(scores, truth, weight, midpoints)
+            self.slope_, self.threshold_ = settle_sigmoids(scores, truth, weight, midpoints)
 
     def _out_of_fold(
         self, bags: Bags, codes: Array, weight: Array, splits: list[Any], used: Array

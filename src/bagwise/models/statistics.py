@@ -44,6 +44,7 @@ from bagwise.estimators.params import (
 )
 from bagwise.estimators.tags import OPAQUE, BagTags
 from bagwise.kernels import Kernel, settle_gamma
+from bagwise.tolerances import TIE
 
 Rows = dict[tuple[int, tuple[str, ...]], tuple[Bags, Any]]
 _shared: ContextVar[Rows | None] = ContextVar("statistics of bags", default=None)
@@ -132,6 +133,8 @@ class StatisticsClassifier(BagClassifier):
             if self.scale:
                 self.scaler_ = StandardScaler(with_mean=not self.sparse_)
                 self.scaler_.fit(rows, sample_weight=weight)
+                spreads = np.sqrt(self.scaler_.var_)  # of equal values they are rounding noise
+                self.scaler_.scale_[spreads <= TIE * spreads.max()] = 1.0
             rows, weights = self._for_classifier(rows), self._weights(weight)
             self.estimator_ = self._configure(rows, weight).fit(rows, labels, **weights)
         if "n_jobs" in self.estimator_.get_params(deep=False):

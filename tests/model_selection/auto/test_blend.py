@@ -1,20 +1,17 @@
-"""Weights from out-of-fold scores: against brute force, and in the cases that go wrong."""
+"""Weights from out-of-fold scores: against a reference, and in the cases that go wrong."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit
 
 from bagwise.model_selection.auto.blend import (
-    _RIDGE,
-    _select_greedily,
-    _stack_weights,
+    Ensemble,
     calibrate,
-    ensemble_weights,
+    drop_small,
     log_loss,
-    nearly_flat,
+    stack_weights,
 )
 
 
@@ -26,32 +23,54 @@ def problem(n_bags=60, noise=(0.5, 1.0, 3.0), columns=1, seed=0):
     return np.stack(logs), truth, rng.uniform(0.5, 2.0, n_bags)
 
 
+def loss(w, logs, truth, weight, n_units):
+    pull = 0.3 * len(logs) / n_units
+    away = np.sum((w - 1 / len(logs)) ** 2)
+    return log_loss(np.tensordot(w, logs, 1), truth, weight) + pull * away
+
+
+@pytest.mark.parametrize("far", [1.0, 20.0])
 @pytest.mark.parametrize("columns", [1, 3])
-def test_stacking_minimizes_its_objective(columns):
-    logs, truth, weight = problem(columns=columns)
-    found = _stack_weights(logs, truth, weight)
+@pytest.mark.parametrize("n_candidates", [2, 25])
+def test_stacking_minimizes_its_objective(columns, n_candidates, far):
+    """The reference descends in the logarithms of weights, which have no bounds."""
+    logs, truth, weight = problem(columns=columns, noise=np.linspace(0.5, 9.0, n_candidates))
+    logs[0, 3] *= far
+    given = logs, truth, weight, 40
+    found = stack_weights(*given)
 
-    def objective(point):
-        w, c = point[:-1] ** 2, point[-1]
-        ridge = _RIDGE * np.sum((w - 1 / len(logs)) ** 2)
-        return log_loss(np.tensordot(w, logs, 1) + c, truth, weight) + ridge
+    def reference(z):
+        return loss(np.exp(z) / np.exp(z).sum(), *given)
 
-    start = np.append(np.ones(len(logs)), 0.0)
-    expected = minimize(objective, start, method="BFGS", tol=1e-8).x[:-1] ** 2
-    np.testing.assert_allclose(found, expected / expected.sum(), atol=2e-3)
-
-
-def test_greedy_selection_is_never_worse_than_the_best_candidate():
-    logs, truth, weight = problem()
-    chosen = np.tensordot(_select_greedily(logs, truth, weight), logs, 1)
-    assert log_loss(chosen, truth, weight) <= min(log_loss(x, truth, weight) for x in logs)
+    best = minimize(reference, np.zeros(n_candidates), method="BFGS", options={"gtol": 1e-9})
+    assert found.sum() == pytest.approx(1.0)
+    assert found.min() >= 0
+    assert loss(found, *given) <= best.fun + 1e-6
 
 
-def test_weights_are_a_distribution_that_prefers_the_better():
-    weights = ensemble_weights(*problem(noise=(0.3, 3.0, 10.0), n_bags=400))
-    assert weights.sum() == pytest.approx(1.0)
-    assert np.all(weights >= 0)
-    assert weights.argmax() == 0
+def test_one_far_score_of_new_bags_does_not_decide():
+    """A candidate divides by rounding noise: one training and one new score of 1e17."""
+    logs, truth, weight = problem(n_bags=100, columns=1)
+    scores = logs.copy()
+    scores[2, 7] = 8e16
+    units = np.arange(100)
+    ensemble = Ensemble.fit(scores, truth, weight, units)
+    without = Ensemble.fit(logs, truth, weight, units)
+    assert loss(ensemble.weights, logs[ensemble.chosen], truth, weight, 100) == pytest.approx(
+        loss(without.weights, logs[without.chosen], truth, weight, 100), abs=0.02
+    )
+    for sigmoid, i in zip(ensemble.sigmoids, ensemble.chosen, strict=True):
+        for new in (scores[i], np.array([[-2e17], [2e17]])):
+            assert np.abs(sigmoid(new)).max() <= 50
+
+
+def test_small_weights_near_chance_are_zero_and_others_stay():
+    logs, truth, weight = problem(n_bags=200, noise=(0.5, 1.0, 1e6))
+    scores = np.concatenate([logs, np.random.default_rng(1).normal(size=(1, 200, 1))])
+    kept = drop_small(np.array([0.915, 0.04, 0.04, 0.005]), scores, truth, weight)
+    np.testing.assert_allclose(kept, np.array([0.915, 0.04, 0, 0]) / 0.955)
+    chance = drop_small(np.array([1.0]), scores[3:], truth, weight)
+    np.testing.assert_array_equal(chance, [1.0])
 
 
 def test_a_bag_of_weight_two_is_the_bag_twice():
@@ -59,8 +78,8 @@ def test_a_bag_of_weight_two_is_the_bag_twice():
     twice = np.ones(len(truth))
     twice[:10] = 2.0
     again = np.r_[np.arange(len(truth)), np.arange(10)]
-    expected = _select_greedily(logs[:, again], truth[again], np.ones(len(again)))
-    np.testing.assert_allclose(_select_greedily(logs, truth, twice), expected)
+    expected = stack_weights(logs[:, again], truth[again], np.ones(len(again)), 60)
+    np.testing.assert_allclose(stack_weights(logs, truth, twice, 60), expected, atol=1e-5)
 
 
 def test_scores_against_the_labels_are_refused_and_not_turned_around():
@@ -68,10 +87,3 @@ def test_scores_against_the_labels_are_refused_and_not_turned_around():
     assert calibrate(logs[0], truth, weight) is not None
     assert calibrate(-logs[0], truth, weight) is None
     assert calibrate(np.zeros_like(logs[0]), truth, weight) is None
-
-
-def test_flat_scores_give_the_frequencies():
-    truth = np.arange(40)[:, None] % 4 == 0
-    logs = np.random.default_rng(0).standard_normal((40, 1))
-    slope, midpoints = nearly_flat(logs, truth, np.ones(40))
-    np.testing.assert_allclose(expit(slope * (logs - midpoints)), 0.25, atol=1e-3)

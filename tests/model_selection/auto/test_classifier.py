@@ -135,8 +135,8 @@ def test_key_instances_are_the_digits_in_question():
 
 def test_instance_scores_are_log_odds_of_witnesses_and_changes_without_instances():
     bags, y = gaussian_bags()
-    model = AutoBagClassifier(models=["MI-SVM", "STK, standardized"]).fit(bags, y)
-    assert sorted(model.names_) == ["MI-SVM", "STK, standardized"]
+    model = AutoBagClassifier(models=["MI-SVM", "StatisticsForest"]).fit(bags, y)
+    assert sorted(model.names_) == ["MI-SVM", "StatisticsForest"]
     found, expected = model.instance_decision_function(bags), np.zeros(bags.n_instances)
     facts = zip(model.members_, model.weights_, model.slopes_, model.midpoints_, strict=True)
     for member, weight, slope, midpoint in facts:

@@ -1,15 +1,16 @@
 """From out-of-fold scores of candidates to the weights of an ensemble.
 
-1. Every candidate's scores become log-odds by a sigmoid whose slope is not negative (Platt): a
-   candidate that ranks held-out bags against their labels is left out, never turned around.
-2. Two sets of weights, all of them >= 0 with sum 1, are averaged:
+1. Every candidate's scores become log-odds L_m by a sigmoid that rises (Platt): a candidate that
+   ranks held-out bags against their labels is left out, never turned around. Scores that are far
+   out count as those of a fence, when the sigmoid is fitted and whenever it is applied.
+2. Weights of M candidates on n bags (or groups) are those of least
 
-   - stacking (Wolpert 1992): min_w mean log loss of (sum_m w_m L_m + c) + r |w - 1/M|^2, w >= 0;
-   - greedy selection with replacement (Caruana et al. 2004): add the candidate that lowers the
-     mean log loss of the average most; the best of all rounds is kept.
+       mean log loss of (sum_m w_m L_m) + .3 M / n |w - 1/M|^2,      w >= 0,  sum_m w_m = 1.
 
 The ensemble's score is the weighted mean of log-odds. With K > 2 classes every candidate has K
 columns of one-vs-rest log-odds, which share its slope and its weight.
+
+Reference: D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992).
 """
 
 from __future__ import annotations
@@ -18,41 +19,37 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from bagwise._typing import Array
-from bagwise.crossfit import fit_sigmoids
-from bagwise.crossfit.scores import NO_SLOPE
+from bagwise.crossfit import fit_sigmoids, lowest_by_chance
+from bagwise.crossfit.scores import find_fences, is_flat
 
-_RIDGE = 0.03  # pull of stacking weights to equal ones
-_ROUNDS = 25  # of greedy selection: weights come in steps of 4 %
-_NEGLIGIBLE = 0.02  # members with less weight change nothing but the time of prediction
+_PULL = 0.3  # toward equal weights, per candidate and bag: the least log loss of 110 nested fits
+_SMALL = 0.05  # of weight: members near chance with less only cost time
+_NEGLIGIBLE = 0.01  # of weight: any member with less does
 
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """Scores to log-odds: ``slope * (scores - midpoints)``, one midpoint per column."""
+    """Scores to log-odds: ``slope * (scores - midpoints)`` between fences, all one per column."""
 
     slope: float
     midpoints: Array
+    fences: Array  # (2, columns): scores beyond count as these
 
     def __call__(self, scores: Array) -> Array:
         """Return log-odds, of the shape of the scores."""
-        return self.slope * (scores - self.midpoints)
+        return self.slope * (np.clip(scores, *self.fences) - self.midpoints)
 
 
 def calibrate(scores: Array, truth: Array, weight: Array) -> Sigmoid | None:
     """Fit a rising sigmoid to scores of shape (n, columns); None where they do not rise."""
-    if scores.std() == 0:
+    slope, midpoints = fit_sigmoids(scores, truth, weight)
+    if is_flat(slope, scores):
         return None
-    slope, midpoints = fit_sigmoids(scores, truth, weight, rising=False)
-    return None if is_flat(slope, scores) else Sigmoid(slope, midpoints)
-
-
-def is_flat(slope: float, scores: Array) -> bool:
-    """Return whether a sigmoid of this slope says nothing of the scores, or the contrary."""
-    return slope * float(scores.std()) <= NO_SLOPE
+    return Sigmoid(slope, midpoints, find_fences(scores, weight))
 
 
 def log_loss(logs: Array, truth: Array, weight: Array) -> float:
@@ -71,42 +68,31 @@ def area(scores: Array, truth: Array, weight: Array) -> float:
     return float(np.mean(areas)) if areas else 0.5
 
 
-def ensemble_weights(logs: Array, truth: Array, weight: Array) -> Array:
-    """Return one weight per candidate, of log-odds with shape (n_candidates, n_bags, columns)."""
-    weights = (_stack_weights(logs, truth, weight) + _select_greedily(logs, truth, weight)) / 2
-    weights[weights < _NEGLIGIBLE] = 0.0
-    return weights / weights.sum()
-
-
-def _stack_weights(logs: Array, truth: Array, weight: Array) -> Array:
+def stack_weights(logs: Array, truth: Array, weight: Array, n_units: int) -> Array:
+    """Return the weights of candidates with log-odds of shape (n_candidates, n_bags, columns)."""
     n_candidates, _, columns = logs.shape
     flat, sign = logs.reshape(n_candidates, -1), np.where(truth, 1.0, -1.0).ravel()
     share = np.repeat(weight / weight.sum() / columns, columns)
-    equal = np.full(n_candidates, 1 / n_candidates)
+    equal, pull = np.full(n_candidates, 1 / n_candidates), _PULL * n_candidates / n_units
 
-    def objective(point: Array) -> tuple[float, Array]:
-        w, c = point[:-1], point[-1]
-        margin = sign * (w @ flat + c)
-        slope = -sign * expit(-margin) * share
-        value = share @ np.logaddexp(0.0, -margin) + _RIDGE * np.sum((w - equal) ** 2)
-        return float(value), np.append(flat @ slope + 2 * _RIDGE * (w - equal), slope.sum())
+    def objective(w: Array) -> tuple[float, Array]:
+        margin, away = sign * (w @ flat), w - equal
+        slopes = flat @ (-sign * expit(-margin) * share) + 2 * pull * away
+        return float(share @ np.logaddexp(0.0, -margin) + pull * away @ away), slopes
 
-    bounds = [(0.0, None)] * n_candidates + [(None, None)]
-    found = minimize(objective, np.append(equal, 0.0), jac=True, bounds=bounds, method="L-BFGS-B")
-    total = found.x[:-1].sum()
-    return found.x[:-1] / total if total > 0 else equal
+    one = {"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like}
+    bounds, tight = [(0.0, 1.0)] * n_candidates, {"ftol": 1e-12, "maxiter": 1000}
+    found = minimize(objective, equal, jac=True, bounds=bounds, constraints=one, options=tight)
+    return np.maximum(found.x, 0.0) / np.maximum(found.x, 0.0).sum()
 
 
-def _select_greedily(logs: Array, truth: Array, weight: Array) -> Array:
-    counts, total = np.zeros(len(logs)), np.zeros(logs.shape[1:])
-    best, least = counts, np.inf
-    for size in range(1, _ROUNDS + 1):
-        losses = [log_loss((total + log) / size, truth, weight) for log in logs]
-        j = int(np.argmin(losses))
-        counts, total = counts + (np.arange(len(logs)) == j), total + logs[j]
-        if losses[j] < least:
-            best, least = counts / size, losses[j]
-    return best
+def drop_small(weights: Array, scores: Array, truth: Array, weight: Array) -> Array:
+    """Return weights without those that are negligible, or small and of scores near chance."""
+    n_pos, n_neg = truth.sum(axis=0), (~truth).sum(axis=0)
+    limits = [lowest_by_chance(*counts) for counts in zip(n_pos, n_neg, strict=True)]
+    near = np.array([area(s, truth, weight) < 1 - np.mean(limits) for s in scores])
+    kept = np.where(weights < np.where(near, _SMALL, _NEGLIGIBLE), 0.0, weights)
+    return kept / kept.sum() if kept.any() else weights
 
 
 @dataclass(frozen=True)
@@ -118,15 +104,19 @@ class Ensemble:
     weights: Array
 
     @classmethod
-    def fit(cls, scores: Array, truth: Array, weight: Array) -> Ensemble | None:
-        """Fit to scores of shape (n_candidates, n_bags, columns); None where none rises."""
+    def fit(cls, scores: Array, truth: Array, weight: Array, units: Array) -> Ensemble | None:
+        """Fit to scores of shape (n_candidates, n_bags, columns); None where none rises.
+
+        ``units`` are the numbers of the bags' groups.
+        """
         found = [calibrate(of_one, truth, weight) for of_one in scores]
         rising = [i for i, sigmoid in enumerate(found) if sigmoid is not None]
         if not rising:
             return None
         sigmoids = [sigmoid for sigmoid in found if sigmoid is not None]
         logs = np.stack([s(scores[i]) for s, i in zip(sigmoids, rising, strict=True)])
-        return cls(rising, sigmoids, ensemble_weights(logs, truth, weight))
+        weights = stack_weights(logs, truth, weight, len(np.unique(units)))
+        return cls(rising, sigmoids, drop_small(weights, scores[rising], truth, weight))
 
     def __call__(self, scores: Array) -> Array:
         """Return the weighted log-odds of scores of all candidates."""
@@ -134,22 +124,12 @@ class Ensemble:
         return sum((w * sigmoid(scores[i]) for w, sigmoid, i in parts), np.zeros(scores.shape[1:]))
 
 
-def cross_fit(scores: Array, truth: Array, weight: Array, fold: Array) -> Array:
+def cross_fit(scores: Array, truth: Array, weight: Array, units: Array, fold: Array) -> Array:
     """Score the bags of each fold by the ensemble that was fitted to the scores of the others."""
     combined = np.zeros(truth.shape)
     for k in np.unique(fold):
         rest = fold != k
-        ensemble = Ensemble.fit(scores[:, rest], truth[rest], weight[rest])
+        ensemble = Ensemble.fit(scores[:, rest], truth[rest], weight[rest], units[rest])
         if ensemble is not None:
             combined[~rest] = ensemble(scores[:, ~rest])
     return combined
-
-
-def nearly_flat(logs: Array, truth: Array, weight: Array) -> tuple[float, Array]:
-    """Return a slope and thresholds that say the classes' frequencies of every bag.
-
-    For scores that do not rise with the label: nothing better is known than these frequencies.
-    """
-    share = np.clip(weight @ truth / weight.sum(), 1e-3, 1 - 1e-3)  # finite log-odds
-    slope = 1e-3 / max(1.0, float(np.abs(logs).max()))  # scores move probabilities by 0.1 % at most
-    return slope, logs.mean(axis=0) - logit(share) / slope

@@ -5,8 +5,7 @@
 2. Out-of-fold scores become log-odds, and log-odds an ensemble (`blend`).
 3. Members with weight are fitted to all bags.
 
-References: D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992). R. Caruana,
-A. Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of models", ICML 2004.
+Reference: D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.catalog import rank_cost
-from bagwise.crossfit import best_threshold, fit_sigmoids, folds
+from bagwise.crossfit import best_threshold, folds, settle_sigmoids
 from bagwise.crossfit.folds import N_FOLDS, number_units
 from bagwise.errors import Parameter
 from bagwise.estimators.base import BagClassifier
@@ -32,14 +31,7 @@ from bagwise.estimators.occlusion import innermost, occlusion_scores
 from bagwise.estimators.params import Words, param, positive, shared
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.kernels import memory_limit
-from bagwise.model_selection.auto.blend import (
-    Ensemble,
-    Sigmoid,
-    area,
-    cross_fit,
-    is_flat,
-    nearly_flat,
-)
+from bagwise.model_selection.auto.blend import Ensemble, Sigmoid, area, cross_fit
 from bagwise.model_selection.auto.portfolio import (
     PORTFOLIO,
     Candidate,
@@ -67,6 +59,8 @@ class AutoBagClassifier(BagClassifier):
         Their weights, which sum to one.
     slopes_, midpoints_ : ndarray of shape (n_members,) and (n_members, 1 or n_classes)
         Sigmoids that turn the members' scores into log-odds: ``slope * (score - midpoint)``.
+    fences_ : ndarray of shape (n_members, 2, 1 or n_classes)
+        The lowest and the highest score that count; those beyond count as these.
     results_ : list of dict
         What ``leaderboard_`` shows.
 
@@ -77,8 +71,6 @@ class AutoBagClassifier(BagClassifier):
     References
     ----------
     .. [1] D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992).
-    .. [2] R. Caruana, A. Niculescu-Mizil, G. Crew, A. Ksikes, "Ensemble selection from libraries of
-       models", ICML 2004.
 
     Examples
     --------
@@ -228,7 +220,8 @@ class AutoBagClassifier(BagClassifier):
         ]
         seen = np.flatnonzero(np.isfinite(every).all(axis=(0, 2)))
         scores, truth, weight = np.stack(every)[:, seen], truth[seen], track.weight[seen]
-        ensemble = Ensemble.fit(scores, truth, weight) or self._take_chance(scores, truth, weight)
+        given = scores, truth, weight, number_units(track.bags)[seen]
+        ensemble = Ensemble.fit(*given) or self._take_chance(scores, truth, weight)
         chosen = [final[i] for i in ensemble.chosen]
         members = self._refit(track, chosen, ensemble.weights, deadline)
         kept = np.array(sorted(members))
@@ -237,13 +230,14 @@ class AutoBagClassifier(BagClassifier):
         self.weights_ = ensemble.weights[kept] / ensemble.weights[kept].sum()
         self.slopes_ = np.array([ensemble.sigmoids[i].slope for i in kept])
         self.midpoints_ = np.stack([ensemble.sigmoids[i].midpoints for i in kept])
+        self.fences_ = np.stack([ensemble.sigmoids[i].fences for i in kept])
         self._held_out = (
             self._combine_scores([scores[ensemble.chosen[i]] for i in kept]),
             truth,
             weight,
         )
         fold = track.fold_numbers()[seen]
-        nested = cross_fit(scores, truth, weight, fold) if furthest > 1 else self._held_out[0]
+        nested = cross_fit(*given, fold) if furthest > 1 else self._held_out[0]
         of_names = dict(zip(self.names_, self.weights_.tolist(), strict=True))
         self.results_ = results(track, trials, of_names, (self._user_scores(nested), seen))
 
@@ -275,7 +269,8 @@ class AutoBagClassifier(BagClassifier):
             UserWarning,
             stacklevel=2,
         )
-        flat = Sigmoid(1.0, np.zeros(truth.shape[1]))
+        ends = np.full((2, truth.shape[1]), [[-np.inf], [np.inf]])
+        flat = Sigmoid(1.0, np.zeros(truth.shape[1]), ends)
         return Ensemble([int(np.argmax(areas))], [flat], np.ones(1))
 
     @property
@@ -303,11 +298,7 @@ class AutoBagClassifier(BagClassifier):
             self.threshold_ = np.array([best_threshold(s, t, weight) for s, t in columns])
         if self.probability == "sigmoid":
             midpoints = None if self.threshold is None else self.threshold_
-            slope, found = fit_sigmoids(scores, truth, weight, midpoints, rising=False)
-            if is_flat(slope, scores):
-                slope, frequencies = nearly_flat(scores, truth, weight)
-                found = frequencies if midpoints is None else midpoints
-            self.slope_, self.threshold_ = slope, found
+            self.slope_, self.threshold_ = settle_sigmoids(scores, truth, weight, midpoints)
 
     # Predicting ----------------------------------------------------------------------------------
 
@@ -316,13 +307,8 @@ class AutoBagClassifier(BagClassifier):
 
     def _combine_scores(self, scores: list[Array]) -> Array:
         """Return the weighted mean of the log-odds that the members' scores stand for."""
-        logs = [
-            weight * slope * (of_one - midpoints)
-            for weight, slope, midpoints, of_one in zip(
-                self.weights_, self.slopes_, self.midpoints_, scores, strict=True
-            )
-        ]
-        return np.sum(logs, axis=0)
+        facts = zip(self.weights_, self.slopes_, self.midpoints_, self.fences_, scores, strict=True)
+        return np.sum([w * Sigmoid(a, m, ends)(s) for w, a, m, ends, s in facts], axis=0)
 
     def _opinion(self, member: Any, bags: Bags) -> Array:
         return self._towards_positive(member.decision_function(bags).reshape(len(bags), -1))
