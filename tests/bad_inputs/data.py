@@ -74,7 +74,7 @@ ROWS: list[tuple[Any, ...]] = [
     ("mask without instances", "bag 1|empty",
         lambda: Bags.from_padded(np.ones((2, 1, 1)), [[1], [0]])),
     ("parts that are no bags", "part 1|ndarray|Bags", lambda: Bags.concat([B, E]), TypeError),
-    ("parts of other widths", "widths|2, 3", lambda: Bags.concat([B, B.replace(X=B.X[:, :2])])),
+    ("parts of other widths", "number of features|3 and 2", lambda: Bags.concat([B, B.replace(X=B.X[:, :2])])),
     ("no such attribute", "colour", lambda: B.replace(colour=1), TypeError),
     ("key instance too large", "bag 0", lambda: B.flat(np.full(len(B), 99))),
     ("metric without truth", "instance_labels|bags.replace",
