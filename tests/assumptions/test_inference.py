@@ -31,7 +31,7 @@ def check_bag(scores, potential, weights):
 
 
 @pytest.mark.parametrize("potential", POTENTIALS, ids=str)
-@pytest.mark.parametrize("size", range(1, 12))
+@pytest.mark.parametrize("size", [1, 2, 3, 6, 11])
 def test_inference_with_and_without_ties_equals_enumeration(potential, size):
     rng = np.random.default_rng(size)
     check_bag(rng.normal(size=size), potential, rng.normal(size=potential.n_weights))
@@ -43,7 +43,7 @@ def test_inference_with_and_without_ties_equals_enumeration(potential, size):
 
 @pytest.mark.parametrize(
     ("size", "needed"),
-    [(size, k) for size in range(1, 12) for k in range(1, size + 1)],
+    [(size, k) for size in (1, 2, 5, 11) for k in range(1, size + 1)],
 )
 def test_a_fraction_of_whole_counts_asks_for_that_count(size, needed):
     scores = np.random.default_rng(size).integers(-1, 2, size).astype(float)

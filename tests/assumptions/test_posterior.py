@@ -34,7 +34,7 @@ def check_bag(scores, potential, weights):
 
 
 @pytest.mark.parametrize("potential", POTENTIALS, ids=str)
-@pytest.mark.parametrize("size", range(1, 12))
+@pytest.mark.parametrize("size", [1, 2, 3, 6, 11])
 def test_sums_equal_enumeration(potential, size):
     rng = np.random.default_rng(size)
     for scale in (0.0, 1.0, 30.0):
@@ -126,9 +126,9 @@ def precise(scores, potential, weights):
 @pytest.mark.parametrize(("spread", "mean"), SHAPES)
 def test_tilted_sums_equal_those_in_sixty_digits(potential, spread, mean):
     rng = np.random.default_rng(0)
-    scores, weights = mean + spread * rng.normal(size=80), rng.normal(size=potential.n_weights)
-    posterior = CountPosterior(potential, np.array([0, 80]))
-    posterior = posterior if len(posterior.tilted) else forced(potential, np.array([0, 80]))
+    scores, weights = mean + spread * rng.normal(size=40), rng.normal(size=potential.n_weights)
+    posterior = CountPosterior(potential, np.array([0, 40]))
+    posterior = posterior if len(posterior.tilted) else forced(potential, np.array([0, 40]))
     found = posterior.of(scores[None], weights[None])
     total, chance = precise(scores, potential, weights)
     np.testing.assert_allclose(found.log_sum[0, :, 0], total, rtol=1e-14, atol=1e-12)

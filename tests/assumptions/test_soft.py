@@ -81,16 +81,6 @@ def test_labels_equal_newtons_method_in_p(logits, T, ratio, positive_fraction):
     )
 
 
-@given(SEVERAL, TEMPERATURES, PENALTIES, FRACTIONS)
-def test_labels_reach_the_value_of_a_cone_program(cost, T, C_proportion, positive_fraction):
-    p = label_step(cost, T, C_proportion, positive_fraction).p
-    best = clarabel_value(cost, T, C_proportion, len(cost) * positive_fraction)
-    scale = np.abs(cost).sum() + T * len(cost) + C_proportion * len(cost) ** 2
-    assert label_energy(p, cost, T, C_proportion, positive_fraction) == pytest.approx(
-        best, abs=CONE_DIGITS * scale
-    )
-
-
 @given(SEVERAL, TEMPERATURES, st.integers(1, 4))
 def test_witnesses_reach_the_value_of_a_cone_program(cost, T, k):
     count = min(k, len(cost) - 1)

@@ -26,14 +26,8 @@ from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import conditioned, dask as on_cluster, swept
 from bagwise.rowstores import blocks
 
-MODELS = [
-    InstanceSVC(),
-    LabelSVC(),
-    WitnessSVC(),
-    AnnealedLabelSVC(),
-    AnnealedWitnessSVC(init="mean"),
-    AnnealedProportionSVC(positive_fraction="bags"),
-]
+# LabelSVC and the other annealed SVMs are in the tests of folders, stores and selections.
+MODELS = [InstanceSVC(), WitnessSVC(), AnnealedProportionSVC(positive_fraction="bags")]
 LEARNED = ("coef_", "intercept_", "objective_", "gap_", "instance_weights_")
 
 
@@ -80,11 +74,6 @@ def test_bits_are_those_of_one_process(client, tmp_path, model):
     assert [path.name for path in tmp_path.iterdir()] == ["planted.bags"]
 
 
-def test_conditioned_rows_have_the_same_bits(client, tmp_path):
-    bags, y = stored(tmp_path, offset=1e3, dtype=np.float64)
-    same_bits(AnnealedLabelSVC(kernel="linear"), bags, y)
-
-
 @pytest.mark.parametrize("offset", [0.0, 1e3])
 def test_products_have_the_same_bits(client, tmp_path, offset):
     bags, _ = stored(tmp_path, offset=offset)
@@ -102,8 +91,7 @@ def test_products_have_the_same_bits(client, tmp_path, offset):
 
 
 @pytest.mark.parametrize("rule", ["any", pytest.param("learned", marks=pytest.mark.slow)])
-def test_swept_networks_have_the_same_bits(client, tmp_path, rule, monkeypatch):
-    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
+def test_swept_networks_have_the_same_bits(client, tmp_path, rule):
     bags, y = stored(tmp_path)
     model = MarkovNetworkClassifier(cardinality=rule, alpha=0.1, fit_intercept=True)
     here = model.fit(bags, y).decision_function(bags)
@@ -143,7 +131,11 @@ class Killer:
             os.kill(pids[self.which][1], signal.SIGKILL)
 
 
-@pytest.mark.parametrize("seconds", [0.0, 1e9], ids=["checkpoints", "no checkpoint yet"])
+@pytest.mark.parametrize(
+    "seconds",
+    [0.0, pytest.param(1e9, marks=pytest.mark.slow)],
+    ids=["checkpoints", "no checkpoint yet"],
+)
 def test_a_killed_worker_changes_no_bit(client, tmp_path, monkeypatch, seconds):
     monkeypatch.setattr(on_cluster, "_SECONDS_BETWEEN_CHECKPOINTS", seconds)
     bags, y = stored(tmp_path)

@@ -97,18 +97,6 @@ def test_gram_ridge_beyond_what_was_prepared_is_still_right(beyond):
     check_ridge(design, X, s, t, 1e-9)
 
 
-@pytest.fixture(scope="module")
-def kernel():
-    return rbf_kernel(np.random.default_rng(0).normal(size=(N, 3)), gamma=0.2)
-
-
-@pytest.fixture(scope="module")
-def curvature():
-    curvature = np.random.default_rng(1).uniform(0.5, 20.0, N)
-    curvature[[3, 17, 18]] = 0.0
-    return curvature
-
-
 def direct(K, curvature, rows):
     root = np.sqrt(curvature[rows])
     return np.linalg.inv(np.eye(len(rows)) + root[:, None] * K[np.ix_(rows, rows)] * root)
@@ -120,11 +108,6 @@ def assert_prepared(prepared, K, curvature, rows, atol=1e-11):
     expected = direct(K, curvature, rows)
     np.testing.assert_allclose(prepared.inverse, expected, atol=atol)
     np.testing.assert_allclose(prepared.rooted, expected @ np.sqrt(curvature[rows]), atol=10 * atol)
-
-
-def test_the_inverse_is_that_of_the_rows_with_curvature(kernel, curvature):
-    rows = np.flatnonzero(curvature)
-    assert_prepared(PreparedInverse.of(kernel, curvature), kernel, curvature, rows)
 
 
 def test_large_inverses_are_mirrored_block_by_block():
@@ -166,16 +149,3 @@ def test_a_corrected_ridge_is_the_direct_one(seed, changed_share, zero_share):
     assert intercept == pytest.approx(b, abs=1e-10)
     np.testing.assert_allclose(scores, K[:, active] @ expected, atol=1e-9)
     assert dual.sum() == pytest.approx(0, abs=1e-9)
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_folds_are_views_of_one_inverse(kernel, curvature, dtype):
-    whole = Gram(kernel)
-    whole.prepare(curvature)
-    rows = np.flatnonzero(np.random.default_rng(4).random(N) < 0.8)
-    part = whole.astype(dtype).subset(rows)
-    np.testing.assert_allclose(part.K, kernel[np.ix_(rows, rows)], atol=1e-6)
-    active = np.flatnonzero(curvature[rows])
-    atol = 1e-11 if dtype == np.float64 else 1e-5
-    sub = kernel[np.ix_(rows, rows)]
-    assert_prepared(part._inverse, sub, curvature[rows], active, atol=atol)

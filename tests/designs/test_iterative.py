@@ -15,7 +15,7 @@ from bagwise.kernels import MANY_ROWS, Kernel
 from bagwise.losses import MarginBand, SquaredHinge
 from bagwise.problems import Problem
 from bagwise.solvers import newton
-from reference.program import kernel_features, reference_solution
+from reference.program import kernel_features
 from reference.ridge import ridge_by_hand
 
 LOSSES = [SquaredHinge(), MarginBand(0.3, 0.2), MarginBand(0.3, 0.0)]
@@ -71,19 +71,6 @@ def test_the_objective_is_that_of_factors_and_the_gap_proves_it(dtype, loss, C):
         assert abs(solution.dual.sum()) <= 1e-5 * np.abs(solution.dual).sum()
 
 
-@pytest.mark.parametrize("C", [0.1, 10.0])
-def test_the_objective_is_that_of_a_quadratic_program(C):
-    X, _ = data(150)
-    ours = two_sided(rbf(X, dtype=np.float64), C)
-    theirs = reference_solution(
-        kernel_features(ours.design.K), ours.positive, ours.negative, SquaredHinge()
-    )
-    solution = newton(ours)
-    assert solution.objective <= theirs.primal * (1 + 1e-7)
-    assert solution.objective - solution.gap <= theirs.primal
-    assert solution.objective >= theirs.dual * (1 - 1e-9)
-
-
 def test_the_gap_without_a_product_bounds_the_distance_from_the_optimum_at_any_point():
     X, y = data(120)
     rng = np.random.default_rng(0)
@@ -124,15 +111,6 @@ def test_copies_of_rows_and_kernels_without_full_rank(rows, kernel):
     solution, theirs = newton(ours), exact(ours)
     assert solution.converged
     assert solution.objective == pytest.approx(theirs.objective, rel=1e-6)
-
-
-def test_weights_are_copies_and_rows_without_weight_do_not_count():
-    X, y = data(200)
-    count = np.random.default_rng(0).integers(0, 4, len(y))
-    weighted = newton(Problem(Iterative(rbf(X)), 1.0 * count * y, 1.0 * count * ~y, SquaredHinge()))
-    repeated = newton(problem(rbf(np.repeat(X, count, axis=0)), np.repeat(y, count)))
-    assert weighted.objective == pytest.approx(repeated.objective, rel=1e-6)
-    assert not weighted.coef[count == 0].any()
 
 
 # Parts --------------------------------------------------------------------------------------------
@@ -195,24 +173,25 @@ def test_runs_do_not_depend_on_what_a_twin_did_before():
     assert alone.gap == again.gap
 
 
-@pytest.mark.parametrize("kind", [InstanceSVC, AnnealedLabelSVC])
-def test_same_bits_on_repeat_and_with_two_threads(kind):
+def test_same_bits_on_repeat_and_with_two_threads():
     bags, y = make_gaussian_bags(n_bags=MANY_ROWS // 9, bag_size=10, random_state=0)
     assert bags.n_instances > MANY_ROWS
     scores = []
     for threads in (1, 2, 2):
         with threadpool_limits(threads):
-            model = kind().fit(bags, y)
+            model = InstanceSVC().fit(bags, y)
         scores.append(model.decision_function(bags))
         assert model.gap_[0] <= 1e-6 * model.objective_[0]
     assert np.array_equal(scores[0], scores[1])
     assert np.array_equal(scores[1], scores[2])
 
 
-@pytest.mark.parametrize("kind", [InstanceSVC, WitnessSVC])
-def test_the_hinge_is_solved_on_the_same_matrix(kind):
-    bags, y = make_gaussian_bags(n_bags=MANY_ROWS // 9, bag_size=10, random_state=0)
-    model = kind(loss="hinge").fit(bags, y)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("kind", [InstanceSVC, WitnessSVC, AnnealedLabelSVC])
+def test_estimators_certify_fits_on_a_large_matrix(kind, loss, monkeypatch):
+    monkeypatch.setattr(iterative, "MANY_ROWS", 100)
+    bags, y = make_gaussian_bags(n_bags=40, bag_size=5, random_state=0)
+    model = kind(loss=loss).fit(bags, y)
     assert model.gap_[0] <= 1e-4 * model.objective_[0]
 
 
@@ -242,11 +221,6 @@ def test_solution_of_the_bordered_system(rank):
     assert np.allclose(ours, u, atol=1e-6)
     rest = root * target - root * (K @ (root * ours)) - ours
     assert near.intercept(rest) == pytest.approx(intercept, abs=1e-6)
-
-
-def test_the_exact_preconditioner_is_the_inverse():
-    K, root, near, target = system(rank=80)
-    assert np.allclose(near(target + root * (K @ (root * target))), target, atol=1e-9)
 
 
 def test_it_stops_where_the_rest_does_not_matter():

@@ -135,15 +135,6 @@ def test_a_bundle_that_was_stopped_is_no_convergence(monkeypatch):
     assert run.solution.gap > 0
 
 
-def test_a_start_at_the_optimum_stays_there():
-    risk = Ramps(seed=0)
-    first = restart_nrbm(risk, 1.0, np.zeros(4), tol=1e-6, max_iter=50).solution
-    again = restart_nrbm(risk, 1.0, first.coef, tol=1e-6, max_iter=50)
-    assert again.solution.objective <= first.objective * (1 + 1e-12)
-    assert again.solution.objective == pytest.approx(first.objective, rel=1e-5)
-    assert len(again.history) <= 2
-
-
 def test_a_round_that_does_not_move_is_not_repeated():
     flat = Ramps(seed=0)
     flat.X[:] = 0.0

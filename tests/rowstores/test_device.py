@@ -222,17 +222,6 @@ def test_rows_come_back_as_they_went(dtype):
     np.testing.assert_array_equal(moved.to("host").X, bags.X)
 
 
-def test_slices_stay_on_the_device():
-    bags = made()
-    moved = bags.to("cpu")
-    for key in (slice(1, 3), [2, 0], np.array([True, False, True])):
-        part = moved[key]
-        assert isinstance(part.X, RowStore)
-        np.testing.assert_array_equal(np.asarray(part.X), bags[key].X)
-        assert part.ids.tolist() == bags[key].ids.tolist()
-    np.testing.assert_array_equal(moved[1], bags[1])
-
-
 def test_bfloat16_becomes_float32_where_it_leaves():
     import torch
 
@@ -241,18 +230,6 @@ def test_bfloat16_becomes_float32_where_it_leaves():
     rows = DeviceRows(torch.ones(2, 2, dtype=torch.bfloat16))
     assert rows.dtype == np.float32
     assert np.asarray(rows).dtype == np.float32
-
-
-def test_nan_is_refused_as_on_the_host():
-    from bagwise import InstanceSVC
-
-    bags = made()
-    X = bags.X.copy()
-    X[3, 1] = np.nan
-    moved = bags.replace(X=X).to("cpu")
-    assert not moved.X.is_finite
-    with pytest.raises(ValueError, match=r"Bag 1 \(id 'b'\) contains NaN.*feature 1"):
-        InstanceSVC(kernel="linear").fit(moved, [0, 1, 0])
 
 
 def test_places_are_named():

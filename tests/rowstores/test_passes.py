@@ -171,16 +171,6 @@ def test_warnings_stay_with_their_folds(tmp_path):
     assert warnings.filters == filters
 
 
-def test_what_is_wrong_with_the_file_is_said(tmp_path):
-    bags, y = stored(tmp_path)
-    bad = np.array(bags.X)
-    bad[70] = np.nan
-    io.write(tmp_path / "b.bags", bags.replace(X=bad), y)
-    bags, y = io.open(tmp_path / "b.bags")
-    with pytest.raises(ValueError, match="contains NaN"):
-        search(InstanceSVC(kernel="linear"), CS, bags, y)
-
-
 def test_memory_bounds_the_number_of_fits(tmp_path, taken, monkeypatch):
     bags, y = stored(tmp_path)
     monkeypatch.setattr(blocks, "BYTES_PER_ROW", 3)

@@ -83,13 +83,6 @@ def test_nrbm_descends_a_non_convex_risk(seed):
     np.testing.assert_allclose(found.scores, problem.forward(found.coef), atol=1e-9)
 
 
-def test_nrbm_never_leaves_a_start_for_something_worse():
-    problem = Ramps()
-    good = nrbm(problem, 0.5, np.zeros(8)).coef
-    again = nrbm(problem, 0.5, good, max_iter=3)
-    assert again.objective <= nrbm(problem, 0.5, good, max_iter=1).history[0]["objective"]
-
-
 def test_reconciled_planes_lie_below_the_best_point():
     problem, lambda_, rng = Ramps(), 0.5, np.random.default_rng(0)
     for _ in range(200):

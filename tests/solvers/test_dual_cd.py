@@ -53,12 +53,6 @@ def test_the_dual_reaches_the_value_of_a_quadratic_program(make, shape, C):
     assert alpha.sum() - 0.5 * w @ w == pytest.approx(found.primal, rel=1e-6)
 
 
-def test_passes_are_counted_and_limited():
-    X, labels, weights = rows_and_labels(1, 60)
-    _, few = coordinate_descent(X, labels, 100 * weights, 1e-12, 2)
-    assert few == 2
-
-
 def box_problem(Q, q, upper):
     """Return the least 1/2 a'Qa + q.a over 0 <= a <= upper, by clarabel."""
     n = len(q)
@@ -111,13 +105,3 @@ def test_jumps_spare_passes_where_the_condition_is_bad(monkeypatch):
     slow, _ = passes()
     assert converged
     assert with_jumps < 0.2 * slow
-
-
-def test_a_warm_start_needs_one_pass():
-    X, labels, upper = rows_and_labels(3)
-    Q = (labels[:, None] * X) @ (labels[:, None] * X).T
-    alpha, gradient = np.zeros(30), -np.ones(30)
-    first, _ = descend_gram(Q, alpha, gradient, upper, tol=1e-8, max_passes=5000)
-    again, converged = descend_gram(Q, alpha, gradient, upper, tol=1e-7, max_passes=5000)
-    assert (again, converged) == (1, True)
-    assert first > 1

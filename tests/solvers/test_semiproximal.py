@@ -66,15 +66,6 @@ def test_few_negatives_at_a_time_end_at_the_same_solution(seed):
     assert again.n_iter <= some.n_iter
 
 
-def test_kernel_equals_clarabel_on_a_factor_of_the_kernel():
-    X, positive, weight = drawn(3, 30, 3)
-    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 2)
-    root = np.linalg.cholesky(K + 1e-13 * np.eye(len(K)))
-    z = by_clarabel(root, positive, weight)
-    solution = semiproximal(Gram(K), positive, weight)
-    np.testing.assert_allclose(solution.scores, root @ z[:-1] + z[-1], atol=1e-6)
-
-
 def test_one_sided_problems_have_closed_forms():
     X, _, weight = drawn(4)
     A = np.column_stack([X, np.ones(len(X))])
@@ -111,15 +102,3 @@ def test_stopping_early_is_told():
     stopped = semiproximal(matrix_design(X), positive, 100 * weight, max_passes=1)
     assert not stopped.converged
     assert stopped.gap > 1e-6
-
-
-@pytest.mark.parametrize("copies", [1, 3])
-def test_repeated_rows_are_weights(copies):
-    X, positive, weight = drawn(8)
-    repeated = semiproximal(
-        matrix_design(np.repeat(X, copies, axis=0)),
-        np.repeat(positive, copies),
-        np.repeat(weight, copies),
-    )
-    weighted = semiproximal(matrix_design(X), positive, copies * weight)
-    np.testing.assert_allclose(repeated.coef, weighted.coef, atol=1e-8)

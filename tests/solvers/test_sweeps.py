@@ -46,11 +46,6 @@ def test_steps_that_promise_more_than_the_last_are_looked_at():
     assert values[1] > values[0]
 
 
-def test_one_step_is_one_step():
-    rows, _, place = near_its_minimum()
-    assert descend(rows, place, SLACK, 1, last=0.0).taken == 1
-
-
 def separable(seed, C, dtype=np.float64):
     """Return rows with one witness per positive bag against all negatives, and their problem."""
     bags, y = make_slide_bags(40, 96, bag_size=(60, 120), random_state=seed)
