@@ -30,18 +30,6 @@ CS = tuple(2.0 ** np.arange(5, 11))
 MUS = (0.0, 1.0, 10.0, 100.0)
 FIXED_MU = 10.0  # in the rows with times
 PRECISION = {"tol": 1e-3}
-AROUND = ("title", "url", "anchors")
-FEATURES = {
-    "passages alone, binary": {"context": "none"},
-    "context as an instance, binary": {"context": "instance"},
-    "context in every passage, binary": {"context": "every"},
-    "context in every passage, sublinear": {"context": "every", "weighting": "sublinear"},
-    "the same, windows of 50 words, binary": {"context": "every", "window": 50},
-    "context with titles and addresses of linking pages": {
-        "context": "every",
-        "fields": (*AROUND, "linking_titles", "linking_urls"),
-    },
-}
 
 
 def splits(y: Any, n_splits: int) -> Any:
@@ -71,20 +59,6 @@ def page_svm(pages: Any, y: Any, train: Any, test: Any) -> tuple[float, float]:
     search = GridSearchCV(LinearSVC(), {"C": 2.0 ** np.arange(-5, 6)})
     search.fit(pages[train], y[train])
     return rated(y[test], search.decision_function(pages[test]))
-
-
-def feature_table(tasks: list[str], n_splits: int) -> None:
-    print(f"## Features, MI-SVM (mu = 0), mean of {n_splits} splits: accuracy in % (AUC)\n")
-    print("| features |", " | ".join(tasks), "|")
-    print("|---|" + "---|" * len(tasks))
-    for name, options in FEATURES.items():
-        cells = []
-        for task in tasks:
-            data = load_webkb(task, **options)
-            runs = [without_graph(data, *split)[1:3] for split in splits(data.y, n_splits)]
-            accuracy, area = np.mean(runs, axis=0)
-            cells.append(f"{accuracy:.1f} ({area:.3f})")
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 def one_split(data: Any, pages: Any, graphs: dict[str, Graph], train: Any, test: Any) -> dict:
@@ -149,7 +123,6 @@ def _row(name: str, runs: Any, plain: Any) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--splits", type=int, default=20)
-    parser.add_argument("--feature-splits", type=int, default=5)
     parser.add_argument("--tasks", nargs="*", default=list(TASKS))
     options = parser.parse_args()
     print("# WebKB (Zhang, Liu, Si, Zhang & Lawrence 2011) with 20 % of the labels\n")
@@ -164,8 +137,6 @@ def main() -> None:
     print("parentheses. Made by `python benchmarks/webkb.py`.\n")
     for task in options.tasks if options.splits else ():
         method_table(task, options.splits)
-    print()
-    feature_table(options.tasks, options.feature_splits)
 
 
 if __name__ == "__main__":

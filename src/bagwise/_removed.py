@@ -39,6 +39,8 @@ CLASSES: dict[str, str] = {  # public names of the package, and of its parts in 
 
 _EARLY = "Use early_stopping=EarlyStopping(validation_fraction=..., n_iter_no_change=...)."
 
+_WEBKB = "Title, address and anchors of a page are in every passage, which was best."
+
 # By (class, parameter); subclasses are covered by the row of their base.
 PARAMETERS: dict[tuple[str, str], str] = {
     ("AutoBagClassifier", "memory_limit"): "A model may need half of the memory of the computer.",
@@ -61,6 +63,10 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("MarkovNetworkClassifier", "n_iter_no_change"): _EARLY,
     ("MarkovNetworkClassifier", "tree"): _TIES,
     ("MarkovNetworkClassifier", "validation_fraction"): _EARLY,
+    ("load_webkb", "context"): _WEBKB,
+    ("load_webkb", "fields"): _WEBKB,
+    ("load_webkb", "min_pages"): "Words on one page only are left out.",
+    ("load_webkb", "weighting"): "Counts of a word in a passage do not matter.",
     ("read_csv", "engine"): "Leave it out: one parser reads every file, with the same result.",
 }
 for _kind in ("arff", "c45", "csv", "folder", "slides", "svmlight"):

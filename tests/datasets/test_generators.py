@@ -112,12 +112,16 @@ def test_same_seed_same_bits(make):
         (load_digits_bags, {"witness_rate": 0}, r"witness_rate must be in \(0, 1\]"),
         (load_digits_bags, {"label_noise": 2}, r"label_noise must be in \[0, 1\]"),
         (load_webkb, {"task": "staff"}, "task must be one of"),
-        (load_webkb, {"context": "all"}, "context must be one of"),
-        (load_webkb, {"fields": ["body"]}, "fields must be one of"),
-        (load_webkb, {"window": None}, "pass context='none'"),
         (load_webkb, {"window": 0}, "at least 1 token"),
     ],
 )
 def test_wrong_options_are_named(make, options, message):
     with pytest.raises(ValueError, match=message):
         make(**options)
+
+
+def test_options_of_an_earlier_version_are_named():
+    with pytest.raises(TypeError, match=r"'context' since version 0\.3\. Title, address"):
+        load_webkb(context="none")
+    with pytest.raises(TypeError, match="load_webkb has no parameter 'windows'"):
+        load_webkb(windows=3)

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 
 from bagwise.datasets import fetch, load_webkb
-from bagwise.datasets.webkb import _choose_pages, _cocitations, _context, _read_links, _read_pages
+from bagwise.datasets.webkb import _choose_pages, _cocitations, _read_links, _read_pages
 
 needs_data = pytest.mark.usefixtures("data_dir")
 
 
 @needs_data
-def test_webkb_stored_passages():
-    data = load_webkb("course", window=None, context="none")
-    assert (len(data.bags), data.y.sum(), data.bags.n_features) == (1326, 663, 14222)
+def test_webkb_windows_and_graphs():
+    data = fetch("webkb", task="course")
+    assert (len(data.bags), data.y.sum()) == (1326, 663)
+    marked = {name.split(":")[0] for name in data.bags.feature_names if ":" in name}
+    assert marked == {"title", "url", "anchors"}
     for edges in (data.hyperlinks, data.cocitations):
         assert np.isin(edges, data.bags.ids).all()
         assert len(np.unique(edges, axis=0)) == len(edges)
@@ -24,6 +26,9 @@ def test_webkb_stored_passages():
     lengths = data.bags.X.multiply(data.bags.X).sum(axis=1)
     assert np.all(np.isclose(lengths, 1) | (lengths == 0))  # a passage of rare words only is empty
     assert (lengths == 0).mean() < 0.01
+    other = load_webkb("course", window=10**6, random_state=1)
+    assert set(other.bags.sizes) == {1}
+    assert not np.array_equal(other.bags.ids, data.bags.ids)
 
 
 def _homophily(data, edges):
@@ -44,29 +49,8 @@ def test_webkb_files_hold_what_the_table_says():
         assert sum(pages[i]["class"] == task for i in chosen) == n_positive
 
 
-@needs_data
-def test_webkb_windows_and_context():
-    own = load_webkb("course", context="instance")
-    every = fetch("webkb", task="course", fields=("url", "linking_titles"), weighting="sublinear")
-    np.testing.assert_array_equal(every.bags.ids, own.bags.ids)
-    np.testing.assert_array_equal(own.bags.sizes, every.bags.sizes + 1)
-    for data, expected in ((own, {"title", "url", "anchors"}), (every, {"url", "linking_titles"})):
-        assert {n.split(":")[0] for n in data.bags.feature_names if ":" in n} == expected
-    other = load_webkb("course", context="none", window=10**6, random_state=1)
-    assert set(other.bags.sizes) == {1}
-    assert not any(":" in name for name in other.bags.feature_names)
-    assert not np.array_equal(other.bags.ids, own.bags.ids)
-
-
 def test_cocitation_pairs_by_hand():
     links = np.array([[9, 1], [9, 2], [9, 3], [8, 1], [7, 2], [7, 3]])
     links = np.concatenate([links, [[6, n] for n in range(100, 131)]])  # links 31: too many
     pairs = _cocitations(links, np.array([1, 2, 3, *range(100, 131)]))
     assert pairs.tolist() == [[1, 2], [1, 3], [2, 3]]
-
-
-def test_context_words_are_marked_by_their_field():
-    page = {"title": "home page", "url": "edu", "anchors": ""}
-    sources = [{"title": "staff", "url": "com"}, {"title": "news", "url": "org"}]
-    words = _context(page, sources, ("title", "anchors", "linking_titles"))
-    assert words == ["title:home", "title:page", "linking_titles:staff", "linking_titles:news"]

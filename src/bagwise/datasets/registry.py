@@ -40,7 +40,6 @@ _WEBKB_FILES = (
     "webkb/tokens.jsonl.gz",
     "webkb/pages.csv.gz",
     "webkb/edges_exact.csv.gz",
-    "webkb/passage_counts.svm.gz",
 )
 _TABLE = [
     Dataset("musk1", 92, 47, 476, 166, _MUSK, ("musk1.csv.gz",)),
@@ -82,6 +81,5 @@ d15a8e4b39d559418384dfbf48be7b24007d86155911173bca89b7d5a963d606 uci_mil/spam_23
 08ae563b60871761b72e878384f2163e371a011820ffb35bbb5bcf04144ef904 webkb/tokens.jsonl.gz
 10c46868adfc77977e9ec7fe3a3120429a35fd7502a6e3210750fc12d60f54af webkb/pages.csv.gz
 9f8bab302d71babf38562c531502ddf81b0dfe0973e89af1684a4b342a86af49 webkb/edges_exact.csv.gz
-8788df530d444b0f004621efcbb31c910919956e55e8c47c2b6c10d0cc7ac672 webkb/passage_counts.svm.gz
 """
 SHA256 = {path: digest for digest, path in map(str.split, _SHA256SUMS.splitlines())}
