@@ -270,6 +270,6 @@ class Gram(DualRows):
         """Return the kernel between combinations of rows."""
         return Gram(weights @ (weights @ self.K).T)
 
-    def fresh(self) -> Design:
+    def fresh(self) -> Gram:
         """Return the same kernel matrix without the prepared inverse."""
         return Gram(self.K)

@@ -122,7 +122,8 @@ class KeyRows:
 
     def _features(self) -> tuple[Array, Array]:
         """Return the features of the units, the constant last, and their scale in |w|."""
-        design: Any = self.task.design
+        design = self.task.design.linear
+        assert design is not None  # of kernels there is a matrix
         n_instances = len(self.task.weight)
         units = sp.eye_array(n_instances, format="csr") if self.units is None else self.units
         rows, scale = design.combine(units), np.broadcast_to(design.scale, design.n_coef)
@@ -133,7 +134,7 @@ class KeyRows:
 
     def solution(self, saddle: Saddle, point: SaddlePoint) -> Solution:
         """Return f = sum_i beta_i sum_j mu_ij k(x_ij, .) + negatives over the instances."""
-        design: Any = self.task.design
+        design = self.task.design
         on_units = saddle.coef(point)
         dual = on_units if self.units is None else self.units.T @ on_units
         coef, intercept = design.T @ dual, float(point.omega[-1])

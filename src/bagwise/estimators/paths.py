@@ -42,7 +42,7 @@ class KernelShare:
         """Return some bags, with what was prepared unless they weigh something else there."""
         weight = self.weight if weight is None else weight
         same = np.array_equal(weight[bags], self.weight[bags])
-        design: Any = self.design.twin() if same else self.design.fresh()
+        design = self.design.twin() if same else self.design.fresh()
         rows = np.flatnonzero(expand(bags, self.offsets))
         sizes = np.diff(self.offsets)[bags]
         offsets = np.concatenate([[0], np.cumsum(sizes)])

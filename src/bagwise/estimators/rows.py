@@ -49,6 +49,7 @@ from bagwise.estimators.task import (
     Task,
     as_given,
     kernel_columns,
+    prepare_squared,
     stack_models,
     take_columns,
     weigh_rows,
@@ -142,7 +143,7 @@ class RowsClassifier(BagClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do: its rows are the instances."""
-        return replace(super().__bag_tags__(), instance_rows=True)
+        return replace(super().__bag_tags__(), instance_rows=True, shared_kernel=True)
 
     @property
     def _options(self) -> KernelOptions:
@@ -391,9 +392,18 @@ class MarginClassifier(RowsClassifier):
     loss: str = shared("loss")
     class_weight: Any = shared("class_weight")
 
+    # Whether the problems of a fit have the same rows, and differ in labels and pieces only.
+    _prepares_kernel = False
+
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do; libsvm stops earlier than Newton."""
-        return replace(super().__bag_tags__(), tolerance=1e-4 if self.loss == "hinge" else 1e-6)
+        tolerance = 1e-4 if self.loss == "hinge" else 1e-6
+        tags = super().__bag_tags__()
+        return replace(tags, tolerance=tolerance, prepares_kernel=self._prepares_kernel)
+
+    def _prepare(self, design: Design, row_weight: Array) -> None:
+        if self._prepares_kernel:
+            prepare_squared(design, self.loss, row_weight)
 
     def _loss(self) -> Loss:
         return get_loss(self.loss)

@@ -31,7 +31,7 @@ class BagTags:
     gap : bool, default=True
         There is ``gap_``, a proven bound.
     instance_weights : bool, default=True
-        There is ``instance_weights_``, one a training instance, in [0, 1].
+        There is ``instance_weights_``, one per training instance, in [0, 1].
     signs_are_labels : bool, default=True
         ``predict_instances`` is the sign of the instance scores (two classes) or the class of the
         highest one; False where labels are inferred otherwise.
@@ -42,6 +42,10 @@ class BagTags:
     instance_rows : bool, default=False
         One fit over the instances as rows of one design: there is ``path``, and the folds of a
         calibration share the kernel matrix.
+    shared_kernel : bool, default=False
+        Those rows are the kernel matrix of the instances and nothing else: models may share it.
+    prepares_kernel : bool, default=False
+        Fits begin with an inverse of that matrix, made for their C and loss.
     tolerance : float, default=1e-6
         How well, relative to the largest, the scores of two equal problems agree that were
         written in different order.
@@ -56,6 +60,8 @@ class BagTags:
     threshold_on_instances: bool = True
     weight_is_repetition: bool = True
     instance_rows: bool = False
+    shared_kernel: bool = False
+    prepares_kernel: bool = False
     tolerance: float = 1e-6
 
     @property

@@ -19,6 +19,7 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.designs import Design, Gram, Nystroem
 from bagwise.estimators.rows import RowsClassifier
+from bagwise.estimators.tags import bag_tags
 
 _MAX_BYTES = 600_000_000  # per worker; the matrix of musk2 takes 350 MB
 # What a Gram matrix depends on besides the bags.
@@ -46,7 +47,7 @@ class _Kept:
 
     def design_for(self, model: Any, weight: Array) -> tuple[Design, float]:
         """Return the design that a fit starts from, and the CPU seconds it took."""
-        if type(model)._prepare is RowsClassifier._prepare:
+        if not bag_tags(model).prepares_kernel:
             return self.design, self.seconds
         settings = model.C, model.loss
         if self.prepared is None or self.prepared_for != settings:
@@ -106,14 +107,8 @@ class GramCache:
 
 def can_share(model: Any) -> bool:
     """Whether a model is fitted on a Gram matrix of the training instances and nothing else."""
-    kind = type(model)
-    return (
-        isinstance(model, RowsClassifier)
-        and kind._fit_classes is RowsClassifier._fit_classes
-        and kind._design is RowsClassifier._design
-        and kind.fit is RowsClassifier.fit
-        and model.kernel in ("rbf", "poly")
-    )
+    tags = bag_tags(model)
+    return tags.instance_rows and tags.shared_kernel and model.kernel in ("rbf", "poly")
 
 
 _local = threading.local()  # workers may be threads, and a prepared inverse has scratch memory

@@ -42,7 +42,7 @@ from bagwise.assumptions.soft import (
     SoftWitness,
     SoftWitnesses,
 )
-from bagwise.designs import Design, Point
+from bagwise.designs import Point
 from bagwise.estimators.params import (
     Parameters,
     Words,
@@ -61,7 +61,7 @@ from bagwise.estimators.sweeping import (
     mean_witnesses,
     solve_assigned,
 )
-from bagwise.estimators.task import Task, prepare_squared
+from bagwise.estimators.task import Task
 from bagwise.losses import Hinge
 from bagwise.procedures import Run
 from bagwise.procedures.anneal import Schedule, anneal
@@ -117,6 +117,7 @@ class _AnnealedSVC(MarginClassifier):
 
     _entropy_ends_it = True
     _follows_rows = True
+    _prepares_kernel = True
 
     @property
     def _annealing(self) -> Annealing:
@@ -142,9 +143,6 @@ class _AnnealedSVC(MarginClassifier):
             entropy=1e-3 if self._entropy_ends_it else 0.0,
             max_inner=given.max_inner,
         )
-
-    def _prepare(self, design: Design, row_weight: Array) -> None:
-        prepare_squared(design, self.loss, row_weight)
 
     def _path(self, task: Task, softening: Softening, start: Start) -> tuple[Any, ...]:
         """Return where the path starts, its schedule, its steps and who is told of them.

@@ -70,7 +70,7 @@ class MICA(MarginClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """Say what this estimator can do; a program's vertices depend on the order of its rows."""
-        tags = super().__bag_tags__()
+        tags = replace(super().__bag_tags__(), shared_kernel=False)
         return replace(tags, tolerance=1e-4) if self.penalty == "l1" else tags
 
     def _assumption(self) -> Any:
@@ -138,7 +138,8 @@ class _Steps:
 def _solve_l1(problem: Problem) -> Solution:
     weight = problem.positive + problem.negative
     used = np.flatnonzero(weight)
-    design: Any = problem.design
+    design = problem.design.linear
+    assert design is not None  # kernel values are features here
     labels = np.where(problem.positive[used] > 0, 1.0, -1.0)
     squared = not isinstance(problem.loss, Hinge)
     solution = solve_l1_hinge(design.matrix(used), labels, weight[used], squared=squared)

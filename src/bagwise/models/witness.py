@@ -29,7 +29,6 @@ from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
 from bagwise.assumptions import Assumption, AtLeastOne, ExactlyOne
-from bagwise.designs import Design
 from bagwise.estimators.params import Words, param, shared
 from bagwise.estimators.rows import MarginClassifier, Start
 from bagwise.estimators.sweeping import (
@@ -39,7 +38,7 @@ from bagwise.estimators.sweeping import (
     mean_witnesses,
     solve_bag_labels,
 )
-from bagwise.estimators.task import Task, prepare_squared
+from bagwise.estimators.task import Task
 from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
 
@@ -124,15 +123,13 @@ class LabelSVC(_AlternatingSVC):
     array([0, 1, 0, 1, 0, 0, 0])
     """
 
+    _prepares_kernel = True
+
     def _assumption(self) -> Assumption:
         return AtLeastOne()
 
     def _start(self, task: Task) -> Array:
         return 1.0 * task.in_positive
-
-    def _prepare(self, design: Design, row_weight: Array) -> None:
-        # Every problem of the run has the same rows; they differ in labels and pieces only.
-        prepare_squared(design, self.loss, row_weight)
 
 
 class WitnessSVC(_AlternatingSVC):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.assumptions import BestLabelings, CountInference
+from bagwise.assumptions import BestLabelings, CountInference, CountPotential
 from bagwise.designs._torch_rules import Segments
 from bagwise.designs.torch import TorchDense, products
 from bagwise.models.markov.risk import InstanceOperator, MarkovScores
@@ -58,7 +58,7 @@ class DeviceOperator(InstanceOperator):
         """Return scores of instances as a tensor on the device."""
         return self.design.up(scores)
 
-    def inference(self, potential: Any, offsets: Array) -> CountInference:
+    def inference(self, potential: CountPotential, offsets: Array) -> CountInference:
         """Return the inference of bags on the device."""
         return DeviceInference(potential, offsets, self.design.tensor.device)
 
@@ -66,7 +66,7 @@ class DeviceOperator(InstanceOperator):
 class DeviceInference(CountInference):
     """Inference over counts by segmented sums and sorts."""
 
-    def __init__(self, potential: Any, offsets: Array, device: Any) -> None:
+    def __init__(self, potential: CountPotential, offsets: Array, device: Any) -> None:
         super().__init__(potential, offsets)
         self.torch, self.device = import_torch(), device
         self.sizes = self._up(np.diff(self.offsets))
@@ -247,7 +247,7 @@ class DeviceNetwork:
             tensors = TensorRows(sizes, device)
             self.parts.append((slice(a, b), SoftBags(tensors, ranges, inference, part)))
 
-    def sweep(self, coef: Array, intercept: float, rule: Any) -> TensorSums:
+    def sweep(self, coef: Array, intercept: float, rule: Look) -> TensorSums:
         """Return the sums at a point."""
         self.passes += 1
         rows, look, torch = self.rows, rule, self.rows.torch

@@ -107,7 +107,7 @@ def place_operator(instances: InstanceOperator) -> InstanceOperator:
     from bagwise.designs.torch import TorchDense
     from bagwise.models.markov.device import DeviceOperator
 
-    design: Any = instances.design
+    design = instances.design
     if not isinstance(design, TorchDense):
         return instances
     return DeviceOperator(design, instances.scale, instances.fit_intercept)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.assumptions import AtLeastPotential
+from bagwise.assumptions import AtLeastPotential, CountPotential
 from bagwise.assumptions.inference import flat_tables
 
 _MOST_RANGES = 8  # of counts, per side: every one is a labeling of all instances
@@ -28,7 +28,7 @@ class Ranges:
     weight: Array  # index of the learned weight, or -1
 
     @classmethod
-    def of(cls, potential: Any, offsets: Array, least: int = 1) -> Ranges | None:
+    def of(cls, potential: CountPotential, offsets: Array, least: int = 1) -> Ranges | None:
         """Return the ranges of every bag, ``least`` at least; None if a potential has too many."""
         sizes = np.diff(offsets)
         if isinstance(potential, AtLeastPotential):
@@ -55,7 +55,7 @@ class Ranges:
         return Ranges(*(part[side, k, bags] for part in vars(self).values()))
 
 
-def _runs(potential: Any, size: int) -> list[list[tuple[float, ...]]]:
+def _runs(potential: CountPotential, size: int) -> list[list[tuple[float, ...]]]:
     """Return (first count, last count, fixed number, weight) of every run of equal entries."""
     _, table, bins = flat_tables(potential, np.array([size]))
     found = []

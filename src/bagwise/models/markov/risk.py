@@ -79,7 +79,7 @@ class InstanceOperator:
         """Return scores of instances where the instances are."""
         return scores
 
-    def inference(self, potential: Any, offsets: Array) -> CountInference:
+    def inference(self, potential: CountPotential, offsets: Array) -> CountInference:
         """Return the inference of bags where the instances are."""
         return CountInference(potential, offsets)
 

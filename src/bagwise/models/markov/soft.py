@@ -18,13 +18,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bagwise._typing import Array
+from bagwise.assumptions import CountInference
 from bagwise.models.markov.ranges import Ranges, between, limit_sums, on_simplex
 from bagwise.solvers.soft_newton import Frozen, Softness
+
+if TYPE_CHECKING:
+    from bagwise.models.markov.sweeps import NetworkLabels
 
 _NEVER = -1 / np.finfo(float).eps  # what a range scores that a bag is too small for
 
@@ -78,7 +82,9 @@ class Softened:
 class SoftBags:
     """Some bags of a network."""
 
-    def __init__(self, rows: Any, ranges: Ranges, inference: Any, labels: Any) -> None:
+    def __init__(
+        self, rows: Any, ranges: Ranges, inference: CountInference, labels: NetworkLabels
+    ) -> None:
         self.rows, self.ranges, self.inference, self.labels = rows, ranges, inference, labels
         self.sizes = np.diff(labels.offsets)
         self.truth = labels.positive.astype(int)
