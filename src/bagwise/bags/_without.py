@@ -10,8 +10,6 @@ import numpy as np
 
 from bagwise._jit import njit
 
-_SHORT = 40  # rows up to which a bubble sort of whole rows is the quickest
-
 
 @njit(cache=True)
 def moments_of_others(X, offsets, first, mean, std, out):
@@ -81,14 +79,17 @@ def least_of_others(X, offsets, first, sign, column, out):
 
 
 @njit(cache=True)
-def quantiles_of_others(X, offsets, first, levels, columns, out):
-    """Set the columns from ``columns[s]`` on to the quantiles at ``levels[s]``."""
+def quantiles_of_others(X, offsets, first, ordered, levels, columns, out):
+    """Set the columns from ``columns[s]`` on to the quantiles at ``levels[s]``.
+
+    ``ordered`` are the rows with every column in order within its bag.
+    """
     d, last = X.shape[1], first + len(out)
     for i in range(len(offsets) - 1):
         start, stop = offsets[i], offsets[i + 1]
         if stop <= first or start >= last:
             continue
-        ordered, n_others = _in_order(X[start:stop]), max(1, stop - start - 1)
+        in_order, n_others = ordered[start:stop], max(1, stop - start - 1)
         for s in range(len(levels)):
             place = levels[s] * (n_others - 1)
             low = int(place)
@@ -99,23 +100,7 @@ def quantiles_of_others(X, offsets, first, levels, columns, out):
             for k in range(max(start, first), min(stop, last)):
                 row = out[k - first, columns[s] : columns[s] + d]
                 for j in range(d):
-                    x, below, above = X[k, j], ordered[low, j], ordered[high, j]
-                    value = ordered[after_low, j] if x <= below else below
-                    upper = ordered[after_high, j] if x <= above else above
+                    x, below, above = X[k, j], in_order[low, j], in_order[high, j]
+                    value = in_order[after_low, j] if x <= below else below
+                    upper = in_order[after_high, j] if x <= above else above
                     row[j] = (1 - share) * value + share * upper
-
-
-@njit(cache=True)
-def _in_order(X):
-    """Return the rows with every column in order."""
-    rows, (n, d) = X.copy(), X.shape
-    if n > _SHORT:
-        for j in range(d):
-            rows[:, j] = np.sort(X[:, j])
-        return rows
-    for passes in range(n - 1):  # whole rows at a time: quicker than column by column
-        for k in range(n - 1 - passes):
-            for j in range(d):
-                a, b = rows[k, j], rows[k + 1, j]
-                rows[k, j], rows[k + 1, j] = min(a, b), max(a, b)
-    return rows

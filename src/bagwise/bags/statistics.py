@@ -170,8 +170,11 @@ def _without_each(X: Array, offsets: Array, names: Sequence[str], rows: slice) -
             _without.least_of_others(*given, sign, column[name], out)
     levels = {name: _level(name) for name in column if _level(name) is not None}
     if levels:
-        columns = np.array([column[name] for name in levels])
-        _without.quantiles_of_others(*given, np.array(list(levels.values())), columns, out)
+        columns, ordered = np.array([column[name] for name in levels]), np.empty_like(X)
+        for members in equal_sizes(offsets, X.shape[1]):
+            ordered[members] = np.sort(X[members], axis=1)
+        values = np.array(list(levels.values()))
+        _without.quantiles_of_others(*given, ordered, values, columns, out)
     if "size" in column:
         sizes = expand(np.maximum(1, np.diff(offsets) - 1), offsets)
         out[:, column["size"]] = sizes[rows]
