@@ -29,13 +29,6 @@ def test_ids_are_numbered_by_first_appearance(names):
     assert codes.dtype == np.int64
 
 
-@given(names=st.lists(st.integers(-9, 9), max_size=12))
-def test_arrays_are_numbered_like_lists(names):
-    from_list, from_array = factorize(names), factorize(np.array(names, dtype=np.int64))
-    np.testing.assert_array_equal(from_list[0], from_array[0])
-    np.testing.assert_array_equal(from_list[1], from_array[1])
-
-
 def test_names_keep_what_numpy_would_change():
     assert as_names(["a", "b"]).dtype.kind == "U"
     assert as_names([1, 2]).dtype.kind == "i"

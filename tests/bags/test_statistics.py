@@ -8,26 +8,8 @@ import scipy.sparse as sp
 from hypothesis import given, strategies as st
 
 from bagwise import Bags
-from bagwise.bags.statistics import (
-    check_statistics,
-    column_names,
-    statistics,
-    statistics_without_each,
-)
+from bagwise.bags.statistics import check_statistics, statistics, statistics_without_each
 from bagwise.rowstores import blocks
-
-
-def test_names_are_checked_and_presets_spelled_out():
-    assert check_statistics("four") == ("mean", "std", "min", "max")
-    assert check_statistics(["q2.5", "size"]) == ("q2.5", "size")
-    with pytest.raises(ValueError, match="must be 'four' or 'quantiles', or a list"):
-        check_statistics("five")
-    with pytest.raises(ValueError, match="'mode'"):
-        check_statistics(["mean", "mode"])
-
-
-def test_columns_have_names():
-    assert list(column_names(["max", "size"], ["a", "b"])) == ["max_a", "max_b", "size"]
 
 
 def test_blocks_change_nothing(monkeypatch):
