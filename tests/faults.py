@@ -121,13 +121,14 @@ def after_every_fault(folder: Path, write_old, write_new, faults):
 
     ``outcome`` is what ``write_new`` returned or raised, None after a kill.
     """
+    old = folder.with_name("old")
     write_old()
+    shutil.copytree(folder, old)  # quicker than to write it every time
     n_calls = count_calls(folder, write_new)
     for fault in faults:
         for at in range(1, n_calls + 1):
             shutil.rmtree(folder)
-            folder.mkdir()
-            write_old()
+            shutil.copytree(old, folder)
             if fault == "kill":
                 _killed(folder, at, write_new)
                 yield at, fault, None

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, strategies as st
 
 from bagwise.io import FormatError
-from bagwise.io._arfftext import Attribute, Header, InnerRows, is_open_quote, quote, split_fields
+from bagwise.io._arfftext import Attribute, InnerRows, is_open_quote, quote, split_fields
 
 PATH = Path("a.arff")
 
@@ -39,25 +39,6 @@ def test_fields_as_people_write_them(text, fields):
 def test_what_cannot_be_split_is_shown():
     with pytest.raises(FormatError, match=r"line 4: cannot be split into fields at '\{b\}'"):
         split_fields(PATH, "a,{b}", 4)
-
-
-def test_declarations_nest():
-    header = Header(PATH)
-    lines = [
-        "% a comment",
-        "@RELATION 'r'",
-        "@attribute id {a,'b c'}",
-        "@attribute bag relational",
-        "\t@attribute 'f 1' REAL",
-        "@end bag",
-        "@attribute note string",
-    ]
-    assert not any(header.take(line, i) for i, line in enumerate(lines, 1))
-    assert header.take("@DATA", 8)
-    identity, bag, note = header.attributes
-    assert (identity.kind, identity.values) == ("nominal", ["a", "b c"])
-    assert [(a.name, a.kind) for a in bag.inner] == [("f 1", "numeric")]
-    assert note.kind == "string"
 
 
 MIXED = [

@@ -64,11 +64,9 @@ def test_every_damaged_byte_is_found(kind, tmp_path):
     seal = sound.index(b"bagwise:")  # without this word, a sound file is one that others wrote
     first = footer if kind == PARQUET else 8  # after the opening bytes
     for at in sorted({*range(first, len(sound))} - {*range(seal, seal + 8)}):
-        for changed in (0, sound[at] ^ 1):
-            if changed != sound[at]:
-                (tmp_path / "b").write_bytes(sound[:at] + bytes([changed]) + sound[at + 1 :])
-                with pytest.raises(FormatError, match="b: "):
-                    _all_read(kind, tmp_path / "b")
+        (tmp_path / "b").write_bytes(sound[:at] + bytes([sound[at] ^ 1]) + sound[at + 1 :])
+        with pytest.raises(FormatError, match="b: "):
+            _all_read(kind, tmp_path / "b")
 
 
 @pytest.mark.parametrize("kind", OTHERS)

@@ -100,9 +100,7 @@ def test_a_folder_and_a_list_of_stores_are_one_set_of_bags(stores):
 @pytest.mark.parametrize(
     "model",
     [
-        InstanceSVC(kernel="linear"),
         WitnessSVC(kernel="linear"),
-        AnnealedLabelSVC(kernel="linear"),
         AnnealedLabelSVC(kernel="linear", probability="sigmoid", calibration_cv=2),
         MarkovNetworkClassifier(tol=0.05),
     ],
