@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bagwise._documented import answers, begin_example, documenting, join_sections, sections
+from bagwise._documented import begin_example, documenting, join_sections
 
 SHARED = {"path": "The file.", "y": ("array-like of shape (n_bags,)", "Their labels.")}
 reads = documenting(SHARED, returns="Bags\n    The bags.")
@@ -31,38 +31,12 @@ def test_names_types_and_defaults_are_those_of_the_signature():
     )
 
 
-def test_a_method_has_no_entry_for_its_object_and_may_say_what_it_returns():
-    def read(self, path: str):
-        """Read it."""
-
-    read.__doc__ += "\n\nReturns\n-------\nint\n    Its number.\n"
-    intro, parts = sections(reads()(read).__doc__)
-    assert intro == "Read it.\n"
-    assert parts == {"Parameters": "path : str\n    The file.", "Returns": "int\n    Its number."}
-
-
 def test_what_nobody_explains_is_an_error():
     with pytest.raises(TypeError, match="'width' is not documented"):
 
         @reads()
         def read(path: str, width: int):
             """Read it."""
-
-
-def test_sections_come_apart_and_together_again():
-    text = join_sections("Do it.\n", {"Notes": "A note.", "See Also": "", "Examples": ">>> 1"})
-    assert sections(text) == ("Do it.\n", {"Notes": "A note.", "Examples": ">>> 1"})
-
-
-def test_answers_about_bags_are_one_line_in_the_source():
-    @answers("ndarray of shape (n_bags,)", "Their sizes.")
-    def sizes(bags):
-        """Count."""
-
-    assert sections(sizes.__doc__)[1] == {
-        "Parameters": "bags : Bags, or anything check_bags takes\n    The bags.",
-        "Returns": "ndarray of shape (n_bags,)\n    Their sizes.",
-    }
 
 
 def test_examples_go_on_from_what_they_share_unless_they_import_something():

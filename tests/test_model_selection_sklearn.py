@@ -15,13 +15,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import (
-    InstanceSVC,
-    LabelSVC,
-    MarkovNetworkClassifier,
-    PerInstance,
-    WitnessSVC,
-)
+from bagwise import InstanceSVC, LabelSVC, MarkovNetworkClassifier, PerInstance, WitnessSVC
 from bagwise.testing._problems import planted_bags
 
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)

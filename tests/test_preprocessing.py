@@ -270,16 +270,6 @@ def test_statistics_have_short_names(bags):
         BagStatistics(statistics="five").fit(bags)
 
 
-def test_statistics_refuse_nan_and_other_widths(bags):
-    model = BagStatistics().fit(bags)
-    with pytest.raises(ValueError, match="contains NaN"):
-        model.transform(bags.replace(X=np.where(bags.X < 0, np.nan, bags.X)))
-    with pytest.raises(ValueError, match="2 features, but BagStatistics was fitted with 3"):
-        model.transform(bags.replace(X=bags.X[:, :2]))
-    with pytest.raises(ValueError, match="input_features"):
-        model.get_feature_names_out(["only one"])
-
-
 @pytest.mark.parametrize(
     ("steps", "lifted"),
     [

@@ -1,14 +1,8 @@
 """bagwise compare: rows as they finish, what is tied, and going on after an interruption."""
 
 import html
-import json
-import os
 import re
 import shlex
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -128,34 +122,6 @@ def test_ctrl_c_prints_the_table_so_far(cells, tmp_path, monkeypatch):
     assert "1 of 2 models" in result.stdout
     assert "Interrupted. All results are in" in result.stderr
     assert (tmp_path / "kept" / "comparison.csv").is_file()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
-def test_a_killed_comparison_is_resumed(cells, tmp_path):
-    """Kill it with SIGKILL after some folds; the same command does the rest, and only the rest."""
-    kept = tmp_path / "kept" / "comparison.jsonl"
-    words = ["compare", cells, "--models", "SIL,MI-SVM,mi-SVM,MICA", "--folds", 4, "--repeats", 1]
-    words += ["--jobs", 2, "--time", "none"]
-    command = [sys.executable, "-m", "bagwise", *map(str, words), "--out", str(kept.parent)]
-    # joblib's processes outlive a killed parent for minutes: a pipe would stay open as long.
-    nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, **nowhere) as run:
-        while not (kept.is_file() and kept.read_bytes().count(b"\n") > 4):
-            assert run.poll() is None
-            time.sleep(0.01)
-        run.send_signal(signal.SIGKILL)
-    before = kept.read_bytes()
-    before = before[: before.rfind(b"\n") + 1]
-    resumed = printed(*words, "--out", kept.parent)
-    assert kept.read_bytes().startswith(before)
-    records = [json.loads(line) for line in kept.read_bytes().splitlines()][1:]
-    assert len(records) == len({(r["model"], r["repeat"], r["fold"]) for r in records}) == 16
-    fresh = printed(*words)
-    for record in (resumed, fresh):
-        for model in record["models"]:
-            model.pop("seconds")
-    assert resumed == fresh
 
 
 def test_compare_runs_every_candidate(dataset, tmp_path):

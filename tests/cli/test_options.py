@@ -1,44 +1,14 @@
 """What commands share: groups of options, reading of data, hints, completion in the shell."""
 
-from __future__ import annotations
-
-import inspect
-from dataclasses import dataclass
-
 import pytest
 from typer.testing import CliRunner
 
 from bagwise.cli import app
 from bagwise.cli.model import complete_model
-from bagwise.cli.options import complete_dataset, expand_groups
+from bagwise.cli.options import complete_dataset
 from command_line import WIDE, done, printed, refused
 
 MODEL = ["-m", "MI-SVM", "-p", "kernel=linear", "--positive", "b"]
-
-
-@dataclass(frozen=True)
-class Point:
-    x: int
-    y: int = 2
-
-
-def test_a_group_of_options_is_expand_groups():
-    seen = []
-
-    def command(point: Point, name: str = "p") -> None:
-        """Draw a point."""
-        seen.append((point, name))
-
-    flat = expand_groups(command)
-    parameters = inspect.signature(flat).parameters
-    assert [(p.name, p.annotation, p.default) for p in parameters.values()] == [
-        ("x", int, inspect.Parameter.empty),
-        ("y", int, 2),
-        ("name", str, "p"),
-    ]
-    flat(x=1, y=5, name="q")
-    assert seen == [(Point(1, 5), "q")]
-    assert (flat.__name__, flat.__doc__) == ("command", "Draw a point.")
 
 
 def test_columns_by_number_need_no_header(tmp_path):

@@ -188,11 +188,6 @@ def test_texts_are_on_one_line_and_items_of_lists_on_their_own():
     [
         (["fit", "-m", "MI-SVM"], "bagwise.WitnessSVC.fit", "Interrupted. model.bagwise was not"),
         (["cv", "-m", "MI-SVM"], "bagwise.model_selection.cross_validate_bags", "No results are"),
-        (
-            ["compare", "--jobs", "1", "--time", "none"],
-            "bagwise.model_selection.nested.OuterFolds.judge",
-            "Interrupted. No results were kept: with",
-        ),
         (["predict"], "bagwise.load", "Interrupted."),
     ],
 )

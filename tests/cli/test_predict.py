@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import bagwise
-from bagwise.io import write
 from command_line import done, printed, read_slides, refused, rows_of
 
 
@@ -97,18 +96,6 @@ def test_a_model_of_whole_bags_points_at_instances_without_labeling_them(folder,
     rows = printed("predict", out, folder / "new.csv", "--instances")
     assert rows[0].keys() == {"bag", "instance", "score", "key"}
     assert printed("explain", out, folder / "new.csv")
-
-
-@pytest.mark.parametrize("name", ["t.bags", "t.svm", "t.parquet"])
-def test_other_formats_predict_the_same(folder, tmp_path, name):
-    bags, y = read_slides(folder / "test.csv")
-    bags = bags.replace(X=bags.X * [1.0, 0.0])  # svmlight does not write the last feature
-    expected = bagwise.load(folder / "model.bagwise").decision_function(bags).tolist()
-    plain = bags.replace(feature_names=None) if name == "t.svm" else bags
-    write(tmp_path / name, plain, y)
-    named = ["--bag", "bag"] if name == "t.parquet" else []
-    records = printed("predict", folder / "model.bagwise", tmp_path / name, *named)
-    assert [record["score"] for record in records] == pytest.approx(expected, rel=1e-12)
 
 
 def test_evaluate_counts_right_and_wrong(folder):

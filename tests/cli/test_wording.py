@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from bagwise import (
-    Bags,
-    MarkovNetworkClassifier,
-    OptimalMarginSVC,
-    Pool,
-    WitnessSVC,
-)
+from bagwise import Bags, MarkovNetworkClassifier, OptimalMarginSVC, Pool, WitnessSVC
 from bagwise.cli.output import reword
 from bagwise.crossfit import folds
 from bagwise.designs.ridge import factor_in_place

@@ -15,7 +15,6 @@ from bagwise.crossfit import (
     fit_sigmoids,
     fit_weighted,
     folds,
-    in_order,
     out_of_fold_scores,
     settle_sigmoids,
     sigmoid_probabilities,
@@ -134,23 +133,3 @@ def test_weights_reach_the_estimator_inside(wrap):
     assert not np.allclose(expected, InstanceSVC().fit(BAGS, Y).decision_function(BAGS))
     found = fit_weighted(wrap(InstanceSVC()), BAGS, Y, weight)
     np.testing.assert_array_equal(bag_scores(found, BAGS), expected)
-
-
-def test_a_fit_of_ones_own_knows_both_parts_of_the_fold():
-    splits, seen = folds(BAGS, Y, 3, 0), []
-
-    def fit(model, train, test):
-        seen.append((train, test))
-        model.fit(BAGS[train], Y[train])
-
-    found = out_of_fold_scores(InstanceSVC(), BAGS, Y, None, splits, fit=fit)
-    np.testing.assert_array_equal(
-        found, out_of_fold_scores(InstanceSVC(), BAGS, Y, np.ones(len(Y)), splits)
-    )
-    assert seen == splits
-
-
-def test_values_of_folds_are_put_in_the_order_of_the_bags():
-    splits = [(None, np.array([2, 0])), (None, np.array([1]))]
-    found = in_order([np.array([[3.0, 30.0], [1.0, 10.0]]), np.array([[2.0, 20.0]])], splits)
-    np.testing.assert_array_equal(found, [[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])

@@ -9,13 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from bagwise import (
-    AnnealedProportionSVC,
-    AnnealedProportionSVCCV,
-    Annealing,
-    Bags,
-    WitnessSVC,
-)
+from bagwise import Bags, WitnessSVC
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import param, positive
 from bagwise.testing import estimators
@@ -146,17 +140,6 @@ def test_a_fit_changes_no_parameter_and_copies_none():
     model.fit(BAGS, Y)
     assert all(model.get_params()[name] is value for name, value in before.items())
     assert model.class_weight is weights
-
-
-def test_a_models_parts_may_be_put_into_another_kind():
-    wide = AnnealedProportionSVCCV(gamma=0.5, n_jobs=3, annealing=Annealing(tol=0.2))
-    wide.classes_ = np.array([0, 1])
-    narrow = wide._recast(AnnealedProportionSVC, C=7.0, positive_fraction=0.2)
-    assert (narrow.C, narrow.gamma, narrow.annealing.tol) == (7.0, 0.5, 0.2)
-    np.testing.assert_array_equal(narrow.classes_, [0, 1])
-    assert not hasattr(narrow, "Cs")
-    narrow.classes_ = np.array([5, 6])
-    np.testing.assert_array_equal(wide.classes_, [0, 1])
 
 
 # The smallest estimator --------------------------------------------------------------------------

@@ -66,12 +66,6 @@ def test_more_features_than_units_go_through_their_products():
     np.testing.assert_array_equal(made.features.Z, np.ones((12, 1)))
 
 
-def test_plain_instances_need_no_combinations():
-    assert rows_of()[0].units is None
-    assert rows_of("bags")[0].units.shape == (9, 12)
-    assert rows_of(weight=(1, 1, 0, 1, 1))[0].units.shape == (11, 12)
-
-
 @pytest.mark.parametrize("negatives", ["instances", "bags"])
 def test_choices_are_the_instances_of_used_positive_bags(negatives):
     rows, _ = rows_of(negatives, (1, 1, 0, 2, 1), n_witnesses=3)

@@ -12,13 +12,7 @@ from numpydoc.docscrape import NumpyDocString
 from sklearn.base import clone
 from sklearn.utils._param_validation import InvalidParameterError, make_constraint
 
-from bagwise import (
-    AnnealedLabelSVC,
-    Annealing,
-    LabelSVC,
-    MILESEmbedding,
-    WitnessSVC,
-)
+from bagwise import AnnealedLabelSVC, Annealing, LabelSVC, MILESEmbedding, WitnessSVC
 from bagwise.estimators.params import (
     Parameters,
     Words,

@@ -9,14 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import (
-    BagStatistics,
-    PerInstance,
-    StatisticsForest,
-    WitnessSVC,
-    explain,
-    make_pipeline,
-)
+from bagwise import BagStatistics, PerInstance, StatisticsForest, WitnessSVC, explain, make_pipeline
 from bagwise.estimators.tags import bag_tags
 from bagwise.testing._problems import planted_bags
 

@@ -17,7 +17,6 @@ from bagwise import (
     OptimalMarginSVC,
     WitnessSVC,
 )
-from bagwise.catalog import make_estimator
 from bagwise.testing._problems import planted_bags
 
 ALTERNATING = [
@@ -65,8 +64,3 @@ def test_random_starts_find_a_lower_minimum_than_a_bad_one():
         many = WitnessSVC(init="random", C=10.0, n_init=5, random_state=seed).fit(bags, y)
         gained += many.objective_[0] < many.starts_[0]["objective"] * (1 - 1e-6)
     assert gained >= 2
-
-
-@pytest.mark.parametrize("name", ["SemiProximalSVC", "SparseMIL", "GraphSVCCV"])
-def test_estimators_whose_start_is_part_of_the_method_have_no_other(name):
-    assert "n_init" not in make_estimator(name).get_params()

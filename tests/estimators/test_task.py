@@ -8,11 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, strategies as st
 
 from bagwise.designs import Gram, matrix_design
-from bagwise.estimators.task import (
-    Task,
-    combinations_of,
-    mean_scores,
-)
+from bagwise.estimators.task import Task, combinations_of, mean_scores
 from bagwise.losses import SquaredHinge
 from reference.program import reference_solution
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from bagwise import (
     AnnealedLabelSVC,
@@ -181,25 +180,20 @@ def test_several_witnesses_per_bag(gaussian, k):
 # Precision, storage, loss ------------------------------------------------------------------------
 
 
+WARM = {"init": "instances", "annealing": Annealing(T0=1.0)}
+
+
 @pytest.mark.parametrize(
-    "model",
+    ("kind", "options"),
     [
-        AnnealedLabelSVC(C=10, loss="hinge", init="instances", annealing=Annealing(T0=1.0)),
-        AnnealedProportionSVC(
-            positive_fraction=0.1,
-            C=10,
-            C_proportion=1.0,
-            loss="hinge",
-            init="instances",
-            annealing=Annealing(T0=1.0),
-        ),
-        AnnealedWitnessSVC(C=10, loss="hinge"),
+        (AnnealedLabelSVC, WARM),
+        (AnnealedProportionSVC, {**WARM, "positive_fraction": 0.1, "C_proportion": 1.0}),
+        (AnnealedWitnessSVC, {}),
     ],
-    ids=lambda model: type(model).__name__,
 )
-def test_hinge_is_certified_and_finds_the_witnesses(model):
+def test_hinge_is_certified_and_finds_the_witnesses(kind, options):
     bags, y = make_gaussian_bags(n_bags=30, shift=5.0, random_state=0)
-    model = clone(model).fit(bags, y)
+    model = kind(C=10, loss="hinge", **options).fit(bags, y)
     assert model.gap_[0] <= 1e-4 * model.objective_[0]
     assert model.score(bags, y) == 1.0
     keys = bags[y == 1].flat(model.key_instances(bags[y == 1]))

@@ -97,20 +97,6 @@ def test_weights_of_bags_and_classes_are_those_of_scikit_learn(model, class_weig
     assert np.allclose(scores, svc.decision_function(fresh), atol=3e-3)
 
 
-def test_one_witness_and_labels_agree_where_positive_bags_hold_one_instance(rows):
-    X, y = rows
-    order = np.argsort(y, kind="stable")  # negatives in bags of several, positives alone
-    n_negative = int(np.sum(y == 0))
-    edges = [*range(0, n_negative, 4), *range(n_negative, len(y) + 1)]
-    bags, labels = (
-        Bags(X[order], np.array(edges)),
-        np.repeat([0, 1], [-(-n_negative // 4), y.sum()]),
-    )
-    models = [model(C=0.5, gamma=0.2).fit(bags, labels) for model in MODELS]
-    for other in models[1:]:
-        assert other.objective_ == pytest.approx(models[0].objective_, rel=1e-10)
-
-
 # Digits ------------------------------------------------------------------------------------------
 
 # The models, the fraction of key instances that hold the digit, and the area under the curve.

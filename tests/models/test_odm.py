@@ -65,16 +65,6 @@ def test_the_single_instance_model_minimizes_its_objective():
     )
 
 
-@pytest.mark.parametrize("theta", [0.2, 0.8])
-def test_descent_from_a_random_choice_takes_several_steps_down(theta):
-    bags, y = planted(30, size=3)
-    model = quick(relax=False, init="random", theta=theta, random_state=1).fit(bags, y)
-    descent = [record["objective"] for record in model.history_]
-    assert len(descent) >= 2
-    assert np.all(np.diff(descent) < 0)
-    assert model.objective_[0] == descent[-1]
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_descent_at_the_end_of_its_digits_keeps_the_better_model():
     for seed in range(30):

@@ -108,6 +108,8 @@ def test_bad_input_is_named():
         LabelProportionSVC(init="hot").fit(bags, shares)
     with pytest.raises(ValueError, match=r"Bag 0 .* has the share 75"):
         LabelProportionSVC().fit(bags, 100 * shares + 50)
+    with pytest.raises(ValueError, match="the bags have no priors"):
+        LabelProportionSVC().fit(bags, None)
     with pytest.raises(ValueError, match="y has 3 shares, there are 12 bags"):
         LabelProportionSVC().fit(bags, shares[:3])
     with pytest.raises(ValueError, match="All instances have the same label"):

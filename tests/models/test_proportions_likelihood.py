@@ -110,24 +110,6 @@ def test_priors_of_the_bags_are_shares_and_weights_are_repetitions():
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("shares", "message"),
-    [
-        (None, "no priors"),
-        ([0.5], "1 shares"),
-        ([0.5] * 19 + [1.5], "share 1.5"),
-        ([np.nan] * 20, "share nan"),
-    ],
-)
-def test_bad_shares_are_named(shares, message):
-    bags, good, _ = drawn(n_bags=20)
-    model = LabelProportionLogistic().fit(bags, good)
-    before = model.coef_.copy()
-    with pytest.raises(ValueError, match=message):
-        model.fit(bags, shares)
-    assert np.array_equal(model.coef_, before)
-
-
 def test_an_early_stop_warns():
     bags, shares, _ = drawn()
     with pytest.warns(ConvergenceWarning, match="max_iter=1"):

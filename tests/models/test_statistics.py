@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -69,18 +69,6 @@ def test_scores_of_two_classes_are_those_of_libsvm(svm):
     rows = model.scaler_.transform(BagStatistics(statistics="four").fit_transform(BAGS))
     expected = model.estimator_.decision_function(rows)
     np.testing.assert_allclose(model.decision_function(BAGS), expected, rtol=1e-11, atol=1e-11)
-
-
-@pytest.mark.parametrize("kind", [StatisticsForest, StatisticsSVC, StatisticsLogistic])
-@pytest.mark.parametrize(
-    "estimator", [KNeighborsClassifier(3), RidgeClassifier(), NearestCentroid()]
-)
-def test_any_classifier_will_do(kind, estimator):
-    for bags, y in ((BAGS, Y), (THREE, Y3)):
-        model = kind(estimator=estimator).fit(bags, y)
-        assert model.score(bags, y) > 0.5
-        twice = kind(estimator=estimator).fit(bags, y)
-        np.testing.assert_array_equal(twice.decision_function(bags), model.decision_function(bags))
 
 
 def test_a_classifier_without_weights_refuses_them():

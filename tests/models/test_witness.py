@@ -102,21 +102,6 @@ def test_witness_svc_begins_where_init_says():
     assert len(set(starts.values())) >= 2
 
 
-def test_negative_bags_are_negative_instances():
-    """How negatives are bagged does not matter."""
-    bags, y = planted_bags()
-    order = np.argsort(y == 1, kind="stable")  # negatives first
-    bags, y = bags[order], y[order]
-    n_rows = int(bags.sizes[y == 0].sum())
-    offsets = np.concatenate([np.arange(n_rows), bags.offsets[np.sum(y == 0) :]])
-    apart = Bags(bags.X, offsets)
-    labels = np.repeat([0, 1], [n_rows, np.sum(y == 1)])
-    for kind in (LabelSVC, WitnessSVC):
-        one, other = kind(gamma=0.5).fit(bags, y), kind(gamma=0.5).fit(apart, labels)
-        np.testing.assert_allclose(one.objective_, other.objective_, rtol=1e-9)
-        np.testing.assert_array_equal(one.instance_weights_, other.instance_weights_)
-
-
 def test_a_prepared_design_does_not_blunt_the_certificate():
     bags, y = planted_bags(n_bags=40)
     for C in (0.1, 10.0, 1000.0):

@@ -8,11 +8,7 @@ from sklearn.model_selection import LearningCurveDisplay
 from bagwise import MeanSVC, WitnessSVC
 from bagwise.bags import Bags
 from bagwise.datasets import load_digits_bags
-from bagwise.plot import (
-    CalibrationDisplay,
-    PrecisionRecallDisplay,
-    RocDisplay,
-)
+from bagwise.plot import CalibrationDisplay, PrecisionRecallDisplay, RocDisplay
 
 
 @pytest.fixture(scope="module")

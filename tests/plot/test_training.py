@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from bagwise import (
-    AnnealedLabelSVC,
-    AnnealedWitnessSVC,
-    LabelSVC,
-    MarkovNetworkClassifier,
-)
+from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC, LabelSVC, MarkovNetworkClassifier
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
 from bagwise.plot import annealing_path, cardinality_weights
 

@@ -78,17 +78,3 @@ def test_edges_take_part_only_with_both_ends():
     empty = Graph.from_edges([])
     assert find_present_edges((empty,), "bag", np.array(["b"]), np.arange(1)) == ()
     assert find_present_edges((), "bag", np.array(["b", "b"]), np.arange(2)) == ()
-
-
-@pytest.mark.parametrize(
-    ("ids", "others", "told"),
-    [
-        (["a", "a"], ["r"], "bag id 'a' occurs twice"),
-        (["p", "q"], ["a", "b"], "is the id of a bag in this fit, such as 'p'. They are ids of"),
-        (["p", "q"], ["r", "s"], "such as 'p'. Give the graph over bag ids"),
-    ],
-)
-def test_graphs_over_something_else_are_refused(ids, others, told):
-    graph = Graph.from_edges([("a", "b")])
-    with pytest.raises(ValueError, match=told):
-        find_present_edges((graph,), "bag", np.array(ids), np.array(others))

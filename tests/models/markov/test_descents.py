@@ -16,7 +16,7 @@ from bagwise.crossfit import hold_out_part
 from bagwise.datasets import make_slide_bags
 from bagwise.errors import Parameter
 from bagwise.models.markov import descents
-from bagwise.models.markov.descents import STARTS, find_idle, run_starts
+from bagwise.models.markov.descents import STARTS, run_starts
 from bagwise.procedures.heldout import HeldOut
 from bagwise.rowstores import blocks
 from reference.networks import noise, planted, random_risk, risk_of_bags
@@ -82,18 +82,6 @@ def test_what_the_asked_tolerance_found_converged_stays_so(monkeypatch):
     best, _ = run_starts(["instances"], risk_of_bags(*planted(n_bags=12)), 1e4, **OPTIONS)
     assert len(calls) > 1
     assert best.converged
-
-
-def test_bags_that_say_nothing_are_named():
-    bags, y = planted(n_bags=12)
-    same = Bags(np.zeros(bags.X.shape), bags.offsets)
-    _, records = run_starts(["instances"], risk_of_bags(same, y), 1.0, **OPTIONS)
-    assert find_idle(records) == [None]
-    _, others = run_starts(["instances"], risk_of_bags(bags, y), 1.0, **OPTIONS)
-    assert find_idle(others) == []
-    labeled = [dict(records[0], **{"class": "a"}), dict(others[0], **{"class": "b"})]
-    assert find_idle(labeled) == ["a"]
-    assert find_idle([*labeled, dict(others[0], **{"class": "a"})]) == []
 
 
 # Early stopping ----------------------------------------------------------------------------------

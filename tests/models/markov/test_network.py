@@ -160,17 +160,6 @@ def test_inferred_labels_keep_the_counts_of_the_rule(positive_fraction):
     )
 
 
-def test_inferred_labels_of_many_classes_follow_the_predicted_class():
-    bags, y = planted(3)
-    model = MarkovNetworkClassifier(cardinality="any", alpha=0.1).fit(bags, y)
-    labels = model.predict_instances(bags)
-    counts = segment_sum(1 * labels, bags.offsets)
-    predicted = model.predict(bags)
-    assert np.all(counts[np.arange(len(bags)), predicted] >= 1)
-    counts[np.arange(len(bags)), predicted] = 0
-    assert not counts.any()  # MIMN: no instance of any other class
-
-
 def test_the_intercept_is_a_constant_feature():
     bags, y = planted()
     model = MarkovNetworkClassifier(fit_intercept=True, alpha=0.1).fit(bags, y)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from bagwise import EarlyStopping, MarkovNetworkClassifier, PathCV
-from bagwise.crossfit import folds
+from bagwise import EarlyStopping, MarkovNetworkClassifier
 from bagwise.models.markov import inputs
 from bagwise.models.markov.paths import ALPHAS
 from reference.networks import planted
@@ -59,24 +58,6 @@ def test_inputs_are_made_once(monkeypatch):
     assert len(fits) == 1
     assert [model.positive_fraction for model in models] == [0.1, 0.5, 0.9]
     assert all("validation_score" in model.starts_[0] for model in models)
-
-
-def test_the_search_is_that_of_paths_on_the_folds():
-    bags, y = planted(fraction=0.3, seed=3)
-    base = MarkovNetworkClassifier(cardinality="ratio")
-    search = PathCV(estimator=base, name="alpha", values=VALUES, cv=3).fit(bags, y)
-    right = np.zeros(3)
-    for column, (train, test) in enumerate(folds(bags, y, 3, 0)):
-        models = base.path(bags[train], y[train], values=VALUES)
-        scores = [model.score(bags[test], y[test]) for model in models]
-        assert [record["scores"][column] for record in search.cv_results_] == scores
-        right += scores
-    assert search.best_value_ == VALUES[int(np.argmax(right))]
-    chosen = base.path(bags, y, values=VALUES)[int(np.argmax(right))]
-    np.testing.assert_array_equal(search.decision_function(bags), chosen.decision_function(bags))
-    assert search.predict(bags).shape == y.shape
-    by_auc = clone(search).set_params(scoring="roc_auc").fit(bags, y)
-    assert all(0 <= record["score"] <= 1 for record in by_auc.cv_results_)
 
 
 def test_what_cannot_be_followed_is_refused():
