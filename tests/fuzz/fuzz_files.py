@@ -1,9 +1,8 @@
 """Mutate valid files of every format, and model files, and read them.
 
-``python tests/fuzz/fuzz_files.py --count 1000000 --progress files.json`` runs, and resumes, the
-long run (docs/results/robustness.md has its counts); ``--case N`` runs
-one case again in this process, keeps its files in a temporary folder ``bagwise_fuzz_case`` and
-prints what happened.
+``python tests/fuzz/fuzz_files.py --count 1000000`` is the long run (docs/results/robustness.md has
+its counts); ``--case N`` runs one case again in this process, keeps its files in a temporary folder
+``bagwise_fuzz_case`` and prints what happened.
 
 Every case takes a small valid file (or folder), damages one of its files by one to four of: flip
 bits, overwrite bytes, truncate, splice another file, duplicate a range, insert bytes, zero a range,

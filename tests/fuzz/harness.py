@@ -1,4 +1,4 @@
-"""What both fuzzers share: batches in child processes, outcomes, progress on disk.
+"""What both fuzzers share: batches in child processes, and outcomes.
 
 Case ``i`` of seed ``s`` is always the same case. A batch of cases runs in a child process with a
 limit of memory and a timer per case, so that a segmentation fault, a hang or a memory bomb ends the
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
-import json
 import multiprocessing
 import os
 import random
@@ -22,11 +21,10 @@ import re
 import resource
 import signal
 import tempfile
-import time
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -62,14 +60,13 @@ class Result:
 
 @dataclass
 class Progress:
-    """Counts by kind and outcome, the findings, and the next case: what is resumed.
+    """Counts by kind and outcome, the findings, and the next case.
 
     Findings with the same kind, outcome and place are one, with their cases.
     """
 
     seed: int
     next: int = 0
-    seconds: float = 0.0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     findings: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -86,21 +83,6 @@ class Progress:
     @property
     def bad(self) -> int:
         return sum(kind[outcome] for kind in self.counts.values() for outcome in BAD)
-
-    @classmethod
-    def load(cls, path: Path | None, seed: int) -> Progress:
-        if path is None or not path.exists():
-            return cls(seed)
-        kept = cls(**json.loads(path.read_text()))
-        if kept.seed != seed:
-            raise SystemExit(f"{path} has seed {kept.seed}, not {seed}: use another --progress.")
-        return kept
-
-    def save(self, path: Path | None) -> None:
-        if path is not None:
-            partial = path.with_name(f"{path.name}.part")
-            partial.write_text(json.dumps(asdict(self), indent=1))
-            partial.replace(path)
 
 
 def last_place(error: BaseException) -> str:
@@ -230,25 +212,21 @@ def parser(text: str, count: int, batch: int) -> argparse.ArgumentParser:
     arguments = argparse.ArgumentParser(
         description=text, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    arguments.add_argument(
-        "--count", type=int, default=count, help="cases in all, those done included"
-    )
+    arguments.add_argument("--first", type=int, default=0, help="the case to begin with")
+    arguments.add_argument("--count", type=int, default=count, help="the case to end before")
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--batch", type=int, default=batch, help="cases per child process")
-    arguments.add_argument("--progress", type=Path, help="JSON file from which a run is resumed")
     arguments.add_argument("--case", type=int, help="run this case only, in this process")
     return arguments
 
 
 def finish(case: Case, options: argparse.Namespace) -> None:
-    """Run, or resume, all cases; print the counts, and exit with 1 for findings."""
-    progress = Progress.load(options.progress, options.seed)
+    """Run all cases; print the counts, and exit with 1 for findings."""
+    progress = Progress(options.seed, next=options.first)
     while progress.next < options.count:
-        began = time.monotonic()
         run_batch(case, progress, min(options.count, progress.next + options.batch))
-        progress.seconds += time.monotonic() - began
-        progress.save(options.progress)
-    print(summary(progress))
+    for kind, counts in sorted(progress.counts.items()):
+        print(f"{kind}: {', '.join(f'{n} {outcome}' for outcome, n in counts.items())}")
     for key, found in sorted(progress.findings.items()):
         print(f"{key} | {len(found['cases'])} cases: {found['cases']} | {found['detail']}")
     raise SystemExit(bool(progress.bad))
@@ -258,12 +236,6 @@ def run_one(case: Case, options: argparse.Namespace, folder: Path) -> Result:
     """Run one case here, so that its files and its traceback can be looked at."""
     folder.mkdir(parents=True, exist_ok=True)
     return case(random.Random(f"{options.seed}:{options.case}"), options.case, folder)
-
-
-def summary(progress: Progress) -> str:
-    """Return the counts, one line per kind."""
-    counts = sorted(progress.counts.items())
-    return "\n".join(f"{kind}: {', '.join(f'{n} {o}' for o, n in c.items())}" for kind, c in counts)
 
 
 def apart(function: Callable[[], Any]) -> Any:
