@@ -47,6 +47,8 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("AutoBagClassifier", "store"): "Leave it out: a fit begins anew. compare(..., out=folder) "
     "keeps every result in a folder.",
     ("Bags", "parents"): _TIES,
+    ("AnnealedWitnessSVC", "C_witnesses"): "Leave it out: a penalized number of witnesses had no "
+    "gain over a fixed one (docs/results/witness_count.md).",
     ("GraphClassifier", "linearize_negatives"): 'Use negatives="witnesses".',
     ("GraphClassifier", "tol_cccp"): "CCCP stops at a relative decrease of 1e-6.",
     ("GraphClassifier", "tol_graph"): "tol is the precision of the loss and of the edges.",

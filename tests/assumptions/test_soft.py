@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from scipy.special import expit, logit, xlogy
 
 from bagwise.assumptions import AtLeastOne, ExactlyOne
-from bagwise.assumptions.soft import SoftLabels, SoftWitness, SoftWitnesses
+from bagwise.assumptions.soft import SoftLabels, SoftWitness
 from reference.assignments import clarabel_value, newton_in_p
 
 COSTS = st.lists(st.floats(-20, 20), min_size=1, max_size=9).map(np.array)
@@ -242,37 +242,3 @@ def test_witnesses_of_the_final_refit():
     p = np.array([0.9996, 0.0004, 0.5, 0.499, 0.001, 1e-4, 1e-5])
     kept = SoftWitness().witnesses(p, np.array([0, 2, 5, 7]), 1e-3)
     np.testing.assert_array_equal(kept, [1, 0, 1, 1, 0, 1, 0])
-
-
-@pytest.mark.parametrize("C_witnesses", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("n_witnesses", [1, 2, 4])
-@pytest.mark.parametrize("seed", range(4))
-def test_a_penalized_number_of_witnesses_cools_to_the_best_set(n_witnesses, C_witnesses, seed):
-    """Followed from hot to cold at fixed costs, no exchange of one witness lowers the cost."""
-    cost = np.random.default_rng(seed).exponential(size=5)
-    rule, offsets = SoftWitnesses(n_witnesses, C_witnesses), one_bag(cost)
-    p = rule.start(offsets)
-    for temperature in 10.0 ** np.arange(1, -6, -0.1):
-        for _ in range(5):
-            p = rule.step(np.zeros(5), cost, offsets, temperature, p).p
-
-    def total(chosen):
-        deviation = chosen.sum() - min(n_witnesses, 5)
-        return cost @ chosen + C_witnesses * deviation**2
-
-    found = rule.witnesses(p, offsets, 0.0)
-    assert found.sum() >= 1
-    best = min(total(np.array(c)) for c in product([0.0, 1.0], repeat=5) if any(c))
-    assert total(found) <= best + C_witnesses + 1e-9  # a local minimum, next to the best
-    for k in range(5):
-        other = found.copy()
-        other[k] = 1 - other[k]
-        assert not other.any() or total(found) <= total(other) + 1e-6
-    assert rule.penalty(found, offsets)[0] == pytest.approx(total(found) - cost @ found)
-
-
-def test_equal_instances_are_not_all_witnesses():
-    rule, offsets = SoftWitnesses(2, 1.0), np.array([0, 3, 7])
-    found = rule.witnesses(np.array([2, 2, 2, 0.1, 0.1, 0.1, 0.1]) / 3, offsets, 0.0)
-    assert found.tolist() == [1, 1, 0, 1, 0, 0, 0]
-    np.testing.assert_array_equal(rule.penalty(found, offsets), [0.0, 1.0])

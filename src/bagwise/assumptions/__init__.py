@@ -21,7 +21,7 @@ from bagwise.assumptions.hard import (
 )
 from bagwise.assumptions.inference import BestLabelings, CountInference
 from bagwise.assumptions.posterior import CountPosterior, Posteriors
-from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness, SoftWitnesses
+from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness
 
 __all__ = [
     "Assumption",
@@ -38,7 +38,6 @@ __all__ = [
     "Posteriors",
     "SoftLabels",
     "SoftWitness",
-    "SoftWitnesses",
     "Softened",
     "Softening",
     "TopMean",

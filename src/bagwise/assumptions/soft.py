@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.bags.segments import expand, segment_max, segment_rank, segment_sum
+from bagwise.bags.segments import expand, segment_max, segment_sum
 
 
 class Softened(NamedTuple):
@@ -124,43 +124,3 @@ class SoftWitness:
         """Return 1 for instances with weight above ``least`` and the heaviest one (line 11)."""
         top = expand(segment_max(p, offsets), offsets)
         return 1.0 * ((p > least) | (p == top))
-
-
-@dataclass(frozen=True)
-class SoftWitnesses:
-    """Any number of witnesses, its deviation from an expected one penalized; others are ignored.
-
-    What Gehler & Chapelle (2007) propose in Section 8: the labels of `SoftLabels` with the cost of
-    witnesses, cost_j = C l(f_j), and the penalty C2 E(sum_j y_j - n_witnesses)^2.
-    """
-
-    n_witnesses: int = 1
-    C_witnesses: float = 1.0
-    rest_is_negative: ClassVar[bool] = False
-
-    def _labels(self, offsets: Array) -> SoftLabels:
-        sizes = np.diff(offsets)
-        return SoftLabels(self.C_witnesses, np.minimum(self.n_witnesses, sizes) / sizes)
-
-    def start(self, offsets: Array) -> Array:
-        """Return n_witnesses / m for every instance."""
-        return SoftWitness(self.n_witnesses).start(offsets)
-
-    def step(
-        self, gain: Array, loss: Array, offsets: Array, temperature: float, previous: Array
-    ) -> Softened:
-        """Solve for one multiplier per bag; who is no witness costs nothing."""
-        nothing = np.zeros_like(loss)
-        return self._labels(offsets).step(nothing, loss, offsets, temperature, previous)
-
-    def penalty(self, p: Array, offsets: Array) -> Array:
-        """Return C2 E(sum y - n_witnesses)^2."""
-        return self._labels(offsets).penalty(p, offsets)
-
-    def witnesses(self, p: Array, offsets: Array, least: float) -> Array:
-        """Return 1 for the likeliest, as many as are expected and at least one.
-
-        Equal instances are equally likely: deciding each by itself would take all of them or none.
-        """
-        counts = np.maximum(1, np.round(segment_sum(p, offsets)))
-        return 1.0 * (segment_rank(p, offsets) < expand(counts, offsets))

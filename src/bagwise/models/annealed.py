@@ -40,7 +40,6 @@ from bagwise.assumptions.soft import (
     Softening,
     SoftLabels,
     SoftWitness,
-    SoftWitnesses,
 )
 from bagwise.designs import Point
 from bagwise.estimators.params import (
@@ -380,13 +379,7 @@ class AnnealedWitnessSVC(_AnnealedSVC):
     n_witnesses: int = param(
         1,
         integer(),
-        "Expected number of witnesses in a positive bag; a smaller bag uses all its instances.",
-    )
-    C_witnesses: float | None = param(
-        None,
-        [positive(), None],
-        "Weight of the squared deviation from ``n_witnesses`` (Section 8 of the paper): a bag may "
-        "have more or fewer witnesses, at least one. None keeps the number.",
+        "Number of witnesses in a positive bag; a smaller bag uses all its instances.",
     )
     init: str = param(
         "uniform",
@@ -398,9 +391,7 @@ class AnnealedWitnessSVC(_AnnealedSVC):
     _entropy_ends_it = False
 
     def _softening(self, task: Task) -> Softening:
-        if self.C_witnesses is None:
-            return SoftWitness(self.n_witnesses)
-        return SoftWitnesses(self.n_witnesses, self.C_witnesses)
+        return SoftWitness(self.n_witnesses)
 
     def _start(self, task: Task, softening: Softening) -> Array:
         if self.init == "mean":
