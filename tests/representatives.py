@@ -49,12 +49,12 @@ def in_turn(products):
     ]
 
 
-def first_of_each(estimators):
-    """Return parameters for pytest: the first estimator of each class, and slow ones."""
+def first_of_each(estimators, kind_of=type):
+    """Return parameters for pytest: the first estimator of each kind, and slow ones."""
     seen, parameters = set(), []
     for estimator in estimators:
-        marks = [pytest.mark.slow] if type(estimator) in seen else []
+        marks = [pytest.mark.slow] if kind_of(estimator) in seen else []
         name = re.sub(r"<function .*? at 0x\w+>", "function", repr(estimator))
         parameters.append(pytest.param(estimator, id=name, marks=marks))
-        seen.add(type(estimator))
+        seen.add(kind_of(estimator))
     return parameters

@@ -202,17 +202,6 @@ def test_tests_mirror_the_source():
     assert strays == NOT_OF_A_MODULE.keys(), "move it beside its module, or say what it tests"
 
 
-def test_the_mirror_sees_what_it_should():
-    def is_found(name):
-        return any(map(Path.is_file, namesakes(Path(name))))
-
-    assert is_found("solvers/test_newton.py")
-    assert is_found("solvers/test_descent.py")  # of _descent.py
-    assert is_found("test_solvers.py")  # of a package
-    assert not is_found("test_newton.py")
-    assert not is_found("models/test_newton.py")
-
-
 def test_what_only_tests_use_is_not_shipped():
     """Independent solvers live in tests/reference, and nothing in the package needs them."""
     assert (TESTS / "reference" / "program.py").is_file()

@@ -11,7 +11,7 @@ from bagwise import KernelOptions, WitnessSVC
 from bagwise._threads import one_blas_thread
 from bagwise.datasets import make_gaussian_bags
 from bagwise.testing import estimators
-from representatives import first_of_each
+from representatives import family_of, first_of_each
 
 
 def blas_threads():
@@ -53,7 +53,7 @@ def test_threads_over_blocks_change_no_bit(monkeypatch):
         )
 
 
-@pytest.mark.parametrize("model", first_of_each(estimators()))
+@pytest.mark.parametrize("model", first_of_each(estimators(), family_of))
 def test_the_number_of_threads_changes_no_bit(model):
     """Hundreds of instances of 40 features: enough for BLAS to split its sums."""
     bags, y = make_gaussian_bags(n_bags=60, n_features=40, random_state=0)

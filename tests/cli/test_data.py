@@ -50,15 +50,6 @@ def test_datasets_lists_every_set_with_its_counts(tmp_path):
     assert f"0 of {len(catalog())} data sets are present" in result.stderr
 
 
-def test_datasets_finds_what_lies_in_the_data_folder(tmp_path):
-    (tmp_path / "fox.csv.gz").write_bytes(b"")
-    env = {"BAGWISE_DATA": str(tmp_path), "BAGWISE_CACHE": str(tmp_path / "cache")}
-    listed = printed("datasets", **env)
-    assert [entry["name"] for entry in listed if entry["present"]] == ["fox"]
-    assert len(listed) == len(catalog())
-    assert next(entry for entry in listed if entry["name"] == "fox")["n_bags"] == 200
-
-
 def test_models_lists_every_method_with_its_paper():
     shown, listed = done("models").stdout, printed("models")
     for method in METHODS:

@@ -38,14 +38,6 @@ def test_predict_gives_one_row_per_instance(folder, tmp_path, expected):
     assert sum(row["key"] == "True" for row in rows) == len(bags)
 
 
-def test_predict_shows_a_table_and_prints_json(folder):
-    shown = done("predict", folder / "model.bagwise", folder / "new.csv").stdout
-    assert "key_instance" in shown
-    records = printed("predict", folder / "model.bagwise", folder / "new.csv")
-    assert [record["bag"] for record in records] == [f"s{i}" for i in range(12)]
-    assert all(f" {record['bag']} " in shown for record in records)
-
-
 @pytest.mark.parametrize("suffix", ["json", "parquet"])
 def test_predict_writes_other_formats(folder, tmp_path, expected, suffix):
     out = tmp_path / f"out.{suffix}"

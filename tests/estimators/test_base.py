@@ -133,15 +133,6 @@ def test_a_refit_leaves_nothing_of_the_fit_before():
     assert_same_bits(outputs(fresh, BAGS), outputs(model, BAGS), "after a refit")
 
 
-def test_a_fit_changes_no_parameter_and_copies_none():
-    weights, folds = {0: 1.0, 1: 2.0}, [(np.arange(12, 24), np.arange(12)), (np.arange(12),) * 2]
-    model = WitnessSVC(class_weight=weights, calibration_cv=folds)
-    before = model.get_params()
-    model.fit(BAGS, Y)
-    assert all(model.get_params()[name] is value for name, value in before.items())
-    assert model.class_weight is weights
-
-
 # The smallest estimator --------------------------------------------------------------------------
 
 

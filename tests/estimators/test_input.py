@@ -13,7 +13,6 @@ from bagwise import MILES, AnnealedWitnessSVC, BagKernelSVC, Bags, PerInstance, 
 from bagwise.datasets import make_gaussian_bags
 from bagwise.errors import PositiveClassWarning, ScaleWarning, message_of
 from bagwise.estimators.input import (
-    check_weight,
     class_weights,
     far_apart,
     feature_spreads,
@@ -47,15 +46,6 @@ def test_class_weights_multiply_the_weights_of_bags_and_are_one_where_not_given(
     for chosen in ({1: 4}, {0: 1.0, 1: np.float32(4.0)}):
         by_class = WitnessSVC(gamma=0.3, class_weight=chosen).fit(bags, y, weight)
         np.testing.assert_array_equal(by_class.dual_coef_, by_bag.dual_coef_)
-
-
-THREE = Bags(np.zeros((6, 1)), np.array([0, 2, 3, 6]), ids=["a", "b", "c"])
-
-
-def test_no_weights_are_ones_and_a_number_is_for_all():
-    assert check_weight(THREE, None).tolist() == [1.0, 1.0, 1.0]
-    assert check_weight(THREE, 2).tolist() == [2.0, 2.0, 2.0]
-    assert check_weight(THREE, [1, 0, 3]).dtype == np.float64
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(0.1, 5.0)), min_size=6, max_size=15))

@@ -27,20 +27,6 @@ from bagwise.estimators.rows import RowsClassifier
 from bagwise.solvers import solve
 from bagwise.testing._problems import planted_bags
 
-
-def hard_problem():
-    """Return bags whose labels the first assignment of mi-SVM does not explain."""
-    bags, _ = planted_bags(n_bags=40)
-    return bags, np.random.default_rng(0).integers(0, 2, len(bags))
-
-
-def test_a_fit_that_was_stopped_early_warns_with_its_gap():
-    with pytest.warns(
-        ConvergenceWarning, match=r"LabelSVC was stopped by max_iter=1 .*gap [\d.e+-]+"
-    ):
-        LabelSVC(max_iter=1).fit(*hard_problem())
-
-
 # A design that is shared -------------------------------------------------------------------------
 
 ROW_MODELS = [

@@ -40,15 +40,6 @@ def test_bags_as_negatives_are_their_means():
     assert model.objective_ == pytest.approx(by_hand.objective_, rel=1e-6)
 
 
-def test_bags_as_negatives_with_a_kernel_use_mean_embeddings():
-    bags, y = planted()
-    by_kernel = quick("bags", kernel=lambda A, B: A @ B.T).fit(bags, y)
-    by_features = quick("bags", kernel="linear").fit(bags, y)
-    np.testing.assert_allclose(
-        by_kernel.decision_function(bags), by_features.decision_function(bags), atol=1e-4
-    )
-
-
 @pytest.mark.parametrize("negatives", ["instances", "bags"])
 def test_the_planted_instances_are_found(negatives):
     bags, y = planted(30, seed=1)

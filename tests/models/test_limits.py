@@ -85,18 +85,6 @@ def test_a_linear_kernel_matrix_is_the_linear_svm(model, loss, rows):
         assert np.allclose(other.instance_weights_, linear.instance_weights_)
 
 
-@every_model
-@pytest.mark.parametrize("class_weight", [None, "balanced"])
-def test_weights_of_bags_and_classes_are_those_of_scikit_learn(model, class_weight, rows, fresh):
-    X, y = rows
-    weight = None if class_weight else np.random.default_rng(2).uniform(0.1, 3, len(y))
-    options = {"C": 0.7, "gamma": 0.2, "class_weight": class_weight}
-    svc = SVC(tol=1e-8, **options).fit(X, y, sample_weight=weight)
-    ours = model(loss="hinge", **options).fit(singletons(X), y, sample_weight=weight)
-    scores = ours.decision_function(singletons(fresh))
-    assert np.allclose(scores, svc.decision_function(fresh), atol=3e-3)
-
-
 # Digits ------------------------------------------------------------------------------------------
 
 # The models, the fraction of key instances that hold the digit, and the area under the curve.

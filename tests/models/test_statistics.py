@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -35,16 +35,6 @@ THREE, Y3 = planted_bags(3)
         (
             StatisticsForest(estimator=ExtraTreesClassifier(20, random_state=5)),
             [BagStatistics(statistics="quantiles"), ExtraTreesClassifier(20, random_state=5)],
-        ),
-        (
-            StatisticsLogistic(
-                estimator=GradientBoostingClassifier(n_estimators=9, random_state=1)
-            ),
-            [
-                BagStatistics(statistics="four"),
-                StandardScaler(),
-                GradientBoostingClassifier(n_estimators=9, random_state=1),
-            ],
         ),
     ],
 )

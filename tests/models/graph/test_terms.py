@@ -135,13 +135,3 @@ def test_unlabeled_bags_cost_nothing_and_are_in_no_plane():
     for i in unlabeled:
         assert plane.witnesses[i] == 0
         assert not plane.rows[case.offsets[i] : case.offsets[i + 1]].any()
-
-
-def test_bags_are_scored_by_their_tops_where_no_witness_is_fixed():
-    f = np.array([1.0, 3.0, 2.0, -1.0, -5.0])
-    free = BagScores.of(f, np.array([0, 3, 5]))
-    assert free.top.tolist() == free.fixed.tolist() == [3.0, -1.0]
-    assert free.top_rows.tolist() == [1, 3]
-    fixed = BagScores.of(f, np.array([0, 3, 5]), np.array([0, 4]))
-    assert fixed.fixed.tolist() == [1.0, -5.0]
-    assert fixed.top.tolist() == [3.0, -1.0]

@@ -77,7 +77,7 @@ class AutoBagClassifier(BagClassifier):
     >>> from bagwise import AutoBagClassifier
     >>> from bagwise.datasets import make_gaussian_bags
     >>> bags, y = make_gaussian_bags(n_bags=60, shift=4.0, random_state=0)
-    >>> model = AutoBagClassifier().fit(bags[:40], y[:40])
+    >>> model = AutoBagClassifier(models=["MI-SVM", "SimpleMI"]).fit(bags[:40], y[:40])
     >>> model.score(bags[40:], y[40:]) > 0.8
     True
     """
