@@ -23,19 +23,10 @@ from bagwise.bags.without import score_without_each
 
 
 def decision_without_each(model: Any, bags: Bags) -> Array:
-    """Return the decision value of every bag without each of its instances.
+    """Return the decision value of every bag without each instance, aligned with ``bags.X``.
 
-    Parameters
-    ----------
-    model : object
-        A fitted model with ``decision_function``: a `BagClassifier`, a pipeline, a search.
-    bags : Bags
-        The bags.
-
-    Returns
-    -------
-    ndarray of shape (n_instances,) or (n_instances, n_classes)
-        Aligned with ``bags.X``. The row of a bag's only instance says nothing.
+    The model is a `BagClassifier`, a pipeline or a search. The row of a bag's only instance says
+    nothing.
     """
     model, bags = innermost(model, bags)
     if hasattr(model, "_decision_without_each"):
@@ -46,17 +37,7 @@ def decision_without_each(model: Any, bags: Bags) -> Array:
 def occlusion_scores(model: Any, bags: Bags) -> Array:
     """Return the change of its bag's decision value when each instance is taken out.
 
-    Parameters
-    ----------
-    model : object
-        A fitted model with ``decision_function``.
-    bags : Bags
-        The bags.
-
-    Returns
-    -------
-    ndarray of shape (n_instances,) or (n_instances, n_classes)
-        Aligned with ``bags.X``. The only instance of a bag has the bag's decision value.
+    The only instance of a bag has the bag's decision value.
     """
     return occlude(model.decision_function(bags), decision_without_each(model, bags), bags)
 

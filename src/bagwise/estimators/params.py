@@ -63,23 +63,10 @@ def fraction() -> Interval:
 
 
 def param(default: Any, constraint: Any, doc: str, *, kind: str | None = None) -> Any:
-    """Declare a parameter.
+    """Declare a parameter with a default of an immutable type and a sentence for users.
 
-    Parameters
-    ----------
-    default : object
-        Its default, of an immutable type.
-    constraint : object or list of objects
-        What scikit-learn's parameter validation accepts.
-    doc : str
-        What it is, for users.
-    kind : str, default=None
-        Its type as documentation shows it; read from the constraint when not given.
-
-    Returns
-    -------
-    dataclasses.Field
-        The field.
+    ``constraint`` is what scikit-learn's validation accepts, or a list of such, and ``kind`` the
+    type as documentation shows it, which is read from the constraint when not given.
     """
     is_list = isinstance(constraint, list) or constraint == "no_validation"
     facts = {"constraint": constraint if is_list else [constraint], "doc": doc, "kind": kind}

@@ -175,18 +175,9 @@ class RowsClassifier(BagClassifier):
             self._shared = KernelShare(design, bags.offsets, weight)
 
     def fit_on_design(self, design: Design, bags: Bags, codes: Array, weight: Array) -> None:
-        """Learn all classes on a design that may be shared with other fits.
+        """Learn all classes on a design, the instances of ``bags`` as rows, which stays as it is.
 
-        Parameters
-        ----------
-        design : Design
-            The instances of ``bags`` as rows; it stays as it is.
-        bags : Bags
-            The training bags.
-        codes : ndarray of int of shape (n_bags,)
-            Class numbers.
-        weight : ndarray of shape (n_bags,)
-            Weights of the bags, class weights included.
+        ``codes`` are class numbers, and ``weight`` those of the bags, class weights included.
         """
         fits = self._binary_fits(design, bags, codes, weight)
         self._keep(bags, [as_given(fit, design) for fit in fits])

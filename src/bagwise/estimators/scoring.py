@@ -132,26 +132,18 @@ class BagScores(BagInput):
         return keys[np.arange(len(bags)), self._score_bags(bags).argmax(axis=1)]
 
     @available_if(_scores_instances)
+    @answers(
+        "pandas.DataFrame",
+        'One row per instance, in order: "bag" (id), "instance" (id, or position in the bag), '
+        '"label" (predicted for the bag), "score" of the instance toward the positive class '
+        '(several classes: toward the bag\'s label), "share" (its part of the positive instance '
+        'scores of the bag; 0 for scores that are not positive) and "features", those that '
+        'contributed most to the score. ``frame.attrs["features"]`` says how contributions are '
+        "computed, or why there are none.",
+        n_features="Maximum number of features named per instance.",
+    )
     def explain(self, bags: Any, *, n_features: int = N_FEATURES) -> Any:
-        """Say which instances, and which of their features, made the scores of bags.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-        n_features : int, default=3
-            Maximum number of features named per instance.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per instance, in order: "bag" (id), "instance" (id, or position in the bag),
-            "label" (predicted for the bag), "score" of the instance toward the positive class
-            (several classes: toward the bag's label), "share" (its part of the positive instance
-            scores of the bag; 0 for scores that are not positive) and "features", those that
-            contributed most to the score. ``frame.attrs["features"]`` says how contributions are
-            computed, or why there are none.
-        """
+        """Say which instances, and which of their features, made the scores of bags."""
         return explanation(self, self._check_bags(bags), n_features)
 
     def _slopes(self, X: Any, column: int) -> Array | None:

@@ -31,27 +31,12 @@ def alternate(
     callback: Callback | None = None,
     differences: Callable[[Any, Any], int] = _count_differences,
 ) -> Run:
-    """Run the alternation.
+    """Run the alternation from a first assignment, over at most ``max_iter`` convex problems.
 
-    Parameters
-    ----------
-    solve : callable
-        ``solve(assignment, last_solution)`` returns the convex problem's `Solution`.
-    assign : callable
-        ``assign(scores)`` returns the cheapest assignment at these scores.
-    start : ndarray
-        The first assignment.
-    max_iter : int
-        Maximum number of convex problems.
-    callback : callable, default=None
-        Called with each history record.
-    differences : callable
-        ``differences(new, old)`` counts the instances that two assignments treat differently.
-
-    Returns
-    -------
-    Run
-        ``converged`` is False only when ``max_iter`` ended it.
+    ``solve(assignment, last_solution)`` returns the convex problem's `Solution`, and
+    ``assign(scores)`` the cheapest assignment at these scores. ``differences(new, old)`` counts the
+    instances that two assignments treat differently. ``converged`` is False only when ``max_iter``
+    ended it.
     """
     journal = Journal(callback)
     assignment, solution, converged = start, solve(start, None), False

@@ -12,13 +12,9 @@ from bagwise._typing import Array
 class HeldOut:
     """Remembers the iterate that scores best; called with each, it says whether to stop.
 
-    Parameters
-    ----------
-    judge : callable
-        Returns the accuracy and the loss of held-out data. Of equal accuracies the lower loss is
-        better, of equal losses the later iterate.
-    patience : int
-        Number of iterates in a row, all worse than the best one, after which to stop.
+    ``judge`` returns the accuracy and the loss of held-out data: of equal accuracies the lower loss
+    is better, of equal losses the later iterate. ``patience`` is the number of iterates in a row,
+    all worse than the best one, after which to stop.
     """
 
     def __init__(self, judge: Callable[[Array], tuple[float, float]], patience: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bagwise._documented import answers
 from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -45,6 +46,11 @@ class Along:
 class NetworkPaths:
     """One network at many values of a parameter."""
 
+    @answers(
+        *("list", "Fitted networks, one per value."),
+        name='The parameter: "alpha" or "positive_fraction".',
+        values="Its values, in the order of the path; two per factor of ten by default.",
+    )
     def path(
         self: Any,
         bags: Any,
@@ -59,22 +65,6 @@ class NetworkPaths:
         The models are not those of separate fits, which begin anew: a path ends higher or lower
         than they do. Order the values of ``alpha`` from large to small, because a large one has the
         fewest local minima.
-
-        Parameters
-        ----------
-        bags, y : Bags, array-like of shape (n_bags,)
-            Training bags (or anything check_bags takes) and their labels.
-        name : {"alpha", "positive_fraction"}, default="alpha"
-            The parameter.
-        values : sequence of float, default=(100, ..., 0.01)
-            Its values, in the order of the path; nine by default, two per factor of ten.
-        sample_weight : array-like of shape (n_bags,), default=None
-            Weights of the bags.
-
-        Returns
-        -------
-        list of MarkovNetworkClassifier
-            The networks, in the order of the values.
 
         Examples
         --------

@@ -133,23 +133,17 @@ class NetworkScores(NetworkParameters, BagClassifier):
 
     # Probabilities -------------------------------------------------------------------------------
 
+    @answers(
+        "ndarray of shape (n_instances, 2) or (n_instances, n_classes)",
+        "Two classes: probabilities of both, rows sum to one. More classes: the probability that "
+        "the instance belongs to the column's class; it may belong to none, or to several.",
+    )
     def predict_instances_proba(self, bags: Any) -> Array:
         """Return exact posteriors of instances: P(y_i = 1 | bag), all labelings summed out.
 
         The label of the bag is summed out too, P(y_i | B) = sum_Y P(Y | B) P(y_i | Y, B): with the
         probabilities of ``predict_proba`` where that exists, otherwise with those of the network.
         Nothing in training for a margin makes them calibrated.
-
-        Parameters
-        ----------
-        bags : Bags, or anything check_bags takes
-            The bags.
-
-        Returns
-        -------
-        ndarray of shape (n_instances, 2) or (n_instances, n_classes)
-            Two classes: probabilities of both, rows sum to one. More classes: the probability
-            that the instance belongs to the column's class; it may belong to none, or to several.
 
         Examples
         --------
