@@ -112,4 +112,6 @@ def test_tables_fit_any_width(width, tmp_path, monkeypatch):
     assert max(map(len, lines)) <= width
     assert "selection" in text
     assert all(name in text for name in data)  # no name is broken over two lines
+    assert "…" not in text  # and none is cut
+    assert text.count("± 2.5") == 2 * len(data)
     assert ("continued" in text) == (width < 100)

@@ -139,7 +139,7 @@ def _draw_tables(one: Any, width: int) -> list[Table]:
     heads = [escape(head) for head in one.heads]
     rows = [[escape(row[0]), *row[1:]] for row in one.texts("[bold]{}[/bold]")]
     widths = [
-        max(len(Text.from_markup(cell)) for cell in column) + 1  # and a space
+        max(len(Text.from_markup(cell)) for cell in column) + 2  # and two spaces
         for column in zip(heads, *rows, strict=True)
     ]
     tables: list[Table] = []
