@@ -1,4 +1,4 @@
-"""Bad files of every format, and bad command lines: what is changed, and words of the message."""
+"""Bad files of every format: what is changed, and words of the message."""
 
 from __future__ import annotations
 
@@ -146,37 +146,3 @@ def rows() -> Iterator[tuple[Any, ...]]:
         yield f"{name}: {words}", f"{name}|{words}", run
     yield "b.xyz", "b.xyz|'.xyz'|format=", lambda folder: io.write(folder / "b.xyz", B, Y)
     yield "format cvs", "'cvs'|known names|csv", lambda folder: io.read(folder, format="cvs")
-
-
-# fmt: off
-# Exit status, words of the message, arguments.
-COMMANDS: list[tuple[Any, ...]] = [
-    (2, "no such command|fitt", "fitt", "{data}"),
-    (2, "missing argument|data", "fit"),
-    (2, "no such option|--colour", "fit", "{data}", "--colour", "red"),
-    (1, "nothing.csv", "fit", "{folder}/nothing.csv", "-m", "MI-SVM"),
-    (1, "slide|known names|f2", "fit", "{data}", "--bag", "slide", "-m", "MI-SVM"),
-    (1, "f9|known names|f2", "fit", "{data}", "--features", "f9", "-m", "MI-SVM"),
-    (2, "format|cvs", "fit", "{data}", "--format", "cvs", "-m", "MI-SVM"),
-    (2, "mi-swm|did you mean|mi-svm", "fit", "{data}", "-m", "MI-SWM"),
-    (2, "kern|kernel", "fit", "{data}", "-m", "MI-SVM", "-p", "kern=linear"),
-    (2, "name=value", "fit", "{data}", "-m", "MI-SVM", "-p", "kernel"),
-    (2, "c|-1", "fit", "{data}", "-m", "MI-SVM", "-p", "C=-1"),
-    (2, "--positive|maybe", "fit", "{data}", "-m", "MI-SVM", "--positive", "maybe"),
-    (1, "nothing.bagwise", "predict", "{folder}/nothing.bagwise", "{data}"),
-    (1, "data.csv|model", "predict", "{data}", "{data}"),
-    (1, "nothing.bagwise", "evaluate", "{folder}/nothing.bagwise", "{data}"),
-    (1, "nothing.bagwise", "explain", "{folder}/nothing.bagwise", "{data}"),
-    (2, "--folds|2", "cv", "{data}", "--folds", "1"),
-    (2, "--jobs|-1", "cv", "{data}", "--jobs", "0"),
-    (2, "--seed", "cv", "{data}", "--seed", "-5"),
-    (2, "--folds|integer", "compare", "{data}", "--folds", "many"),
-    (1, "bags|class", "cv", "{data}", "-m", "MI-SVM", "--folds", "50"),
-    (1, "nothing.csv", "compare", "{folder}/nothing.csv"),
-    (1, "nothing.csv", "convert", "{folder}/nothing.csv", "{folder}/b.arff"),
-    (2, ".xyz", "convert", "{data}", "{folder}/b.xyz"),
-    (2, "nothing", "models", "nothing"),
-    (1, "nothing.yaml", "bench", "{folder}/nothing.yaml", "--out", "{folder}/out"),
-    (1, "nothing", "table", "{folder}/nothing"),
-]
-# fmt: on
