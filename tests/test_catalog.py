@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import bagwise
-from bagwise import ODM, InstanceSVC, by_paper_name
+from bagwise import ODM, by_paper_name
 from bagwise.catalog import (
     ENTRIES,
     METHODS,
@@ -87,11 +87,6 @@ def test_the_catalog_imports_no_model():
 
 
 # Building -----------------------------------------------------------------------------------------
-
-
-def test_parameters_are_passed_on():
-    model = by_paper_name("SVM-Majority", C=3.0, kernel="linear")
-    assert repr(model) == repr(InstanceSVC(vote="majority", C=3.0, kernel="linear"))
 
 
 def test_classes_are_found_by_their_names_too():

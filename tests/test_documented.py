@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bagwise._documented import begin_example, documenting, join_sections
+from bagwise._documented import documenting
 
 SHARED = {"path": "The file.", "y": ("array-like of shape (n_bags,)", "Their labels.")}
 reads = documenting(SHARED, returns="Bags\n    The bags.")
@@ -37,11 +37,3 @@ def test_what_nobody_explains_is_an_error():
         @reads()
         def read(path: str, width: int):
             """Read it."""
-
-
-def test_examples_go_on_from_what_they_share_unless_they_import_something():
-    before = ">>> from here import {}\n"
-    begun = begin_example({"Examples": ">>> 1"}, before, "f")
-    assert begun["Examples"] == ">>> from here import f\n>>> 1"
-    assert begin_example({"Examples": ">>> import f"}, before, "f")["Examples"] == ">>> import f"
-    assert join_sections("Do it.\n", begin_example({}, before, "f")) == "Do it.\n"

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import (
     GridSearchCV,
@@ -44,20 +43,6 @@ def test_cross_val_score_and_predict(estimator, problem):
     predicted, accuracies = by_hand(estimator, bags, y)
     np.testing.assert_array_equal(cross_val_score(estimator, bags, y, cv=FOLDS), accuracies)
     np.testing.assert_array_equal(cross_val_predict(estimator, bags, y, cv=FOLDS), predicted)
-
-
-FORMS = {
-    "list": list,
-    "objects": lambda bags: np.array([*bags, None], dtype=object)[:-1],
-    "sparse": lambda bags: bags.replace(X=sp.csr_array(bags.X)),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_other_forms_of_bags(form, problem):
-    bags, y = problem
-    found = cross_val_predict(WitnessSVC(), FORMS[form](bags), y, cv=FOLDS)
-    np.testing.assert_array_equal(found, cross_val_predict(WitnessSVC(), bags, y, cv=FOLDS))
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])

@@ -112,15 +112,6 @@ def test_a_search_leaves_alone_what_the_user_fixed(fit):
     assert tried == [{"positive_fraction", "scale", "accuracy"}] * 3
 
 
-def test_a_search_with_too_few_groups_says_so(folder, tmp_path):
-    base = [*COLUMNS, "-m", "MI-SVM", "--cv", "-o", tmp_path / "m.bagwise", *TUMOR]
-    few = tmp_path / "few.csv"
-    few.write_text("".join((folder / "train.csv").read_text().splitlines(keepends=True)[:60]))
-    message = "groups, fewer than the 5 folds of --folds. Lower --folds to"
-    refused(1, message, "fit", few, *base, "--groups", "patient")
-    done("fit", few, *base, "--groups", "patient", "--folds", "2")
-
-
 # Scaling ------------------------------------------------------------------------------------------
 
 

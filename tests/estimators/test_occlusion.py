@@ -79,15 +79,6 @@ def test_occlusion_is_brute_force_removal(estimator):
             assert_exact(model, given)
 
 
-def test_the_threshold_counts_where_the_instance_is_the_bag():
-    bags, y = planted_bags()
-    model = MeanSVC(threshold=0.25).fit(bags, y)
-    found, own = model.instance_decision_function(bags), model.decision_function(bags)
-    alone = bags.sizes == 1
-    assert alone.any()
-    np.testing.assert_array_equal(found[bags.offsets[:-1][alone]], own[alone])
-
-
 @pytest.mark.parametrize(
     "model",
     [

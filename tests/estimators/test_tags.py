@@ -2,10 +2,7 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from bagwise import InstanceSVC
-from bagwise.estimators.tags import bag_tags
 from bagwise.testing import bag_checks, check_bag_estimator
 
 
@@ -23,10 +20,3 @@ def test_tags_choose_the_checks():
         "check_key_instances_score_highest",
     }
     assert all(r["status"] == "passed" for r in check_bag_estimator(WholeBags()))
-
-
-def test_the_majority_rule_is_the_middle_score():
-    aggregate = bag_tags(InstanceSVC(vote="majority")).bag_score
-    for size in range(1, 7):
-        scores = np.random.default_rng(size).normal(size=size)
-        assert aggregate(scores) == np.sort(scores)[size // 2]

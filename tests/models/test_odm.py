@@ -117,13 +117,6 @@ def test_refinement_does_not_hide_a_relaxation_that_was_stopped():
         quick(max_columns=1, refine=True, relax=True).fit(bags, y)
 
 
-def test_the_threshold_is_calibrated_by_default():
-    bags, y = planted(20)
-    model = OptimalMarginSVC(C_pos=10.0, C_neg=10.0).fit(bags, y)
-    assert model.threshold_[0] != 0
-    assert model.score(bags, y) >= quick().fit(bags, y).score(bags, y)
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_refinement_never_raises_the_objective(seed):
     bags, y = planted(seed=seed)

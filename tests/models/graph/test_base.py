@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from bagwise.designs import matrix_design
-from bagwise.graphs import Graph
 from bagwise.losses import SquaredHinge
 from bagwise.models.graph.base import (
     Structure,
-    find_present_edges,
     mean_scores,
     true_objective,
     witnesses_of,
@@ -68,13 +66,3 @@ def test_means_of_labeled_bags_score_all_rows():
     down = case.share[labeled] * ~case.positive[labeled]
     found = reference_solution(means, up, down, SquaredHinge())
     np.testing.assert_allclose(scores, case.X @ found.coef, atol=1e-5)
-
-
-def test_edges_take_part_only_with_both_ends():
-    graph = Graph.from_edges([("a", "b"), ("b", "z")])
-    (edges,) = find_present_edges((graph,), "bag", np.array(["b", "a"]), np.arange(2))
-    assert (edges.source.tolist(), edges.target.tolist()) in (([1], [0]), ([0], [1]))
-    assert find_present_edges((graph,), "bag", np.array(["b", "y"]), np.arange(2)) == ()
-    empty = Graph.from_edges([])
-    assert find_present_edges((empty,), "bag", np.array(["b"]), np.arange(1)) == ()
-    assert find_present_edges((), "bag", np.array(["b", "b"]), np.arange(2)) == ()

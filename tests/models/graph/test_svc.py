@@ -202,42 +202,32 @@ def test_max_iter_warns():
 
 
 BAGS, Y, BAG_GRAPH, ROW_GRAPH = noisy_bags(0)
+NAMELESS = BAGS.replace(instance_ids=None)
 NAMED = BAGS.replace(instance_ids=[f"row {k}" for k in range(BAGS.n_instances)])
-ROWS_BY_NAME = Graph.from_edges([("row 0", "row 3")])
+ROWS_BY_NAME, ELSEWHERE = (Graph.from_edges([ends]) for ends in (("row 0", "row 3"), ("u", "v")))
+NARROW = BAGS.replace(X=BAGS.X[:, :2], ids=np.arange(30, 60))
 
 
 @pytest.mark.parametrize(
-    ("fit", "message"),
+    ("options", "bags", "unlabeled", "message"),
     [
-        (
-            lambda: GraphSVC(bag_graph=ROWS_BY_NAME).fit(NAMED, Y),
-            "'row 0', is the id of a bag .*instances",
-        ),
-        (
-            lambda: GraphSVC(instance_graph=BAG_GRAPH).fit(NAMED, Y),
-            "is the id of a instance .* They are ids of bags",
-        ),
-        (lambda: GraphSVC(bag_graph=BAG_GRAPH).fit(list(BAGS), Y), "no ids of their own.*with ids"),
-        (
-            lambda: GraphSVC(instance_graph=ROW_GRAPH).fit(BAGS.replace(instance_ids=None), Y),
-            "no ids of their own.*with instance_ids",
-        ),
-        (
-            lambda: GraphSVC(bag_graph=BAG_GRAPH).fit(BAGS, Y, unlabeled=BAGS[:3]),
-            "bag id 0 occurs twice",
-        ),
-        (
-            lambda: GraphSVC(bag_graph=BAG_GRAPH).fit(
-                BAGS, Y, unlabeled=BAGS.replace(X=BAGS.X[:, :2], ids=np.arange(30, 60))
-            ),
-            "unlabeled bags have 2 features, the labeled ones have 4",
-        ),
-        (lambda: GraphSVC(bag_graph=(0, 1)).fit(BAGS, Y), r"bag_graph\[0\] must be a Graph"),
-        (lambda: GraphSVC(bag_graph=5).fit(BAGS, Y), "'bag_graph' parameter"),
-        (lambda: BAG_GRAPH.scaled(0.0), "factor must be a positive number"),
-        (lambda: GraphSVC(mu=-1).fit(BAGS, Y), "'mu' parameter"),
+        ({"bag_graph": ROWS_BY_NAME}, NAMED, None, "'row 0', is the id of a bag .*instances"),
+        ({"bag_graph": ELSEWHERE}, NAMED, None, "Give the graph over bag ids"),
+        ({"instance_graph": BAG_GRAPH}, NAMED, None, "id of a instance .* They are ids of bags"),
+        ({"bag_graph": BAG_GRAPH}, list(BAGS), None, "no ids of their own.*with ids"),
+        ({"instance_graph": ROW_GRAPH}, NAMELESS, None, "no ids of their own.*with instance_ids"),
+        ({"bag_graph": BAG_GRAPH}, BAGS, BAGS[:3], "bag id 0 occurs twice"),
+        ({"bag_graph": BAG_GRAPH}, BAGS, NARROW, "have 2 features, the labeled ones have 4"),
+        ({"bag_graph": (0, 1)}, BAGS, None, r"bag_graph\[0\] must be a Graph"),
+        ({"bag_graph": 5}, BAGS, None, "'bag_graph' parameter"),
+        ({"mu": -1}, BAGS, None, "'mu' parameter"),
     ],
 )
-def test_bad_input_is_named(fit, message):
+def test_bad_input_is_named(options, bags, unlabeled, message):
     with pytest.raises(ValueError, match=message):
-        fit()
+        GraphSVC(**options).fit(bags, Y, unlabeled=unlabeled)
+
+
+def test_a_factor_of_a_graph_is_positive():
+    with pytest.raises(ValueError, match="factor must be a positive number"):
+        BAG_GRAPH.scaled(0.0)
