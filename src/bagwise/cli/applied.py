@@ -90,7 +90,7 @@ class ApplyOptions:
 
     def _recall(self, format: str, column: str | None) -> str | None:
         """Return a column's name in fit, where this file has it too."""
-        from bagwise.io._tabletext import sniff
+        from bagwise.io.tables import sniff
 
         if column is None or format != "csv" or column.isdecimal():
             return column

@@ -44,7 +44,7 @@ def info(source: Source, as_json: Json = False) -> None:
 
 def _ask_for_labels(source: Source) -> str:
     """Say how to name the labels."""
-    from bagwise.io._tabletext import sniff
+    from bagwise.io.tables import sniff
 
     if source.labels is not None:
         return f"Name the labels with --label: {list_names(sniff(source.labels).names)}."

@@ -319,7 +319,7 @@ def _refuse_unknown(format: str, reader: Any, options: dict[str, Any]) -> None:
 
 def _say_guess(data: Path, columns: dict[str, Any]) -> None:
     """Say which columns of a table without a header are taken for the bags and the labels."""
-    from bagwise.io._tabletext import sniff
+    from bagwise.io.tables import sniff
 
     open_roles = [role for role in ("bag", "label") if columns.get(role, "") is None]
     if not open_roles or sniff(data, None, None).header_lines:

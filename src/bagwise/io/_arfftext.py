@@ -14,8 +14,8 @@ from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import list_names
 from bagwise.io._assemble import COORDS, ROLES, ignore_parents, stack
-from bagwise.io._tabletext import is_number, type_column
 from bagwise.io.errors import DuplicateColumnError, FormatError, MixedTypeError
+from bagwise.io.tables import is_number, type_column
 
 # A field is quoted with escapes, or bare; commas and white space separate fields.
 _FIELD = re.compile(

@@ -19,8 +19,8 @@ from bagwise.io import _limits as limits
 from bagwise.io._assemble import ROLES, Layout, ignore_parents
 from bagwise.io._flatten import rows_as_names
 from bagwise.io._source import open_source, require
-from bagwise.io._tabletext import parse_numbers, sniff
 from bagwise.io.errors import FormatError, MixedTypeError
+from bagwise.io.tables import parse_numbers, sniff
 
 _FEATURES = ("features", "feats", "X", "x", "data")
 _STORED = {ROLES[role]: role for role in ("instance_labels", "instance_ids", "parents")}

@@ -35,7 +35,6 @@ from bagwise.io._assemble import (
 )
 from bagwise.io._flatten import bag_columns, instance_columns, name_features
 from bagwise.io._source import open_source, write_text
-from bagwise.io._tabletext import type_column
 from bagwise.io.errors import (
     FormatError,
     LabelError,
@@ -43,6 +42,7 @@ from bagwise.io.errors import (
     TruncatedFileError,
     missing_value,
 )
+from bagwise.io.tables import type_column
 
 _OF_BAGS = {ROLES[role]: role for role in ("groups", "priors", "patch_size")}
 

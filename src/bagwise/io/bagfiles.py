@@ -31,8 +31,8 @@ from bagwise.io._atomic import replacing
 from bagwise.io._bagarrays import load_bag, save_bag
 from bagwise.io._flatten import bag_columns, instance_columns, warn_left_out
 from bagwise.io._source import open_source, write_text
-from bagwise.io._tabletext import join_blocks, sniff, type_column
 from bagwise.io.errors import FormatError, MixedTypeError, ShuffledBagError, missing_value
+from bagwise.io.tables import join_blocks, sniff, type_column
 from bagwise.rowstores.files import FileRows, FileSpan
 
 PATH_COLUMNS = ("path", "file", "filename")

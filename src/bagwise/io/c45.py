@@ -21,8 +21,8 @@ from bagwise.io import _flatten as columns
 from bagwise.io._assemble import Column, LabeledBags, lay_out, reads, writes
 from bagwise.io._atomic import replacing, sync
 from bagwise.io._source import as_text, crc32_of, open_source
-from bagwise.io._tabletext import Row, check_width, read_rows
 from bagwise.io.errors import CorruptFileError, FormatError
+from bagwise.io.tables import Row, check_width, read_rows
 
 _SPECIAL = re.compile(r"[,|:\n\r]|^\s|\s$|\.$|^$")
 _OF_DATA = "| CRC-32 of {}: "

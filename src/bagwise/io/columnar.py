@@ -38,8 +38,8 @@ from bagwise.io._flatten import (
     name_features,
 )
 from bagwise.io._limits import rows_per_block
-from bagwise.io._tabletext import ENCODE, join_blocks
 from bagwise.io.errors import FormatError, MixedTypeError, ShuffledBagError, missing_value
+from bagwise.io.tables import ENCODE, join_blocks
 
 _EXPLAINED = {
     "instances": "The column with the instances as lists of lists (nested form); None: the only "

@@ -15,7 +15,6 @@ from bagwise.bags.forms import join, join_values
 from bagwise.errors import Argument, Message, list_names, suggestion
 from bagwise.io._assemble import LabeledBags, reads, writes
 from bagwise.io._source import open_source
-from bagwise.io._tabletext import sniff
 from bagwise.io.arff import read_arff, write_arff
 from bagwise.io.bagfiles import PATH_COLUMNS, read_folder, write_folder
 from bagwise.io.c45 import read_c45, write_c45
@@ -27,7 +26,7 @@ from bagwise.io.matlab import read_mat, write_mat
 from bagwise.io.slides import SLIDE_SUFFIXES, is_slide_folder, read_slides, write_slides
 from bagwise.io.store import MANIFEST, read_bags, write_bags
 from bagwise.io.svmlight import read_svmlight, write_svmlight
-from bagwise.io.tables import read_csv, write_csv
+from bagwise.io.tables import read_csv, sniff, write_csv
 from bagwise.rowstores.files import FileRows
 
 # Reader, writer and suffixes of every format.

@@ -15,8 +15,8 @@ from bagwise.io._atomic import writing
 from bagwise.io._flatten import check_labels, refuse_special
 from bagwise.io._limits import name_damage, open_zip, unzip
 from bagwise.io._source import require
-from bagwise.io._tabletext import Row, read_rows
 from bagwise.io.errors import FormatError
+from bagwise.io.tables import Row, read_rows
 
 _AS_THEY_ARE: dict[str, Any] = {  # a label "NA" is a text: only empty cells are missing
     **{"header": None, "dtype": object, "na_filter": False}

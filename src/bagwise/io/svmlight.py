@@ -25,8 +25,8 @@ from bagwise.io import _limits as limits
 from bagwise.io._assemble import LabeledBags, assemble, reads, writes
 from bagwise.io._flatten import NOT_IN_LINES, check_labels, refuse_special, warn_left_out
 from bagwise.io._source import open_source, write_text
-from bagwise.io._tabletext import TextColumn, is_number, type_columns
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError
+from bagwise.io.tables import TextColumn, is_number, type_columns
 
 _WIDTH = re.compile(r"#\s*n_features[ =](\d+)")
 _SPECIAL = re.compile(r"[\s:#]|^$")

@@ -1,24 +1,53 @@
 """CSV and TSV with one row per instance: a column for its bag, one for the bag's label.
 
-A file is read block by block into one growing matrix, so that reading takes little more memory than
-the matrix itself.
+A file is read block by block, so that it is never in memory twice. Other formats of text share the
+syntax: header, delimiter, rows, numbers, the line of an error.
 """
 
 from __future__ import annotations
 
 import csv
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NoReturn, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.io._assemble import Column, Columns, LabeledBags, lay_out, reads, writes
+from bagwise.errors import Argument, Message
+from bagwise.io._assemble import (
+    CODED,
+    NUMERIC,
+    Coded,
+    Column,
+    Columns,
+    LabeledBags,
+    Layout,
+    lay_out,
+    reads,
+    refuse_empty,
+    writes,
+)
 from bagwise.io._flatten import dense_blocks, long_columns, name_features
-from bagwise.io._source import write_text
-from bagwise.io._tabletext import read_rows, sniff
-from bagwise.io.errors import FormatError
+from bagwise.io._limits import rows_per_block
+from bagwise.io._source import open_source, write_text
+from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError, missing_value
+
+Row = tuple[int, list[str]]  # line number and fields
+Rows = Callable[[Path, Any], Iterator[Row]]  # split the lines of an open file
+
+# Texts that mean NaN in a feature.
+MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])
+_AS_NUMBERS = {**dict.fromkeys(MISSING, "nan"), "True": "1", "False": "0"}
+ENCODE = ("Encode the column, or name the columns to use with ", Argument("features", "[...]"), ".")
+_DELIMITERS = ",\t;"
+_EXACT = ("bag", "groups", "instance_ids")  # roles of which a number must print as its text
+_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 
 
 @reads(
@@ -82,3 +111,208 @@ def _refuse_empty_texts(path: Path, keys: dict[str, Any]) -> None:
     for name, values in keys.items():
         if values.dtype.kind in "UO" and any(v == "" for v in values.tolist()):
             raise FormatError(path, f"an empty text in {name} cannot be written as CSV.")
+
+
+# Syntax -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TableText:
+    """How a file is written: the names of its columns, its delimiter, the length of its header."""
+
+    names: list[str]
+    delimiter: str
+    header_lines: int
+
+    def rows(self, path: Path, file: Any) -> Iterator[Row]:
+        """Yield the rows after the header, without blank lines; a bad row raises its line."""
+        reader = csv.reader(file, delimiter=self.delimiter, strict=True)
+        try:
+            for fields in islice(reader, 1 if self.header_lines else 0, None):
+                if fields:
+                    line = reader.line_num
+                    check_width(path, line, fields, len(self.names), reader)
+                    yield line, fields
+        except csv.Error as error:
+            kind = TruncatedFileError if "unexpected end" in str(error) else FormatError
+            raise kind(path, f"cannot be split ({error}).", reader.line_num) from error
+
+
+def sniff(path: Path, header: bool | None = None, delimiter: str | None = None) -> TableText:
+    """Guess header and delimiter from the first row of a file."""
+    with open_source(path) as file:
+        first_line = file.readline()
+        if delimiter is None:
+            delimiter = max(_DELIMITERS, key=first_line.count)
+        reader = csv.reader(chain([first_line], file), delimiter=delimiter)
+        first = next(reader, [])
+        n_lines = reader.line_num
+    if not first:
+        raise FormatError(path, "is empty. Expected one row per instance.")
+    if header is None:
+        header = not any(is_number(text) for text in first)
+    names = first if header else [f"column {j}" for j in range(len(first))]
+    return TableText(names, delimiter, n_lines if header else 0)
+
+
+def check_width(path: Path, line: int, fields: list[str], width: int, rest: Iterator[Any]) -> None:
+    """Refuse a row with too few or too many fields; a short last row means a truncated file."""
+    if len(fields) == width:
+        return
+    is_cut = len(fields) < width and next(rest, None) is None
+    kind = TruncatedFileError if is_cut else FormatError
+    why = " The file ends in the middle of a row." if is_cut else ""
+    raise kind(path, f"{len(fields)} fields, expected {width} as in the first row.{why}", line)
+
+
+def read_rows(path: Path, rows: Rows, layout: Layout, dtype: Any) -> LabeledBags:
+    """Read the bags of a text file, given how its rows are split."""
+    with open_source(path) as file:
+        X, keys = _parse_rows(path, rows(path, file), layout, dtype)
+
+    def place(row: int) -> int:  # the line of a row, for errors, found by reading up to it
+        with open_source(path) as file:
+            return next(islice(rows(path, file), row, None))[0]
+
+    return layout.assemble(path, X, type_columns(path, keys, place), place)
+
+
+def _parse_rows(
+    path: Path, rows: Iterator[Row], layout: Layout, dtype: Any
+) -> tuple[Array, dict[str, TextColumn]]:
+    """Return the features as one matrix, and the texts of all other columns by role."""
+    blocks: list[Array] = []
+    keys = {key: TextColumn() for key in layout.keys}
+    while block := list(islice(rows, rows_per_block(len(layout.names)))):
+        blocks.append(parse_numbers(path, block, layout).astype(dtype, copy=False))
+        for key, j in layout.keys.items():
+            keys[key].extend([fields[j] for _, fields in block])
+    return join_blocks(path, blocks), keys
+
+
+def parse_numbers(path: Path, block: list[Row], layout: Layout) -> Array:
+    """Return the features of a block as numbers; anything else raises its line and column."""
+    texts = [fields[j] for _, fields in block for j in layout.features]
+    if layout.decimal == ",":
+        texts = [text.replace(",", ".") for text in texts]
+    numbers = _parse(texts, float)
+    if numbers is None:
+        texts = [_AS_NUMBERS.get(text.strip(), text) for text in texts]
+        numbers = _parse(texts, float)
+    if numbers is None:
+        _refuse(path, block, texts, layout)
+    return np.array(numbers).reshape(len(block), -1)
+
+
+def _refuse(path: Path, block: list[Row], texts: list[str], layout: Layout) -> NoReturn:
+    """Raise the line and the column of the first text that is not a number."""
+    at = next(i for i, text in enumerate(texts) if not is_number(text))
+    row, k = divmod(at, len(layout.features))
+    remedy: tuple[Any, ...] = ENCODE
+    if _COMMA.fullmatch(texts[at].strip()):
+        remedy = ("For a decimal comma pass ", Argument("decimal", "','"), ".")
+    problem = Message(f"{texts[at]!r} is not a number. ", *remedy)
+    raise MixedTypeError(path, problem, block[row][0], layout.names[layout.features[k]])
+
+
+def join_blocks(path: Path, blocks: list[Array]) -> Array:
+    """Return blocks of rows as one matrix, and empty the list: the rows are in memory once."""
+    n_rows = sum(map(len, blocks))
+    refuse_empty(path, n_rows)
+    X = np.empty((n_rows, blocks[0].shape[1]), blocks[0].dtype)
+    while blocks:  # from the end, where the system takes memory back
+        block = blocks.pop()
+        X[n_rows - len(block) : n_rows] = block
+        n_rows -= len(block)
+    return X
+
+
+class TextColumn:
+    """A column with few distinct texts, stored as one small number per row."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._codes: list[Array] = []
+
+    def extend(self, texts: list[str]) -> None:
+        """Append texts."""
+        numbers = self._numbers
+        codes = (numbers.setdefault(text, len(numbers)) for text in texts)
+        self._codes.append(np.fromiter(codes, np.int32, len(texts)))
+
+    @property
+    def codes(self) -> Array:
+        """Number of the text of every row."""
+        return np.concatenate(self._codes)
+
+    def first_row(self, text: str) -> int | None:
+        """Return the first row that contains a text, if any."""
+        number = self._numbers.get(text)
+        return None if number is None else int(np.argmax(self.codes == number))
+
+    def code(self, *, exact_text: bool) -> Coded:
+        """Return the typed distinct values, and the number of each row's value.
+
+        The values are numbers only if every text of the column is one. With ``exact_text`` (ids)
+        the number must also print as the same text: '007' stays a text.
+        """
+        return Coded(self.codes, type_texts(list(self._numbers), exact_text))
+
+
+def type_columns(
+    path: Path, keys: dict[str, TextColumn], place: Callable[[int], int | str]
+) -> dict[str, Any]:
+    """Return the columns of a text file by role, as `assemble` takes them."""
+    columns: dict[str, Any] = {}
+    for key, column in keys.items():
+        row = column.first_row("")
+        if row is not None:
+            raise missing_value(path, key, place(row))
+        values = column.code(exact_text=key in _EXACT)
+        if key.startswith(NUMERIC):
+            values = Coded(values.codes, _as_numbers(path, key, column, values.values, place))
+        columns[key] = values if key in CODED else values.at(slice(None))
+    return columns
+
+
+def _as_numbers(path: Path, key: str, column: TextColumn, values: Any, place: Any) -> Any:
+    for text in values if values.dtype.kind == "U" else []:
+        if not is_number(text):
+            row = column.first_row(text) or 0
+            raise MixedTypeError(path, f"{str(text)!r} is not a number.", place(row), key)
+    return values.astype(np.float64)
+
+
+def type_column(texts: list[str], *, exact_text: bool) -> Array:
+    """Return the typed value of every text of a column."""
+    column = TextColumn()
+    column.extend(texts)
+    return column.code(exact_text=exact_text).at(slice(None))
+
+
+def type_texts(texts: list[str], exact_text: bool) -> Array:
+    """Return distinct texts as booleans, integers or floats if all of them are, else as texts."""
+    if set(texts) <= {"True", "False"}:
+        return np.array([t == "True" for t in texts])
+    for kind in (int, float):
+        numbers = _parse(texts, kind)
+        if numbers is None or len(set(numbers)) < len(texts):
+            continue
+        if not exact_text or [repr(n) for n in numbers] == texts:
+            return np.array(numbers)
+    return np.array(texts)
+
+
+def _parse(texts: list[str], kind: type) -> list[Any] | None:
+    try:
+        numbers = [kind(text) for text in texts]
+    except ValueError:
+        return None
+    if kind is int and any(abs(n) > np.iinfo(np.int64).max for n in numbers):
+        return None
+    return None if "_" in "".join(texts) else numbers  # Python takes 1_000, other programs do not
+
+
+def is_number(text: str) -> bool:
+    """Return whether a field is a number (missing values are not)."""
+    return _parse([text], float) is not None

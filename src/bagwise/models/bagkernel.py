@@ -50,7 +50,9 @@ from bagwise.kernels import (
 )
 from bagwise.kernels.bag import (
     affinity_weights,
+    affinity_weights_without_each,
     bag_statistics,
+    equal_weights_without_each,
     hausdorff,
     kernel_scores,
     max_kernel,
@@ -59,7 +61,6 @@ from bagwise.kernels.bag import (
     weighted_sums,
 )
 from bagwise.kernels.instance import MEDIAN_SAMPLE, rbf_slopes
-from bagwise.kernels.without import affinity_weights_without_each, equal_weights_without_each
 from bagwise.models.meansvc import one_row_per_bag
 from bagwise.procedures import Run
 
