@@ -8,10 +8,10 @@ Text after ``#`` is a comment. Indices count from one. The instances stay sparse
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from array import array
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,24 +21,16 @@ from bagwise.bags import Bags
 from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import bag_of_row, expand, offsets_of
 from bagwise.errors import Argument, Message
-from bagwise.io import _limits as limits
 from bagwise.io._assemble import LabeledBags, assemble, reads, writes
 from bagwise.io._flatten import NOT_IN_LINES, check_labels, refuse_special, warn_left_out
+from bagwise.io._limits import LARGEST_EXACT
 from bagwise.io._source import open_source, write_text
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError
-from bagwise.io.tables import TextColumn, is_number, type_columns
+from bagwise.io.tables import TextColumn, is_number, parse_all, type_columns
 
 _WIDTH = re.compile(r"#\s*n_features[ =](\d+)")
 _SPECIAL = re.compile(r"[\s:#]|^$")
 _TOO_LARGE = "an index is not below 2^53, the limit of this format."
-
-
-class _Line(NamedTuple):
-    number: int
-    instance_ids: str
-    bag: str
-    label: str
-    pairs: str
 
 
 @reads(
@@ -66,103 +58,84 @@ def read_svmlight(
     (Bags(2 bags, 3 instances, 3 features, 1-2 instances per bag, sparse float64), array([ 1, -1]))
     """
     path = Path(path)
-    keys = {key: TextColumn() for key in ("bag", "label", "instance_ids")}
-    parts: list[tuple[Array, Array, Array]] = []
-    declared: list[int] = []
-    line = 0
+    texts: dict[str, list[str]] = {"instance_ids": [], "bag": [], "label": []}
+    lines, counts, numbers, width = array("q"), array("q"), array("d"), n_features
     with open_source(path) as file:
-        while texts := file.readlines(limits.BLOCK_BYTES):
-            block = list(_lines(path, texts, declared, line + 1))
-            line += len(texts)
-            if block:
-                parts.append(_parse_pairs(path, block, zero_based))
-            for key, column in keys.items():
-                column.extend([getattr(each, key) for each in block])
-    if not parts:
+        for line, text in enumerate(file, start=1):
+            body = text.partition("#")[0].strip()
+            if not body:
+                width = _read_width(path, line, text) if width is None else width
+                continue
+            names, pairs = _split(path, line, body)
+            for column, name in zip(texts.values(), names, strict=True):
+                column.append(name)
+            found = _parse_pairs(path, line, pairs, is_whole=text.endswith("\n"))
+            lines.append(line)
+            counts.append(len(found) // 2)
+            numbers.extend(found)
+    if not lines:
         raise FormatError(path, "holds no lines. Expected one line per instance.")
-    X = _stack(path, parts, next(iter(declared), None) if n_features is None else n_features)
-    if keys["instance_ids"].first_row("") is not None:  # the form with qid has none
-        del keys["instance_ids"]
-
-    def place(row: int) -> int:
-        with open_source(path) as file:
-            return next(islice(_lines(path, file, []), row, None)).number
-
-    return assemble(path, X, type_columns(path, keys, place), None, place, regroup=regroup)
+    X = _stack(path, np.array(numbers).reshape(-1, 2), offsets_of(counts), lines, zero_based, width)
+    if "" in texts["instance_ids"]:  # the form with qid has none
+        del texts["instance_ids"]
+    keys = {role: TextColumn(column) for role, column in texts.items()}
+    typed = type_columns(path, keys, lines.__getitem__)
+    return assemble(path, X, typed, None, lines.__getitem__, regroup=regroup)
 
 
-def _lines(
-    path: Path, texts: Iterable[str], declared: list[int], start: int = 1
-) -> Iterator[_Line]:
-    """Yield the instances; the number of features in a comment is appended to ``declared``."""
-    for number, text in enumerate(texts, start):
-        body, mark, _ = text.partition("#")
-        if body.strip():
-            yield _head(path, body.strip(), number)
-        elif mark and (match := _WIDTH.match(text.strip())):
-            if len(match[1]) > len(str(limits.LARGEST_EXACT)):
-                raise FormatError(
-                    path, "n_features is above 2^53, the limit of this format.", number
-                )
-            declared.append(int(match[1]))
+def _read_width(path: Path, line: int, comment: str) -> int | None:
+    match = _WIDTH.match(comment.strip())
+    if match and len(match[1]) > len(str(LARGEST_EXACT)):
+        raise FormatError(path, "n_features is above 2^53, the limit of this format.", line)
+    return int(match[1]) if match else None
 
 
-def _head(path: Path, body: str, number: int) -> _Line:
+def _split(path: Path, line: int, body: str) -> tuple[list[str], str]:
+    """Return instance, bag and label of a line, and its pairs."""
     head, _, rest = body.partition(" ")
     names = head.split(":")
     if len(names) == 3:
-        instance, bag, label = names
-        return _Line(number, instance, bag, label, rest)
+        return names, rest
     query, _, pairs = rest.partition(" ")
     if len(names) != 1 or not query.startswith("qid:"):
         expected = "'label qid:bag index:value ...' or 'instance:bag:label index:value ...'"
-        raise FormatError(path, f"begins with {body[:30]!r}. Expected {expected}.", number)
-    return _Line(number, "", query.removeprefix("qid:"), head, pairs)
+        raise FormatError(path, f"begins with {body[:30]!r}. Expected {expected}.", line)
+    return ["", query.removeprefix("qid:"), head], pairs
 
 
-def _parse_pairs(path: Path, block: list[_Line], zero_based: bool) -> tuple[Array, Array, Array]:
-    """Return the values, the column indices, and the number of entries per line."""
-    counts = np.array([line.pairs.count(":") for line in block])
-    tokens = " ".join(line.pairs for line in block).replace(":", " ").split()
-    try:
-        numbers = np.array(tokens, dtype=np.float64)
-    except ValueError:
-        _find_wrong_pair(path, block)
-        raise
-    if len(numbers) != 2 * counts.sum() or any("_" in token for token in tokens):
-        _find_wrong_pair(path, block)
-    columns = numbers[0::2] - (not zero_based)
+def _parse_pairs(path: Path, line: int, pairs: str, *, is_whole: bool) -> list[float]:
+    """Return index, value, index, value, ..."""
+    tokens = pairs.replace(":", " ").split()
+    numbers = parse_all(tokens, float)
+    if numbers is not None and len(numbers) == 2 * pairs.count(":"):
+        return numbers
+    for token in pairs.split():
+        index, colon, value = token.partition(":")
+        if not (colon and is_number(index) and is_number(value)):
+            break
+    kind = MixedTypeError if is_whole or value else TruncatedFileError
+    raise kind(path, f"{token!r} is not a pair index:value.", line)
+
+
+def _stack(
+    path: Path, pairs: Array, offsets: Array, lines: array, zero_based: bool, width: int | None
+) -> Any:
+    """Return the entries of all lines as sparse rows; wrong indices raise their line."""
+    columns = pairs[:, 0] - (not zero_based)
     problem = f"an index is not an integer of at least {0 if zero_based else 1}."
     remedy = (" Pass ", Argument("zero_based", "True"), " where indices count from zero.")
     for wrong, message in (
-        (~(columns < limits.LARGEST_EXACT - 1), _TOO_LARGE),
+        (~(columns < LARGEST_EXACT - 1), _TOO_LARGE),
         (columns < 0, Message(problem, *(() if zero_based else remedy))),
         (columns != np.floor(columns), problem),
     ):
         if wrong.any():
-            line = block[bag_of_row(int(np.argmax(wrong)), offsets_of(counts))]
-            raise FormatError(path, message, line.number)
-    return numbers[1::2], columns.astype(np.int64), counts
-
-
-def _find_wrong_pair(path: Path, block: list[_Line]) -> None:
-    for line in block:
-        tokens = line.pairs.split()
-        for token in tokens:
-            index, colon, value = token.partition(":")
-            if colon and is_number(index) and is_number(value):
-                continue
-            is_cut = line is block[-1] and token is tokens[-1] and not value
-            kind = TruncatedFileError if is_cut else MixedTypeError
-            raise kind(path, f"{token!r} is not a pair index:value.", line.number)
-
-
-def _stack(path: Path, parts: list[tuple[Array, Array, Array]], n_features: int | None) -> Any:
-    data, columns, counts = (np.concatenate(part) for part in zip(*parts, strict=True))
+            raise FormatError(path, message, lines[bag_of_row(int(np.argmax(wrong)), offsets)])
     largest = int(columns.max()) + 1 if len(columns) else 1
-    if n_features is not None and largest > n_features:
-        raise FormatError(path, f"an index is {largest}, but n_features is {n_features}.")
-    return small_csr(data, columns, offsets_of(counts), (len(counts), n_features or largest))
+    if width is not None and largest > width:
+        raise FormatError(path, f"an index is {largest}, but n_features is {width}.")
+    shape = (len(lines), width or largest)
+    return small_csr(pairs[:, 1], columns.astype(np.int64), offsets, shape)
 
 
 @writes(

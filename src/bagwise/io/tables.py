@@ -195,10 +195,10 @@ def parse_numbers(path: Path, block: list[Row], layout: Layout) -> Array:
     texts = [fields[j] for _, fields in block for j in layout.features]
     if layout.decimal == ",":
         texts = [text.replace(",", ".") for text in texts]
-    numbers = _parse(texts, float)
+    numbers = parse_all(texts, float)
     if numbers is None:
         texts = [_AS_NUMBERS.get(text.strip(), text) for text in texts]
-        numbers = _parse(texts, float)
+        numbers = parse_all(texts, float)
     if numbers is None:
         _refuse(path, block, texts, layout)
     return np.array(numbers).reshape(len(block), -1)
@@ -230,9 +230,10 @@ def join_blocks(path: Path, blocks: list[Array]) -> Array:
 class TextColumn:
     """A column with few distinct texts, stored as one small number per row."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: list[str] | None = None) -> None:
         self._numbers: dict[str, int] = {}
         self._codes: list[Array] = []
+        self.extend(texts or [])
 
     def extend(self, texts: list[str]) -> None:
         """Append texts."""
@@ -285,9 +286,7 @@ def _as_numbers(path: Path, key: str, column: TextColumn, values: Any, place: An
 
 def type_column(texts: list[str], *, exact_text: bool) -> Array:
     """Return the typed value of every text of a column."""
-    column = TextColumn()
-    column.extend(texts)
-    return column.code(exact_text=exact_text).at(slice(None))
+    return TextColumn(texts).code(exact_text=exact_text).at(slice(None))
 
 
 def type_texts(texts: list[str], exact_text: bool) -> Array:
@@ -295,7 +294,7 @@ def type_texts(texts: list[str], exact_text: bool) -> Array:
     if set(texts) <= {"True", "False"}:
         return np.array([t == "True" for t in texts])
     for kind in (int, float):
-        numbers = _parse(texts, kind)
+        numbers = parse_all(texts, kind)
         if numbers is None or len(set(numbers)) < len(texts):
             continue
         if not exact_text or [repr(n) for n in numbers] == texts:
@@ -303,7 +302,8 @@ def type_texts(texts: list[str], exact_text: bool) -> Array:
     return np.array(texts)
 
 
-def _parse(texts: list[str], kind: type) -> list[Any] | None:
+def parse_all(texts: list[str], kind: type) -> list[Any] | None:
+    """Return texts as numbers of a type; None if one of them is none."""
     try:
         numbers = [kind(text) for text in texts]
     except ValueError:
@@ -315,4 +315,4 @@ def _parse(texts: list[str], kind: type) -> list[Any] | None:
 
 def is_number(text: str) -> bool:
     """Return whether a field is a number (missing values are not)."""
-    return _parse([text], float) is not None
+    return parse_all([text], float) is not None
