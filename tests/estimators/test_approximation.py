@@ -180,9 +180,9 @@ def seen(monkeypatch):
     """Return the list to which every approximation adds its number of rows."""
     numbers, original = [], approximation.nystroem_design
 
-    def spy(pairs, weights, **options):
+    def spy(pairs, weights, *sizes, **options):
         numbers.append(pairs.n_rows)
-        return original(pairs, weights, **options)
+        return original(pairs, weights, *sizes, **options)
 
     monkeypatch.setattr(approximation, "nystroem_design", spy)
     return numbers

@@ -127,9 +127,9 @@ class Nystroem(Dense):
 def nystroem_design(
     pairs: Any,
     weights: Array,
-    *,
     n_components: int,
     random_state: np.random.RandomState,
+    *,
     n_jobs: int | None = None,
     indefinite: bool = False,
 ) -> Nystroem:

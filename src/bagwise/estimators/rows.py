@@ -175,9 +175,18 @@ class RowsClassifier(BagClassifier):
             self._shared = KernelShare(design, bags.offsets, weight)
 
     def fit_on_design(self, design: Design, bags: Bags, codes: Array, weight: Array) -> None:
-        """Learn all classes on a design, the instances of ``bags`` as rows, which stays as it is.
+        """Learn all classes on a design that may be shared with other fits.
 
-        ``codes`` are class numbers, and ``weight`` those of the bags, class weights included.
+        Parameters
+        ----------
+        design : Design
+            The instances of ``bags`` as rows; it stays as it is.
+        bags : Bags
+            The training bags.
+        codes : ndarray of int of shape (n_bags,)
+            Class numbers.
+        weight : ndarray of shape (n_bags,)
+            Weights of the bags, class weights included.
         """
         fits = self._binary_fits(design, bags, codes, weight)
         self._keep(bags, [as_given(fit, design) for fit in fits])
@@ -232,14 +241,8 @@ class RowsClassifier(BagClassifier):
     def _by_landmarks(
         self, pairs: Any, row_weight: Array, rng: np.random.RandomState, *, indefinite: bool = False
     ) -> Nystroem:
-        design = nystroem_design(
-            pairs,
-            row_weight,
-            n_components=self._options.n_components,
-            random_state=rng,
-            n_jobs=self.n_jobs,
-            indefinite=indefinite,
-        )
+        size, jobs = self._options.n_components, self.n_jobs
+        design = nystroem_design(pairs, row_weight, size, rng, n_jobs=jobs, indefinite=indefinite)
         self.kernel_error_ = design.error
         return design
 
