@@ -93,6 +93,7 @@ def test_all_presets_are_there_and_right():
             r"data\[0\].source \(bags are drawn anew\): must be one of digits",
         ),
         (changed(metrics=["acuracy"]), r"metrics\[0\]: must be one of accuracy"),
+        (changed(metrics=[["auc"]]), r"metrics\[0\]: must be one of accuracy"),
         (changed(metrics="accuracy"), "metrics: must be a list"),
         (changed(select="f1"), "select: must be one of accuracy"),
         (changed(published="gehler2007-table9"), "published: there is no table"),

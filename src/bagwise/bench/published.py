@@ -29,10 +29,6 @@ class PublishedTable:
         """Return a printed number, None where there is none."""
         return self.values.get(metric, {}).get(model, {}).get(data)
 
-    def models(self, metric: str) -> list[str]:
-        """Return the table's rows."""
-        return list(self.values.get(metric, {}))
-
 
 @cache
 def read_published() -> dict[str, PublishedTable]:

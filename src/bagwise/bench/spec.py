@@ -253,7 +253,7 @@ def _fill(kind: Any, content: Any, where: str, **defaults: Any) -> Any:
 
 def _one_of(value: Any, known: Any, where: str, owner: type = Spec) -> None:
     """Refuse a value that is not known; one of version 0.2 with its own sentence."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         refuse_value(owner, where.rpartition(".")[2], value)
         raise SpecError(f"{where}: must be one of {', '.join(known)}, it is {value!r}.")
 
