@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from bagwise import WitnessSVC
-from bagwise.crossfit import below_chance, lowest_by_chance, warn_if_below_chance
+from bagwise.crossfit import (
+    below_chance,
+    decides_badly,
+    decision_rates,
+    lowest_by_chance,
+    warn_if_below_chance,
+)
 from bagwise.datasets import make_gaussian_bags
 from bagwise.errors import BelowChanceWarning
 
@@ -48,3 +54,17 @@ def test_a_model_with_signal_is_silent():
         warnings.simplefilter("error", BelowChanceWarning)
         bags, y = make_gaussian_bags(40, 3, shift=4.0)
         WitnessSVC(kernel="linear", threshold="calibrated").fit(bags, y)
+
+
+def test_scores_that_rank_well_and_decide_badly_are_noticed():
+    positive = np.arange(60) < 20
+    scores = np.where(positive, 1.0, -1.0) + np.linspace(-0.5, 0.5, 60)
+    assert decides_badly(decision_rates(scores, positive)) is None
+    rates = decision_rates(scores - 1.0, positive)
+    assert rates["auc"] == 1.0
+    assert rates["specificity"] == 1.0
+    text = decides_badly(rates)
+    assert text is not None
+    assert "its AUC is 1.00, but at its threshold the sensitivity is 0.0" in text
+    noise = np.random.default_rng(0).normal(size=60)
+    assert decides_badly(decision_rates(noise, positive)) is None

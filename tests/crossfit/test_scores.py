@@ -12,6 +12,7 @@ from bagwise import InstanceSVC
 from bagwise.crossfit import (
     bag_scores,
     best_threshold,
+    choose_thresholds,
     fit_sigmoids,
     fit_weighted,
     folds,
@@ -133,3 +134,19 @@ def test_weights_reach_the_estimator_inside(wrap):
     assert not np.allclose(expected, InstanceSVC().fit(BAGS, Y).decision_function(BAGS))
     found = fit_weighted(wrap(InstanceSVC()), BAGS, Y, weight)
     np.testing.assert_array_equal(bag_scores(found, BAGS), expected)
+
+
+def test_a_balanced_threshold_has_the_best_balanced_accuracy():
+    rng = np.random.default_rng(0)
+    positive = np.arange(90) % 9 == 0
+    scores = rng.normal(size=90) + 1.5 * positive
+    (found,) = choose_thresholds(scores[:, None], positive[:, None], np.ones(90), "balanced")
+    values = np.sort(scores)
+    balanced = [
+        np.mean(scores[positive] > t) + np.mean(scores[~positive] <= t)
+        for t in (values[1:] + values[:-1]) / 2
+    ]
+    reached = np.mean(scores[positive] > found) + np.mean(scores[~positive] <= found)
+    assert reached == pytest.approx(max(balanced))
+    (accurate,) = choose_thresholds(scores[:, None], positive[:, None], np.ones(90), "calibrated")
+    assert accurate > found  # few bags are positive

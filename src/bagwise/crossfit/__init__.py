@@ -1,10 +1,17 @@
 """Folds and out-of-fold scores: what estimators need for thresholds and probabilities."""
 
-from bagwise.crossfit.chance import below_chance, lowest_by_chance, warn_if_below_chance
+from bagwise.crossfit.chance import (
+    below_chance,
+    decides_badly,
+    decision_rates,
+    lowest_by_chance,
+    warn_if_below_chance,
+)
 from bagwise.crossfit.folds import CV, check_enough_bags, folds, hold_out_part
 from bagwise.crossfit.scores import (
     bag_scores,
     best_threshold,
+    choose_thresholds,
     fit_folds,
     fit_sigmoids,
     fit_weighted,
@@ -20,6 +27,9 @@ __all__ = [
     "below_chance",
     "best_threshold",
     "check_enough_bags",
+    "choose_thresholds",
+    "decides_badly",
+    "decision_rates",
     "fit_folds",
     "fit_sigmoids",
     "fit_weighted",

@@ -16,6 +16,7 @@ from bagwise._typing import Array
 from bagwise.errors import SCALE, BelowChanceWarning, Message, Parameter
 
 _LEVEL = 0.05  # of data sets without any signal are warned of, which is no harm
+_SHORTFALL = 0.1  # of the balanced accuracy; less is within the noise of a few dozen bags
 
 
 def lowest_by_chance(n_pos: int, n_neg: int) -> float:
@@ -58,3 +59,31 @@ def warn_if_below_chance(scores: Array, truth: Array) -> None:
         text = below_chance(float(roc_auc_score(truth[:, 0], scores[:, 0])), n_pos, n_neg)
         if text is not None:
             warnings.warn(BelowChanceWarning(text), stacklevel=2)
+
+
+def decision_rates(scores: Array, positive: Array) -> dict[str, float]:
+    """Return AUC, sensitivity and specificity of scores whose threshold is 0, of two classes."""
+    return {
+        "auc": float(roc_auc_score(positive, scores)),
+        "sensitivity": float(np.mean(scores[positive] > 0)),
+        "specificity": float(np.mean(scores[~positive] <= 0)),
+    }
+
+
+def decides_badly(rates: dict[str, float]) -> Message | None:
+    """Return what to say of a model that ranks bags well and calls many wrong, else None.
+
+    Normal scores of equal spread with this AUC have a threshold with a balanced accuracy of
+    Phi(Phi^-1(AUC) / sqrt 2): far less is the threshold's fault.
+    """
+    attainable = norm.cdf(norm.ppf(rates["auc"]) / np.sqrt(2))
+    balanced = (rates["sensitivity"] + rates["specificity"]) / 2
+    if not balanced < attainable - _SHORTFALL:
+        return None
+    return Message(
+        "The model ranks bags well and decides badly: its AUC is {auc:.2f}, but at its threshold "
+        "the sensitivity is {sensitivity:.2f} and the specificity {specificity:.2f}. "
+        "".format(**rates),
+        Parameter("threshold", "'balanced'"),
+        " chooses another one on out-of-fold scores.",
+    )

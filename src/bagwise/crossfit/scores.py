@@ -147,16 +147,27 @@ def best_threshold(scores: Array, positive: Array, weight: Array) -> float:
     return float(best[np.argmin(np.abs(best))])
 
 
-def settle_sigmoids(
-    scores: Array, truth: Array, weight: Array, midpoints: Array | None = None
-) -> tuple[float, Array]:
+def choose_thresholds(scores: Array, truth: Array, weight: Array, rule: str) -> Array:
+    """Return the best threshold of each column of out-of-fold scores.
+
+    ``rule`` is "calibrated" (highest weighted accuracy) or "balanced" (highest balanced accuracy).
+    """
+    chosen = []
+    for column, positive in zip(scores.T, truth.T, strict=True):
+        total = np.where(positive, weight[positive].sum(), weight[~positive].sum())
+        each = weight / total if rule == "balanced" else weight
+        chosen.append(best_threshold(column, positive, each))
+    return np.array(chosen)
+
+
+def settle_sigmoids(scores: Array, truth: Array, weight: Array) -> tuple[float, Array]:
     """Return slope and midpoints as `fit_sigmoids`; scores that do not rise get the base rates.
 
     Nothing better is known of a bag then than how frequent the classes are: a warning says so.
     """
-    slope, found = fit_sigmoids(scores, truth, weight, midpoints)
+    slope, midpoints = fit_sigmoids(scores, truth, weight)
     if not is_flat(slope, scores):
-        return slope, found
+        return slope, midpoints
     warnings.warn(
         "The out-of-fold scores of the training bags do not rise with the label: the probabilities "
         "are the frequencies of the classes. Try another model, and check which label is the "
@@ -166,7 +177,7 @@ def settle_sigmoids(
     )
     share = np.clip(weight @ truth / weight.sum(), 1e-3, 1 - 1e-3)  # finite log-odds
     slope = 1e-3 / max(1.0, float(np.abs(scores).max()))  # moves probabilities by .1 % at most
-    return slope, scores.mean(axis=0) - logit(share) / slope if midpoints is None else midpoints
+    return slope, scores.mean(axis=0) - logit(share) / slope
 
 
 def is_flat(slope: float, scores: Array) -> bool:
@@ -216,11 +227,14 @@ def find_fences(scores: Array, weight: Array) -> Array:
     return np.stack([low - fence, high + fence])
 
 
-def sigmoid_probabilities(scores: Array, slope: float) -> Array:
+def sigmoid_probabilities(scores: Array, slope: float, log_odds: Any = 0.0) -> Array:
     """Return the probability of each model's positive class at thresholded scores.
 
-    Above 1/2 exactly where the score is positive: rounding must not part the two.
+    ``log_odds`` are those at the threshold. Where they are 0, the probability is above 1/2 exactly
+    where the score is positive: rounding must not part the two.
     """
-    chances = expit(slope * scores)
+    chances = expit(slope * scores + log_odds)
+    if np.any(log_odds):
+        return chances
     above = np.nextafter(0.5, 1.0)
     return np.where(scores > 0, np.maximum(chances, above), np.minimum(chances, 0.5))

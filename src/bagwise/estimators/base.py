@@ -15,6 +15,7 @@ default ``classes_[1]``. Scores always point towards ``classes_[1]``, as scikit-
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, Protocol, Self, TypeVar
@@ -30,7 +31,9 @@ from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import (
-    best_threshold,
+    choose_thresholds,
+    decides_badly,
+    decision_rates,
     folds,
     out_of_fold_scores,
     settle_sigmoids,
@@ -42,6 +45,7 @@ from bagwise.estimators.input import check_weight, class_weights, warn_of_spread
 from bagwise.estimators.scoring import BagScores
 
 _T = TypeVar("_T", bound="BagClassifier")
+_CHOSEN = ("calibrated", "balanced")  # thresholds that out-of-fold scores decide about
 
 
 class Progress(Protocol):
@@ -67,8 +71,15 @@ class BagClassifier(ClassifierMixin, BagScores):
     threshold_ : ndarray of shape (1 or n_classes,)
         What ``decision_function`` subtracts from the aggregate of a bag's instance scores.
     slope_ : float
-        Slope of the sigmoid around the threshold, with ``probability="sigmoid"``.
+        Slope of the sigmoid, with ``probability="sigmoid"``.
+    threshold_log_odds_ : ndarray of shape (1 or n_classes,)
+        Log-odds of the probability at the threshold: 0 where none was given or chosen.
+    held_out_ : dict of str to float
+        AUC, sensitivity and specificity of the out-of-fold scores behind ``threshold`` and
+        ``probability``, of two classes.
     """
+
+    threshold_log_odds_ = np.zeros(1)  # of models that were written before 0.3
 
     # What an estimator adds ----------------------------------------------------------------------
 
@@ -165,11 +176,11 @@ class BagClassifier(ClassifierMixin, BagScores):
 
     def _settle_threshold(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
         self._keep_threshold(float(self.threshold) if isinstance(self.threshold, Real) else 0.0)
-        if self.threshold == "calibrated" or self.probability == "sigmoid":
+        if self.threshold in _CHOSEN or self.probability == "sigmoid":
             self._calibrate(bags, codes, weight, weighted)
 
     def _calibrate(self, bags: Bags, codes: Array, weight: Array, weighted: Array) -> None:
-        """Settle threshold and slope on out-of-fold scores; a given threshold is the midpoint."""
+        """Settle threshold and probabilities on out-of-fold scores."""
         used = weight > 0  # a bag without weight is in no fold
         name = Parameter("calibration_cv", "")
         splits = folds(
@@ -178,12 +189,22 @@ class BagClassifier(ClassifierMixin, BagScores):
         bags, codes, weight, weighted = bags[used], codes[used], weight[used], weighted[used]
         truth, scores = self._truth(codes), self._out_of_fold(bags, codes, weight, splits, used)
         warn_if_below_chance(scores, truth)
-        if self.threshold == "calibrated":
-            columns = zip(scores.T, truth.T, strict=True)
-            self.threshold_ = np.array([best_threshold(s, t, weighted) for s, t in columns])
+        self._use_held_out(scores, truth, weight, weighted)
+
+    def _use_held_out(self, scores: Array, truth: Array, weight: Array, weighted: Array) -> None:
+        """Choose threshold and sigmoid on out-of-fold scores, and keep how well they decide."""
+        if self.threshold in _CHOSEN:
+            self.threshold_ = choose_thresholds(scores, truth, weighted, str(self.threshold))
         if self.probability == "sigmoid":
-            midpoints = None if self.threshold is None else self.threshold_
-            self.slope_, self.threshold_ = settle_sigmoids(scores, truth, weight, midpoints)
+            self.slope_, midpoints = settle_sigmoids(scores, truth, weight)
+            if self.threshold is None:
+                self.threshold_ = midpoints
+            self.threshold_log_odds_ = self.slope_ * (self.threshold_ - midpoints)
+        if truth.shape[1] == 1:
+            self.held_out_ = decision_rates((scores - self.threshold_)[:, 0], truth[:, 0])
+            text = decides_badly(self.held_out_)
+            if text is not None:
+                warnings.warn(text, stacklevel=2)
 
     def _out_of_fold(
         self, bags: Bags, codes: Array, weight: Array, splits: list[Any], used: Array
@@ -223,11 +244,13 @@ class BagClassifier(ClassifierMixin, BagScores):
     def predict_proba(self, bags: Any) -> Array:
         """Return class probabilities, by sigmoids fitted to out-of-fold scores."""
         scores = self._score_bags(self._check_bags(bags))
-        positive = sigmoid_probabilities(scores, self.slope_)
+        positive = sigmoid_probabilities(scores, self.slope_, self.threshold_log_odds_)
         if positive.shape[1] == 1:
             both = np.column_stack([1 - positive, positive])
             return both if self._positive_code() == 1 else both[:, ::-1]
         shares = positive / positive.sum(axis=1, keepdims=True)
+        if np.any(self.threshold_log_odds_):
+            return shares
         # Far from the boundary several sigmoids round to 1: the highest score stays ahead.
         top = (np.arange(len(scores)), scores.argmax(axis=1))
         shares[top] = np.maximum(shares[top], np.nextafter(shares.max(axis=1), 2.0))

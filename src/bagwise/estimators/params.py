@@ -294,11 +294,12 @@ _SHARED = {
     ),
     "threshold": param(
         None,
-        [Interval(Real, None, None, closed="neither"), Words("calibrated"), None],
-        "Bag score above which a bag is called positive, which is also where its probability is "
-        "1/2. None is 0 without probabilities and the midpoint of the sigmoid with them. "
-        '"calibrated" takes the most accurate one on out-of-fold scores of the training bags.',
-        kind='float, "calibrated" or None',
+        [Interval(Real, None, None, closed="neither"), Words("calibrated", "balanced"), None],
+        "Bag score above which a bag is called positive. None is 0, or where the probability is "
+        "1/2. On out-of-fold scores of the training bags, "
+        '"calibrated" takes the most accurate one, "balanced" that of the highest balanced '
+        "accuracy; probabilities do not depend on it.",
+        kind='float, "calibrated", "balanced" or None',
     ),
     "probability": param(
         False,

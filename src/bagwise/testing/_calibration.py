@@ -40,21 +40,23 @@ def check_calibrated_threshold(estimator: Any) -> None:
 
 @needs("parameter probability", "parameter calibration_cv")
 def check_probabilities(estimator: Any) -> None:
-    """Probabilities sum to one and agree with scores and labels, whatever sets the threshold."""
+    """Probabilities sum to one, agree with scores and labels, and do not heed a threshold."""
     assert not hasattr(clone(estimator).set_params(probability=False), "predict_proba")
     multi_class = estimator.__sklearn_tags__().classifier_tags.multi_class
     for n_classes in (2, 3) if multi_class else (2,):
         bags, y = planted_bags(n_classes, n_bags=_ENOUGH, shift=_EASY)
-        for threshold in (None, 0.1, "calibrated") if n_classes == 2 else ("calibrated",):
-            settings = {"probability": "sigmoid", "calibration_cv": 2, "threshold": threshold}
-            model = clone(estimator).set_params(**settings).fit(bags, y)
-            chances, scores = model.predict_proba(bags), model.decision_function(bags)
-            _check_rows_sum_to_one(chances, (len(bags), n_classes))
-            predicted = scores > 0 if n_classes == 2 else scores.argmax(axis=1)
-            np.testing.assert_array_equal(chances.argmax(axis=1), predicted.astype(int))
-            np.testing.assert_array_equal(model.predict(bags), model.classes_[1 * predicted])
-            if n_classes == 2:
-                np.testing.assert_array_equal(chances[:, 1] > 0.5, scores > 0)
+        settings = {"probability": "sigmoid", "calibration_cv": 2}
+        model = clone(estimator).set_params(**settings).fit(bags, y)
+        chances, scores = model.predict_proba(bags), model.decision_function(bags)
+        _check_rows_sum_to_one(chances, (len(bags), n_classes))
+        predicted = scores > 0 if n_classes == 2 else scores.argmax(axis=1)
+        np.testing.assert_array_equal(chances.argmax(axis=1), predicted.astype(int))
+        np.testing.assert_array_equal(model.predict(bags), model.classes_[1 * predicted])
+        if n_classes == 2:
+            np.testing.assert_array_equal(chances[:, 1] > 0.5, scores > 0)
+        for threshold in (0.1, "balanced") if n_classes == 2 else ():
+            moved = clone(estimator).set_params(threshold=threshold, **settings).fit(bags, y)
+            assert_close(chances, moved.predict_proba(bags), 1e-6, f"{threshold=}")
 
 
 def _check_rows_sum_to_one(chances: Array, shape: tuple[int, int]) -> None:

@@ -23,7 +23,7 @@ from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.catalog import rank_cost
-from bagwise.crossfit import best_threshold, folds, settle_sigmoids
+from bagwise.crossfit import folds
 from bagwise.crossfit.folds import N_FOLDS, number_units
 from bagwise.errors import Parameter
 from bagwise.estimators.base import BagClassifier
@@ -293,12 +293,7 @@ class AutoBagClassifier(BagClassifier):
             super()._calibrate(bags, codes, weight, weighted)
             return
         scores, truth, weight = self._held_out
-        if self.threshold == "calibrated":
-            columns = zip(scores.T, truth.T, strict=True)
-            self.threshold_ = np.array([best_threshold(s, t, weight) for s, t in columns])
-        if self.probability == "sigmoid":
-            midpoints = None if self.threshold is None else self.threshold_
-            self.slope_, self.threshold_ = settle_sigmoids(scores, truth, weight, midpoints)
+        self._use_held_out(scores, truth, weight, weight)
 
     # Predicting ----------------------------------------------------------------------------------
 
