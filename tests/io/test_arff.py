@@ -84,7 +84,7 @@ def test_attributes_can_be_named(tmp_path):
     (tmp_path / "b.arff").write_text(WEKA)
     bags, y = read(tmp_path / "b.arff", bag="class", label="molecule")
     assert (bags.ids.tolist(), y.tolist()) == (["active", "inactive"], ["d1", "d 2"])
-    with pytest.raises(FormatError, match=r"has no attribute 'clas'\. Did you mean 'class'\?"):
+    with pytest.raises(FormatError, match=r"has no column 'clas'\. Did you mean 'class'\?"):
         read(tmp_path / "b.arff", label="clas")
 
 

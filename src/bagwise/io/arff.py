@@ -24,15 +24,9 @@ import scipy.sparse as sp
 
 from bagwise.bags import Bags
 from bagwise.bags.segments import offsets_of
-from bagwise.errors import list_names, suggestion
+from bagwise.errors import list_names
 from bagwise.io._arfftext import Attribute, Header, InnerRows, is_open_quote, quote, split_fields
-from bagwise.io._assemble import (
-    BAG_FEATURE,
-    ROLES,
-    LabeledBags,
-    reads,
-    writes,
-)
+from bagwise.io._assemble import BAG_FEATURE, ROLES, LabeledBags, position_of, reads, stack, writes
 from bagwise.io._flatten import bag_columns, instance_columns, name_features
 from bagwise.io._source import open_source, write_text
 from bagwise.io.errors import (
@@ -100,10 +94,7 @@ class _Parts:
     def _find(self, names: list[str], wanted: str | None, default: int) -> int | None:
         if wanted is None:
             return None if default == self._instances else default
-        if wanted not in names:
-            hint = suggestion(wanted, names)
-            raise FormatError(self.path, f"has no attribute {wanted!r}. {hint}")
-        return names.index(wanted)
+        return position_of(self.path, names, wanted)
 
     def take(self, text: str, line: int) -> None:
         """Add one row of the data section."""
@@ -141,13 +132,13 @@ class _Parts:
             raise FormatError(self.path, "holds no rows after @data. Expected one row per bag.")
         X, attributes = self._rows.finish()
         used = (self._bag, self._label, self._instances)
-        others = {a.name: j for j, a in enumerate(self.attributes) if j not in used}
-        for name in others.keys() & _OF_BAGS.keys():
-            attributes[_OF_BAGS[name]] = self._values(others[name], exact=name == "group")
-        covariates = [j for name, j in others.items() if name.startswith(BAG_FEATURE)]
-        if covariates:
-            columns = [self._values(j, exact=False).astype(np.float64) for j in covariates]
-            attributes["bag_features"] = np.stack(columns, axis=1)
+        attributes |= stack(
+            {
+                _OF_BAGS.get(a.name, a.name): self._values(j, exact=a.name == "group")
+                for j, a in enumerate(self.attributes)
+                if j not in used and (a.name in _OF_BAGS or a.name.startswith(BAG_FEATURE))
+            }
+        )
         ids, y = self._values(self._bag, exact=True), self._values(self._label, exact=False)
         return Bags(X, offsets_of(self._sizes), ids=ids, **attributes), y
 

@@ -25,16 +25,15 @@ _NOT_ANNDATA = (OSError, KeyError, ValueError, TypeError, RuntimeError, Attribut
 _OBS = ("bag", "label", "group", "prior", "instance_label")
 _SPATIAL = "spatial"  # where scanpy and squidpy keep coordinates
 
-_EXPLAINED = {
-    "path": "The .h5ad file.",
-    "features": 'Genes, by name or pattern such as "MT-*"; None: all.',
-    "drop": "Genes to leave out, given in the same way.",
-    "layer": "Features from ``layers[layer]``; ``X`` when this and ``obsm`` are None.",
-    "obsm": 'Features from ``obsm[obsm]``, such as "X_pca".',
-}
 
-
-@reads(".h5ad", **_EXPLAINED)
+@reads(
+    ".h5ad",
+    path="The .h5ad file.",
+    features='Genes, by name or pattern such as "MT-*"; None: all.',
+    drop="Genes to leave out, given in the same way.",
+    layer="Features from ``layers[layer]``; ``X`` when this and ``obsm`` are None.",
+    obsm='Features from ``obsm[obsm]``, such as "X_pca".',
+)
 def read_h5ad(
     path: str | Path,
     bag: str | None = None,

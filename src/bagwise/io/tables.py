@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -167,27 +168,17 @@ def check_width(path: Path, line: int, fields: list[str], width: int, rest: Iter
 
 def read_rows(path: Path, rows: Rows, layout: Layout, dtype: Any) -> LabeledBags:
     """Read the bags of a text file, given how its rows are split."""
-    with open_source(path) as file:
-        X, keys = _parse_rows(path, rows(path, file), layout, dtype)
-
-    def place(row: int) -> int:  # the line of a row, for errors, found by reading up to it
-        with open_source(path) as file:
-            return next(islice(rows(path, file), row, None))[0]
-
-    return layout.assemble(path, X, type_columns(path, keys, place), place)
-
-
-def _parse_rows(
-    path: Path, rows: Iterator[Row], layout: Layout, dtype: Any
-) -> tuple[Array, dict[str, TextColumn]]:
-    """Return the features as one matrix, and the texts of all other columns by role."""
     blocks: list[Array] = []
-    keys = {key: TextColumn() for key in layout.keys}
-    while block := list(islice(rows, rows_per_block(len(layout.names)))):
-        blocks.append(parse_numbers(path, block, layout).astype(dtype, copy=False))
-        for key, j in layout.keys.items():
-            keys[key].extend([fields[j] for _, fields in block])
-    return join_blocks(path, blocks), keys
+    keys, lines = {key: TextColumn() for key in layout.keys}, array("q")
+    with open_source(path) as file:
+        split = rows(path, file)
+        while block := list(islice(split, rows_per_block(len(layout.names)))):
+            blocks.append(parse_numbers(path, block, layout).astype(dtype, copy=False))
+            lines.extend(line for line, _ in block)
+            for key, j in layout.keys.items():
+                keys[key].extend([fields[j] for _, fields in block])
+    columns = type_columns(path, keys, lines.__getitem__)
+    return layout.assemble(path, join_blocks(path, blocks), columns, lines.__getitem__)
 
 
 def parse_numbers(path: Path, block: list[Row], layout: Layout) -> Array:
