@@ -19,21 +19,9 @@ def coded(values):
     return Coded(*factorize(values))
 
 
-def test_columns_are_chosen_by_name_or_by_habit():
-    names = ["bag", "y", "group", "bag_feature_1", "f", "g"]
-    layout = lay_out(PATH, names, label="y")
-    assert layout.keys == {"label": 1, "bag": 0, "groups": 2, "bag_feature_1": 3}
-    assert layout.features == [4, 5]
-
-
 def test_chosen_features_win_over_habit():
     layout = lay_out(PATH, ["bag", "prior", "f"], features=["prior", 2])
     assert (layout.keys, layout.features) == ({"bag": 0}, [1, 2])
-
-
-def test_without_a_header_the_first_two_columns_are_bag_and_label():
-    layout = lay_out(PATH, ["column 0", "column 1", "column 2"], has_header=False)
-    assert (layout.keys, layout.features) == ({"bag": 0, "label": 1}, [2])
 
 
 @pytest.mark.parametrize(

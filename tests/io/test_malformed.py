@@ -178,6 +178,7 @@ CASES = [
     ("b.arff", swap("b,", "a,"), ShuffledBagError, "line 10: bag 'a'", "on line 9"),
     ("b.arff", swap("f2", "f1"), DuplicateColumnError, "line 5, column 'f1': is declared twice"),
     ("b.arff", swap("3,4", "3,x"), MixedTypeError, "line 9", "instance 2: 'x' is not a number"),
+    ("b.arff", swap("3,4", "3,1_0"), MixedTypeError, "line 9", "instance 2: '1_0' is not a number"),
     ("b.arff", swap("3,4", "3"), FormatError, "line 9: instance 2: 1 values, expected 2"),
     ("b.arff", swap('",0', '",7'), LabelError, "line 10", "'7' is not among", "0, 1"),
     ("b.arff", swap('",0', '",?'), LabelError, "line 10: the label is missing"),

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bagwise import Bags, InstanceSVC, WitnessSVC, check_bags
-from bagwise.datasets import make_gaussian_bags
+from bagwise import Bags, check_bags
 from bagwise.io import CorruptFileError, FormatError, read, store, verify_store, write
 
 BAGS = Bags.from_list([np.arange(6.0).reshape(3, 2), np.ones((2, 2))], ids=["a", "b"])
@@ -31,18 +30,6 @@ def _is_mapped(array):
     while array is not None and not isinstance(array, np.memmap):
         array = getattr(array, "base", None)
     return isinstance(array, np.memmap)
-
-
-@pytest.mark.parametrize("model", [InstanceSVC, WitnessSVC])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_mapped_bags_train_to_the_same_model(model, dtype, tmp_path):
-    bags, y = make_gaussian_bags(40, 5, dtype=dtype)
-    write(tmp_path / "b.bags", bags, y)
-    mapped, labels = read(tmp_path / "b.bags")
-    one = model(kernel="linear").fit(bags, y)
-    other = model(kernel="linear").fit(mapped, labels)
-    np.testing.assert_array_equal(one.coef_, other.coef_)
-    np.testing.assert_array_equal(one.decision_function(bags), other.decision_function(mapped))
 
 
 def test_bags_folder_keeps_mixed_ids_and_their_absence(tmp_path):

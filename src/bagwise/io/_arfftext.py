@@ -15,7 +15,7 @@ from bagwise.bags.segments import offsets_of
 from bagwise.errors import list_names
 from bagwise.io._assemble import COORDS, ROLES, ignore_parents, stack
 from bagwise.io.errors import DuplicateColumnError, FormatError, MixedTypeError
-from bagwise.io.tables import is_number, type_column
+from bagwise.io.tables import is_number, parse_all, type_column
 
 # A field is quoted with escapes, or bare; commas and white space separate fields.
 _FIELD = re.compile(
@@ -192,10 +192,8 @@ class InnerRows:
         fields = [row.split(",") for row in rows]
         if any(len(f) != len(self.names) for f in fields):
             return None
-        try:
-            return np.array([list(map(float, f)) for f in fields])
-        except ValueError:
-            return None
+        numbers = parse_all([text for row in fields for text in row], float)
+        return None if numbers is None else np.array(numbers).reshape(len(rows), -1)
 
     def _dense_fields(self, row: str, line: int, number: int) -> dict[int, str]:
         fields = split_fields(self.path, row, line)

@@ -92,6 +92,14 @@ def name_features(path: Path, bags: Bags, keys: Any) -> list[str]:
     return names
 
 
+def long_rows(bags: Bags, columns: dict[str, Array]) -> Iterator[list[Any]]:
+    """Yield the values of every instance: those of some columns, then its features."""
+    for start, block in dense_blocks(bags):
+        of_block = [values[start : start + len(block)].tolist() for values in columns.values()]
+        for *values, numbers in zip(*of_block, block.tolist(), strict=True):
+            yield [*values, *numbers]
+
+
 def dense_blocks(bags: Bags) -> Iterator[tuple[int, Array]]:
     """Yield (first row, rows) in blocks of bounded size; sparse rows with their zeros."""
     step = rows_per_block(bags.n_features)

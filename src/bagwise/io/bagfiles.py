@@ -37,7 +37,6 @@ from bagwise.rowstores.files import FileRows, FileSpan
 
 PATH_COLUMNS = ("path", "file", "filename")
 _USUAL = {role: ROLES[role] for role in ("bag", "label", "groups", "priors", "patch_size")}
-_NAMED = ("instance_labels", "coords")  # which only .npz and .h5 can store
 
 
 @reads(
@@ -134,13 +133,11 @@ def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = "
     """Write one file per bag, and ``bags.csv`` with their paths, ids and labels."""
     path = Path(path)
     refuse_full(path)
-    has_names = suffix in (".npz", ".h5")
-    left_out = ("bag_features",) if has_names else ("bag_features", *_NAMED)
-    warn_left_out(path, bags, left_out)
+    left_out = () if suffix in (".npz", ".h5") else ("instance_labels", "coords")
+    warn_left_out(path, bags, ("bag_features", *left_out))
     files = [f"{i:06d}{suffix}" for i in range(len(bags))]
     columns = {n: v for n, v in bag_columns(bags, y).items() if n in _USUAL.values()}
-    listing = ("bags.csv", {"path": files, **columns})
-    write_files(path, bags, files, listing, with_instances=has_names)
+    write_files(path, bags, files, "bags.csv", {"path": files, **columns})
 
 
 # What all formats with one file per bag share --------------------------------------------------
@@ -216,27 +213,19 @@ def refuse_full(path: Path) -> None:
 
 
 def write_files(
-    path: Path,
-    bags: Bags,
-    files: list[str],
-    listing: tuple[str, dict[str, Any]],
-    *,
-    with_instances: bool = True,
-    with_patch_size: bool = False,
+    path: Path, bags: Bags, files: list[str], listing: str, columns: dict[str, Any]
 ) -> None:
-    """Write a folder of one file per bag, and a CSV of a name with the given columns."""
-    of_rows = instance_columns(bags.replace(coords=None)) if with_instances else {}
-    if with_instances and bags.coords is not None:
+    """Write a folder of one file per bag, and a CSV with the given columns."""
+    of_rows = instance_columns(bags.replace(coords=None))
+    if bags.coords is not None:
         of_rows["coords"] = bags.coords
-    sizes = bags.patch_size if with_patch_size else None
-    name, columns = listing
     with replacing(path) as partial:
         (partial / files[0]).parent.mkdir(parents=True)
-        with write_text(partial / name) as file:
+        with write_text(partial / listing) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(columns)
             writer.writerows(zip(*columns.values(), strict=True))
         for i, stored in enumerate(files):
             of_bag = {n: v[bags.offsets[i] : bags.offsets[i + 1]] for n, v in of_rows.items()}
-            size = None if sizes is None else float(sizes[i])
+            size = None if bags.patch_size is None else float(bags.patch_size[i])
             save_bag(partial / stored, bags[i], of_bag, patch_size=size)

@@ -121,10 +121,8 @@ def write_c45(path: str | Path, bags: Bags, y: Any) -> None:
     # Both are complete before the first one is renamed: the names, which tell if the other is not.
     with replacing(path) as data, replacing(_names_file(path)) as partial:
         with data.open("wb") as raw, as_text(raw, path.suffix == ".gz") as file:
-            for start, block in columns.dense_blocks(bags):
-                triples = [v[start : start + len(block)].tolist() for v in written.values()]
-                for *ids, label, numbers in zip(*triples, block.tolist(), strict=True):
-                    file.write(",".join(map(str, [*ids, *numbers, label])) + ".\n")
+            for name, instance, label, *numbers in columns.long_rows(bags, written):
+                file.write(",".join(map(str, [name, instance, *numbers, label])) + ".\n")
         sync(data)
         with partial.open("w", encoding="utf-8", newline="") as file:
             classes = dict.fromkeys(map(str, np.asarray(y).tolist()))

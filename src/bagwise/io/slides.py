@@ -311,4 +311,4 @@ def write_slides(path: str | Path, bags: Bags, y: Any = None) -> None:
     named = {"bag": "slide_id", "group": "case_id", "label": "label"}
     columns = {named[n]: v for n, v in bag_columns(bags, y).items() if n in named}
     files = [f"h5_files/{name}.h5" for name in names]
-    write_files(path, bags, files, ("slides.csv", columns), with_patch_size=True)
+    write_files(path, bags, files, "slides.csv", columns)

@@ -34,7 +34,7 @@ from bagwise.io._assemble import (
     refuse_empty,
     writes,
 )
-from bagwise.io._flatten import dense_blocks, long_columns, name_features
+from bagwise.io._flatten import long_columns, long_rows, name_features
 from bagwise.io._limits import rows_per_block
 from bagwise.io._source import open_source, write_text
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError, missing_value
@@ -102,10 +102,7 @@ def write_csv(path: str | Path, bags: Bags, y: Any = None, *, delimiter: str | N
     with write_text(path) as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         writer.writerow([*keys, *name_features(path, bags, keys)])
-        for start, block in dense_blocks(bags):
-            columns = [values[start : start + len(block)].tolist() for values in keys.values()]
-            rows = zip(*columns, block.tolist(), strict=True)
-            writer.writerows([*key, *numbers] for *key, numbers in rows)
+        writer.writerows(long_rows(bags, keys))
 
 
 def _refuse_empty_texts(path: Path, keys: dict[str, Any]) -> None:
