@@ -11,6 +11,7 @@ Values that plain YAML cannot hold are written as small mappings or words, and r
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from time import process_time
 from typing import Any
 
@@ -47,7 +48,7 @@ class Cell:
     inner: int  # folds within the training bags
     draw: int | None = None  # which draw of the data, where they are drawn anew
 
-    @property
+    @cached_property
     def id(self) -> str:
         """A hash of everything that the result depends on."""
         model = {"method": self.model.method, "params": _without_groups(self.model.params)}
