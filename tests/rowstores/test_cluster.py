@@ -27,6 +27,8 @@ def test_rows_are_those_of_the_file(stored):
     assert moved.dtype == np.float32
     np.testing.assert_array_equal(np.asarray(moved.X), stored.X)
     np.testing.assert_array_equal(moved.to("host").X, stored.X)
+    moved.X[2:5].release()
+    np.testing.assert_array_equal(np.asarray(moved.X), stored.X)  # released rows are read again
     assert len(pickle.dumps(moved.X)) < 2000
 
 
@@ -47,14 +49,6 @@ def test_files_by_columns(tmp_path):
     np.testing.assert_array_equal(np.asarray(bags.X), X)
     np.testing.assert_array_equal(np.asarray(bags[1:].X), X[4:])
     bags.X.release()
-
-
-def test_released_rows_are_read_again(stored):
-    rows = stored.to("dask").X
-    before = np.array(rows)
-    rows.release()
-    rows[2:5].release()
-    np.testing.assert_array_equal(np.asarray(rows), before)
 
 
 def test_rows_in_memory_have_no_path(stored):
