@@ -58,7 +58,7 @@ from bagwise.kernels import Kernel, check_kernel_matrix, gram_matrix, in_double
 from bagwise.kernels.instance import rbf_slopes, settle_gamma
 from bagwise.losses import Loss, get_loss
 from bagwise.procedures import Run
-from bagwise.procedures.restart import keep_lowest
+from bagwise.procedures.run import keep_lowest
 from bagwise.rowstores import here
 from bagwise.rowstores.device import DeviceRows
 from bagwise.rowstores.together import side_by_side

@@ -53,7 +53,7 @@ from bagwise.models.instance import InstanceSVC
 from bagwise.models.witness import assign, solve_assigned
 from bagwise.procedures import Run, alternate
 from bagwise.procedures.anneal import Schedule
-from bagwise.procedures.restart import keep_lowest
+from bagwise.procedures.run import keep_lowest
 
 # What goes on to the classifier of instances.
 _OF_INSTANCES = ("C", "loss", "kernel", "gamma", "degree", "kernel_options", "random_state")

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from bagwise.procedures import Run
-from bagwise.procedures.restart import keep_lowest
+from bagwise.procedures.run import keep_lowest
 
 OFFSETS = np.array([0, 3, 5, 6])
 POSITIVE = np.array([True, True, False])
