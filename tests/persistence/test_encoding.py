@@ -9,12 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import StandardScaler
 
 import bagwise
-from bagwise import Graph, PerInstance, WitnessSVC
+from bagwise import Graph, WitnessSVC
 from bagwise.io import FormatError
 from bagwise.persistence import UnsavableError, archive, encoding
 from bagwise.persistence.encoding import (
@@ -92,11 +90,6 @@ def test_graphs_come_back():
     np.testing.assert_array_equal(found.weight, graph.weight)
 
 
-def test_objects_come_back():
-    scaler = there_and_back(StandardScaler().fit(np.eye(3)))
-    np.testing.assert_array_equal(scaler.mean_, np.full(3, 1 / 3))
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -129,12 +122,6 @@ def test_what_is_no_data_is_named_with_its_place(value, message):
 def test_what_encode_does_not_write_is_refused(value, message):
     with pytest.raises(ValueError, match=message):
         decode(value, None)
-
-
-@pytest.mark.parametrize("kind", [WitnessSVC, PerInstance, StandardScaler, PCA])
-def test_a_class_and_its_name(kind):
-    assert name_of_class(kind) == kind.__name__
-    assert allowed_class(kind.__name__) is kind
 
 
 def test_other_classes_are_not():

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _DIGIT = 9  # what positive bags contain
 _SHOWN = 8  # bags in the figure, one screen high
 _COIN, _GOOD = 0.6, 0.9  # accuracy at most that of a coin, AUC of a useful ranking
-_SHOWN_MISTAKES = 2  # of them at most, if there are any
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class DigitTask:
         return image_bags(bags, (8, 8), chosen=chosen, captions=captions, title=title)
 
     def _bags_to_show(self, predicted: Array) -> Array:
-        wrong = np.flatnonzero(predicted != self.y_test)[:_SHOWN_MISTAKES]
+        wrong = np.flatnonzero(predicted != self.y_test)[:2]
         right = np.flatnonzero(predicted == self.y_test)[: _SHOWN - len(wrong)]
         return np.concatenate([right, wrong])
 

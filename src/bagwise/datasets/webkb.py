@@ -29,7 +29,6 @@ from bagwise.datasets.registry import DATASETS
 
 TASKS = ("course", "faculty", "student")
 _FIELDS = ("title", "url", "anchors")  # of a page, beside its text
-_MIN_PAGES = 2  # with a word: what is on one page only says nothing about others
 _COCITERS = (2, 30)  # below 2 there is no pair; above 30 a directory would add hundreds
 
 
@@ -166,7 +165,8 @@ def _count(pages: list[list[list[str]]], chosen: Array) -> tuple[Any, Array, Arr
     on_pages: Counter[str] = Counter()
     for passages in pages:
         on_pages.update({word for passage in passages for word in passage})
-    words = sorted(word for word, count in on_pages.items() if count >= _MIN_PAGES)
+    # A word on one page only says nothing about other pages.
+    words = sorted(word for word, count in on_pages.items() if count > 1)
     column = {word: j for j, word in enumerate(words)}
     indices: list[int] = []
     counts: list[int] = []
