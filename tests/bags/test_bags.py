@@ -93,30 +93,25 @@ def test_floats_are_kept(dtype):
     assert Bags.concat([bags, bags]).dtype == dtype
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.bool_])
-@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
-def test_integers_become_float64(dtype, store):
-    X = np.array([[0, 1], [1, 0]], dtype=dtype)
-    bags = Bags(store(X), [0, 2])
-    assert bags.dtype == np.float64
-    np.testing.assert_array_equal(dense(bags.X), X)
+@pytest.mark.parametrize(
+    ("X", "dtype"),
+    [
+        *((np.array([[0, 1], [1, 0]], kind), "f8") for kind in ("i1", "u2", "i8", "?")),
+        (sp.csr_array(np.eye(2, dtype=np.int8)), "f8"),
+        (np.array([[1.5, 2.5]], dtype=">f4"), "f4"),
+        (np.eye(2).view(np.matrix), "f8"),
+    ],
+)
+def test_instances_become_native_floats_of_the_same_values(X, dtype):
+    bags = Bags(X, [0, X.shape[0]])
+    assert (bags.dtype, type(bags.X) in (np.ndarray, sp.csr_array)) == (np.dtype(dtype), True)
+    np.testing.assert_array_equal(dense(bags.X), dense(X))
 
 
 @pytest.mark.filterwarnings("ignore::bagwise.errors.SingleInstanceWarning")
 def test_a_table_of_integers_keeps_its_values():
     table = np.array([[70_000, 2_049], [-(2**40), 1]])
     np.testing.assert_array_equal(check_bags(table).X, table)
-
-
-def test_the_other_byte_order_is_read():
-    X = np.array([[1.5, 2.5]], dtype=">f4")
-    assert Bags(X, [0, 1]).dtype == np.dtype("float32")
-    np.testing.assert_array_equal(Bags(X, [0, 1]).X, X)
-
-
-@pytest.mark.filterwarnings("ignore:the matrix subclass")
-def test_a_matrix_becomes_an_array():
-    assert type(Bags(np.asmatrix(np.ones((2, 2))), [0, 2]).X) is np.ndarray
 
 
 # Properties and methods --------------------------------------------------------------------------

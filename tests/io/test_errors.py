@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from inspect import getdoc
 
 import pytest
 
-from bagwise.io import FormatError, TruncatedFileError, errors
+from bagwise.io import FormatError, TruncatedFileError
 
 
 @pytest.mark.parametrize(
@@ -25,9 +24,3 @@ def test_the_message_names_the_place(line, column, text):
     assert str(error) == str(pickle.loads(pickle.dumps(error))) == text
     assert isinstance(error, FormatError)
     assert isinstance(error, ValueError)
-
-
-def test_every_error_documents_its_parameters():
-    for name in errors.__dict__:
-        if name.endswith("Error"):
-            assert "\nproblem : str\n    What was" in getdoc(getattr(errors, name))

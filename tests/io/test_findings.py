@@ -75,26 +75,14 @@ def table(**more):
     return frame.assign(**more)
 
 
-def test_bag_label_and_groups_are_found():
-    roles = guess_roles(table(note=[f"n{i % 7}" for i in range(60)]))
+def test_bag_label_and_groups_are_found_and_names_of_rows_are_no_bags():
+    notes = {"note": [f"n{i % 7}" for i in range(60)], "row": [f"r{i}" for i in range(60)]}
+    roles = guess_roles(table(**notes))
     assert (roles.bag, roles.label, roles.groups) == ("sample", "outcome", "donor")
-    assert roles.texts == ["note"]
-
-
-def test_a_known_bag_is_kept():
-    roles = guess_roles(table(), bag="donor")
-    assert (roles.bag, roles.label) == ("donor", None)  # outcomes differ within a donor
-
-
-def test_numbers_alone_are_no_roles():
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)), columns=list("abc"))
-    assert guess_roles(frame).bag is None
-
-
-def test_names_of_rows_are_no_bags():
-    roles = guess_roles(table(row=[f"r{i}" for i in range(60)]))
-    assert roles.bag == "sample"
-    assert "row" in roles.texts
+    assert roles.texts == ["note", "row"]
+    known = guess_roles(table(), bag="donor")
+    assert (known.bag, known.label) == ("donor", None)  # outcomes differ within a donor
+    assert guess_roles(table()[["f", "count"]]).bag is None  # numbers alone
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "xlsx"])
