@@ -185,16 +185,6 @@ def test_known_counts_are_tilted_too():
         np.testing.assert_allclose(found.marginals[0, 0, rows], expit(scores[0, rows]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("potential", [AtLeastPotential(0.3), BinnedPotential(5)], ids=str)
-def test_posteriors_of_ten_thousand_instances_rise_with_their_scores(potential):
-    rng = np.random.default_rng(0)
-    scores, weights = rng.normal(size=(1, 10_000)), rng.normal(size=(1, potential.n_weights))
-    found = CountPosterior(potential, np.array([0, 10_000])).of(scores, weights)
-    order = np.argsort(scores[0])
-    for side in range(2):
-        assert np.all(np.diff(found.marginals[0, side, order]) >= 0)
-
-
 def test_a_number_for_every_count_is_summed_by_the_tree():
     class Own:
         def table(self, size):
