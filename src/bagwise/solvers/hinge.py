@@ -36,19 +36,15 @@ from bagwise.problems import Problem
 from bagwise.solvers.dual_cd import best_intercept, coordinate_descent
 from bagwise.solvers.interior import Sides, interior_point, within
 from bagwise.solvers.solution import Solution, certify, overflow
-from bagwise.tolerances import COARSE, MAX_STEPS
+from bagwise.tolerances import COARSE, INNER, MAX_STEPS
 
 _TUBE = 1e4  # half-width: no score gets there, and margins keep 12 of 16 digits
 
 
-def solve_hinge(
-    problem: Problem, *, tol: float = 1e-5, gap_tol: float = COARSE, max_iter: int = 1_000_000
-) -> Solution:
+def solve_hinge(problem: Problem, *, max_iter: int = 1_000_000) -> Solution:
     """Solve a two-sided hinge problem, with the duality gap as certificate.
 
-    ``tol`` is the stopping tolerance of libsvm and of coordinate descent, ``gap_tol`` the maximum
-    relative gap that counts as converged. ``max_iter`` limits libsvm's iterations, which unscaled
-    features and large C can make endless.
+    ``max_iter`` limits libsvm's iterations, which unscaled features and large C can make endless.
     """
     sides = Sides.of(problem)
     if len(np.unique(sides.labels)) < 2:
@@ -57,11 +53,11 @@ def solve_hinge(
     if route == "interior":
         solution = interior_point(problem)
     else:
-        solution = _decompose(problem, sides, route, tol, max_iter)
-        if route == "libsvm" and not within(problem, solution, gap_tol):
+        solution = _decompose(problem, sides, route, max_iter)
+        if route == "libsvm" and not within(problem, solution, COARSE):
             small = len(sides.rows) <= LARGEST_SYSTEM
             solution = interior_point(problem) if small else solution
-    return replace(solution, converged=within(problem, solution, gap_tol))
+    return replace(solution, converged=within(problem, solution, COARSE))
 
 
 def _choose_route(problem: Problem, n_rows: int) -> str:
@@ -80,8 +76,9 @@ def _solve_one_sided(problem: Problem, sides: Sides) -> Solution:
     return certify(problem, point, nothing, nothing, n_iter=0, converged=True)
 
 
-def _decompose(problem: Problem, sides: Sides, route: str, tol: float, max_iter: int) -> Solution:
+def _decompose(problem: Problem, sides: Sides, route: str, max_iter: int) -> Solution:
     """Update a few dual variables at a time."""
+    tol = INNER * COARSE  # of libsvm and of coordinate descent: the gap has to be COARSE
     design, linear = problem.design, problem.design.linear
     kernel = "precomputed" if linear is None else "linear"
     X: Any = design.products(sides.rows) if linear is None else linear.matrix(sides.rows)
