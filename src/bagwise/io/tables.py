@@ -293,7 +293,7 @@ def type_texts(texts: list[str], exact_text: bool) -> Array:
 def parse_all(texts: list[str], kind: type) -> list[Any] | None:
     """Return texts as numbers of a type; None if one of them is none."""
     try:
-        numbers = [kind(text) for text in texts]
+        numbers = list(map(kind, texts))
     except ValueError:
         return None
     if kind is int and any(abs(n) > np.iinfo(np.int64).max for n in numbers):
