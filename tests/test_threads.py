@@ -31,15 +31,6 @@ def test_the_limit_ends_with_its_last_user():
     assert blas_threads() == before
 
 
-def test_a_path_runs_with_one_thread():
-    bags, y = make_gaussian_bags(n_bags=12, random_state=0)
-    seen = []
-    model = WitnessSVC(callback=lambda record: seen.append(blas_threads()))
-    model.path(bags, y, values=[1.0, 2.0])
-    assert seen
-    assert all(threads == {1} for threads in seen)
-
-
 def test_threads_over_blocks_change_no_bit(monkeypatch):
     bags, y = make_gaussian_bags(n_bags=60, random_state=0)
     monkeypatch.setattr("bagwise.estimators.rows.BLOCK_VALUES", 1000)

@@ -24,7 +24,6 @@ from bagwise import (
     MarkovNetworkClassifier,
     MeanSVC,
     OptimalMarginSVC,
-    PathCV,
     Pool,
     WitnessSVC,
     by_paper_name,
@@ -87,9 +86,6 @@ LATER: list[Case] = [
             ConformalBagClassifier(estimator=MeanSVC()).fit(BAGS, Y).predict_set(BAGS, level=90)
         ),
     ),
-    ("paths", lambda: WitnessSVC().path(BAGS, Y, name="gamma", values=[1])),
-    ("paths", lambda: WitnessSVC().path(BAGS, Y, values=[])),
-    ("paths", lambda: PathCV(estimator=MeanSVC()).fit(BAGS, Y)),
     ("graph", lambda: GraphSVC(bag_graph=UNEQUAL).fit(BAGS, Y)),
     ("graph", lambda: GraphSVC(bag_graph=["links"]).fit(LINKED, Y)),
     ("graph", lambda: GraphSVC(bag_graph=Graph.from_edges([("a", "b")])).fit(LINKED, Y)),

@@ -40,7 +40,7 @@ def page() -> str:
     for door, title in DOORS.items():
         parts += [f"## {title}", *_listed(_of_battery(door))]
     parts += [
-        "## Names, shares, conformal sets, paths, graphs, places",
+        "## Names, shares, conformal sets, graphs, places",
         *_listed(_of(messages.LATER)),
     ]
     about = "A fit that warns has a result. Read the warning before you trust it."

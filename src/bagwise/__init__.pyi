@@ -47,7 +47,6 @@ from .models.milboost import MILBoost as MILBoost
 from .models.miles import MILES as MILES, MILESEmbedding as MILESEmbedding
 from .models.missvm import MissSVM as MissSVM
 from .models.odm import ODM as ODM, OptimalMarginSVC as OptimalMarginSVC
-from .models.path import PathCV as PathCV
 from .models.proportions import LabelProportionSVC as LabelProportionSVC
 from .models.proportions_likelihood import (
     LabelProportionLogistic as LabelProportionLogistic,

@@ -15,15 +15,20 @@ _TIES = (
     "docs/results/trees.md)."
 )
 
+_NO_PATH = (
+    "Use model_selection.search or BagGridSearchCV: separate fits were as accurate or better "
+    "(docs/results/paths.md)."
+)
+
 _REFUSALS = "Test refusals with pytest.raises; ours are in tests/bad_inputs of the repository."
 
 CLASSES: dict[str, str] = {  # public names of the package, and of its parts in model files
-    "annealed_path": "Use AnnealedProportionSVC(...).path(bags, y, name=..., values=...), or "
-    "AnnealedProportionSVCCV, which chooses a point of the grid.",
+    "annealed_path": "Use AnnealedProportionSVCCV, which chooses a point of the grid.",
     "Forest": "Its trees are scikit-learn's now.",
     "KernelFeatures": "Use sklearn.kernel_approximation.Nystroem(n_components=n), which is exact "
     "where n is the number of training instances.",
     "MultiLabelMarkovNetwork": "Use sklearn.multioutput.MultiOutputClassifier, which takes Bags.",
+    "PathCV": _NO_PATH,
     "SpanningTrees": _TIES,
     "plot.LearningCurveDisplay": "Use sklearn.model_selection.LearningCurveDisplay, "
     "which takes Bags.",
@@ -58,8 +63,8 @@ PARAMETERS: dict[tuple[str, str], str] = {
         for owner in ("KernelOptions", "RowsClassifier", "LabelProportionSVC", "_Points")
     },
     ("MarkovNetworkClassifier", "chain"): _TIES,
-    ("MarkovNetworkClassifier", "combine"): "Networks of several alphas are averaged; PathCV "
-    "chooses one alpha.",
+    ("MarkovNetworkClassifier", "combine"): "Networks of several alphas are averaged; "
+    "model_selection.search chooses one alpha.",
     ("MarkovNetworkClassifier", "loss"): "Networks are trained for their margin; "
     'probability="sigmoid" gives probabilities of bags.',
     ("MarkovNetworkClassifier", "n_iter_no_change"): _EARLY,
@@ -79,6 +84,8 @@ METHODS: dict[tuple[str, str], str] = {  # by (class, method)
     ("ConformalBagClassifier", "key_instance_sets"): "Use calibrate_instances and discover of the "
     "classifier, which need no labels of instances.",
     ("LabelSVC", "global_bound"): _LOWER,
+    ("MarkovNetworkClassifier", "path"): _NO_PATH,
+    ("RowsClassifier", "path"): _NO_PATH,
     ("WitnessSVC", "global_bound"): _LOWER,
 }
 

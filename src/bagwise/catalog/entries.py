@@ -198,12 +198,6 @@ ENTRIES = (
         checked={"n_estimators": 3},
         fails=_RANDOM_DRAWS,
         cost=4),
-    entry("bagwise.models.path.PathCV",
-        checked={"values": [0.1, 1.0], "cv": 2},
-        variants=[{"values": [0.3], "cv": 2}],
-        fails={
-            "check_weight_two_is_the_bag_twice": "a bag that is there twice falls into two folds",
-        }),
     entry("bagwise.model_selection.auto.classifier.AutoBagClassifier",
         name("auto", "wolpert1992", "many models tried, the best of them calibrated and combined"),
         needs="inner folds of its own for every model it tries",

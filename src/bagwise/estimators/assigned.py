@@ -203,9 +203,7 @@ class AssignedClassifier(RowsClassifier):
         choices, system = rows.choices, Systems(saddle)
         rng = check_random_state(self.random_state)
         center = None
-        if isinstance(start, Run):  # a neighbor's key instances
-            chosen = choices.top(start.assignment[task.positive_rows])
-        elif start is None:
+        if start is None:
             chosen, center = self._first_choice(saddle, choices, system, rng)
         else:
             chosen = choices.random(start, 1)[0]

@@ -6,14 +6,14 @@ solutions into fitted attributes. A method adds ``_fit_from(task, start)``, ``_l
 gives every row the label of its bag.
 
 `RowsClassifier.fit_on_design` is the seam for whoever fits several models to the same instances
-(searches, paths, the benchmark): validate once with ``_check_training``, make one design with
+(searches, the benchmark): validate once with ``_check_training``, make one design with
 ``_design``, then learn on it as often as needed.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -22,13 +22,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
-from bagwise._documented import answers
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.segments import expand
 from bagwise.designs import (
     Design,
     Gram,
@@ -41,9 +37,9 @@ from bagwise.designs import (
 )
 from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.folds import KernelShare, score_folds
 from bagwise.estimators.params import KernelOptions, check_approximable, group, shared
-from bagwise.estimators.paths import CS, KernelShare, follow_path, has_path, models_at, score_folds
-from bagwise.estimators.sweeping import is_swept, solve_bag_labels
+from bagwise.estimators.sweeping import solve_bag_labels
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.estimators.task import (
     Task,
@@ -62,9 +58,8 @@ from bagwise.procedures.run import keep_lowest
 from bagwise.rowstores import here
 from bagwise.rowstores.device import DeviceRows
 from bagwise.rowstores.together import side_by_side
-from bagwise.solvers import solve
 
-Start = Run | np.random.RandomState | None
+Start = np.random.RandomState | None  # the usual one, or drawn at random
 _LIMITS = ("max_iter", "annealing__max_inner")  # of iterations; a method has one of them
 BLOCK_VALUES = 1 << 22  # 32 MiB of kernel values or distances at a time when scoring
 
@@ -124,8 +119,7 @@ class RowsClassifier(BagClassifier):
     def _fit_from(self, task: Task, start: Start) -> Run:
         """Fit one class against the rest.
 
-        ``start`` is None for the usual start, a generator for one drawn at random, or the run of a
-        neighbor on a path.
+        ``start`` is None for the usual start, or a generator for one drawn at random.
         """
         raise NotImplementedError
 
@@ -246,7 +240,7 @@ class RowsClassifier(BagClassifier):
         self.kernel_error_ = design.error
         return design
 
-    # Calibration and paths -----------------------------------------------------------------------
+    # Calibration ---------------------------------------------------------------------------------
 
     def _out_of_fold(
         self, bags: Bags, codes: Array, weight: Array, splits: list[Any], used: Array
@@ -258,46 +252,6 @@ class RowsClassifier(BagClassifier):
         return score_folds(
             self, shared if used.all() else shared.part(used), bags, codes, weight, splits
         )
-
-    @available_if(has_path)
-    @answers(
-        *("list", "Fitted models, one per value."),
-        name='A number that the kernel does not depend on, such as "positive_fraction".',
-        values="Its values, in the order of the path; two per factor of ten by default.",
-    )
-    def path(
-        self,
-        bags: Any,
-        y: Any,
-        *,
-        name: str = "C",
-        values: Sequence[float] = CS,
-        sample_weight: Any = None,
-    ) -> list[Any]:
-        """Fit the model at many values of a parameter, each from where the last one ended.
-
-        The kernel matrix is computed once, and a fit begins with the assignment and the classifier
-        of its neighbor. Order the values from small to large: a small C has the fewest local
-        minima. The models are not those of separate fits, which begin anew.
-
-        Examples
-        --------
-        >>> from bagwise import WitnessSVC
-        >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]], [[0.3], [0.1]]]
-        >>> models = WitnessSVC(kernel="linear").path(bags, [1, 0, 1, 0], values=[0.1, 1, 10])
-        >>> [model.C for model in models]
-        [0.1, 1, 10]
-        """
-        models, fresh = models_at(self, name, values), self._make_fresh()
-        bags, codes, of_bags, weight = fresh._check_training(bags, y, sample_weight)
-        with one_blas_thread():
-            design = fresh._design(bags, expand(weight, bags.offsets))
-            steps = follow_path(fresh, models, design, bags, codes, weight)
-            for model, (part, _) in zip(models, steps, strict=True):
-                part._share(design, bags, weight)
-                part._settle_threshold(bags, codes, of_bags, weight)
-                model._become(part)
-        return models
 
     # After the fit -------------------------------------------------------------------------------
 
@@ -406,11 +360,6 @@ class MarginClassifier(RowsClassifier):
         return self.C
 
     def _fit_from(self, task: Task, start: Start) -> Run:
-        p = 1.0 * task.in_positive
-        if isinstance(start, Run) and not is_swept(task):
-            problem = task.problem(p, rest_is_negative=False)
-            solution = solve(problem, start.solution.point)
-        else:
-            solution = solve_bag_labels(task)
+        solution = solve_bag_labels(task)
         self._report(record := {"objective": solution.objective, "gap": solution.gap})
-        return Run(solution, p, [record], True)
+        return Run(solution, 1.0 * task.in_positive, [record], True)

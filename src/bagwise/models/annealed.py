@@ -25,7 +25,6 @@ AISTATS 2007.
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -68,8 +67,6 @@ from bagwise.solvers import Solution, cold_start, newton_steps, solve
 from bagwise.tolerances import COARSE, DECIDED, NOTHING, TIE
 
 _FLOOR = 1e-6  # coldest temperature, in units of C
-_OPEN = 0.02  # probability to which a decided label is opened at a neighbor on a path
-_WARM = 0.3  # first temperature there, in units of C: labels near the boundary still change
 _SPREAD = 5.0  # of random losses, in units of the temperature: most draws are all but decided
 
 
@@ -144,20 +141,9 @@ class _AnnealedSVC(MarginClassifier):
         )
 
     def _path(self, task: Task, softening: Softening, start: Start) -> tuple[Any, ...]:
-        """Return where the path starts, its schedule, its steps and who is told of them.
-
-        ``start`` is None, a random state to draw from, or the run of a neighbor.
-        """
-        schedule = self._schedule()
-        if isinstance(start, Run):  # decided labels are a little open again, and not as hot
-            p = np.clip(start.assignment[task.positive_rows], _OPEN, 1 - _OPEN)
-            hottest = max(min(schedule.hottest, _WARM * self.C), schedule.coldest)
-            schedule = replace(schedule, hottest=hottest)
-        elif start is None:
-            p = self._start(task, softening)
-        else:
-            p = _draw(task, softening, start)
-        return p, schedule, self._annealing.newton_steps, self._report
+        """Return where the path starts, its schedule, its steps and who is told of them."""
+        p = self._start(task, softening) if start is None else _draw(task, softening, start)
+        return p, self._schedule(), self._annealing.newton_steps, self._report
 
     def _fit_from(self, task: Task, start: Start) -> Run:
         if is_swept(task):

@@ -28,8 +28,8 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.crossfit import folds
 from bagwise.designs import Design, Gram, Point
+from bagwise.estimators.folds import score_held_out
 from bagwise.estimators.params import param, redeclare, shared
-from bagwise.estimators.paths import score_held_out
 from bagwise.estimators.rows import RowsClassifier
 from bagwise.estimators.sweeping import anneal_swept, is_swept
 from bagwise.estimators.tags import BagTags

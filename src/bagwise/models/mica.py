@@ -90,9 +90,7 @@ class MICA(MarginClassifier):
 
     def _fit_from(self, task: Task, start: Start) -> Run:
         steps, shares = _Steps(task, self.penalty), mean_shares(task)
-        if isinstance(start, Run):
-            shares = start.assignment[task.positive_rows]
-        elif start is not None:  # uniform on the simplex
+        if start is not None:  # uniform on the simplex
             drawn = start.exponential(size=len(shares))
             total = segment_sum(drawn, task.positive_offsets)
             shares = drawn / expand(total, task.positive_offsets)

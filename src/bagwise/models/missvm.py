@@ -57,10 +57,7 @@ class MissSVM(MarginClassifier):
     max_iter: int = shared("max_iter")
 
     def _fit_from(self, task: Task, start: Start) -> Run:
-        if isinstance(start, Run):
-            scores = start.solution.scores
-        else:
-            scores = mean_scores(task) if start is None else start.normal(size=len(task.weight))
+        scores = mean_scores(task) if start is None else start.normal(size=len(task.weight))
         run = alternate(
             partial(_solve, task, self.unlabeled_weight),
             partial(_assign, task),

@@ -55,24 +55,17 @@ class _AlternatingSVC(MarginClassifier):
         raise NotImplementedError
 
     def _fit_from(self, task: Task, start: Start) -> Run:
-        if isinstance(start, Run) and not is_swept(task):
-            return self._alternate(task, start.assignment, start.solution)
-        if isinstance(start, np.random.RandomState):
-            return self._alternate(task, _draw(task, self, start))
-        return self._alternate(task, self._start(task))
-
-    def _alternate(self, task: Task, start: Array, near: Solution | None = None) -> Run:
         assumption = self._assumption()
+        first = self._start(task) if start is None else _draw(task, self, start)
         if is_swept(task):
-            start = start[task.positive_rows]
-            run = alternate_swept(task, assumption, start, self.max_iter, self._report)
+            first = first[task.positive_rows]
+            run = alternate_swept(task, assumption, first, self.max_iter, self._report)
             return replace(run, assignment=task.spread(run.assignment))
-        if near is None:  # from nearby, few problems are left to solve
-            self._prepare(task.design, task.weight)
+        self._prepare(task.design, task.weight)
         run = alternate(
-            lambda p, last: solve_assigned(task, assumption, p, near if last is None else last),
+            partial(solve_assigned, task, assumption),
             partial(assign, task, assumption),
-            start,
+            first,
             max_iter=self.max_iter,
             callback=self._report,
         )

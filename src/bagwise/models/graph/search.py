@@ -20,8 +20,8 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_max
 from bagwise.crossfit import folds
+from bagwise.estimators.folds import rate_scores
 from bagwise.estimators.params import Words, param
-from bagwise.estimators.paths import rate_scores
 from bagwise.models.graph.base import GraphClassifier, Structure, mean_scores, pad
 from bagwise.models.graph.svc import GraphSVC
 

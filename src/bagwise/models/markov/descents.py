@@ -50,7 +50,6 @@ _SMALL_WEIGHT = 0.1  # of bag features, which are other models' scores: the pape
 _HELD_OUT = ("validation_score", "validation_loss", "stopped_early")  # of a record
 _DESCENDING = "mean"  # the start to add where those given find nothing
 
-FROM_LAST = "path"  # the start of a network on a path: where its neighbor ended
 
 _Records = list[dict[str, Any]]
 
@@ -246,19 +245,17 @@ def run_starts(
     callback: Callable[[dict[str, float]], None] | None = None,
     held: MarkovRisk | None = None,
     patience: int = 1,
-    last: Array | None = None,
 ) -> tuple[Run, _Records]:
     """Descend from every start; return the lowest end, and a record of all.
 
     "mean" is added where the given starts end at the objective of w = 0, and ``tol`` becomes finer
     where little is gained. A record has the start's name, objective, gap and number of rounds, and
     the objective of w = 0. With ``held``, the risk of held-out bags, descents stop early, and the
-    end with the best held-out score is returned. The start `FROM_LAST` is ``last``.
+    end with the best held-out score is returned.
     """
 
     def run(name: str, tolerance: float, **limits: Any) -> Run:
-        start = last if name == FROM_LAST else STARTS[name](risk, alpha, tolerance, seed)
-        assert start is not None
+        start = STARTS[name](risk, alpha, tolerance, seed)
         common: Any = {"tol": tolerance, "max_iter": max_iter, "callback": callback}
         if held is None and _is_swept(risk):
             learns = not isinstance(risk.inference.potential, AtLeastPotential)

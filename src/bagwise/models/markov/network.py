@@ -53,16 +53,15 @@ from bagwise.crossfit import CV, check_enough_bags, folds, hold_out_part
 from bagwise.errors import Argument, Message, Parameter
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
-from bagwise.models.markov.descents import FROM_LAST, STARTS, find_idle, run_starts
+from bagwise.models.markov.descents import STARTS, find_idle, run_starts
 from bagwise.models.markov.inputs import NetworkInputs, models_of, place_operator
-from bagwise.models.markov.paths import Along, NetworkPaths, Seen
 from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
 from bagwise.models.markov.scores import Network, NetworkScores
 from bagwise.procedures import Run
 from bagwise.rowstores.together import side_by_side
 
 
-class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
+class MarkovNetworkClassifier(NetworkScores):
     """Cardinality Markov network, for two classes or more (MIMN, RMIMN, GMIMN).
 
     Attributes
@@ -118,9 +117,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
 
     # Fitting -------------------------------------------------------------------------------------
 
-    def _fit_classes(
-        self, bags: Bags, codes: Array, weight: Array, along: Along | None = None
-    ) -> None:
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         self._check_choices()
         used = np.flatnonzero(weight)
         train, weight = bags[used], weight[used]
@@ -129,7 +126,7 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         labels = truth[:, 0].astype(int) if truth.shape[1] == 1 else codes[used]
         self.potential_ = self._potential()
         alphas = self._alphas()
-        self.inputs_, networks = self._fit_networks(train, labels, weight, alphas, along)
+        self.inputs_, networks = self._fit_networks(train, labels, weight, alphas)
         self.shares_ = np.ones(1)
         if self.alphas is not None:
             networks = self._weigh_networks(networks, train, labels, weight)
@@ -172,26 +169,9 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         return BinnedPotential(self.n_bins)
 
     def _fit_networks(
-        self,
-        bags: Bags,
-        labels: Array,
-        weight: Array,
-        alphas: list[float],
-        along: Along | None = None,
+        self, bags: Bags, labels: Array, weight: Array, alphas: list[float]
     ) -> tuple[NetworkInputs, list[Network]]:
-        """Fit a network per alpha; along a path, from the last network's weights."""
-        along = Along() if along is None else along
-        along.seen = seen = along.seen or self._see(bags, labels, weight)
-        risks = self._risks(*seen.trained)
-        held = [None] * len(risks) if seen.held is None else self._risks(*seen.held)
-        last = along.network
-        begin = [None] * len(risks) if last is None else last.as_starts(len(risks))
-        problems = list(zip(risks, held, begin, strict=True))
-        networks = [self._fit_network(problems, value) for value in alphas]
-        along.network = networks[-1]
-        return seen.inputs, networks
-
-    def _see(self, bags: Bags, labels: Array, weight: Array) -> Seen:
+        """Fit a network per alpha, to the bags that early stopping does not hold out."""
         inputs = NetworkInputs(
             self.feature_map,
             self.bag_features,
@@ -201,15 +181,27 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        if not self.early_stopping:
-            return Seen(inputs, (*inputs.fit(bags, labels, weight), bags, labels, weight), None)
-        share = self.early_stopping.validation_fraction
+        held: list[Any]
+        if self.early_stopping:
+            share = self.early_stopping.validation_fraction
+            risks, held = self._split_risks(inputs, share, bags, labels, weight)
+        else:
+            risks = self._risks(*inputs.fit(bags, labels, weight), bags, labels, weight)
+            held = [None] * len(risks)
+        problems = list(zip(risks, held, strict=True))
+        return inputs, [self._fit_network(problems, value) for value in alphas]
+
+    def _split_risks(
+        self, inputs: NetworkInputs, share: float, bags: Bags, labels: Array, weight: Array
+    ) -> tuple[list[MarkovRisk], list[MarkovRisk]]:
+        """Return the risks of the bags to train on, and of a share that is held out."""
         name = Parameter("validation_fraction", f"{share:g}")
-        split = hold_out_part(bags, labels, share, self.random_state, name)
-        part, rest = ((bags[at], labels[at], weight[at]) for at in split)
-        trained = (*inputs.fit(*part), *part)
-        held = (inputs.operator(rest[0]), inputs.bag_columns(rest[0]), *rest)
-        return Seen(inputs, trained, held)
+        train, rest = hold_out_part(bags, labels, share, self.random_state, name)
+        trained, held = bags[train], bags[rest]
+        seen = inputs.fit(trained, labels[train], weight[train])
+        risks = self._risks(*seen, trained, labels[train], weight[train])
+        seen = inputs.operator(held), inputs.bag_columns(held)
+        return risks, self._risks(*seen, held, labels[rest], weight[rest])
 
     def _risks(
         self,
@@ -250,11 +242,11 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
         return {"class": self.classes_.tolist()[code]} if n_problems > 1 else {}
 
     def _best_start(
-        self, risk: MarkovRisk, held: MarkovRisk | None, begin: Array | None, alpha: float
+        self, risk: MarkovRisk, held: MarkovRisk | None, alpha: float
     ) -> tuple[Run, list[dict[str, Any]]]:
         """Run every start; return the lowest (best on held-out bags), and a record of all."""
         return run_starts(
-            [FROM_LAST] if begin is not None else list(self.init or self._default_starts(risk)),
+            list(self.init or self._default_starts(risk)),
             risk,
             alpha,
             tol=self.tol,
@@ -263,7 +255,6 @@ class MarkovNetworkClassifier(NetworkPaths, NetworkScores):
             callback=self._report,
             held=held,
             patience=self.early_stopping.n_iter_no_change if self.early_stopping else 1,
-            last=begin,
         )
 
     def _default_starts(self, risk: MarkovRisk) -> list[str]:

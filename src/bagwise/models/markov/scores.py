@@ -30,11 +30,6 @@ class Network:
     runs: list[Run]  # one joint, or one per class
     starts: list[dict[str, Any]]
 
-    def as_starts(self, n_problems: int) -> list[Array]:
-        """Return the weights as one vector per problem: a joint one, or one per class."""
-        rows = np.hstack([self.instance, self.potential, self.bag])
-        return [part.ravel() for part in np.split(rows, n_problems)]
-
     def scores(
         self, operator: InstanceOperator, columns: Array, inference: CountInference
     ) -> Array:

@@ -1,8 +1,7 @@
-"""Several fits on one design: the folds of a calibration, and one model at many values."""
+"""Folds on parts of one design, for calibrations and searches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +14,11 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.crossfit import in_order
 from bagwise.designs import Design, Gram, Iterative, Point
-from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.input import class_weights
-from bagwise.estimators.tags import bag_tags
-from bagwise.estimators.task import as_given
-from bagwise.procedures import Run
 from bagwise.solvers import Solution
 
 if TYPE_CHECKING:
     from bagwise.estimators.rows import RowsClassifier
-
-# What the kernel matrix depends on: it is the same along a path.
-_FIXED = ("kernel", "gamma", "degree", "kernel_options")
-CS = tuple(np.logspace(-2, 2, 9).tolist())  # two values per factor of ten
 
 
 @dataclass(frozen=True)
@@ -94,48 +85,6 @@ def _score_all(
     rows = np.flatnonzero(expand(weight > 0, bags.offsets))
     coef[:, rows[model.support_]] = model.dual_coef_
     return np.stack([design @ row for row in coef], axis=1) + model.intercept_
-
-
-def has_path(estimator: BagClassifier) -> bool:
-    """Return whether a model is a fit over the instances as rows; otherwise say so."""
-    if bag_tags(estimator).instance_rows:
-        return True
-    raise AttributeError(f"{type(estimator).__name__} has no path: it is fitted in another way.")
-
-
-def models_at(model: BagClassifier, name: str, values: Sequence[float]) -> list[Any]:
-    """Return an unfitted copy of a model per value of a parameter."""
-    known = model.get_params()
-    if name not in known or name.partition("__")[0] in _FIXED:
-        wrong = "determines the kernel" if name in known else "is no parameter"
-        raise ValueError(f"name={name!r} {wrong} of {type(model).__name__}.")
-    if not len(values):
-        raise ValueError("values is empty: a path needs at least one value.")
-    models = [model._make_fresh().set_params(**{name: value}) for value in values]
-    for each in models:
-        each._validate_params()
-    return models
-
-
-def follow_path(
-    fresh: RowsClassifier,
-    models: list[Any],
-    design: Design,
-    bags: Bags,
-    codes: Array,
-    weight: Array,
-) -> Iterator[tuple[Any, list[Run]]]:
-    """Yield a fitted copy of each model and its runs in the coordinates of the design."""
-    last: list[Run] = []
-    for model in models:
-        part = fresh._recast(type(fresh), **model.get_params(deep=False))
-        tasks = list(part._tasks(design, bags, codes, weight))
-        if last:
-            last = [part._fit_from(task, run) for task, run in zip(tasks, last, strict=True)]
-        else:
-            last = [part._fit_binary(task) for task in tasks]
-        part._keep(bags, [as_given(run, design) for run in last])
-        yield part, last
 
 
 def score_held_out(design: Design, rows: Array, test_rows: Array, point: Point | Solution) -> Array:
