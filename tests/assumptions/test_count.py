@@ -1,7 +1,5 @@
 """Potentials on counts: what the papers print, and what is refused by name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Assumptions against all labelings of a bag."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Inference over counts against all 2^m labelings, and its derivatives against differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Sums over labelings against all 2^m of them, and their derivatives against differences."""
 
-from __future__ import annotations
-
 from decimal import Decimal, localcontext
 
 import numpy as np

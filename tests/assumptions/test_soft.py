@@ -1,7 +1,5 @@
 """Assignment steps: optimality conditions, two independent solvers, limits, ties, extremes."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The parts of `Bags`: every bad one, and the message that names the bag, place and remedy."""
 
-from __future__ import annotations
-
 import re
 from copy import copy
 

@@ -1,7 +1,5 @@
 """`Bags`: what is kept, what is shared, what cannot be written, and its methods."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import re

@@ -1,7 +1,5 @@
 """`check_bags`: every accepted form of data, and what is refused."""
 
-from __future__ import annotations
-
 import re
 import warnings
 

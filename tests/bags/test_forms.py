@@ -1,7 +1,5 @@
 """The other forms of data, all of which must end in the same `Bags`."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

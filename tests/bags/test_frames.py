@@ -1,7 +1,5 @@
 """Data frames, the display in notebooks, and selection by id."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Names: numbering them, keeping their types, and values that are constant within a bag."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

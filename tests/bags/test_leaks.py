@@ -1,7 +1,5 @@
 """Leaks that are planted are named, each with its reason; clean data have none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

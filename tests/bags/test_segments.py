@@ -1,7 +1,5 @@
 """Reductions within bags against plain loops over the bags."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

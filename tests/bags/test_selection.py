@@ -1,7 +1,5 @@
 """Indexing: every kind of key, every attribute, and what is shared with the whole."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Statistics of bags; their values against NumPy's are tested with `BagStatistics`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Stored blocks are verified when they are read, and sparse rows are checked at their first use."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

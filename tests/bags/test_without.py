@@ -1,7 +1,5 @@
 """Bags without each of their instances: reductions that are updated against ones computed anew."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

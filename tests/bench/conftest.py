@@ -1,7 +1,5 @@
 """A finished run, and a report of results written by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from bagwise.bench.run import run

@@ -1,7 +1,5 @@
 """Cells: what is measured is what the model itself gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

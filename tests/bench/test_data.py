@@ -1,7 +1,5 @@
 """Data sets of a benchmark: every source gives bags, wrong options are named."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

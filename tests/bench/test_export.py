@@ -1,7 +1,5 @@
 """Tables as files: every form has the numbers; names are no command, formula or new line."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

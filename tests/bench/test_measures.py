@@ -1,7 +1,5 @@
 """Measures of a benchmark against their definitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

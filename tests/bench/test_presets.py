@@ -1,7 +1,5 @@
 """Every preset runs end to end in its quick form, and finds the published numbers."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs: killed and resumed gives the same table, failures are recorded, nothing is run twice."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Benchmarks in YAML: what is right is read, what is wrong is named with its place."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import pytest

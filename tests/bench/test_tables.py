@@ -1,7 +1,5 @@
 """Tables: published numbers beside ours, bold where best, ranks and notes."""
 
-from __future__ import annotations
-
 import pytest
 
 from bagwise.bench.tables import long_form, make_report

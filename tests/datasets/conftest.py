@@ -1,7 +1,5 @@
 """Folders for the tests of data sets."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Bags of digits follow their rule and hold the images they name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st

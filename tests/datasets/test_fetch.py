@@ -1,7 +1,5 @@
 """`fetch` and `catalog`: names, options, and which data sets are present."""
 
-from __future__ import annotations
-
 import pytest
 
 from bagwise.datasets import catalog, fetch

@@ -1,7 +1,5 @@
 """Points in the plane, shifted Gaussians and molecules keep the rules they state."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st

@@ -1,7 +1,5 @@
 """The planted graph carries the labels, the words do not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st

@@ -1,7 +1,5 @@
 """Where files are looked for; damaged and missing ones are named."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zipfile

@@ -1,7 +1,5 @@
 """What the generators share: sizes, labels, counts and places."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

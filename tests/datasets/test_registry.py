@@ -1,7 +1,5 @@
 """The data sets hold what the registry says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

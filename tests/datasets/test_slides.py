@@ -1,7 +1,5 @@
 """Slides keep the rules they state: sizes, rates, places on a grid, connected tumors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st

@@ -1,7 +1,5 @@
 """WebKB: pages, passages, context words and the two graphs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Rows with a penalized intercept, turned: the same scores and norms, in columns of order one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

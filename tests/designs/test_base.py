@@ -1,7 +1,5 @@
 """Points of designs, and which design a matrix gets."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

@@ -1,7 +1,5 @@
 """Fits on a cluster of two worker processes against the same fits in one process, bit by bit."""
 
-from __future__ import annotations
-
 import os
 import signal
 from functools import partial

@@ -1,7 +1,5 @@
 """What a worker keeps, repeats and restores; a cluster is not needed for that."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 

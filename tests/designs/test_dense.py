@@ -1,7 +1,5 @@
 """Hessians that are corrected where few curvatures changed, against fresh ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Kernel matrices as designs against explicit dense algebra, prepared and not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Iterative kernel designs against factors and an independent solver; certificates; bits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

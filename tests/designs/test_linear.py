@@ -1,7 +1,5 @@
 """Linear designs against explicit dense algebra, and their ridge step against one linear system."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

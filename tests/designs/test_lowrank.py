@@ -1,7 +1,5 @@
 """Randomly pivoted Cholesky: what it leaves, that it extends itself, awkward kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

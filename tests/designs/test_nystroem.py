@@ -1,7 +1,5 @@
 """The approximated kernel against its definition, its landmarks, its error."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

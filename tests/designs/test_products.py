@@ -1,7 +1,5 @@
 """Compiled products with a kernel matrix against NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Three ways through the weighted ridge regression, against its normal equations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

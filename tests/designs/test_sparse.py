@@ -1,7 +1,5 @@
 """Sparse designs: what they copy."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

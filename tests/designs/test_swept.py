@@ -1,7 +1,5 @@
 """Sums of a pass against brute force, and the row state that passes leave behind."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

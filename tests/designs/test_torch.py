@@ -1,7 +1,5 @@
 """Rows on a device against the same rows on the host."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Assignment steps on tensors against those on the host."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

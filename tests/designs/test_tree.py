@@ -1,7 +1,5 @@
 """Sums over shards do not depend on who adds them up."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A short run of both fuzzers with a fixed seed, and proof that they find what is planted."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -1,7 +1,5 @@
 """ARFF files as WEKA and people write them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

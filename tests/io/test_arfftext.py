@@ -1,7 +1,5 @@
 """The syntax of ARFF: fields, quotes, escapes, declarations and inner rows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

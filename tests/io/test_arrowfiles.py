@@ -1,7 +1,5 @@
 """Parquet and Arrow files behind one interface."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

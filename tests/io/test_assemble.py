@@ -1,7 +1,5 @@
 """From columns to bags: choosing columns, order, and values that must be constant."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

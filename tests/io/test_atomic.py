@@ -1,7 +1,5 @@
 """Writing: after any fault there is the old output or the new one, never a third thing."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Files with one bag each."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

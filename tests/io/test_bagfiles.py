@@ -1,7 +1,5 @@
 """Folders with one file per bag."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

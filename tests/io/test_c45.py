@@ -1,7 +1,5 @@
 """The C4.5 files of the musk data."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parquet and Arrow: chosen columns, nested forms, streams, types."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The format follows from the suffix, else from the content."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The errors of files: their message, their kinds, and pickling."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """Excel workbooks are read as CSV is, with the same errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

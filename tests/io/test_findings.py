@@ -1,7 +1,5 @@
 """What is said about bags before a model sees them, on data with known defects."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """From bags to columns, and what a format cannot store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

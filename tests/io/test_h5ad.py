@@ -1,7 +1,5 @@
 """AnnData files: cells as instances."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

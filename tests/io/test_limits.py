@@ -1,7 +1,5 @@
 """What a file claims is compared with what it holds before memory is asked for."""
 
-from __future__ import annotations
-
 import gzip
 import tracemalloc
 import zipfile

@@ -3,8 +3,6 @@
 One table for all formats: a good file, what is changed in it, the error and words of its message.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

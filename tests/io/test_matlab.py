@@ -1,7 +1,5 @@
 """MATLAB files of versions 5 and 7.3, as other programs write them."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 

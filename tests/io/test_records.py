@@ -1,7 +1,5 @@
 """Files of results: torn lines are cut off, broken ones are named, one run at a time."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Opening files: gzip and named errors."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -1,7 +1,5 @@
 """The `.bags` folder: memory maps, ids, and nothing half written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """svmlight files: both forms, indices, the number of features."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """CSV and TSV: header, columns, types."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

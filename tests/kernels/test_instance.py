@@ -1,7 +1,5 @@
 """Kernels against scikit-learn's, the choices of gamma, precisions, and what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """The intersection map: error against min(x, y), sparse input, and scikit-learn's contract."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Matrices that do not fit are refused by name, with their size and the remedy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Which methods are compared, and why the others are not."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Deadlines: estimators look at the clock wherever they are; costs, seen on a part of the bags."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

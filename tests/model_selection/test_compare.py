@@ -1,7 +1,5 @@
 """Comparisons that finish: folds, order, time, failures, interruption, and going on later."""
 
-from __future__ import annotations
-
 import json
 import time
 

@@ -1,7 +1,5 @@
 """What a comparison says about results that are known: groups, recommendation, bags needed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

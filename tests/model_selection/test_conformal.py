@@ -1,7 +1,5 @@
 """Conformal sets: p-values against loops, coverage by simulation, with groups."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin

@@ -1,7 +1,5 @@
 """Cross-validation of one model: folds that scikit-learn makes, hidden labels, positive class."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

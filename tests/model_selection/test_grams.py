@@ -1,7 +1,5 @@
 """Shared Gram matrices: no fit depends on what ran before."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

@@ -1,7 +1,5 @@
 """Searches pass questions about instances on to the model that they chose."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler

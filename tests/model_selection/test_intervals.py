@@ -1,7 +1,5 @@
 """Intervals and paired tests against formulas, brute force and scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm, ttest_rel

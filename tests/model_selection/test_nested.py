@@ -1,7 +1,5 @@
 """An outer fold, redone by hand: choose inside, calibrate inside, judge outside."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold

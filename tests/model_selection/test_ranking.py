@@ -1,7 +1,5 @@
 """Ranks and their tests against cases computed by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

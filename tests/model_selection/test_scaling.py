@@ -1,7 +1,5 @@
 """Scalings by name, and their choice by inner folds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Grid points, and how they are judged on held-out bags."""
 
-from __future__ import annotations
-
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 

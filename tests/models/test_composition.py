@@ -1,7 +1,5 @@
 """Shares of kinds: against scikit-learn, where two kinds together decide, and by occlusion."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans

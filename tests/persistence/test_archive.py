@@ -1,7 +1,5 @@
 """Model files: every estimator comes back to the bit, and what is not ours is not read."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle

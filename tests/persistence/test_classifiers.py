@@ -1,7 +1,5 @@
 """scikit-learn's classifiers in model files, and forged ones that are not followed."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values as JSON and back, to the bit; what is not data is refused."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

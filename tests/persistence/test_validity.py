@@ -1,7 +1,5 @@
 """What a model file holds must be a fitted model, before anything is predicted with it."""
 
-from __future__ import annotations
-
 import copy
 import re
 

@@ -1,7 +1,5 @@
 """Alternation: never up, always an end, and the ends of slow reference alternations."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Annealing: it descends at every temperature, cools as told, and always ends."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The concave-convex procedure on problems whose every step is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Growing the pool: the oracle against brute force, the end against the enumerated relaxation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations, product
 

@@ -1,7 +1,5 @@
 """Early stopping: which iterate is kept, when a descent ends, and what is proven about it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

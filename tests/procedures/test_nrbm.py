@@ -1,7 +1,5 @@
 """Rounds of NRBM and a convex step on ramps: brute force, bounds, and what is reported."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise, product
 

@@ -1,7 +1,5 @@
 """The lowest of several runs, and how well the others agree with it."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows that are touched ahead of a pass."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

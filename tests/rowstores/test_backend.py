@@ -1,7 +1,5 @@
 """Joblib's calls share passes."""
 
-from __future__ import annotations
-
 import pytest
 from joblib import Parallel, delayed, parallel_config
 

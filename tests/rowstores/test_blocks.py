@@ -1,7 +1,5 @@
 """The memory that there is."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bagwise import WitnessSVC

@@ -1,7 +1,5 @@
 """Rows that the workers of a cluster open by path; no worker is needed to select them."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows that pass through a device in blocks give the bits of rows that stay there."""
 
-from __future__ import annotations
-
 import logging
 from itertools import pairwise
 

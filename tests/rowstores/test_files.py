@@ -1,7 +1,5 @@
 """Rows in files act as the array that they are together."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 

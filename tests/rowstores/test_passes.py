@@ -1,7 +1,5 @@
 """Fits to rows of files read them together, with the bits of fits one after the other."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from itertools import product

@@ -1,7 +1,5 @@
 """Fits to rows that pass through a device take their blocks from one stream."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Fits in threads share what they ask for."""
 
-from __future__ import annotations
-
 import signal
 import threading
 import warnings

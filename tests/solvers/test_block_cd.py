@@ -1,7 +1,5 @@
 """Block descent on bags against a general QP solver."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Bundle methods: the bound against an independent solver, descent, planes that are dropped."""
 
-from __future__ import annotations
-
 import clarabel
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Newton over columns against a cone program; the relaxation, warm starts, simplex steps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """Cutting planes against a general QP solver, and the rules of the method."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

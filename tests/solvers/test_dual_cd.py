@@ -1,7 +1,5 @@
 """Dual coordinate descent against a quadratic program and brute force."""
 
-from __future__ import annotations
-
 import clarabel
 import numpy as np
 import pytest

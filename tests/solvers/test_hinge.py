@@ -1,7 +1,5 @@
 """The hinge's three routes against scikit-learn, a quadratic program, and each other."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

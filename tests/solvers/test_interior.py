@@ -1,7 +1,5 @@
 """The interior-point method: its steps, its bounds, and its end."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

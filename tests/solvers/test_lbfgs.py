@@ -1,7 +1,5 @@
 """L-BFGS against scikit-learn's logistic regression, and its certificate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression

@@ -1,7 +1,5 @@
 """Mirror prox against Newton, its gradients against differences and expectations."""
 
-from __future__ import annotations
-
 from itertools import product
 from types import SimpleNamespace
 

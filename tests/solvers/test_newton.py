@@ -1,7 +1,5 @@
 """Newton against a quadratic program, on problems built from their optimum; certificates."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bounds that need no duality gap: true, tight, and infinite where they prove nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog

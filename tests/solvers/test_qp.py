@@ -1,7 +1,5 @@
 """Small quadratic programs: the master problem's bound is true and tight."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, strategies as st
 

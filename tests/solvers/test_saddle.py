@@ -1,7 +1,5 @@
 """The saddle problem over a pool: its products, and bounds at any point."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

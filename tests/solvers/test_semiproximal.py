@@ -1,7 +1,5 @@
 """The semi-proximal problem against a general QP solver, by features and by products."""
 
-from __future__ import annotations
-
 import clarabel
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Newton's method on softened networks: certificate, objective, starts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

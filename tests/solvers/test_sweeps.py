@@ -1,7 +1,5 @@
 """Newton steps on swept rows: which are looked at, and what that costs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

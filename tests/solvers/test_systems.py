@@ -1,7 +1,5 @@
 """Newton systems of saddle problems against dense ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st

@@ -1,7 +1,5 @@
 """The battery of bad inputs: every door refuses them as the table says, and the table can fail."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The list of estimators that the checks run over."""
 
-from __future__ import annotations
-
 from bagwise import InstanceSVC, MarkovNetworkClassifier, WitnessSVC
 from bagwise.testing import bag_checks, estimators, expected_failed_checks
 

@@ -1,7 +1,5 @@
 """Every listed estimator under scikit-learn's checks and ours; broken ones must be found out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone

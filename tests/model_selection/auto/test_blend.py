@@ -1,7 +1,5 @@
 """Weights from out-of-fold scores: against a reference, and in the cases that go wrong."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize

@@ -1,7 +1,5 @@
 """The automatic model: what it combines, what it keeps, and how it stops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """The candidates, as they suit the bags."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

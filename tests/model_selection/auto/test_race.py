@@ -1,7 +1,5 @@
 """Cells of the automatic model: what they share changes nothing; the rows of the leaderboard."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.base import clone
