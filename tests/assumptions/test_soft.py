@@ -201,6 +201,14 @@ def test_the_variance_step_never_raises_the_expected_square(
     assert energy(new) <= energy(old) + 1e-10 * (1 + abs(energy(old)))
 
 
+def test_the_variance_enters_by_its_tangent_at_the_previous_labels():
+    rng = np.random.default_rng(0)
+    cost, previous = rng.normal(size=5), rng.uniform(0.1, 0.9, 5)
+    p = label_step(cost, 0.7, 2.0, 0.4, previous, variance=True).p
+    tangent = 2.0 * (1 - 2 * previous)  # of C p (1 - p)
+    np.testing.assert_allclose(p, label_step(cost + tangent, 0.7, 2.0, 0.4, previous).p, atol=1e-12)
+
+
 def test_the_penalty_is_the_expected_square():
     p, offsets = np.array([0.2, 0.7, 0.5]), np.array([0, 3])
     labels = np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, -1).T
