@@ -19,7 +19,7 @@ _LEVEL = 0.05  # of data sets without any signal are warned of, which is no harm
 _SHORTFALL = 0.1  # of the balanced accuracy; less is within the noise of a few dozen bags
 
 
-def lowest_by_chance(n_pos: int, n_neg: int) -> float:
+def lowest_by_chance(n_pos: float, n_neg: float) -> float:
     """Return the AUC that scores without information fall below once in twenty times.
 
     Examples

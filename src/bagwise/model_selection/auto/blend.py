@@ -68,7 +68,13 @@ def area(scores: Array, truth: Array, weight: Array) -> float:
     return float(np.mean(areas)) if areas else 0.5
 
 
-def stack_weights(logs: Array, truth: Array, weight: Array, n_units: int) -> Array:
+def _count_units(units: Array, weight: Array) -> float:
+    """Return the number of groups, or of bags where each is its own: weight 2 is a bag twice."""
+    n_units = len(np.unique(units[weight > 0]))
+    return n_units if n_units < np.count_nonzero(weight) else float(weight.sum())
+
+
+def stack_weights(logs: Array, truth: Array, weight: Array, n_units: float) -> Array:
     """Return the weights of candidates with log-odds of shape (n_candidates, n_bags, columns)."""
     n_candidates, _, columns = logs.shape
     flat, sign = logs.reshape(n_candidates, -1), np.where(truth, 1.0, -1.0).ravel()
@@ -88,7 +94,7 @@ def stack_weights(logs: Array, truth: Array, weight: Array, n_units: int) -> Arr
 
 def drop_small(weights: Array, scores: Array, truth: Array, weight: Array) -> Array:
     """Return weights without those that are negligible, or small and of scores near chance."""
-    n_pos, n_neg = truth.sum(axis=0), (~truth).sum(axis=0)
+    n_pos, n_neg = weight @ truth, weight @ ~truth
     limits = [lowest_by_chance(*counts) for counts in zip(n_pos, n_neg, strict=True)]
     near = np.array([area(s, truth, weight) < 1 - np.mean(limits) for s in scores])
     kept = np.where(weights < np.where(near, _SMALL, _NEGLIGIBLE), 0.0, weights)
@@ -115,7 +121,7 @@ class Ensemble:
             return None
         sigmoids = [sigmoid for sigmoid in found if sigmoid is not None]
         logs = np.stack([s(scores[i]) for s, i in zip(sigmoids, rising, strict=True)])
-        weights = stack_weights(logs, truth, weight, len(np.unique(units)))
+        weights = stack_weights(logs, truth, weight, _count_units(units, weight))
         return cls(rising, sigmoids, drop_small(weights, scores[rising], truth, weight))
 
     def __call__(self, scores: Array) -> Array:
