@@ -62,9 +62,11 @@ def photograph() -> None:
     bags, y = make_slide_bags(n_bags=80, bag_size=(200, 500), witness_rate=0.1)
     labels = np.where(y == 1, "tumor", "normal")
     model = AnnealedWitnessSVC(kernel="linear", pos_label="tumor").fit(bags[:40], labels[:40])
-    scores = model.instance_decision_function(bags)
+    p = model.calibrate_instances(bags[:40], labels[:40]).instance_pvalues(bags)
     i = int(np.flatnonzero(y[40:])[0]) + 40
-    plot.heatmap(bags, scores, i, microns_per_pixel=0.5).savefig(IMAGES / "heatmap.png", dpi=DPI)
+    promise = model.discovery_guarantee(words=("normal slide", "outline"))
+    options = {"level": 0.1, "note": promise, "microns_per_pixel": 0.5}
+    plot.heatmap(bags, p, i, **options).savefig(IMAGES / "heatmap.png", dpi=DPI)
     with opened(report(model, bags[40:], labels[40:], title="Tumor or not: 40 slides")) as page:
         page.screenshot(path=IMAGES / "report.png")
         page.locator("#bag-table").scroll_into_view_if_needed()

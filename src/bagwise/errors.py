@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 
+class NotCalibratedError(ValueError):
+    """A model is asked for p-values of instances before it has a reference for them."""
+
+
 class PositiveClassWarning(UserWarning):
     """The labels do not say which class is the positive one."""
 

@@ -108,3 +108,42 @@ def test_a_listing_chooses_slides(folder, tmp_path):
     listing.write_text("slide_id,label\nslide-001,tumor\nslide-005,normal\n")
     run(folder, "--labels", listing, "--out", tmp_path / "maps")
     assert sorted(f.stem for f in (tmp_path / "maps").iterdir()) == ["slide-001", "slide-005"]
+
+
+@pytest.fixture(scope="module")
+def calibrated(folder):
+    bags, y = make_slide_bags(n_bags=60, bag_size=(20, 40), n_features=8, witness_rate=0.2)
+    y = np.where(y == 1, "tumor", "normal")
+    model = AnnealedWitnessSVC(kernel="linear", pos_label="tumor").fit(bags, y)
+    save(model.calibrate_instances(bags, y), folder / "calibrated.bagwise")
+    return model
+
+
+def test_p_values_color_maps_and_choose_annotations(folder, calibrated, tmp_path):
+    features, tiles = folder / "features" / "h5_files", tmp_path / "tiles"
+    arguments = ["heatmap", folder / "calibrated.bagwise", features, "--geojson", tiles]
+    said = done(*arguments, "--out", tmp_path / "maps").output
+    assert "Discoveries (p up to 0.1) are approximate: about one negative bag in ten" in said
+    bags, _ = io.read(folder / "features")
+    p = calibrated.instance_pvalues(bags)
+    for i, name in enumerate(bags.ids):
+        content = json.loads((tiles / f"{name}.geojson").read_text())["features"]
+        own = p[bags.offsets[i] : bags.offsets[i + 1]]
+        kinds = [f["properties"]["objectType"] for f in content]
+        assert kinds.count("annotation") == np.sum(own <= 0.1)
+        measured = [f["properties"]["measurements"]["p-value"] for f in content[: len(own)]]
+        assert measured == own.tolist()
+    done(*arguments, "--scores", "--out", tmp_path / "raw")
+    first = [(tmp_path / kind / "slide-000.png").read_bytes() for kind in ("maps", "raw")]
+    assert first[0] != first[1]
+
+
+def test_instances_have_p_values(folder, calibrated):
+    features = folder / "features" / "h5_files"
+    rows = printed("predict", folder / "calibrated.bagwise", features, "--instances")
+    bags, _ = io.read(folder / "features")
+    p = calibrated.instance_pvalues(bags)
+    assert [row["p_value"] for row in rows] == pytest.approx(p)
+    assert [row["discovery"] for row in rows] == (p <= 0.1).tolist()
+    said = done("predict", folder / "model.bagwise", features, "--instances").output
+    assert "Instances have scores only" in said

@@ -19,3 +19,12 @@ def test_tiles_are_detections_and_the_best_are_annotations(tmp_path):
     assert properties[3]["classification"]["name"] == "tumor"
     ring = content["features"][1]["geometry"]["coordinates"][0]
     assert ring == [[256, 0], [512, 0], [512, 256], [256, 256], [256, 0]]
+
+
+def test_p_values_are_measured_too(tmp_path):
+    path = tmp_path / "a.geojson"
+    write_geojson(path, [[0, 0], [8, 0]], 8, [1.0, 2.0], top=1, pvalues=[0.5, 0.05])
+    features = json.loads(path.read_text())["features"]
+    found = [feature["properties"]["measurements"] for feature in features]
+    first, second = {"score": 1.0, "p-value": 0.5}, {"score": 2.0, "p-value": 0.05}
+    assert found == [first, second, second]

@@ -1,11 +1,13 @@
+from collections import Counter
+
 import numpy as np
 import pytest
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import LineCollection, PolyCollection
 
 from bagwise.bags import Bags
 from bagwise.datasets import make_slide_bags
 from bagwise.plot import heatmap
-from bagwise.plot.heatmap import color_limits, patch_side
+from bagwise.plot.heatmap import color_limits, color_scale, instance_colors, patch_side
 
 
 @pytest.fixture(scope="module")
@@ -18,16 +20,32 @@ def squares_of(figure):
     return [c for c in figure.axes[0].collections if isinstance(c, PolyCollection)]
 
 
+def edges_of(figure):
+    lines = [c for c in figure.axes[0].collections if isinstance(c, LineCollection)]
+    return {tuple(path.vertices.ravel().tolist()) for line in lines for path in line.get_paths()}
+
+
+def edges_around(corners, side=256):
+    """Return the edges of squares that belong to one of them only."""
+    count = Counter()
+    for x, y in corners.tolist():
+        right, bottom = x + side, y + side
+        count.update([(x, y, right, y), (x, bottom, right, bottom)])
+        count.update([(x, y, x, bottom), (right, y, right, bottom)])
+    return {edge for edge, n in count.items() if n == 1}
+
+
 def test_every_patch_is_a_square_at_its_place(slides):
     bags, scores = slides
     rows = slice(bags.offsets[1], bags.offsets[2])
-    drawn, outlined = squares_of(heatmap(bags, scores, "slide-001", top=4))
+    figure = heatmap(bags, scores, "slide-001", top=4)
+    (drawn,) = squares_of(figure)
     corners = np.array([path.vertices[0] for path in drawn.get_paths()])
     assert np.array_equal(corners, bags.coords[rows])
     assert np.ptp(drawn.get_paths()[0].vertices[:, 0]) == 256
     assert np.array_equal(drawn.get_array(), scores[rows])
     best = bags.coords[rows][np.argsort(-scores[rows])[:4]]
-    assert np.array_equal([path.vertices[0] for path in outlined.get_paths()], best)
+    assert edges_of(figure) == edges_around(best)
 
 
 def test_white_is_zero_and_bags_share_their_colors(slides):
@@ -87,3 +105,35 @@ def test_mistakes_are_named(slides, change, bag, match):
         heatmap(bags.replace(**change), scores, bag)
     with pytest.raises(ValueError, match="scores has shape"):
         heatmap(bags, [1.0])
+
+
+def test_discoveries_are_outlined_and_say_what_they_promise(slides):
+    bags, _ = slides
+    p = np.linspace(0.01, 1, bags.n_instances)
+    figure = heatmap(bags, p, 0, level=0.1, note="exact: at most one")
+    own = slice(0, bags.offsets[1])
+    assert edges_of(figure) == edges_around(bags.coords[own][p[own] <= 0.1])
+    assert figure.axes[0].get_xlabel() == "exact: at most one"
+    assert figure.axes[0].get_legend().get_texts()[0].get_text() == "p up to 0.1"
+    assert edges_of(heatmap(bags, np.ones_like(p), 0, level=0.1)) == set()
+
+
+def test_colors_of_p_values_mean_the_same_on_every_slide(slides):
+    bags, scores = slides
+    one, other = np.full(bags.n_instances, 0.3), np.linspace(0.02, 0.3, bags.n_instances)
+    same = [squares_of(heatmap(bags, p, 2, level=0.1))[0].to_rgba([0.3])[0] for p in (one, other)]
+    assert np.array_equal(*same)
+    assert np.array_equal(instance_colors(scores, one)[0], instance_colors(scores, other)[-1])
+
+
+def test_smaller_p_values_are_darker_in_even_steps():
+    cmap, norm = color_scale(None)
+    rgba = cmap(norm(np.geomspace(0.02, 1, 20)))
+    on_white = rgba[:, :3] * rgba[:, 3:] + 1 - rgba[:, 3:]
+    linear = np.where(on_white > 0.04045, ((on_white + 0.055) / 1.055) ** 2.4, on_white / 12.92)
+    lightness = 116 * np.cbrt(linear @ [0.2126, 0.7152, 0.0722]) - 16  # of CIELAB
+    steps = np.diff(lightness)
+    assert steps.min() > 0
+    assert steps.max() < 3 * np.median(steps)
+    assert lightness[-1] > 95
+    assert lightness[0] < 25

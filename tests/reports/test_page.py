@@ -82,3 +82,24 @@ def test_it_says_what_it_is_doing_and_notebooks_show_it(digits):
         ("Fitting folds", i, 3) for i in range(3)
     ]
     assert ("Drawing bags", 59, 60) in heard
+
+
+def test_calibrated_models_show_p_values_and_discoveries():
+    bags, y = make_slide_bags(n_bags=60, bag_size=(20, 60), n_features=8, witness_rate=0.2)
+    model = AnnealedWitnessSVC(kernel="linear").fit(bags[:40], y[:40])
+    model.calibrate_instances(bags[:40], y[:40])
+    new, truth = bags[40:], y[40:]
+    page, p = report(model, new, truth), model.instance_pvalues(new)
+    rows, found = rows_of(page), model.discover(new)
+    counts = np.add.reduceat(found, new.offsets[:-1]).tolist()
+    assert [row["discoveries"] for row in rows] == counts
+    smallest = np.minimum.reduceat(p, new.offsets[:-1])
+    assert [row["top"][0]["p"] for row in rows] == pytest.approx(smallest, rel=1e-3)
+    assert "approximate: about one negative bag in ten has any discovery" in page.html
+    sizes = [Image.open(BytesIO(base64.b64decode(r["map"].split(",")[1]))).size for r in rows]
+    wide = [
+        np.ptp(new.coords[new.offsets[i] : new.offsets[i + 1], 0]) // 256 + 1 for i in range(20)
+    ]
+    assert [size[0] for size in sizes] == [
+        4 * w if n else w for w, n in zip(wide, counts, strict=True)
+    ]

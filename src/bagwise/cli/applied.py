@@ -170,9 +170,13 @@ class Applied:
 
     def scores(self, values: Any) -> dict[str, Any]:
         """Name the columns of scores: one toward the positive class, or one per class."""
+        return self.name_columns("score", self.sign * values if values.ndim == 1 else values)
+
+    def name_columns(self, name: str, values: Any) -> dict[str, Any]:
+        """Name one column, or one per class."""
         if values.ndim == 1:
-            return {"score": self.sign * values}
-        return {f"score_{name}": values[:, k] for k, name in enumerate(self.classes)}
+            return {name: values}
+        return {f"{name}_{label}": values[:, k] for k, label in enumerate(self.classes)}
 
     def say_positive(self) -> None:
         """Say which class positive scores speak for."""
@@ -187,6 +191,16 @@ class Applied:
                 f"{self.description['class']} compares whole bags: its instances have no scores. "
                 "MI-SVM, mi-SVM, MILES and most other models score instances."
             )
+
+    def pvalues(self) -> Any:
+        """Return p-values of instances and say what they promise; None where there are none."""
+        from bagwise.estimators.discovery import is_calibrated
+
+        if not is_calibrated(self.classifier):
+            say("Instances have scores only: the model was fitted without a reference for them.")
+            return None
+        say(f"Discoveries (p up to 0.1) are {self.classifier.discovery_guarantee()}.")
+        return self.classifier.instance_pvalues(self.seen)
 
     def instance_names(self, rows: Any) -> Any:
         """Return the ids of instances, or their positions in the bag where they have none."""

@@ -11,6 +11,7 @@ import typer
 from bagwise.cli.applied import Applied, ApplyOptions, ModelFile
 from bagwise.cli.options import Data, Format, Labels
 from bagwise.cli.output import Json, progress, say_written, show_json
+from bagwise.estimators.discovery import LEVEL
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg")
 _THUMBNAILS = (".png", ".jpg", ".jpeg")
@@ -45,7 +46,10 @@ def heatmap(
     mpp: Annotated[
         float | None, typer.Option(min=0, help="Microns per pixel, for the scale bar.")
     ] = None,
-    top: Annotated[int, typer.Option(min=0, help="Number of patches outlined.")] = 5,
+    raw: Annotated[
+        bool, typer.Option("--scores", help="Color scores, also where there are p-values.")
+    ] = False,
+    top: Annotated[int, typer.Option(min=0, help="Number of patches outlined by score.")] = 5,
     geojson: Annotated[
         Path | None,
         typer.Option(help="Also write tiles for QuPath: a .geojson file, or a folder for all."),
@@ -54,10 +58,12 @@ def heatmap(
     format: Format = None,
     as_json: Json = False,
 ) -> None:
-    """Draw the scores of patches at their coordinates, over a thumbnail if there is one.
+    """Draw where on slides the evidence lies, over a thumbnail if there is one.
 
-    Red patches speak for the positive class, blue ones against it; the colors of all slides of a
-    call are comparable. GeoJSON files have a score per tile and the top patches as annotations.
+    The darker a patch, the fewer normal slides have one with as high a score (the p-value); the
+    outlined ones, with p up to 0.1, are discoveries. With `--scores`, red patches speak for the
+    positive class and blue ones against it. GeoJSON files have both per tile, and the outlined
+    patches as annotations.
 
     `bagwise heatmap model.bagwise features/ --bag slide-017 --out map.png`
 
@@ -71,14 +77,14 @@ def heatmap(
         tiles = _targets(applied, chosen, geojson, (".geojson", ".json"))
     with progress() as bar:
         bar.add_task("Scoring instances", total=None)
-        scores = _scores(applied)
+        scores, pvalues = _scores(applied), None if raw else applied.pvalues()
     with progress() as bar:
         for number in bar.track(chosen, description="Drawing"):
             picture, factor = _picture(image, str(applied.bags.ids[number]))
             options = {"top": top, "downsample": downsample or factor, "microns_per_pixel": mpp}
-            _draw(applied, scores, number, maps[number], image=picture, **options)
+            _draw(applied, scores, pvalues, number, maps[number], image=picture, **options)
             if tiles is not None:
-                _write_tiles(applied, scores, number, tiles[number], top)
+                _write_tiles(applied, scores, pvalues, number, tiles[number], top)
     if as_json:
         written = {"maps": maps, "tiles": tiles or {}}
         show_json({kind: [str(file) for file in of.values()] for kind, of in written.items()})
@@ -143,25 +149,35 @@ def _slide_thumbnail(file: Path) -> tuple[Any, float]:
     return small, width / small.shape[1]
 
 
-def _draw(applied: Applied, scores: Any, number: int, file: Path, **options: Any) -> None:
+def _draw(
+    applied: Applied, scores: Any, pvalues: Any, number: int, file: Path, **options: Any
+) -> None:
     from bagwise.io._atomic import writing
     from bagwise.plot import heatmap as draw
     from bagwise.plot._display import plain
 
-    name = applied.bags.ids[number]
-    label = applied.classifier.predict(applied.seen[number : number + 1])[0]
-    title = plain(f"{name}: predicted {label}")
-    figure = draw(applied.bags, scores, name, title=title, **options)
+    name, model = applied.bags.ids[number], applied.classifier
+    label = model.predict(applied.seen[number : number + 1])[0]
+    if pvalues is not None:
+        note = model.discovery_guarantee(words=("normal slide", "outline"))
+        scores, options = pvalues, {**options, "level": LEVEL, "note": note}
+    figure = draw(applied.bags, scores, name, title=plain(f"{name}: predicted {label}"), **options)
     with writing(file) as partial:
         figure.savefig(partial, format=file.suffix[1:].lower(), dpi=150)
 
 
-def _write_tiles(applied: Applied, scores: Any, number: int, file: Path, top: int) -> None:
+def _write_tiles(
+    applied: Applied, scores: Any, pvalues: Any, number: int, file: Path, top: int
+) -> None:
     from bagwise.io import write_geojson
-    from bagwise.plot.heatmap import color_limits, colors_of, patch_side
+    from bagwise.plot.heatmap import instance_colors, patch_side
 
-    bags = applied.bags
+    bags, name = applied.bags, "key instance"
     rows = slice(bags.offsets[number], bags.offsets[number + 1])
-    colors = 255 * colors_of(scores[rows], color_limits(scores))
-    side = patch_side(bags, number)
-    write_geojson(file, bags.coords[rows], side, scores[rows], top=top, colors=colors)
+    colors = instance_colors(scores, pvalues)[rows]
+    if pvalues is not None:  # the higher the score, the smaller the p-value
+        pvalues = pvalues[rows]
+        top = int(np.sum(pvalues <= LEVEL))
+        name = f"discovery ({applied.classifier.discovery_guarantee().partition(':')[0]})"
+    own = {"top": top, "colors": colors, "name": name, "pvalues": pvalues}
+    write_geojson(file, bags.coords[rows], patch_side(bags, number), scores[rows], **own)

@@ -13,6 +13,7 @@ from bagwise.cli.applied import Applied, ApplyOptions, Out
 from bagwise.cli.options import Label
 from bagwise.cli.output import Json, deliver, plain_table, say, show, show_json
 from bagwise.cli.places import Place
+from bagwise.estimators.discovery import LEVEL
 
 
 def predict(
@@ -29,7 +30,8 @@ def predict(
     A positive score means the positive class; with three or more classes there is one score per
     class. Probabilities need a model fitted with `--param probability=sigmoid`. The key instance is
     the one most responsible for the score, given by its id or its position in the bag. Columns that
-    the model does not know are ignored.
+    the model does not know are ignored. With `--instances`, the p-value of an instance is the share
+    of negative bags with as high a score in them, and those up to 0.1 are discoveries.
 
     `bagwise predict slides.bagwise new.csv --bag slide --out predictions.csv`
     """
@@ -68,7 +70,12 @@ def _instance_columns(applied: Applied) -> dict[str, Any]:
     columns |= applied.positions(rows)
     if hasattr(classifier, "predict_instances"):
         columns["label"] = classifier.predict_instances(seen)
-    return columns | applied.scores(classifier.instance_decision_function(seen)) | {"key": key}
+    columns |= applied.scores(classifier.instance_decision_function(seen)) | {"key": key}
+    pvalues = applied.pvalues()
+    if pvalues is None:
+        return columns
+    columns |= applied.name_columns("p_value", pvalues)
+    return columns | applied.name_columns("discovery", pvalues <= LEVEL)
 
 
 def evaluate(

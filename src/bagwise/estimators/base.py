@@ -41,6 +41,7 @@ from bagwise.crossfit import (
     warn_if_below_chance,
 )
 from bagwise.errors import Message, Parameter
+from bagwise.estimators.discovery import Discoveries
 from bagwise.estimators.input import check_weight, class_weights, warn_of_spreads, warn_of_unclear
 from bagwise.estimators.scoring import BagScores
 
@@ -61,7 +62,7 @@ def _gives_probabilities(estimator: BagClassifier) -> bool:
     raise AttributeError("predict_proba exists only with probability='sigmoid'.")
 
 
-class BagClassifier(ClassifierMixin, BagScores):
+class BagClassifier(ClassifierMixin, Discoveries, BagScores):
     """Base of all estimators: validation, labels, thresholds, probabilities, key instances.
 
     Attributes

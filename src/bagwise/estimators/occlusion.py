@@ -20,6 +20,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.bags.without import score_without_each
+from bagwise.estimators.input import BagInput
 
 
 def decision_without_each(model: Any, bags: Bags) -> Array:
@@ -68,3 +69,14 @@ def innermost(
     for step in steps:
         bags = step.transform(bags)
     return innermost(model.steps[-1][1], bags, passes)
+
+
+def last_step(model: Any) -> Any:
+    """Return the classifier inside searches and pipelines, fitted or not."""
+    if hasattr(model, "best_estimator_"):
+        return last_step(model.best_estimator_)
+    if isinstance(model, Pipeline):
+        return last_step(model.steps[-1][1]) if model.steps else model
+    is_search = hasattr(model, "cv") and hasattr(model, "estimator")
+    is_ours = isinstance(model, BagInput)  # among these PathCV, which has both and is a classifier
+    return last_step(model.estimator) if is_search and not is_ours else model

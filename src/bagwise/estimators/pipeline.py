@@ -19,24 +19,16 @@ from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import check_bags
 from bagwise.bags.segments import segment_argmax
+from bagwise.estimators.discovery import Discoveries, forget_calibration
 from bagwise.estimators.explanation import N_FEATURES, explanation
-from bagwise.estimators.occlusion import innermost, occlusion_scores
+from bagwise.estimators.occlusion import innermost, last_step, occlusion_scores
 from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
 
 
-def _last(model: Any) -> Any:
-    """Return the classifier inside searches and pipelines, fitted or not."""
-    if hasattr(model, "best_estimator_"):
-        return _last(model.best_estimator_)
-    if isinstance(model, Pipeline):
-        return _last(model.steps[-1][1]) if model.steps else model
-    return _last(model.estimator) if hasattr(model, "cv") and hasattr(model, "estimator") else model
-
-
 def _can(method: str) -> Callable[[Any], bool]:
     def is_there(model: Any) -> bool:
-        last = _last(model)
+        last = last_step(model)
         if isinstance(last, BagScores):
             getattr(last, method)  # its own error says why it is not there
             return True
@@ -57,12 +49,12 @@ def document_as(original: Any) -> Callable[[Any], Any]:
     return take
 
 
-class PointsThrough:
-    """Instance scores, key instances and explanations of a pipeline or search."""
+class PointsThrough(Discoveries):
+    """Instance scores, key instances, discoveries and explanations of a pipeline or search."""
 
     def __bag_tags__(self) -> BagTags:
         """The tags of the classifier, or those of occlusion."""
-        last = _last(self)
+        last = last_step(self)
         if isinstance(last, BagScores):
             return bag_tags(last)
         return replace(OPAQUE, instance_scores="occlusion")
@@ -135,6 +127,14 @@ class BagPipeline(PointsThrough, Pipeline):
     >>> BagPipeline(steps).fit(bags, [1, 0, 1, 0]).key_instances(bags)
     array([1, 0, 0, 0])
     """
+
+    @answers(
+        "self", "Fitted.", X=("Bags", "Bags."), y="Their labels.", params="As in scikit-learn."
+    )
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Fit all steps."""
+        forget_calibration(self)
+        return super().fit(X, y, **params)
 
 
 def explain(model: Any, bags: Any, *, n_features: int = N_FEATURES) -> Any:

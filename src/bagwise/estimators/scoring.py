@@ -18,7 +18,7 @@ from bagwise._typing import Array
 from bagwise.assumptions import Assumption, AtLeastOne, ExactlyOne
 from bagwise.bags import Bags
 from bagwise.bags.ids import name_of
-from bagwise.bags.segments import segment_argmax
+from bagwise.bags.segments import expand, segment_argmax
 from bagwise.bags.without import max_without_each, reduce_without_each, score_without_each
 from bagwise.estimators.explanation import N_FEATURES, explanation
 from bagwise.estimators.input import BagInput
@@ -161,6 +161,15 @@ class BagScores(BagInput):
         with one_blas_thread():
             scores = self._instance_scores(bags)
         return self._finite(scores, bags, bags.offsets)
+
+    def _scores_before_threshold(self, bags: Any) -> Array:
+        """Return the scores of instances, one column per model, whatever the threshold is."""
+        bags = self._check_bags(bags)
+        scores = self._raw_instance_scores(bags)
+        if bag_tags(self).instance_scores != "occlusion":
+            return scores
+        alone = expand(bags.sizes == 1, bags.offsets)  # these have the score of their bag
+        return scores + np.outer(alone, self.threshold_)
 
     def _score_bags_without_each(self, bags: Bags) -> Array:
         with one_blas_thread():

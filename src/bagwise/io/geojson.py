@@ -22,6 +22,7 @@ def write_geojson(
     top: int = 5,
     colors: ArrayLike | None = None,
     name: str = "key instance",
+    pvalues: ArrayLike | None = None,
 ) -> None:
     """Write the patches of a slide as detections, and those with the highest scores as annotations.
 
@@ -41,6 +42,8 @@ def write_geojson(
         Colors of the detections, 0 to 255.
     name : str, default="key instance"
         Class of the annotations.
+    pvalues : array-like of shape (n_patches,), default=None
+        The measurement "p-value" of each detection.
 
     Examples
     --------
@@ -52,6 +55,9 @@ def write_geojson(
     ['detection', 'detection', 'annotation']
     """
     corners, values = np.asarray(coords, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    found = {"score": values}
+    if pvalues is not None:
+        found["p-value"] = np.asarray(pvalues)
     looks: list[dict[str, Any]] = [{"objectType": "detection"} for _ in values]
     if colors is not None:
         shades = np.asarray(colors)[:, :3].astype(int).tolist()
@@ -61,18 +67,18 @@ def write_geojson(
         kind = {"name": name, "color": [0, 0, 0]}
         looks.append({"objectType": "annotation", "name": f"{name} {rank}", "classification": kind})
     features = [
-        _feature(corners[row], patch_size, values[row], look)
+        _feature(corners[row], patch_size, {key: float(x[row]) for key, x in found.items()}, look)
         for row, look in zip(rows, looks, strict=True)
     ]
     with write_text(Path(path)) as file:
         json.dump({"type": "FeatureCollection", "features": features}, file)
 
 
-def _feature(corner: Array, side: float, score: float, look: dict[str, Any]) -> dict[str, Any]:
+def _feature(corner: Array, side: float, measured: Any, look: dict[str, Any]) -> dict[str, Any]:
     x, y = corner.tolist()
     ring = [[x, y], [x + side, y], [x + side, y + side], [x, y + side], [x, y]]
     return {
         "type": "Feature",
         "geometry": {"type": "Polygon", "coordinates": [ring]},
-        "properties": {**look, "measurements": {"score": float(score)}},
+        "properties": {**look, "measurements": measured},
     }

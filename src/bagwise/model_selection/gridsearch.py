@@ -6,6 +6,7 @@ from typing import Any
 
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
+from bagwise._documented import answers
 from bagwise.estimators.pipeline import PointsThrough
 from bagwise.rowstores.backend import share_passes
 
@@ -13,23 +14,11 @@ from bagwise.rowstores.backend import share_passes
 class _SharedPasses:
     """A search whose fits to rows of a file, or on a cluster, share their passes."""
 
+    @answers(
+        "self", "Fitted.", X=("Bags", "Bags."), y="Their labels.", params="As in scikit-learn."
+    )
     def fit(self: Any, X: Any, y: Any = None, **params: Any) -> Any:
-        """Try all candidates.
-
-        Parameters
-        ----------
-        X : Bags
-            Bags.
-        y : array-like, default=None
-            Their labels.
-        **params : object
-            As in scikit-learn's searches.
-
-        Returns
-        -------
-        object
-            The fitted search.
-        """
+        """Try all candidates."""
         with share_passes(getattr(X, "X", None), self.n_jobs):
             return super().fit(X, y, **params)  # type: ignore[misc]
 

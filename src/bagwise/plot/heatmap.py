@@ -1,4 +1,4 @@
-"""Instance scores at their coordinates: where on a slide the evidence lies."""
+"""Instance scores or p-values at their coordinates: where on a slide the evidence lies."""
 
 from __future__ import annotations
 
@@ -17,12 +17,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_DARKEST = 0.02  # p-value at the dark end of the colors; smaller ones look the same
+_CLEAR = 0.85  # transparency at p = 1: the outline of the tissue is still seen on white
+
 
 @draws(
     bags=("Bags", "With ``coords``; without ``patch_size``, patches are as large as their grid."),
-    scores=("array-like of shape (n_instances,)", "As from ``instance_decision_function``."),
+    scores=(
+        "array-like of shape (n_instances,)",
+        "As from ``instance_decision_function``, or p-values as from ``instance_pvalues``.",
+    ),
     bag="Id of the bag, or its number.",
-    top="Number of instances outlined, those with the highest scores.",
+    level="None for scores. For p-values: those up to it are outlined.",
+    note="Line below the slide, such as what ``discovery_guarantee`` says.",
+    top="Number of instances outlined where scores are drawn, those with the highest.",
     image=("array of shape (h, w, 3), str or Path", "A thumbnail of the slide, drawn below."),
     downsample="Units of ``coords`` per pixel of the image. None: all patches just fit into it.",
     microns_per_pixel="Length of a unit of ``coords``; the scale bar is in units when None.",
@@ -34,6 +42,8 @@ def heatmap(
     scores: ArrayLike,
     bag: Any = 0,
     *,
+    level: float | None = None,
+    note: str = "",
     top: int = 5,
     image: Any = None,
     downsample: float | None = None,
@@ -42,7 +52,7 @@ def heatmap(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw the scores of a bag's instances where they lie, with the key instances outlined.
+    """Draw the scores or p-values of a bag's instances where they lie, the best outlined.
 
     Examples
     --------
@@ -53,29 +63,37 @@ def heatmap(
     >>> model = AnnealedWitnessSVC(kernel="linear").fit(bags, y)
     >>> heatmap(bags, model.instance_decision_function(bags), bag="slide-000")
     <Figure size ... with 2 Axes>
+    >>> p = model.calibrate_instances(bags, y).instance_pvalues(bags)
+    >>> heatmap(bags, p, bag="slide-000", level=0.1, note=model.discovery_guarantee())
+    <Figure size ... with 2 Axes>
     """
-    from matplotlib.colors import TwoSlopeNorm
-
     bags, scores = _check(bags, scores)
     number = find_bag(bags, bag)
     rows = slice(bags.offsets[number], bags.offsets[number + 1])
-    corners, side = bags.coords[rows], patch_side(bags, number)
-    low, high = color_limits(scores) if limits is None else limits
+    corners, side, own = bags.coords[rows], patch_side(bags, number), scores[rows]
+    cmap, norm = color_scale(None if level is not None else limits or color_limits(scores))
+    if level is None:
+        ticks = [norm.vmin, norm.vmin / 2, 0.0, norm.vmax / 2, norm.vmax]
+        best, text = np.argsort(-own, kind="stable")[:top], "instance score (above 0: positive)"
+    else:
+        ticks, best = [_DARKEST, level, 0.5, 1.0], np.flatnonzero(own <= level)
+        text = "p-value: share of normal slides with such a patch"
     if ax is None:
         ax = _new_axes(corners, side)
     if image is not None:
         _draw_image(ax, read_image(image), corners, side, downsample)
-    colors = {"array": scores[rows], "cmap": "RdBu_r", "norm": TwoSlopeNorm(0.0, low, high)}
-    alpha = None if image is None else 0.5
-    drawn = _draw_squares(ax, corners, side, alpha=alpha, linewidths=0, **colors)
-    _outline(ax, corners, side, scores[rows], top)
+    alpha = 0.5 if level is None and image is not None else None  # p-values have their own
+    colors = {"array": own, "cmap": cmap, "norm": norm, "linewidths": 0, "alpha": alpha}
+    drawn = _draw_squares(ax, corners, side, **colors)
+    _outline(ax, corners[best], side, f"top {top}" if level is None else f"p up to {level:g}")
     _dress(ax, corners, side, microns_per_pixel)
+    ax.set_xlabel(plain(note), fontsize="small")
     ax.set_title(plain(bags.ids[number]) if title is None else title, fontsize="medium")
     figure: Any = ax.get_figure()
     bar = figure.colorbar(drawn, ax=ax, shrink=0.7)
-    bar.set_ticks([low, low / 2, 0.0, high / 2, high])
-    bar.ax.yaxis.set_major_formatter("{x:.2g}")
-    bar.set_label("instance score (above 0: positive)")
+    bar.set_ticks(ticks, labels=[f"{tick:.2g}" for tick in ticks], minor=False)
+    bar.set_label(text)
+    bar.ax.yaxis.set_inverted(level is not None)  # evidence is at the upper end
     return figure
 
 
@@ -126,12 +144,23 @@ def color_limits(scores: Array) -> tuple[float, float]:
     return min(float(low), -0.05 * reach), max(float(high), 0.05 * reach)
 
 
-def colors_of(scores: Array, limits: tuple[float, float]) -> Any:
-    """Return a color per score: blue below 0, white at 0, orange to red above."""
+def color_scale(limits: tuple[float, float] | None) -> tuple[Any, Any]:
+    """Return colors and norm of scores between limits (white at 0), or of p-values where None."""
     from matplotlib import colormaps
-    from matplotlib.colors import TwoSlopeNorm
+    from matplotlib.colors import ListedColormap, LogNorm, TwoSlopeNorm
 
-    return colormaps["RdBu_r"](TwoSlopeNorm(0.0, *limits)(scores))
+    if limits is not None:
+        return colormaps["RdBu_r"], TwoSlopeNorm(0.0, *limits)
+    even = colormaps["viridis"]  # in even steps to the eye, and none the color of stained tissue
+    shade = np.linspace(0, 1, even.N)
+    colors = np.column_stack([even(shade)[:, :3], 1 - _CLEAR * shade**2])
+    return ListedColormap(colors), LogNorm(_DARKEST, 1.0, clip=True)
+
+
+def instance_colors(scores: Array, pvalues: Array | None) -> Array:
+    """Return red, green, blue and alpha (0 to 255) by p-values where they are known."""
+    cmap, norm = color_scale(color_limits(scores) if pvalues is None else None)
+    return cmap(norm(scores if pvalues is None else pvalues), bytes=True)
 
 
 def _new_axes(corners: Array, side: float) -> Axes:
@@ -176,10 +205,17 @@ def _draw_squares(ax: Axes, corners: Array, side: float, **style: Any) -> Any:
     return drawn
 
 
-def _outline(ax: Axes, corners: Array, side: float, scores: Array, top: int) -> None:
-    rows = np.argsort(-scores, kind="stable")[:top]
-    _draw_squares(ax, corners[rows], side, facecolors="none", edgecolors="black", linewidths=1.6)
-    ax.plot([], [], "s", markerfacecolor="none", markeredgecolor="black", label=f"top {len(rows)}")
+def _outline(ax: Axes, corners: Array, side: float, label: str) -> None:
+    """Draw lines around squares, neighbors together: an edge of two of them is inside."""
+    from matplotlib.collections import LineCollection
+
+    ends = np.array([[[0, 0], [1, 0]], [[0, 1], [1, 1]], [[0, 0], [0, 1]], [[1, 0], [1, 1]]])
+    edges = (corners[:, None, None, :] + side * ends).reshape(-1, 4)
+    lines, counts = np.unique(edges, axis=0, return_counts=True)
+    around = lines[counts == 1].reshape(-1, 2, 2).tolist()
+    for color, width in (("white", 3.2), ("black", 1.6)):  # seen on light and dark colors
+        ax.add_collection(LineCollection(around, colors=color, linewidths=width))
+    ax.plot([], [], "s", markerfacecolor="none", markeredgecolor="black", label=label)
     ax.legend(loc="upper right", fontsize="small", framealpha=0.8)
 
 

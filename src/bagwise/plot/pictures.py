@@ -14,6 +14,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.segments import bag_of_row
+from bagwise.estimators.discovery import is_calibrated
 from bagwise.io._source import require
 from bagwise.plot._display import Display, displays, plain
 from bagwise.plot.heatmap import image_scale, patch_side, read_image
@@ -32,7 +33,7 @@ class TopInstancesDisplay(Display):
     pictures : list of ndarray
         One picture per instance, grayscale (h, w) or color (h, w, 3).
     captions : list of str
-        Bag and score of each.
+        Bag and score (or p-value, where the model has them) of each.
 
     Examples
     --------
@@ -58,11 +59,13 @@ class TopInstancesDisplay(Display):
         cls, model: Any, bags: Any, images: Any, *, top: int = 24, ax: Axes | None = None
     ) -> Self:
         """Draw the pictures of the highest instances."""
-        _, seen, scores = instance_scores(model, bags)
+        inner, seen, scores = instance_scores(model, bags)
+        shown = inner.instance_pvalues(seen) if is_calibrated(inner) else scores
         picture = picture_of(images, seen.n_instances)
         bag = np.repeat(np.arange(len(seen)), seen.sizes)
         rows = np.argsort(-scores, kind="stable")[:top]
-        captions = [f"{plain(seen.ids[bag[row]])}\n{scores[row]:.2f}" for row in rows]
+        sign = "p = " if is_calibrated(inner) else ""
+        captions = [f"{plain(seen.ids[bag[row]])}\n{sign}{shown[row]:.2g}" for row in rows]
         return cls([picture(int(row)) for row in rows], captions).plot(ax)
 
     def _grid(self) -> tuple[int, int]:

@@ -11,19 +11,22 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.ndimage import binary_dilation
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import bag_index
+from bagwise.estimators.discovery import LEVEL, is_calibrated
 from bagwise.metrics import positive_class, unwrap_model
 from bagwise.plot.features import MOST_FEATURES, mean_instance, name_contributions
-from bagwise.plot.heatmap import color_limits, colors_of, patch_side
+from bagwise.plot.heatmap import instance_colors, patch_side
 from bagwise.plot.pictures import LEAST_SIDE, picture_of
 from bagwise.reports.judgment import Judgment
 from bagwise.rowstores import here
 
 _TOP = 3  # instances shown per bag: a line of thumbnails
 _PIXELS = 3_000_000  # of all thumbnails: a page of noise, which compresses worst, is below 5 MB
+_LARGER = 4  # pixels per patch where a line is drawn around some
 _CELLS = 256  # along a strip or a heat map: a page or a phone shows no more
 
 
@@ -37,9 +40,12 @@ class BagRows:
         self.picture = None if images is None else picture_of(images, bags.n_instances)
         self.side = min(max(isqrt(_PIXELS // (_TOP * len(bags))), LEAST_SIDE), 2 * LEAST_SIDE)
         self.scores: Array | None = None
+        self.pvalues: Array | None = None
         if hasattr(self.model, "instance_decision_function"):
             self.scores = self.sign * self.model.instance_decision_function(self.seen)
-            self.limits = color_limits(self.scores)
+            if is_calibrated(self.model):
+                self.pvalues = self.model.instance_pvalues(self.seen)
+            self.colors = instance_colors(self.scores, self.pvalues)
 
     def all(self, tell: Callable[[str, int, int], None]) -> list[dict[str, Any]]:
         """Return one row per bag; ``tell`` hears how many are done."""
@@ -67,36 +73,42 @@ class BagRows:
     def _instances(self, i: int, scores: Array) -> dict[str, Any]:
         start, stop = int(self.bags.offsets[i]), int(self.bags.offsets[i + 1])
         own = scores[start:stop]
-        best = np.argsort(-own, kind="stable")[:_TOP]
-        top = [self._instance(start + int(k), int(k), own[k]) for k in best]
+        order = start + np.argsort(-own, kind="stable")
+        best = order[:_TOP]
+        top = [self._instance(int(k), int(k) - start, scores[k]) for k in best]
         row: dict[str, Any] = {
             "key": top[0]["name"],
             "top": top,
-            "strip": _png(colors_of(_thin_out(np.sort(own)[::-1]), self.limits)[None]),
-            "why": self._why(start + int(best[0])),
+            "strip": _png(self.colors[_thin_out(order)][None]),
+            "why": self._why(int(best[0])),
         }
+        if self.pvalues is not None:
+            row["discoveries"] = int(np.sum(self.pvalues[start:stop] <= LEVEL))
         if self.bags.coords is not None and (stop - start) > 1:
-            row["map"] = self._map(i, own)
+            row["map"] = self._map(i, order[::-1])
         return row
 
     def _instance(self, row: int, position: int, score: float) -> dict[str, Any]:
         named = self.bags.has_instance_ids
         name = str(self.bags.instance_ids[row]) if named else str(position)
         shown = {"name": name, "score": _short(score)}
+        if self.pvalues is not None:
+            shown["p"] = _short(self.pvalues[row])
         if self.picture is not None:
             shown["image"] = _thumbnail(self.picture(row), self.side)
         return shown
 
-    def _map(self, i: int, own: Array) -> str:
-        """Return a picture with one pixel per patch."""
+    def _map(self, i: int, rows: Array) -> str:
+        """Return a picture with one pixel per patch; where there are discoveries, outlined."""
         corners = self.bags.coords[self.bags.offsets[i] : self.bags.offsets[i + 1]]
         side = max(patch_side(self.bags, i), np.ptp(corners, axis=0).max() / _CELLS)
-        cells = ((corners - corners.min(axis=0)) // side).astype(int)
+        cells = ((self.bags.coords[rows] - corners.min(axis=0)) // side).astype(int)
         wide, tall = cells.max(axis=0) + 1
-        picture = np.zeros((tall, wide, 4))
-        order = np.argsort(own, kind="stable")  # where patches share a pixel, the highest wins
-        picture[cells[order, 1], cells[order, 0]] = colors_of(own[order], self.limits)
-        return _png(picture)
+        picture, found = np.zeros((tall, wide, 4), np.uint8), np.zeros((tall, wide), dtype=bool)
+        picture[cells[:, 1], cells[:, 0]] = self.colors[rows]  # in a shared pixel, the highest wins
+        if self.pvalues is not None:
+            found[cells[:, 1], cells[:, 0]] = self.pvalues[rows] <= LEVEL
+        return _png(_outline(picture, found) if found.any() else picture)
 
     def _why(self, row: int) -> list[dict[str, Any]]:
         """Return contributions of features (linear) or of training instances (kernels)."""
@@ -143,16 +155,22 @@ def _short(value: float) -> float:
 
 
 def _thin_out(values: Array) -> Array:
-    """Return at most `_CELLS` of sorted scores, evenly spaced."""
+    """Return at most `_CELLS` of sorted instances, evenly spaced."""
     return values[np.linspace(0, len(values) - 1, min(len(values), _CELLS)).astype(int)]
+
+
+def _outline(picture: Array, found: Array) -> Array:
+    """Return a larger picture with a line around the pixels that were found."""
+    larger, inside = (np.repeat(np.repeat(x, _LARGER, 0), _LARGER, 1) for x in (picture, found))
+    larger[binary_dilation(inside) & ~inside] = (0, 0, 0, 255)
+    return larger
 
 
 def _png(rgba: Array) -> str:
     """Return a picture of colors as the text of a data URL."""
     from PIL import Image
 
-    pixels = np.round(255 * rgba).astype(np.uint8)
-    image = Image.fromarray(pixels, "RGBA").quantize(64, Image.Quantize.FASTOCTREE)
+    image = Image.fromarray(rgba, "RGBA").quantize(64, Image.Quantize.FASTOCTREE)
     return _url(image, "png", optimize=True)
 
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.catalog import paper_name_of
+from bagwise.estimators.discovery import is_calibrated
 from bagwise.metrics import unwrap_model
 from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay, annealing_path
 from bagwise.plot._display import new_axes
@@ -78,7 +79,10 @@ def report(
         "data_name": data_name,
         "figures": figures,
         "command": command,
-        "rows_json": json_text({"rows": rows, "positive": str(judgment.positive)}),
+        "guarantee": (guarantee := inner.discovery_guarantee() if is_calibrated(inner) else ""),
+        "rows_json": json_text(
+            {"rows": rows, "positive": str(judgment.positive), "calibrated": bool(guarantee)}
+        ),
         "columns": _columns(rows),
     }
     return Report(render("report.html", content), _numbers(content))
@@ -119,7 +123,7 @@ def _model_figures(model: Any, seen: Bags, y: Any, judgment: Judgment) -> dict[s
 
 def _columns(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
     named = {"id": "bag", "size": "instances", "key": "key instance"}
-    every = ("id", "label", "score", "probability", "size", "group", "key")
+    every = ("id", "label", "score", "probability", "size", "group", "key", "discoveries")
     return [(key, named.get(key, key)) for key in every if key in rows[0]]
 
 

@@ -27,6 +27,7 @@ from bagwise.crossfit import folds
 from bagwise.crossfit.folds import N_FOLDS, number_units
 from bagwise.errors import Parameter
 from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.discovery import forget_calibration
 from bagwise.estimators.occlusion import innermost, occlusion_scores
 from bagwise.estimators.params import Words, param, positive, shared
 from bagwise.estimators.tags import BagTags, bag_tags
@@ -272,6 +273,12 @@ class AutoBagClassifier(BagClassifier):
         ends = np.full((2, truth.shape[1]), [[-np.inf], [np.inf]])
         flat = Sigmoid(1.0, np.zeros(truth.shape[1]), ends)
         return Ensemble([int(np.argmax(areas))], [flat], np.ones(1))
+
+    def _take_choices(self, chosen: AutoBagClassifier, bags: Bags, y: Array) -> None:
+        """Fit the members that another model chose to other bags, and weigh them as it does."""
+        self._become(chosen)
+        self.members_ = [clone(member).fit(bags, y) for member in chosen.members_]
+        forget_calibration(self)
 
     @property
     def leaderboard_(self) -> Any:

@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { rows, positive } = JSON.parse(document.getElementById("rows").textContent);
+  const { rows, positive, calibrated } = JSON.parse(document.getElementById("rows").textContent);
   const at = (id) => document.getElementById(id);
   const onScreen = 25, onPaper = 1000;
   let perPage = onScreen;
@@ -111,7 +111,7 @@
   }
   function top(row) {
     const items = row.top.map((instance) => {
-      const text = `${instance.name}: ${instance.score}`;
+      const text = `${instance.name}: ${instance.score}` + (calibrated ? `, p = ${instance.p}` : "");
       const pictures = instance.image ? [image(instance.image, "", `Instance ${instance.name}`)] : [];
       return element("figure", {}, ...pictures, element("figcaption", { textContent: text }));
     });
@@ -129,7 +129,7 @@
     const verdict = row.score > 0 ? positive : `not ${positive}`;
     const parts = [element("p", { textContent: `True label: ${row.label}. Score ${row.score}: predicted ${verdict}. ${row.size} instances.` })];
     if (row.strip) {
-      parts.push(element("h4", { textContent: "All instances, from the highest score (red) to the lowest (blue)" }));
+      parts.push(element("h4", { textContent: `All instances, from the highest score to the lowest (${calibrated ? "dark: small p-value" : "red: above 0"})` }));
       parts.push(image(row.strip, "strip", "Scores of all instances as colors"));
     }
     if (row.map) {
