@@ -24,6 +24,7 @@ from bagwise import (
 from bagwise.errors import NotCalibratedError
 from bagwise.estimators.discovery import comparable_scores
 from bagwise.model_selection import BagGridSearchCV
+from bagwise.testing import estimators
 from bagwise.testing._problems import planted_bags
 
 BAGS, Y = planted_bags(n_bags=40)
@@ -214,6 +215,18 @@ def test_another_fit_forgets_the_calibration(model):
         model.instance_pvalues(BAGS, method="cross")
     with pytest.raises(NotCalibratedError):
         model.fit(BAGS, Y).instance_pvalues(BAGS)
+
+
+@pytest.mark.parametrize(
+    "estimator", {type(model): model for model in estimators()}.values(), ids=repr
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_estimator_can_be_calibrated(estimator):
+    model = clone(estimator).fit(BAGS, Y)
+    p = model.calibrate_instances(BAGS, Y, cv=2).instance_pvalues(BAGS)
+    assert p.shape == (BAGS.n_instances,)
+    assert ((p > 0) & (p <= 1)).all()
+    assert (p[1:] <= p[:-1])[np.diff(comparable_scores(model, BAGS)[:, 0]) >= 0].all()
 
 
 def test_few_reference_bags_are_said():

@@ -155,9 +155,6 @@ def is_calibrated(model: Any) -> bool:
     return hasattr(last_step(model), _KEPT[0])
 
 
-# The reference -----------------------------------------------------------------------------------
-
-
 def _cross_fit(model: Any, bags: Bags, y: Array, cv: Any) -> tuple[Array, Array, Any]:
     """Return the largest scores of bags by copies that did not see them, their folds, and these."""
     last = last_step(model)
@@ -233,9 +230,6 @@ def _positive(model: Any) -> Any:
     """Return the positive one of two classes."""
     named = getattr(last_step(model), "pos_label", None)
     return model.classes_[1] if named is None else named
-
-
-# P-values ----------------------------------------------------------------------------------------
 
 
 def _recall(model: Any, method: str) -> Any:

@@ -20,7 +20,6 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.bags.without import score_without_each
-from bagwise.estimators.input import BagInput
 
 
 def decision_without_each(model: Any, bags: Bags) -> Array:
@@ -78,5 +77,4 @@ def last_step(model: Any) -> Any:
     if isinstance(model, Pipeline):
         return last_step(model.steps[-1][1]) if model.steps else model
     is_search = hasattr(model, "cv") and hasattr(model, "estimator")
-    is_ours = isinstance(model, BagInput)  # among these PathCV, which has both and is a classifier
-    return last_step(model.estimator) if is_search and not is_ours else model
+    return last_step(model.estimator) if is_search else model

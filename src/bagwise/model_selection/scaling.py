@@ -20,6 +20,7 @@ from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardSca
 
 from bagwise.bags import Bags
 from bagwise.errors import suggestion
+from bagwise.estimators.pipeline import BagPipeline
 from bagwise.preprocessing import PerInstance
 
 SCALES = ("raw", "standard", "robust", "quantile")
@@ -79,4 +80,4 @@ def with_scaler(classifier: Any, scaler: PerInstance | None) -> Any:
     """Return a pipeline of the scaler and the classifier; the classifier where there is none."""
     if scaler is None:
         return classifier
-    return Pipeline([("scale", scaler), ("classify", classifier)])
+    return BagPipeline([("scale", scaler), ("classify", classifier)])

@@ -79,10 +79,8 @@ def report(
         "data_name": data_name,
         "figures": figures,
         "command": command,
-        "guarantee": (guarantee := inner.discovery_guarantee() if is_calibrated(inner) else ""),
-        "rows_json": json_text(
-            {"rows": rows, "positive": str(judgment.positive), "calibrated": bool(guarantee)}
-        ),
+        "guarantee": inner.discovery_guarantee() if is_calibrated(inner) else "",
+        "rows_json": json_text({"rows": rows, "positive": str(judgment.positive)}),
         "columns": _columns(rows),
     }
     return Report(render("report.html", content), _numbers(content))

@@ -1,6 +1,7 @@
 "use strict";
 (() => {
-  const { rows, positive, calibrated } = JSON.parse(document.getElementById("rows").textContent);
+  const { rows, positive } = JSON.parse(document.getElementById("rows").textContent);
+  const calibrated = "discoveries" in rows[0];
   const at = (id) => document.getElementById(id);
   const onScreen = 25, onPaper = 1000;
   let perPage = onScreen;
