@@ -56,13 +56,25 @@ ill = y[test] == "tumor"
 print(f"{np.mean(new_truth[key][ill] == 1):.0%} of the key patches of new tumor slides are tumor")
 
 # %% [markdown]
-# For a colleague at the microscope, `bagwise.io.write_geojson` writes the patches in a form that QuPath opens, and `bagwise heatmap`
-# does so for all slides. Here is the heat map of a new slide:
+# Which patches would a normal slide rarely have? `calibrate_instances` compares scores with those of normal slides, by copies of the
+# model that did not see them. A *discovery* is a patch whose score few normal slides reach.
 
-# %% alt="Heat map of a slide. The patches with high scores form one region, with the five highest outlined."
+# %%
+model.calibrate_instances(bags[train], y[train])
+found = model.discover(new, level=0.1)
+promise = model.discovery_guarantee(words=("normal slide", "outline"))
+print(promise)
+print(f"{found[new_truth == 1].mean():.0%} of the tumor patches of new slides are discoveries")
+print(f"{np.mean(new_truth[found] == 1):.0%} of the discoveries are tumor patches")
+
+# %% [markdown]
+# For a colleague at the microscope, `bagwise.io.write_geojson` writes the patches in a form that QuPath opens, and `bagwise heatmap`
+# does so for all slides. Here is the heat map of a new slide, with the discoveries outlined:
+
+# %% alt="Heat map of a slide. Dark patches form one region, which is outlined; almost all others are pale."
 from bagwise.plot import heatmap
 
 i = int(np.flatnonzero(ill)[0])
-figure = heatmap(new, model.instance_decision_function(new), i)
+figure = heatmap(new, model.instance_pvalues(new), i, level=0.1, note=promise)
 folder.cleanup()
 figure
