@@ -14,6 +14,7 @@ from bagwise.bags.ids import (
     first_missing,
     is_missing,
     name_of,
+    resolve_names,
 )
 
 NAMES = st.integers(-3, 3) | st.sampled_from(["a", "b"]) | st.tuples(st.integers(0, 1))
@@ -87,3 +88,11 @@ def test_constant_values_are_taken_once_per_bag():
     )
     with pytest.raises(ValueError, match=r"Bag 1 \(id 'b'\) has two values of y: 2 and 3"):
         constant_within(np.array([1, 1, 2, 3, 2]), OFFSETS, np.array(["a", "b"]), "y")
+
+
+def test_names_begin_ids_before_a_dot_and_all_problems_are_listed():
+    known = ["T-01.aa", "T-02", "T-02.bb", "T-03.cc", "T-03.dd", "T-04-1"]
+    assert resolve_names(["T-01", "T-02", "T-02.bb"], known) == {"T-01.aa", "T-02", "T-02.bb"}
+    with pytest.raises(ValueError, match=r"'T-03' begins T-03\.cc, T-03\.dd") as caught:
+        resolve_names(["T-03", "T-04", "T-0", "T-01"], known)
+    assert "There are no bags 'T-04', 'T-0'." in str(caught.value)

@@ -6,6 +6,7 @@ import pytest
 
 from bagwise.datasets import make_slide_bags
 from bagwise.io import FormatError, ShuffledBagError, read, read_slides, write_slides
+from bagwise.io.slides import find_pictures
 from bagwise.rowstores.files import FileRows
 
 IDS = ("TCGA-AA-0001-01Z-00-DX1", "TCGA-AA-0002-01Z-00-DX1", "TCGA-AA-0003-01Z-00-DX1")
@@ -72,19 +73,70 @@ def test_a_single_file_and_a_folder_without_labels_are_bags_to_predict(tmp_path)
         read(tmp_path / "two")
 
 
-def test_what_has_no_file_row_or_label_is_counted_and_named(trident):
+def test_what_has_no_row_or_label_is_counted_and_named(trident):
     write_h5(trident / "features_uni_v1" / "stray.h5")
-    with (trident / "slides.csv").open("a") as file:
-        file.write("gone,p,a\n")
     text = (trident / "slides.csv").read_text().replace("0002,b", "0002,")
     (trident / "slides.csv").write_text(text)
     with pytest.warns(UserWarning, match="without") as caught:
         bags, _ = read(trident)
     assert len(bags) == 2
     message = str(caught[0].message)
-    assert "1 slide of slides.csv without a file: gone." in message
     assert f"1 slide of slides.csv without a label: {IDS[1]}." in message
     assert "1 file without a row in slides.csv: stray." in message
+
+
+def test_slides_without_a_file_are_an_error_that_lists_them(trident):
+    with (trident / "slides.csv").open("a") as file:
+        file.write("gone,p,a\nlost,p,b\nunlabeled,p,\n")
+    with pytest.raises(FormatError, match=r"2 slides without a file \(.*\): gone, lost\."):
+        read(trident)
+    bags, _ = read_slides(trident, only=IDS[:2])  # the others are not needed
+    assert len(bags) == 2
+    one = next((trident / "features_uni_v1").iterdir())
+    assert len(read_slides(one, labels=trident / "slides.csv")[0]) == 1
+
+
+@pytest.mark.parametrize("dot", ["-", "."])
+def test_a_slide_does_not_get_the_file_of_another(tmp_path, dot):
+    for i, name in enumerate((f"S1{dot}2", "S3")):
+        write_h5(tmp_path / f"{name}.h5", value=i)
+    (tmp_path / "slides.csv").write_text(f"slide_id,label\nS1,0\nS1{dot}2,1\nS3,0\n")
+    with pytest.raises(FormatError, match=r"1 slide without a file .*: S1\."):
+        read(tmp_path)
+
+
+def test_types_are_widened_with_a_warning(tmp_path):
+    for name, kind in (("a", np.float16), ("b", np.float32), ("c", np.float16)):
+        np.save(tmp_path / f"{name}.npy", np.ones((2, 3), kind))
+    for mapped in (False, True):
+        with pytest.warns(UserWarning, match=r"float16 in 2, float32 in 1.*as float32"):
+            bags, _ = read_slides(tmp_path, mapped=mapped)
+        assert bags.X.dtype == np.float32
+        assert np.array_equal(np.asarray(bags.X), np.ones((6, 3)))
+
+
+def test_the_top_folder_of_trident(tmp_path):
+    write_h5(tmp_path / "20x_256px_0px_overlap" / "features_uni" / "a.h5")
+    assert read(tmp_path)[0].ids.tolist() == ["a"]
+    write_h5(tmp_path / "20x_256px_0px_overlap" / "features_conch" / "a.h5")
+    with pytest.raises(FormatError, match="name one, of 20x_256px_0px_overlap/features_conch"):
+        read(tmp_path)
+
+
+def test_pictures_of_dotted_names(tmp_path):
+    for name in ("A.1f.png", "B.png", "C.2e.svs", "C.2e.jpg", "other.png", "notes.txt"):
+        (tmp_path / name).touch()
+    found = find_pictures(tmp_path, ["A.1f", "B.77", "C", "D.1"], (".png", ".jpg", ".svs"))
+    assert {n: f.name for n, f in found.items()} == {
+        "A.1f": "A.1f.png",
+        "B.77": "B.png",
+        "C": "C.2e.jpg",
+    }
+    (tmp_path / "C.3d.png").touch()
+    with pytest.raises(ValueError, match="'C' begins C"):
+        find_pictures(tmp_path, ["C"], (".png", ".jpg"))
+    with pytest.raises(ValueError, match=r"'B' begins B\.1, B\.2"):
+        find_pictures(tmp_path, ["B.1", "B.2"], (".png",))
 
 
 def test_a_prefix_must_be_unique_and_end_at_a_boundary(trident):
@@ -121,7 +173,7 @@ def test_one_message_lists_everything_that_is_wrong(trident):
     assert f"{IDS[0]}.0f3a-uuid.h5 is truncated" in message.replace(": ", " ")
     assert f"has 4 features, {IDS[1]}" in message
     assert "nan.h5: patch 0 has a missing or infinite value (5 such)" in message
-    assert "1 slide of slides.csv without a file: gone." in message
+    assert "1 slide without a file (leave out the row, or make the features): gone." in message
 
 
 def test_the_file_of_unusual_width_is_named_also_where_it_is_the_first(tmp_path):
@@ -212,6 +264,7 @@ def test_only_the_slides_asked_for_are_read(trident):
     (trident / "features_uni_v1" / f"{IDS[0]}.0f3a-uuid.h5").write_bytes(b"damaged")
     bags, y = read_slides(trident, only=[IDS[1]])
     assert (bags.ids.tolist(), y.tolist()) == ([IDS[1]], ["b"])
+    assert read_slides(trident / "features_uni_v1", only=[IDS[1]])[0].ids == f"{IDS[1]}.0f3a-uuid"
     with pytest.raises(ValueError, match=r"There is no bag .TCGA-AA-0009."):
         read_slides(trident, only=["TCGA-AA-0009"])
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags.segments import bag_of_row, expand
+from bagwise.errors import list_names, suggestion
 
 _SIMPLE = (str, int, float, np.generic)
 
@@ -67,6 +68,49 @@ def name_of(ids: Any, i: int) -> str:
         return f"Bag {i}"
     name = ids[i].item() if isinstance(ids[i], np.generic) else ids[i]
     return f"Bag {i} (id {name!r})"
+
+
+def match_names(wanted: Iterable[str], known: Iterable[str]) -> dict[str, list[str]]:
+    """Return the known names that each wanted one stands for: itself, or those it begins.
+
+    A name is begun by what precedes one of its dots. It belongs to the longest wanted name that
+    begins it, so that none belongs to two.
+
+    Examples
+    --------
+    >>> from bagwise.bags.ids import match_names
+    >>> match_names(["S1", "S1.2", "S3"], ["S1.2", "S3.1f3a", "S35"])
+    {'S1': [], 'S1.2': ['S1.2'], 'S3': ['S3.1f3a']}
+    """
+    found: dict[str, list[str]] = {name: [] for name in wanted}
+    for name in dict.fromkeys(known):
+        start = name
+        while start and start not in found:
+            start = start.rpartition(".")[0]
+        if start:
+            found[start].append(name)
+    return {name: [name] if name in names else names for name, names in found.items()}
+
+
+def require_single(
+    found: dict[str, list[str]], known: Iterable[str], what: str = "bag"
+) -> dict[str, str]:
+    """Return the one match of each name; an error lists all names with none or several."""
+    missing = [name for name, names in found.items() if not names]
+    several = [f"{n!r} begins {list_names(names)}." for n, names in found.items() if names[1:]]
+    problems = [f"Several {what}s have this name: {each}" for each in several]
+    if missing:
+        start = f"There are no {what}s" if missing[1:] else f"There is no {what}"
+        problems += [f"{start} {list_names(map(repr, missing))}. {suggestion(missing[0], known)}"]
+    if problems:
+        raise ValueError(list_names(problems, " "))
+    return {name: names[0] for name, names in found.items()}
+
+
+def resolve_names(wanted: Iterable[str], known: Iterable[str]) -> set[str]:
+    """Return the ids that names stand for: an id, or the only one that it begins before a dot."""
+    known = list(known)
+    return {*require_single(match_names(wanted, known), known).values()}
 
 
 def first_missing(values: Iterable[Any]) -> int | None:

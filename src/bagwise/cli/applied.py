@@ -13,6 +13,7 @@ import numpy as np
 import typer
 from rich.markup import escape
 
+from bagwise.bags.ids import resolve_names
 from bagwise.cli.options import (
     TABLES,
     Bag,
@@ -26,7 +27,6 @@ from bagwise.cli.options import (
 )
 from bagwise.cli.output import RECORD_SUFFIXES, check_writable, say
 from bagwise.cli.places import Place
-from bagwise.errors import suggestion
 
 _OUT = "Write all rows to a .csv, .tsv, .json or .parquet file."
 Out = Annotated[
@@ -153,10 +153,8 @@ class Applied:
     def find_bags(self, wanted: list[str]) -> list[int]:
         """Return the numbers of the bags with these ids."""
         names = [str(name) for name in self.bags.ids.tolist()]
-        missing = next((name for name in wanted if name not in names), None)
-        if missing is not None:
-            raise ValueError(f"There is no bag {missing!r}. {suggestion(missing, names)}")
-        return [i for i, name in enumerate(names) if name in wanted]
+        chosen = resolve_names(wanted, names)
+        return [i for i, name in enumerate(names) if name in chosen]
 
     @property
     def classes(self) -> list[Any]:

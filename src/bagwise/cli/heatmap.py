@@ -75,12 +75,13 @@ def heatmap(
     maps, tiles = _targets(applied, chosen, out, _PICTURES), None
     if geojson is not None:
         tiles = _targets(applied, chosen, geojson, (".geojson", ".json"))
+    images = _find_images(image, [str(name) for name in applied.bags.ids.tolist()])
     with progress() as bar:
         bar.add_task("Scoring instances", total=None)
         scores, pvalues = _scores(applied), None if raw else applied.pvalues()
     with progress() as bar:
         for number in bar.track(chosen, description="Drawing"):
-            picture, factor = _picture(image, str(applied.bags.ids[number]))
+            picture, factor = _picture(images.get(str(applied.bags.ids[number])))
             options = {"top": top, "downsample": downsample or factor, "microns_per_pixel": mpp}
             _draw(applied, scores, pvalues, number, maps[number], image=picture, **options)
             if tiles is not None:
@@ -119,14 +120,20 @@ def _scores(applied: Applied) -> Any:
     return applied.sign * scores
 
 
-def _picture(image: Path | None, name: str) -> tuple[Any, float | None]:
+def _find_images(image: Path | None, names: list[str]) -> dict[str, Path]:
+    """Return the pictures of bags: those of a folder, or one for all."""
+    from bagwise.io.slides import find_pictures
+    from bagwise.plot.pictures import SLIDES
+
+    if image is None or not image.is_dir():
+        return {} if image is None else dict.fromkeys(names, image)
+    return find_pictures(image, names, (*_THUMBNAILS, *SLIDES))
+
+
+def _picture(image: Path | None) -> tuple[Any, float | None]:
     """Return the thumbnail of a slide and its reduction, where that is known."""
     from bagwise.plot.pictures import SLIDES
 
-    if image is not None and image.is_dir():
-        files = [f for f in sorted(image.glob(f"{name}*")) if f.stem.split(".")[0] == name]
-        files = [f for f in files if f.suffix.lower() in (*_THUMBNAILS, *SLIDES)]
-        image = files[0] if files else None
     if image is None:
         return None, None
     if image.suffix.lower() in SLIDES:

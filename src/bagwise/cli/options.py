@@ -274,7 +274,8 @@ def read_bags(
     from bagwise.io.dispatch import READERS, recognize
 
     format = one_of(format or recognize(data), READERS, "format")
-    options = {name: _name_or_number(value) for name, value in columns.items() if value is not None}
+    options = {name: value for name, value in columns.items() if value is not None}
+    options |= {n: _name_or_number(value) for n, value in options.items() if n != "only"}
     if regroup:
         options["regroup"] = True
     _refuse_unknown(format, READERS[format], options)

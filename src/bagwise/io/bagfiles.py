@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from bagwise.io._atomic import replacing
 from bagwise.io._bagarrays import load_bag, save_bag
 from bagwise.io._flatten import bag_columns, instance_columns, warn_left_out
 from bagwise.io._source import open_source, write_text
-from bagwise.io.errors import FormatError, MixedTypeError, ShuffledBagError, missing_value
+from bagwise.io.errors import FormatError, ShuffledBagError, missing_value
 from bagwise.io.tables import join_blocks, sniff, type_column
 from bagwise.rowstores.files import FileRows, FileSpan
 
@@ -50,7 +51,7 @@ _USUAL = {role: ROLES[role] for role in ("bag", "label", "groups", "priors", "pa
     priors="Column of the expected fraction of positive instances.",
     key='The array of an .npz, .h5 or .pt file; None: the only one, or "features".',
     instance_ids='The array of an .npz or .h5 file with the instance ids, such as "coords".',
-    dtype=("dtype", "Data type of the instances; None: as in the files, which must agree."),
+    dtype=("dtype", "Data type of the instances; None: as in the files, of several the widest."),
 )
 def read_folder(
     path: str | Path,
@@ -162,7 +163,7 @@ def read_listing(
 
 
 class BagStack:
-    """The rows of all files, which must have the same features and data type.
+    """The rows of all files, which must have the same features; of several data types, the widest.
 
     Memory maps stay in their files, and are opened when their rows are needed.
     """
@@ -171,6 +172,7 @@ class BagStack:
         self._dtype = dtype
         self._parts: list[Any] = []
         self._extras: list[dict[str, Any]] = []
+        self._files_of: dict[np.dtype, list[str]] = {}  # by data type
         self.sizes: list[int] = []
 
     def add(self, file: Path, values: Any, extra: dict[str, Any]) -> None:
@@ -178,13 +180,11 @@ class BagStack:
         own = values.dtype if values.dtype.kind == "f" else np.float64
         width, kind, known = values.shape[1], np.dtype(self._dtype or own), sorted(extra)
         if not self.sizes:
-            self._first = (file.name, width, kind, known)
-        first, first_width, first_kind, first_known = self._first
+            self._first = (file.name, width, known)
+        first, first_width, first_known = self._first
         if width != first_width:
             raise FormatError(file, f"has {width} features, {first} has {first_width}.")
-        if kind != first_kind:
-            both = f"holds {kind}, {first} holds {first_kind}. Choose one type with "
-            raise MixedTypeError(file, Message(both, Argument("dtype"), " for all files."))
+        self._files_of.setdefault(kind, []).append(file.name)
         if known != first_known:
             raise FormatError(file, f"holds {known}, {first} holds {first_known}.")
         stays = _can_stay(values, kind)
@@ -195,9 +195,21 @@ class BagStack:
     def finish(self, is_finite: bool = False) -> tuple[Any, dict[str, Any]]:
         """Return all rows and their attributes; ``is_finite`` says what is known of mapped ones."""
         joined = {n: np.concatenate([e[n] for e in self._extras]) for n in self._extras[0]}
+        if len(self._files_of) > 1:
+            self._widen(np.result_type(*self._files_of))
         if any(isinstance(part, FileSpan) for part in self._parts):
             return FileRows(self._parts, is_finite), joined
         return join_blocks(Path(self._first[0]), self._parts), joined
+
+    def _widen(self, widest: np.dtype) -> None:
+        """Bring all rows to the widest of several types, and say so."""
+        counts = ", ".join(f"{kind} in {len(of)}" for kind, of in self._files_of.items())
+        said = f"The data types of files differ ({counts}): all are read as {widest}."
+        warnings.warn(said, stacklevel=6)
+        self._parts = [
+            part if part.dtype.newbyteorder("=") == widest else np.asarray(part).astype(widest)
+            for part in self._parts
+        ]
 
 
 def _can_stay(values: Any, kind: np.dtype) -> bool:

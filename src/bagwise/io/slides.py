@@ -10,7 +10,7 @@ TCGA-XX-XXXX-01Z-00-DX1,TCGA-XX-XXXX,tumor
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +18,9 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.ids import match_names, require_single, resolve_names
 from bagwise.bags.segments import offsets_of
-from bagwise.errors import Argument, Message, list_names, suggestion
+from bagwise.errors import Argument, Message, list_names
 from bagwise.io._assemble import Column, LabeledBags, find_roles, reads, require_bag, writes
 from bagwise.io._bagarrays import load_bag, read_patch_size
 from bagwise.io._flatten import bag_columns
@@ -37,15 +38,16 @@ _USUAL = {
 
 @reads(
     path="A folder of .h5, .npz, .npy or .pt files; a folder with ``h5_files`` or ``pt_files`` "
-    "(CLAM) or with one ``features_...`` (TRIDENT) in it; or a single file. Arrays of shape (1, "
-    "patches, features) are accepted; coordinates and patch sizes are read from HDF5 files.",
+    "(CLAM) or with one ``features_...`` (TRIDENT) in it, also one folder down; or a single file. "
+    "Arrays of shape (1, patches, features) are accepted; coordinates and patch sizes are read "
+    "from HDF5 files.",
     bag='Column of the slide ids; None: "slide_id", "slide" or "bag".',
     label='Column of the labels; None: "label" if there is such a column.',
     groups='Column of the patients; None: "case_id" or "patient" if there is such a column.',
     labels="The CSV. None: the only CSV in the folder, if it has slide ids. Without a CSV, every "
     "file is a bag without a label.",
     key='The array of a file; None: "features", or the only one.',
-    dtype=("dtype", "Data type of the features; None: as in the files, which must agree."),
+    dtype=("dtype", "Data type of the features; None: as in the files, of several the widest."),
     only=("iterable of str", "Ids of the slides to read; None: all."),
     mapped="Whether features stay in their files, where the format has them in one piece (.npy, "
     "and .h5 without chunks and compression). ``bags.X`` is then a row store: linear models read "
@@ -65,9 +67,9 @@ def read_slides(
 ) -> LabeledBags:
     """Read a folder with one file of patch features per slide, and a CSV of labels.
 
-    The file of a slide is named by its id, or begins with it before a dot, dash or underscore.
-    Slides without a file, files without a row and rows without a label are left out with a warning
-    that names them. If files cannot be read, one error lists all problems of the folder.
+    The file of a slide is named by its id, or is the only one that begins with it before a dot.
+    Files without a row and rows without a label are left out with a warning that names them. If
+    files are missing or cannot be read, one error lists all problems of the folder.
 
     Examples
     --------
@@ -83,24 +85,39 @@ def read_slides(
     path = Path(path)
     found = _feature_files(path)
     named = {"bag": bag, "label": label, "groups": groups}
-    listing, problems = _find_csv(path, named) if labels is None else (Path(labels), [])
+    listing, notes = _find_csv(path, named) if labels is None else (Path(labels), [])
     if listing is None:
-        slides = [_Slide(name, file) for name, file in found.items()]
+        slides = [_Slide(name, [file]) for name, file in found.items()]
     else:
-        slides, problems = _list_slides(listing, named, found)
-    if not slides:
-        what = "no slide has a file, a row and a label."
-        raise FormatError(listing or path, " ".join([what, *problems]))
+        slides, notes = _list_slides(listing, named, found)
+    if path.is_file():
+        slides = [slide for slide in slides if slide.files]
     if only is not None:
-        slides, problems = _select(slides, [str(name) for name in only]), []
-    return _load(path, slides, problems, key, dtype, mapped)
+        chosen, notes = resolve_names(map(str, only), (slide.name for slide in slides)), []
+        slides = [slide for slide in slides if slide.name in chosen]
+    slides = [slide for slide in slides if slide.label != ""]
+    there = [slide for slide in slides if slide.files]
+    if not there:
+        what = "no slide has a file, a row and a label."
+        raise FormatError(listing or path, " ".join([what, *notes]))
+    missing = [slide.name for slide in slides if not slide.files]
+    broken = _count(missing, "without a file (leave out the row, or make the features)")
+    return _load(path, there, broken, notes, key, dtype, mapped)
 
 
 class _Slide(NamedTuple):
     name: str
-    file: Path
+    files: list[Path]  # one; none if it is missing, several if the name is ambiguous
     label: str | None = None
     group: str | None = None
+
+    @property
+    def file(self) -> Path:
+        """The only file of the slide, or an error."""
+        if len(self.files) > 1:
+            names = list_names([file.name for file in self.files])
+            raise FormatError(self.name, f"this slide has several files: {names}.")
+        return self.files[0]
 
 
 # Which files --------------------------------------------------------------------------------------
@@ -113,7 +130,8 @@ def is_slide_folder(path: Path) -> bool:
 
 def _subfolders(path: Path) -> list[Path]:
     clam = [path / name for name in ("h5_files", "pt_files") if (path / name).is_dir()]
-    return clam[:1] or sorted(folder for folder in path.glob("features_*") if folder.is_dir())
+    trident = [*path.glob("features_*"), *path.glob("*/features_*")]  # of one size, of all
+    return clam[:1] or sorted(folder for folder in trident if folder.is_dir())
 
 
 def _with_features(folder: Path) -> list[Path]:
@@ -130,13 +148,28 @@ def _feature_files(path: Path) -> dict[str, Path]:
     if not files:
         folders = _subfolders(path)
         if len(folders) > 1:
-            names = list_names([folder.name for folder in folders])
+            names = list_names([str(folder.relative_to(path)) for folder in folders])
             raise FormatError(path, f"contains features of several encoders: name one, of {names}.")
         files = _with_features(folders[0]) if folders else []
     if not files:
         raise FormatError(path, f"contains no files of features ({', '.join(SLIDE_SUFFIXES)}).")
     files.sort(key=lambda file: SLIDE_SUFFIXES.index(file.suffix.lower()), reverse=True)
     return dict(sorted({file.stem: file for file in files}.items()))
+
+
+def find_pictures(folder: Path, ids: Iterable[str], suffixes: Sequence[str]) -> dict[str, Path]:
+    """Return the pictures of bags: named by the id, or one of both begins the other before a dot.
+
+    A name that could be that of several is an error; bags without a picture are left out.
+    """
+    there = sorted(folder.iterdir(), reverse=True)  # of one name, the first counts
+    files = {file.stem: file for file in there if file.suffix.lower() in suffixes}
+    found = match_names(ids, files)
+    shorter = match_names(files, [name for name, stems in found.items() if not stems])
+    pictures = require_single({name: stems for name, stems in found.items() if stems}, files)
+    begun = require_single({stem: names for stem, names in shorter.items() if names}, files)
+    pictures |= {name: stem for stem, name in begun.items()}
+    return {name: files[stem] for name, stem in pictures.items()}
 
 
 def _find_csv(path: Path, named: dict[str, Any]) -> tuple[Path | None, list[str]]:
@@ -154,28 +187,13 @@ def _find_csv(path: Path, named: dict[str, Any]) -> tuple[Path | None, list[str]
     return None, [f"No labels: {names} is not used, {remedy}."] if listings else []
 
 
-def _file_of(name: str, found: dict[str, Path], listing: Path, line: int) -> Path | None:
-    """Return the file of a slide: its name, or the only one that begins with it."""
-    if name in found:
-        return found[name]
-    starts = [stem for stem in found if stem.startswith(name) and stem[len(name)] in "._-"]
-    if len(starts) > 1:
-        raise FormatError(
-            listing, f"the slide {name!r} has several files: {list_names(starts)}.", line
-        )
-    return found[starts[0]] if starts else None
-
-
 # Which slides -------------------------------------------------------------------------------------
 
 
 def _list_slides(
     listing: Path, named: dict[str, Any], found: dict[str, Path]
 ) -> tuple[list[_Slide], list[str]]:
-    """Return the slides with a file and a label, and sentences about the others."""
-    slides: list[_Slide] = []
-    used: set[Path | None] = set()
-    without: dict[str, list[str]] = {"file": [], "label": []}
+    """Return the slides of a CSV with their files, and sentences about what is left out."""
 
     def choose_roles(names: list[str]) -> dict[str, int]:
         usual = {r: next((n for n in each if n in names), "") for r, each in _USUAL.items()}
@@ -183,29 +201,19 @@ def _list_slides(
         require_bag(listing, names, roles, "slide_id")
         return roles
 
-    for line, fields in read_listing(listing, choose_roles):
-        name = fields["bag"].strip()
-        file = _file_of(name, found, listing, line)
-        used.add(file)
-        if file is None or fields.get("label") == "":
-            without["file" if file is None else "label"].append(name)
-        else:
-            slides.append(_Slide(name, file, fields.get("label"), fields.get("groups")))
-    strays = [stem for stem, file in found.items() if file not in used]
-    problems = [
-        *_count(without["file"], f"of {listing.name} without a file"),
-        *_count(without["label"], f"of {listing.name} without a label"),
-        *_count(strays, f"without a row in {listing.name}", "file"),
+    rows = {f["bag"].strip(): f for _, f in read_listing(listing, choose_roles)}
+    stems = match_names(rows, found)
+    slides = [
+        _Slide(name, [found[stem] for stem in stems[name]], row.get("label"), row.get("groups"))
+        for name, row in rows.items()
     ]
-    return slides, problems
-
-
-def _select(slides: list[_Slide], names: list[str]) -> list[_Slide]:
-    known = [slide.name for slide in slides]
-    unknown = next((name for name in names if name not in known), None)
-    if unknown is not None:
-        raise ValueError(f"There is no bag {unknown!r}. {suggestion(unknown, known)}")
-    return [slide for slide in slides if slide.name in names]
+    unlabeled = [slide.name for slide in slides if slide.label == ""]
+    strays = found.keys() - {stem for each in stems.values() for stem in each}
+    notes = [
+        *_count(unlabeled, f"of {listing.name} without a label"),
+        *_count(sorted(strays), f"without a row in {listing.name}", "file"),
+    ]
+    return slides, notes
 
 
 def _count(names: list[str], what: str, unit: str = "slide") -> list[str]:
@@ -220,12 +228,13 @@ def _count(names: list[str], what: str, unit: str = "slide") -> list[str]:
 def _load(
     path: Path,
     slides: list[_Slide],
-    problems: list[str],
+    broken: list[str],
+    notes: list[str],
     key: str | None,
     dtype: Any,
     mapped: bool,
 ) -> LabeledBags:
-    stack, broken, missing = BagStack(dtype), [], []
+    stack, missing = BagStack(dtype), list[str]()
     sizes: list[float | None] = []
     widths: dict[int, list[str]] = {}
     for slide in slides:
@@ -240,12 +249,12 @@ def _load(
             broken.append(str(error))
     broken += _find_unusual(widths)
     if broken:
-        every = [*broken, *missing, *problems]
+        every = [*broken, *missing, *notes]
         lines = list_names(every, "\n- ")
         noun = "problem" if len(every) == 1 else "problems"
         raise FormatError(path, f"{len(every)} {noun}:\n- {lines}")
-    if problems:
-        warnings.warn(f"{path}: {' '.join(problems)}", stacklevel=4)
+    if notes:
+        warnings.warn(f"{path}: {' '.join(notes)}", stacklevel=4)
     return _make_bags(slides, stack.finish(is_finite=not missing), stack.sizes, sizes)
 
 
