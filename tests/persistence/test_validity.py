@@ -52,6 +52,7 @@ def test_fitted_models_pass(name, fitted):
         ("linear", "coef_", np.array([["a", "b", "c"]]), "coef_ is not an array of numbers"),
         ("linear", "intercept_", np.zeros(2), "intercept_ has shape (2,)"),
         ("linear", "threshold_", np.zeros(0), "threshold_ has shape (0,)"),
+        ("linear", "instance_reference_", np.zeros((9, 3)), "has shape (9, 3), not 1 columns"),
         ("linear", "n_features_in_", 2, "no working model"),
         ("linear", "n_features_in_", 2**31, "no working model"),
         ("linear", "n_features_in_", "3", "n_features_in_ is not a positive integer"),

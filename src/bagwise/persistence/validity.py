@@ -89,14 +89,15 @@ def _check_classifier(model: BagClassifier) -> None:
     width = n_features * (2 if getattr(model, "bag_kernel", None) == "statistics" else 1)
     if "prototypes_" in learned:  # a bag is its distances to them
         width = np.shape(learned["prototypes_"])[0]
+    wide = {**dict.fromkeys(_ROWS_OF_FIT, width), "instance_reference_": n_models}
     for key, value in learned.items():
         kind = getattr(getattr(value, "dtype", None), "kind", "f")
         if key not in _NOT_NUMBERS and kind not in "fiub":
             raise ValueError(f"{name}.{key} is not an array of numbers")
         if key in _ONE_PER_MODEL and np.shape(value)[:1] != (n_models,):
             raise ValueError(f"{name}.{key} has shape {np.shape(value)} for {len(classes)} classes")
-        if key in _ROWS_OF_FIT and np.shape(value)[1:] != (width,):
-            raise ValueError(f"{name}.{key} has shape {np.shape(value)}, not {width} columns")
+        if key in wide and np.shape(value)[1:] != (wide[key],):
+            raise ValueError(f"{name}.{key} has shape {np.shape(value)}, not {wide[key]} columns")
     for offsets, rows in _OFFSETS.items():
         if offsets in learned and rows in learned:
             as_offsets(learned[offsets], learned[rows].shape[0], None)
