@@ -69,8 +69,8 @@ SINGLE = {
         name: name
         for name in (
             *("StatisticsForest", "StatisticsForest, four, gradient boosting", "StatisticsSVC"),
-            *("STK", "SimpleMI", "SimpleMI, standardized", "MI-Kernel", "miGraph"),
-            *("MIMN, bag kernels", "MI-SVM", "mi-SVM", "AW-SVM", "MILES", "MILBoost"),
+            *("CompositionLogistic, standardized", "STK", "SimpleMI", "MI-Kernel", "miGraph"),
+            *("MI-SVM", "mi-SVM", "AW-SVM", "MILES", "MILBoost"),
         )
     },
     "ExtraTrees of scikit-learn": None,

@@ -43,7 +43,7 @@ def test_rows_are_logged_as_they_finish_and_the_table_fits(cells, columns):
 
 
 def test_another_metric_and_the_chosen_scales_are_shown(cells):
-    more = ["--metric", "sensitivity", "--scale", "auto"]
+    more = ["--metric", "sensitivity", "--scale", "search"]
     shown = done("compare", cells, *TWO, *ONE, *more, COLUMNS="80")
     rows = shown.stdout.splitlines()
     assert max(map(len, rows)) <= 80

@@ -84,9 +84,9 @@ def test_the_automatic_model_says_what_it_combines(fit):
 
 def test_the_automatic_model_scales_candidates_one_by_one(fit):
     more = ["-m", "auto", "--param", "models=['SimpleMI']", "--scale"]
-    result, out = fit(*more, "auto", "--param", "cv=2")
+    result, out = fit(*more, "search", "--param", "cv=2")
     assert "scaled as the names of the models say" in " ".join(result.stdout.split())
-    assert bagwise.load(out).scale == "auto"
+    assert bagwise.load(out).scale == "search"
     assert {r["model"] for r in bagwise.load(out).results_} > {"SimpleMI", "SimpleMI, robust"}
     assert bagwise.load(fit(*more, "raw")[1]).names_ == ["SimpleMI"]
 
@@ -173,7 +173,7 @@ def test_missing_values_are_filled_in_fit_and_in_predict(folder, tmp_path):
     base = ["fit", data, *COLUMNS, "-m", "MI-SVM", *TUMOR, "-o", model]
     refused(1, "Impute or drop it first, for example with --impute median.", *base)
     refused(2, "there is no imputation 'medain'. Did you mean", *base, "--impute", "medain")
-    record = printed(*base, "--impute", "median", "--scale", "auto", "--folds", 3)
+    record = printed(*base, "--impute", "median", "--scale", "search", "--folds", 3)
     assert {one["scale"] for one in record["cross_validation"]} == set(SCALES)
     assert len(printed("predict", model, data)) == 30
 

@@ -85,7 +85,7 @@ def compare(
         ),
     ] = None,
     positive: Positive = None,
-    scale: Scale = None,
+    scale: Scale = "auto",
     folds: Folds = 5,
     repeats: Annotated[
         int, typer.Option(min=1, max=1000, help="Maximum number of repetitions of the folds.")
@@ -124,7 +124,8 @@ def compare(
     bags, y = source.read_labeled(check=not place)
     options: dict[str, Any] = {"metric": metric, "cv": folds, "n_repeats": repeats}
     options |= {"random_state": seed}
-    scaler = scaler_for(bags, None if scale == "auto" else scale, source.impute)
+    scale = place.settle_scale(bags, scale)
+    scaler = scaler_for(bags, "auto" if scale == "search" else scale, source.impute)
     with place.move(bags) as there:
         label = positive_label(positive, y, there, scaler=scaler, random_state=seed)
         options |= {"scale": scale, "impute": source.impute, "pos_label": label, "n_jobs": jobs}
@@ -251,7 +252,7 @@ def _settings_line(found: Any) -> str:
 
 def _scales(found: Any) -> str:
     """Say how features were scaled; where folds chose, for which models how most often."""
-    if found.protocol.scale != "auto":
+    if found.protocol.scale != "search":
         return found.protocol.scale or "raw"
     by_scale: dict[str, list[str]] = {}
     for name, one in found.results.items():
@@ -310,8 +311,7 @@ def _conclude(found: Any, words: list[str]) -> None:
 
 def _build_command(found: Any, words: list[str]) -> str:
     one = found.results[found.recommendation]
-    scaled = [] if one.usual_scale == "raw" else ["--scale", one.usual_scale]
-    words = ["bagwise", "fit", *words, *scaled, "--model", one.name]
+    words = ["bagwise", "fit", *words, "--scale", one.usual_scale, "--model", one.name]
     for setting in (*_settings(found.models[one.name], one), "threshold=calibrated"):
         words += ["--param", setting]
     return join([*words, "--out", "model.bagwise"])

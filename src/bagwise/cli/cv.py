@@ -20,7 +20,7 @@ def cv(
     source: Source,
     choice: ModelOptions,
     place: Place,
-    scale: Scale = None,
+    scale: Scale = "auto",
     folds: Folds = 10,
     repeats: Annotated[
         int, typer.Option(min=1, max=10_000, help="Number of repetitions, each with other folds.")
@@ -40,8 +40,8 @@ def cv(
     """
     from bagwise.model_selection.scaling import with_scaler
 
-    if scale == "auto":
-        raise typer.BadParameter("--scale auto is for fit and compare, which choose it.")
+    if scale == "search":
+        raise typer.BadParameter("--scale search is for fit and compare, which choose it.")
     settings = choice.settings()
     # A wrong name or value is refused before the data are read.
     place.check(choice.build(settings), scale, source.impute)
@@ -49,13 +49,14 @@ def cv(
     options = {"random_state": seed, "n_jobs": place.jobs(jobs)}
     hint = "No results are kept: fewer --folds take less time."
     with output.interruptible(hint), place.move(bags) as bags:
+        scale = place.settle_scale(bags, scale)
         scaler = scaler_for(bags, scale, source.impute)
         estimator = choice.build(settings, bags, y, scaler=scaler, **options)
         whole = with_scaler(estimator, scaler)
         result = _cross_validate(whole, bags, y, cv=folds, n_repeats=repeats, **options)
     record: dict[str, Any] = {
         "model": repr(estimator), "positive": _positive(estimator, y),
-        "scale": scale or "raw", "folds": folds, "repeats": repeats, "seed": seed,
+        "scale": scale, "folds": folds, "repeats": repeats, "seed": seed,
         "metrics": result.summary(), "warnings": [*map(output.reword, result.warned)],
     }  # fmt: skip
     if as_json:

@@ -37,11 +37,11 @@ def fit(
     metric: Annotated[
         str,
         typer.Option(
-            help="What --cv and --scale auto choose by: accuracy, balanced_accuracy, auc, f1, "
+            help="What --cv and --scale search choose by: accuracy, balanced_accuracy, auc, f1, "
             "average_precision, sensitivity or specificity.",
         ),
     ] = "accuracy",
-    scale: Scale = None,
+    scale: Scale = "auto",
     seed: Seed = 0,
     jobs: Jobs = 1,
     as_json: output.Json = False,
@@ -53,7 +53,7 @@ def fit(
 
     `bagwise fit cells.csv --bag slide --label diagnosis --positive tumor --model MI-SVM`
 
-    `bagwise fit cells.csv --bag slide --label dx --groups patient --model MI-SVM --cv --scale auto`
+    `bagwise fit cells.csv --bag slide --label dx --groups patient --model MI-SVM --cv`
 
     `bagwise fit features.bags --model AL-SVM --param kernel=linear --dask local:4`
 
@@ -76,12 +76,13 @@ def fit(
         output.say(escape(f"Look at this before you trust the model. {leak}."))
     options: dict[str, Any] = {"random_state": seed, "n_jobs": place.jobs(jobs)}
     with output.interruptible(f"{out} was not written."), place.move(bags) as there:
-        first = scaler_for(bags, "standard" if scale == "auto" else scale, source.impute)
+        first = scaler_for(bags, "auto" if scale == "search" else scale, source.impute)
         estimator = choice.build(plain, there, y, scaler=first, **options)
         choices = []
         if isinstance(estimator, bagwise.AutoBagClassifier):  # scales candidates one by one
-            estimator.scale, scale = scale or estimator.scale, None
-        if cv or scale == "auto":
+            estimator.scale, scale = estimator.scale if scale == "auto" else scale, "raw"
+        scale = place.settle_scale(bags, scale)
+        if cv or scale == "search":
             options |= {"cv": folds, "metric": metric, "scale": scale, "impute": source.impute}
             choices = _search(estimator, points, there, y, **options)
             best = max(choices, key=lambda choice: choice.value)
@@ -94,7 +95,7 @@ def fit(
     notes = {"data": source.data.name, **source.columns, "decimal": source.decimal}
     notes |= _ensemble(fitted) | {"trained_on": pack_prints(fingerprints(bags))}
     bagwise.save(fitted, out, notes=notes)
-    shown = "own" if isinstance(estimator, bagwise.AutoBagClassifier) else scale or "raw"
+    shown = "own" if isinstance(estimator, bagwise.AutoBagClassifier) else scale
     described = describe(out)
     if as_json:
         tried = [{**c.point, "scale": c.scale, metric: c.value} for c in choices]

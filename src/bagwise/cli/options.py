@@ -150,13 +150,12 @@ def _check_jobs(jobs: int) -> int:
     return check_jobs("--jobs", jobs)
 
 
-def _check_scale(scale: str | None) -> str | None:
-    from bagwise.model_selection import SCALES
+def _check_scale(scale: str) -> str:
+    from bagwise.model_selection.scaling import WORDS
 
-    known = (*SCALES, "auto")
-    if scale is None or scale in known:
+    if scale in WORDS:
         return scale
-    problem = f"there is no scale {scale!r}. {suggestion(scale, known)}"
+    problem = f"there is no scale {scale!r}. {suggestion(scale, WORDS)}"
     raise typer.BadParameter(f"{problem} If it is the data, give it before --scale.")
 
 
@@ -166,13 +165,16 @@ def _check_impute(impute: str | None) -> str | None:
     return None if impute is None else one_of(impute, IMPUTES, "imputation")
 
 
-_SCALE = "Scale the features: standard (also without a word), robust, quantile, raw, or auto."
+_SCALE = (
+    "Scale the features: standard (also without a word), robust, quantile, raw, auto (standard if "
+    "their spreads differ much) or search."
+)
 Folds = Annotated[int, typer.Option(min=2, help="Number of folds.")]
 Jobs = Annotated[
     int,
     typer.Option("-j", "--jobs", callback=_check_jobs, help="Worker processes; -1: one per core."),
 ]
-Scale = Annotated[str | None, typer.Option(help=_SCALE, metavar="HOW", callback=_check_scale)]
+Scale = Annotated[str, typer.Option(help=_SCALE, metavar="HOW", callback=_check_scale)]
 Seed = Annotated[int, typer.Option(min=0, max=2**30, help="Seed of the folds.")]
 
 

@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.kernels import MANY_ROWS
 
 
 class OutOfTimeError(Exception):
@@ -111,12 +112,13 @@ class Cost:
 def predict_cost(model: Any, bags: Bags, y: Array, seconds: float = inf, *, trace: bool) -> Cost:
     """Return what a fit to the bags would take, from fits to an eighth and a quarter of them.
 
-    The second is left out where the first took more than ``seconds``. A model that looks at the
-    clock itself is not taken to grow: what is longer is stopped then. Memory is 0 unless it is
-    traced, which slows Python down.
+    The second is left out where the first took more than ``seconds``, or so little that even
+    growth with the square of the instances would not matter. A model that looks at the clock itself
+    is not taken to grow: what is longer is stopped then. Memory is 0 unless it is traced, which
+    slows Python down.
     """
     small = _measure_fit(model, bags, y, 8, trace)
-    if small.seconds > seconds:
+    if small.seconds > seconds or (not trace and 8**2 * small.seconds < seconds):
         return small
     most = 0.0 if can_be_interrupted(model) else 3.0
     return _measure_fit(model, bags, y, 4, trace).extrapolate(small, bags.n_instances, most)
@@ -159,8 +161,9 @@ class Probe:
     def refuse(self, seconds: float) -> str:
         """Return why a cell does not fit into the seconds or the memory, or ""."""
         trace = 8.0 * self.bags.n_instances**2 > self.memory  # hardly a fit needs more than pairs
-        if can_be_interrupted(self.model) and (seconds == inf or self.n_fits == 1):
-            return ""  # for a single fit two smaller ones would cost too much
+        single = self.n_fits == 1 and not trace and self.bags.n_instances <= MANY_ROWS
+        if single or (can_be_interrupted(self.model) and (seconds == inf or self.n_fits == 1)):
+            return ""  # for a single fit two smaller ones would cost too much: the first cell tells
         try:
             model = watch(self.model, Deadline.after(seconds))
             cost = predict_cost(model, self.bags, self.y, seconds / self.n_fits, trace=trace)

@@ -32,7 +32,7 @@ from bagwise.model_selection.comparison import Comparison
 from bagwise.model_selection.intervals import METRICS, PARTS, Sample
 from bagwise.model_selection.nested import INNER_FOLDS, NestedCell, OuterFolds, Protocol, identify
 from bagwise.model_selection.runner import Runner, Store, hash_data
-from bagwise.model_selection.scaling import scalings
+from bagwise.model_selection.scaling import scalings, settle_scale
 from bagwise.model_selection.search import FOLDS
 from bagwise.rowstores import RowStore
 from bagwise.rowstores.cluster import for_processes
@@ -50,7 +50,7 @@ def compare(
     cv: int = 5,
     inner_cv: int = 3,
     n_repeats: int = 3,
-    scale: str | None = None,
+    scale: str | None = "auto",
     impute: str | None = None,
     pos_label: Any = None,
     time_limit: float | None = None,
@@ -79,9 +79,10 @@ def compare(
     n_repeats : int, default=3
         How many times the bags are divided into outer folds; models that are clearly behind after
         one repeat are not repeated.
-    scale : {"raw", "standard", "robust", "quantile", "auto"} or None, default=None
-        How features are scaled, by the training part of each fold; "auto" chooses with the
-        parameters, for each model. None is "raw".
+    scale : {"auto", "raw", "standard", "robust", "quantile", "search"} or None, default="auto"
+        How features are scaled, by the training part of each fold. "auto" standardizes where the
+        spreads of features differ by more than a factor of 100, unless 30 % of the values are
+        zero; "search" chooses with the parameters, for each model; None is "raw".
     impute : {"median", "mean", "most_frequent", "zero"} or None, default=None
         What replaces missing values, by the training part of each fold; None refuses them.
     pos_label : object, default=None
@@ -118,6 +119,7 @@ def compare(
     """
     deadline = Deadline.after(time_limit)
     bags, y = check_bags(bags, finite=impute is None), np.asarray(y)
+    scale = settle_scale(bags, scale)
     outer = OuterFolds(bags, y, Protocol(cv, inner_cv, metric, scale, random_state, impute))
     _check(outer, n_repeats)
     positive = _positive(y, pos_label)

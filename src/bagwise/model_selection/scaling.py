@@ -5,13 +5,16 @@
 - "robust": by median and interquartile range, for features with outliers.
 - "quantile": each feature becomes normally distributed, for features of very different shapes.
 
-"auto" tries them on the inner folds of a search.
+"auto" is a rule: standardize where the spreads of features (from the 5th to the 95th percentile,
+columns of rounding noise aside) differ by more than a factor of 100, unless 30 % of the values or
+more are zero, which counts and indicators have. "search" tries all on the inner folds of a search.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
@@ -22,22 +25,26 @@ from bagwise.bags import Bags
 from bagwise.errors import suggestion
 from bagwise.estimators.pipeline import BagPipeline
 from bagwise.preprocessing import PerInstance
+from bagwise.tolerances import TIE
 
 SCALES = ("raw", "standard", "robust", "quantile")
+WORDS = (*SCALES, "auto", "search")
+_SOME_ROWS = 2000  # instances whose percentiles stand for all: known to a few percent
+_FAR_APART = 100.0  # ratio of spreads: right on eleven tasks, where it gained 6 to 11 points thrice
+_MANY_ZEROS = 0.3  # of the values: standardizing text cost up to 13 points
 IMPUTES = ("median", "mean", "most_frequent", "zero")
 
 
 def scalings(
-    bags: Bags, scale: str | None = "auto", *, impute: str | None = None
+    bags: Bags, scale: str | None, *, impute: str | None = None
 ) -> dict[str, PerInstance | None]:
     """Return transformers of bags by the name of the scaling; None stands for no scaling.
 
-    "auto" means all scalings that suit the bags, None means "raw". ``impute`` says what takes the
+    "search" means all scalings that suit the bags, None means "raw". ``impute`` says what takes the
     place of missing values, before the scaling. Sparse instances are only left raw or standardized:
     the others would fill them.
     """
-    if scale is not None and scale not in (*SCALES, "auto"):
-        raise ValueError(f"There is no scale {scale!r}. {suggestion(scale, (*SCALES, 'auto'))}")
+    scale = settle_scale(bags, scale)
     dense = not sp.issparse(bags.X)
     # scikit-learn's own number; fewer where a fold has fewer instances.
     n_quantiles = min(QuantileTransformer().n_quantiles, bags.n_instances // 2 + 1)
@@ -50,11 +57,33 @@ def scalings(
     }
     imputer = _imputer(impute)
     known = {name: _lift(imputer, scaler) for name, scaler in transformers.items()}
-    if scale == "auto":
+    if scale == "search":
         return known if dense else {name: known[name] for name in ("raw", "standard")}
     if not dense and scale in ("robust", "quantile"):
         raise ValueError(f"scale={scale!r} would fill sparse instances: use 'raw' or 'standard'.")
-    return {scale or "raw": known[scale or "raw"]}
+    return {scale: known[scale]}
+
+
+def settle_scale(bags: Bags, scale: str | None) -> str:
+    """Return the scaling that "auto" stands for, "raw" for None, and any other name as it is."""
+    if scale is not None and scale not in WORDS:
+        raise ValueError(f"There is no scale {scale!r}. {suggestion(scale, WORDS)}")
+    if scale == "auto":
+        return "standard" if _differ_in_spread(bags) else "raw"
+    return scale or "raw"
+
+
+def _differ_in_spread(bags: Bags) -> bool:
+    """Return whether features differ so much in their spreads that some would be lost."""
+    rows = bags.X[:: -(-bags.n_instances // _SOME_ROWS)]
+    X = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+    X = X[:, ~np.isnan(X).all(axis=0)]
+    if not X.size or np.mean(X == 0) >= _MANY_ZEROS:
+        return False
+    low, high = np.nanpercentile(X, [5, 95], axis=0)
+    spreads, size = high - low, np.nanmax(np.abs(X), axis=0)
+    varying = spreads[spreads > TIE * np.maximum(size, spreads.max())]
+    return len(varying) > 0 and varying.max() > _FAR_APART * varying.min()
 
 
 def _imputer(impute: str | None) -> Any:

@@ -116,9 +116,10 @@ def search(
         What is compared: one of `bagwise.metrics.MEASURES`.
     calibrate : bool, default=False
         Choose a threshold for each point on its held-out scores (two classes).
-    scale : {"raw", "standard", "robust", "quantile", "auto"} or None, default=None
-        How features are scaled, by the training part of each fold; "auto" tries each scaling at
-        each point. None is "raw".
+    scale : {"raw", "standard", "robust", "quantile", "auto", "search"} or None, default=None
+        How features are scaled, by the training part of each fold: "auto" standardizes where the
+        spreads of features differ by more than a factor of 100, "search" tries each scaling at each
+        point, None is "raw".
     impute : {"median", "mean", "most_frequent", "zero"} or None, default=None
         What takes the place of missing values, by the training part of each fold.
     random_state : int, default=0
@@ -158,6 +159,6 @@ def search(
         return Choice(point, threshold, -np.inf if value is None else value, name)
 
     with warnings.catch_warnings():
-        if scale == "auto":  # raw features are tried on purpose
+        if scale == "search":  # raw features are tried on purpose
             warnings.simplefilter("ignore", ScaleWarning)
         return side_by_side(bags.X, (partial(try_point, *pair) for pair in product(points, steps)))

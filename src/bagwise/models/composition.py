@@ -26,6 +26,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -75,7 +76,8 @@ class CompositionLogistic(BagClassifier):
         drawn = np.sort(rng.permutation(train.n_instances)[:n_drawn])
         seed = rng.randint(np.iinfo(np.int32).max)
         kmeans = KMeans(min(self.n_words, n_drawn), n_init=1, random_state=seed)
-        with warnings.catch_warnings():
+        # One thread, so that their number changes no bit; on busy cores two took 20 times as long.
+        with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
             warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct instances: no harm
             self.words_ = kmeans.fit(train.X[drawn]).cluster_centers_.astype(np.float64)
         truth = self._truth(codes[used])

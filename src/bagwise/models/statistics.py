@@ -236,10 +236,21 @@ def _kernel_expansion(svm: Any, rows: Array) -> Array:
     return kernel(rows, svm.support_vectors_) @ svm.dual_coef_.T + svm.intercept_
 
 
+def _is_wide_and_constant(rows: Any) -> bool:
+    """Return whether there are more columns than bags, and most values are that of their column."""
+    if rows.shape[1] <= rows.shape[0]:
+        return False
+    if sp.issparse(rows):
+        return rows.nnz < rows.shape[0] * rows.shape[1] / 2
+    return float(np.mean(rows == np.median(rows, axis=0))) > 1 / 2
+
+
 class StatisticsForest(StatisticsClassifier):
     """Extremely randomized trees on statistics of the bags.
 
-    A bag's score is the share of trees for the positive class, minus 1/2.
+    A bag's score is the share of trees for the positive class, minus 1/2. Where statistics are more
+    than the bags and mostly constant, as those of text, splits try 10 % of them instead of their
+    square root, and leaves have two bags or more.
 
     See Also
     --------
@@ -262,9 +273,10 @@ class StatisticsForest(StatisticsClassifier):
     )
 
     def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
-        return ExtraTreesClassifier(
-            self.n_estimators, max_depth=self.max_depth, n_jobs=self.n_jobs, random_state=seed
-        )
+        settings = {"max_depth": self.max_depth, "n_jobs": self.n_jobs, "random_state": seed}
+        if _is_wide_and_constant(rows):  # few of sqrt(columns) would vary at all
+            settings |= {"max_features": 0.1, "min_samples_leaf": 2}
+        return ExtraTreesClassifier(self.n_estimators, **settings)
 
 
 class StatisticsSVC(StatisticsClassifier):

@@ -206,7 +206,7 @@ def test_progress_is_reported_cell_by_cell(capsys):
 def test_scale_is_tried_on_the_inner_folds_and_named():
     bags, y = planted_bags(n_bags=40)
     bags = bags.replace(X=bags.X * np.array([1e4] + [1.0] * (bags.n_features - 1)))
-    model = AutoBagClassifier(models=["SimpleMI"], scale="auto", cv=2).fit(bags, y)
+    model = AutoBagClassifier(models=["SimpleMI"], scale="search", cv=2).fit(bags, y)
     tried = {row["model"] for row in model.results_[1:]}
     names = {"SimpleMI", "SimpleMI, standardized", "SimpleMI, robust", "SimpleMI, quantile"}
     assert tried == names

@@ -44,7 +44,7 @@ from bagwise.model_selection.auto.portfolio import (
 from bagwise.model_selection.auto.race import Track, Trial, forget_shared, results
 from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError, Probe
 from bagwise.model_selection.runner import Runner
-from bagwise.model_selection.scaling import SCALES, scalings
+from bagwise.model_selection.scaling import WORDS, scalings
 
 
 class AutoBagClassifier(BagClassifier):
@@ -87,16 +87,17 @@ class AutoBagClassifier(BagClassifier):
         None,
         ["array-like", None],
         "What is tried: names of methods or bag estimators, also pipelines that end in one. None "
-        "is a portfolio of methods that did well elsewhere, on raw and on standardized features.",
+        "is a portfolio of methods that did well elsewhere.",
         kind="sequence of str or estimators",
     )
     scale: str | None = param(
         None,
-        [Words(*SCALES, "auto"), None],
-        "How features are scaled. None tries raw and standardized ones where the portfolio does, "
-        'and takes ``models`` as they are; a name is for all candidates; "auto" tries all of them '
-        "for every candidate. Names on ``leaderboard_`` say which it was.",
-        kind='{"raw", "standard", "robust", "quantile", "auto"}',
+        [Words(*WORDS), None],
+        "How features are scaled. None lets the portfolio decide, and takes ``models`` as they "
+        'are; a name is for all candidates; "auto" standardizes for all where the spreads of '
+        'features differ by more than a factor of 100; "search" tries all scalings for each. '
+        "Names on ``leaderboard_`` say which it was.",
+        kind='{"raw", "standard", "robust", "quantile", "auto", "search"}',
     )
     time_limit: float | None = param(
         60.0,
