@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from distributed import Client, LocalCluster
 
 from bagwise import (
@@ -21,7 +20,7 @@ from bagwise import (
     io,
 )
 from bagwise.datasets import make_gaussian_bags
-from bagwise.designs import conditioned, dask as on_cluster, swept
+from bagwise.designs import dask as on_cluster, swept
 from bagwise.rowstores import blocks
 
 # LabelSVC and the other annealed SVMs are in the tests of folders, stores and selections.
@@ -70,22 +69,6 @@ def test_bits_are_those_of_one_process(client, tmp_path, model):
     assert len(swept.shard_cuts(bags.offsets, 4)) > 8
     same_bits(model.set_params(kernel="linear", C=0.5), bags, y)
     assert [path.name for path in tmp_path.iterdir()] == ["planted.bags"]
-
-
-@pytest.mark.parametrize("offset", [0.0, 1e3])
-def test_products_have_the_same_bits(client, tmp_path, offset):
-    bags, _ = stored(tmp_path, offset=offset)
-    here, there = (conditioned.conditioned_design(x.X) for x in (bags, bags.to("dask")))
-    rng = np.random.default_rng(2)
-    w, r = rng.normal(size=4), rng.normal(size=bags.n_instances)
-    r[:200] = 0.0
-    np.testing.assert_array_equal(there @ w, here @ w)
-    np.testing.assert_array_equal(there.adjoint(r), here.adjoint(r))
-    np.testing.assert_array_equal(there.weighted_sum(r), here.weighted_sum(r))
-    np.testing.assert_array_equal(there.mean(), here.mean())
-    weights = sp.random_array((5, len(r)), density=0.2, random_state=0, format="csr")
-    np.testing.assert_array_equal(there.combine(weights), here.combine(weights))
-    np.testing.assert_array_equal(there.subset(np.arange(9)) @ w, (here @ w)[:9])
 
 
 @pytest.mark.parametrize("rule", ["any", pytest.param("learned", marks=pytest.mark.slow)])

@@ -11,6 +11,7 @@ from bagwise.assumptions import ExactlyOne
 from bagwise.assumptions.rules import KEEP, Choose
 from bagwise.designs import Dense, dask_worker as worker, swept
 from bagwise.designs.swept import Labels
+from bagwise.designs.tree import add_up
 
 
 @pytest.fixture
@@ -33,34 +34,6 @@ def answers(order):
     return nodes
 
 
-def test_operations_are_those_of_swept_rows(job):
-    folder, local, n_shards = job
-    rng, w = np.random.default_rng(1), np.ones(3)
-    p = rng.random(len(local.assignment))
-    p.tofile(f"{folder}/p")
-    rule = Choose(ExactlyOne(), enters=True)
-    operations = [worker.Assign(f"{folder}/p"), worker.Sweep(w, 0.1, rule), worker.Change("revert")]
-    operations += [worker.Change("sharpen"), worker.Change("refine"), worker.Sweep(-w, 0.0, KEEP)]
-    local.assignment = p
-    local.sweep(w, 0.1, rule)
-    local.revert()
-    local.sharpen()
-    local.refine()
-    sums = local.sweep(-w, 0.0)
-    shards = list(range(n_shards))
-    nodes = answers(worker.Order(folder, shards, 0, operations, False, True))
-    found = worker.in_order(nodes)
-    np.testing.assert_array_equal(_total(found).hessian, sums.hessian)
-    parts = answers(worker.Order(folder, shards, 0, operations, False, False))
-    np.testing.assert_array_equal(np.concatenate([p for _, p in parts]), local.assignment)
-
-
-def _total(nodes):
-    from bagwise.designs.tree import add_up
-
-    return add_up(nodes)
-
-
 def test_orders_may_be_repeated_and_shards_lost(job, tmp_path):
     folder, local, n_shards = job
     points = np.random.default_rng(2).normal(size=(6, 3))
@@ -70,15 +43,15 @@ def test_orders_may_be_repeated_and_shards_lost(job, tmp_path):
     order = worker.Order(folder, shards, 0, [], False, True)
     for k in range(3):
         order = replace(order, operations=passes[: k + 1], checkpoint=k == 2)
-        np.testing.assert_array_equal(_total(answers(order)).hessian, expected[k])
-    np.testing.assert_array_equal(_total(answers(order)).hessian, expected[2])  # once more
+        np.testing.assert_array_equal(add_up(answers(order)).hessian, expected[k])
+    np.testing.assert_array_equal(add_up(answers(order)).hessian, expected[2])  # once more
     assert len(list(tmp_path.glob("*-3.checkpoint"))) == n_shards
     worker._JOBS.clear()  # a new worker
     order = replace(order, base=3, operations=passes[3:5], checkpoint=False)
-    np.testing.assert_array_equal(_total(answers(order)).hessian, expected[4])
+    np.testing.assert_array_equal(add_up(answers(order)).hessian, expected[4])
     worker._JOBS[folder].shards.pop(1)
     order = replace(order, operations=passes[3:], checkpoint=True)
-    np.testing.assert_array_equal(_total(answers(order)).hessian, expected[5])
+    np.testing.assert_array_equal(add_up(answers(order)).hessian, expected[5])
     order = replace(order, base=6, operations=passes[:1])
     answers(order)
     assert not list(tmp_path.glob("*-3.checkpoint"))
@@ -104,4 +77,4 @@ def test_jobs_go_through_the_rows_side_by_side(job, tmp_path, monkeypatch):
     assert visited == sorted(visited)
     assert len(visited) == 2 * n_shards
     for nodes in found:
-        np.testing.assert_array_equal(_total(nodes).hessian, expected)
+        np.testing.assert_array_equal(add_up(nodes).hessian, expected)

@@ -1,7 +1,6 @@
 """Sums of a pass against brute force, and the row state that passes leave behind."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,9 +9,8 @@ from bagwise.assumptions import AtLeastOne, ExactlyOne
 from bagwise.assumptions.rules import UNCHANGED, Choose, Soften
 from bagwise.assumptions.soft import SoftLabels, SoftWitness
 from bagwise.bags.segments import expand
-from bagwise.designs import Dense, Point, swept
-from bagwise.designs.conditioned import Shift
-from bagwise.designs.swept import Labels, shard_cuts
+from bagwise.designs import Dense, swept
+from bagwise.designs.swept import Labels
 from bagwise.losses import SquaredHinge
 from bagwise.problems import Problem
 from bagwise.rowstores import blocks
@@ -64,21 +62,6 @@ def test_sums_are_those_of_the_problem(small_blocks, rest_is_negative):
     assert sums.dual_objective(1.0) == pytest.approx(problem.dual_objective(up, down), rel=1e-10)
 
 
-def test_newton_step_is_the_ridge_step():
-    X, labels, rng = ragged(seed=1, n_bags=60)
-    rows = Dense(X).label(labels)
-    p = rng.random(len(rows.assignment))
-    rows.assignment = p
-    coef = 0.1 * rng.normal(size=3)
-    step, rise, drop = rows.sweep(coef, 0.2).step(coef, 1.0)
-    problem, design = problem_of(X, labels, p), Dense(X)
-    here = Point(coef, 0.2, X @ coef)
-    there = design.weighted_ridge(*problem.quadratic(here.scores + 0.2), here, 1e-12)
-    np.testing.assert_allclose(coef + step, there.coef, rtol=1e-5)
-    assert 0.2 + rise == pytest.approx(there.intercept, rel=1e-5)
-    assert drop > 0
-
-
 @pytest.mark.parametrize("assumption", [AtLeastOne(), ExactlyOne()])
 def test_a_hard_rule_assigns_as_the_assumption_does(small_blocks, assumption):
     X, labels, rng = ragged(seed=2)
@@ -126,20 +109,6 @@ def _fixed_point(softening, costs, offsets, p):
     return p
 
 
-def test_expected_fractions_follow_their_bags(small_blocks):
-    X, labels, rng = ragged(seed=4)
-    fractions = rng.random(int(labels.positive.sum()))
-    parts = Dense(X).label(labels)
-    rule = Soften(SoftLabels(2.0, fractions), SquaredHinge(), labels.C, 0.1, 1e-6)
-    parts.sweep(np.ones(3), 0.0, rule)
-    z = (X @ np.ones(3))[expand(labels.positive, labels.offsets)]
-    offsets = np.concatenate([[0], np.cumsum(np.diff(labels.offsets)[labels.positive])])
-    loss = SquaredHinge()
-    costs = labels.C * loss.value(-z), labels.C * loss.value(z)
-    expected = SoftLabels(2.0, fractions).step(*costs, offsets, 0.1, np.zeros(len(z)))
-    np.testing.assert_allclose(parts.assignment, expected.p, rtol=1e-12)
-
-
 def test_the_hessian_is_kept_within_a_tenth_and_exact_once_sharpened():
     X, labels, rng = ragged(seed=5, n_bags=80)
     labels = replace(labels, rest_is_negative=False)
@@ -185,24 +154,3 @@ def test_a_hessian_that_lost_its_digits_is_made_anew():
     curvature = problem.quadratic(X[:, 0])[0]
     wanted = X.T @ (curvature[:, None] * X)
     np.testing.assert_allclose(sums.hessian, wanted, rtol=1e-5, atol=1e-8 * wanted.max())
-
-
-def test_conditioned_rows_are_swept_in_their_coordinates():
-    X, labels, rng = ragged(seed=7)
-    center, scale = np.array([1e3, 0.0, 1.0]), np.array([2.0, 4.0, 1.0])
-    rows = Dense(X, Shift(center, scale)).label(labels)
-    plain = Dense((X - center) / scale).label(labels)
-    p, coef = rng.random(len(plain.assignment)), rng.normal(size=3)
-    rows.assignment = plain.assignment = p
-    ours, theirs = rows.sweep(coef, 0.5), plain.sweep(coef, 0.5)
-    np.testing.assert_allclose(ours.hessian, theirs.hessian)
-    np.testing.assert_array_equal(rows.metric, scale**-2.0)
-
-
-def test_shards_are_cut_between_bags_and_cover_them():
-    offsets = np.concatenate([[0], np.cumsum(np.random.default_rng(0).integers(1, 500, 300))])
-    cuts = shard_cuts(offsets, n_coef=4)
-    assert cuts[0] == 0
-    assert cuts[-1] == 300
-    assert 2 <= len(cuts) - 1 <= swept.MOST_SHARDS
-    assert all(a < b for a, b in pairwise(cuts))

@@ -9,7 +9,6 @@ from bagwise.designs.dense import Dense
 from bagwise.designs.swept import Labels, Swept
 from bagwise.rowstores import blocks
 from bagwise.rowstores.ahead import Ahead
-from bagwise.rowstores.blocks import is_mapped
 
 
 @pytest.fixture
@@ -60,11 +59,3 @@ def test_the_thread_ends_with_the_pass(mapped):
     with pytest.raises(ValueError, match="matmul"):
         rows.sweep(np.zeros(3), 0.0)
     assert threading.active_count() == before
-
-
-def test_only_mapped_rows_have_a_thread(mapped):
-    assert is_mapped(mapped[10:20])
-    assert not is_mapped(np.array(mapped))
-    assert Ahead(mapped).thread is not None
-    assert Ahead(np.array(mapped)).thread is None
-    assert Ahead(mapped[:, :4]).thread is None

@@ -1,11 +1,13 @@
 """Rows that pass through a device in blocks give the bits of rows that stay there."""
 
 import logging
-from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+import bagwise
 from bagwise import (
     AnnealedLabelSVC,
     AnnealedProportionSVC,
@@ -16,8 +18,13 @@ from bagwise import (
     io,
 )
 from bagwise.datasets import make_gaussian_bags
-from bagwise.rowstores import RowStore, blocks
-from bagwise.rowstores.files import FileRows, FileSpan
+from bagwise.designs import torch as products
+from bagwise.estimators import input
+from bagwise.io import _limits
+from bagwise.reports import report
+from bagwise.rowstores import RowStore, blocks, device
+from bagwise.rowstores.device import DeviceRows
+from bagwise.rowstores.files import FileRows
 
 pytestmark = pytest.mark.torch
 
@@ -34,9 +41,6 @@ MODELS = [
 @pytest.fixture
 def small(monkeypatch):
     """Make blocks of few bags, and pieces of few rows."""
-    from bagwise.designs import torch as products
-    from bagwise.rowstores import device
-
     monkeypatch.setattr(device, "_block_bytes", lambda where: 1 << 12)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 9)
     monkeypatch.setattr(products, "SHORT_ROWS", 16)
@@ -68,10 +72,14 @@ def test_streamed_rows_give_the_bits_of_resident_ones(small, model, dtype):
         same_bits(model, resident, bags.to("cpu", memory=share * bags.X.nbytes), y)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("share", [0, 0.4, 1])
-def test_blocks_are_the_rows(small, share):
-    bags, _ = planted()
+def test_blocks_are_the_rows(small, share, dtype):
+    bags, _ = planted(dtype)
     moved = bags.to("cpu", memory=share * bags.X.nbytes)
+    assert isinstance(moved.X, RowStore)
+    assert moved.dtype == dtype
+    np.testing.assert_array_equal(moved.to("host").X, bags.X)
     selections = (slice(None), slice(20, 55), [7, 3, 50], np.arange(59, -1, -1), slice(0, 3))
     for key in selections:
         part, expected = moved[key].X, bags[key].X
@@ -100,15 +108,11 @@ def test_memory_is_a_number_of_bytes_on_a_device(where, memory):
         planted()[0].to(where, memory=memory)
 
 
-def test_rows_from_files(small, tmp_path):
+def test_rows_from_files(small, tmp_path, store_spans):
     bags, y = planted()
     io.write(tmp_path / "a.bags", bags, y)
     stored, _ = io.open(tmp_path / "a.bags")
-    cuts = [0, 200, 500, len(bags.X)]
-    spans = []
-    for i, (a, b) in enumerate(pairwise(cuts)):
-        np.save(tmp_path / f"{i}.npy", bags.X[a:b])
-        spans.append(FileSpan.of(np.load(tmp_path / f"{i}.npy", mmap_mode="r")))
+    spans = store_spans(np.split(bags.X, [200, 500]))
     for X in (stored.X, FileRows(spans, is_finite=True)):
         moved = bags.replace(X=X).to("cpu", memory=bags.X.nbytes // 3)
         assert moved.X.is_finite
@@ -124,10 +128,9 @@ def test_kernel_matrices_of_streamed_rows(small, kernel):
 
 
 def test_reports_take_rows_in_blocks(small, monkeypatch):
-    from bagwise.reports import report
-    from bagwise.rowstores.device import DeviceRows
-
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 11)
+    for limits in (blocks, _limits):
+        monkeypatch.setattr(limits, "BLOCK_BYTES", 1 << 11)
+    monkeypatch.setattr(input, "_ROWS", 64)
     bags, y = planted()
     moved = bags.to("cpu", memory=bags.X.nbytes // 2)
     model = InstanceSVC(kernel="linear").fit(moved, y)
@@ -141,7 +144,7 @@ def test_reports_take_rows_in_blocks(small, monkeypatch):
     model.decision_function(moved), model.instance_decision_function(moved)
     assert not brought
     report(model, moved, y, cv=2)
-    assert max(brought) <= max(bags.sizes.max(), 64)
+    assert max(brought) <= 64 + bags.sizes.max()
 
 
 def test_nan_among_streamed_rows_is_named(small):
@@ -167,8 +170,6 @@ def test_an_error_while_reading_reaches_the_fit(small):
 
 
 def test_scores_of_all_classes_take_one_pass(small, monkeypatch):
-    from bagwise.rowstores.device import DeviceRows
-
     bags, y = planted()
     labels = np.where(y == 1, np.arange(len(y)) % 2, 2)
     model = InstanceSVC(kernel="linear").fit(bags, labels)
@@ -180,11 +181,7 @@ def test_scores_of_all_classes_take_one_pass(small, monkeypatch):
 
 
 def test_room_on_a_gpu_leaves_space_for_a_fit(monkeypatch):
-    from types import SimpleNamespace
-
     import torch
-
-    from bagwise.rowstores import device
 
     gib = 2.0**30
     monkeypatch.setattr(device, "_block_bytes", lambda where: int(gib))
@@ -205,25 +202,8 @@ def test_room_on_a_gpu_leaves_space_for_a_fit(monkeypatch):
     assert device._room(fake, "cpu", np.zeros((1, 1))) == np.inf
 
 
-def made(dtype=np.float32):
-    X = np.random.default_rng(0).normal(size=(10, 3)).astype(dtype)
-    return Bags(X, [0, 3, 4, 10], ids=["a", "b", "c"])
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_rows_come_back_as_they_went(dtype):
-    bags = made(dtype)
-    moved = bags.to("cpu")
-    assert isinstance(moved.X, RowStore)
-    assert moved.dtype == dtype
-    np.testing.assert_array_equal(np.asarray(moved.X), bags.X)
-    np.testing.assert_array_equal(moved.to("host").X, bags.X)
-
-
 def test_bfloat16_becomes_float32_where_it_leaves():
     import torch
-
-    from bagwise.rowstores.device import DeviceRows
 
     rows = DeviceRows(torch.ones(2, 2, dtype=torch.bfloat16))
     assert rows.dtype == np.float32
@@ -231,25 +211,21 @@ def test_bfloat16_becomes_float32_where_it_leaves():
 
 
 def test_places_are_named():
-    import scipy.sparse as sp
     import torch
 
+    bags = planted()[0]
     with pytest.raises(ValueError, match="Unknown place 'gpu'"):
-        made().to("gpu")
-    sparse = Bags(sp.csr_array(np.eye(3)), [0, 1, 3])
+        bags.to("gpu")
     with pytest.raises(ValueError, match="Sparse instances cannot be moved"):
-        sparse.to("cpu")
+        bags.replace(X=sp.csr_array(bags.X)).to("cpu")
     if not torch.cuda.is_available():
         with pytest.raises(RuntimeError, match="sees no GPU"):
-            made().to("cuda")
+            bags.to("cuda")
 
 
 @pytest.mark.parametrize("name", ["CitationKNN", "MeanSVC", "SemiProximalSVC", "StatisticsForest"])
 def test_other_estimators_bring_the_rows_back(name):
-    import bagwise
-    from bagwise.datasets import make_gaussian_bags
-
-    bags, y = make_gaussian_bags(12, 3, shift=3.0, random_state=0)
+    bags, y = planted()
     model = getattr(bagwise, name)().fit(bags, y)
     scores = model.decision_function(bags)
     np.testing.assert_array_equal(

@@ -16,14 +16,11 @@ from bagwise.rowstores.files import FileRows, FileSpan
 
 
 @pytest.fixture
-def stored(tmp_path):
+def stored(store_spans):
     """Three files, an array between them, and the matrix that they are."""
     rng = np.random.default_rng(0)
     parts = [rng.normal(size=(n, 3)).astype(np.float16) for n in (40, 1, 25, 30)]
-    spans = []
-    for i, part in enumerate(parts):
-        np.save(tmp_path / f"{i}.npy", part)
-        spans.append(FileSpan.of(np.load(tmp_path / f"{i}.npy", mmap_mode="r")))
+    spans = store_spans(parts)
     spans[2] = parts[2]
     return FileRows(spans), np.concatenate(parts)
 
@@ -66,19 +63,15 @@ def test_a_file_that_became_shorter_is_an_error(stored):
 
 
 @pytest.fixture
-def both(tmp_path):
+def both(store_spans):
     """The same bags in files and in memory."""
     rng = np.random.default_rng(1)
     members = [rng.normal(size=(rng.integers(20, 40), 4)) for _ in range(24)]
     y = np.arange(24) % 2
     for bag, label in zip(members, y, strict=True):
         bag[:2] += 3.0 * label
-    spans = []
-    for i, bag in enumerate(members):
-        np.save(tmp_path / f"{i}.npy", bag)
-        spans.append(FileSpan.of(np.load(tmp_path / f"{i}.npy", mmap_mode="r")))
     there = Bags.from_list(members)
-    return there.replace(X=FileRows(spans)), there, y
+    return there.replace(X=FileRows(store_spans(members))), there, y
 
 
 @pytest.mark.parametrize(

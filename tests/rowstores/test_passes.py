@@ -21,7 +21,6 @@ from bagwise.designs import dense, swept
 from bagwise.model_selection import BagGridSearchCV, compare, cross_validate_bags, search
 from bagwise.rowstores import blocks, passes
 from bagwise.rowstores.files import FileRows
-from bagwise.rowstores.passes import in_step
 from bagwise.rowstores.together import side_by_side
 
 NETWORK = MarkovNetworkClassifier(alpha=1.0, init=["instances"], max_iter=2)
@@ -202,17 +201,3 @@ def test_rows_know_their_place_in_the_file(tmp_path):
     picked = whole[np.arange(0, 300, 3)]
     assert [picked[10:].place(row) for row in (0, 5)] == [40, 55]
     np.testing.assert_array_equal(picked[10:20], bags.X[10:310:3][10:20])
-
-
-def test_whoever_is_behind_goes_on():
-    seen = []
-
-    def steps(name, places):
-        for place in places:
-            seen.append((name, place))
-            yield place
-        return name
-
-    runs = [steps("a", [1, 2, 9]), steps("b", [3, 4, 5])]
-    assert in_step([lambda run=run: next(run) for run in runs]) == ["a", "b"]
-    assert seen == [("a", 1), ("b", 3), ("a", 2), ("a", 9), ("b", 4), ("b", 5)]

@@ -2,7 +2,6 @@
 
 import signal
 import threading
-import warnings
 from functools import partial
 
 import pytest
@@ -36,18 +35,14 @@ def fit(serve, number, n_passes):
     return [request_pass(serve, number) for _ in range(n_passes)]
 
 
-def test_all_wait_for_all():
+@pytest.mark.parametrize(("n_calls", "n_passes"), [(4, 3), (10, 2)], ids=["all", "as have room"])
+def test_calls_wait_for_each_other(n_calls, n_passes):
     serve = Server()
-    calls = [partial(fit, serve, k, 3) for k in range(4)]
-    assert side_by_side(Rows(), calls) == [[k**2] * 3 for k in range(4)]
-    assert serve.sizes == [4, 4, 4]
-
-
-def test_no_more_than_there_is_room_for():
-    serve = Server()
-    calls = [partial(fit, serve, k, 2) for k in range(10)]
-    assert side_by_side(Rows(), calls) == [[k**2] * 2 for k in range(10)]
+    calls = [partial(fit, serve, k, n_passes) for k in range(n_calls)]
+    assert side_by_side(Rows(), calls) == [[k**2] * n_passes for k in range(n_calls)]
+    assert serve.sizes[:n_passes] == [4] * n_passes
     assert max(serve.sizes) == 4
+    assert sum(serve.sizes) == n_calls * n_passes
 
 
 def test_groups_within_groups_share_passes():
@@ -128,22 +123,10 @@ def test_ctrl_c_ends_all(where):
     assert side_by_side(Rows(), [partial(fit, Server(), k, 1) for k in range(2)]) == [[0], [1]]
 
 
-def test_warnings_and_settings_stay_with_their_call():
-    serve = Server()
-
-    def call(k):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always" if k else "ignore")
-            for _ in range(2):
-                request_pass(serve, k)
-                warnings.warn(f"of {k}", UserWarning, stacklevel=1)
-        return [str(warning.message) for warning in caught], get_config()["assume_finite"]
-
-    filters, shown = list(warnings.filters), warnings.showwarning
+def test_settings_reach_every_call():
     with config_context(assume_finite=True):
-        found = side_by_side(Rows(), [partial(call, k) for k in range(3)])
-    assert found == [([], True), (["of 1"] * 2, True), (["of 2"] * 2, True)]
-    assert (warnings.filters, warnings.showwarning) == (filters, shown)
+        found = side_by_side(Rows(), [get_config] * 2)
+    assert [config["assume_finite"] for config in found] == [True, True]
 
 
 def test_results_come_as_soon_as_they_are_there():
