@@ -69,3 +69,13 @@ def test_names_that_no_file_can_have_are_named(name, tmp_path):
     (tmp_path / "bags.csv").write_text(f"path,label\n{name},1\n")
     with pytest.raises(FormatError, match=r"bags\.csv, line 2: there is no file"):
         read_folder(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["../secret.npy", "in/../../secret.npy", "{folder}/in/a.npy"])
+def test_paths_outside_the_folder_are_refused(tmp_path, place):
+    (tmp_path / "in").mkdir()
+    for name in ("secret.npy", "in/a.npy"):
+        np.save(tmp_path / name, np.eye(2))
+    (tmp_path / "in" / "bags.csv").write_text(f"path\n{place.format(folder=tmp_path)}\n")
+    with pytest.raises(FormatError, match="not inside this folder, and other files are not read"):
+        read(tmp_path / "in")

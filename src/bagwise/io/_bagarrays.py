@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import pickle
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,10 +33,16 @@ def load_bag(
 
     Mapped instances are a `numpy.memmap`.
     """
-    if file.suffix not in _READERS:
-        raise FormatError(file, f"suffix {file.suffix!r}, expected one of {', '.join(_READERS)}.")
-    arrays = (_MAPPERS if mapped else {}).get(file.suffix, _READERS[file.suffix])(file)
-    values = _unwrap(arrays[_choose(file, arrays, key)])
+    suffix = file.suffix.lower()
+    if suffix not in _READERS:
+        raise FormatError(file, f"suffix {suffix!r}, expected one of {', '.join(_READERS)}.")
+
+    def choose(names: list[str]) -> list[str]:
+        beside = [name for name in (*_STORED, "coords") if name in names]
+        return [_choose(file, names, key), *beside, *([] if ids_key not in names else [ids_key])]
+
+    arrays = (_MAPPERS if mapped else {}).get(suffix, _READERS[suffix])(file, choose)
+    values = _unwrap(arrays[_choose(file, [*arrays], key)])
     if values.ndim != 2 or not len(values):
         raise FormatError(file, f"has shape {values.shape}, expected (instances, features).")
     if values.dtype.kind not in NUMERIC_KINDS:
@@ -47,7 +53,7 @@ def load_bag(
     if coords.ndim == 2 and coords.shape[1] == 2:  # other programs also store extents there
         extra["coords"] = coords
     if ids_key is not None:
-        stored = arrays[_require_array(file, arrays, ids_key)]
+        stored = arrays[_require_array(file, [*arrays], ids_key)]
         extra["instance_ids"] = rows_as_names(np.asarray(stored))
     for role, column in extra.items():
         if len(column) != len(values):
@@ -63,7 +69,7 @@ def _unwrap(array: Any) -> Array:
 
 def read_patch_size(file: Path) -> float | None:
     """Return the side of a patch at full resolution, as pipelines store it beside coordinates."""
-    if file.suffix not in (".h5", ".hdf5"):
+    if file.suffix.lower() not in (".h5", ".hdf5"):
         return None
     with open_h5(file) as archive:
         attributes = dict(archive["coords"].attrs) if "coords" in archive else {}
@@ -75,94 +81,156 @@ def read_patch_size(file: Path) -> float | None:
         return float(attributes["patch_size"] * downsample)
 
 
-def _require_array(file: Path, arrays: dict[str, Any], key: str) -> str:
-    if key not in arrays:
-        raise FormatError(file, f"has no array {key!r}. {suggestion(key, arrays)}")
+def _require_array(file: Path, names: list[str], key: str) -> str:
+    if key not in names:
+        raise FormatError(file, f"has no array {key!r}. {suggestion(key, names)}")
     return key
 
 
-def _choose(file: Path, arrays: dict[str, Any], key: str | None) -> str:
-    if "" in arrays:  # a format without names
+def _choose(file: Path, names: list[str], key: str | None) -> str:
+    if "" in names:  # a format without names
         return ""
     if key is not None:
-        return _require_array(file, arrays, key)
-    usual = [*arrays] if len(arrays) == 1 else [name for name in _FEATURES if name in arrays]
+        return _require_array(file, names, key)
+    usual = names if len(names) == 1 else [name for name in _FEATURES if name in names]
     if not usual:
-        start = f"holds the arrays {[*arrays]}: name one with "
+        start = f"holds the arrays {names}: name one with "
         raise FormatError(file, Message(start, Argument("key")))
     return usual[0]
 
 
-def _read_npy(file: Path) -> dict[str, Any]:
+# Readers return the arrays of which they are told the names, or the only one as "".
+_Choice = Callable[[list[str]], list[str]]
+
+
+def _read_npy(file: Path, choose: _Choice) -> dict[str, Any]:
     return {"": np.array(limits.map_npy(file))}
 
 
-def _read_npz(file: Path) -> dict[str, Any]:
+def _map_npy(file: Path, choose: _Choice) -> dict[str, Any]:
+    return {"": limits.map_npy(file)}
+
+
+def _read_npz(file: Path, choose: _Choice) -> dict[str, Any]:
     with limits.open_zip(file, "a .npz archive") as archive:
-        members = limits.unzip(file, archive)
-    return {n.removesuffix(".npy"): limits.read_npy(file, n, c) for n, c in members.items()}
+        members = {name.removesuffix(".npy"): name for name in archive.namelist()}
+        wanted = [members[name] for name in choose([*members])]
+        content = limits.unzip(file, archive, wanted)
+    return {n.removesuffix(".npy"): limits.read_npy(file, n, c) for n, c in content.items()}
 
 
 @contextmanager
 def open_h5(file: Path, expected: str = "an HDF5 file") -> Iterator[Any]:
-    """Open an HDF5 file; what h5py raises for damage becomes an error that names the file."""
+    """Open an HDF5 file that reads no other file; damage is an error that names the file."""
     require("h5py", "io")
     import h5py
 
     errors = (OSError, RuntimeError, *limits.NPY_ERRORS)
     with limits.name_damage(file, expected, errors), h5py.File(file, "r") as archive:
+        _refuse_outside(file, archive)
         yield archive
 
 
-def is_dataset(file: Path, name: str, item: Any) -> bool:
-    """Return whether a member of an HDF5 file is an array, whose size must be possible."""
+def _refuse_outside(file: Path, archive: Any) -> None:
+    """Refuse links to other files, and arrays whose values lie in some."""
+    from h5py import Dataset, h5l
+
+    kinds: dict[bytes, int] = {}
+    archive.id.links.visit(lambda name, link: kinds.update({name: link.type}), info=True)
+    for name, kind in kinds.items():
+        outside = kind not in (h5l.TYPE_HARD, h5l.TYPE_SOFT)
+        item: Any = archive[name] if kind == h5l.TYPE_HARD else None
+        if isinstance(item, Dataset):
+            outside = item.is_virtual or item.external is not None
+        if outside:
+            problem = "lies in another file, which is not read. Copy it into this one."
+            raise FormatError(file, problem, column=name.decode(errors="replace"))
+
+
+def check_sizes(file: Path, items: dict[str, Any]) -> None:
+    """Refuse arrays that their bytes in the file cannot hold, or the memory not all of them."""
     from h5py import Dataset
 
-    if isinstance(item, Dataset):
-        limits.refuse_claim(file, name, limits.size_of(item.shape, item.dtype.itemsize))
-    return isinstance(item, Dataset)
+    sets = {n: d for n, d in items.items() if isinstance(d, Dataset) and d.shape is not None}
+    sizes = {n: limits.size_of(d.shape, d.dtype.itemsize) for n, d in sets.items()}
+    for name, each in sets.items():
+        limits.refuse_claim(file, name, sizes[name], each.id.get_storage_size())
+    limits.refuse_claim(file, "the sum of its arrays", sum(sizes.values()))
 
 
-def _read_h5(file: Path, take: Callable[[Any], Any] = lambda values: values[()]) -> dict[str, Any]:
+def _read_h5(
+    file: Path, choose: _Choice, take: Callable[[Any], Any] = lambda values: values[()]
+) -> dict[str, Any]:
+    from h5py import Dataset
+
     with open_h5(file) as archive:
-        sets = {n: d for n, d in archive.items() if is_dataset(file, n, d)}
+        there = {n: d for n, d in archive.items() if isinstance(d, Dataset) and d.shape is not None}
+        sets = {name: there[name] for name in choose([*there])}
+        check_sizes(file, sets)
         return {n: d.asstr()[()] if d.dtype.kind == "O" else take(d) for n, d in sets.items()}
 
 
-def _map_h5(file: Path) -> dict[str, Any]:
-    """Map the matrices that lie in one piece; chunks and what is compressed are read."""
+def _map_h5(file: Path, choose: _Choice) -> dict[str, Any]:
+    """Map the matrices that lie in one piece and as NumPy has them; all others are read."""
 
     def take(values: Any) -> Any:
         start = values.id.get_offset()
-        if start is None or values.ndim < 2 or values.dtype.kind not in NUMERIC_KINDS:
+        if start is None or values.ndim < 2 or not _is_plain(values):
             return values[()]
         return np.memmap(file, values.dtype, "r", start, values.shape)
 
-    return _read_h5(file, take)
+    return _read_h5(file, choose, take)
 
 
-def _read_pt(file: Path) -> dict[str, Any]:
+def _is_plain(values: Any) -> bool:
+    """Return whether an array is stored as its data type says; h5py converts bfloat16 and more."""
+    from h5py import h5t
+
+    stored = h5t.py_create(values.dtype, logical=True).equal(values.id.get_type())
+    size = limits.size_of(values.shape, values.dtype.itemsize)
+    is_number = values.dtype.kind in NUMERIC_KINDS
+    return is_number and stored and values.id.get_storage_size() == size
+
+
+def _read_pt(file: Path, choose: _Choice) -> dict[str, Any]:
     require("torch", "torch")
     import torch
 
-    with limits.name_damage(
-        file, "a file of tensors", (RuntimeError, EOFError, pickle.UnpicklingError)
-    ):
+    # What torch raises for damage is not documented: a dozen kinds were seen.
+    with limits.name_damage(file, "a file of tensors", (Exception,)):
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as archive:
+                limits.check_members(file, archive)
         loaded = torch.load(file, map_location="cpu", weights_only=True)
-    tensors = loaded if isinstance(loaded, dict) else {"": loaded}
-    known = {str(n): t for n, t in tensors.items() if isinstance(t, torch.Tensor)}
-    # NumPy has no bfloat16; float32 holds its values exactly.
-    return {n: (t.float() if t.dtype == torch.bfloat16 else t).numpy() for n, t in known.items()}
+        tensors = loaded if isinstance(loaded, dict) else {"": loaded}
+        known = {str(n): t for n, t in tensors.items() if isinstance(t, torch.Tensor)}
+        return {name: _as_array(file, name, known[name]) for name in choose([*known])}
 
 
-def _read_csv(file: Path) -> dict[str, Any]:
+def _as_array(file: Path, name: str, tensor: Any) -> Array:
+    """Return a tensor as an array; those that NumPy does not have become float32."""
+    import torch
+
+    if tensor.layout != torch.strided or tensor.is_quantized:
+        raise FormatError(file, "holds a sparse or quantized tensor. Save it as a dense one.")
+    stored = tensor.untyped_storage().nbytes()
+    if tensor.nbytes > stored:
+        what = f"{name or 'the tensor'} has {tensor.nbytes} bytes of which {stored} are stored."
+        raise FormatError(file, f"{what} Save tensor.clone().")
+    exact = (torch.float16, torch.float32, torch.float64)
+    if tensor.is_floating_point() and tensor.dtype not in exact:  # float32 holds their values
+        tensor = tensor.float()
+    return tensor.detach().numpy()
+
+
+def _read_csv(file: Path, choose: _Choice) -> dict[str, Any]:
     text = sniff(file)
     layout = Layout({}, list(range(len(text.names))), text.names)
     with open_source(file) as opened:
         return {"": parse_numbers(file, list(text.rows(file, opened)), layout)}
 
 
-_READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
+_READERS: dict[str, Callable[[Path, _Choice], dict[str, Any]]] = {
     ".npy": _read_npy,
     ".npz": _read_npz,
     ".h5": _read_h5,
@@ -171,8 +239,8 @@ _READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     ".pt": _read_pt,
     ".pth": _read_pt,
 }
-_MAPPERS: dict[str, Callable[[Path], dict[str, Any]]] = {
-    ".npy": lambda file: {"": limits.map_npy(file)},
+_MAPPERS: dict[str, Callable[[Path, _Choice], dict[str, Any]]] = {
+    ".npy": _map_npy,
     ".h5": _map_h5,
     ".hdf5": _map_h5,
 }

@@ -64,8 +64,8 @@ def name_damage(
 def refuse_claim(path: Path, what: str, n_bytes: int, held: int | None = None) -> None:
     """Refuse contents that cannot be in a file of ``held`` bytes, or not in memory."""
     held = path.stat().st_size if held is None else held
-    if n_bytes > _MOST_DEFLATED * max(held, 1):
-        problem = f"{what} claims {n_bytes} bytes, which a file of {held} bytes cannot hold."
+    if n_bytes > _MOST_DEFLATED * held:
+        problem = f"{what} claims {n_bytes} bytes, which {held} stored bytes cannot hold."
         raise CorruptFileError(path, problem)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if _HAS_SYSCONF else math.inf
     if n_bytes > memory:
@@ -124,18 +124,23 @@ def open_zip(
         yield archive
 
 
-def unzip(path: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
-    """Return all members of a zip archive; encryption and impossible sizes are named errors."""
-    return {entry.filename: _unzip(path, archive, entry) for entry in archive.infolist()}
+def unzip(
+    path: Path, archive: zipfile.ZipFile, names: Sequence[str] | None = None
+) -> dict[str, bytes]:
+    """Return members of a zip archive, all or those of the given names."""
+    check_members(path, archive)
+    return {name: archive.read(name) for name in (archive.namelist() if names is None else names)}
 
 
-def _unzip(path: Path, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    if entry.flag_bits & 1:
-        problem = f"{entry.filename} is encrypted. Decrypt it with a tool for zip files first."
-        raise FormatError(path, problem)
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        problem = f"{entry.filename} is compressed by method {entry.compress_type}, expected 8."
-        raise FormatError(path, problem)
-    held = min(entry.compress_size, path.stat().st_size)
-    refuse_claim(path, entry.filename, entry.file_size, held)
-    return archive.read(entry)
+def check_members(path: Path, archive: zipfile.ZipFile) -> None:
+    """Refuse encryption, and sizes that are impossible by themselves or in sum."""
+    entries, held = archive.infolist(), path.stat().st_size
+    for entry in entries:
+        if entry.flag_bits & 1:
+            problem = f"{entry.filename} is encrypted. Decrypt it with a tool for zip files first."
+            raise FormatError(path, problem)
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            problem = f"{entry.filename} is compressed by method {entry.compress_type}, expected 8."
+            raise FormatError(path, problem)
+        refuse_claim(path, entry.filename, entry.file_size, min(entry.compress_size, held))
+    refuse_claim(path, "the sum of its members", sum(entry.file_size for entry in entries))

@@ -117,6 +117,10 @@ def _check_line(path: Path, line: int, fields: dict[str, str]) -> dict[str, str]
     for role, text in fields.items():
         if not text:
             raise missing_value(path, role, line)
+    if Path(fields["file"]).anchor or ".." in Path(fields["file"]).parts:
+        problem = f"{fields['file']} is not inside this folder, and other files are not read."
+        remedy = "Write paths relative to this file, which lies in a folder around the others."
+        raise FormatError(path, f"{problem} {remedy}", line)
     found = path.parent / fields["file"]
     if not os.path.isfile(found):  # False, not an error, for names that no file can have
         raise FormatError(path, f"there is no file {found}.", line)

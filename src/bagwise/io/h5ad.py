@@ -13,7 +13,7 @@ from bagwise.bags.forms import features_of
 from bagwise.io import _assemble as rows
 from bagwise.io._assemble import LabeledBags, reads, writes
 from bagwise.io._atomic import replacing
-from bagwise.io._bagarrays import is_dataset, open_h5
+from bagwise.io._bagarrays import check_sizes, open_h5
 from bagwise.io._flatten import long_columns, name_features, warn_left_out
 from bagwise.io._limits import name_damage
 from bagwise.io._source import require
@@ -86,8 +86,11 @@ def _load(path: Path, **options: Any) -> Any:
 
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {path}.")
+    items: dict[str, Any] = {}
     with open_h5(path) as file:
-        file.visititems(lambda name, part: is_dataset(path, name, part) and None)
+        file.visititems(items.__setitem__)
+        left = ("X", "raw") if options else ()  # which stay in the file
+        check_sizes(path, {n: d for n, d in items.items() if n.split("/")[0] not in left})
     with name_damage(path, "an AnnData file", _NOT_ANNDATA):
         return anndata.read_h5ad(path, **options)
 

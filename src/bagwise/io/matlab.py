@@ -17,6 +17,7 @@ import struct
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,7 +34,7 @@ from bagwise.bags.segments import bag_index
 from bagwise.errors import Argument, Message, list_names
 from bagwise.io._assemble import Coded, LabeledBags, assemble, reads, writes
 from bagwise.io._atomic import writing
-from bagwise.io._bagarrays import is_dataset, open_h5
+from bagwise.io._bagarrays import check_sizes, open_h5
 from bagwise.io._flatten import check_labels
 from bagwise.io._limits import LARGEST_EXACT, NPY_ERRORS, name_damage, refuse_claim, size_of
 from bagwise.io.errors import CorruptFileError, FormatError, LabelError
@@ -80,8 +81,9 @@ def read_mat(
     if bag is not None and bag == label:
         problem = Message("is used as bag and as label; name another with ", Argument("label"))
         raise FormatError(path, problem, column=bag)
+    named = {"bag": bag, "label": label, "X": X}
     with name_damage(path, "a MATLAB file", (MatReadError, *_DAMAGE)):
-        return _make(path, _load(path), {"bag": bag, "label": label, "X": X}, regroup)
+        return _make(path, _load(path, named), named, regroup)
 
 
 def _make(
@@ -105,7 +107,7 @@ def _make(
     return made.replace(**{n: _attribute(path, v, n) for n, v in known.items()}), y
 
 
-def _load(path: Path) -> dict[str, Any]:
+def _load(path: Path, named: dict[str, str | None]) -> dict[str, Any]:
     from scipy.io import loadmat, whosmat
 
     try:
@@ -117,13 +119,17 @@ def _load(path: Path) -> dict[str, Any]:
                     refuse_claim(path, name, size_of(shape, 1))  # a byte per entry at least
             return loadmat(source) | dict.fromkeys(unread)
     except NotImplementedError:  # version 7.3 is HDF5
-        return _load_hdf5(path)
+        return _load_hdf5(path, {*named.values(), *chain(*_USUAL.values()), *_ATTRIBUTES})
 
 
-def _load_hdf5(path: Path) -> dict[str, Any]:
+def _load_hdf5(path: Path, wanted: set[str | None]) -> dict[str, Any]:
     """Return the numeric variables of a version 7.3 file, where matrices are transposed."""
     with open_h5(path, "a MATLAB 7.3 file") as file:
-        return {n: _hdf5_variable(path, n, item) for n, item in file.items()}
+        items = {name: item for name, item in file.items() if name in wanted}
+        groups = {name: item for name, item in items.items() if hasattr(item, "items")}
+        parts = {f"{name}/{p}": part for name, of in groups.items() for p, part in of.items()}
+        check_sizes(path, items | parts)
+        return dict.fromkeys(file) | {n: _hdf5_variable(path, n, d) for n, d in items.items()}
 
 
 def _hdf5_variable(path: Path, name: str, item: Any) -> Any:
@@ -133,7 +139,7 @@ def _hdf5_variable(path: Path, name: str, item: Any) -> Any:
         raise CorruptFileError(path, "cannot be opened.", column=name)
     sparse = isinstance(item, Group) and "MATLAB_sparse" in item.attrs
     for each in item.values() if sparse else (item,):
-        if is_dataset(path, name, each) and each.dtype.kind == "f" and each.dtype.itemsize > 8:
+        if isinstance(each, Dataset) and each.dtype.kind == "f" and each.dtype.itemsize > 8:
             problem = f"holds {each.dtype}, which MATLAB does not have."
             raise CorruptFileError(path, problem, column=name)
     if sparse:

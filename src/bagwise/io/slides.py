@@ -245,7 +245,7 @@ def _load(
                 stack.add(slide.file, values, extra)
             sizes.append(read_patch_size(slide.file))
             missing += _find_missing(slide, values)
-        except FormatError as error:
+        except (FormatError, OSError) as error:
             broken.append(str(error))
     broken += _find_unusual(widths)
     if broken:
