@@ -73,7 +73,10 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
     ],
     "cv": [
         ("an option of another command", f"cv cells.csv {COLUMNS} --model MI-SVM --cv"),
-        ("a choice that only fit and compare make", f"cv cells.csv {COLUMNS} -m SIL --scale search"),
+        (
+            "a choice that only fit and compare make",
+            f"cv cells.csv {COLUMNS} -m SIL --scale search",
+        ),
         ("one fold", f"cv cells.csv {COLUMNS} --positive mut --model MI-SVM --folds 1"),
     ],
     "compare": [

@@ -192,7 +192,8 @@ def newton_steps(
         fall = values[-2] - value
         stalled = abs(fall) <= max(slack, design.rounding) * abs(values[-2])
         foreseen = slack > 0 and abs(fall - drop) <= slack * abs(value)
-        arrived = step == 1 and residual <= goal
+        whole = step == 1 or drop == 0  # at the optimum, rounding alone shortens a step
+        arrived = whole and residual <= goal
         if arrived and (stalled or foreseen):
             return point, True
         # 4) Stop if the same quadratic holds: its minimizer is the optimum.
