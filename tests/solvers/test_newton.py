@@ -355,7 +355,6 @@ def test_rounding_at_the_optimum_takes_no_steps():
     for seed in range(8, 16):
         X, y = data(seed, n=120)
         K, C = rbf(X), 1e4
-        prepared = Gram(K)
-        prepared.prepare(np.full(len(y), 2 * C))
-        first = newton(problem(X, y, C, design=lambda X: prepared))
-        assert newton(problem(K, y, C, design=Gram), first.point).n_iter <= 3
+        plain, prepared = (problem(K, y, C, design=Gram) for _ in range(2))
+        prepared.design.prepare(np.full(len(y), 2 * C))
+        assert newton(plain, newton(prepared).point).n_iter <= 3
