@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -15,8 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import bagwise
 from bagwise import StatisticsForest, StatisticsLogistic, StatisticsSVC
-from bagwise.persistence import UnsavableError
-from bagwise.persistence.classifiers import build_tree, is_tree, tree_parts
+from bagwise.persistence.classifiers import build_tree, tree_parts
 from bagwise.persistence.validity import check_model
 from bagwise.testing._problems import planted_bags
 
@@ -45,13 +43,6 @@ def test_classifiers_of_rows_come_back_to_the_bit(estimator, kind, n_classes, tm
     bagwise.save(model, tmp_path / "model")
     found = bagwise.load(tmp_path / "model").decision_function(bags)
     np.testing.assert_array_equal(found, model.decision_function(bags))
-
-
-def test_other_classifiers_are_refused_at_save(tmp_path):
-    model = StatisticsSVC(estimator=KNeighborsClassifier(3)).fit(*planted_bags())
-    with pytest.raises(UnsavableError, match=r"StatisticsSVC\.estimator is the KNeighbors.*SVC"):
-        bagwise.save(model, tmp_path / "model")
-    assert not (tmp_path / "model").exists()
 
 
 def _fitted(kind, **params):
@@ -115,15 +106,6 @@ def test_trees_of_other_features_are_refused(estimator):
 # Decision trees -----------------------------------------------------------------------------------
 
 PARTS = tree_parts(DecisionTreeClassifier(max_depth=2).fit(np.eye(6, 3), [0, 1] * 3).tree_)
-
-
-def test_a_tree_is_rebuilt():
-    fitted = DecisionTreeClassifier(max_depth=2, random_state=0).fit(np.eye(6, 3), [0, 1] * 3)
-    assert is_tree(fitted.tree_)
-    assert not is_tree(fitted)
-    rows = np.random.default_rng(0).random((20, 3)).astype(np.float32)
-    found = build_tree(tree_parts(fitted.tree_)).predict(rows)
-    np.testing.assert_array_equal(found, fitted.tree_.predict(rows))
 
 
 def forge(field, value):

@@ -40,15 +40,13 @@ def there_and_back(value):
     [
         {"a": [1, 2.5, None, True, "x"], "b": {"c": (1, ())}},
         {1: "one", (2, "b"): "two", "$array": "three", None: 4},
-        [float("inf"), -0.0, 5e-324, 0.1 + 0.2],
+        [float("inf"), float("nan"), -0.0, 5e-324, 0.1 + 0.2],
         (np.float32(0.1), np.float64(0.3), np.int8(3), np.bool_(True), np.str_("text")),
         [np.dtype("<f4"), np.dtype("U3")],
     ],
 )
 def test_values_of_every_kind_come_back(value):
-    found = there_and_back(value)
-    assert found == value
-    assert repr(found) == repr(value)
+    assert repr(there_and_back(value)) == repr(value)
 
 
 @pytest.mark.parametrize(
@@ -67,10 +65,6 @@ def test_arrays_keep_values_type_and_order(array):
     np.testing.assert_array_equal(found, array)
     assert (found.dtype, found.shape) == (array.dtype, array.shape)
     assert found.flags.f_contiguous == array.flags.f_contiguous
-
-
-def test_not_a_number_comes_back():
-    assert np.isnan(there_and_back(float("nan")))
 
 
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix])
