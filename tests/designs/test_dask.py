@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from distributed import Client, LocalCluster
 
 from bagwise import (
@@ -20,7 +21,7 @@ from bagwise import (
     io,
 )
 from bagwise.datasets import make_gaussian_bags
-from bagwise.designs import dask as on_cluster, swept
+from bagwise.designs import conditioned, dask as on_cluster, swept
 from bagwise.rowstores import blocks
 
 # LabelSVC and the other annealed SVMs are in the tests of folders, stores and selections.
@@ -52,11 +53,11 @@ def stored(folder, n_classes=2, offset=0.0, dtype=np.float32):
     return io.read(folder / "planted.bags")
 
 
-def same_bits(model, bags, y, **to):
+def same_bits(model, bags, y, some=slice(None), **to):
     """Fit here and on the cluster; everything learned has to be the same."""
+    there, bags, y = bags.to("dask", **to)[some], bags[some], y[some]
     here = {name: getattr(model.fit(bags, y), name) for name in LEARNED}
     scores = model.decision_function(bags)
-    there = bags.to("dask", **to)
     model.fit(there, y)
     for name, value in here.items():
         np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
@@ -71,6 +72,22 @@ def test_bits_are_those_of_one_process(client, tmp_path, model):
     assert [path.name for path in tmp_path.iterdir()] == ["planted.bags"]
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_products_have_the_same_bits(client, tmp_path, offset):
+    bags, _ = stored(tmp_path, offset=offset)
+    here, there = (conditioned.conditioned_design(x.X) for x in (bags, bags.to("dask")))
+    rng = np.random.default_rng(2)
+    w, r = rng.normal(size=4), rng.normal(size=bags.n_instances)
+    r[:200] = 0.0
+    np.testing.assert_array_equal(there @ w, here @ w)
+    np.testing.assert_array_equal(there.adjoint(r), here.adjoint(r))
+    np.testing.assert_array_equal(there.weighted_sum(r), here.weighted_sum(r))
+    np.testing.assert_array_equal(there.mean(), here.mean())
+    weights = sp.random_array((5, len(r)), density=0.2, random_state=0, format="csr")
+    np.testing.assert_array_equal(there.combine(weights), here.combine(weights))
+    np.testing.assert_array_equal(there.subset(np.arange(9)) @ w, (here @ w)[:9])
+
+
 @pytest.mark.parametrize("rule", ["any", pytest.param("learned", marks=pytest.mark.slow)])
 def test_swept_networks_have_the_same_bits(client, tmp_path, rule):
     bags, y = stored(tmp_path)
@@ -81,14 +98,7 @@ def test_swept_networks_have_the_same_bits(client, tmp_path, rule):
 
 def test_selections_have_the_same_bits(client, tmp_path):
     bags, y = stored(tmp_path)
-    some = np.random.default_rng(1).permutation(60)[:40]
-    here = AnnealedLabelSVC(kernel="linear").fit(bags[some], y[some])
-    there = AnnealedLabelSVC(kernel="linear").fit(bags.to("dask")[some], y[some])
-    np.testing.assert_array_equal(there.coef_, here.coef_)
-    held_out = np.setdiff1d(np.arange(60), some)
-    np.testing.assert_array_equal(
-        there.decision_function(bags.to("dask")[held_out]), here.decision_function(bags[held_out])
-    )
+    same_bits(AnnealedLabelSVC(kernel="linear"), bags, y, np.random.default_rng(1).permutation(40))
 
 
 def test_several_stores_have_the_bits_of_one_process(client, tmp_path):

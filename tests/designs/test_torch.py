@@ -1,5 +1,7 @@
 """Rows on a device against the same rows on the host."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -64,18 +66,24 @@ def test_products_are_those_of_the_rows(short, dtype):
     np.testing.assert_allclose(moved.subset(np.array([3, 5])) @ w, (exact @ w)[[3, 5]], **close)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_fits_reach_the_objective_of_the_host(short, model, dtype):
+@pytest.mark.parametrize(
+    ("model", "kernel", "dtype"),
+    [
+        *product(MODELS, ["linear"], TOLERANCE),
+        *product([AnnealedLabelSVC(), WitnessSVC()], ["rbf", "poly"], [np.float64]),
+    ],
+    ids=str,
+)
+def test_fits_reach_the_objective_of_the_host(short, model, kernel, dtype):
     bags, y = planted(dtype)
-    model.set_params(kernel="linear", C=0.5)
+    model.set_params(kernel=kernel, C=0.5)
     reference = model.fit(bags, y).objective_.copy()
     scores = model.decision_function(bags)
     moved = bags.to("cpu")
     fitted = model.fit(moved, y)
     np.testing.assert_allclose(fitted.objective_, reference, rtol=max(1e-7, TOLERANCE[dtype]))
     np.testing.assert_allclose(fitted.decision_function(moved), scores, atol=1e-3)
-    assert fitted.gap_[0] <= 1e-5 * fitted.objective_[0]
+    assert fitted.gap_[0] <= max(1e-8, 10 * TOLERANCE[dtype]) * fitted.objective_[0]
 
 
 def test_offsets_are_conditioned(short):
@@ -99,16 +107,3 @@ def test_a_system_that_is_not_definite_is_solved_on_the_host(short):
     sums = TorchSums(hessian, vector, 1.0, vector, 0 * vector, 1.0, 0.5, 0.0, 0.0, None)
     step, _, _ = sums.step(np.zeros(3), 1.0)
     assert np.all(np.isfinite(step))
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "poly"])
-@pytest.mark.parametrize("model", [AnnealedLabelSVC(), WitnessSVC()], ids=str)
-def test_fits_are_those_of_the_host(model, kernel):
-    bags, y = make_gaussian_bags(30, 4, shift=2.0, random_state=0)
-    model.set_params(kernel=kernel, C=2.0)
-    reference = model.fit(bags, y).objective_.copy()
-    scores = model.decision_function(bags)
-    fitted = model.fit(bags.to("cpu"), y)
-    np.testing.assert_allclose(fitted.objective_, reference, rtol=1e-6)
-    np.testing.assert_allclose(fitted.decision_function(bags.to("cpu")), scores, atol=1e-4)
-    assert fitted.gap_[0] <= 1e-8 * fitted.objective_[0]

@@ -12,23 +12,9 @@ pytestmark = pytest.mark.torch
 
 @pytest.mark.parametrize("temperature", [100.0, 1.0, 0.1, 1e-2, 1e-4])
 @pytest.mark.parametrize(("penalty", "offset"), [(0.0, 4.0), (0.5, 0.0), (5.0, 2.0)])
-def test_soft_labels_equal_those_of_the_host_after_few_rounds(
-    temperature, penalty, offset, monkeypatch
-):
+def test_soft_labels_equal_those_of_the_host(temperature, penalty, offset):
     import torch
 
-    rounds, search = [], _torch_rules._root
-
-    def counted(torch, rising, low, high, at):
-        rounds.append(0)
-
-        def once_more(where):
-            rounds[-1] += 1
-            return rising(where)
-
-        return search(torch, once_more, low, high, at)
-
-    monkeypatch.setattr(_torch_rules, "_root", counted)
     rng = np.random.default_rng(0)
     sizes = np.r_[1, 2, 2, rng.integers(1, 40, 60)]
     offsets = np.r_[0, np.cumsum(sizes)]
@@ -46,6 +32,3 @@ def test_soft_labels_equal_those_of_the_host_after_few_rounds(
     )
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-9, atol=1e-11)
     assert np.add.reduceat(found.numpy(), offsets[:-1]).min() >= 1 - 1e-12
-    assert max(rounds, default=0) <= 40  # bisection alone would need 60
-    if penalty == 0:
-        assert max(rounds, default=0) <= 8

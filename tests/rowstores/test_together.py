@@ -3,19 +3,14 @@
 import signal
 import threading
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from sklearn import config_context, get_config
 
 from bagwise.rowstores.together import request_pass, side_by_side
 
-
-class Rows:
-    n_side_by_side = 4
-
-
-class Wide:
-    n_side_by_side = 9
+ROWS, WIDE = SimpleNamespace(n_side_by_side=4), SimpleNamespace(n_side_by_side=9)
 
 
 class Server:
@@ -39,7 +34,7 @@ def fit(serve, number, n_passes):
 def test_calls_wait_for_each_other(n_calls, n_passes):
     serve = Server()
     calls = [partial(fit, serve, k, n_passes) for k in range(n_calls)]
-    assert side_by_side(Rows(), calls) == [[k**2] * n_passes for k in range(n_calls)]
+    assert side_by_side(ROWS, calls) == [[k**2] * n_passes for k in range(n_calls)]
     assert serve.sizes[:n_passes] == [4] * n_passes
     assert max(serve.sizes) == 4
     assert sum(serve.sizes) == n_calls * n_passes
@@ -49,9 +44,9 @@ def test_groups_within_groups_share_passes():
     serve = Server()
 
     def point(k):
-        return side_by_side(Rows(), [partial(fit, serve, 10 * k + j, 2) for j in range(2)])
+        return side_by_side(ROWS, [partial(fit, serve, 10 * k + j, 2) for j in range(2)])
 
-    found = side_by_side(Rows(), [partial(point, k) for k in range(2)])
+    found = side_by_side(ROWS, [partial(point, k) for k in range(2)])
     assert found == [[[0, 0], [1, 1]], [[100, 100], [121, 121]]]
     assert max(serve.sizes) <= 4
     assert sum(serve.sizes) == 8
@@ -60,9 +55,9 @@ def test_groups_within_groups_share_passes():
 def test_errors_reach_whoever_waits():
     serve = Server()
     with pytest.raises(ValueError, match="no such request"):
-        side_by_side(Rows(), [partial(fit, serve, k, 1) for k in (-1, 2)])
+        side_by_side(ROWS, [partial(fit, serve, k, 1) for k in (-1, 2)])
     with pytest.raises(ZeroDivisionError):
-        side_by_side(Rows(), [lambda: 1 / 0, partial(fit, serve, 2, 2)])
+        side_by_side(ROWS, [lambda: 1 / 0, partial(fit, serve, 2, 2)])
 
 
 def test_an_error_ends_the_other_calls():
@@ -79,7 +74,7 @@ def test_an_error_ends_the_other_calls():
     before = threading.active_count()
     calls = [partial(long, 1), short, *(partial(long, k) for k in range(2, 9))]
     with pytest.raises(ZeroDivisionError):
-        side_by_side(Rows(), calls)
+        side_by_side(ROWS, calls)
     assert not done
     assert serve.sizes == [4, 4]
     assert threading.active_count() == before
@@ -94,11 +89,11 @@ def test_an_inner_error_ends_nothing_else():
 
     def point(k):
         try:
-            return side_by_side(Wide(), [partial(fit, serve, k, 3), fails if k == 0 else list])
+            return side_by_side(WIDE, [partial(fit, serve, k, 3), fails if k == 0 else list])
         except ZeroDivisionError:
             return "failed"
 
-    found = side_by_side(Wide(), [partial(point, k) for k in range(2)])
+    found = side_by_side(WIDE, [partial(point, k) for k in range(2)])
     assert found == ["failed", [[1, 1, 1], []]]
 
 
@@ -118,21 +113,21 @@ def test_ctrl_c_ends_all(where):
         return request_pass(interrupted, 1)
 
     with pytest.raises(KeyboardInterrupt):
-        side_by_side(Rows(), [call] * 3)
+        side_by_side(ROWS, [call] * 3)
     assert threading.active_count() == before
-    assert side_by_side(Rows(), [partial(fit, Server(), k, 1) for k in range(2)]) == [[0], [1]]
+    assert side_by_side(ROWS, [partial(fit, Server(), k, 1) for k in range(2)]) == [[0], [1]]
 
 
 def test_settings_reach_every_call():
     with config_context(assume_finite=True):
-        found = side_by_side(Rows(), [get_config] * 2)
+        found = side_by_side(ROWS, [get_config] * 2)
     assert [config["assume_finite"] for config in found] == [True, True]
 
 
 def test_results_come_as_soon_as_they_are_there():
     serve = Server()
     calls = [partial(fit, serve, k, k + 1) for k in range(3)]
-    results = side_by_side(Rows(), calls, return_as="generator")
+    results = side_by_side(ROWS, calls, return_as="generator")
     assert (next(results), serve.sizes) == ([0], [3])
     before = threading.active_count()
     results.close()
