@@ -19,7 +19,7 @@ from bagwise import Bags, InstanceSVC, PerInstance, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
 from bagwise.metrics import (
     MEASURES,
-    _auc_bounds,
+    auc_bounds,
     bag_measures,
     bag_report,
     evaluation,
@@ -191,7 +191,7 @@ def test_the_interval_of_the_auc_covers_what_it_should(auc):
     covered = 0
     for scores in rng.normal(size=(400, 40)):
         found = np.mean(scores[:15, None] + shift > scores[15:])
-        low, high = _auc_bounds(found, 15, 25)
+        low, high = auc_bounds(found, 15, 25)
         assert 0 <= low < found <= high <= 1
         covered += low <= auc <= high
     assert covered / 400 > 0.92

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest, norm, rankdata
 from sklearn.metrics import (
     accuracy_score,
     average_precision_score,
@@ -23,6 +23,7 @@ from sklearn.metrics import (
 from bagwise._documented import documenting
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
+from bagwise.bags.ids import factorize
 from bagwise.errors import suggestion
 from bagwise.estimators.occlusion import innermost
 
@@ -291,7 +292,8 @@ def evaluation(model: Any, bags: Any, y: ArrayLike) -> dict[str, tuple[float, fl
     """Return metrics of bags that the model has not seen, with intervals of 95 % confidence.
 
     Proportions have Wilson's interval. That of the AUC inverts the score test with the variance of
-    Hanley & McNeil (Newcombe 2006, method 5), and is never of length zero. That of the balanced
+    Hanley & McNeil (Newcombe 2006, method 5), and is never of length zero; bags of one group of
+    ``bags.groups`` count as the independent bags that they are worth. That of the balanced
     accuracy combines those of sensitivity and specificity (Zou & Donner 2008). F1 and average
     precision have none: give more bags instead.
 
@@ -312,13 +314,14 @@ def evaluation(model: Any, bags: Any, y: ArrayLike) -> dict[str, tuple[float, fl
     model, bags = unwrap_model(model, check_bags(bags, finite=False))
     y, classes = np.asarray(y), model.classes_
     positive, _ = positive_class(model)
-    values = bag_measures(y, model.decision_function(bags), classes, MEASURES, positive)
+    scores = model.decision_function(bags)
+    values = bag_measures(y, scores, classes, MEASURES, positive)
     if values["auc"] is None:
         raise ValueError(f"An evaluation needs bags of both classes {classes.tolist()}.")
     n_pos = int((y == positive).sum())
     counts = {"accuracy": len(y), "sensitivity": n_pos, "specificity": len(y) - n_pos}
     bounds = {name: _wilson(_need_value(values, name), n) for name, n in counts.items()}
-    bounds["auc"] = _auc_bounds(_need_value(values, "auc"), n_pos, len(y) - n_pos)
+    bounds["auc"] = bound_auc_of(y == classes[1], scores, bags.groups)
     bounds["balanced_accuracy"] = _mean_bounds(
         *((_need_value(values, name), *bounds[name]) for name in ("sensitivity", "specificity"))
     )
@@ -337,9 +340,14 @@ def _wilson(share: float, n: int) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
-def _auc_bounds(auc: float, n_pos: int, n_neg: int) -> tuple[float, float]:
-    """Return where the score test of an AUC stops to reject; both ends are mirror images."""
-    half, level = (n_pos + n_neg) / 2 - 1, norm.ppf(0.975) ** 2 / (n_pos * n_neg)
+def auc_bounds(
+    auc: float, n_pos: float, n_neg: float, quantile: float = norm.ppf(0.975)
+) -> tuple[float, float]:
+    """Return where the score test of an AUC stops to reject (Newcombe 2006, method 5).
+
+    The variance is that of Hanley & McNeil at the tested value. Both ends are mirror images.
+    """
+    half, level = (n_pos + n_neg) / 2 - 1, quantile**2 / (n_pos * n_neg)
 
     def lowest(auc: float) -> float:
         def excess(theta: float) -> float:
@@ -350,6 +358,40 @@ def _auc_bounds(auc: float, n_pos: int, n_neg: int) -> tuple[float, float]:
         return float(brentq(excess, 0.0, auc * (1 - 1e-9))) if auc > 0 else 0.0
 
     return lowest(auc), 1 - lowest(1 - auc)
+
+
+def place_scores(truth: Array, scores: Array) -> Array:
+    """Return for each bag the fraction of bags of the other class on its right side."""
+    placed = np.full(len(truth), np.nan)
+    if truth.all() or not truth.any():
+        return placed
+    ranks, n_positive = rankdata(scores), int(truth.sum())
+    placed[truth] = (ranks[truth] - rankdata(scores[truth])) / (len(truth) - n_positive)
+    placed[~truth] = 1 - (ranks[~truth] - rankdata(scores[~truth])) / n_positive
+    return placed
+
+
+def count_effective(truth: Array, parts: Array, units: Array) -> tuple[float, float]:
+    """Return how many independent positive and negative bags those of groups are worth.
+
+    ``parts`` are the centered contributions of bags to a metric, ``units`` the numbers of their
+    groups: numbers are divided by the factor that groups multiply the variance by. Where all bags
+    are right there is no variance: a group counts as one bag then.
+    """
+    alone, joint = np.sum(parts**2), np.sum(np.bincount(units, weights=parts) ** 2)
+    if alone == 0:
+        return len(np.unique(units[truth])), len(np.unique(units[~truth]))
+    inflation = max(1.0, joint / alone)
+    return truth.sum() / inflation, (~truth).sum() / inflation
+
+
+def bound_auc_of(truth: Array, scores: Array, groups: Array | None = None) -> tuple[float, float]:
+    """Return the 95 % interval of the AUC of scores of bags that the model has not seen."""
+    units = np.arange(len(truth)) if groups is None else factorize(groups)[0]
+    placed = place_scores(truth, scores)
+    means = np.where(truth, placed[truth].mean(), placed[~truth].mean())
+    parts = (placed - means) / np.where(truth, truth.sum(), (~truth).sum())
+    return auc_bounds(placed[truth].mean(), *count_effective(truth, parts, units))
 
 
 def _mean_bounds(

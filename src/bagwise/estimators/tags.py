@@ -46,6 +46,8 @@ class BagTags:
         Those rows are the kernel matrix of the instances and nothing else: models may share it.
     prepares_kernel : bool, default=False
         Fits begin with an inverse of that matrix, made for their C and loss.
+    whole_bag : {"collective", "other", "standard"}, default="collective"
+        What makes a bag positive where ``bag_score`` is None (see ``assumption``).
     tolerance : float, default=1e-6
         How well, relative to the largest, the scores of two equal problems agree that were
         written in different order.
@@ -63,6 +65,18 @@ class BagTags:
     shared_kernel: bool = False
     prepares_kernel: bool = False
     tolerance: float = 1e-6
+    whole_bag: str = "collective"
+
+    @property
+    def assumption(self) -> str:
+        """What makes a bag positive: "standard", "collective" or "other".
+
+        "standard" where adding an instance can only raise the bag's score; "collective" where all
+        instances of a bag decide together; "other" for what is neither.
+        """
+        if self.bag_score is None:
+            return self.whole_bag
+        return "standard" if _can_only_rise(self.bag_score) else "collective"
 
     @property
     def exact_instance_scores(self) -> bool:
@@ -73,6 +87,13 @@ class BagTags:
     def threshold_shifts_instances(self) -> bool:
         """Whether the bag's score is a maximum or mean that moves with its instances' scores."""
         return self.bag_score is not None and self.threshold_on_instances
+
+
+def _can_only_rise(bag_score: Callable[[Any], Any]) -> bool:
+    """Return whether instances of low scores leave the score of a bag alone, or raise it."""
+    scores = np.array([1.0, 0.0, -1.0, -9.0, -9.0, -9.0])
+    parts = [float(bag_score(scores[:n])) for n in range(1, len(scores) + 1)]
+    return bool(np.all(np.diff(parts) >= 0))
 
 
 # Of models that say nothing about what they minimize; bags are scored as a whole.

@@ -7,10 +7,12 @@ centered part of bag i in one repeat,
 
 averaged over repeats, where the g are the G groups of bags that belong together, or single bags.
 More repeats of the folds are no more bags: they steady the estimate and leave the variance alone.
-The first factor is that of Nadeau and Bengio for training sets that overlap. An interval is
-Wilson's, with the number of bags that would give this variance, so that it has a width where all
-bags are right. Two models are compared by a t-test on psi_i - psi'_i. Coverage was measured:
-``docs/results/coverage.md``.
+The first factor is that of Nadeau and Bengio for training sets that overlap. The interval of an AUC
+is Newcombe's (`bagwise.metrics.auc_bounds`), with the numbers of independent bags that the groups
+are worth, over that factor; other intervals are Wilson's, with the number of bags that would give
+this variance. Both have a width where all bags are right. Two models are compared by a t-test on
+psi_i - psi'_i. Coverage was measured: ``docs/results/coverage.md``, of the AUC
+``docs/results/auc_intervals.md``.
 
 References: C. Nadeau & Y. Bengio, "Inference for the generalization error", Machine Learning 2003;
 E. DeLong, D. DeLong & D. Clarke-Pearson, "Comparing the areas under two or more correlated ROC
@@ -26,11 +28,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm, rankdata, t as student
+from scipy.stats import norm, t as student
 
 from bagwise._typing import Array
 from bagwise.bags.ids import factorize
-from bagwise.metrics import labels_of
+from bagwise.metrics import auc_bounds, count_effective, labels_of, place_scores
 
 METRICS = ("auc", "accuracy", "balanced_accuracy")  # what every comparison shows
 _DRAWS = 2000  # of joint errors: their 95 % quantile is then known to about .05
@@ -130,21 +132,9 @@ def _auc(sample: Sample, scores: Array, folds: Array) -> Part:
         truth, placed = sample.y == label, np.full(len(column), np.nan)
         for fold in np.unique(folds):
             rows = folds == fold
-            placed[rows] = _placements(truth[rows], column[rows])
+            placed[rows] = place_scores(truth[rows], column[rows])
         parted.append(_sides(placed, truth))
     return float(np.mean([v for v, _ in parted])), np.mean([part for _, part in parted], axis=0)
-
-
-def _placements(truth: Array, scores: Array) -> Array:
-    """Return for each bag the fraction of bags of the other class on its right side."""
-    placed = np.full(len(truth), np.nan)
-    if truth.all() or not truth.any():
-        return placed
-    ranks, n_positive = rankdata(scores), int(truth.sum())
-    lower = (ranks[truth] - rankdata(scores[truth])) / (len(truth) - n_positive)
-    higher = 1 - (ranks[~truth] - rankdata(scores[~truth])) / n_positive
-    placed[truth], placed[~truth] = lower, higher
-    return placed
 
 
 def _of_class(sample: Sample, scores: Array, _: Array, *, positive: bool) -> Part:
@@ -188,12 +178,23 @@ def estimate(metric: str, sample: Sample, scores: list[Array], folds: list[Array
     values = np.array([value for value, _ in parted])
     parts = np.array([part for _, part in parted])
     value, variance = float(values.mean()), sample.variance(parts)
+    if metric == "auc":
+        return Estimate(value, *_bound_auc(value, sample, parts[0]), parts, values)
     smallest = min(np.unique(sample.units[sample.y == k]).size for k in sample.classes)
     spread = value * (1 - value)
     many = spread / variance if variance > 0 and spread > 0 else smallest / sample.correction
-    most = sample.n_units * (len(sample.classes) - 1)  # K classes: K AUCs, of which K - 1 are new
-    low, high = _wilson(value, min(many, most), sample.quantile)
+    low, high = _wilson(value, min(many, sample.n_units), sample.quantile)
     return Estimate(value, low, high, parts, values)
+
+
+def _bound_auc(value: float, sample: Sample, parts: Array) -> tuple[float, float]:
+    """Return the interval of an AUC; for several classes, as for one of average size."""
+    if np.isnan(value):
+        return np.nan, np.nan
+    labels = sample.classes[1:] if len(sample.classes) == 2 else sample.classes
+    counts = [count_effective(sample.y == label, parts, sample.units) for label in labels]
+    n_pos, n_neg = np.mean(counts, axis=0) / sample.correction
+    return auc_bounds(value, n_pos, n_neg, sample.quantile)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ multi-instance learning techniques", AI 2005.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ class CitationKNN(BagClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """Nothing is minimized."""
-        return OPAQUE
+        return replace(OPAQUE, whole_bag="other")
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         used = np.flatnonzero(weight)

@@ -70,7 +70,9 @@ class DDSVM(EmbeddingSVC):
 
     def __bag_tags__(self) -> BagTags:
         """Searches that differ by rounding end a little apart."""
-        return BagTags(instance_scores="occlusion", bag_score=None, tolerance=5e-2)
+        return BagTags(
+            instance_scores="occlusion", bag_score=None, tolerance=5e-2, whole_bag="other"
+        )
 
     def _fit_embedding(self, bags: Bags, codes: Array, weight: Array) -> None:
         used = np.flatnonzero(weight)

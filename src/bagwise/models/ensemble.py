@@ -94,8 +94,13 @@ class BagEnsemble(BagClassifier):
 
     def __bag_tags__(self) -> BagTags:
         """Instance scores are of the kind that the members have; draws are random."""
-        kind = bag_tags(self._member()).instance_scores
-        return replace(OPAQUE, instance_scores=kind, weight_is_repetition=False)
+        of_member = bag_tags(self._member())
+        return replace(
+            OPAQUE,
+            instance_scores=of_member.instance_scores,
+            weight_is_repetition=False,
+            whole_bag=of_member.assumption,
+        )
 
     def __sklearn_tags__(self) -> Any:
         """Take over what the members accept."""

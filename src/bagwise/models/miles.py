@@ -173,7 +173,7 @@ class MILES(BagClassifier, _Points):
 
     def __bag_tags__(self) -> BagTags:
         """Instance scores are shares in the bag's score, and no instance is weighed in training."""
-        return BagTags(bag_score=None, instance_weights=False)
+        return BagTags(bag_score=None, instance_weights=False, whole_bag="other")
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         used = np.flatnonzero(weight)

@@ -11,6 +11,7 @@ from sklearn import config_context, metrics
 from sklearn.calibration import calibration_curve
 
 from bagwise._typing import Array
+from bagwise.metrics import bound_auc_of
 from bagwise.plot._display import (
     NEUTRAL,
     Display,
@@ -115,11 +116,10 @@ class _Curve(Display):
         with config_context(assume_finite=True, skip_parameter_validation=True):
             drawn = [cls._measure(truth[rows], scores[rows]) for rows in draws]
         lines, values = [np.interp(_GRID, x, y) for x, y, _ in drawn], [area for *_, area in drawn]
-        low, high = np.quantile(values, _LEVELS)
-        low = min(low, _lowest(values, truth, groups))
+        interval = cls._bound(truth, scores, groups, values)
         x, y, value = cls._measure(truth, scores)
         chance = float(truth.mean()) if cls._chance_is_prevalence else 0.5
-        band, interval = np.quantile(lines, _LEVELS, axis=0), (float(low), float(high))
+        band = np.quantile(lines, _LEVELS, axis=0)
         return cls(x, y, band, value, interval, chance, positive).plot(ax, name=name)
 
     _axis_names = ("", "")
@@ -130,6 +130,14 @@ class _Curve(Display):
     def _measure(truth: Array, scores: Array) -> tuple[Array, Array, float]:
         """Return the curve, and the area under it or the like."""
         raise NotImplementedError
+
+    @staticmethod
+    def _bound(
+        truth: Array, scores: Array, groups: Array | None, drawn: list[float]
+    ) -> tuple[float, float]:
+        """Return the 95 % interval of the area; by default from the areas of drawn bags."""
+        low, high = np.quantile(drawn, _LEVELS)
+        return min(float(low), _lowest(drawn, truth, groups)), float(high)
 
     @displays(name="Name of the curve in the legend.")
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:
@@ -168,6 +176,13 @@ class RocDisplay(_Curve):
     def _measure(truth: Array, scores: Array) -> tuple[Array, Array, float]:
         x, y, _ = metrics.roc_curve(truth, scores)
         return x, y, float(metrics.auc(x, y))
+
+    @staticmethod
+    def _bound(
+        truth: Array, scores: Array, groups: Array | None, drawn: list[float]
+    ) -> tuple[float, float]:
+        """Return Newcombe's interval, which has a length also where no pair is wrong."""
+        return bound_auc_of(truth, scores, groups)
 
 
 @dataclass

@@ -64,6 +64,8 @@ class AutoBagClassifier(BagClassifier):
         The lowest and the highest score that count; those beyond count as these.
     results_ : list of dict
         What ``leaderboard_`` shows.
+    hint_ : str
+        What to think of where models of the standard assumption do clearly worse; empty otherwise.
 
     See Also
     --------
@@ -99,6 +101,12 @@ class AutoBagClassifier(BagClassifier):
         "Names on ``leaderboard_`` say which it was.",
         kind='{"raw", "standard", "robust", "quantile", "auto", "search"}',
     )
+    assumption: str = param(
+        "any",
+        Words("any", "standard"),
+        'What may make a bag positive. "standard" tries only models whose score can only rise when '
+        "an instance is added: they cannot learn that bags are positive because of what they lack.",
+    )
     time_limit: float | None = param(
         60.0,
         [positive(), None],
@@ -132,6 +140,7 @@ class AutoBagClassifier(BagClassifier):
             gap=False,
             instance_weights=False,
             weight_is_repetition=False,
+            whole_bag="standard" if self.assumption == "standard" else "other",
         )
 
     def _report(self, record: dict[str, Any]) -> None:
@@ -201,8 +210,12 @@ class AutoBagClassifier(BagClassifier):
                 trials.append(Trial(name, configure(clone(model), **settings)))
             elif not model.refuse(bags, len(self.classes_), memory):
                 trials.append(Trial(name, model.build(bags, **settings)))
+        if self.assumption == "standard":
+            trials = [trial for trial in trials if trial.assumption == "standard"]
         if not trials:
-            raise ValueError("models is empty: name at least one model to try.")
+            of_kind = ' of the standard assumption, or use assumption="any"'
+            kind = of_kind if self.assumption == "standard" else ""
+            raise ValueError(f"models is empty: name at least one model to try{kind}.")
         return trials
 
     def _refuse(self, trials: list[Trial], in_time: bool) -> None:
@@ -242,6 +255,22 @@ class AutoBagClassifier(BagClassifier):
         nested = cross_fit(*given, fold) if furthest > 1 else self._held_out[0]
         of_names = dict(zip(self.names_, self.weights_.tolist(), strict=True))
         self.results_ = results(track, trials, of_names, (self._user_scores(nested), seen))
+        self.hint_ = self._compare_assumptions(trials)
+
+    def _compare_assumptions(self, trials: list[Trial]) -> str:
+        """Say so where standard models predict held-out bags clearly worse than the ensemble."""
+        ensemble, *rows = self.results_
+        pairs = zip(rows, trials, strict=True)
+        standard = [r for r, t in pairs if t.assumption == "standard" and t.cells]
+        best = max(standard, key=lambda row: row["auc"], default=ensemble)
+        if not best["high"] < ensemble["low"]:
+            return ""
+        return (
+            f"{best['model']}, the best model of the standard assumption, has an AUC of "
+            f"{best['auc']:.2f}, the ensemble {ensemble['auc']:.2f}: the label seems to depend on "
+            "the whole bag, or on what negative bags contain. If one instance should make a bag "
+            'positive, compare with assumption="standard" before you trust new bags.'
+        )
 
     def _refit(
         self, track: Track, trials: Sequence[Trial], weights: Array, deadline: Deadline

@@ -20,6 +20,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.errors import message_of
+from bagwise.estimators.tags import bag_tags
 from bagwise.model_selection.clock import Deadline, unwatch, watch
 from bagwise.model_selection.grams import can_share, grams_here
 from bagwise.model_selection.intervals import Sample, estimate
@@ -37,6 +38,11 @@ class Trial:
     seconds: float = 0.0  # of CPU time
     failure: str = ""
     warned: list[str] = field(default_factory=list)
+
+    @property
+    def assumption(self) -> str:
+        """What the candidate assumes to make a bag positive."""
+        return bag_tags(getattr(self.estimator, "_final_estimator", self.estimator)).assumption
 
     def note(self, record: Record) -> None:
         """Take in the record of a cell."""

@@ -113,7 +113,9 @@ class MarkovNetworkClassifier(NetworkScores):
         """The bag's score has potentials in it; inferred labels are not signs of scores."""
         tags = super().__bag_tags__()
         # The descent is not convex: rounding moves its end by more than it moves a convex optimum.
-        return replace(tags, bag_score=None, signs_are_labels=False, tolerance=1e-3)
+        return replace(
+            tags, bag_score=None, signs_are_labels=False, tolerance=1e-3, whole_bag="other"
+        )
 
     # Fitting -------------------------------------------------------------------------------------
 
