@@ -17,9 +17,12 @@ from bagwise import (
     Bags,
     CitationKNN,
     GraphSVC,
+    InstanceSVC,
     KeyInstanceSVC,
+    LabelSVC,
     MILBoost,
     MILESEmbedding,
+    MissSVM,
     OptimalMarginSVC,
     Pool,
     SemiProximalSVC,
@@ -194,3 +197,43 @@ def test_concepts_of_unbounded_likelihood_leave_one():
 
     concepts = [SimpleNamespace(objective=np.nan), SimpleNamespace(objective=np.nan)]
     assert len(_likely(concepts)) == 1
+
+
+def separated(dtype, shift=4.0):
+    rng, shifts = np.random.RandomState(0), shift * (np.arange(20) % 2)
+    return [(rng.randn(rng.randint(2, 6), 5) + each).astype(dtype) for each in shifts]
+
+
+@pytest.mark.parametrize(
+    ("model", "dtype"),
+    [
+        (InstanceSVC(kernel="linear", loss="hinge", C=1e8), np.float32),
+        (InstanceSVC(kernel="linear", C=1e8), np.float32),
+        (InstanceSVC(kernel="linear", C=1e100), np.float64),
+        (LabelSVC(kernel="linear", loss="hinge", C=1e8), np.float32),
+        (WitnessSVC(kernel="linear", loss="hinge", C=1e8), np.float32),
+        (WitnessSVC(kernel="linear", C=1e100), np.float64),
+        (MICA(kernel="linear", loss="hinge", C=1e8), np.float32),
+        (MissSVM(kernel="linear", loss="hinge", C=1e100), np.float64),
+        (KeyInstanceSVC(kernel="linear", C=1e100, threshold=0.0), np.float32),
+    ],
+    ids=lambda each: f"{type(each).__name__}-{getattr(each, 'C', '')}",
+)
+def test_a_gap_that_proves_nothing_is_warned_about(model, dtype):
+    with np.errstate(all="ignore"), pytest.warns(ConvergenceWarning, match="gap"):
+        model.fit(separated(dtype), np.arange(20) % 2)
+    assert model.objective_[0] >= model.gap_[0] > 1e-3 * model.objective_[0]
+
+
+def test_a_small_gap_is_not_warned_about_whatever_the_solver_hoped_for():
+    model = InstanceSVC(kernel="linear", C=1e8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model.fit(separated(np.float64), np.arange(20) % 2)
+    assert 0 < model.gap_[0] < 1e-6 * model.objective_[0]
+
+
+def test_key_instances_with_curvatures_that_underflow_are_no_division_by_zero():
+    model = KeyInstanceSVC(kernel="linear", C=1e100)
+    with np.errstate(all="ignore"), pytest.warns(ConvergenceWarning, match="ran out of digits"):
+        model.fit(separated(np.float32, shift=1.0), np.arange(20) % 2)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import bagwise
 from bagwise.designs import Dense, Gram
 from bagwise.losses import Hinge, SquaredHinge
 from bagwise.problems import Problem
 from bagwise.solvers import solve
+from bagwise.solvers.solution import is_in_doubt
 from reference.program import reference_solution
 
 
@@ -33,3 +37,38 @@ def test_optimum_equals_an_independent_solver(seed, loss, kind):
     assert solution.gap <= tight * solution.objective
     theirs = reference_solution(X, problem.positive, problem.negative, loss, problem.margin)
     assert solution.objective == pytest.approx(theirs.primal, rel=max(tight, 1e-7))
+
+
+@pytest.mark.parametrize(
+    ("objective", "gap", "flags", "doubt"),
+    [
+        (1.0, 1e-9, {"converged": True}, False),
+        (1.0, 5e-4, {"converged": True}, False),  # as far as the precision of float32 allows
+        (1.0, 5e-4, {"converged": False}, True),
+        (1.0, 5e-5, {"converged": False}, False),
+        (1.0, 0.06, {"converged": True}, True),
+        (1.0, 0.06, {"converged": True, "tol": 0.1}, False),
+        (1e-200, 1e-200, {"converged": True}, True),
+        (1e200, 1e200, {"converged": True}, True),
+        (0.0, 0.0, {"converged": True}, False),
+        (1.0, np.nan, {"converged": True}, True),
+        (1.0, 0.0, {"converged": True, "stopped": True}, True),
+    ],
+)
+def test_doubt_is_a_gap_that_is_not_small_beside_the_objective(objective, gap, flags, doubt):
+    assert is_in_doubt(objective, gap, **flags) is doubt
+
+
+def test_every_model_that_warns_asks_the_one_place_that_decides():
+    source = Path(bagwise.__file__).parent
+    others = {
+        *("models/composition.py", "testing/_contract.py"),  # they only filter the warning
+        "models/graph/svc.py",  # of an objective that rose; its base class warns of gaps
+        "models/proportions.py",  # of max_iter; its classifier of instances warns of gaps
+    }
+    warn = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if "ConvergenceWarning" in (text := path.read_text()) and "is_in_doubt" not in text
+    }
+    assert warn == others

@@ -43,6 +43,7 @@ from bagwise.solvers.column_newton import column_newton
 from bagwise.solvers.mirror_prox import mirror_prox
 from bagwise.solvers.pool import SaddlePoint
 from bagwise.solvers.saddle import Saddle
+from bagwise.solvers.solution import is_in_doubt
 from bagwise.solvers.systems import Systems
 
 _GRADIENTS = {"mirror_prox": "exact", "stochastic_mirror_prox": "stochastic"}
@@ -297,10 +298,11 @@ class AssignedClassifier(RowsClassifier):
         """Yield what is not certain about a fit, and what can be done about it."""
         solution = fit.solution
         at = f"objective {solution.objective:.6g}, gap over the pool {solution.gap:.2g}"
-        if not solution.converged and self._pool.solver == "newton":
+        doubt = is_in_doubt(solution.objective, solution.gap, converged=solution.converged)
+        if doubt and self._pool.solver == "newton":
             scale = (f"ran out of digits: {at}. Scale the features with ", SCALE)
             yield Message(*scale, f" or lower {self._loss_weights}.")
-        elif not solution.converged:
+        elif doubt:
             newton = (Parameter("pool__solver", "'newton'"), " is exact.")
             yield Message(f"stopped pool__solver={self._pool.solver!r} early: {at}. ", *newton)
         if not fit.converged and not self.relax:

@@ -148,7 +148,7 @@ class KeyRows:
             scores=design @ coef + intercept,
             dual=dual,
             objective=point.upper,
-            gap=point.gap,
+            gap=min(point.gap, point.upper),  # losses and norms are not negative
             residual=float(np.abs(point.beta - saddle.dual(point.scores)).max()),
             n_iter=point.n_iter,
             converged=point.converged,

@@ -58,6 +58,8 @@ from bagwise.procedures.run import keep_lowest
 from bagwise.rowstores import here
 from bagwise.rowstores.device import DeviceRows
 from bagwise.rowstores.together import side_by_side
+from bagwise.solvers.solution import is_in_doubt
+from bagwise.tolerances import NOTHING
 
 Start = np.random.RandomState | None  # the usual one, or drawn at random
 _LIMITS = ("max_iter", "annealing__max_inner")  # of iterations; a method has one of them
@@ -112,6 +114,7 @@ class RowsClassifier(BagClassifier):
     callback: Callable[[dict[str, Any]], None] | None = shared("callback")
 
     _linear_design = staticmethod(conditioned_design)  # by whether the intercept is penalized
+    _excused = NOTHING  # the largest relative gap of a solver that met its own tolerance
     _loss_weights = "C"  # the parameters that weigh the losses, for messages
 
     # What a method adds --------------------------------------------------------------------------
@@ -290,16 +293,18 @@ class RowsClassifier(BagClassifier):
             self.support_vectors_ = support if self._options.approx is None else in_double(support)
 
     def _warn(self, fit: Any) -> None:
-        if fit.converged and fit.solution.converged:
+        solution, stopped = fit.solution, not fit.converged
+        objective, gap = solution.objective, solution.gap
+        met, tol = solution.converged, self._excused
+        if not is_in_doubt(objective, gap, converged=met, stopped=stopped, tol=tol):
             return
         what, more = "the solver", ""
-        if not fit.converged:
+        if stopped:
             name = next(each for each in _LIMITS if each in (known := self.get_params()))
             what, more = f"{name}={known[name]}", "raise it, "
-        solution = fit.solution
         message = Message(
             f"{type(self).__name__} was stopped by {what} before it converged: the last convex "
-            f"problem has objective {solution.objective:.6g} and duality gap {solution.gap:.2g}. "
+            f"problem has objective {objective:.6g} and duality gap {gap:.2g}. "
             f"Remedies: {more}scale the features with ",
             SCALE,
             f", lower {self._loss_weights}.",

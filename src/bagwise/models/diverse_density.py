@@ -50,6 +50,7 @@ from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
 from bagwise.kernels import settle_gamma
 from bagwise.models.density import Concept, Density, scaled_distances
+from bagwise.solvers.solution import is_in_doubt
 
 
 class Scaling:
@@ -165,8 +166,8 @@ class _DensityClassifier(BagClassifier):
         self.searches_ = records if len(records) > 1 else records[0]
         histories = [concept.history for concept in concepts]
         self.history_ = histories if len(histories) > 1 else histories[0]
-        if not all(concept.converged for concept in concepts):
-            worst = max(self.objective_)
+        stopped, worst = not all(concept.converged for concept in concepts), max(self.objective_)
+        if is_in_doubt(worst, 0.0, converged=not stopped, stopped=stopped):  # there is no gap
             warnings.warn(
                 f"{type(self).__name__} was stopped by max_inner={self.max_inner} steps per search "
                 f"at negative log likelihood {worst:.6g}. Raise max_inner.",

@@ -44,6 +44,7 @@ from bagwise.kernels import Kernel, check_matrix, settle_gamma
 from bagwise.kernels.bag import nearest_squared
 from bagwise.solvers import Solution
 from bagwise.solvers.l1_hinge import solve_l1_hinge
+from bagwise.solvers.solution import is_in_doubt
 
 _DECIMALS = 12  # of bag scores, whose margin is 1: linear programs are solved to about 1e-9
 
@@ -203,7 +204,7 @@ class MILES(BagClassifier, _Points):
         for record in (record for solution in solutions for record in solution.history):
             self._report(record)
         for solution in solutions:
-            if not solution.converged:
+            if is_in_doubt(solution.objective, solution.gap, converged=solution.converged):
                 warnings.warn(
                     f"MILES stopped after max_iter={self.max_iter} linear programs with objective "
                     f"{solution.objective:.6g} and duality gap {solution.gap:.2g}. Raise max_iter.",

@@ -186,7 +186,7 @@ class LabelProportionSVC(ShareRegressor):
         model._keep_threshold(0.0)
         self.estimator_, self.instance_weights_ = model, run.assignment
         self.objective_, self.gap_ = float(model.objective_[0]), float(model.gap_[0])
-        if not run.converged:
+        if not run.converged:  # the rest `model` decided
             warnings.warn(
                 f"LabelProportionSVC was stopped by max_iter={self.max_iter} before its labels "
                 f"came to rest: objective {self.objective_:.6g}, duality gap {self.gap_:.2g}. "

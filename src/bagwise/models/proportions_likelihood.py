@@ -37,6 +37,8 @@ from bagwise.models.markov.inputs import NetworkInputs
 from bagwise.models.markov.risk import InstanceOperator
 from bagwise.models.proportions import ShareRegressor
 from bagwise.solvers.lbfgs import lbfgs
+from bagwise.solvers.solution import is_in_doubt
+from bagwise.tolerances import NOTHING
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,8 @@ class LabelProportionLogistic(ShareRegressor):
         self.coef_ = inputs.scale * (w[:-1] if self.fit_intercept else w)
         self.intercept_ = float(w[-1]) if self.fit_intercept else 0.0
         self.objective_, self.gap_, self.n_iter_ = found.objective, found.gap, found.n_iter
-        if not found.converged:
+        done, tol = found.converged, max(self.tol, NOTHING)
+        if is_in_doubt(found.objective, found.gap, converged=done, stopped=not done, tol=tol):
             warnings.warn(
                 f"LabelProportionLogistic was stopped by max_iter={self.max_iter} before it "
                 f"converged to tol={self.tol:g}: objective {found.objective:.6g}, gap "

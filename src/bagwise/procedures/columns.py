@@ -25,7 +25,7 @@ from bagwise.bags.segments import bag_index, expand, segment_argmax, segment_ran
 from bagwise.procedures.run import Callback, Journal, Run
 from bagwise.solvers.pool import Among, SaddlePoint
 from bagwise.solvers.saddle import Saddle
-from bagwise.tolerances import INNER, MAX_STEPS
+from bagwise.tolerances import INNER, MAX_STEPS, TINY
 
 RANDOM_STARTS = 100  # must all find nothing before the loop ends: a few could miss by chance
 _AT_ONCE = 10  # starts of a kind, and assignments that enter: elephant takes 26 rounds with one
@@ -139,7 +139,7 @@ def grow(
         # 3) Add it in place of what has no weight.
         point = pool.drop(point)
         pool.add(found[: max_columns - len(pool.members)])
-        precision = max(_SHARE_OF_GAP * gap / point.upper, FINEST)
+        precision = max(_SHARE_OF_GAP * gap / max(point.upper, TINY), FINEST)
 
 
 class _Pool:

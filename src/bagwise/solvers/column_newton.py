@@ -100,7 +100,7 @@ def column_newton(
     inner = _maximize(saddle, system, saddle.mix(v), beta, omega, tol)
     point, history = _measure(saddle, inner, tol), list[dict[str, float]]()
     failures = _Failures()
-    while point.gap > tol * point.upper and len(history) < max_iter:
+    while point.gap > tol * point.upper > 0 and len(history) < max_iter:
         history.append({"upper": point.upper, "gap": point.gap})
         moved = _step(saddle, system, inner, point, tol, failures)
         if moved is None:
@@ -350,7 +350,7 @@ def simplex_step(hessian: Array, gradient: Array, v: Array, planes: tuple[Array,
     program fails, so that the caller damps H further.
     """
     slope, bend, size = float(np.abs(gradient).max()), float(hessian.diagonal().max()), len(v)
-    if slope == 0:
+    if slope == 0 or bend == 0:  # nowhere to go, or a curvature that underflowed
         return np.zeros_like(v)
     length = slope / bend  # the unit that scales the problem to order one
     quadratic, linear = np.zeros((size + 1, size + 1), order="F"), np.eye(1, size + 1, size)[0]

@@ -10,6 +10,7 @@ from bagwise._typing import Array
 from bagwise.designs import Point
 from bagwise.errors import SCALE, Message
 from bagwise.problems import Problem
+from bagwise.tolerances import COARSE, NOTHING
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,19 @@ class Solution:
     def add_constant(self, constant: float) -> Solution:
         """Return the solution with a constant added to the objective."""
         return replace(self, objective=self.objective + constant)
+
+
+def is_in_doubt(
+    objective: float, gap: float, *, converged: bool, stopped: bool = False, tol: float = NOTHING
+) -> bool:
+    """Return whether a result deserves a ``ConvergenceWarning``: the one place that decides.
+
+    It does if a limit ``stopped`` the loop around the solver, or if the gap is not a small part of
+    the objective. A solver that met its own tolerance knows what the precision of the rows allows,
+    which excuses a gap of ``tol`` and no more: one as large as the objective proves nothing,
+    whatever the weights and the precision.
+    """
+    return stopped or not gap <= (tol if converged else min(tol, COARSE)) * abs(objective)
 
 
 def overflow(objective: float, gap: float) -> FloatingPointError:

@@ -120,6 +120,8 @@ class GraphSVC(GraphClassifier):
 
         return self._lowest(fit_from, structure.offsets, positive)
 
+    _excused = 0.1  # ``tol`` is a part of C and mu: what it promises may be some of the objective
+
     def _terms(self, structure: Structure, share: Array, positive: Array) -> list[Term]:
         """Return the terms of (1) that have weight, the loss first."""
         loss = BagHinge(self.C, self.tol, share, positive, structure.offsets, self.negatives)
