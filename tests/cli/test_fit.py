@@ -12,7 +12,7 @@ from bagwise.io import write
 from bagwise.model_selection import SCALES
 from bagwise.persistence import describe
 from bagwise.preprocessing import PerInstance
-from command_line import COLUMNS, done, printed, read_slides, refused
+from command_line import COLUMNS, call, done, printed, read_slides, refused
 
 TUMOR = ["--positive", "tumor"]
 
@@ -80,6 +80,18 @@ def test_the_automatic_model_says_what_it_combines(fit):
     assert "held-out AUC" in result.stdout
     model, noted = bagwise.load(out), describe(out)["notes"]["leaderboard"]
     assert {row["model"] for row in noted} == {"ensemble", *model.names_}
+
+
+def test_ctrl_c_keeps_the_model_that_was_found(folder, tmp_path, monkeypatch):
+    def interrupt(self, bags, codes, weight):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bagwise.StatisticsSVC, "_fit_classes", interrupt)
+    out = tmp_path / "kept.bagwise"
+    models = "models=['MI-SVM', 'SimpleMI', 'StatisticsSVC']"
+    words = ["fit", folder / "train.csv", *COLUMNS, *TUMOR, "-m", "auto", "-p", models, "-o", out]
+    assert call(*words).exit_code == 130
+    assert bagwise.load(out).names_ == ["SimpleMI"]  # costs less than the others
 
 
 def test_the_automatic_model_scales_candidates_one_by_one(fit):

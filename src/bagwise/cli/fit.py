@@ -106,6 +106,15 @@ def fit(
     else:
         output.show(_table(repr(estimator), described, bags, choices, shown, metric))
         output.say_written("Written", out)
+    _conclude(estimator)
+
+
+def _conclude(estimator: Any) -> None:
+    """Say what an automatic model found out; interrupted, it is kept, and the command exits 130."""
+    if getattr(estimator, "hint_", ""):
+        output.say(escape(estimator.hint_))
+    if getattr(estimator, "interrupted_", False):
+        raise typer.Exit(130)  # 128 + SIGINT, as shells count
 
 
 def _ensemble(fitted: Any) -> dict[str, Any]:

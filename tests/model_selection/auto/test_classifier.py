@@ -190,7 +190,7 @@ def test_ctrl_c_keeps_the_best_so_far():
     bags, y = gaussian_bags()
     with pytest.warns(UserWarning, match="interrupted"):
         model = AutoBagClassifier(models=["MI-SVM", Interrupting()]).fit(bags, y)
-    assert model.names_ == ["MI-SVM"]
+    assert (model.names_, model.interrupted_) == (["MI-SVM"], True)
     with pytest.raises(KeyboardInterrupt):
         AutoBagClassifier(models=[Interrupting()]).fit(bags, y)
 

@@ -64,6 +64,8 @@ class AutoBagClassifier(BagClassifier):
         The lowest and the highest score that count; those beyond count as these.
     results_ : list of dict
         What ``leaderboard_`` shows.
+    interrupted_ : bool
+        Whether Ctrl-C ended the fit before everything was tried.
     hint_ : str
         What to think of where models of the standard assumption do clearly worse; empty otherwise.
 
@@ -169,6 +171,7 @@ class AutoBagClassifier(BagClassifier):
 
     def _compare(self, track: Track, trials: list[Trial], deadline: Deadline) -> None:
         """Run all cells; interrupted, it leaves what had finished, if anything had."""
+        self.interrupted_ = False
         runner = self._make_runner(track, trials, deadline)
         order = sorted(trials, key=lambda trial: rank_cost(name_class(trial.estimator)))
         try:
@@ -177,6 +180,7 @@ class AutoBagClassifier(BagClassifier):
         except KeyboardInterrupt:
             if not any(trial.cells for trial in trials):
                 raise
+            self.interrupted_ = True
             warnings.warn(
                 "The comparison was interrupted: the model combines what had finished.",
                 UserWarning,
@@ -284,9 +288,10 @@ class AutoBagClassifier(BagClassifier):
                 until = deadline if members else NEVER  # there must be one
                 until.check()
                 members[int(i)] = track.refit(trials[i], until)
-            except (OutOfTimeError, KeyboardInterrupt):
+            except (OutOfTimeError, KeyboardInterrupt) as stop:
                 if not members:
                     raise
+                self.interrupted_ |= isinstance(stop, KeyboardInterrupt)
                 break
         return members
 
