@@ -62,7 +62,7 @@ def _gives_probabilities(estimator: BagClassifier) -> bool:
     raise AttributeError("predict_proba exists only with probability='sigmoid'.")
 
 
-class BagClassifier(ClassifierMixin, Discoveries, BagScores):
+class BagClassifier(ClassifierMixin, BagScores):
     """Base of all estimators: validation, labels, thresholds, probabilities, key instances.
 
     Attributes
@@ -81,6 +81,11 @@ class BagClassifier(ClassifierMixin, Discoveries, BagScores):
     """
 
     threshold_log_odds_ = np.zeros(1)  # of models that were written before 0.3
+
+    calibrate_instances = Discoveries.calibrate_instances
+    instance_pvalues = Discoveries.instance_pvalues
+    discover = Discoveries.discover
+    discovery_guarantee = Discoveries.discovery_guarantee
 
     # What an estimator adds ----------------------------------------------------------------------
 

@@ -47,7 +47,10 @@ _NUMERALS = {1: "one", 10: "ten", 20: "twenty", 100: "a hundred"}
 
 
 class Discoveries:
-    """P-values of instances against negative bags, and the instances that stand out."""
+    """P-values of instances against negative bags, and the instances that stand out.
+
+    Pipelines and searches inherit these methods; classifiers take them over one by one.
+    """
 
     instance_decision_function: Any
 
