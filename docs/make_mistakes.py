@@ -109,7 +109,8 @@ MISTAKES: dict[str, list[tuple[str, str]]] = {
     ],
     "convert": [
         ("a format that is not known", "convert cells.csv cells.docx"),
-        ("the output exists", "convert numbers.csv numbers.csv"),
+        ("the output is the input", "convert numbers.csv numbers.csv"),
+        ("the output exists", "convert cells.csv numbers.csv --bag slide"),
         ("an unknown format", "convert numbers.csv numbers.bags --format cvs"),
     ],
     "bench, table": [

@@ -46,7 +46,9 @@ def fit(folder, tmp_path):
         out = tmp_path / "fitted.bagwise"
         base = ["-m", "MI-SVM"] if "-m" not in more else []
         named = [] if "--positive" in more else ["--positive", "tumor"]
-        return done("fit", folder / "train.csv", *COLUMNS, *base, *named, "-o", out, *more), out
+        return done(
+            "fit", folder / "train.csv", *COLUMNS, *base, *named, "-o", out, "--force", *more
+        ), out
 
     return run
 

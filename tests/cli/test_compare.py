@@ -71,7 +71,7 @@ def test_a_page_shows_the_ranking_and_how_to_make_it_again(cells, tmp_path):
     command = re.search(r"<code>(bagwise compare .*?)</code>", out.read_text()).group(1)
     words = shlex.split(html.unescape(command))
     before = re.findall(r"<td>([\d.]+)</td>", out.read_text())
-    done(*words[1:])
+    done(*words[1:], "--force")
     assert {"--models", "--folds", "--seed", "--report"} < set(words)
     assert len(re.findall(r"<td>([\d.]+)</td>", out.read_text())) == len(before)
     refused(2, ".html", "compare", cells, "--report", tmp_path / "page.pdf")

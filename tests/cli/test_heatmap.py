@@ -100,7 +100,7 @@ def test_reports_cut_patches_from_thumbnails(folder, tmp_path):
     done("report", *arguments, "--out", out)
     assert out.read_text().count("data:image/webp") == 12 * 3
     (tmp_path / "slide-004.png").unlink()
-    refused(1, "none of slide 'slide-004'", "report", *arguments, "--out", out)
+    refused(1, "none of slide 'slide-004'", "report", *arguments, "--out", out, "--force")
 
 
 def test_a_listing_chooses_slides(folder, tmp_path):

@@ -103,7 +103,7 @@ def commands_that_write(folder, slides):
     """Return the arguments of a command per way to write, a file or several, and its output."""
     model, new = slides / "model.bagwise", slides / "new.csv"
     return {
-        "predict": (["predict", model, new, "-o", folder / "o.csv"], "o.csv"),
+        "predict": (["predict", model, new, "-o", folder / "o.csv", "--force"], "o.csv"),
         "table": (["table", folder / "results"], "results"),
     }
 
@@ -178,6 +178,49 @@ def test_texts_are_on_one_line_and_items_of_lists_on_their_own():
     assert output.reword("wide\n   and  wide:\nthen\n- one\n- two  words") == (
         "wide and wide: then\n- one\n- two words"
     )
+
+
+# What exists -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["predict", "explain", "fit", "convert"])
+def test_an_output_that_is_an_input_is_refused(verb, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data, link = tmp_path / "d.csv", tmp_path / "link.csv"
+    shutil.copy(folder / "train.csv", data)
+    link.symlink_to(data)
+    words = {"fit": [data, *COLUMNS, "-m", "MI-SVM"], "convert": [data, *COLUMNS]}
+    words = words.get(verb, [folder / "model.bagwise", data])
+    for out in ("d.csv", link):
+        named = [out] if verb == "convert" else ["--out", out]
+        refused(2, f"{out} is also read", verb, *words, *named, "--force")
+    assert data.read_bytes() == (folder / "train.csv").read_bytes()
+
+
+def test_the_csv_of_a_folder_that_is_read_is_no_output(folder, tmp_path):
+    (tmp_path / "slides.csv").write_text("slide_id,label\n")
+    words = ["predict", folder / "model.bagwise", tmp_path, "--out", tmp_path / "slides.csv"]
+    refused(2, "slides.csv is also read", *words, "--force")
+
+
+def test_files_are_replaced_with_force_only(folder, tmp_path):
+    out = tmp_path / "p.csv"
+    words = ["predict", folder / "model.bagwise", folder / "new.csv", "--out", out]
+    done(*words)
+    out.write_text("precious")
+    refused(2, "p.csv exists already; --force replaces it", *words)
+    assert out.read_text() == "precious"
+    done(*words, "--force")
+    assert out.read_text() != "precious"
+
+
+def test_the_default_output_is_a_free_name(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["fit", folder / "train.csv", *COLUMNS, "--positive", "tumor", "-m", "MI-SVM"]
+    for name in ("model.bagwise", "model-2.bagwise", "model-3.bagwise"):
+        assert f"Written: {name}" in done(*words).stderr
+    refused(2, "model.bagwise exists already", *words, "--out", "model.bagwise")
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 # Ctrl-C ------------------------------------------------------------------------------------------

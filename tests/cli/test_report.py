@@ -47,4 +47,4 @@ def test_pictures_of_instances(folder, tmp_path):
     done("report", *arguments, "--out", out)
     assert "data:image/webp" in out.read_text()
     (tmp_path / "s0-0.png").unlink()
-    refused(1, "no picture of instance 's0-0'", "report", *arguments, "--out", out)
+    refused(1, "no picture of instance 's0-0'", "report", *arguments, "--out", out, "--force")

@@ -34,6 +34,11 @@ from harness import NAMED, OK, SILENT, UNCLEAR, Result
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+try:
+    import torch
+except ImportError:  # it is optional
+    torch = None
+
 import bagwise
 from bagwise import Bags, io, persistence
 from bagwise.bags import check_bags
@@ -137,6 +142,7 @@ FORMS: list[tuple[str, str, Callable[..., None], bool]] = [
     ),
     ("slides", "s", _by("s", "slides", format="slides"), False),
     ("xlsx", "b.xlsx", _by("b.xlsx"), False),
+    *([("pt", "b", _by("b", suffix=".pt"), False)] if torch else []),
 ]
 EXACT = {"model", "bags", "parquet", "arrow"}  # a change that loads must change nothing
 

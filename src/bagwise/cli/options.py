@@ -21,7 +21,7 @@ import typer
 from rich.markup import escape
 
 from bagwise.bags import Bags, check_bags
-from bagwise.cli.output import say
+from bagwise.cli.output import say, settle_outputs
 from bagwise.errors import suggestion
 
 TABLES = ("csv", "excel", "parquet", "arrow", "h5ad")  # formats whose columns have names
@@ -76,8 +76,15 @@ def _hint(data: Path, columns: dict[str, Any]) -> None:
         say(escape(f"Hint: from their values, the columns may be {' '.join(words)}."))
 
 
+_OUTPUTS = {"out", "report", "geojson"}
+_Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+
+
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with the fields of its option groups in place of the groups."""
+    """Return the command with the fields of its option groups in place of the groups.
+
+    Commands that write get ``--force``, and lose no file without it.
+    """
     groups: dict[str, Any] = {}
     options: list[inspect.Parameter] = []
     for name, parameter in _parameters(command).items():
@@ -87,9 +94,18 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
             options += _parameters(kind).values()
         else:
             options.append(parameter)
+    known = {option.name for option in options}
+    outputs = {option.name for option in options if _is_output(option)}
+    added = {"context": typer.Context, "force": _Force} if outputs else {}
+    for name in added.keys() - known:
+        only, default = inspect.Parameter.KEYWORD_ONLY, False if name == "force" else None
+        options.append(inspect.Parameter(name, only, default=default, annotation=added[name]))
 
     @wraps(command)
     def flat(**given: Any) -> None:
+        if added:
+            settle_outputs(given, outputs, given["context"], given["force"])
+        given = {name: value for name, value in given.items() if name not in added.keys() - known}
         for name, kind in groups.items():
             given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
         command(**given)
@@ -97,6 +113,11 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     flat.__annotations__ = {option.name: option.annotation for option in options}
     flat.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     return flat
+
+
+def _is_output(option: inspect.Parameter) -> bool:
+    """Return whether an option names a file to write; runs in folders are resumed."""
+    return option.name in _OUTPUTS and option.annotation.__metadata__[0].file_okay
 
 
 def _parameters(function: Any) -> dict[str, inspect.Parameter]:

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import zip_longest
+from itertools import chain, count, zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -297,6 +297,39 @@ def check_writable(*suffixes: str) -> Callable[[Path | None], Path | None]:
         return path
 
     return check
+
+
+def free_path(path: Path) -> Path:
+    """Return the path, or the first of NAME-2, NAME-3, ... that does not exist."""
+    others = (path.with_stem(f"{path.stem}-{i}") for i in count(2))
+    return next(each for each in chain([path], others) if not each.exists())
+
+
+def settle_outputs(given: dict[str, Any], outputs: set[str], context: Any, force: bool) -> None:
+    """Refuse outputs that are read too, and files that exist, unless they may be replaced.
+
+    The default output becomes a name that is free. Folders are left to the commands.
+    """
+    paths = {name: path for name, path in given.items() if isinstance(path, Path)}
+    for name in outputs & paths.keys():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "DEFAULT" and not force:
+            given[name] = free_path(paths[name])
+            continue
+        out, others = paths[name], [paths[each] for each in paths.keys() - {name}]
+        read = next((each for each in others if _is_part(out, each)), None)
+        if read is not None:
+            raise typer.BadParameter(f"{out} is also read ({read}): name another output.")
+        if out.exists() and not out.is_dir() and not force:
+            raise typer.BadParameter(f"{out} exists already; --force replaces it.")
+
+
+def _is_part(out: Path, read: Path) -> bool:
+    """Return whether an existing output is an input, or the CSV of a folder that is one."""
+    if not (out.exists() and read.exists()):
+        return False
+    is_listing = out.suffix.lower() == ".csv" and out.parent.samefile(read)
+    return out.samefile(read) or is_listing
 
 
 def deliver(columns: dict[str, Any], out: Path | None, as_json: bool) -> None:
