@@ -17,6 +17,20 @@ from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 STORES = st.sampled_from([np.asarray, sp.csr_array])
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=8)
 
+# Copies -------------------------------------------------------------------------------------------
+
+
+def test_what_belongs_to_bags_is_copied():
+    given = {"offsets": np.array([0, 1, 3]), "ids": np.array(["a", "b"]), "groups": np.arange(2)}
+    given |= {"priors": np.array([0.1, 0.2]), "bag_features": np.ones((2, 1))}
+    bags = Bags(np.ones((3, 1)), **given)
+    for name, values in given.items():
+        kept = getattr(bags, name).copy()
+        values[:] = values[::-1].copy()
+        values[0] = values[-1]
+        np.testing.assert_array_equal(getattr(bags, name), kept)
+
+
 # Ids ---------------------------------------------------------------------------------------------
 
 

@@ -1,3 +1,4 @@
+import os
 import warnings
 
 import h5py
@@ -277,3 +278,11 @@ def test_a_long_list_of_problems_is_cut(tmp_path):
     ) as caught:
         read(tmp_path)
     assert str(caught.value).count("\n") < 20
+
+
+def test_a_slide_truncated_after_it_was_opened_is_named(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((5000, 3)))
+    bags, _ = read_slides(tmp_path, mapped=True)
+    os.truncate(tmp_path / "a.npy", 4096)
+    with pytest.raises(ValueError, match=r"a\.npy: was truncated after it was opened"):
+        np.asarray(bags.X)

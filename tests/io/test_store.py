@@ -1,6 +1,7 @@
 """The `.bags` folder: memory maps, ids, and nothing half written."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -169,3 +170,45 @@ def test_a_store_with_parents_opens_with_a_note():
         bags, y = read(path)
     assert (bags.ids.tolist(), bags.sizes.tolist(), y.tolist()) == (["a", "b"], [2, 1], [1, 0])
     verify_store(path)
+
+
+# What happens while a store is open ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["instance_ids", "coords", "instance_labels"])
+def test_damage_beside_the_instances_is_found_at_opening(name, tmp_path):
+    more = {"instance_ids": list("vwxyz"), "coords": np.ones((5, 2)), "instance_labels": [1] * 5}
+    write(tmp_path / "b.bags", BAGS.replace(**more))
+    flip(tmp_path / "b.bags" / f"{name}.npy", -3)
+    with pytest.raises(CorruptFileError, match=rf"{name}\.npy: was changed"):
+        read(tmp_path / "b.bags")
+
+
+def test_a_file_truncated_while_it_is_open_is_an_error(tmp_path):
+    write(tmp_path / "b.bags", Bags(np.ones((5000, 40)), [0, 2000, 5000]))
+    bags, _ = read(tmp_path / "b.bags")
+    assert bags[0][0, 0] == 1
+    os.truncate(tmp_path / "b.bags" / "X.npy", 4096)
+    for use in (lambda: bags[0], lambda: check_bags(bags)):
+        with pytest.raises(CorruptFileError, match="was truncated while it was open"):
+            use()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_store_replaced_while_it_is_opened_is_opened_again(when, tmp_path, monkeypatch):
+    path, other, load = tmp_path / "b.bags", BAGS.replace(X=BAGS.X + 1), store._load
+    write(path, BAGS)
+    waits = ["X"]
+
+    def replace(folder, manifest, name, mode):
+        now = waits.pop() if name in waits else None
+        if now and when == "before":
+            write(path, other, overwrite=True)
+        loaded = load(folder, manifest, name, mode)
+        if now and when == "after":
+            write(path, other, overwrite=True)
+        return loaded
+
+    monkeypatch.setattr(store, "_load", replace)
+    bags, _ = read(path)
+    np.testing.assert_array_equal(np.asarray(check_bags(bags).X), other.X)

@@ -167,7 +167,7 @@ def as_offsets(offsets: Any, n_instances: int, ids: Any) -> Array:
         raise ValueError(f"offsets are not sorted: bag {i} runs from {given[i]} to {given[i + 1]}.")
     if np.any(sizes == 0):
         raise ValueError(f"{name_of(ids, int(np.argmax(sizes == 0)))} {_EMPTY}")
-    return _read_only(given.astype(np.int64, copy=False))
+    return _read_only(given.astype(np.int64))
 
 
 def check_members(rows: list[Any], ids: Any) -> None:
@@ -205,7 +205,7 @@ def as_attribute(name: str, values: Any, count: int, owner: str) -> Any:
     missing = first_missing(values) if name in ("ids", "groups") else None
     if missing is not None:
         raise ValueError(f"{name} contains NaN or None at position {missing}.")
-    return _read_only(values)
+    return _read_only(np.array(values) if owner == "bag" else values)
 
 
 def _as_values(name: str, values: Any) -> Array:

@@ -31,8 +31,9 @@ class Bags(Constructors):
     """Bags of instances: one flat matrix, and offsets that say where each bag starts.
 
     Bag ``i`` consists of the rows ``offsets[i]:offsets[i + 1]`` of ``X``. Ids, labels and all
-    other attributes follow every slice. The arrays are read-only views of what was passed in;
-    slicing a contiguous range of bags copies no data.
+    other attributes follow every slice. Instances and what belongs to them are read-only views of
+    what was passed in, and slicing a contiguous range of bags copies none of them; offsets, ids and
+    all that belongs to bags are copies.
 
     Parameters
     ----------

@@ -63,6 +63,8 @@ def verify(rows: Array) -> None:
     found = None if mapped is None else _GUARDS.get(mapped)
     if found is None or not rows.size:
         return
+    if mapped.size() < len(mapped):  # reading what is no longer there would end the process
+        raise found.error("was truncated while it was open. Restore it, and open it again.")
     content = np.frombuffer(mapped, np.uint8)
     first, stop = (a - content.ctypes.data for a in np.lib.array_utils.byte_bounds(rows))
     for i in range(first // BLOCK_BYTES, -(-stop // BLOCK_BYTES)):

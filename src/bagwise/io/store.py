@@ -5,7 +5,8 @@ They are dense (float16, float32, float64) or CSR. Data types, ids and all attri
 is a folder rather than a single .npz file because NumPy ignores ``mmap_mode`` for .npz.
 
 ``bags.json`` has a checksum of itself and of every block of every array. Opening compares the
-headers of the arrays with it; a block is verified when it is first read through `Bags`.
+headers of the arrays with it, and verifies all but the instances, of which a block is verified when
+it is first read through `Bags`.
 """
 
 from __future__ import annotations
@@ -47,10 +48,31 @@ _INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
 )
 def read_bags(path: str | Path, *, mmap: bool = True) -> LabeledBags:
     """Open a ``.bags`` folder; the bags are exactly as they were written."""
-    path = Path(path)
+    path, mode = Path(path), "r" if mmap else None
+    before = _identify(path)
+    try:
+        opened = _open_all(path, mode)
+    except FormatError:
+        if _identify(path) == before:
+            raise
+    else:
+        if _identify(path) == before:
+            return opened
+    return _open_all(path, mode)  # it was replaced meanwhile: what was opened may be of both
+
+
+def _identify(path: Path) -> tuple[int, int]:
+    """Return what differs between a folder and the one that replaces it."""
+    if not path.exists():
+        raise FileNotFoundError(f"There is no folder {path}.")
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns
+
+
+def _open_all(path: Path, mode: Any) -> LabeledBags:
     manifest = _manifest(path)
     try:
-        return _open(path, manifest, "r" if mmap else None)
+        return _open(path, manifest, mode)
     except FormatError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError) as error:
@@ -116,8 +138,6 @@ def _sparse(path: Path, parts: list[Any], shape: tuple[int, int]) -> UncheckedRo
 
 def _manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
-    if not path.exists():
-        raise FileNotFoundError(f"There is no folder {path}.")
     if not file.is_file():
         raise FormatError(path, f"holds no {MANIFEST}. Expected a folder written by write_bags.")
     try:
@@ -160,8 +180,9 @@ def _load(path: Path, manifest: dict[str, Any], name: str, mode: Any) -> Any:
             problem = f"its {what} is {found}, {MANIFEST} says {expected[what]}."
             raise CorruptFileError(file, problem)
     guard(values, expected["checksums"], partial(CorruptFileError, file))
-    if mode is None:
+    if mode is None or not name.startswith("X"):  # whose blocks are verified when they are read
         verify(values)
+    if mode is None:
         values = np.array(values, order="K")
     return rows_as_names(values) if name in _NAMES else values
 

@@ -59,9 +59,11 @@ class FileSpan:
 
     def mapped(self) -> Array:
         """Return the rows as they lie in the file, mapped."""
-        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape)[
-            self.start : self.stop
-        ]
+        try:
+            whole = np.memmap(self.path, self.dtype, "r", self.offset, self.shape)
+        except ValueError as error:
+            raise ValueError(f"{self.path}: was truncated after it was opened.") from error
+        return whole[self.start : self.stop]
 
     def _mapped(self) -> Array:
         return np.asarray(self.mapped())
