@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from bagwise import WitnessSVC
 from bagwise.bags.segments import segment_sum
 from bagwise.datasets import (
     load_digits_bags,
@@ -65,12 +64,6 @@ def test_one_conformation_of_an_active_molecule_fits():
     fitting = bags.X[bags.instance_labels == 1, :4]
     assert np.abs(fitting).mean() == pytest.approx(2.0, abs=0.1)
     assert fitting.std(axis=0).max() < 0.6
-
-
-def test_a_witness_model_learns_the_site():
-    bags, y = make_molecule_bags(120)
-    model = WitnessSVC(kernel="linear").fit(bags[:60], y[:60])
-    assert model.score(bags[60:], y[60:]) > 0.85
 
 
 def test_gaussian_blocks_change_nothing(monkeypatch):

@@ -34,6 +34,28 @@ def answers(order):
     return nodes
 
 
+def test_operations_are_those_of_swept_rows(job):
+    folder, local, n_shards = job
+    rng, w = np.random.default_rng(1), np.ones(3)
+    p = rng.random(len(local.assignment))
+    p.tofile(f"{folder}/p")
+    rule = Choose(ExactlyOne(), enters=True)
+    operations = [worker.Assign(f"{folder}/p"), worker.Sweep(w, 0.1, rule), worker.Change("revert")]
+    operations += [worker.Change("sharpen"), worker.Change("refine"), worker.Sweep(-w, 0.0, KEEP)]
+    local.assignment = p
+    local.sweep(w, 0.1, rule)
+    local.revert()
+    local.sharpen()
+    local.refine()
+    sums = local.sweep(-w, 0.0)
+    shards = list(range(n_shards))
+    nodes = answers(worker.Order(folder, shards, 0, operations, False, True))
+    found = worker.in_order(nodes)
+    np.testing.assert_array_equal(add_up(found).hessian, sums.hessian)
+    parts = answers(worker.Order(folder, shards, 0, operations, False, False))
+    np.testing.assert_array_equal(np.concatenate([p for _, p in parts]), local.assignment)
+
+
 def test_orders_may_be_repeated_and_shards_lost(job, tmp_path):
     folder, local, n_shards = job
     points = np.random.default_rng(2).normal(size=(6, 3))

@@ -69,20 +69,15 @@ def test_busy_temperatures_cool_by_the_factor():
     assert [record["factorizations"] for record in run.history] == [4] * len(temperatures)
 
 
-def test_idle_temperatures_make_the_strides_longer():
-    script = Script(wandering(1000), [1e-9])
-    run = script.run(Schedule(1e6, 1.0, cooling=1.5, rest=1e-2))
+@pytest.mark.parametrize(
+    ("divergences", "powers"),
+    [([1e-9], [2, 3, 4, 5]), ([1e-9, 1e-9, 1.0, 1e-9, 1e-9], [2, 3, 1, 2])],
+    ids=["longer while idle", "short again after a busy one"],
+)
+def test_strides_of_temperatures(divergences, powers):
+    run = Script(wandering(1000), divergences).run(Schedule(1e6, 1.0, cooling=1.5, rest=1e-2))
     temperatures = np.array([record["temperature"] for record in run.history])
-    strides = temperatures[:-2] / temperatures[1:-1]
-    np.testing.assert_allclose(strides, 1.5 ** np.arange(2, 2 + len(strides)))
-
-
-def test_a_busy_temperature_makes_them_short_again():
-    script = Script(wandering(1000), [1e-9, 1e-9, 1.0, 1e-9, 1e-9])
-    run = script.run(Schedule(1e6, 1.0, cooling=1.5, rest=1e-2))
-    temperatures = np.array([record["temperature"] for record in run.history])
-    strides = temperatures[:4] / temperatures[1:5]
-    np.testing.assert_allclose(strides, [1.5**2, 1.5**3, 1.5, 1.5**2])
+    np.testing.assert_allclose(temperatures[:4] / temperatures[1:5], 1.5 ** np.array(powers))
 
 
 def test_an_assignment_without_entropy_ends_it():
@@ -126,18 +121,13 @@ def test_a_run_that_spent_its_steps_goes_to_the_coldest_temperature():
 
 
 def test_every_problem_starts_where_the_last_one_ended():
-    script = Script(wandering(1000), [1.0, 1e-3] * 20)
-    run = script.run(Schedule(10.0, 5.0, rest=1e-2))
-    assert script.starts[0][1] is None
-    assert all(last is NOWHERE for _, last in script.starts[1:])
-    assert run.solution is NOWHERE
-
-
-def test_a_first_problem_whose_solution_is_known_is_not_solved_again():
     known = Point(np.ones(1), 1.0, np.ones(1))
     alone, told = (Script(wandering(1000), [1.0, 1e-3] * 20) for _ in range(2))
-    alone.run(Schedule(10.0, 5.0, rest=1e-2))
-    told.run(Schedule(10.0, 5.0, rest=1e-2), first=known)
+    run = alone.run(Schedule(10.0, 5.0, rest=1e-2))
+    assert alone.starts[0][1] is None
+    assert all(last is NOWHERE for _, last in alone.starts[1:])
+    assert run.solution is NOWHERE
+    told.run(Schedule(10.0, 5.0, rest=1e-2), first=known)  # which is not solved again
     assert len(told.starts) == len(alone.starts) - 1
     assert told.starts[0][1] is known
 

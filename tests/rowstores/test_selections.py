@@ -75,14 +75,3 @@ def test_rows_in_another_order_come_by_themselves(streams):
     for order, found in zip(orders, serve_blocks(wanted), strict=True):
         np.testing.assert_array_equal(np.concatenate(found), host if order is None else host[order])
     assert len(streams) == 2
-
-
-def test_a_device_has_room_for_so_many_fits(monkeypatch):
-    bags, _ = moved(0)
-    monkeypatch.setattr(device, "_block_bytes", lambda where: 1000)
-    one = 64 * len(bags.X) + 64 * 16 + 1000
-    monkeypatch.setattr(device, "available_memory", lambda: 2 * (3.5 * one + 2000))
-    assert bags.X.n_side_by_side == 3
-    monkeypatch.setattr(device, "available_memory", lambda: 0.0)
-    assert bags.X.n_side_by_side == 1
-    assert moved(1e9)[0].X.n_side_by_side == 0  # nothing moves

@@ -40,18 +40,6 @@ def test_calls_wait_for_each_other(n_calls, n_passes):
     assert sum(serve.sizes) == n_calls * n_passes
 
 
-def test_groups_within_groups_share_passes():
-    serve = Server()
-
-    def point(k):
-        return side_by_side(ROWS, [partial(fit, serve, 10 * k + j, 2) for j in range(2)])
-
-    found = side_by_side(ROWS, [partial(point, k) for k in range(2)])
-    assert found == [[[0, 0], [1, 1]], [[100, 100], [121, 121]]]
-    assert max(serve.sizes) <= 4
-    assert sum(serve.sizes) == 8
-
-
 def test_errors_reach_whoever_waits():
     serve = Server()
     with pytest.raises(ValueError, match="no such request"):
