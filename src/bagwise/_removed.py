@@ -34,6 +34,8 @@ CLASSES: dict[str, str] = {  # public names of the package, and of its parts in 
     "which takes Bags.",
     "plot.ScoreStripDisplay": "Use InstanceScoreDisplay, or the strips of bagwise.report.",
     "plot.margin_distribution": "docs/make_margins.py of the repository draws it.",
+    "model_selection.BagRandomizedSearchCV": "Use BagGridSearchCV, or RandomizedSearchCV of "
+    "scikit-learn, whose best_estimator_ points at instances.",
     "model_selection.scalings": "Use the parameter scale of compare, search and AutoBagClassifier.",
     "model_selection.standardizer": "Use PerInstance(StandardScaler()).",
     "model_selection.with_scaler": "Use make_pipeline(PerInstance(StandardScaler()), model).",

@@ -15,7 +15,7 @@ from bagwise.model_selection.crossvalidate import (
     cross_validate_bags,
     transductive_cv,
 )
-from bagwise.model_selection.gridsearch import BagGridSearchCV, BagRandomizedSearchCV
+from bagwise.model_selection.gridsearch import BagGridSearchCV
 from bagwise.model_selection.intervals import METRICS
 from bagwise.model_selection.ranking import Ranking, rank_methods
 from bagwise.model_selection.scaling import IMPUTES, SCALES
@@ -27,7 +27,6 @@ __all__ = [
     "SCALES",
     "AutoBagClassifier",
     "BagGridSearchCV",
-    "BagRandomizedSearchCV",
     "Choice",
     "Compared",
     "Comparison",
