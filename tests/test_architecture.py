@@ -49,6 +49,7 @@ NOT_OF_A_MODULE = {
     "cli/test_init.py": "cli/__init__.py",
     "cli/test_mistakes.py": "docs/mistakes.md",
     "cli/test_page.py": "docs/cli.md",
+    "cli/test_road.py": "benchmarks/road.py: messy data, from info to the report",
     "cli/test_refusals.py": "bad arguments, over several commands",
     "cli/test_wording.py": "errors of the library, as the command line words them",
     "estimators/test_approximation.py": "kernel_options, over all kernel estimators",

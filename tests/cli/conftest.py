@@ -33,7 +33,8 @@ def folder(tmp_path_factory):
     write_slides(folder / "train.csv", 30)
     write_slides(folder / "new.csv", 12, labels=False, seed=1)
     write_slides(folder / "test.csv", 12, seed=1)
-    model = ["-m", "MI-SVM", "-p", "kernel=linear", "-o", folder / "model.bagwise"]
+    model = ["-m", "MI-SVM", "-p", "kernel=linear", "--no-calibration"]
+    model += ["-o", folder / "model.bagwise"]
     done("fit", folder / "train.csv", *COLUMNS, *model, "--positive", "tumor")
     return folder
 
@@ -45,6 +46,7 @@ def fit(folder, tmp_path):
     def run(*more):
         out = tmp_path / "fitted.bagwise"
         base = ["-m", "MI-SVM"] if "-m" not in more else []
+        base += [] if "--threshold" in more else ["--no-calibration"]
         named = [] if "--positive" in more else ["--positive", "tumor"]
         return done(
             "fit", folder / "train.csv", *COLUMNS, *base, *named, "-o", out, "--force", *more

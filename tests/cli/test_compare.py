@@ -56,7 +56,7 @@ def test_the_command_for_the_recommended_model_works(folder, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     named = [*COLUMNS, "--groups", "patient", "--format", "csv", "--positive", "normal"]
     base = ["compare", folder / "train.csv", *named, "--models", "MI-SVM", "--folds", 3, "--scale"]
-    said = done(*base, *ONE).stderr.partition("To build it:")[2]
+    said = done(*base, *ONE).stderr.partition("Next: ")[2]
     words = shlex.split(said.strip().splitlines()[0])
     assert words[:2] == ["bagwise", "fit"]
     assert {"--features", "--format", "--groups", "--positive", "--scale"} < set(words)

@@ -7,7 +7,7 @@ from bagwise.io import read, write
 from bagwise.model_selection import cross_validate_bags
 from command_line import COLUMNS, done, printed, refused
 
-BASE = ["-m", "MI-SVM", "-p", "kernel=linear", "--folds", 3, "--jobs", 1]
+BASE = ["-m", "MI-SVM", "-p", "kernel=linear", "--folds", 3, "--jobs", 1, "--no-calibration"]
 
 
 def test_cv_prints_what_the_library_says(cells):

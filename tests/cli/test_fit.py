@@ -27,6 +27,43 @@ def test_fit_writes_the_model_that_python_fits(folder):
     assert described["notes"]["bag"] == "slide"
 
 
+def test_threshold_and_probabilities_come_from_folds_by_default(folder, tmp_path):
+    out = tmp_path / "m.bagwise"
+    base = ["fit", folder / "train.csv", *COLUMNS, "-m", "MI-SVM", *TUMOR, "-o", out, "--force"]
+    shown = done(*base)
+    model = bagwise.load(out)
+    bags, y = read_slides(folder / "train.csv")
+    expected = bagwise.WitnessSVC(threshold="balanced", probability="sigmoid").fit(bags, y)
+    np.testing.assert_array_equal(model.predict_proba(bags), expected.predict_proba(bags))
+    np.testing.assert_array_equal(model.threshold_, expected.threshold_)
+    assert "bags are positive from a probability of" in shown.stdout
+    assert f"sensitivity {model.held_out_['sensitivity']:.0%}" in shown.stdout
+    assert shown.stderr.splitlines()[-1].startswith(f"Next: bagwise report {out} {base[1]}")
+    done(*base, "--threshold", 0)
+    raw = bagwise.load(out)
+    assert raw.threshold_ == [0.0]
+    np.testing.assert_allclose(raw.predict_proba(bags), model.predict_proba(bags), rtol=1e-9)
+    assert "there are no probabilities" in done(*base, "--no-calibration").stderr
+    assert not hasattr(bagwise.load(out), "predict_proba")
+
+
+def test_few_bags_have_fewer_folds_and_very_few_none(tmp_path):
+    rng = np.random.default_rng(0)
+    for n_pos, n_folds in ((4, 4), (2, None)):
+        y = np.arange(14) < n_pos
+        bags = bagwise.Bags.from_list([rng.normal(size=(3, 2)) + 3 * label for label in y])
+        write(tmp_path / "few.csv", bags, 1 * y)
+        out = tmp_path / "m.bagwise"
+        said = done("fit", tmp_path / "few.csv", "-m", "MI-SVM", "-o", out, "--force").stderr
+        model = bagwise.load(out)
+        if n_folds is None:
+            assert "With 2 bags of a class, the threshold is 0" in said
+            assert not hasattr(model, "held_out_")
+        else:
+            assert model.calibration_cv == n_folds
+            assert model.held_out_["auc"] > 0.5
+
+
 def test_fit_json(fit):
     result, _ = fit("--json", "--param", "C=10")
     record = json.loads(result.stdout)

@@ -77,7 +77,7 @@ def test_bag_label_and_groups_are_found_and_names_of_rows_are_no_bags():
     notes = {"note": [f"n{i % 7}" for i in range(60)], "row": [f"r{i}" for i in range(60)]}
     roles = guess_roles(table(**notes))
     assert (roles.bag, roles.label, roles.groups) == ("sample", "outcome", "donor")
-    assert roles.texts == ["note", "row"]
+    assert (roles.texts, roles.instance) == (["note"], "row")
     known = guess_roles(table(), bag="donor")
     assert (known.bag, known.label) == ("donor", None)  # outcomes differ within a donor
     assert guess_roles(table()[["f", "count"]]).bag is None  # numbers alone
@@ -93,3 +93,10 @@ def test_tables_of_all_formats_are_read(suffix, tmp_path):
         writers[suffix](path, index=False)
     read = read_table(path, {"xlsx": "excel"}.get(suffix, suffix), n_rows=10)
     assert (len(read), [*read.columns]) == (10, [*frame.columns])
+
+
+def test_a_measured_number_is_the_label_where_no_class_is():
+    frame = table().drop(columns=["outcome", "donor"])
+    frame["target"] = np.repeat(np.random.default_rng(1).normal(size=12), 5)
+    roles = guess_roles(frame)
+    assert (roles.bag, roles.label) == ("sample", "target")

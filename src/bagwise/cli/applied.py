@@ -19,8 +19,10 @@ from bagwise.cli.options import (
     Bag,
     Data,
     Format,
+    InstanceId,
     Labels,
     Regroup,
+    cut_labels,
     missing_file,
     need_labels,
     read_bags,
@@ -48,6 +50,7 @@ class ApplyOptions:
     format: Format = None
     regroup: Regroup = False
     labels: Labels = None
+    instance_id: InstanceId = None
 
     def load(self, only: list[str] | None = None, *, check: bool = True, **columns: Any) -> Applied:
         """Read the model and the bags; ``columns`` are further roles, such as the label's.
@@ -62,8 +65,9 @@ class ApplyOptions:
         if not self.model.exists():
             raise missing_file(self.model)
         description, model = describe(self.model), bagwise.load(self.model)
-        columns |= {"bag": self.bag, "only": only or None}
-        return Applied(model, description, *self._read(description, columns, check))
+        columns |= {"bag": self.bag, "only": only or None, "instance_ids": self.instance_id}
+        bags, y = self._read(description, columns, check)
+        return Applied(model, description, bags, cut_labels(y, description["notes"].get("cut")))
 
     def _read(
         self, description: dict[str, Any], columns: dict[str, Any], check: bool
@@ -77,16 +81,19 @@ class ApplyOptions:
         if format != "slides":
             del columns["only"]
         if format in TABLES or (format == "slides" and self.labels is not None):
-            for role in columns.keys() - {"only"}:
+            for role in columns.keys() - {"only", "instance_ids" * (format == "slides")}:
                 columns[role] = columns[role] or self._recall(format, notes.get(role))
         if format in TABLES:
             columns["features"] = description["feature_names"]
+        else:
+            del columns["instance_ids"]
         if format == "csv":
             columns["decimal"] = notes.get("decimal")
         if format == "svmlight":  # the last features may be zero everywhere
             columns["n_features"] = str(description["n_features"])
         columns["labels"] = self.labels
-        return read_bags(self.data, format, self.regroup, check=check, **columns)
+        regroup = self.regroup or (format in TABLES and notes.get("regroup", False))
+        return read_bags(self.data, format, regroup, check=check, **columns)
 
     def _recall(self, format: str, column: str | None) -> str | None:
         """Return a column's name in fit, where this file has it too."""
@@ -160,6 +167,13 @@ class Applied:
     def classes(self) -> list[Any]:
         """The labels that the model knows."""
         return self.classifier.classes_.tolist()
+
+    def find_class(self, name: str | None) -> Any:
+        """Return the class of this name; None where none is named."""
+        known = {str(label): label for label in self.classes}
+        if name is not None and name not in known:
+            raise typer.BadParameter(f"--positive {name}: the classes are {', '.join(known)}.")
+        return None if name is None else known[name]
 
     @property
     def sign(self) -> int:

@@ -25,6 +25,7 @@ from bagwise.cli.output import (
     plain_table,
     reword,
     say,
+    say_next,
     say_written,
     show,
     show_json,
@@ -151,7 +152,7 @@ def compare(
         given |= {"out": out, "report": report, "scale": scale, "folds": folds}
         given |= {"repeats": repeats, "seed": seed}
         command = join(["bagwise", "compare", *read, *as_words(**given)])
-        about = {"data_name": source.data.name, "build": _build_command(found, read)}
+        about = {"data_name": source.data.name, "build": join(_build_command(found, read))}
         bagwise.report_comparison(found, bags, command=command, **about).save(report)
         say_written("Report", report)
     _say_end(found, out)
@@ -305,16 +306,16 @@ def _conclude(found: Any, words: list[str]) -> None:
         say(f"The first {len(tied)} are not distinguishable with {n_bags} bags{needed}.")
     for text in find_warnings(found):
         say(f"[yellow]{escape(reword(text))}[/yellow]")
-    say(f"Recommended: [bold]{escape(name)}[/bold], {describe_choice(found)}. To build it:")
-    say(f"[bold]{escape(_build_command(found, words))}[/bold]")
+    say(f"Recommended: [bold]{escape(name)}[/bold], {describe_choice(found)}.")
+    say_next(_build_command(found, words))
 
 
-def _build_command(found: Any, words: list[str]) -> str:
+def _build_command(found: Any, words: list[str]) -> list[str]:
     one = found.results[found.recommendation]
     words = ["bagwise", "fit", *words, "--scale", one.usual_scale, "--model", one.name]
-    for setting in (*_settings(found.models[one.name], one), "threshold=calibrated"):
+    for setting in _settings(found.models[one.name], one):
         words += ["--param", setting]
-    return join([*words, "--out", "model.bagwise"])
+    return words
 
 
 def _settings(model: Any, one: Any) -> list[str]:

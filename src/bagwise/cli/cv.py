@@ -52,10 +52,12 @@ def cv(
         scale = place.settle_scale(bags, scale)
         scaler = scaler_for(bags, scale, source.impute)
         estimator = choice.build(settings, bags, y, scaler=scaler, **options)
+        title = repr(estimator)
+        choice.calibrate(estimator, bags, y, held_out=folds)
         whole = with_scaler(estimator, scaler)
         result = _cross_validate(whole, bags, y, cv=folds, n_repeats=repeats, **options)
     record: dict[str, Any] = {
-        "model": repr(estimator), "positive": _positive(estimator, y),
+        "model": title, "positive": _positive(estimator, y),
         "scale": scale, "folds": folds, "repeats": repeats, "seed": seed,
         "metrics": result.summary(), "warnings": [*map(output.reword, result.warned)],
     }  # fmt: skip

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 from rich.table import Table
+from scipy.special import expit
 
 from bagwise.cli import output
 from bagwise.cli.model import ModelOptions, scaler_for
-from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source, one_of
+from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source, as_words, one_of
 from bagwise.cli.places import Place
 
 _SCALED = {
@@ -58,9 +59,10 @@ def fit(
     `bagwise fit features.bags --model AL-SVM --param kernel=linear --dask local:4`
 
     With `--cv`, a list gives the candidates, `--param "C=[0.1,1,10]"`; without a list the usual
-    ones are tried. All models have `threshold=calibrated` and `probability=sigmoid`, most have
-    `class_weight=balanced` and `kernel=linear`. The report includes the objective and a proven
-    bound on its distance from the optimum of the last convex problem (the duality gap).
+    ones are tried. Most models have `class_weight=balanced` and `kernel=linear`. Threshold and
+    probabilities are chosen on scores of copies of the model that did not see the bag. What is
+    printed includes the objective and a proven bound on its distance from the optimum of the last
+    convex problem (the duality gap).
     """
     import bagwise
     from bagwise.bags.fingerprint import fingerprints, pack_prints
@@ -88,12 +90,13 @@ def fit(
             best = max(choices, key=lambda choice: choice.value)
             estimator.set_params(**best.point)
             scale = best.scale
+        title = repr(estimator)
+        choice.calibrate(estimator, bags, y)
         with output.fit_progress(estimator):
             scaler = scaler_for(bags, scale, source.impute)
             fitted = with_scaler(estimator, scaler).fit(there, y)
-    # Those who apply the model read their data in the same way.
-    notes = {"data": source.data.name, **source.columns, "decimal": source.decimal}
-    notes |= _ensemble(fitted) | {"trained_on": pack_prints(fingerprints(bags))}
+    notes = {"data": source.data.name, **source.notes} | _ensemble(fitted)
+    notes |= _decisions(estimator) | {"trained_on": pack_prints(fingerprints(bags))}
     bagwise.save(fitted, out, notes=notes)
     shown = "own" if isinstance(estimator, bagwise.AutoBagClassifier) else scale
     described = describe(out)
@@ -104,8 +107,12 @@ def fit(
             {"file": str(out), **described, **counts, "scale": shown, "cross_validation": tried}
         )
     else:
-        output.show(_table(repr(estimator), described, bags, choices, shown, metric))
+        output.show(_table(title, described, bags, choices, shown, metric))
         output.say_written("Written", out)
+    words = ["bagwise", "report", str(out), str(source.data)]
+    several = described["classes"][-1] if len(described["classes"]) > 2 else None
+    given = {"labels": source.labels, "format": source.format, "positive": several}
+    output.say_next([*words, *as_words(**given)])
     _conclude(estimator)
 
 
@@ -115,6 +122,16 @@ def _conclude(estimator: Any) -> None:
         output.say(escape(estimator.hint_))
     if getattr(estimator, "interrupted_", False):
         raise typer.Exit(130)  # 128 + SIGINT, as shells count
+
+
+def _decisions(estimator: Any) -> dict[str, Any]:
+    """Return how the model decides about bags that it has not seen, as a note."""
+    if not hasattr(estimator, "held_out_"):
+        return {}
+    chance = {}
+    if hasattr(estimator, "slope_"):
+        chance["threshold_probability"] = float(expit(estimator.threshold_log_odds_[0]))
+    return {"held_out": {**estimator.held_out_, **chance}}
 
 
 def _ensemble(fitted: Any) -> dict[str, Any]:
@@ -175,6 +192,8 @@ def _table(
         "classes": ", ".join(map(str, described["classes"])),
         "positive": described["positive_class"],
         "features": _SCALED[scale],
+        "threshold": _name_threshold(described),
+        "held out": _name_rates(described["notes"].get("held_out")),
         "objective": _numbers(certificate["objective"]),
         "proven gap": _numbers(certificate["gap"]),
         "kernel error": None if error is None else f"{error:.2%} of the kernel's trace",
@@ -187,6 +206,18 @@ def _table(
         rows[model["model"]] = f"weight {model['weight']:.0%}, held-out AUC {model['auc']:.3f}"
     known = {key: value for key, value in rows.items() if value is not None}
     return output.fact_table(known, title)
+
+
+def _name_threshold(described: dict[str, Any]) -> str | None:
+    found = described["notes"].get("held_out", {}).get("threshold_probability")
+    return None if found is None else f"bags are positive from a probability of {found:.2f} on"
+
+
+def _name_rates(found: dict[str, float] | None) -> str | None:
+    if found is None:
+        return None
+    text = "AUC {auc:.3f}, sensitivity {sensitivity:.0%}, specificity {specificity:.0%}"
+    return f"{text.format(**found)} (folds of the training bags)"
 
 
 def _numbers(values: Any) -> str | None:

@@ -6,12 +6,23 @@ from dataclasses import asdict, replace
 from shlex import join
 from typing import Any
 
+import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.options import TABLES, Source, as_words, guess_columns
-from bagwise.cli.output import Json, fact_table, say, show, show_json
+from bagwise.cli.options import (
+    TABLES,
+    Source,
+    as_words,
+    cut_labels,
+    guess_columns,
+    is_measurement,
+)
+from bagwise.cli.output import Json, fact_table, say, say_next, show, show_json
+from bagwise.crossfit.folds import N_FOLDS, count_fewest, most_folds
 from bagwise.errors import list_names
+
+_INNER = 3  # folds within the folds of compare
 
 
 def info(source: Source, as_json: Json = False) -> None:
@@ -28,18 +39,47 @@ def info(source: Source, as_json: Json = False) -> None:
 
     guessed = _guess(source)
     bags, y = guessed.read()
+    guessed, bags, y, folds = _make_learnable(source, guessed, bags, y)
     found = look_at(bags, y)
-    flags = _flags(guessed, found)
-    command = join(["bagwise", "compare", *guessed.words(), *flags])
+    command = ["bagwise", "compare" if folds else "fit", *guessed.words()]
+    command += _flags(guessed, found, folds)
     if as_json:
         columns = {**guessed.columns, "drop": guessed.drop}
-        show_json({"columns": columns, **asdict(found), "next": command})
+        show_json({"columns": columns, **asdict(found), "next": join(command)})
         return
     show(_table(guessed, bags, found))
     for line in _advice(guessed, found):
         say(escape(line))
-    step = f"Next: [bold]{escape(command)}[/bold]"
-    say(step if found.labels else escape(_ask_for_labels(guessed)))
+    if not found.labels:
+        say(escape(_ask_for_labels(guessed)))
+    elif len(found.labels) > 1 and min(found.labels.values()) > 1:
+        say_next(command)
+
+
+def _make_learnable(
+    source: Source, guessed: Source, bags: Any, y: Any
+) -> tuple[Source, Any, Any, int]:
+    """Cut labels that are numbers, and leave out guessed groups that are too few for folds.
+
+    Also returns the number of folds that the bags allow.
+    """
+    if y is None:
+        return guessed, bags, y, 0
+    if guessed.cut is None and is_measurement(y):
+        guessed = replace(guessed, cut=float(f"{np.median(y):.6g}"))
+        y = cut_labels(y, guessed.cut)
+        say(
+            f"The labels are numbers: --cut makes two classes, split at the median {guessed.cut:g}."
+        )
+    folds = most_folds(count_fewest(bags, y), _INNER)
+    if not folds and source.groups is None and bags.groups is not None:
+        groups = guessed.groups
+        say(f"Column {escape(str(groups))!r} has too few values for folds: it is left out.")
+        left_out = ",".join(filter(None, (guessed.drop, groups)))
+        guessed = replace(guessed, groups=None, drop=left_out)
+        bags = bags.replace(groups=None)
+        folds = most_folds(count_fewest(bags, y), _INNER)
+    return guessed, bags, y, folds
 
 
 def _ask_for_labels(source: Source) -> str:
@@ -65,14 +105,18 @@ def _guess(source: Source) -> Source:
         return _guess(replace(source, decimal=","))
     if all(name.isdecimal() for name in frame.columns):  # no header: columns have numbers
         return source
-    return _fill_roles(source, roles, {*frame.columns})
+    filled = _fill_roles(source, roles, {*frame.columns})
+    bag = frame.get(filled.bag or "bag")
+    regroup = bag is not None and int(bag.ne(bag.shift()).sum()) > bag.nunique()
+    return replace(filled, regroup=source.regroup or regroup)
 
 
 def _fill_roles(source: Source, roles: Any, names: set[str]) -> Source:
     """Take the guessed roles where the user named none; usual names need no option."""
     label = "label" if "label" in names else roles.label
     groups = "group" if "group" in names else roles.groups
-    taken = {source.label, source.groups, *(source.features or "").split(",")}
+    own = source.instance_id or (None if "instance" in names else roles.instance)
+    taken = {source.label, source.groups, own, *(source.features or "").split(",")}
     texts = [name for name in roles.texts if name not in taken | _USUAL]
     of_cells = source.data.suffix == ".h5ad"  # whose columns are apart from the features
     drop = ",".join(texts) if texts and source.features is None and not of_cells else None
@@ -82,17 +126,20 @@ def _fill_roles(source: Source, roles: Any, names: set[str]) -> Source:
         label=source.label or (label if label != source.groups else None),
         groups=source.groups or (groups if groups != source.label else None),
         drop=source.drop or drop,
+        instance_id=None if of_cells else own,
     )
 
 
 _USUAL = {"bag", "label", "group", "instance", "instance_label", "prior"}  # readers know them
 
 
-def _flags(source: Source, found: Any) -> list[str]:
+def _flags(source: Source, found: Any, folds: int) -> list[str]:
     """Return the options that the data need beside the columns."""
     from bagwise.estimators.input import order_is_meaning
 
-    flags = []
+    flags = ["--folds", str(folds)] if folds < N_FOLDS else []
+    if not folds:  # too few bags to compare models
+        flags = ["--model", "auto"]
     if found.missing and source.impute is None:
         flags += ["--impute", "median"]
     if not order_is_meaning([*found.labels]):
@@ -129,5 +176,6 @@ def _advice(source: Source, found: Any) -> list[str]:
     if len(found.labels) == 1:
         lines.append("There is only one label: learning needs two.")
     if not found.n_groups and found.labels:
-        lines.append("If several bags come from one patient, name that column with --groups.")
+        whom = "patient" if source.data.is_dir() or source.bag == "slide" else "source"
+        lines.append(f"If several bags come from one {whom}, name that column with --groups.")
     return lines

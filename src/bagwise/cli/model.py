@@ -12,7 +12,10 @@ from rich.markup import escape
 
 from bagwise.cli.options import check_jobs
 from bagwise.cli.output import say
+from bagwise.crossfit.folds import N_FOLDS, count_fewest
 from bagwise.errors import list_names
+
+_FEWEST_FOLDS = 3  # of out-of-fold scores: with two, half of the bags train each model
 
 
 def complete_model(incomplete: str = "") -> list[str]:
@@ -26,6 +29,11 @@ def complete_model(incomplete: str = "") -> list[str]:
 _MODEL = "Paper name or class, such as MI-SVM or WitnessSVC (see `bagwise models`)."
 _PARAM = "Parameter of the model; repeatable."
 _POSITIVE = "The positive label: its bags contain an instance of interest; auto tries both."
+_THRESHOLD = (
+    "Score above which a bag is positive, such as 0. Default: that of the highest balanced "
+    "accuracy on out-of-fold scores."
+)
+_UNCALIBRATED = "Skip the folds behind threshold and probabilities."
 Positive = Annotated[str | None, typer.Option(help=_POSITIVE, metavar="LABEL")]
 
 
@@ -41,6 +49,8 @@ class ModelOptions:
         list[str] | None, typer.Option("-p", "--param", help=_PARAM, metavar="NAME=VALUE")
     ] = None
     positive: Positive = None
+    threshold: Annotated[float | None, typer.Option(help=_THRESHOLD, metavar="SCORE")] = None
+    no_calibration: Annotated[bool, typer.Option("--no-calibration", help=_UNCALIBRATED)] = False
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters by name."""
@@ -63,6 +73,29 @@ class ModelOptions:
         if y is not None:
             label = positive_label(self.positive, y, bags, estimator, **options)
         return estimator if label is None else estimator.set_params(pos_label=label)
+
+    def calibrate(self, estimator: Any, bags: Any, y: Any, held_out: int = 0) -> None:
+        """Have threshold and probabilities chosen on out-of-fold scores; say it where they are not.
+
+        ``held_out`` is the number of folds of which one is left out before.
+        """
+        if len(np.unique(y)) < 2:
+            return  # an error follows
+        fewest = count_fewest(bags, y)
+        n_folds = min(N_FOLDS, fewest - (-(-fewest // held_out) if held_out else 0))
+        wanted: dict[str, Any] = {"threshold": self.threshold, "probability": "sigmoid"}
+        if self.no_calibration or n_folds < _FEWEST_FOLDS:
+            what = "the threshold is 0, and there are no probabilities"
+            why = "Without calibration" if self.no_calibration else f"With {fewest} bags of a class"
+            say(f"{why}, {what}.")
+            wanted = {"threshold": self.threshold or 0.0, "probability": False}
+        elif self.threshold is None and len(np.unique(y)) == 2:
+            wanted["threshold"] = "balanced"
+        own = estimator.get_params(deep=False).get("calibration_cv")
+        if own is not None and wanted["probability"]:
+            wanted["calibration_cv"] = n_folds
+        given = self.settings()
+        estimator.set_params(**{name: v for name, v in wanted.items() if name not in given})
 
 
 def _read_value(name: str, text: str) -> Any:
@@ -119,7 +152,7 @@ def positive_label(
     "auto", ``model`` is cross-validated with either label; ``options`` go to `choose_positive`.
     """
     labels = np.unique(y).tolist()
-    if wanted == "auto" and "auto" not in labels and len(labels) == 2:
+    if wanted == "auto" and "auto" not in labels and len(np.unique(y)) == 2:
         return _try_both(bags, y, model, **options)
     if wanted is None:
         _refuse_unclear(labels)

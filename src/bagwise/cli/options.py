@@ -24,6 +24,7 @@ from bagwise.bags import Bags, check_bags
 from bagwise.cli.output import say, settle_outputs
 from bagwise.errors import suggestion
 
+_MOST_CLASSES = 20  # distinct numbers; more are measured
 TABLES = ("csv", "excel", "parquet", "arrow", "h5ad")  # formats whose columns have names
 
 
@@ -145,9 +146,9 @@ def as_words(**given: Any) -> list[str]:
     words: list[str] = []
     for name, value in given.items():
         if value is True:
-            words.append(f"--{name}")
+            words.append(f"--{name.replace('_', '-')}")
         elif value is not None and value is not False:
-            words += [f"--{name}", str(value)]
+            words += [f"--{name.replace('_', '-')}", str(value)]
     return words
 
 
@@ -219,6 +220,7 @@ _FEATURES = "Feature columns, with commas; patterns such as 'f*' work. Default: 
 _DROP = "Columns to leave out, with commas; patterns work too."
 _DECIMAL = 'Decimal separator of the numbers: "." or ",".'
 _IMPUTE = "Fill missing values: median, mean, most_frequent or zero."
+_CUT = "Of labels that are numbers, make two classes: yes from this number on, and no."
 _FORMAT = (
     "csv, excel, parquet, arrow, arff, c45, svmlight, mat, h5ad, bags, folder or slides. "
     "Default: detected."
@@ -228,6 +230,7 @@ Bag = Annotated[str | None, _column("Column with the bag of each row, by name or
 Label = Annotated[str | None, _column("Column with the labels.")]
 Labels = Annotated[Path | None, typer.Option(help=_LABELS, metavar="CSV")]
 Groups = Annotated[str | None, _column("Column with groups that share a fold, such as patients.")]
+InstanceId = Annotated[str | None, _column("Column with an id of each row.")]
 Format = Annotated[str | None, typer.Option(help=_FORMAT, metavar="FORMAT")]
 Regroup = Annotated[
     bool, typer.Option("--regroup", help="Accept bags whose rows are not consecutive.")
@@ -251,6 +254,8 @@ class Source:
     impute: Annotated[
         str | None, typer.Option(help=_IMPUTE, metavar="HOW", callback=_check_impute)
     ] = None
+    instance_id: InstanceId = None
+    cut: Annotated[float | None, typer.Option(help=_CUT, metavar="NUMBER")] = None
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -261,18 +266,47 @@ class Source:
         """Return bags and labels; labels are None where there are none."""
         columns = {**self.columns, "features": split_names(self.features)}
         columns |= {"drop": split_names(self.drop), "decimal": self.decimal, "labels": self.labels}
-        return read_bags(self.data, self.format, self.regroup, check=check, **columns)
+        columns["instance_ids"] = self.instance_id
+        bags, y = read_bags(self.data, self.format, self.regroup, check=check, **columns)
+        return bags, cut_labels(y, self.cut)
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """How the data were read: those who apply the model read theirs in the same way."""
+        more = {"decimal": self.decimal, "instance_ids": self.instance_id}
+        return {**self.columns, **more, "regroup": self.regroup, "cut": self.cut}
 
     def read_labeled(self, *, check: bool = True) -> tuple[Bags, Any]:
         """Return bags and labels; both must be complete, which may also be checked elsewhere."""
         bags, y = self.read(check=check)
         y = need_labels(y, self.data)
+        if is_measurement(y):
+            raise ValueError(
+                f"The labels of {self.data} are {len(np.unique(y))} different numbers, and models "
+                f"learn classes: --cut {np.median(y):.6g} makes two, split at the median."
+            )
         return check_bags(bags, finite=self.impute is None) if check else bags, y
 
     def words(self) -> list[str]:
         """Return the words of a command line that reads the same."""
         given = asdict(self)
         return [str(given.pop("data")), *as_words(**given)]
+
+
+def is_measurement(y: Any) -> bool:
+    """Tell whether labels are numbers that are measured, not classes."""
+    values = np.asarray(y)
+    if values.dtype.kind not in "fiu":
+        return False
+    distinct = len(np.unique(values))
+    return distinct > _MOST_CLASSES and (distinct > len(values) / 2 or bool(np.any(values % 1)))
+
+
+def cut_labels(y: Any, cut: float | None) -> Any:
+    """Return labels that are numbers as two classes; others as they are."""
+    if y is None or cut is None or np.asarray(y).dtype.kind not in "fiu":
+        return y
+    return np.where(np.asarray(y) >= cut, "yes", "no")
 
 
 def need_labels(y: Any, data: Path) -> Any:
@@ -319,9 +353,13 @@ def _fetch(data: Path, columns: dict[str, Any]) -> tuple[Bags, Any]:
     name = one_of(str(data), complete_dataset(), "file, folder or data set")
     given = next((role for role, value in columns.items() if value is not None), None)
     if given is not None:
+        given = _FLAGS.get(given, given)
         raise typer.BadParameter(f"--{given} is for files; {name} is a data set.")
     bags, y = fetch(name)[:2]
     return bags, y
+
+
+_FLAGS = {"instance_ids": "instance-id"}  # of arguments whose option has another name
 
 
 def _name_or_number(value: Any) -> Any:
@@ -337,7 +375,7 @@ def _refuse_unknown(format: str, reader: Any, options: dict[str, Any]) -> None:
         return
     for name in options:
         if name not in known:
-            flag = f"--{name.replace('_', '-')}"
+            flag = f"--{_FLAGS.get(name, name)}"
             raise typer.BadParameter(f"{flag} does not apply to files of the format {format}.")
 
 

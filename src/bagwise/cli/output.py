@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -175,6 +176,11 @@ def say(text: str) -> None:
 def say_written(what: str, *paths: Path) -> None:
     """Say where something was written."""
     say(f"{escape(what)}: [bold]{escape(', '.join(map(str, paths)))}[/bold]")
+
+
+def say_next(words: list[str]) -> None:
+    """Print the next command as it is to be typed."""
+    say(f"Next: [bold]{escape(shlex.join(words))}[/bold]")
 
 
 def show_json(value: Any) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from bagwise.cli.applied import Applied, ApplyOptions
 from bagwise.cli.options import Groups, Label, as_words
-from bagwise.cli.output import Json, check_writable, say, say_written, show_json, steps
+from bagwise.cli.output import Json, check_writable, say, say_next, say_written, show_json, steps
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 
@@ -35,6 +35,10 @@ def report(
             metavar="DIR",
         ),
     ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(help="Of several classes, the one set against the others.", metavar="LABEL"),
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -50,14 +54,16 @@ def report(
 
     applied = options.load(label=label, groups=groups)
     y = applied.labels(options.data)
-    folds = cv or _choose_folds(applied)
+    folds = cv or _choose_folds(applied, y)
     pictures = None if images is None else _pictures(applied, images)
     given: dict[str, Any] = {"bag": options.bag, "label": label, "groups": groups}
     given |= {"labels": options.labels, "cv": folds, "images": images, "title": title}
+    given |= {"positive": positive, "format": options.format}
     words = ["bagwise", "report", str(options.model), str(options.data), "--out", str(out)]
     command = shlex.join(words + as_words(**given))
     with steps() as callback:
-        about = {"title": title, "data_name": options.data.name, "command": command}
+        about: dict[str, Any] = {"title": title, "data_name": options.data.name}
+        about |= {"command": command, "pos_label": applied.find_class(positive)}
         page = bagwise.report(
             applied.model, applied.bags, y, cv=folds, images=pictures, callback=callback, **about
         )
@@ -66,19 +72,31 @@ def report(
         show_json({"report": str(out), **page.numbers})
         return
     say_written("Written", out)
+    if applied.bags.coords is not None and len(applied.classes) == 2:
+        say_next(_heatmap_command(applied, options))
 
 
-def _choose_folds(applied: Applied) -> int | None:
-    from bagwise.crossfit.folds import N_FOLDS
+def _heatmap_command(applied: Applied, options: ApplyOptions) -> list[str]:
+    """Return the command that draws the bag with the highest score."""
+    scores = applied.sign * applied.model.decision_function(applied.bags)
+    name = str(applied.bags.ids[int(scores.argmax())])
+    words = ["bagwise", "heatmap", str(options.model), str(options.data), "--bag", name]
+    words += ["--out", f"{name.replace('/', '_')}.png", "--force"]
+    return words + as_words(labels=options.labels, format=options.format)
+
+
+def _choose_folds(applied: Applied, y: Any) -> int | None:
+    from bagwise.crossfit.folds import N_FOLDS, count_fewest
 
     n_seen = applied.n_seen
     if not n_seen:
         return None
+    n_folds = min(N_FOLDS, max(2, count_fewest(applied.bags, y)))
     say(
         f"The model was trained on {n_seen} of these {len(applied.bags)} bags: they are judged by "
-        f"{N_FOLDS}-fold cross-validation."
+        f"{n_folds}-fold cross-validation."
     )
-    return N_FOLDS
+    return n_folds
 
 
 def _pictures(applied: Applied, folder: Path) -> Any:

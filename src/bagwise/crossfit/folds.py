@@ -106,6 +106,21 @@ def check_enough_bags(bags: Bags, y: Array, *levels: tuple[Argument, Any]) -> No
             raise ValueError(Message(begin, *_name_levels(numbered[: failing + 1]), ". ", remedy))
 
 
+def count_fewest(bags: Bags, y: Array) -> int:
+    """Return the number of bags, or groups, of the rarest class."""
+    unit, y = number_units(bags), np.asarray(y)
+    return min(len(np.unique(unit[y == label])) for label in np.unique(y))
+
+
+def most_folds(fewest: int, inner: int) -> int:
+    """Return the largest number of folds up to 5 whose training parts have ``inner`` folds, or 0.
+
+    ``fewest`` is the number of bags of the rarest class.
+    """
+    every = range(N_FOLDS, 1, -1)
+    return next((k for k in every if _find_failing(fewest, [k, inner]) is None), 0)
+
+
 def _is_number(cv: Any) -> bool:
     return cv is None or isinstance(cv, Integral)
 
@@ -138,7 +153,9 @@ def _remedy(members: int, what: str, levels: list[tuple[Argument, int]], name: A
         return Message("Lower ", name, f" to {fewer[-1]} or bring more {what} of that class.")
     enough = next(m for m in count(2) if _find_failing(m, lower(2)) is None)
     even = replace(name, value="2") if isinstance(name, Parameter) else "a value of 2"
-    return Message(f"Bring more {what} of that class: even ", even, f" needs {enough}.")
+    more = Message(f"Bring more {what} of that class: even ", even, f" needs {enough}")
+    leave = (", or leave out ", Argument("groups", "")) if what == "groups" else ()
+    return Message(more, *leave, ".")
 
 
 def _make_folds(

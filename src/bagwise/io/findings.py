@@ -117,6 +117,7 @@ class Roles:
     label: str | None = None
     groups: str | None = None
     texts: list[str] = field(default_factory=list)
+    instance: str | None = None  # a text that differs on all rows
 
 
 def read_table(
@@ -151,8 +152,9 @@ def guess_roles(frame: Any, bag: str | None = None) -> Roles:
 
     named = [c for c in frame.columns if not is_float_dtype(frame[c])]  # names or classes
     counts = {c: frame[c].nunique() for c in named}
+    numbers = [c for c in frame.columns if c not in named and _rank(c, _LABELS) < len(_LABELS)]
     if bag is None:
-        bag = _guess_bag(frame, named, counts)
+        bag = _guess_bag(frame, named, counts, [*named, *numbers])
     texts = [c for c in named if _is_text(frame[c]) and c != bag]
     if bag is None or bag not in frame.columns:
         return Roles(None, texts=texts)
@@ -160,11 +162,14 @@ def guess_roles(frame: Any, bag: str | None = None) -> Roles:
     n_bags = frame[bag].nunique()
     few = [c for c in constant if 2 <= counts[c] <= min(_MOST_LABELS, n_bags - 1)]
     label = min(few, key=lambda c: (_rank(c, _LABELS), counts[c]), default=None)
+    if label is None:  # a number that is measured of each bag
+        label = next((c for c in numbers if is_constant(frame, bag, c)), None)
     fewest = counts.get(str(label), 1)
     grouped = [c for c in constant if c != label and fewest < counts[c] < n_bags]
     groups = max(grouped, key=lambda c: (-_rank(c, _GROUPS), counts[c]), default=None)
     rest = [c for c in texts if c not in (label, groups)]
-    return Roles(bag, label, groups, rest)
+    own = next((c for c in rest if counts[c] == len(frame)), None)
+    return Roles(bag, label, groups, [c for c in rest if c != own], own)
 
 
 def _rank(name: str, usual: tuple[str, ...]) -> int:
@@ -183,8 +188,10 @@ def is_constant(frame: Any, bag: str, column: str) -> bool:
     return bool((frame.groupby(bag, sort=False)[column].nunique(dropna=False) == 1).all())
 
 
-def _guess_bag(frame: Any, named: list[str], counts: dict[str, int]) -> str | None:
+def _guess_bag(
+    frame: Any, named: list[str], counts: dict[str, int], others: list[str]
+) -> str | None:
     """Return the finest column whose values repeat and within which another column is constant."""
     several = [c for c in named if _FEWEST_BAGS <= counts[c] <= len(frame) / _FEWEST_ROWS]
-    several = [c for c in several if any(is_constant(frame, c, o) for o in named if o != c)]
+    several = [c for c in several if any(is_constant(frame, c, o) for o in others if o != c)]
     return min(several, key=lambda c: (-counts[c], _rank(c, _BAGS)), default=None)

@@ -154,7 +154,7 @@ class Judged(NamedTuple):
 
 def score_bags(model: Any, bags: Any, y: ArrayLike) -> Judged:
     """Score labeled bags by a fitted model of two classes."""
-    bags, y = check_bags(bags), np.asarray(y)
+    bags, y = check_bags(bags, finite=False), np.asarray(y)
     check_consistent_length(bags, y)
     inner, seen = unwrap_model(model, bags)
     positive, sign = positive_class(inner)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def instance_scores(model: Any, bags: Any) -> tuple[Any, Bags, Array]:
     """Return the classifier, the bags as it sees them, and scores towards the positive class."""
-    inner, seen = unwrap_model(model, check_bags(bags))
+    inner, seen = unwrap_model(model, check_bags(bags, finite=False))
     if not hasattr(inner, "instance_decision_function"):
         raise ValueError(f"{type(inner).__name__} does not score instances: choose another model.")
     _, sign = positive_class(inner)

@@ -17,6 +17,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import bag_index
 from bagwise.estimators.discovery import LEVEL, is_calibrated
+from bagwise.estimators.tags import bag_tags
 from bagwise.metrics import positive_class, unwrap_model
 from bagwise.plot.features import MOST_FEATURES, mean_instance, name_contributions
 from bagwise.plot.heatmap import instance_colors, patch_side
@@ -121,8 +122,10 @@ class BagRows:
         """Return the training instances that add most to a kernel model's score."""
         if self.model.get_params().get("kernel_options__approx") is not None:
             return []  # contributions of landmarks cancel: none of them says why
-        if not hasattr(self.model, "support_vectors_") or not hasattr(self.model, "kernel_"):
-            return []
+        if not bag_tags(self.model).exact_instance_scores or not hasattr(self.model, "kernel_"):
+            return []  # scores that are no sum over training instances
+        if self.model.dual_coef_.shape[1] != self.model.support_vectors_.shape[0]:
+            return []  # kernels of bags have a coefficient per bag
         near = self.model.kernel_(here(self.seen.X[[row]]), self.model.support_vectors_)
         parts = np.asarray(self.model.dual_coef_[0] * near[0])
         order = np.argsort(-np.abs(parts), kind="stable")[:MOST_FEATURES]

@@ -19,6 +19,7 @@ from bagwise.plot._display import new_axes
 from bagwise.reports.bagrows import BagRows
 from bagwise.reports.facts import data_facts
 from bagwise.reports.judgment import Judgment, judge
+from bagwise.reports.oneclass import OneAgainstOthers
 from bagwise.reports.rendering import Report, json_text, render, reports, svg
 from bagwise.tolerances import COARSE
 
@@ -33,6 +34,7 @@ from bagwise.tolerances import COARSE
         "array of shape (n_instances, h, w[, 3]), sequence of paths, or callable",
         "A picture per instance; those of the highest instances are shown.",
     ),
+    pos_label="Of several classes, the one that the page sets against the others; None: the last.",
     callback=(
         "callable",
         "Called while the page is made, with what is being done, how much of it is done, and of "
@@ -50,6 +52,7 @@ def report(
     command: str | None = None,
     data_name: str | None = None,
     callback: Callable[[str, int, int], None] | None = None,
+    pos_label: Any = None,
 ) -> Report:
     """Make a page about a model: what it is, how good it is, and what it says of every bag.
 
@@ -64,6 +67,10 @@ def report(
     """
     bags, y = check_bags(bags, finite=False), np.asarray(y)
     check_consistent_length(bags, y)
+    named = unwrap_model(model, bags[:1])[0]
+    if len(named.classes_) > 2:
+        label = named.classes_[-1] if pos_label is None else pos_label
+        model = OneAgainstOthers(model, label)
     tell = callback or (lambda *_: None)
     judgment = judge(model, bags, y, cv, tell)
     tell("Scoring instances", 0, 0)
@@ -73,9 +80,9 @@ def report(
     figures |= _model_figures(inner, seen, y, judgment)
     rows = BagRows(model, bags, judgment, images).all(tell)
     tell("Looking at the data", 0, 0)
-    content = _content(inner, bags, y, judgment, curves["roc"]) | {
-        "parameters": parameters(inner, model),
-        "title": title or f"{paper_name_of(inner)} on {data_name or f'{len(bags):,} bags'}",
+    content = _content(named, bags, y, judgment, curves["roc"]) | {
+        "parameters": parameters(named, getattr(model, "model", model)),
+        "title": title or f"{paper_name_of(named)} on {data_name or f'{len(bags):,} bags'}",
         "data_name": data_name,
         "figures": figures,
         "command": command,

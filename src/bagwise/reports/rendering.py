@@ -16,7 +16,7 @@ from bagwise.io._source import write_text
 
 reports = documenting(
     {
-        "model": ("BagClassifier, Pipeline or search", "Fitted; two classes."),
+        "model": ("BagClassifier, Pipeline or search", "Fitted."),
         "bags": ("Bags, or anything check_bags takes", "Labeled bags."),
         "y": ("array-like of shape (n_bags,)", "Their labels."),
         "title": "Title of the page.",

@@ -1,0 +1,34 @@
+"""The main road: on messy data, every command that is printed runs, to a calibrated result."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.road import DATA, walk
+
+from command_line import call
+
+
+def run(words):
+    ended = call(*words)
+    return ended.exit_code, ended.stderr + ended.stdout
+
+
+def check(name, folder, quick):
+    steps, found = walk(name, folder, run, quick)
+    assert steps[-1].status == 0, f"{steps[-1].words}\n{steps[-1].output}"
+    assert steps[-1].words[0] in ("report", "heatmap")
+    assert found["balanced accuracy"] > 0.7
+    assert found["log loss"] < 0.8 * found["of frequencies"]
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_printed_commands_lead_to_a_calibrated_model(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check(name, tmp_path, quick=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DATA)
+def test_so_they_do_with_all_models(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check(name, tmp_path, quick=False)
