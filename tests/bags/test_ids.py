@@ -10,6 +10,7 @@ from bagwise.bags.ids import (
     check_hashable,
     constant_within,
     factorize,
+    file_names,
     first_difference,
     first_missing,
     is_missing,
@@ -96,3 +97,51 @@ def test_names_begin_ids_before_a_dot_and_all_problems_are_listed():
     with pytest.raises(ValueError, match=r"'T-03' begins T-03\.cc, T-03\.dd") as caught:
         resolve_names(["T-03", "T-04", "T-0", "T-01"], known)
     assert "There are no bags 'T-04', 'T-0'." in str(caught.value)
+
+
+def test_names_of_files_differ_are_short_and_stay_in_their_folder(tmp_path):
+    odd = [
+        "a/b",
+        "a_b",
+        "A_B",
+        "/etc/passwd",
+        "../up",
+        "x" * 300,
+        "x" * 301,
+        "é" * 100,
+        "",
+        ".",
+        "..",
+    ]
+    odd += [
+        ".hidden",
+        "con",
+        "NUL.1",
+        "end.",
+        "a\nb",
+        "a\0b",
+        "\ud800",
+        "C:\\x",
+        "a_b",
+        7,
+        "7",
+        "é",
+        "e\u0301",
+    ]
+    fine = ["TCGA-01.1f3a", "slide 7 (2)", "s_1"]
+    names = file_names([*odd, *fine])
+    assert names[-3:] == fine
+    assert names[1] == "a_b"
+    assert len({name.casefold() for name in names}) == len(names)
+    for name in names:
+        file = tmp_path / f"{name}.png"
+        file.touch()
+        assert file.parent.resolve() == tmp_path.resolve()
+        assert len(name.encode()) < 150
+    assert len(list(tmp_path.iterdir())) == len(names)
+    assert file_names([*odd, *fine]) == names
+
+
+def test_a_made_name_is_never_that_of_another_id():
+    made = file_names(["a/b"])[0]
+    assert file_names(["a/b", made]) == [f"{made}-2", made]

@@ -58,6 +58,22 @@ def test_the_top_patches_lie_in_the_tumor(folder, tmp_path):
         assert corner in tumor
 
 
+def test_odd_ids_have_maps_of_their_own(folder, tmp_path):
+    bags, y = make_slide_bags(n_bags=3, bag_size=20, n_features=8)
+    ids = ["a/b", "a_b", "/" + "x" * 300]
+    io.write(tmp_path / "odd.bags", bags.replace(ids=ids), y)
+    words = ["heatmap", folder / "model.bagwise", tmp_path / "odd.bags", "--out", tmp_path / "maps"]
+    done(*words)
+    index = json.loads((tmp_path / "maps" / "index.json").read_text())
+    made = {file.name for file in (tmp_path / "maps").glob("*.png")}
+    assert len(made) == 3
+    assert made == {*index, "a_b.png"}
+    assert {*index.values()} == {"a/b", ids[2]}
+    refused(2, "a_b.png", *words)
+    done(*words, "--force", "--bag", "a/b")
+    assert json.loads((tmp_path / "maps" / "index.json").read_text()) == index
+
+
 def test_a_slide_itself_may_be_the_picture(folder, tmp_path):
     tifffile = pytest.importorskip("tifffile")
     slide = tmp_path / "slide.tif"
@@ -133,7 +149,7 @@ def test_p_values_color_maps_and_choose_annotations(folder, calibrated, tmp_path
         assert kinds.count("annotation") == np.sum(own <= 0.1)
         measured = [f["properties"]["measurements"]["p-value"] for f in content[: len(own)]]
         assert measured == own.tolist()
-    done(*arguments, "--scores", "--out", tmp_path / "raw")
+    done(*arguments, "--scores", "--out", tmp_path / "raw", "--force")
     first = [(tmp_path / kind / "slide-000.png").read_bytes() for kind in ("maps", "raw")]
     assert first[0] != first[1]
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
+from itertools import chain, count
 from typing import Any
+from unicodedata import normalize
+from zlib import crc32
 
 import numpy as np
 
@@ -11,6 +15,7 @@ from bagwise._typing import Array
 from bagwise.bags.segments import bag_of_row, expand
 from bagwise.errors import list_names, suggestion
 
+_LONGEST_NAME = 120  # bytes: systems take 255, and a suffix and a temporary name need some
 _SIMPLE = (str, int, float, np.generic)
 
 
@@ -111,6 +116,45 @@ def resolve_names(wanted: Iterable[str], known: Iterable[str]) -> set[str]:
     """Return the ids that names stand for: an id, or the only one that it begins before a dot."""
     known = list(known)
     return {*require_single(match_names(wanted, known), known).values()}
+
+
+def file_names(ids: Iterable[Any]) -> list[str]:
+    """Return a different name for a file of each id: the id itself if possible, else like it.
+
+    Names that differ in case only are the same to some systems, so one of them is changed too.
+
+    Examples
+    --------
+    >>> from bagwise.bags.ids import file_names
+    >>> file_names(["a_b", "a/b", 7])
+    ['a_b', 'a_b-07f4401c', '7']
+    """
+    texts, names = [str(each) for each in ids], list[str]()
+    waiting = {_fold(text) for text in texts if _is_file_name(text)}  # for those that need them
+    kept = set(waiting)
+    for text in texts:
+        name = text
+        if _is_file_name(text) and _fold(text) in waiting:
+            waiting.remove(_fold(text))
+        else:
+            like = re.sub(r"[^\w-]", "_", text, flags=re.ASCII)[:_LONGEST_NAME]
+            like = f"{like}-{crc32(text.encode(errors='replace')):08x}"
+            others = chain([like], (f"{like}-{i}" for i in count(2)))
+            name = next(each for each in others if _fold(each) not in kept)
+        kept.add(_fold(name))
+        names.append(name)
+    return names
+
+
+def _is_file_name(text: str) -> bool:
+    """Return whether all systems take a text as the name of a file, also with a suffix."""
+    plain = re.fullmatch(r"[\w-]([\w .+=@()-]*[\w+=@()-])?", text) and text.isprintable()
+    device = re.fullmatch(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", text, flags=re.IGNORECASE)
+    return bool(plain) and not device and len(text.encode()) <= _LONGEST_NAME
+
+
+def _fold(name: str) -> str:
+    return normalize("NFKC", name).casefold()
 
 
 def first_missing(values: Iterable[Any]) -> int | None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from bagwise.bags.ids import file_names
 from bagwise.cli.applied import Applied, ApplyOptions, ModelFile
-from bagwise.cli.options import Data, Format, Labels
+from bagwise.cli.options import Data, Force, Format, Labels
 from bagwise.cli.output import Json, progress, say_written, show_json
+from bagwise.errors import list_names
 from bagwise.estimators.discovery import LEVEL
+from bagwise.io._atomic import writing
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg")
 _THUMBNAILS = (".png", ".jpg", ".jpeg")
@@ -56,6 +60,7 @@ def heatmap(
     ] = None,
     labels: Labels = None,
     format: Format = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Draw where on slides the evidence lies, over a thumbnail if there is one.
@@ -72,9 +77,9 @@ def heatmap(
     applied = ApplyOptions(model, data, bag=bag_column, format=format, labels=labels).load(bag)
     applied.need_instances()
     chosen = applied.find_bags(bag) if bag else [*range(len(applied.bags))]
-    maps, tiles = _targets(applied, chosen, out, _PICTURES), None
+    maps, tiles = _targets(applied, chosen, out, _PICTURES, force), None
     if geojson is not None:
-        tiles = _targets(applied, chosen, geojson, (".geojson", ".json"))
+        tiles = _targets(applied, chosen, geojson, (".geojson", ".json"), force)
     images = _find_images(image, [str(name) for name in applied.bags.ids.tolist()])
     with progress() as bar:
         bar.add_task("Scoring instances", total=None)
@@ -94,9 +99,12 @@ def heatmap(
 
 
 def _targets(
-    applied: Applied, chosen: list[int], out: Path, suffixes: tuple[str, ...]
+    applied: Applied, chosen: list[int], out: Path, suffixes: tuple[str, ...], force: bool
 ) -> dict[int, Path]:
-    """Return the file of each bag; several bags need a folder, which is made."""
+    """Return the file of each bag; several bags need a folder, which is made.
+
+    Where a file cannot have the name of its bag, ``index.json`` in the folder says whose it is.
+    """
     if out.suffix.lower() in suffixes and not out.is_dir():
         if len(chosen) > 1:
             raise typer.BadParameter(
@@ -107,10 +115,22 @@ def _targets(
     if out.suffix and not out.is_dir():
         raise typer.BadParameter(f"{out.name}: expected a folder or one of {', '.join(suffixes)}.")
     out.mkdir(parents=True, exist_ok=True)
-    names = [str(applied.bags.ids[number]).replace("/", "_") for number in chosen]
-    return {
-        number: out / f"{name}{suffixes[0]}" for number, name in zip(chosen, names, strict=True)
-    }
+    ids = [str(name) for name in applied.bags.ids.tolist()]
+    names = [f"{name}{suffixes[0]}" for name in file_names(ids)]
+    there = [names[number] for number in chosen if (out / names[number]).exists()]
+    if there and not force:
+        raise typer.BadParameter(f"{out} has {list_names(there)} already; --force replaces them.")
+    changed = {names[i]: ids[i] for i in chosen if names[i] != f"{ids[i]}{suffixes[0]}"}
+    if changed:
+        _note_names(out / "index.json", changed)
+    return {number: out / names[number] for number in chosen}
+
+
+def _note_names(index: Path, changed: dict[str, str]) -> None:
+    """Write the ids of bags by the names of their files, beside those of earlier calls."""
+    earlier = json.loads(index.read_text()) if index.exists() else {}
+    with writing(index) as file:
+        file.write(json.dumps({**earlier, **changed}, indent=1).encode())
 
 
 def _scores(applied: Applied) -> Any:
@@ -159,7 +179,6 @@ def _slide_thumbnail(file: Path) -> tuple[Any, float]:
 def _draw(
     applied: Applied, scores: Any, pvalues: Any, number: int, file: Path, **options: Any
 ) -> None:
-    from bagwise.io._atomic import writing
     from bagwise.plot import heatmap as draw
     from bagwise.plot._display import plain
 

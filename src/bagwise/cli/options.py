@@ -78,7 +78,7 @@ def _hint(data: Path, columns: dict[str, Any]) -> None:
 
 
 _OUTPUTS = {"out", "report", "geojson"}
-_Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 
 
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -97,7 +97,7 @@ def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
             options.append(parameter)
     known = {option.name for option in options}
     outputs = {option.name for option in options if _is_output(option)}
-    added = {"context": typer.Context, "force": _Force} if outputs else {}
+    added = {"context": typer.Context, "force": Force} if outputs else {}
     for name in added.keys() - known:
         only, default = inspect.Parameter.KEYWORD_ONLY, False if name == "force" else None
         options.append(inspect.Parameter(name, only, default=default, annotation=added[name]))
