@@ -88,6 +88,7 @@ METHODS: dict[tuple[str, str], str] = {  # by (class, method)
     ("LabelSVC", "global_bound"): _LOWER,
     ("MarkovNetworkClassifier", "path"): _NO_PATH,
     ("RowsClassifier", "path"): _NO_PATH,
+    ("RowsClassifier", "stability_"): "Use bagwise.inspection.key_stability.",
     ("WitnessSVC", "global_bound"): _LOWER,
 }
 

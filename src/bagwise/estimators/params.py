@@ -274,7 +274,7 @@ _SHARED = {
         1,
         integer(),
         "Number of starts, of which the lowest objective is kept: first the usual one, then random "
-        "ones. More than one adds ``starts_`` and ``stability_``.",
+        "ones. More than one adds ``starts_``.",
     ),
     "class_weight": param(
         None,

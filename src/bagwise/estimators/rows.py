@@ -98,10 +98,6 @@ class RowsClassifier(BagClassifier):
     starts_ : list of dict
         With ``n_init`` > 1: objective, gap and iterations of every start (one such list per class
         for three classes or more). Starts that end far apart say that the minimum is one of many.
-    stability_ : ndarray of shape (n_bags,) or (n_classes, n_bags)
-        With ``n_init`` > 1: how well the other starts agree with the one that is kept about the
-        positive instances of each positive bag: the mean Jaccard index, 1 where all find the same
-        ones. NaN for bags that are not positive.
     """
 
     kernel: Any = shared("kernel")
@@ -147,9 +143,9 @@ class RowsClassifier(BagClassifier):
         return self.kernel_options or KernelOptions()
 
     def _fit_binary(self, task: Task) -> Run:
-        return self._lowest(partial(self._fit_from, task), task.offsets, task.positive)
+        return self._lowest(partial(self._fit_from, task))
 
-    def _lowest(self, fit_from: Callable[[Any], Run], offsets: Array, positive: Array) -> Run:
+    def _lowest(self, fit_from: Callable[[Any], Run]) -> Run:
         """Run the usual start (None) and ``n_init`` - 1 random ones; keep the lowest."""
         n_init = self.get_params(deep=False).get("n_init", 1)
         if n_init == 1:
@@ -157,7 +153,7 @@ class RowsClassifier(BagClassifier):
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         rng = np.random.RandomState(seed)  # not the stream of init="random"
         runs = (fit_from(rng if number else None) for number in range(n_init))
-        return keep_lowest(runs, offsets, positive)
+        return keep_lowest(runs)
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         row_weight = weigh_rows(self._loss_weight() * weight, bags.offsets)
@@ -277,7 +273,6 @@ class RowsClassifier(BagClassifier):
         self.history_ = [fit.history for fit in fits] if len(fits) > 1 else fits[0].history
         if fits[0].starts:
             self.starts_ = [fit.starts for fit in fits] if len(fits) > 1 else fits[0].starts
-            self.stability_ = stack_models([fit.stability for fit in fits])
         for fit in fits:
             self._warn(fit)
         return np.stack([solution.coef for solution in solutions])

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sklearn.model_selection import GridSearchCV
 
-from bagwise._documented import answers
 from bagwise.estimators.pipeline import PointsThrough
-from bagwise.rowstores.backend import share_passes
 
 
 class BagGridSearchCV(PointsThrough, GridSearchCV):
@@ -36,11 +32,3 @@ class BagGridSearchCV(PointsThrough, GridSearchCV):
     >>> search.key_instances(bags).shape
     (20,)
     """
-
-    @answers(
-        "self", "Fitted.", X=("Bags", "Bags."), y="Their labels.", params="As in scikit-learn."
-    )
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Try all candidates."""
-        with share_passes(getattr(X, "X", None), self.n_jobs):
-            return super().fit(X, y, **params)

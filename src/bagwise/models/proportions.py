@@ -208,7 +208,7 @@ class LabelProportionSVC(ShareRegressor):
             )
             for scores in starts
         ]
-        return keep_lowest(runs, task.offsets, task.positive) if len(runs) > 1 else runs[0]
+        return keep_lowest(runs) if len(runs) > 1 else runs[0]
 
     def _start(self, task: Task, counts: ExactCounts, rng: np.random.RandomState) -> Array:
         """Return scores whose ranking within bags gives the first labels."""

@@ -7,10 +7,6 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
-from bagwise._typing import Array
-
 Callback = Callable[[dict[str, Any]], None]
 
 
@@ -31,8 +27,6 @@ class Run:
         False only when a bound on the number of iterations ended the loop.
     starts : list of dict
         Objective, gap and iterations of every start, where there were several.
-    stability : ndarray of shape (n_bags,) or None
-        How well the other starts agree with this run about the positives of each bag.
     """
 
     solution: Any
@@ -40,7 +34,6 @@ class Run:
     history: list[dict[str, Any]]
     converged: bool
     starts: list[dict[str, Any]] = field(default_factory=list)
-    stability: Any = None
 
 
 class Journal:
@@ -59,33 +52,15 @@ class Journal:
         return record
 
 
-def keep_lowest(runs: Iterable[Run], offsets: Array, positive: Array) -> Run:
-    """Keep the run with the lowest objective, with a record of all starts.
-
-    The assignments of the runs are weights of all instances. The record has ``starts`` and
-    ``stability``: for each positive bag, the mean overlap (Jaccard index) of the positive instances
-    of the other starts with those of the one that is kept. NaN for other bags.
-    """
+def keep_lowest(runs: Iterable[Run]) -> Run:
+    """Return the run with the lowest objective, of equal ones the first, with a record of all."""
     kept: Run | None = None
-    records, found = [], []
+    records = []
     for number, run in enumerate(runs):
         solution = run.solution
         record = {"start": number, "objective": solution.objective, "gap": solution.gap}
         records.append({**record, "n_iter": len(run.history)})
-        found.append(np.asarray(run.assignment) >= 0.5)
         if kept is None or solution.objective < kept.solution.objective:
-            kept, best = run, number
+            kept = run
     assert kept is not None  # n_init >= 1
-    others = [one for number, one in enumerate(found) if number != best]
-    stability = np.full(len(positive), np.nan)
-    if others:
-        overlaps = [_overlap(found[best], one, offsets) for one in others]
-        stability[positive] = np.mean(overlaps, axis=0)[positive]
-    return replace(kept, starts=records, stability=stability)
-
-
-def _overlap(one: Array, other: Array, offsets: Array) -> Array:
-    """Return the Jaccard index of two sets of instances in every bag; 1 where both are empty."""
-    both = np.add.reduceat(1.0 * (one & other), offsets[:-1])
-    either = np.add.reduceat(1.0 * (one | other), offsets[:-1])
-    return np.divide(both, either, out=np.ones_like(both), where=either > 0)
+    return replace(kept, starts=records)

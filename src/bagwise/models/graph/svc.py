@@ -118,7 +118,7 @@ class GraphSVC(GraphClassifier):
             scores = mean_scores(structure, self.C * share, positive) if drawn is None else drawn
             return self._run_cccp(structure, terms, scores)
 
-        return self._lowest(fit_from, structure.offsets, positive)
+        return self._lowest(fit_from)
 
     _excused = 0.1  # ``tol`` is a part of C and mu: what it promises may be some of the objective
 
