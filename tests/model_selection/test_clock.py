@@ -67,6 +67,21 @@ class Wasteful(StatisticsSVC):
         return super().fit(bags, y, sample_weight) if waste.any() else self
 
 
+class Compiling(StatisticsSVC):
+    """A model whose first fit takes longer, as that of loops that have to be compiled."""
+
+    waits = [0.5]  # noqa: RUF012
+
+    def fit(self, bags, y, sample_weight=None):
+        time.sleep(self.waits.pop() if self.waits else 0.0)
+        return super().fit(bags, y, sample_weight)
+
+
+def test_compiling_is_not_counted():
+    assert Probe(Compiling(), BAGS, Y, 10).refuse(4.0) == ""
+    assert Compiling.waits == []
+
+
 def test_memory_and_time_are_seen_on_a_part_of_the_bags():
     cost = predict_cost(Wasteful(), BAGS, Y, trace=True)
     assert 10 * 80_000 < cost.bytes < 40 * 800_000
