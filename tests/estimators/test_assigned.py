@@ -122,7 +122,7 @@ def test_every_instance_as_a_witness_is_the_classifier_of_the_means():
     [
         (
             {"max_columns": 1},
-            r"max_columns=1 or pool__max_iter=30 .* Raise\s+pool__max_columns or pool__tol",
+            r"max_columns=1 or pool__max_iter=200 .* Raise\s+pool__max_columns or pool__tol",
         ),
         ({"relax": False, "max_iter": 1, "init": "random"}, "max_iter=1 before CCCP came to rest"),
         ({"solver": "stochastic_mirror_prox"}, "solver='stochastic_mirror_prox' early: objective"),

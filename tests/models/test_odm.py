@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from bag_helpers import grouped
-from bagwise import ODM, Bags, OptimalMarginSVC
+from bagwise import ODM, Bags, OptimalMarginSVC, Pool
 from bagwise.estimators import assigned
 from bagwise.losses import MarginBand
 
@@ -125,3 +125,14 @@ def test_refinement_never_raises_the_objective(seed):
     assert np.all(np.diff(descent) <= 1e-9 * descent[0])
     assert model.objective_[0] == descent[-1]
     assert set(np.unique(model.instance_weights_)) <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize("solver", ["mirror_prox", "stochastic_mirror_prox", "newton"])
+def test_max_iter_bounds_every_solver(solver):
+    rng = np.random.default_rng(0)
+    bags, y = [rng.normal(size=(6, 8)) for _ in range(30)], np.arange(30) % 2
+    pool = Pool(solver=solver, max_iter=2, tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match="pool__max_iter=2"):
+        model = OptimalMarginSVC(pool=pool, threshold=0.0).fit(bags, y)
+    assert model.n_iter_ == 2
+    assert all(record["solver_steps"] <= 1000 for record in model.history_)

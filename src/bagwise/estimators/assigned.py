@@ -45,6 +45,7 @@ from bagwise.solvers.pool import SaddlePoint
 from bagwise.solvers.saddle import Saddle
 from bagwise.solvers.solution import is_in_doubt
 from bagwise.solvers.systems import Systems
+from bagwise.tolerances import COARSE, MAX_STEPS
 
 _GRADIENTS = {"mirror_prox": "exact", "stochastic_mirror_prox": "stochastic"}
 _ROUGH = 1e-5  # relative gap of the problem that only chooses the first assignments
@@ -128,7 +129,12 @@ class Pool(Parameters):
     refine: bool = param(
         False, ["boolean"], "Round the relaxation to key instances and continue from there by CCCP."
     )
-    max_iter: int = shared("max_iter", default=30, doc="Maximum number of rounds of CCCP.")
+    max_iter: int = shared(
+        "max_iter",
+        default=200,
+        doc="Maximum number of rounds, in which the pool grows or CCCP takes a step. In each round "
+        "the solvers of Zhang & Jin take at most a few thousand steps.",
+    )
 
 
 class AssignedClassifier(RowsClassifier):
@@ -255,6 +261,7 @@ class AssignedClassifier(RowsClassifier):
             self._master(system, rng),
             tol=self._pool.tol,
             max_columns=self._pool.max_columns,
+            max_iter=self._pool.max_iter,
             random_state=rng,
             callback=self._report,
             center=center,
@@ -265,7 +272,10 @@ class AssignedClassifier(RowsClassifier):
             if self._pool.solver == "newton":
                 return column_newton(saddle, last, system=system, tol=tol)
             gradients = _GRADIENTS[self._pool.solver]
-            return mirror_prox(saddle, last, gradients=gradients, random_state=rng)
+            rough = max(tol, COARSE)  # first-order steps prove no more within reason
+            return mirror_prox(
+                saddle, last, gradients=gradients, random_state=rng, tol=rough, max_iter=MAX_STEPS
+            )
 
         return solve_pool
 

@@ -132,7 +132,7 @@ def _reduce_pairs(
 ) -> Array:
     """Reduce ``values(rows of A, rows of B)`` with ``inner`` over B's bags, ``outer`` over A's."""
     reduced = np.full((len(A), len(B)), _neutral(outer))
-    for i in _blocks(A.n_instances):
+    for i in _blocks(A.n_instances if len(B) else 0):  # a model may have no support vectors
         nearest = _nearest((values(i, j) for j in _blocks(B.n_instances)), B, inner)
         _merge(outer, reduced, nearest, A.offsets, i.start)
     return reduced

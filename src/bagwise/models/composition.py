@@ -22,6 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -31,6 +32,7 @@ from threadpoolctl import threadpool_limits
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
+from bagwise.designs.sparse import with_short_indices
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import integer, param, shared
 from bagwise.estimators.tags import OPAQUE, BagTags
@@ -79,7 +81,9 @@ class CompositionLogistic(BagClassifier):
         # One thread, so that their number changes no bit; on busy cores two took 20 times as long.
         with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
             warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct instances: no harm
-            self.words_ = kmeans.fit(train.X[drawn]).cluster_centers_.astype(np.float64)
+            X = train.X[drawn]
+            X = with_short_indices(X) if sp.issparse(X) else X
+            self.words_ = kmeans.fit(X).cluster_centers_.astype(np.float64)
         truth = self._truth(codes[used])
         labels = truth[:, 0].astype(int) if truth.shape[1] == 1 else codes[used]
         logistic = LogisticRegression(C=self.C, solver="newton-cg", tol=1e-8)

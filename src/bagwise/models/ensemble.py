@@ -46,7 +46,7 @@ class BagEnsemble(BagClassifier):
     oob_decision_function_ : ndarray of shape (n_bags,) or (n_bags, n_classes)
         Mean score of the members that did not draw the bag; NaN where all did.
     oob_score_ : float
-        Accuracy of these scores where they exist.
+        Accuracy of these scores where they exist; NaN, with a warning, where none does.
 
     See Also
     --------
@@ -165,7 +165,10 @@ class BagEnsemble(BagClassifier):
                 stacklevel=2,
             )
         right = self._labels(self.oob_decision_function_) == self.classes_[codes]
-        self.oob_score_ = float(np.average(right[scored], weights=weight[scored]))
+        counted = scored & (weight > 0)
+        self.oob_score_ = np.nan
+        if counted.any():
+            self.oob_score_ = float(np.average(right[counted], weights=weight[counted]))
 
     # Predicting ----------------------------------------------------------------------------------
 

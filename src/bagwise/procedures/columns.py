@@ -89,6 +89,7 @@ def grow(
     *,
     tol: float,
     max_columns: int,
+    max_iter: int = MAX_STEPS,
     random_state: np.random.RandomState,
     callback: Callback | None = None,
     center: tuple[Saddle, SaddlePoint] | None = None,
@@ -99,7 +100,8 @@ def grow(
     tol)`` solves the problem over the pool to a relative gap. ``tol`` is the maximum heuristic gap,
     relative to the objective. ``center`` is another problem with the same rows, and its solution:
     what it violates enters the pool first. Where positive bags are their means, it is near the
-    middle of all assignments. ``converged`` is False only when ``max_columns`` ended the loop.
+    middle of all assignments. ``converged`` is False only when ``max_columns`` or
+    ``max_iter``, the maximum number of rounds, ended the loop.
     """
     kernel, journal = saddle.among(choices.rows), Journal(callback)
     pool, point, precision = _Pool(saddle, choices), None, 1.0
@@ -114,7 +116,8 @@ def grow(
         # 2) Search for what it lacks.
         few = _starts(pool, point, random_state)
         found, gap = _search(pool.saddle, choices, kernel, point, few)
-        full, searched = np.count_nonzero(pool.needed(point)) >= max_columns, len(few)
+        full = bool(np.count_nonzero(pool.needed(point)) >= max_columns)
+        full, searched = full or len(journal.records) + 1 >= max_iter, len(few)
         if full or pool.has(found[0]) or gap <= tol * point.upper:
             if precision > FINEST:  # what looks like the end must hold at a solution
                 precision = INNER * tol if precision > INNER * tol > FINEST else FINEST
