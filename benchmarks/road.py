@@ -285,7 +285,7 @@ def walk(name: str, folder: Path, run: Run, quick: bool = False) -> tuple[list[S
 
     from bagwise.persistence import describe
 
-    data = uneven(folder, 2_000) if quick and DATA[name] is uneven else DATA[name](folder)
+    data = uneven(folder, 500) if quick and DATA[name] is uneven else DATA[name](folder)
     steps = follow(data, run, quick)
     if steps[-1].status or not (folder / "model.bagwise").exists():
         return steps, None

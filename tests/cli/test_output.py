@@ -2,6 +2,7 @@
 
 import errno
 import shutil
+import time
 import warnings
 from contextlib import nullcontext
 from pathlib import Path
@@ -249,3 +250,12 @@ def test_ctrl_c_says_what_is_left_and_ends_with_130(
         data = [folder / "model.bagwise", folder / "new.csv"]
     refused(130, message, verb, *data, *rest)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_long_work_prints_lines_where_no_terminal_watches(monkeypatch, capsys):
+    monkeypatch.setattr(output, "_SILENCE", 0.01)
+    with output.progress() as bar:
+        task = bar.add_task("folds", total=4)
+        bar.advance(task, 3)
+        time.sleep(0.2)
+    assert "folds 3 of 4, 0 s so far" in capsys.readouterr().err

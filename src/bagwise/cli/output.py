@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import chain, count, zip_longest
 from pathlib import Path
+from threading import Event, Thread
 from typing import Annotated, Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from bagwise.errors import SCALE, Argument, Message, Parameter, message_of
 from bagwise.io._atomic import writing
 
 RECORD_SUFFIXES = (".csv", ".tsv", ".json", ".parquet")
+_SILENCE = 15.0  # seconds without a line in a log, after which people think that it hangs
 _SHOWN = 200  # rows of a table on the screen: more scroll away, --out writes all
 
 # What the library's arguments are called here.
@@ -206,12 +209,13 @@ def fact_table(rows: dict[str, Any], title: str) -> Table:
     return table
 
 
-def progress(*more: Any, **options: Any) -> Any:
-    """Return a progress bar; it is drawn on the standard error and leaves no trace."""
+@contextmanager
+def progress(*more: Any, **options: Any) -> Iterator[Any]:
+    """Give a progress bar on the standard error, which leaves no trace; a log gets lines."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = _console(stderr=True)
-    return Progress(
+    bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
@@ -222,6 +226,29 @@ def progress(*more: Any, **options: Any) -> Any:
         disable=not console.is_terminal,  # an empty line would be left in a log
         **options,
     )
+    with bar, _tell(bar) if bar.disable else nullcontext():
+        yield bar
+
+
+@contextmanager
+def _tell(bar: Any) -> Iterator[None]:
+    """Print every 15 seconds what is being done, how far it is, and for how long."""
+    ended, began = Event(), time.monotonic()
+
+    def tell() -> None:
+        while not ended.wait(_SILENCE):
+            for task in bar.tasks[-1:]:
+                far = f" {task.completed:g} of {task.total:g}" if task.total else ""
+                what = escape(task.description or "working")
+                say(f"{what}{far}, {time.monotonic() - began:.0f} s so far")
+
+    thread = Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 @contextmanager
@@ -243,7 +270,9 @@ def live() -> Iterator[Any]:
 
     console = _console(stderr=True)
     if not console.is_terminal:
-        yield None
+        with progress() as bar:
+            bar.add_task("comparing", total=None)
+            yield None
         return
     with Live(console=console, transient=True, auto_refresh=False) as screen:
         yield screen

@@ -10,9 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli.applied import Applied, ApplyOptions, Out
-from bagwise.cli.options import Label
-from bagwise.cli.output import Json, deliver, plain_table, say, show, show_json
+from bagwise.cli.options import Label, split_names
+from bagwise.cli.output import Json, deliver, plain_table, reword, say, show, show_json
 from bagwise.cli.places import Place
+from bagwise.crossfit import decides_badly
 from bagwise.estimators.discovery import LEVEL
 
 
@@ -107,7 +108,16 @@ def evaluate(
         show_json({**record, "intervals": bounds, "confusion": confusion})
         return
     show(_metric_table(numbers, len(y), positive))
+    if len(applied.classes) == 2:
+        _say_decisions({name: value for name, (value, *_) in numbers.items()})
     show(_confusion_table(confusion))
+
+
+def _say_decisions(rates: dict[str, float]) -> None:
+    """Say it where the model ranks the bags well and calls many wrong."""
+    text = decides_badly(rates)
+    if text is not None:
+        say(f"[yellow]{escape(reword(text))}[/yellow]")
 
 
 def _numbers(applied: Applied, y: Any) -> dict[str, tuple[float, ...]]:
@@ -152,7 +162,8 @@ def _confusion_table(confusion: dict[str, dict[str, int]]) -> Table:
 def explain(
     options: ApplyOptions,
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="Only this bag; repeatable.", metavar="ID")
+        list[str] | None,
+        typer.Option("--only", help="Only these bags, with commas; repeatable.", metavar="IDS"),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Maximum number of instances per bag.")] = 3,
     every: Annotated[bool, typer.Option("--all", help="Include bags predicted negative.")] = False,
@@ -179,7 +190,8 @@ def explain(
 def _choose_bags(applied: Applied, only: list[str] | None, every: bool) -> Any:
     """Return the numbers of the bags to explain."""
     if only:
-        return np.array(applied.find_bags(only))
+        names = [name for text in only for name in split_names(text) or []]
+        return np.array(applied.find_bags(names))
     if every or len(applied.classes) > 2:
         return np.arange(len(applied.seen))
     predicted = applied.classifier.predict(applied.seen)
