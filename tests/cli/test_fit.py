@@ -8,6 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 import bagwise
 from bagwise.crossfit import folds
+from bagwise.estimators.discovery import is_calibrated
 from bagwise.io import write
 from bagwise.model_selection import SCALES
 from bagwise.persistence import describe
@@ -36,6 +37,8 @@ def test_threshold_and_probabilities_come_from_folds_by_default(folder, tmp_path
     expected = bagwise.WitnessSVC(threshold="balanced", probability="sigmoid").fit(bags, y)
     np.testing.assert_array_equal(model.predict_proba(bags), expected.predict_proba(bags))
     np.testing.assert_array_equal(model.threshold_, expected.threshold_)
+    p = expected.calibrate_instances(bags, y, cv=5).instance_pvalues(bags)
+    np.testing.assert_array_equal(model.instance_pvalues(bags), p)
     assert "bags are positive from a probability of" in shown.stdout
     assert f"sensitivity {model.held_out_['sensitivity']:.0%}" in shown.stdout
     assert shown.stderr.splitlines()[-1].startswith(f"Next: bagwise report {out} {base[1]}")
@@ -45,6 +48,7 @@ def test_threshold_and_probabilities_come_from_folds_by_default(folder, tmp_path
     np.testing.assert_allclose(raw.predict_proba(bags), model.predict_proba(bags), rtol=1e-9)
     assert "there are no probabilities" in done(*base, "--no-calibration").stderr
     assert not hasattr(bagwise.load(out), "predict_proba")
+    assert not is_calibrated(bagwise.load(out))
 
 
 def test_few_bags_have_fewer_folds_and_very_few_none(tmp_path):

@@ -59,10 +59,10 @@ def fit(
     `bagwise fit features.bags --model AL-SVM --param kernel=linear --dask local:4`
 
     With `--cv`, a list gives the candidates, `--param "C=[0.1,1,10]"`; without a list the usual
-    ones are tried. Most models have `class_weight=balanced` and `kernel=linear`. Threshold and
-    probabilities are chosen on scores of copies of the model that did not see the bag. What is
-    printed includes the objective and a proven bound on its distance from the optimum of the last
-    convex problem (the duality gap).
+    ones are tried. Most models have `class_weight=balanced` and `kernel=linear`. Threshold,
+    probabilities and p-values of instances come from scores of copies of the model that did not
+    see the bag. What is printed includes the objective and a proven bound on its distance from the
+    optimum of the last convex problem (the duality gap).
     """
     import bagwise
     from bagwise.bags.fingerprint import fingerprints, pack_prints
@@ -91,10 +91,14 @@ def fit(
             estimator.set_params(**best.point)
             scale = best.scale
         title = repr(estimator)
-        choice.calibrate(estimator, bags, y)
+        n_folds = choice.calibrate(estimator, bags, y)
         with output.fit_progress(estimator):
             scaler = scaler_for(bags, scale, source.impute)
             fitted = with_scaler(estimator, scaler).fit(there, y)
+        if n_folds and not getattr(estimator, "interrupted_", False):
+            with output.progress() as bar:
+                bar.add_task("Comparing instances with negative bags", total=None)
+                fitted.calibrate_instances(there, y, cv=n_folds)
     notes = {"data": source.data.name, **source.notes} | _ensemble(fitted)
     notes |= _decisions(estimator) | {"trained_on": pack_prints(fingerprints(bags))}
     bagwise.save(fitted, out, notes=notes)

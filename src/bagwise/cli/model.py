@@ -74,18 +74,19 @@ class ModelOptions:
             label = positive_label(self.positive, y, bags, estimator, **options)
         return estimator if label is None else estimator.set_params(pos_label=label)
 
-    def calibrate(self, estimator: Any, bags: Any, y: Any, held_out: int = 0) -> None:
+    def calibrate(self, estimator: Any, bags: Any, y: Any, held_out: int = 0) -> int:
         """Have threshold and probabilities chosen on out-of-fold scores; say it where they are not.
 
-        ``held_out`` is the number of folds of which one is left out before.
+        ``held_out`` is the number of folds of which one is left out before. Returns the number of
+        folds that choose, 0 if there are none.
         """
         if len(np.unique(y)) < 2:
-            return  # an error follows
+            return 0  # an error follows
         fewest = count_fewest(bags, y)
         n_folds = min(N_FOLDS, fewest - (-(-fewest // held_out) if held_out else 0))
         wanted: dict[str, Any] = {"threshold": self.threshold, "probability": "sigmoid"}
         if self.no_calibration or n_folds < _FEWEST_FOLDS:
-            what = "the threshold is 0, and there are no probabilities"
+            what = "the threshold is 0, there are no probabilities and no p-values of instances"
             why = "Without calibration" if self.no_calibration else f"With {fewest} bags of a class"
             say(f"{why}, {what}.")
             wanted = {"threshold": self.threshold or 0.0, "probability": False}
@@ -96,6 +97,7 @@ class ModelOptions:
             wanted["calibration_cv"] = n_folds
         given = self.settings()
         estimator.set_params(**{name: v for name, v in wanted.items() if name not in given})
+        return n_folds if wanted["probability"] else 0
 
 
 def _read_value(name: str, text: str) -> Any:
