@@ -15,7 +15,7 @@ from bagwise import (
 )
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import dense, swept
-from bagwise.model_selection import BagGridSearchCV, compare, cross_validate_bags, search
+from bagwise.model_selection import compare, cross_validate_bags, search
 from bagwise.rowstores import blocks, passes
 from bagwise.rowstores.files import FileRows
 from bagwise.rowstores.together import side_by_side
@@ -68,12 +68,6 @@ FITS = {
     ),
     "classes": lambda bags, y: (
         AnnealedWitnessSVC(kernel="linear").fit(bags, np.arange(36) % 3).coef_.tolist()
-    ),
-    "scikit-learn": lambda bags, y: (
-        BagGridSearchCV(InstanceSVC(kernel="linear"), {"C": [0.1, 1.0]}, cv=3)
-        .fit(bags, y)
-        .cv_results_["mean_test_score"]
-        .tolist()
     ),
     "networks": lambda bags, y: cross_validate_bags(NETWORK, bags, y, cv=2).folds,
     "compare": lambda bags, y: [
