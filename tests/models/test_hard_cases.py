@@ -22,6 +22,7 @@ from bagwise import (
     InstanceSVC,
     KernelOptions,
     KeyInstanceSVC,
+    LabelProportionLogistic,
     LabelSVC,
     MILBoost,
     MILESEmbedding,
@@ -258,3 +259,15 @@ def test_key_instances_with_curvatures_that_underflow_are_no_division_by_zero():
     model = KeyInstanceSVC(kernel="linear", C=1e100)
     with np.errstate(all="ignore"), pytest.warns(ConvergenceWarning, match="ran out of digits"):
         model.fit(separated(np.float32, shift=1.0), np.arange(20) % 2)
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype", "unit_norm"),
+    [(1e20, np.float32, True), (1e200, np.float64, True), (1e200, np.float64, False)],
+)
+def test_proportions_of_features_out_of_range_are_named(size, dtype, unit_norm):
+    bags = [(size * bag).astype(dtype) for bag in overlapping()]
+    model = LabelProportionLogistic(unit_norm=unit_norm)
+    named = pytest.raises((ValueError, FloatingPointError), match=r"overflow.*cale the features")
+    with np.errstate(all="ignore"), named:
+        model.fit(bags, np.arange(40) % 3 / 2)

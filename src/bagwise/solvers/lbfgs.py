@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from bagwise._typing import Array
 from bagwise.solvers.bundle import ScoreOracle
-from bagwise.solvers.solution import Solution
+from bagwise.solvers.solution import Solution, overflow
 
 _MEMORY = 20  # pairs kept: beside one pass over the instances their cost is nothing
 
@@ -48,6 +48,8 @@ def lbfgs(
         gap = float(gradient @ gradient) / (2 * alpha)
         if found.nit == 0:  # rounding ends it
             break
+    if not (np.isfinite(value) and np.isfinite(gap)):
+        raise overflow(value, gap)
     return Solution(
         coef=w,
         intercept=0.0,

@@ -17,6 +17,7 @@ from bagwise.bags.ids import name_of
 from bagwise.bags.segments import expand
 from bagwise.crossfit import bag_scores, fit_weighted, folds, out_of_fold_scores
 from bagwise.designs import matrix_design
+from bagwise.errors import SCALE, Message
 from bagwise.models.bagkernel import BagKernelSVC
 from bagwise.models.markov.risk import InstanceOperator
 
@@ -58,7 +59,11 @@ class NetworkInputs:
         design = matrix_design(X)
         if self.unit_norm:
             rows = expand(weight, bags.offsets)
-            squared = float(design.weighted_squares(rows).sum() / rows.sum())
+            with np.errstate(over="ignore"):
+                squared = float(design.weighted_squares(rows).sum() / rows.sum())
+            if not np.isfinite(squared):
+                what = "The squared norms of the instances overflow: scale the features with "
+                raise ValueError(Message(what, SCALE, ", or use float64."))
             self.scale = 1.0 / np.sqrt(squared) if squared > 0 else 1.0
         columns = [self._given(bags)]
         self.n_given = columns[0].shape[1]
