@@ -1,5 +1,6 @@
 """The format follows from the suffix, else from the content."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from bagwise import AnnealedLabelSVC, Bags, InstanceSVC, MarkovNetworkClassifier, WitnessSVC, io
 from bagwise.datasets import make_gaussian_bags
-from bagwise.io import CorruptFileError, FormatError, read, write
+from bagwise.io import CorruptFileError, FormatError, read, read_parquet, write
 from bagwise.io.dispatch import READERS, SUFFIXES, recognize, suffix_of
 from bagwise.rowstores import blocks
 
@@ -136,3 +137,15 @@ def test_damage_is_found_when_the_rows_are_first_read(stores):
     found, y = io.open(folder)
     with pytest.raises(CorruptFileError, match="checksum"):
         InstanceSVC(kernel="linear").fit(found, y)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs")
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.mat", "a", "a.h5"])
+def test_pipes_are_refused(name, tmp_path):
+    os.mkfifo(tmp_path / name)
+    reader = read_parquet if name == "a.parquet" else read
+    with pytest.raises(FormatError, match="is no regular file"):
+        reader(tmp_path / name)
+    if name == "a.h5":
+        with pytest.raises(FormatError, match="is no regular file"):
+            read(tmp_path)

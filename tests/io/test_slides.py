@@ -88,7 +88,7 @@ def test_what_has_no_row_or_label_is_counted_and_named(trident):
 
 def test_slides_without_a_file_are_an_error_that_lists_them(trident):
     with (trident / "slides.csv").open("a") as file:
-        file.write("gone,p,a\nlost,p,b\nunlabeled,p,\n")
+        file.write("gone,p,a\nlost,p,b\nunlabeled,p,\nunknown,p,NA\n")
     with pytest.raises(FormatError, match=r"2 slides without a file \(.*\): gone, lost\."):
         read(trident)
     bags, _ = read_slides(trident, only=IDS[:2])  # the others are not needed

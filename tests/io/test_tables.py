@@ -183,3 +183,15 @@ def test_texts_become_numbers_only_where_all_are(texts, as_label, as_id):
     assert type_texts(texts, exact_text=False).tolist() == as_label
     assert type_texts(texts, exact_text=True).tolist() == as_id
     assert type_column(texts * 2, exact_text=True).tolist() == as_id * 2
+
+
+@pytest.mark.parametrize("text", ["NA", "nan", "?"])
+def test_a_label_that_may_be_missing_is_refused(text, tmp_path):
+    (tmp_path / "a.csv").write_text(f"bag,label,f1\nNA,1,0\nb,{text},0\n")
+    message = r"line 3: the label is .*, which may be a class or a missing value"
+    with pytest.raises(LabelError, match=message):
+        read_csv(tmp_path / "a.csv")
+    np.save(tmp_path / "x.npy", np.eye(2))
+    (tmp_path / "bags.csv").write_text(f"path,label\nx.npy,{text}\n")
+    with pytest.raises(LabelError, match="which may be a class or a missing value"):
+        read(tmp_path / "bags.csv")

@@ -94,3 +94,8 @@ def test_memory_and_time_are_seen_on_a_part_of_the_bags():
     assert "already took too long" in Probe(WitnessSVC(), BAGS, Y, 2).refuse(-1.0)
     assert Probe(WitnessSVC(), BAGS, Y).refuse(-1.0) == ""
     assert Probe(StatisticsSVC(C=-1.0), BAGS, Y).refuse(60.0) == ""  # the fit itself will say it
+
+
+def test_a_limit_of_time_is_a_number_of_seconds():
+    with pytest.raises(ValueError, match="must be a number of seconds"):
+        Deadline.after(np.nan)

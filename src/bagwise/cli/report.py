@@ -8,9 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
+from bagwise.bags.ids import file_names
 from bagwise.cli.applied import Applied, ApplyOptions
 from bagwise.cli.options import Groups, Label, as_words
-from bagwise.cli.output import Json, check_writable, say, say_next, say_written, show_json, steps
+from bagwise.cli.output import (
+    Json,
+    check_writable,
+    free_path,
+    say,
+    say_next,
+    say_written,
+    show_json,
+    steps,
+)
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 
@@ -81,7 +91,7 @@ def _heatmap_command(applied: Applied, options: ApplyOptions) -> list[str]:
     scores = applied.sign * applied.model.decision_function(applied.bags)
     name = str(applied.bags.ids[int(scores.argmax())])
     words = ["bagwise", "heatmap", str(options.model), str(options.data), "--bag", name]
-    words += ["--out", f"{name.replace('/', '_')}.png", "--force"]
+    words += ["--out", str(free_path(Path(f"{file_names([name])[0]}.png")))]
     return words + as_words(labels=options.labels, format=options.format)
 
 

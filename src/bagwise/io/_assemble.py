@@ -21,6 +21,7 @@ from bagwise.bags.frames import BAG_FEATURE as BAG_FEATURE, COORDS as COORDS
 from bagwise.bags.ids import factorize, first_difference, first_missing
 from bagwise.bags.segments import bag_of_row
 from bagwise.errors import Argument, Message, list_names, suggestion
+from bagwise.io._source import refuse_stream
 from bagwise.io.errors import (
     DuplicateColumnError,
     FormatError,
@@ -103,6 +104,7 @@ def reads(suffix: str = "", /, **own: Sentence) -> Callable[[Function], Function
         @wraps(documented)
         def read(*arguments: Any, **named: Any) -> Any:
             refuse_parameters(documented, named)
+            refuse_stream(arguments[0] if arguments else named.get("path"))
             return documented(*arguments, **named)
 
         return cast(Function, read)

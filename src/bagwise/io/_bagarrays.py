@@ -18,7 +18,7 @@ from bagwise.errors import Argument, Message, suggestion
 from bagwise.io import _limits as limits
 from bagwise.io._assemble import ROLES, Layout, ignore_parents
 from bagwise.io._flatten import rows_as_names
-from bagwise.io._source import open_source, require
+from bagwise.io._source import open_source, refuse_stream, require
 from bagwise.io.errors import FormatError, MixedTypeError
 from bagwise.io.tables import parse_numbers, sniff
 
@@ -33,6 +33,7 @@ def load_bag(
 
     Mapped instances are a `numpy.memmap`.
     """
+    refuse_stream(file)
     suffix = file.suffix.lower()
     if suffix not in _READERS:
         raise FormatError(file, f"suffix {suffix!r}, expected one of {', '.join(_READERS)}.")

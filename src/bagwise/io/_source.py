@@ -41,11 +41,19 @@ def require(module: str, extra: str) -> None:
         raise ImportError(f"This format needs {module}: pip install 'bagwise[{extra}]'.")
 
 
+def refuse_stream(path: Any) -> None:
+    """Refuse pipes and devices, which cannot be read twice, and may never end."""
+    found = Path(path) if isinstance(path, str | Path) else None
+    if found and found.exists() and not (found.is_file() or found.is_dir()):
+        raise FormatError(path, "is no regular file: write its content to one first.")
+
+
 @contextmanager
 def open_source(path: Path) -> Iterator[io.TextIOWrapper]:
     """Open a file, gzip or plain, as UTF-8 text; damage raises the errors of this package."""
     if path.is_dir():
         raise FormatError(path, "is a folder, expected a file.")
+    refuse_stream(path)
     with open(path, "rb") as raw, _name_errors(path):
         stream: Any = _Gunzip(raw, path) if raw.peek(2)[:2] == _GZIP_MAGIC else raw
         try:

@@ -33,7 +33,7 @@ from bagwise.io._bagarrays import load_bag, save_bag
 from bagwise.io._flatten import bag_columns, instance_columns, warn_left_out
 from bagwise.io._source import open_source, write_text
 from bagwise.io.errors import FormatError, ShuffledBagError, missing_value
-from bagwise.io.tables import join_blocks, sniff, type_column
+from bagwise.io.tables import MISSING, join_blocks, sniff, type_column
 from bagwise.rowstores.files import FileRows, FileSpan
 
 PATH_COLUMNS = ("path", "file", "filename")
@@ -115,8 +115,8 @@ def _find_path_column(path: Path, names: list[str], file: str | None) -> int:
 
 def _check_line(path: Path, line: int, fields: dict[str, str]) -> dict[str, str]:
     for role, text in fields.items():
-        if not text:
-            raise missing_value(path, role, line)
+        if not text or (role == "label" and text in MISSING):
+            raise missing_value(path, role, line, text)
     if Path(fields["file"]).anchor or ".." in Path(fields["file"]).parts:
         problem = f"{fields['file']} is not inside this folder, and other files are not read."
         remedy = "Write paths relative to this file, which lies in a folder around the others."

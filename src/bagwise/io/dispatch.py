@@ -14,7 +14,7 @@ from bagwise.bags import Bags
 from bagwise.bags.forms import join, join_values
 from bagwise.errors import Argument, Message, list_names, suggestion
 from bagwise.io._assemble import LabeledBags, reads, writes
-from bagwise.io._source import open_source
+from bagwise.io._source import open_source, refuse_stream
 from bagwise.io.arff import read_arff, write_arff
 from bagwise.io.bagfiles import PATH_COLUMNS, read_folder, write_folder
 from bagwise.io.c45 import read_c45, write_c45
@@ -116,6 +116,7 @@ def recognize(path: Path) -> str:
     """Return the name of a file's format."""
     if not path.exists():
         raise FileNotFoundError(f"There is no file or folder {path}.")
+    refuse_stream(path)
     if path.is_dir():
         if (path / MANIFEST).is_file() or path.suffix == ".bags":
             return "bags"

@@ -66,9 +66,17 @@ class ShuffledBagError(FormatError):
     """The rows of a bag are not consecutive."""
 
 
-def missing_value(path: PathLike[str], role: str, line: int | str | None = None) -> FormatError:
-    """Return the error about a bag id, label or other required value that is missing."""
+def missing_value(
+    path: PathLike[str], role: str, line: int | str | None = None, text: str = ""
+) -> FormatError:
+    """Return the error about a bag id, label or other required value that is missing.
+
+    A ``text`` such as "NA" may mean that.
+    """
     kind = LabelError if role == "label" else FormatError
+    if text:
+        problem = f"the {role} is {text!r}, which may be a class or a missing value. Name the class"
+        return kind(path, f"{problem} in another way, or leave out the rows.", line)
     return kind(path, f"the {role} is missing. Expected one on every row.", line)
 
 

@@ -26,7 +26,7 @@ from bagwise.io._bagarrays import load_bag, read_patch_size
 from bagwise.io._flatten import bag_columns
 from bagwise.io.bagfiles import BagStack, read_listing, refuse_full, write_files
 from bagwise.io.errors import FormatError
-from bagwise.io.tables import sniff, type_column
+from bagwise.io.tables import MISSING, sniff, type_column
 
 SLIDE_SUFFIXES = (".h5", ".hdf5", ".npz", ".npy", ".pt", ".pth")  # those with coordinates first
 _USUAL = {
@@ -95,7 +95,7 @@ def read_slides(
     if only is not None:
         chosen, notes = resolve_names(map(str, only), (slide.name for slide in slides)), []
         slides = [slide for slide in slides if slide.name in chosen]
-    slides = [slide for slide in slides if slide.label != ""]
+    slides = [slide for slide in slides if slide.label not in MISSING]
     there = [slide for slide in slides if slide.files]
     if not there:
         what = "no slide has a file, a row and a label."
@@ -207,7 +207,7 @@ def _list_slides(
         _Slide(name, [found[stem] for stem in stems[name]], row.get("label"), row.get("groups"))
         for name, row in rows.items()
     ]
-    unlabeled = [slide.name for slide in slides if slide.label == ""]
+    unlabeled = [slide.name for slide in slides if slide.label in MISSING]
     strays = found.keys() - {stem for each in stems.values() for stem in each}
     notes = [
         *_count(unlabeled, f"of {listing.name} without a label"),

@@ -42,7 +42,7 @@ from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError, m
 Row = tuple[int, list[str]]  # line number and fields
 Rows = Callable[[Path, Any], Iterator[Row]]  # split the lines of an open file
 
-# Texts that mean NaN in a feature.
+# Texts that mean NaN in a feature, and are refused as labels.
 MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])
 _AS_NUMBERS = {**dict.fromkeys(MISSING, "nan"), "True": "1", "False": "0"}
 ENCODE = ("Encode the column, or name the columns to use with ", Argument("features", "[...]"), ".")
@@ -254,9 +254,10 @@ def type_columns(
     """Return the columns of a text file by role, as `assemble` takes them."""
     columns: dict[str, Any] = {}
     for key, column in keys.items():
-        row = column.first_row("")
-        if row is not None:
-            raise missing_value(path, key, place(row))
+        for text in sorted(MISSING) if key == "label" else [""]:
+            row = column.first_row(text)
+            if row is not None:
+                raise missing_value(path, key, place(row), text)
         values = column.code(exact_text=key in _EXACT)
         if key.startswith(NUMERIC):
             values = Coded(values.codes, _as_numbers(path, key, column, values.values, place))
