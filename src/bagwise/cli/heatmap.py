@@ -202,8 +202,7 @@ def _write_tiles(
     rows = slice(bags.offsets[number], bags.offsets[number + 1])
     colors = instance_colors(scores, pvalues)[rows]
     if pvalues is not None:  # the higher the score, the smaller the p-value
-        pvalues = pvalues[rows]
-        top = int(np.sum(pvalues <= LEVEL))
+        pvalues, top = pvalues[rows], int(np.sum(pvalues[rows] <= LEVEL))
         name = f"discovery ({applied.classifier.discovery_guarantee().partition(':')[0]})"
     own = {"top": top, "colors": colors, "name": name, "pvalues": pvalues}
     write_geojson(file, bags.coords[rows], patch_side(bags, number), scores[rows], **own)

@@ -55,9 +55,8 @@ def write_geojson(
     ['detection', 'detection', 'annotation']
     """
     corners, values = np.asarray(coords, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    found = {"score": values}
-    if pvalues is not None:
-        found["p-value"] = np.asarray(pvalues)
+    measured = {} if pvalues is None else {"p-value": np.asarray(pvalues)}
+    found = {"score": values, **measured}
     looks: list[dict[str, Any]] = [{"objectType": "detection"} for _ in values]
     if colors is not None:
         shades = np.asarray(colors)[:, :3].astype(int).tolist()

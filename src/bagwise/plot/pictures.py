@@ -60,11 +60,11 @@ class TopInstancesDisplay(Display):
     ) -> Self:
         """Draw the pictures of the highest instances."""
         inner, seen, scores = instance_scores(model, bags)
-        shown = inner.instance_pvalues(seen) if is_calibrated(inner) else scores
+        known = is_calibrated(inner)
+        sign, shown = ("p = ", inner.instance_pvalues(seen)) if known else ("", scores)
         picture = picture_of(images, seen.n_instances)
         bag = np.repeat(np.arange(len(seen)), seen.sizes)
         rows = np.argsort(-scores, kind="stable")[:top]
-        sign = "p = " if is_calibrated(inner) else ""
         captions = [f"{plain(seen.ids[bag[row]])}\n{sign}{shown[row]:.2g}" for row in rows]
         return cls([picture(int(row)) for row in rows], captions).plot(ax)
 
