@@ -107,3 +107,18 @@ def test_a_prepared_design_does_not_blunt_the_certificate():
     for C in (0.1, 10.0, 1000.0):
         model = LabelSVC(C=C).fit(bags, y)
         assert model.gap_[0] <= 1e-10 * model.objective_[0]
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("model", [LabelSVC, WitnessSVC])
+def test_an_annealed_start_ends_no_higher_than_the_annealed_solution(model, loss):
+    from bagwise import AnnealedLabelSVC, AnnealedWitnessSVC
+
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 2
+    bags = [rng.normal(size=(5, 4)) + 0.5 * label for label in y]
+    annealed = {LabelSVC: AnnealedLabelSVC, WitnessSVC: AnnealedWitnessSVC}[model]
+    settings = {"kernel": "linear", "C": 10.0, "loss": loss}
+    reached = annealed(**settings).fit(bags, y)
+    ours = model(init="anneal", **settings).fit(bags, y)
+    assert ours.objective_ <= reached.objective_ * (1 + 1e-3)

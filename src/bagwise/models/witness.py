@@ -39,6 +39,7 @@ from bagwise.estimators.sweeping import (
     solve_bag_labels,
 )
 from bagwise.estimators.task import Task
+from bagwise.models.annealed import AnnealedLabelSVC, AnnealedWitnessSVC
 from bagwise.procedures import Run, alternate
 from bagwise.solvers import Solution, solve
 
@@ -85,6 +86,12 @@ def assign(task: Task, assumption: Assumption, scores: Array) -> Array:
     return task.spread(assumption.map(scores[rows], task.positive_offsets))
 
 
+def _anneal(task: Task, model: _AlternatingSVC, kind: type[MarginClassifier]) -> Array:
+    """Return the assignment that an annealed SVM with the same C and loss ends with."""
+    annealed = kind(C=model.C, loss=model.loss)._fit_from(task, None)
+    return assign(task, model._assumption(), annealed.assignment - 0.5)
+
+
 def _draw(task: Task, model: _AlternatingSVC, rng: np.random.RandomState) -> Array:
     """Draw witnesses, or labels of which half are positive."""
     return assign(task, model._assumption(), rng.random_sample(len(task.weight)) - 0.5)
@@ -102,7 +109,7 @@ class LabelSVC(_AlternatingSVC):
     """Infer the label of every instance in the positive bags (mi-SVM).
 
     Every instance of a positive bag is positive or negative, at least one is positive, and all of
-    them take part in the margin. Starts with the bag's label on every instance.
+    them take part in the margin.
 
     See Also
     --------
@@ -116,12 +123,20 @@ class LabelSVC(_AlternatingSVC):
     array([0, 1, 0, 1, 0, 0, 0])
     """
 
+    init: str = param(
+        "bags",
+        Words("bags", "anneal"),
+        "The first labels: those of the bags, as in the paper, or those of `AnnealedLabelSVC`.",
+    )
+
     _prepares_kernel = True
 
     def _assumption(self) -> Assumption:
         return AtLeastOne()
 
     def _start(self, task: Task) -> Array:
+        if self.init == "anneal":
+            return _anneal(task, self, AnnealedLabelSVC)
         return 1.0 * task.in_positive
 
 
@@ -144,9 +159,10 @@ class WitnessSVC(_AlternatingSVC):
 
     init: str = param(
         "mean",
-        Words("mean", "instances", "random"),
+        Words("mean", "instances", "anneal", "random"),
         "The first witnesses: the best instances of a classifier in which the bag's mean stands "
-        "for a positive bag, of one in which all its instances do, or drawn at random.",
+        "for a positive bag, of one in which all its instances do, those of `AnnealedWitnessSVC`, "
+        "or drawn at random.",
     )
 
     def _assumption(self) -> Assumption:
@@ -155,6 +171,8 @@ class WitnessSVC(_AlternatingSVC):
     def _start(self, task: Task) -> Array:
         if self.init == "mean":
             return task.spread(mean_witnesses(task))
+        if self.init == "anneal":
+            return _anneal(task, self, AnnealedWitnessSVC)
         if self.init == "instances":
             return task.spread(best_witnesses(task, solve_bag_labels(task)))
         return _draw(task, self, check_random_state(self.random_state))
