@@ -81,6 +81,9 @@ def test_bag_label_and_groups_are_found_and_names_of_rows_are_no_bags():
     known = guess_roles(table(), bag="donor")
     assert (known.bag, known.label) == ("donor", None)  # outcomes differ within a donor
     assert guess_roles(table()[["f", "count"]]).bag is None  # numbers alone
+    ages = table(age=np.repeat(np.arange(12) // 2, 5)).drop(columns="donor")
+    assert guess_roles(ages).groups is None
+    assert guess_roles(ages.rename(columns={"age": "patient_id"})).groups == "patient_id"
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "xlsx"])

@@ -166,6 +166,8 @@ def guess_roles(frame: Any, bag: str | None = None) -> Roles:
         label = next((c for c in numbers if is_constant(frame, bag, c)), None)
     fewest = counts.get(str(label), 1)
     grouped = [c for c in constant if c != label and fewest < counts[c] < n_bags]
+    # Numbers of another name, such as ages, are facts about bags.
+    grouped = [c for c in grouped if _is_text(frame[c]) or _rank(c, _GROUPS) < len(_GROUPS)]
     groups = max(grouped, key=lambda c: (-_rank(c, _GROUPS), counts[c]), default=None)
     rest = [c for c in texts if c not in (label, groups)]
     own = next((c for c in rest if counts[c] == len(frame)), None)
