@@ -81,22 +81,6 @@ def test_sets_hold_the_truth_as_often_as_asked(method, class_conditional):
         assert by_class.min() >= 0.8 - 1.5 * error
 
 
-def test_one_class_that_is_harder_needs_class_conditional_sets():
-    rng, held = np.random.default_rng(1), {False: [], True: []}
-    for conditional, found in held.items():
-        for _ in range(80):
-            y = (np.arange(100) % 5 == 0).astype(int)
-            scores = rng.normal(np.where(y, 0.0, -3.0), 1.0)
-            options = {"method": "split", "cv": 2, "class_conditional": conditional}
-            model = ConformalBagClassifier(estimator=FirstFeature(), **options).fit(
-                singletons(scores), y
-            )
-            asked = rng.normal(0.0, 1.0, 40)
-            found.append(model.predict_set(singletons(asked), level=0.9)[:, 1].mean())
-    assert np.mean(held[False]) < 0.85
-    assert np.mean(held[True]) > 0.88
-
-
 def test_groups_count_once():
     """Sizes of groups differ with their errors: counting bags would promise too much."""
     rng, held = np.random.default_rng(2), {True: [], False: []}

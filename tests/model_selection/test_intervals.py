@@ -125,13 +125,6 @@ def test_equal_and_constant_differences():
     assert difference(sample, right, wrong) == Difference(1.0, 0.0, 0.0)
 
 
-def test_repeats_that_only_one_model_has_do_not_count():
-    sample, scores, folds = draw()
-    short = estimate("auc", sample, [scores], [folds])
-    long = estimate("auc", sample, [scores, -scores], [folds, folds])
-    assert difference(sample, short, long) == Difference(0.0, 0.0, 1.0)
-
-
 def test_more_bags_are_enough_for_the_difference_seen():
     found = Difference(0.05, 0.04, 0.2)
     more = found.more_bags(60)
