@@ -48,6 +48,12 @@ def test_unknown_suffixes_are_refused(tmp_path):
         save_bag(tmp_path / "a.txt", X, {})
 
 
+def test_numbers_of_more_than_eight_bytes_are_refused(tmp_path):
+    np.save(tmp_path / "a.npy", X.astype(np.longdouble))
+    with pytest.raises(FormatError, match=r"a\.npy: holds .*, expected numbers"):
+        load_bag(tmp_path / "a.npy", None, None)
+
+
 # HDF5 --------------------------------------------------------------------------------------------
 
 

@@ -186,3 +186,9 @@ def test_half_precision():
     models = [BagKernelSVC(bag_kernel="statistics").fit(each, y) for each in (bags, half)]
     expected, found = (model.instance_decision_function(half) for model in models)
     np.testing.assert_allclose(found, expected, atol=0.05)  # half precision has three digits
+
+
+def test_no_bags_have_no_columns():
+    bags = Bags.from_list([np.eye(2), np.ones((3, 2))])
+    for found in (hausdorff(bags, bags[:0]), nearest_squared(bags.X, bags[:0])):
+        assert found.shape[1] == 0

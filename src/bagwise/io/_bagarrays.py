@@ -46,7 +46,7 @@ def load_bag(
     values = _unwrap(arrays[_choose(file, [*arrays], key)])
     if values.ndim != 2 or not len(values):
         raise FormatError(file, f"has shape {values.shape}, expected (instances, features).")
-    if values.dtype.kind not in NUMERIC_KINDS:
+    if values.dtype.kind not in NUMERIC_KINDS or values.dtype.itemsize > 8:
         raise MixedTypeError(file, f"holds {values.dtype}, expected numbers.")
     extra = {role: np.asarray(arrays[n]) for n, role in _STORED.items() if n in arrays}
     ignore_parents(extra)

@@ -95,7 +95,7 @@ def nearest_squared(X: Any, bags: Bags) -> Array:
     squared = np.empty((X.shape[0], len(bags)))
     for i in _blocks(X.shape[0]):
         distances = (squared_distances(X[i], bags.X[j]) for j in _blocks(bags.n_instances))
-        squared[i] = _nearest(distances, bags, np.minimum)
+        squared[i] = _nearest(distances, bags, np.minimum, i.stop - i.start)
     return squared
 
 
@@ -133,19 +133,17 @@ def _reduce_pairs(
     """Reduce ``values(rows of A, rows of B)`` with ``inner`` over B's bags, ``outer`` over A's."""
     reduced = np.full((len(A), len(B)), _neutral(outer))
     for i in _blocks(A.n_instances if len(B) else 0):  # a model may have no support vectors
-        nearest = _nearest((values(i, j) for j in _blocks(B.n_instances)), B, inner)
+        blocks = (values(i, j) for j in _blocks(B.n_instances))
+        nearest = _nearest(blocks, B, inner, i.stop - i.start)
         _merge(outer, reduced, nearest, A.offsets, i.start)
     return reduced
 
 
-def _nearest(blocks: Iterable[Array], bags: Bags, reduce: Any) -> Array:
-    """Reduce the columns in these blocks over the bags that they belong to."""
-    reduced = None
+def _nearest(blocks: Iterable[Array], bags: Bags, reduce: Any, n_rows: int) -> Array:
+    """Reduce the columns in these blocks over the bags that they belong to, none of no bags."""
+    reduced = np.full((len(bags), n_rows), _neutral(reduce))
     for j, block in zip(_blocks(bags.n_instances), blocks, strict=True):
-        if reduced is None:
-            reduced = np.full((len(bags), len(block)), _neutral(reduce))
         _merge(reduce, reduced, block.T, bags.offsets, j.start)
-    assert reduced is not None
     return reduced.T
 
 
