@@ -1,6 +1,6 @@
 """The main road on messy data: `bagwise info`, then every command that is printed, to the report.
 
-    python benchmarks/road.py [NAME ...] [--page docs/road.md]
+    python benchmarks/road.py [NAME ...] [--quick]
 
 Every data set is drawn with a defect that real tables and folders have. The words of each printed
 command are run as they stand. The last model then predicts bags that were drawn with the others and
@@ -10,6 +10,8 @@ kept aside: it must rank them, decide about them and give probabilities better t
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import shlex
 import subprocess
 import sys
@@ -279,10 +281,18 @@ def run_alone(words: list[str]) -> tuple[int, str]:
     return done.returncode, done.stderr + done.stdout
 
 
+def run_here(words: list[str]) -> tuple[int, str]:
+    """Run a command in this process, without the time that starting takes."""
+    from typer.testing import CliRunner
+
+    from bagwise.cli import app
+
+    ended = CliRunner().invoke(app, words, env={"COLUMNS": "200"})
+    return ended.exit_code, ended.stderr + ended.stdout
+
+
 def walk(name: str, folder: Path, run: Run, quick: bool = False) -> tuple[list[Step], Any]:
     """Follow the road of a data set; return its steps and how the model does on new bags."""
-    import json
-
     from bagwise.persistence import describe
 
     data = uneven(folder, 500) if quick and DATA[name] is uneven else DATA[name](folder)
@@ -297,19 +307,16 @@ def walk(name: str, folder: Path, run: Run, quick: bool = False) -> tuple[list[S
 
 
 def main() -> None:
-    """Walk the roads, and print a table or write the page."""
+    """Walk the roads, and print the table of docs/results/road.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=[*DATA])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--page", type=Path)
+    parser.add_argument("--quick", action="store_true", help="two models, in this process")
     options = parser.parse_args()
     print("| data | commands | seconds | balanced accuracy | log loss | of frequencies |")
     for name in options.names:
-        with tempfile.TemporaryDirectory() as folder:
-            import os
-
-            os.chdir(folder)
-            steps, found = walk(name, Path(folder), run_alone, options.quick)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            run = run_here if options.quick else run_alone
+            steps, found = walk(name, Path(folder), run, options.quick)
         words = " → ".join(step.words[0] for step in steps)
         times = " + ".join(f"{step.seconds:.0f}" for step in steps)
         numbers = " | ".join(f"{value:.2f}" for value in (found or {}).values())

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.road import DATA, walk
-
-from command_line import call
-
-
-def run(words):
-    ended = call(*words)
-    return ended.exit_code, ended.stderr + ended.stdout
+from benchmarks.road import DATA, run_here, walk
 
 
 def check(name, folder, quick):
-    steps, found = walk(name, folder, run, quick)
+    steps, found = walk(name, folder, run_here, quick)
     assert steps[-1].status == 0, f"{steps[-1].words}\n{steps[-1].output}"
     assert steps[-1].words[0] in ("report", "heatmap")
     assert found["balanced accuracy"] > 0.7

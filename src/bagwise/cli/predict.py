@@ -29,7 +29,7 @@ def predict(
     """Predict bags: one row per bag with its label, score, probability and key instance.
 
     A positive score means the positive class; with three or more classes there is one score per
-    class. Probabilities need a model fitted with `--param probability=sigmoid`. The key instance is
+    class. Models fitted with `--no-calibration` have no probabilities. The key instance is
     the one most responsible for the score, given by its id or its position in the bag. Columns that
     the model does not know are ignored. With `--instances`, the p-value of an instance is the share
     of negative bags with as high a score in them, and those up to 0.1 are discoveries.
