@@ -163,3 +163,16 @@ def test_no_positive_bag_is_said(folder, tmp_path):
     assert result.stdout.strip() == "[]"
     assert "No bag is predicted positive; --all explains the others too." in result.stderr
     assert len(printed(*command, "--all")) == 1
+
+
+def test_several_classes_are_evaluated_with_intervals(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(24) % 3
+    bags = bagwise.Bags.from_list([rng.normal(size=(3, 2)) + 4 * label for label in y])
+    bagwise.io.write(tmp_path / "three.csv", bags, np.array(list("abc"))[y])
+    out = tmp_path / "m.bagwise"
+    done("fit", tmp_path / "three.csv", "-m", "MI-SVM", "--no-calibration", "-o", out)
+    record = printed("evaluate", out, tmp_path / "three.csv")
+    low, high = record["intervals"]["accuracy"]
+    assert low < record["accuracy"] <= high
+    assert {"sensitivity of a", "sensitivity of b", "sensitivity of c"} <= record.keys()

@@ -85,7 +85,8 @@ def evaluate(
     """Compare a model's predictions with the true labels of bags it has not seen.
 
     For two classes: accuracy, AUC, sensitivity (of the positive class), specificity, F1 and average
-    precision, with intervals of 95 % confidence, and the confusion matrix.
+    precision; for more, accuracy and the sensitivity of each class. With intervals of 95 %
+    confidence, and the confusion matrix.
 
     If the file has a column `instance_label` with the true labels of the instances, it also reports
     how often the key instance is truly positive.
@@ -127,8 +128,23 @@ def _numbers(applied: Applied, y: Any) -> dict[str, tuple[float, ...]]:
     numbers: dict[str, tuple[float, ...]] = {}
     if len(applied.classes) == 2:
         numbers |= evaluation(applied.classifier, applied.seen, y)
+    else:
+        numbers |= _rates_of_classes(applied.classifier.predict(applied.seen), y)
     report = bag_report(applied.classifier, applied.seen, y)
     return numbers | {name: (value,) for name, value in report.items() if name not in numbers}
+
+
+def _rates_of_classes(predicted: Any, y: Any) -> dict[str, tuple[float, ...]]:
+    """Return the accuracy, and the share of each class that is found, with Wilson's intervals."""
+    from scipy.stats import binomtest
+
+    parts = {"accuracy": np.ones(len(y), dtype=bool)}
+    parts |= {f"sensitivity of {label}": y == label for label in np.unique(y).tolist()}
+    rates: dict[str, tuple[float, ...]] = {}
+    for name, part in parts.items():
+        right, total = int(np.sum(predicted[part] == y[part])), int(part.sum())
+        rates[name] = (right / total, *binomtest(right, total).proportion_ci(method="wilson"))
+    return rates
 
 
 def _metric_table(numbers: dict[str, tuple[float, ...]], n_bags: int, positive: Any) -> Table:
