@@ -141,7 +141,7 @@ def test_replace_keeps_the_rest():
     bags = full_bags([1, 2])
     wider = bags.replace(X=np.ones((3, 5)))
     assert wider.feature_names is None
-    assert np.shares_memory(wider.groups, bags.groups)
+    np.testing.assert_array_equal(wider.groups, bags.groups)
     assert list(bags.replace(X=-bags.X).feature_names) == ["f", "g"]
     assert bags.replace(X=[[1, 2]] * 3).dtype == np.float64
 

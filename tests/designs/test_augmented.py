@@ -107,13 +107,12 @@ def test_semiproximal_fits_are_certified_at_any_scale_offset_and_weight(seed):
 @pytest.mark.parametrize(
     "seed", [77, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (23, 147, 333))]
 )
-def test_margins_that_can_all_be_met_converge_at_any_scale(seed, recwarn):
+def test_margins_that_can_all_be_met_converge_at_any_scale(seed):
     """The optimum is next to 0, and the gap is rounding of the losses at w = 0."""
     rows, y, C = odd_problem(seed)
     bags = Bags(rows[: len(y) // 3 * 3], np.arange(0, len(y) // 3 * 3 + 1, 3))
     model = KeyInstanceSVC(kernel="linear", threshold=0.0, relax=False, C=C)
     model.fit(bags, np.arange(len(bags)) % 2)
-    assert not [w for w in recwarn if "digits" in str(w.message)]
     assert model.gap_[0] <= 1e-7 * model.objective_[0] + 1e-14 * C * len(y)
 
 

@@ -92,11 +92,3 @@ def test_votes_are_counted_and_the_positive_label_reaches_the_members(digits):
     assert all(member.pos_label == 0 for member in model.estimators_)
     expected = np.mean([member.decision_function(bags) for member in model.estimators_], axis=0)
     np.testing.assert_allclose(model.decision_function(bags), expected)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_two_bags_that_all_members_drew_have_no_score():
-    bags = [np.zeros((2, 1)), np.ones((2, 1))]
-    model = BagEnsemble(estimator=WitnessSVC(), n_estimators=2, oob_score=True)
-    with pytest.raises(ValueError, match="No bag has an out-of-bag score"):
-        model.fit(bags, [0, 1])

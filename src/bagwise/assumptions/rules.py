@@ -16,6 +16,7 @@ from bagwise._typing import Array
 from bagwise.assumptions.hard import Assumption
 from bagwise.assumptions.soft import Softening
 from bagwise.bags.segments import expand
+from bagwise.losses import Loss
 
 UNCHANGED = 1e-4  # change of a probability: too small to decide a label
 
@@ -88,7 +89,7 @@ class Soften(Rule):
     """The soft assignment at a temperature."""
 
     softening: Softening
-    loss: Any
+    loss: Loss
     C: float
     temperature: float
     coldest: float

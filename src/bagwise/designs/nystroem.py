@@ -60,7 +60,7 @@ class Pairs:
 class _Sampled:
     """The kernel matrix of a sample, of which `LowRank` asks for the diagonal and some rows."""
 
-    pairs: Any
+    pairs: Pairs
     rows: Array
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class _Sampled:
 
 
 def choose_landmarks(
-    pairs: Any,
+    pairs: Pairs,
     candidates: Array,
     n_components: int,
     rng: np.random.RandomState,
@@ -92,7 +92,7 @@ def choose_landmarks(
     return candidates[_by_pivots(pairs, candidates, n_components, seed)]
 
 
-def _by_pivots(pairs: Any, candidates: Array, n_components: int, seed: int) -> Array:
+def _by_pivots(pairs: Pairs, candidates: Array, n_components: int, seed: int) -> Array:
     low = LowRank(_Sampled(pairs, candidates), np.float64, n_components, seed)
     try:
         low.rank_for(0.0, n_components)
@@ -125,7 +125,7 @@ class Nystroem(Dense):
 
 
 def nystroem_design(
-    pairs: Any,
+    pairs: Pairs,
     weights: Array,
     n_components: int,
     random_state: np.random.RandomState,

@@ -13,6 +13,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.designs import Design
+from bagwise.losses import Loss
 from bagwise.problems import Problem
 from bagwise.procedures import Run
 from bagwise.rowstores import blocks
@@ -45,7 +46,7 @@ class Task:
     offsets: Array
     positive: Array
     weight: Array
-    loss: Any
+    loss: Loss
     C: float = 1.0
     priors: Array | None = None
 

@@ -164,8 +164,6 @@ class BagEnsemble(BagClassifier):
                 UserWarning,
                 stacklevel=2,
             )
-        if not weight[scored].sum() > 0:
-            raise ValueError("No bag has an out-of-bag score: all members drew all bags.")
         right = self._labels(self.oob_decision_function_) == self.classes_[codes]
         counted = scored & (weight > 0)
         self.oob_score_ = np.nan

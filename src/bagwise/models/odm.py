@@ -145,6 +145,7 @@ class ODM(RowsClassifier):
             task.loss,
         )
         rows = KeyRows(singles, "instances", n_witnesses=1)
+        assert isinstance(task.loss, MarginBand)  # see _loss
         positive, negative = rows.bag_weights
         weight = np.concatenate([positive, negative])
         saddle = rows.saddle(self.C / weight.sum() * weight, task.loss)
