@@ -104,7 +104,15 @@ def test_report_of_both_classes_and_of_one(problem):
     assert report["accuracy"] == model.score(bags, y)
     assert report["auc"] == roc_auc_score(y, model.decision_function(bags))
     assert report["key_instance_rate"] == key_instance_rate(model, bags, y)
-    assert list(bag_report(model, list(bags), y)) == ["accuracy", "balanced_accuracy", "auc"]
+    rates = "sensitivity", "specificity"
+    assert list(bag_report(model, list(bags), y)) == [
+        "accuracy",
+        "balanced_accuracy",
+        "auc",
+        *rates,
+    ]
+    of_both = [float(np.mean(model.predict(bags[y == k]) == k)) for k in (1, 0)]
+    assert [report[name] for name in rates] == of_both
     report = bag_report(model, bags[y == 0], y[y == 0])
     assert "key_instance_rate" not in report
     assert np.isnan(report["auc"])

@@ -115,8 +115,9 @@ def bag_report(model: Any, bags: Any, y: ArrayLike) -> dict[str, float]:
     -------
     dict of str to float
         "accuracy", "balanced_accuracy" and "auc" (the mean of one-vs-rest for three classes or
-        more, NaN where a class is missing); with two classes, a model that scores instances and
-        known instance labels of both kinds also "key_instance_rate" and "instance_auc".
+        more, NaN where a class is missing); with two classes also "sensitivity" and "specificity"
+        and, where the model scores instances and their labels of both kinds are known,
+        "key_instance_rate" and "instance_auc".
 
     Examples
     --------
@@ -124,13 +125,19 @@ def bag_report(model: Any, bags: Any, y: ArrayLike) -> dict[str, float]:
     >>> from bagwise.metrics import bag_report
     >>> bags = [[[0.0], [3.0]], [[0.1]], [[2.9], [0.2]]]
     >>> bag_report(WitnessSVC(kernel="linear").fit(bags, [1, 0, 1]), bags, [1, 0, 1])
-    {'accuracy': 1.0, 'balanced_accuracy': 1.0, 'auc': 1.0}
+    {'accuracy': 1.0, 'balanced_accuracy': 1.0, 'auc': 1.0, 'sensitivity': 1.0, 'specificity': 1.0}
     """
     model, bags = unwrap_model(model, check_bags(bags, finite=False))
-    y, only = np.asarray(y), ("accuracy", "balanced_accuracy", "auc")
-    values = bag_measures(y, model.decision_function(bags), model.classes_, only)
+    of_two = len(model.classes_) == 2
+    rates = ("sensitivity", "specificity") if of_two else ()
+    measured = np.asarray(y), model.decision_function(bags), model.classes_
+    values = bag_measures(
+        *measured,
+        ("accuracy", "balanced_accuracy", "auc", *rates),
+        positive_class(model)[0] if of_two else None,
+    )
     report = {name: float("nan") if value is None else value for name, value in values.items()}
-    return report | instance_report(model, bags, y)
+    return report | instance_report(model, bags, np.asarray(y))
 
 
 def can_judge_instances(model: Any, bags: Bags) -> bool:

@@ -16,7 +16,8 @@ from sklearn.model_selection import ParameterGrid
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.catalog import usual_grid
-from bagwise.crossfit import best_threshold, folds, out_of_fold_scores
+from bagwise.crossfit import folds, out_of_fold_scores
+from bagwise.crossfit.scores import choose_thresholds
 from bagwise.errors import Argument, ScaleWarning
 from bagwise.metrics import bag_measures
 from bagwise.model_selection.scaling import scalings, with_scaler
@@ -115,7 +116,8 @@ def search(
     metric : str, default="accuracy"
         What is compared: one of `bagwise.metrics.MEASURES`.
     calibrate : bool, default=False
-        Choose a threshold for each point on its held-out scores (two classes).
+        Choose a threshold for each point on its held-out scores (two classes): that of the highest
+        balanced accuracy.
     scale : {"raw", "standard", "robust", "quantile", "auto", "search"} or None, default=None
         How features are scaled, by the training part of each fold: "auto" standardizes where the
         spreads of features differ by more than a factor of 100, "search" tries each scaling at each
@@ -153,7 +155,8 @@ def search(
         scores = out_of_fold_scores(candidate, bags, y, None, splits, n_jobs)
         threshold = 0.0
         if calibrate and scores.ndim == 1:
-            threshold = best_threshold(scores, y == classes[1], np.ones(len(y)))
+            truth = (y == classes[1])[:, None]
+            (threshold,) = choose_thresholds(scores[:, None], truth, np.ones(len(y)), "balanced")
         value = bag_measures(y, scores - threshold, classes, (metric,), positive)[metric]
         callback()
         return Choice(point, threshold, -np.inf if value is None else value, name)
