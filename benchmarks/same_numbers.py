@@ -63,6 +63,9 @@ MORE = [
 EXPECTED: dict[tuple[str, str | None], str] = {
     ("BagKernelSVC", "instance_decision_function"): "last digits: the kernels' own way to occlude "
     "statistics is gone, and blocks of distances have another size",
+    ("AutoBagClassifier", None): "its members are weighed by one convex problem, and are others",
+    ("WitnessSVC", "predict_proba"): "far scores count as those of a fence, and a given threshold "
+    "no longer moves the sigmoid",
 }
 
 
