@@ -16,8 +16,8 @@ _TIES = (
 )
 
 _NO_PATH = (
-    "Use model_selection.search or BagGridSearchCV: separate fits were as accurate or better "
-    "(docs/results/paths.md)."
+    "Use model_selection.search or BagGridSearchCV: paths had no gain in accuracy over separate "
+    "fits (docs/results/paths.md)."
 )
 
 _REFUSALS = "Test refusals with pytest.raises; ours are in tests/bad_inputs of the repository."
