@@ -22,6 +22,9 @@ FEATURES = b"bagwise.feature_names"  # key of the metadata, in nested files
 # Between data and footer, where other readers do not look: this text and a CRC-32 in 8 bytes.
 _SEAL = b"bagwise:"
 _SEAL_BYTES = len(_SEAL) + 8
+# In the padding after the first bytes of an IPC file, where other writers have zeros: the file has
+# a seal, and does not look like one of another program when damage hits the seal.
+_MARK = b"bw"
 
 
 class ArrowFile:
@@ -74,10 +77,11 @@ class ArrowFile:
         if not _has_magic(self.path, 0, self.magic):  # a stream
             return True
         with self.path.open("rb") as file:
+            is_marked = file.read(len(IPC + _MARK)) == IPC + _MARK
             start = _footer_start(file, self.magic)
             file.seek(max(0, start - _SEAL_BYTES))
             seal = file.read(_SEAL_BYTES)
-            is_sealed = seal.startswith(_SEAL)
+            is_sealed = is_marked or seal.startswith(_SEAL)
             return not is_sealed or seal == _seal(file, self.magic, start - _SEAL_BYTES, start)
 
     @property
@@ -127,6 +131,9 @@ def write_batches(path: Path, magic: bytes, batches: Iterator[Any]) -> None:
             writer.write_batch(first)
             for batch in batches:
                 writer.write_batch(batch)
+        if magic == IPC:
+            file.seek(len(IPC))
+            file.write(_MARK)
         file.flush()
         with open(file.name, "rb") as written:
             start = _footer_start(written, magic)
