@@ -1,4 +1,4 @@
-"""Fit every listed estimator to small odd data sets, and predict.
+"""Fit every listed estimator, and those of label shares and of several labels, to small odd data.
 
 ``python tests/fuzz/fuzz_fits.py --count 100000`` is the long run (docs/results/robustness.md has
 its counts); ``--case N`` runs one case again in this process, and prints the data, the estimator
@@ -29,13 +29,20 @@ import numpy as np
 import scipy.sparse as sp
 from harness import NAMED, OK, SILENT, UNCLEAR, Result
 from sklearn.base import clone
+from sklearn.multioutput import MultiOutputClassifier
 
-from bagwise import Bags
+from bagwise import Bags, LabelProportionLogistic, LabelProportionSVC, LabelSVC
 from bagwise.estimators.tags import bag_tags
+from bagwise.models.proportions import ShareRegressor
 from bagwise.testing import estimators
 
 Array = np.ndarray
-_LIST = estimators()
+_LIST = [
+    *estimators(),
+    *(LabelProportionSVC(), LabelProportionSVC(kernel="linear", init="soft")),
+    *(LabelProportionLogistic(), LabelProportionLogistic(unit_norm=False)),
+    *(MultiOutputClassifier(model) for model in (LabelSVC(kernel="linear"), estimators()[-1])),
+]
 _FOREIGN = (
     *("highs", "lapack", "svd ", "eigenvalues did not", "infs or nans", "matmul:", "reshape"),
     *("singular matrix", "array must not contain", "division by zero", "broadcast", "argmax of"),
@@ -115,6 +122,9 @@ _ODDITIES: dict[str, tuple[float, Callable[[Array, Any], Any]]] = {
 def odd_estimator(rng: random.Random, number: int) -> Any:
     """Take the listed estimators in turn, often with an extreme C or alpha."""
     model = clone(_LIST[number % len(_LIST)])
+    whole = model
+    if isinstance(model, MultiOutputClassifier):
+        model = model.estimator
     known = model.get_params()
     if rng.random() < 0.4 and "C" in known:
         model.set_params(C=10 ** rng.uniform(-8, 8))
@@ -122,7 +132,16 @@ def odd_estimator(rng: random.Random, number: int) -> Any:
         model.set_params(alpha=10 ** rng.uniform(-6, 3))
     if rng.random() < 0.05 and "probability" in known:
         model.set_params(probability="sigmoid", calibration_cv=2)
-    return model
+    return whole
+
+
+def targets(model: Any, y: Array, rng: random.Random) -> Array:
+    """Return shares or two labels per bag for the models that take them, else the labels."""
+    draw = np.random.default_rng(rng.getrandbits(64))
+    if isinstance(model, ShareRegressor):
+        return draw.random(len(y))
+    two = isinstance(model, MultiOutputClassifier)
+    return np.column_stack([y % 2, draw.permutation(y % 2)]) if two else y
 
 
 # Judging -----------------------------------------------------------------------------------------
@@ -137,7 +156,8 @@ def is_clear(error: BaseException, model: Any) -> bool:
         return False
     place = traceback.extract_tb(error.__traceback__)[-1].filename
     ours = "/bagwise/" in place or place.endswith(("_param_validation.py", "utils/validation.py"))
-    names = [*model.get_params(), "[Bb]ags?", "features?", "class(es)?", "[Ss]cale", "instances?"]
+    known = {name.rpartition("__")[2] for name in model.get_params()}
+    names = [*known, "[Bb]ags?", "features?", "class(es)?", "[Ss]cale", "instances?"]
     return ours and re.search(rf"\b({'|'.join(names)})\b", text) is not None
 
 
@@ -152,7 +172,7 @@ def at_zero(model: Any, bags: Bags, is_positive: Array) -> float | None:
     if name == "KeyInstanceSVC":
         return C / 2 * (n_pos + (in_neg if model.negatives == "instances" else n_bags - n_pos))
     counts = {
-        **dict.fromkeys(("InstanceSVC", "LabelSVC"), bags.n_instances),
+        **dict.fromkeys(("InstanceSVC", "LabelSVC", "LabelProportionSVC"), bags.n_instances),
         **dict.fromkeys(("AnnealedLabelSVC", "AnnealedWitnessSVC"), bags.n_instances),
         **dict.fromkeys(("WitnessSVC", "MICA"), n_pos + in_neg),
         **dict.fromkeys(("MeanSVC", "BagKernelSVC"), n_bags),
@@ -168,21 +188,27 @@ def wrong(model: Any, bags: Bags, y: Array, far: float = 1.0) -> str:
     It is asked about its own bags, ``far`` times as large.
     """
     asked = bags if far == 1.0 else bags.replace(X=bags.X * far)
-    scores = {"bag": model.decision_function(asked)}
-    model.predict(asked)
-    if bag_tags(model).instance_scores:
+    labels = model.predict(asked)
+    if isinstance(model, MultiOutputClassifier):
+        found = (wrong(*each, far) for each in zip(model.estimators_, [bags] * 2, y.T, strict=True))
+        return next(filter(None, found), "")
+    regresses = isinstance(model, ShareRegressor)
+    scores = {"bag": labels if regresses else model.decision_function(asked)}
+    if regresses or bag_tags(model).instance_scores:
         scores["instance"] = model.instance_decision_function(asked)
         model.key_instances(asked)
     for name, values in scores.items():
         if not np.isfinite(values).all():
             return f"{name} scores are not finite"
     objectives = np.atleast_1d(getattr(model, "objective_", ()))
-    classes = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
+    known = [0, 1] if regresses else model.classes_
+    classes = known[1:] if len(known) == 2 else known
     for label, objective in zip(classes, objectives, strict=False):
         zero = at_zero(model, bags, y == label)
         if zero is not None and not objective <= zero * (1 + _ABOVE_ZERO):
             return f"the objective is above that of w = 0: {objective:.6g} > {zero:.6g}"
-    again = clone(model).fit(bags, y).decision_function(asked)
+    again = clone(model).fit(bags, y)
+    again = again.predict(asked) if regresses else again.decision_function(asked)
     return "" if again.tobytes() == scores["bag"].tobytes() else "a second fit differs"
 
 
@@ -202,7 +228,7 @@ class Case:
         if self.talk:
             print(model, told, bags, bags.X if not sp.issparse(bags.X) else bags.X.toarray(), y)
         far = 10 ** rng.uniform(0, 200) if rng.random() < 0.1 else 1.0
-        return self.judged(model, bags, y, told, far)
+        return self.judged(model, bags, targets(model, y, rng), told, far)
 
     def judged(self, model: Any, bags: Bags, y: Array, told: list[str], far: float = 1.0) -> Result:
         """Say how a fit ended."""

@@ -22,11 +22,10 @@ import harness
 from harness import CRASH, HANG, NAMED, OK, SILENT, UNCLEAR, Progress, Result
 
 from bagwise import Bags, InstanceSVC, io
-from bagwise.testing import estimators
 
 SEED = 14
 # Seconds each on one core; three times as many cases with --full.
-SHORT = {"files": 1_000, "fits": len(estimators())}
+SHORT = {"files": 1_000, "fits": len(fuzz_fits._LIST)}
 
 
 @pytest.mark.parametrize("name", SHORT)
