@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import bagwise
+from bagwise import InstanceSVC, LabelSVC, MeanSVC, MissSVM, WitnessSVC
 from bagwise.designs import Dense, Gram
 from bagwise.losses import Hinge, SquaredHinge
 from bagwise.problems import Problem
@@ -53,10 +56,24 @@ def test_optimum_equals_an_independent_solver(seed, loss, kind):
         (0.0, 0.0, {"converged": True}, False),
         (1.0, np.nan, {"converged": True}, True),
         (1.0, 0.0, {"converged": True, "stopped": True}, True),
+        (1e-18, 1e-18, {"converged": True, "at_zero": 40.0}, False),  # all margins are met
+        (1e-18, 1e-18, {"converged": True, "at_zero": 1e-18}, True),
+        (1e-100, 1e-100, {"converged": False, "at_zero": 1e-99}, True),
+        (1e60, 1e60, {"converged": True, "at_zero": 1e100}, True),
     ],
 )
 def test_doubt_is_a_gap_that_is_not_small_beside_the_objective(objective, gap, flags, doubt):
     assert is_in_doubt(objective, gap, **flags) is doubt
+
+
+@pytest.mark.parametrize("model", [InstanceSVC, LabelSVC, WitnessSVC, MeanSVC, MissSVM])
+def test_separable_rows_of_large_features_do_not_warn(model):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[1::2, 0] += 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        fitted = model(kernel="linear").fit(1e8 * X, np.arange(40) % 2)
+    assert fitted.gap_ == fitted.objective_  # it proves nothing, and is nothing beside 40 losses
 
 
 def test_every_model_that_warns_asks_the_one_place_that_decides():

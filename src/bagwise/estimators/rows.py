@@ -290,8 +290,8 @@ class RowsClassifier(BagClassifier):
     def _warn(self, fit: Any) -> None:
         solution, stopped = fit.solution, not fit.converged
         objective, gap = solution.objective, solution.gap
-        met, tol = solution.converged, self._excused
-        if not is_in_doubt(objective, gap, converged=met, stopped=stopped, tol=tol):
+        flags = {"converged": solution.converged, "at_zero": solution.at_zero}
+        if not is_in_doubt(objective, gap, stopped=stopped, tol=self._excused, **flags):
             return
         what, more = "the solver", ""
         if stopped:

@@ -10,7 +10,7 @@ from bagwise._typing import Array
 from bagwise.designs import Point
 from bagwise.errors import SCALE, Message
 from bagwise.problems import Problem
-from bagwise.tolerances import COARSE, NOTHING
+from bagwise.tolerances import COARSE, NOTHING, ROUNDING
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Solution:
         Whether the solver met its own tolerance.
     history : list of dict
         One record per step.
+    at_zero : float
+        The objective of w = 0 and b = 0; 0 where the solver does not say.
     """
 
     coef: Array
@@ -51,6 +53,7 @@ class Solution:
     n_iter: int
     converged: bool
     history: list[dict[str, float]] = field(default_factory=list, repr=False)
+    at_zero: float = 0.0
 
     @property
     def point(self) -> Point:
@@ -63,7 +66,13 @@ class Solution:
 
 
 def is_in_doubt(
-    objective: float, gap: float, *, converged: bool, stopped: bool = False, tol: float = NOTHING
+    objective: float,
+    gap: float,
+    *,
+    converged: bool,
+    stopped: bool = False,
+    tol: float = NOTHING,
+    at_zero: float = 0.0,
 ) -> bool:
     """Return whether a result deserves a ``ConvergenceWarning``: the one place that decides.
 
@@ -71,8 +80,13 @@ def is_in_doubt(
     the objective. A solver that met its own tolerance knows what the precision of the rows allows,
     which excuses a gap of ``tol`` and no more: one as large as the objective proves nothing,
     whatever the weights and the precision.
+
+    The exception is a gap that is rounding beside both the objective of w = 0, ``at_zero``, and 1:
+    all margins are met to the last digit, as in separable rows of large features, and no double
+    can tell more. Small weights lower this floor with ``at_zero``, and large ones do not raise it.
     """
-    return stopped or not gap <= (tol if converged else min(tol, COARSE)) * abs(objective)
+    part = tol if converged else min(tol, COARSE)
+    return stopped or not gap <= max(part * abs(objective), ROUNDING * min(at_zero, 1.0))
 
 
 def overflow(objective: float, gap: float) -> FloatingPointError:
@@ -102,4 +116,5 @@ def certify(
         residual=problem.residual(point, up - down),
         n_iter=n_iter,
         converged=converged,
+        at_zero=problem.risk(np.zeros_like(point.scores)),
     )
