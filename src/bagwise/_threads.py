@@ -2,7 +2,7 @@
 
 BLAS splits long sums by the number of its threads, and rounding follows the split. Its threads also
 wait for each other: on two busy cores, two of them took 30 times as long as one for products with
-vectors, at any size of the blocks of a fit (benchmarks/threads.py). Parallel work in the project
+vectors, at any size of the blocks of a fit (docs/results/threads.md). Parallel work in the project
 runs over classes, folds, searches and blocks instead (``n_jobs``).
 """
 

@@ -139,7 +139,25 @@ def test_a_corrected_ridge_is_the_direct_one(seed, changed_share, zero_share):
     share[0] = max(share[0], 0.5)  # a problem needs some curvature
     prepared = PreparedInverse.of(K, most)
     changed = np.flatnonzero(share < 1)
-    dual, intercept, scores = prepared.ridge(share, target, changed)
+    check_corrected(K, prepared, prepared.correct(share, changed), target)
+
+
+@given(st.integers(0, 10**6), st.floats(0, 1), st.floats(0, 1))
+def test_a_bordered_correction_is_the_direct_one(seed, before, after):
+    """Rows enter and leave, down to none, without another factor."""
+    rng = np.random.default_rng(seed)
+    K = rbf_kernel(rng.normal(size=(N, 3)), gamma=0.2)
+    prepared = PreparedInverse.of(K, rng.uniform(0.5, 20.0, N))
+    old, new = (np.where(rng.random(N) < zero, 0.0, 1.0) for zero in (before, after))
+    old[0] = new[0] = 1.0
+    known = prepared.correct(old, np.flatnonzero(old == 0))
+    part = prepared.border(known, new, np.flatnonzero(new == 0))
+    check_corrected(K, prepared, part, rng.normal(size=N))
+
+
+def check_corrected(K, prepared, part, target):
+    share, most = part.share, prepared.root**2
+    dual, intercept, scores = prepared.ridge(part, target)
     active = np.flatnonzero(share)
     expected, b = solve_dual(K[np.ix_(active, active)], (share * most)[active], target[active])
     np.testing.assert_allclose(dual[active], expected, atol=1e-9)

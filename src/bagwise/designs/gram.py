@@ -8,10 +8,11 @@ such problems, most of which differ from s0 in few rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -25,6 +26,18 @@ from bagwise.rowstores.blocks import CACHE_BYTES
 from bagwise.tolerances import LARGEST_DENSE, rounding_of
 
 _BLOCK = isqrt(CACHE_BYTES // 64)  # rows and columns: a few blocks of float64 fit into a cache
+
+
+class Correction(NamedTuple):
+    """What the ridge problems of one curvature, share x s0, have in common."""
+
+    share: Array
+    changed: Array  # rows with share < 1
+    half: Array  # (1 - share)^1/2 on them
+    far: Array  # P share S0^1/2 1
+    ones: Array  # right side of the intercept's column
+    factor: Array  # of the system that was factored
+    solve: Callable[[Array], Array]
 
 
 @dataclass
@@ -70,48 +83,84 @@ class PreparedInverse:
             kept = _mirror(syrk(-1.0, half, beta=1.0, c=kept.T, trans=1, lower=1, overwrite_c=1))
         return PreparedInverse(np.searchsorted(rows, self.rows[keep]), self.root[keep], kept)
 
-    def ridge(self, share: Array, target: Array, changed: Array) -> tuple[Array, float, Array]:
+    def correct(self, share: Array, changed: Array) -> Correction:
+        """Factor the system of the changed rows R = {share < 1}, e = 1 - share:
+
+        (I - e^1/2 (I - P_RR) e^1/2) e^-1/2 g = e^1/2 (q - P q)_R.
+        """
+        rows = self.inverse.take(changed, axis=0)
+        block = rows.take(changed, axis=1)
+        e = 1 - share[changed]
+        # For q = share root, P q = P root - P_:R (e root)_R.
+        far = self.rooted - (e * self.root[changed]).astype(block.dtype) @ rows
+        half = np.sqrt(e).astype(block.dtype)
+        ones = half * (share[changed] * self.root[changed] - far[changed])
+        block *= half
+        block *= half[:, None]
+        block.flat[:: len(changed) + 1] += share[changed]
+        # LAPACK does not take empty matrices.
+        factor = factor_in_place(block.T) if len(changed) else (block, True)
+        solve = partial(solve_factored, factor) if len(changed) else np.asarray
+        return Correction(share, changed, half, far, ones, factor[0], solve)
+
+    def border(self, known: Correction, share: Array, changed: Array) -> Correction:
+        """Return the correction for other rows without curvature, with the factor of the known one.
+
+        All shares are 0 or 1, so that P_RR g = (q - P q)_R. Rows that enter R border P_RR; those
+        that leave it border it as constraints g = 0. What is left is a system of their number.
+        """
+        was, now = known.share == 0, share == 0
+        enter, stay, new = np.flatnonzero(now & ~was), now[known.changed], ~was[changed]
+        n_enter, left = len(enter), np.flatnonzero(~stay)
+        across = np.zeros((n_enter + len(left), len(stay)), self.inverse.dtype).T
+        rows = self.inverse.take(enter, axis=0)
+        across[:, :n_enter] = rows.take(known.changed, axis=1).T
+        across[left, n_enter + np.arange(len(left))] = 1
+        forward = partial(solve_triangular, known.factor, lower=True, check_finite=False)
+        across = forward(across)
+        small = -across.T @ across
+        small[:n_enter, :n_enter] += rows.take(enter, axis=1)
+
+        def solve(right: Array) -> Array:
+            top, beside = np.zeros((2, len(stay)), right.dtype).T, np.zeros((len(small), 2))
+            top[stay], beside[:n_enter] = right[~new], right[new]
+            top = forward(top)
+            beside = np.linalg.solve(small, beside - across.T @ top)
+            top = forward(top - across @ beside, trans=1)
+            right[~new], right[new] = top[stay], beside[:n_enter]
+            return right
+
+        back = known.changed[left]
+        far = known.far - self.root[enter] @ rows + self.root[back] @ self.inverse[back]
+        half = np.ones(len(changed))
+        return Correction(share, changed, half, far, -far[changed], known.factor, solve)
+
+    def ridge(self, part: Correction, target: Array) -> tuple[Array, float, Array]:
         """Solve the ridge problem with curvature share x s0; return beta, b and the scores K beta.
 
-        With q = share S0^1/2 t and e = 1 - share on the changed rows R, the solution is
-        beta = S0^1/2 P y, y = q + g, where g is zero outside R and solves
-        (I - e^1/2 (I - P_RR) e^1/2) e^-1/2 g = e^1/2 (q - P q)_R. The same with t = 1 gives the
-        column of the intercept, and sum beta = 0 the intercept.
+        With q = share S0^1/2 t the solution is beta = S0^1/2 P y, y = q + g, where g is zero
+        outside R. The same with t = 1 gives the column of the intercept, and sum beta = 0 the
+        intercept.
         """
+        share, changed = part.share, part.changed
         q, ones = share * self.root * target, share * self.root
-        if len(changed):
-            g, g_ones = self._corrections(share, q, changed)
-            near = self.rooted[changed]
-            intercept = float((self.rooted @ q + near @ g) / (self.rooted @ ones + near @ g_ones))
-            y = q - intercept * ones
-            pull = y.copy()
-            y[changed] += g - intercept * g_ones
-        else:
-            intercept = float((self.rooted @ q) / (self.rooted @ ones))
-            y = pull = q - intercept * ones
-        fitted = y - self.inverse @ y.astype(self.inverse.dtype)
+        far = self._times(q)[changed]
+        right = np.stack([part.half * (q[changed] - far), part.ones]).T
+        g, g_ones = (part.half[:, None] * part.solve(right)).T
+        near = self.rooted[changed]
+        intercept = float((self.rooted @ q + near @ g) / (self.rooted @ ones + near @ g_ones))
+        y = q - intercept * ones
+        pull = y.copy()
+        y[changed] += g - intercept * g_ones
+        fitted = y - self._times(y)
         # P y = pull - share fitted; this form is exactly zero where the share is zero.
         dual = self.root * (pull - share * fitted)
         return dual.astype(np.float64), intercept, (fitted / self.root).astype(np.float64)
 
-    def _corrections(self, share: Array, q: Array, changed: Array) -> tuple[Array, Array]:
-        """Return g for the targets and for the intercept's column of ones."""
-        rows = self.inverse.take(changed, axis=0)
-        block = rows.take(changed, axis=1)
-        e = 1 - share[changed]
-        # (P q)_R and, for q = share root, (P q)_R = (P root)_R - P_RR (e root)_R.
-        far = rows @ q.astype(block.dtype)
-        lost = e * self.root[changed]
-        far_ones = self.rooted[changed] - block @ lost.astype(block.dtype)
-        near_ones = share[changed] * self.root[changed]
-        half = np.sqrt(e).astype(block.dtype)
-        right = np.stack([half * (q[changed] - far), half * (near_ones - far_ones)]).T
-        block *= half
-        block *= half[:, None]
-        block.flat[:: len(changed) + 1] += share[changed]
-        factor = factor_in_place(block.T)
-        solved = solve_factored(factor, right)
-        return half * solved[:, 0], half * solved[:, 1]
+    def _times(self, y: Array) -> Array:
+        """Return P y, reading one triangle of P only."""
+        (symv,) = get_blas_funcs(("symv",), (self.inverse,))
+        return symv(1.0, self.inverse.T, y)
 
 
 def block_of(matrix: Array, rows: Array, columns: Array) -> Array:
@@ -183,6 +232,8 @@ class Gram(DualRows):
         self.n_rows = self.n_coef = K.shape[0]
         self.rounding = rounding_of(K.dtype)
         self._inverse: PreparedInverse | None = None
+        self._known: Correction | None = None
+        self._bordered = 0.0  # operations spent on bordering it
 
     def products(self, rows: Array | None = None) -> Array:
         """Return K, or its block of some rows."""
@@ -225,30 +276,48 @@ class Gram(DualRows):
             changed = np.flatnonzero(np.abs(1 - share) > 4 * self.rounding)
             # More curvature than was prepared cannot be corrected.
             within = np.count_nonzero(share) == len(active) and share.max() <= 1 + 4 * self.rounding
-            if within and len(changed) <= len(active):
-                return self._correct(prepared, share, target, changed)
+            part = self._correction(prepared, share, changed) if within else None
+            if part is not None:
+                beta, intercept, scores = prepared.ridge(part, target[prepared.rows])
+                if len(beta) == self.n_rows:
+                    return Point(beta, intercept, scores)
+                coef = np.zeros(self.n_coef)
+                coef[prepared.rows] = beta
+                return Point(coef, intercept, self @ coef)
         sub = self.K if len(active) == self.n_rows else block_of(self.K, active, active)
         beta, intercept = solve_dual(sub, curvature[active], target[active])
         coef = np.zeros(self.n_coef)
         coef[active] = beta
         return Point(coef, intercept, self @ coef)
 
-    def _correct(
-        self, prepared: PreparedInverse, share: Array, target: Array, changed: Array
-    ) -> Point:
-        beta, intercept, scores = prepared.ridge(share, target[prepared.rows], changed)
-        if len(beta) == self.n_rows:
-            return Point(beta, intercept, scores)
-        coef = np.zeros(self.n_coef)
-        coef[prepared.rows] = beta
-        return Point(coef, intercept, self @ coef)
+    def _correction(
+        self, prepared: PreparedInverse, share: Array, changed: Array
+    ) -> Correction | None:
+        """Return a correction that costs less than a factor of the active rows, if there is one.
+
+        The last factor is bordered until that has cost as much as another factor.
+        """
+        known, active = self._known, np.count_nonzero(share)
+        direct = min(len(changed), active) ** 3 / 3
+        hard = not share[changed].any()
+        if known is not None and hard and not known.share[known.changed].any():
+            size = len(known.changed)
+            moved = np.count_nonzero((share == 0) != (known.share == 0))
+            cost = size**2 * moved + size * moved**2 + 2 * moved**3 / 3
+            if cost < direct and (self._bordered + cost <= direct or len(changed) > active):
+                self._bordered += cost
+                return prepared.border(known, share, changed) if moved else known
+        if len(changed) > active:
+            return None
+        self._known, self._bordered = prepared.correct(share, changed), 0.0
+        return self._known
 
     def prepare(self, curvature: Array) -> None:
         """Invert the system with this curvature."""
         self._keep(PreparedInverse.of(self.K, curvature))
 
     def _keep(self, inverse: PreparedInverse) -> Gram:
-        self._inverse, self.prepared = inverse, True
+        self._inverse, self._known, self.prepared = inverse, None, True
         return self
 
     def twin(self) -> Gram:
