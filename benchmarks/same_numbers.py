@@ -47,10 +47,7 @@ MORE = [
     ("WitnessSVC", {"init": "random", "class_weight": "balanced"}),
     ("AnnealedWitnessSVC", {"init": "mean", "annealing__T0": 1.0}),
     ("OptimalMarginSVC", {"C_pos": 10.0, "C_neg": 30.0, "calibration_cv": 2}),
-    (
-        "KeyInstanceSVC",
-        {"pool__init": "cccp", "threshold": 0.0, "pool__max_columns": 5, "pool__max_iter": 5},
-    ),
+    ("KeyInstanceSVC", {"pool__init": "cccp", "threshold": 0.0, "pool__max_columns": 5}),
     ("GraphSVC", {"bag_graph": "chain", "mu": 1.0, "tol": 1e-4}),
     ("MarkovNetworkClassifier", {"cardinality": "learned", "fit_intercept": True}),
     ("MarkovNetworkClassifier", {"alphas": [0.1, 1.0], "cv": 2}),

@@ -297,7 +297,7 @@ class Gram(DualRows):
 
         The last factor is bordered until that has cost as much as another factor.
         """
-        known, active = self._known, np.count_nonzero(share)
+        known, active = self._known, int(np.count_nonzero(share))
         direct = min(len(changed), active) ** 3 / 3
         hard = not share[changed].any()
         if known is not None and hard and not known.share[known.changed].any():
