@@ -27,8 +27,10 @@ PARTICIPLE = re.compile(rf"_*([a-z]+ed|{IRREGULAR.replace(' ', '|')})(_|$)")
 # Words that end like participles and are verbs, or that mathematics uses as adjectives.
 NO_PARTICIPLES = {
     "embed",
+    "bound",
     "weighted",
     "squared",
+    "balanced",
     "signed",
     "feed",
     "seed",

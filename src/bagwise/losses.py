@@ -9,7 +9,7 @@ regression, and Newton's method has converged when the pieces repeat.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -122,9 +122,9 @@ class Hinge:
         return np.where((u >= -1) & (u <= 0), u, np.inf)
 
 
-_BY_NAME: dict[str, Any] = {"squared_hinge": SquaredHinge(), "hinge": Hinge()}
+_BY_NAME: dict[str, Loss] = {"squared_hinge": SquaredHinge(), "hinge": Hinge()}
 
 
-def get_loss(name: str) -> Any:
+def get_loss(name: str) -> Loss:
     """Return the loss that an estimator's ``loss`` parameter names."""
     return _BY_NAME[name]

@@ -16,12 +16,12 @@ sum_k (beta+_k + beta-_k) (1 - m_k) is subtracted from D.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from bagwise._typing import Array
 from bagwise.designs import Design, Point
+from bagwise.losses import Loss, PiecewiseQuadratic
 
 __all__ = ["Problem"]
 
@@ -33,7 +33,7 @@ class Problem:
     design: Design
     positive: Array  # a, (n_rows,)
     negative: Array  # c, (n_rows,)
-    loss: Any
+    loss: Loss
     margin: Array | None = None  # (n_rows,), required instead of 1
 
     def on(self, design: Design) -> Problem:
@@ -49,6 +49,10 @@ class Problem:
         """Return the argument of the loss: a margin other than 1 shifts it."""
         return t if self.margin is None else t + (1 - self.margin)
 
+    def _pieces(self, t: Array) -> tuple[Array, Array]:
+        assert isinstance(self.loss, PiecewiseQuadratic)  # only Newton's method asks
+        return self.loss.pieces(self._at(t))
+
     def objective(self, point: Point) -> float:
         """Return P at a point."""
         norm = self.design.squared_norm(point.coef, point.scores)
@@ -60,8 +64,7 @@ class Problem:
         For the squared hinge: s = 2 (a [z < 1] + c [z > -1]) and
         t = 2 (a [z < 1] - c [z > -1]) / s.
         """
-        up, up_center = self.loss.pieces(self._at(z))
-        down, down_center = self.loss.pieces(self._at(-z))
+        (up, up_center), (down, down_center) = self._pieces(z), self._pieces(-z)
         up, down = self.positive * up, self.negative * down
         curvature = up + down
         pull = up * up_center - down * down_center
@@ -86,8 +89,8 @@ class Problem:
         z = point.scores + point.intercept
         up, down = self.duals(z)
         missing = point.coef - (up - down)
-        rise = self.positive * self.loss.pieces(self._at(z))[0]
-        fall = self.negative * self.loss.pieces(self._at(-z))[0]
+        rise = self.positive * self._pieces(z)[0]
+        fall = self.negative * self._pieces(-z)[0]
         idle = rise + fall == 0
         rise = np.where(idle, self.positive * (missing > 0), rise)
         fall = np.where(idle, self.negative * (missing < 0), fall)
@@ -139,7 +142,7 @@ def _balance(up: Array, down: Array) -> tuple[Array, Array]:
     )
 
 
-def _conjugate(loss: Any, dual: Array, weight: Array) -> float:
+def _conjugate(loss: Loss, dual: Array, weight: Array) -> float:
     """Return sum_k weight_k l*(-dual_k / weight_k); rows without weight have no dual."""
     used = weight > 0
     return float(weight[used] @ loss.conjugate(-dual[used] / weight[used]))

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from bagwise.bench.run import run
-from bagwise.io._records import LOCK, ResultsError, ResultsFile, locked, read_records
+from bagwise.io._records import LOCK, ResultsError, ResultsFile, hold_lock, read_records
 from bench_cases import small
 from faults import after_every_fault
 
@@ -58,8 +58,8 @@ def test_a_fault_leaves_whole_records(tmp_path):
 
 
 def test_a_second_run_is_refused_and_told_which_process_is_at_work(tmp_path):
-    code = "import sys; from pathlib import Path; from bagwise.io._records import locked\n"
-    code += "with locked(Path(sys.argv[1])): print('held', flush=True); input()"
+    code = "import sys; from pathlib import Path; from bagwise.io._records import hold_lock\n"
+    code += "with hold_lock(Path(sys.argv[1])): print('held', flush=True); input()"
     command = [sys.executable, "-c", code, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"held\n"
@@ -67,12 +67,12 @@ def test_a_second_run_is_refused_and_told_which_process_is_at_work(tmp_path):
             run(small(), tmp_path)
         assert os.listdir(tmp_path) == [LOCK]
         other.kill()
-    with locked(tmp_path):  # the lock of a killed process is free
+    with hold_lock(tmp_path):  # the lock of a killed process is free
         assert f"process {os.getpid()} on" in (tmp_path / LOCK).read_text()
 
 
 def test_the_lock_is_free_again_after_an_error(tmp_path):
-    with pytest.raises(RuntimeError, match="stop"), locked(tmp_path / "new"):
+    with pytest.raises(RuntimeError, match="stop"), hold_lock(tmp_path / "new"):
         raise RuntimeError("stop")
-    with locked(tmp_path / "new"), pytest.raises(ResultsError), locked(tmp_path / "new"):
+    with hold_lock(tmp_path / "new"), pytest.raises(ResultsError), hold_lock(tmp_path / "new"):
         pass

@@ -9,7 +9,7 @@ import pytest
 from bagwise import Bags, InstanceSVC, MeanSVC, StatisticsSVC, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
 from bagwise.errors import PositiveClassWarning
-from bagwise.io._records import ResultsError, locked
+from bagwise.io._records import ResultsError, hold_lock
 from bagwise.model_selection import compare, grid_points, search
 from bagwise.model_selection.compare import RESULTS
 
@@ -165,7 +165,7 @@ def test_a_folder_of_another_comparison_is_refused(problem, tmp_path):
     other = bags.replace(X=bags.X + 1)
     with pytest.raises(ResultsError, match="of other data and metric='auc' instead of 'accuracy'"):
         compare(other, y, LINEAR, out=tmp_path, metric="accuracy", **SHORT)
-    with locked(tmp_path), pytest.raises(ResultsError, match="in use by another run"):
+    with hold_lock(tmp_path), pytest.raises(ResultsError, match="in use by another run"):
         compare(bags, y, LINEAR, out=tmp_path, **SHORT)
     (tmp_path / RESULTS).write_text('{"cell": 1}\n')
     with pytest.raises(ResultsError, match="holds no comparison"):

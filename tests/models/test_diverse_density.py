@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bagwise import EMDD, Bags, DiverseDensity
-from bagwise.models.density import Density, scaled_distances
+from bagwise.models.density import Density, measure_distances
 
 BOTH = [DiverseDensity(), DiverseDensity(likelihood="most_likely_cause"), EMDD()]
 
@@ -44,7 +44,7 @@ def test_objective_is_the_best_search_and_that_of_the_kept_concept():
     assert model.objective_[0] == model.history_[-2]["objective"]
     assert model.n_iter_ == len(model.history_)
     density = Density(bags.X, bags.offsets, y == 1, np.ones(len(y)))
-    d = scaled_distances(bags.X, model.points_[0], model.scales_[0])
+    d = measure_distances(bags.X, model.points_[0], model.scales_[0])
     assert density.most_likely_cause(d)[0] == pytest.approx(model.objective_[0], rel=1e-9)
     speaks = model.instance_weights_[bags.offsets[0] :]
     assert speaks.sum() == y.sum()

@@ -14,9 +14,9 @@ from bagwise import Graph, WitnessSVC
 from bagwise.io import FormatError
 from bagwise.persistence import UnsavableError, archive, encoding
 from bagwise.persistence.encoding import (
-    allowed_class,
     decode,
     encode,
+    find_class,
     holds_sklearn,
     name_of_class,
 )
@@ -122,8 +122,8 @@ def test_other_classes_are_not():
 
     for kind in (subprocess.Popen, KNeighborsClassifier, WitnessSVC, int):
         assert name_of_class(kind) is None
-    assert allowed_class("Popen") is None
-    assert allowed_class("sklearn.neighbors.KNeighborsClassifier") is None
+    assert find_class("Popen") is None
+    assert find_class("sklearn.neighbors.KNeighborsClassifier") is None
 
 
 def test_classes_of_scikit_learn_are_seen_in_a_state():
@@ -157,7 +157,7 @@ def test_a_parameter_that_changed_predictions_asks_to_fit_again():
 
 
 def test_parts_that_are_gone_ask_to_fit_again(monkeypatch):
-    known = encoding.allowed_class  # MILBoost had trees of its own
-    monkeypatch.setattr(encoding, "allowed_class", lambda n: None if n == "Forest" else known(n))
+    known = encoding.find_class  # MILBoost had trees of its own
+    monkeypatch.setattr(encoding, "find_class", lambda n: None if n == "Forest" else known(n))
     with pytest.raises(FormatError, match=r"'Forest', which is not among .*fit the model again"):
         bagwise.load(FILES / "milboost.bagwise")

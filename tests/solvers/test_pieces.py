@@ -9,7 +9,7 @@ from bagwise.designs.conditioned import conditioned_design
 from bagwise.losses import Hinge, SquaredHinge
 from bagwise.problems import Problem
 from bagwise.solvers import solve
-from bagwise.solvers.pieces import quadratic_gap, repaired_gap
+from bagwise.solvers.pieces import mend_gap, quadratic_gap
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(50, 3))
@@ -89,7 +89,7 @@ def repaired(error, share=1.0):
     off = error * np.random.default_rng(1).normal(size=50)
     alpha = np.clip(alpha + np.where((alpha > 1e-9) & (alpha < 1 - 1e-9), off, 0), 0, 1)
     freedom = share * np.minimum(alpha, 1 - alpha)
-    bound = repaired_gap(case, point, labels * alpha, freedom, alpha.sum(), np.linalg.norm(freedom))
+    bound = mend_gap(case, point, labels * alpha, freedom, alpha.sum(), np.linalg.norm(freedom))
     return bound, best - alpha.sum()
 
 

@@ -276,15 +276,15 @@ def read_anndata(
 def features_of(adata: Any, layer: str | None, obsm: str | None) -> tuple[Any, list[str]]:
     """Return the matrix that was chosen, and the names of its columns."""
     if obsm is not None:
-        values = np.asarray(_known(adata.obsm, obsm, "obsm"))
+        values = np.asarray(_require_known(adata.obsm, obsm, "obsm"))
         return values, [f"{obsm}_{i}" for i in range(values.shape[1])]
-    values = adata.X if layer is None else _known(adata.layers, layer, "layers")
+    values = adata.X if layer is None else _require_known(adata.layers, layer, "layers")
     if values is None:
         raise ValueError("adata.X is empty: name the features with layer or obsm.")
     return values, [str(name) for name in adata.var_names]
 
 
-def _known(stored: Any, name: str, where: str) -> Any:
+def _require_known(stored: Any, name: str, where: str) -> Any:
     if name not in stored:
         raise ValueError(f"adata.{where} has no {name!r}. {suggestion(name, list(stored))}")
     return stored[name]

@@ -21,7 +21,7 @@ from bagwise.rowstores.blocks import count_rows
 def score_without_each(score: Callable[[Bags], Array], bags: Bags) -> Array:
     """Score every bag without each of its instances: one row per instance, by brute force."""
     scores: Array | None = None
-    for instances, rows, offsets in _left_out(bags.offsets, count_rows(8 * bags.n_features)):
+    for instances, rows, offsets in _leave_out_each(bags.offsets, count_rows(8 * bags.n_features)):
         found = score(_take(bags, instances, rows, offsets))
         if scores is None:
             scores = np.zeros((bags.n_instances, *found.shape[1:]))
@@ -37,7 +37,7 @@ def reduce_without_each(
     """Apply ``reduce(values, offsets)`` to every bag without each of its instances."""
     reduced = np.array(values, dtype=np.float64)
     width = max(1, int(np.prod(values.shape[1:])))
-    for instances, rows, left in _left_out(offsets, count_rows(8 * width)):
+    for instances, rows, left in _leave_out_each(offsets, count_rows(8 * width)):
         reduced[instances] = reduce(values[rows], left)
     return reduced
 
@@ -81,7 +81,7 @@ def equal_sizes(offsets: Array, width: int) -> Iterator[Array]:
             yield offsets[members[i : i + at_once]][:, None] + np.arange(size)
 
 
-def _left_out(offsets: Array, most_rows: int) -> Iterator[tuple[Array, Array, Array]]:
+def _leave_out_each(offsets: Array, most_rows: int) -> Iterator[tuple[Array, Array, Array]]:
     """Yield instances, and the rows and offsets of their bags without them.
 
     Bags of one instance are passed over. A block has at most ``most_rows`` rows, or one bag.

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.designs.dense import Dense
-from bagwise.designs.linear import matrix_design
+from bagwise.designs.linear import LinearDesign, matrix_design
 from bagwise.designs.sparse import Sparse
 from bagwise.rowstores import RowStore, blocks
 from bagwise.rowstores.cluster import parts_of
@@ -50,7 +50,7 @@ class Shift:
         return w, intercept - float(self.center @ w)
 
 
-def conditioned_design(X: Any) -> Any:
+def conditioned_design(X: Any) -> LinearDesign:
     """Return the design of rows whose intercept is free: conditioned where that saves digits."""
     if sp.issparse(X):
         return _condition_sparse(X)
@@ -102,7 +102,7 @@ class SparseMoments:
         return sp.csc_array(sp.hstack([sparse, sp.csc_array(dense)]))[:, order]
 
 
-def _condition_sparse(X: Any) -> Any:
+def _condition_sparse(X: Any) -> LinearDesign:
     found = SparseMoments(X)
     if found.usual:
         return matrix_design(X)

@@ -57,6 +57,10 @@ class LinearDesign(Design):
         self.metric, self.n_coef = self.scale**-2.0, len(self.scale)
         self.augmented = coordinates.augmented
 
+    def condition(self) -> LinearDesign:
+        """Return the rows centered and scaled where that saves digits."""
+        return self
+
     def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
         """Return w and b of the rows as they were given."""
         if self.coordinates is None:
@@ -242,7 +246,7 @@ class Aggregated(LinearDesign):
         return self.parent.combine(weights @ self.weights)
 
 
-def matrix_design(X: Any) -> Any:
+def matrix_design(X: Any) -> LinearDesign:
     """Return the linear design of a dense or sparse matrix, or of rows that are elsewhere."""
     home = X.home if isinstance(X, RowStore) else "sparse" if sp.issparse(X) else "here"
     module, name = _DESIGNS[home]

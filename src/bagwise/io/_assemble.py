@@ -372,7 +372,7 @@ def _order(path: Path, bag: Coded, place: Callable, regroup: bool) -> Array | No
     if not regroup:
         row = int(starts[repeats[0]])
         start = (
-            f"bag {_shown(bag.at(row))} appears again after other bags. Expected consecutive rows"
+            f"bag {_show(bag.at(row))} appears again after other bags. Expected consecutive rows"
         )
         problem = Message(start, "; pass ", Argument("regroup", "True"), " to bring them together.")
         raise ShuffledBagError(path, problem, place(row))
@@ -399,11 +399,11 @@ def _constant(
     if i is not None:
         row = i if isinstance(rows, slice) else int(rows[i])
         two = (per_bag[bag_of_row(i, offsets)], values[i])
-        one, other = (_shown(v if table is None else table[v]) for v in two)
-        problem = f"bag {_shown(bag.at(row))} has the {what} {one} and here {other}."
+        one, other = (_show(v if table is None else table[v]) for v in two)
+        problem = f"bag {_show(bag.at(row))} has the {what} {one} and here {other}."
         raise LabelError(path, f"{problem} Expected the same on all rows of a bag.", place(row))
     return per_bag if table is None else table[per_bag]
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     return repr(value.tolist() if isinstance(value, np.ndarray | np.generic) else value)

@@ -75,7 +75,7 @@ class ResultsFile:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def hold_lock(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder, which names this process; made if missing.
 
     The system lets go of it when the process ends, however it ends. The file itself stays.

@@ -150,18 +150,18 @@ def _column(path: Path, key: str, parts: list[Any]) -> Any:
 )
 def write_parquet(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
     """Write a Parquet file."""
-    make = _nested_batches if nested else _long_batches
+    make = _batch_bags if nested else _batch_instances
     write_batches(Path(path), PARQUET, make(Path(path), bags, y))
 
 
 @writes(".feather", nested="As in `write_parquet`.")
 def write_arrow(path: str | Path, bags: Bags, y: Any = None, *, nested: bool = False) -> None:
     """Write an Arrow IPC (Feather version 2) file."""
-    make = _nested_batches if nested else _long_batches
+    make = _batch_bags if nested else _batch_instances
     write_batches(Path(path), IPC, make(Path(path), bags, y))
 
 
-def _long_batches(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
+def _batch_instances(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
     import pyarrow as pa
 
     keys = {name: to_arrow(path, name, v) for name, v in long_columns(bags, y).items()}
@@ -280,7 +280,7 @@ def _refuse_nulls(path: Path, role: str, column: Any) -> None:
         raise missing_value(path, role, rows.row_place(row))
 
 
-def _nested_batches(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
+def _batch_bags(path: Path, bags: Bags, y: Any) -> Iterator[Any]:
     """Yield record batches with one row per bag."""
     import pyarrow as pa
 

@@ -17,7 +17,7 @@ from typing import Any
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
-from bagwise.designs import Design, Gram, Nystroem
+from bagwise.designs import Design
 from bagwise.estimators.rows import RowsClassifier
 from bagwise.estimators.tags import bag_tags
 
@@ -40,10 +40,7 @@ class _Kept:
 
     @property
     def bytes(self) -> int:
-        if isinstance(self.design, Nystroem):
-            return self.design.X.nbytes  # nothing is prepared for it
-        one = self.design.K.nbytes if isinstance(self.design, Gram) else 0
-        return one * (1 if self.prepared is None else 2)
+        return self.design.nbytes + (0 if self.prepared is None else self.prepared.nbytes)
 
     def design_for(self, model: Any, weight: Array) -> tuple[Design, float]:
         """Return the design that a fit starts from, and the CPU seconds it took."""

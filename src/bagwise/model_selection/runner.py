@@ -33,7 +33,7 @@ from bagwise._threads import one_blas_thread
 from bagwise.bags import Bags
 from bagwise.bags.fingerprint import fingerprints
 from bagwise.errors import message_of
-from bagwise.io._records import ResultsFile, locked, read_records
+from bagwise.io._records import ResultsFile, hold_lock, read_records
 from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError, Probe
 from bagwise.rowstores import RowStore
 
@@ -69,7 +69,7 @@ class Store:
         self._file: ResultsFile | None = None
 
     def __enter__(self) -> Store:
-        self._stack.enter_context(locked(self.path.parent))
+        self._stack.enter_context(hold_lock(self.path.parent))
         self.heads, self.records = read_store(self.path, self.identify)
         return self
 

@@ -30,7 +30,7 @@ from bagwise.bags.without import max_without_each
 from bagwise.estimators.params import integer, param, positive
 from bagwise.estimators.tags import BagTags
 from bagwise.kernels import settle_gamma
-from bagwise.models.density import Concept, Density, scaled_distances
+from bagwise.models.density import Concept, Density, measure_distances
 from bagwise.models.diverse_density import Scaling, start_at
 from bagwise.models.meansvc import EmbeddingSVC
 
@@ -110,7 +110,7 @@ class DDSVM(EmbeddingSVC):
 
     def _instance_distances(self, bags: Bags) -> Array:
         prototypes = zip(self.prototypes_, self.scales_, strict=True)
-        columns = [np.sqrt(scaled_distances(bags.X, point, scale)) for point, scale in prototypes]
+        columns = [np.sqrt(measure_distances(bags.X, point, scale)) for point, scale in prototypes]
         return np.stack(columns, axis=1)
 
     def _embed(self, bags: Bags) -> Any:

@@ -178,7 +178,7 @@ class Density:
         return getattr(self, likelihood)(d)[0]
 
 
-def scaled_distances(X: Any, point: Array, scale: Array) -> Array:
+def measure_distances(X: Any, point: Array, scale: Array) -> Array:
     """Return d for rows that were not centered."""
     if not isinstance(X, np.ndarray):
         X = X.astype(np.float64)

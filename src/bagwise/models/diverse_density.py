@@ -49,7 +49,7 @@ from bagwise.estimators.params import (
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
 from bagwise.kernels import settle_gamma
-from bagwise.models.density import Concept, Density, scaled_distances
+from bagwise.models.density import Concept, Density, measure_distances
 from bagwise.solvers.solution import is_in_doubt
 
 
@@ -185,7 +185,7 @@ class _DensityClassifier(BagClassifier):
 
     def _instance_scores(self, bags: Bags) -> Array:
         concepts = zip(self.points_, self.scales_, strict=True)
-        columns = [scaled_distances(bags.X, point, scale) for point, scale in concepts]
+        columns = [measure_distances(bags.X, point, scale) for point, scale in concepts]
         return self.radius_ - np.stack(columns, axis=1)
 
 

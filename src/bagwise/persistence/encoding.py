@@ -109,7 +109,7 @@ def _ours() -> dict[str, type]:
     return {kind.__name__: kind for kind in kinds}
 
 
-def allowed_class(name: str) -> type[Any] | None:
+def find_class(name: str) -> type[Any] | None:
     """Return the class with a given name in model files, None if there is none."""
     if name in _ours():
         return _ours()[name]
@@ -118,7 +118,7 @@ def allowed_class(name: str) -> type[Any] | None:
 
 def name_of_class(kind: type) -> str | None:
     """Return the name under which a class is written, None if it is not allowed."""
-    return kind.__name__ if allowed_class(kind.__name__) is kind else None
+    return kind.__name__ if find_class(kind.__name__) is kind else None
 
 
 # Writing -----------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def _decode_tagged(tag: str, value: dict[str, Any], arrays: Callable[[str], Arra
 
 
 def _decode_object(name: str, attributes: dict[str, Any], arrays: Callable[[str], Array]) -> Any:
-    kind = allowed_class(name)
+    kind = find_class(name)
     if kind is None:
         removed = f" ({CLASSES[name]} Fit the model again)" if name in CLASSES else ""
         raise ValueError(f"contains a {name!r}, which is not among the known classes{removed}")

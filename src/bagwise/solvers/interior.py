@@ -25,7 +25,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.designs import Design, Point
 from bagwise.problems import Problem
-from bagwise.solvers.pieces import repaired_gap
+from bagwise.solvers.pieces import mend_gap
 from bagwise.solvers.solution import Solution, certify
 from bagwise.tolerances import NOTHING, TIE
 
@@ -118,7 +118,7 @@ class Sides:
         freedom = np.minimum(at.alpha, at.room)
         of_rows = np.sqrt(np.bincount(self.rows, freedom**2, self.design.n_rows))
         value, loss = at.alpha @ self.margins, np.linalg.norm(freedom * self.margins)
-        return repaired_gap(problem, point, up - down, of_rows, float(value), float(loss))
+        return mend_gap(problem, point, up - down, of_rows, float(value), float(loss))
 
 
 def interior_point(problem: Problem, *, tol: float = 1e-7, max_iter: int = 60) -> Solution:

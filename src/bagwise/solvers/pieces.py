@@ -7,7 +7,7 @@ proves nothing.
 - `quadratic_gap`, for the squared hinge: the objective F is quadratic on the current pieces, with
   gradient g and Hessian H at v. If its minimizer v - H^-1 g lies on the same pieces, that is the
   minimizer of F, because F is convex, and F(v) is 1/2 g'H^-1 g above it.
-- `repaired_gap`, for the hinge: duals strictly inside their bounds can be moved until
+- `mend_gap`, for the hinge: duals strictly inside their bounds can be moved until
   w = Phi'beta and sum beta = 0 hold. That they can suffices, and what they lose by it is bounded.
 """
 
@@ -49,7 +49,7 @@ def _derivatives(
 ) -> tuple[Array, Array, Array]:
     """Return Hessian and gradient in (coef, intercept), and a bound on the gradient's rounding."""
     d = design.n_coef
-    hessian = _bordered_gram(design, curvature)
+    hessian = _border_gram(design, curvature)
     hessian[:d, :d].flat[:: d + 1] += design.metric
     gradient = np.append(design.metric * coef - design.weighted_sum(pull), -pull.sum())
     # |sum_k x_kj r_k| is off by eps sum_k |x_kj r_k|, which Cauchy and Schwarz bound.
@@ -58,7 +58,7 @@ def _derivatives(
     return hessian, gradient, design.rounding * lengths * float(np.linalg.norm(moved))
 
 
-def repaired_gap(
+def mend_gap(
     problem: Problem, point: Point, dual: Array, freedom: Array, value: float, loss: float
 ) -> float:
     """Return the duality gap of duals that lie near ``dual`` and are feasible; infinite if none is.
@@ -76,7 +76,7 @@ def repaired_gap(
     missing = np.append(design.weighted_sum(dual) - required, dual.sum())
     terms = np.sqrt(design.weighted_squares(dual**2)) + np.abs(required)
     error = design.rounding * np.append(terms, np.linalg.norm(dual))
-    found = _resolve(_bordered_gram(design, freedom**2), missing, error)
+    found = _resolve(_border_gram(design, freedom**2), missing, error)
     if found is None:
         return np.inf
     values, _, _, along, blurred = found
@@ -87,7 +87,7 @@ def repaired_gap(
     return max(problem.objective(point) + 0.5 * norm - value, 0.0) + rho * loss
 
 
-def _bordered_gram(design: LinearDesign, weights: Array) -> Array:
+def _border_gram(design: LinearDesign, weights: Array) -> Array:
     """Return Phi' diag(weights) Phi with a column of ones in Phi."""
     d = design.n_coef
     gram = np.empty((d + 1, d + 1))

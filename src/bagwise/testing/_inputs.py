@@ -36,10 +36,10 @@ def _forms(bags: Bags) -> dict[str, Any]:
     members = list(bags)
     objects = np.empty(len(bags), dtype=object)
     objects[:] = members
-    return {"list": members, "object array": objects, "groups": _regrouped(bags)}
+    return {"list": members, "object array": objects, "groups": _regroup(bags)}
 
 
-def _regrouped(bags: Bags) -> Bags:
+def _regroup(bags: Bags) -> Bags:
     """Write the rows in mixed order and let their bag ids bring them together again."""
     position = np.arange(bags.n_instances) - np.repeat(bags.offsets[:-1], bags.sizes)
     mixed = np.argsort(position, kind="stable")  # first instances of all bags, second ones, ...

@@ -41,14 +41,14 @@ def check_order_of_bags(estimator: Any) -> None:
 def check_order_of_instances(estimator: Any) -> None:
     """Permuting the instances of a bag changes neither its score nor the fit."""
     bags, y = planted_bags()
-    mixed = _shuffled_within(bags)
+    mixed = _shuffle_within(bags)
     model = with_fixed_width(estimator).fit(bags, y)
     expected = model.decision_function(bags)
     assert_close(expected, model.decision_function(mixed), 1e-12, "predicting")
     _check_same_scores(model, with_fixed_width(estimator).fit(mixed, y), "fitting")
 
 
-def _shuffled_within(bags: Bags) -> Bags:
+def _shuffle_within(bags: Bags) -> Bags:
     draws = np.random.default_rng(0).random(bags.n_instances)
     rows = np.empty(bags.n_instances, dtype=np.int64)
     rows[np.repeat(bags.offsets[:-1], bags.sizes) + segment_rank(draws, bags.offsets)] = np.arange(

@@ -20,7 +20,7 @@ from bagwise.graphs import Edges, Graph
 from bagwise.losses import SquaredHinge
 from bagwise.models.graph.terms import BagEdges, BagHinge
 from bagwise.problems import Problem
-from bagwise.solvers import solve
+from bagwise.solvers import Solution, solve
 from bagwise.solvers.terms import BagScores, Term
 
 
@@ -51,7 +51,7 @@ def witnesses_of(structure: Structure, terms: list[Term], scores: Array) -> Arra
     return np.where(needed, BagScores.of(scores, offsets).top_rows, offsets[:-1])
 
 
-def true_objective(structure: Structure, terms: list[Term], solution: Any) -> float:
+def true_objective(structure: Structure, terms: list[Term], solution: Solution) -> float:
     """Return (1) at a solution: every term with its witnesses at the top."""
     scores = BagScores.of(solution.scores, structure.offsets)
     norm = structure.design.squared_norm(solution.coef) + solution.intercept**2
@@ -265,6 +265,6 @@ class GraphClassifier(RowsClassifier):
                     stacklevel=4,
                 )
 
-    def _labeled_truth(self, codes: Array, weight: Array) -> Array:
+    def _find_truth(self, codes: Array, weight: Array) -> Array:
         # A bag without weight is no positive bag: it must not choose a witness.
         return self._truth(codes) & (weight > 0)[:, None]

@@ -113,7 +113,7 @@ class GraphSVCCV(GraphClassifier):
         seen[train] = True
         share = pad(np.where(seen, weight, 0.0) / weight[seen].sum(), structure.n_bags)
         columns = []
-        for column in self._labeled_truth(codes, weight * seen).T:
+        for column in self._find_truth(codes, weight * seen).T:
             positive = pad(column, structure.n_bags, False)
             path = self._path(structure, share, positive, grid)
             columns.append([segment_max(rows, structure.offsets)[test] for rows in path])

@@ -26,7 +26,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -47,6 +46,7 @@ from bagwise.models.graph.base import (
 )
 from bagwise.models.graph.terms import BagEdges, BagHinge, RowEdges
 from bagwise.procedures import Run, cccp
+from bagwise.solvers import Solution
 from bagwise.solvers.block_cd import block_descent
 from bagwise.solvers.cutting_plane import CutSolution, cutting_plane
 from bagwise.solvers.terms import Term
@@ -101,7 +101,7 @@ class GraphSVC(GraphClassifier):
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         fits = jobs(
             delayed(self._fit_column)(structure, share, pad(column, structure.n_bags, False))
-            for column in self._labeled_truth(codes, weight).T
+            for column in self._find_truth(codes, weight).T
         )
         fits = [as_given(fit, structure.design) for fit in fits]
         labeled = slice(everyone.offsets[len(codes)])
@@ -141,7 +141,7 @@ class GraphSVC(GraphClassifier):
         return 1 / np.sqrt(edges.degrees(self.scaling))
 
     def _run_cccp(
-        self, structure: Structure, terms: list[Term], scores: Array, known: Any = None
+        self, structure: Structure, terms: list[Term], scores: Array, known: Solution | None = None
     ) -> Run:
         """Run CCCP from scores of all rows and known cuts; the assignment is the witnesses."""
         run = cccp(
@@ -155,16 +155,24 @@ class GraphSVC(GraphClassifier):
         )
         self._warn_of_rise(run)
         chosen = np.zeros(structure.design.n_rows)
-        chosen[run.assignment[terms[0].positive]] = 1.0  # type: ignore[attr-defined]
+        loss = terms[0]
+        assert isinstance(loss, BagHinge)
+        chosen[run.assignment[loss.positive]] = 1.0
         return replace(run, assignment=chosen)
 
     def _solve(
-        self, structure: Structure, terms: list[Term], known: Any, witnesses: Array, last: Any
-    ) -> Any:
+        self,
+        structure: Structure,
+        terms: list[Term],
+        known: Solution | None,
+        witnesses: Array,
+        last: Solution | None,
+    ) -> Solution:
         last = known if last is None else last
         linear = structure.design.linear if self.kernel == "linear" else None
         if len(terms) == 1 and linear is not None:
-            loss: Any = terms[0]
+            loss = terms[0]
+            assert isinstance(loss, BagHinge)  # the first term
             if linear.n_coef > _MANY_FEATURES:
                 dual = None if last is None else last.dual
                 return block_descent(
