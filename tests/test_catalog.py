@@ -59,7 +59,7 @@ def test_a_name_builds_its_method(method):
     assert type(model) is method.estimator
     assert method.options.items() <= model.get_params().items()
     assert repr(clone(model)) == repr(model)
-    assert repr(eval(method.code, vars(bagwise))) == repr(model)
+    assert repr(eval(method.code, {method.class_name: method.estimator})) == repr(model)
     assert method.purpose
     assert str(method.paper.year) in str(method.paper)
 

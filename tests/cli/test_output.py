@@ -253,7 +253,7 @@ def test_ctrl_c_says_what_is_left_and_ends_with_130(
 
 
 def test_long_work_prints_lines_where_no_terminal_watches(monkeypatch, capsys):
-    monkeypatch.setattr(output, "_SILENCE", 0.01)
+    monkeypatch.setattr(output, "SILENCE", 0.01)
     with output.progress() as bar:
         task = bar.add_task("folds", total=4)
         bar.advance(task, 3)

@@ -77,8 +77,12 @@ class Compiling(StatisticsSVC):
         return super().fit(bags, y, sample_weight)
 
 
+def refuse(probe, seconds):
+    return probe.refuse(probe.measure(seconds), seconds)
+
+
 def test_compiling_is_not_counted():
-    assert Probe(Compiling(), BAGS, Y, 10).refuse(4.0) == ""
+    assert refuse(Probe(Compiling(), BAGS, Y, 10), 4.0) == ""
     assert Compiling.waits == []
 
 
@@ -87,13 +91,14 @@ def test_memory_and_time_are_seen_on_a_part_of_the_bags():
     assert 10 * 80_000 < cost.bytes < 40 * 800_000
     assert predict_cost(Wasteful(), BAGS, Y, trace=False).bytes == 0
     assert 0.02 < cost.seconds < 8
-    assert "GiB of memory, 0.0 GiB may be used" in Probe(Wasteful(), BAGS, Y, 1, 1e4).refuse(99)
-    assert "would not finish in time" in Probe(Wasteful(), BAGS, Y, 1000).refuse(1.0)
-    assert Probe(Wasteful(), BAGS, Y).refuse(60.0) == ""
-    assert Probe(WitnessSVC(), BAGS, Y, 10**9).refuse(np.inf) == ""
-    assert "already took too long" in Probe(WitnessSVC(), BAGS, Y, 2).refuse(-1.0)
-    assert Probe(WitnessSVC(), BAGS, Y).refuse(-1.0) == ""
-    assert Probe(StatisticsSVC(C=-1.0), BAGS, Y).refuse(60.0) == ""  # the fit itself will say it
+    assert "GiB of memory, 0.0 GiB may be used" in refuse(Probe(Wasteful(), BAGS, Y, 1, 1e4), 99)
+    assert "would not finish in time" in refuse(Probe(Wasteful(), BAGS, Y, 1000), 1.0)
+    assert refuse(Probe(Wasteful(), BAGS, Y), 60.0) == ""
+    assert refuse(Probe(WitnessSVC(), BAGS, Y, 10**9), np.inf) == ""
+    assert "would take" in refuse(Probe(WitnessSVC(), BAGS, Y, 2), 1e-9)  # it was stopped
+    assert Probe(WitnessSVC(), BAGS, Y).measure(1e-9).seconds == 0  # the first fit will tell
+    assert Probe(StatisticsSVC(C=-1.0), BAGS, Y).measure(60.0).seconds == 0  # and say what is wrong
+    assert 0.08 < Probe(Wasteful(), BAGS, Y, 2).measure(np.inf).seconds < 8  # 40 bags of 2 ms
 
 
 def test_a_limit_of_time_is_a_number_of_seconds():

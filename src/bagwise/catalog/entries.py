@@ -195,6 +195,7 @@ ENTRIES = (
         cost=3),
     entry("bagwise.models.ensemble.BagEnsemble",
         name("Bagging", "breiman1996", "bootstrap ensemble of any bag estimator"),
+        pairwise=True,
         checked={"n_estimators": 3},
         fails=_RANDOM_DRAWS,
         cost=4),

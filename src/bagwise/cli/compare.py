@@ -19,6 +19,7 @@ from rich.table import Table
 from bagwise.cli.model import Positive, build_model, positive_label, scaler_for
 from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source, as_words, one_of, split_names
 from bagwise.cli.output import (
+    SILENCE,
     Json,
     live,
     page,
@@ -37,8 +38,8 @@ _SHORT = {
     "auc": "AUC",
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced",
-    "sensitivity": "sensitiv.",
-    "specificity": "specific.",
+    "sensitivity": "sens.",
+    "specificity": "spec.",
 }
 
 
@@ -172,6 +173,9 @@ def _show_progress() -> Iterator[Callable[[Any], None]]:
             if screen is not None:
                 screen.update(_table(so_far), refresh=True)
                 return
+            name, seconds = so_far.ahead
+            if seconds > SILENCE:
+                _log(time.monotonic() - began, name, f"needs about {_cost(seconds)} s", so_far)
             news = {**so_far.failures, **{n: _line(r, so_far) for n, r in so_far.results.items()}}
             for name, text in news.items():
                 if seen.get(name) != text:
@@ -211,19 +215,17 @@ def _cost(seconds: float) -> str:
 
 
 def _table(found: Any) -> Table:
-    from bagwise.model_selection import METRICS
-
     main, folds = found.protocol.metric, found.protocol.cv
-    others = [name for name in METRICS if name != main]
-    if len(others) == len(METRICS):
-        others.remove("accuracy")  # one column more would break names at a width of 80
-    numbers = [f"{_SHORT[main]},\n%", "95 %\ninterval", *(f"{_SHORT[m]},\n%" for m in others)]
+    others = [name for name in found.sample.metrics if name != main]
+    if "sensitivity" in found.sample.metrics:  # more columns would break names at a width of 80
+        others = [name for name in others if "accuracy" not in name]
+    numbers = [f"{_SHORT[main]}", "95 %\ninterval", *(f"{_SHORT[m]}" for m in others)]
     cost, many = "CPU s\nper fold", f", up to {found.n_repeats} times" * (found.n_repeats > 1)
     table = plain_table(
         "model", *numbers, "points at\ninstances", cost,
         right=(*numbers, cost),
         title=f"{len(found.results)} of {len(found.models)} models, {len(found.sample.y)} bags: "
-        f"nested cross-validation with {folds} folds{many}",
+        f"nested cross-validation with {folds} folds{many}, in %",
         caption=_settings_line(found),
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -248,7 +250,9 @@ def _table(found: Any) -> Table:
 def _settings_line(found: Any) -> str:
     label = found.positive
     positive = "" if label is None else f"Positive class: {escape(str(label))}. "
-    return f"{positive}Features: {escape(_scales(found))}."
+    name, seconds = found.ahead
+    ahead = f" {escape(name)} needs about {_cost(seconds)} s." if seconds > SILENCE else ""
+    return f"{positive}Features: {escape(_scales(found))}.{ahead}"
 
 
 def _scales(found: Any) -> str:

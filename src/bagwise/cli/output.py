@@ -27,7 +27,7 @@ from bagwise.errors import SCALE, Argument, Message, Parameter, message_of
 from bagwise.io._atomic import writing
 
 RECORD_SUFFIXES = (".csv", ".tsv", ".json", ".parquet")
-_SILENCE = 15.0  # seconds without a line in a log, after which people think that it hangs
+SILENCE = 15.0  # seconds without a line in a log, after which people think that it hangs
 _SHOWN = 200  # rows of a table on the screen: more scroll away, --out writes all
 
 # What the library's arguments are called here.
@@ -236,7 +236,7 @@ def _tell(bar: Any) -> Iterator[None]:
     ended, began = Event(), time.monotonic()
 
     def tell() -> None:
-        while not ended.wait(_SILENCE):
+        while not ended.wait(SILENCE):
             for task in bar.tasks[-1:]:
                 far = f" {task.completed:g} of {task.total:g}" if task.total else ""
                 what = escape(task.description or "working")

@@ -6,8 +6,8 @@ import time
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from math import inf, isnan, log
 from typing import Any
 
@@ -116,26 +116,28 @@ def predict_cost(model: Any, bags: Bags, y: Array, seconds: float = inf, *, trac
 
     The second is left out where the first took more than ``seconds``, or so little that even
     growth with the square of the instances would not matter. A model that looks at the clock itself
-    is not taken to grow: what is longer is stopped then. Memory is 0 unless it is traced, which
-    slows Python down.
+    is taken to grow with the instances at most: what is longer is stopped then. Memory is 0 unless
+    it is traced, which slows Python down.
     """
-    small = _measure_fit(model, bags, y, 8, trace)
+    small = _measure_fit(model, bags, y, 8, seconds, trace)
     if small.seconds > seconds:  # the first fit may have compiled loops: only a second one counts
-        small = _measure_fit(model, bags, y, 8, trace)
+        small = _measure_fit(model, bags, y, 8, seconds, trace)
     if small.seconds > seconds or (not trace and 8**2 * small.seconds < seconds):
-        return small
-    most = 0.0 if can_be_interrupted(model) else 3.0
-    return _measure_fit(model, bags, y, 4, trace).extrapolate(small, bags.n_instances, most)
+        return small.extrapolate(small, bags.n_instances, 1.0)
+    most = 1.0 if can_be_interrupted(model) else 3.0
+    large = _measure_fit(model, bags, y, 4, seconds, trace)
+    return large.extrapolate(small, bags.n_instances, most)
 
 
-def _measure_fit(model: Any, bags: Bags, y: Array, step: int, trace: bool) -> Cost:
-    """Fit to every ``step``-th bag of each class, at least two of it."""
+def _measure_fit(model: Any, bags: Bags, y: Array, step: int, seconds: float, trace: bool) -> Cost:
+    """Fit to every ``step``-th bag of each class, at least two of it; for those seconds at most."""
     of_class = (np.flatnonzero(y == label) for label in np.unique(y))
     rows = np.concatenate([own[:: min(step, max(1, len(own) // 2))] for own in of_class])
     part, began = bags[rows], time.perf_counter()
     with warnings.catch_warnings(), _trace_memory(trace) as peak:
         warnings.simplefilter("ignore")
-        clone(model).fit(part, y[rows])
+        with suppress(OutOfTimeError):
+            watch(model, Deadline.after(seconds)).fit(part, y[rows])
         return Cost(time.perf_counter() - began, peak(), part.n_instances)
 
 
@@ -162,22 +164,23 @@ class Probe:
     n_fits: int = 1  # per cell
     memory: float = inf  # bytes that one fit may need
 
-    def refuse(self, seconds: float) -> str:
-        """Return why a cell does not fit into the seconds or the memory, or ""."""
+    def measure(self, seconds: float) -> Cost:
+        """Return what a cell takes, roughly; nothing where the first cell shall tell."""
         trace = 8.0 * self.bags.n_instances**2 > self.memory  # hardly a fit needs more than pairs
-        single = self.n_fits == 1 and not trace and self.bags.n_instances <= MANY_ROWS
-        if single or (can_be_interrupted(self.model) and (seconds == inf or self.n_fits == 1)):
-            return ""  # for a single fit two smaller ones would cost too much: the first cell tells
+        small = not trace and self.bags.n_instances <= MANY_ROWS
+        if self.n_fits == 1 and (small or can_be_interrupted(self.model)):
+            return Cost(0.0, 0.0, 0)  # two smaller fits would cost too much beside a single one
         try:
-            model = watch(self.model, Deadline.after(seconds))
-            cost = predict_cost(model, self.bags, self.y, seconds / self.n_fits, trace=trace)
-        except OutOfTimeError:
-            return "a fit to a part of the bags already took too long"
+            limit = seconds / self.n_fits
+            cost = predict_cost(self.model, self.bags, self.y, limit, trace=trace)
         except Exception:  # noqa: BLE001 (few bags may be too few: the cell itself will say it)
-            return ""
+            return Cost(0.0, 0.0, 0)
+        return replace(cost, seconds=self.n_fits * cost.seconds)
+
+    def refuse(self, cost: Cost, seconds: float) -> str:
+        """Return why a cell of that cost does not fit into the seconds or the memory, or ""."""
         if cost.bytes > self.memory:
             needed, most = cost.bytes / 2**30, self.memory / 2**30
             return f"a fit needs about {needed:.1f} GiB of memory, {most:.1f} GiB may be used"
-        needed = self.n_fits * cost.seconds
-        late = f"a fold would take {needed:.1f} s or more, its folds would not finish in time"
-        return late if needed > seconds else ""
+        took = f"a fold would take {cost.seconds:.1f} s or more"
+        return f"{took}, its folds would not finish in time" if cost.seconds > seconds else ""

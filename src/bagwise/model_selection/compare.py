@@ -32,7 +32,7 @@ from bagwise.model_selection.comparison import Comparison
 from bagwise.model_selection.intervals import METRICS, PARTS, Sample
 from bagwise.model_selection.nested import INNER_FOLDS, NestedCell, OuterFolds, Protocol, identify
 from bagwise.model_selection.runner import Runner, Store, hash_data
-from bagwise.model_selection.scaling import scalings, settle_scale
+from bagwise.model_selection.scaling import scalings, settle_scale, with_scaler
 from bagwise.model_selection.search import FOLDS
 from bagwise.rowstores import RowStore
 from bagwise.rowstores.cluster import for_processes
@@ -98,7 +98,8 @@ def compare(
     n_jobs : int, default=None
         Number of folds that are judged at the same time; -1 is one per core.
     callback : callable, default=nothing
-        Called with the comparison so far after each outer fold.
+        Called with the comparison so far after each outer fold, and before the first one of a
+        model, where ``ahead`` says what the model would need.
 
     Returns
     -------
@@ -220,13 +221,19 @@ class _Run:
 
     def finish(self) -> Comparison:
         """Run everything, or until time is up or the user interrupts."""
-        stopped = ""
+        stopped, self.runner.announce = "", self._announce
         try:
             for repeat in range(len(self.start.folds)):
                 self._run_repeat(repeat)
         except KeyboardInterrupt:
             stopped = "interrupted"
-        return replace(self._summarize(), stopped=stopped or "time" * (not self.runner.in_time))
+        found = self._summarize()
+        left_out = {name: why for name, why in found.left_out.items() if name not in found.results}
+        stopped = stopped or "time" * (not self.runner.in_time)
+        return replace(found, left_out=left_out, stopped=stopped)
+
+    def _announce(self, name: str, seconds: float) -> None:
+        self.callback(replace(self._summarize(), ahead=(name, seconds)))
 
     def _summarize(self) -> Comparison:
         """Return the comparison so far."""
@@ -257,9 +264,12 @@ def _make_runner(
     if n_workers > 1:
         X = for_processes(X, is_finite=outer.protocol.impute is None)
         outer = replace(outer, bags=outer.bags.replace(X=X))
-    memory = memory_limit() / n_workers
+    memory, rules = memory_limit() / n_workers, outer.protocol
+    scaler = next(iter(scalings(outer.bags, rules.scale, impute=rules.impute).values()))
     probes = {
-        name: Probe(model, outer.bags, outer.y, outer.count_fits(model), memory)
+        name: Probe(
+            with_scaler(model, scaler), outer.bags, outer.y, outer.count_fits(model), memory
+        )
         for name, model in models.items()
     }
     return Runner(OuterFolds.judge, lambda _: outer, n_jobs=n_jobs, probes=probes, **settings)

@@ -15,7 +15,6 @@ from bagwise.catalog import rank_cost
 from bagwise.estimators.tags import bag_tags
 from bagwise.metrics import bag_measures
 from bagwise.model_selection.intervals import (
-    METRICS,
     Difference,
     Estimate,
     Sample,
@@ -112,6 +111,10 @@ class Comparison:
         Methods that were not compared, or not to the end, and why.
     stopped : {"", "time", "interrupted"}
         Why it ended before everything was done.
+    ahead : tuple of str and float
+        The model that is to be judged next, and about how many seconds that would take.
+    known : dict
+        Estimates by model and number of whole repeats, which later states of a run share.
 
     Examples
     --------
@@ -132,6 +135,8 @@ class Comparison:
     protocol: Protocol
     left_out: dict[str, str] = field(default_factory=dict)
     stopped: str = ""
+    ahead: tuple[str, float] = ("", 0.0)
+    known: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False, compare=False)
 
     # Results --------------------------------------------------------------------------------------
 
@@ -174,11 +179,12 @@ class Comparison:
         failure = next((record["failure"] for record in records if "failure" in record), "")
         counts = Counter(record["repeat"] for record in good)
         whole = list(takewhile(lambda r: counts[r] == self.protocol.cv, range(len(self.folds))))
-        scores = [self._out_of_fold(good, repeat) for repeat in whole]
-        folds = self.folds[: len(whole)]
-        metrics = dict.fromkeys([*METRICS, self.protocol.metric] if whole else [])
-        estimates = {m: estimate(m, self.sample, scores, folds) for m in metrics}
-        return Compared(name, self.models[name], good, failure, estimates)
+        if (name, len(whole)) not in self.known:
+            scores = [self._out_of_fold(good, repeat) for repeat in whole]
+            given = self.sample, scores, self.folds[: len(whole)]
+            metrics = self.sample.metrics if whole else ()
+            self.known[name, len(whole)] = {metric: estimate(metric, *given) for metric in metrics}
+        return Compared(name, self.models[name], good, failure, self.known[name, len(whole)])
 
     def _out_of_fold(self, records: list[dict[str, Any]], repeat: int) -> Array:
         mine = [record for record in records if record["repeat"] == repeat]
@@ -314,8 +320,7 @@ class Comparison:
             if len(classes) == 2
             else np.eye(len(classes))[np.full(len(y), most)]
         )
-        names = tuple(dict.fromkeys([*METRICS, self.protocol.metric]))
-        values = bag_measures(y, scores, classes, names, self.sample.positive)
+        values = bag_measures(y, scores, classes, self.sample.metrics, self.sample.positive)
         return {name: float(value or 0.0) for name, value in values.items()}
 
     @property

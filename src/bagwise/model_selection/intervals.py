@@ -34,7 +34,7 @@ from bagwise._typing import Array
 from bagwise.bags.ids import factorize
 from bagwise.metrics import auc_bounds, count_effective, labels_of, place_scores
 
-METRICS = ("auc", "accuracy", "balanced_accuracy")  # what every comparison shows
+METRICS = ("auc", "accuracy", "balanced_accuracy")  # of any number of classes
 _DRAWS = 2000  # of joint errors: their 95 % quantile is then known to about .05
 _POWER = 0.8  # the usual chance that a study of the size asked for finds the difference
 
@@ -48,6 +48,11 @@ class Sample:
     cv: int  # number of folds
     groups: Array | None = None  # of bags that belong together
     positive: Any = None  # the positive class; classes[1] when None
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics that a comparison shows."""
+        return tuple(PARTS) if len(self.classes) == 2 else METRICS
 
     @property
     def units(self) -> Array:

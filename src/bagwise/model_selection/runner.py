@@ -106,6 +106,8 @@ class Runner:
         What is measured before the first cell of a model; models without a probe are not.
     n_refits : int, default=0
         Fits that a model needs after its cells.
+    announce : callable, default=nothing
+        ``announce(name, seconds)`` hears what the cells of a model would take before the first.
 
     Attributes
     ----------
@@ -122,6 +124,7 @@ class Runner:
     n_jobs: int | None = None
     probes: dict[str, Probe] = field(default_factory=dict)
     n_refits: int = 0
+    announce: Callable[[str, float], Any] = lambda name, seconds: None
     left_out: dict[str, str] = field(default_factory=dict)
     in_time: bool = True
 
@@ -206,7 +209,11 @@ class Runner:
         if took:
             slow = f"a fold took {took:.1f} s, its other folds would not finish in time"
             return slow if took > seconds else ""
-        return self.probes[name].refuse(seconds) if name in self.probes else ""
+        if name not in self.probes:
+            return ""
+        cost = self.probes[name].measure(seconds)
+        self.announce(name, cost.seconds * self._rounds(name))
+        return self.probes[name].refuse(cost, seconds)
 
 
 def _run_cell(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bagwise.crossfit import decides_badly
 from bagwise.errors import Message, Parameter
-from bagwise.model_selection.intervals import METRICS, PARTS
+from bagwise.model_selection.intervals import PARTS
 from bagwise.plot import compared_models, compared_times
 from bagwise.reports.facts import data_facts
 from bagwise.reports.rendering import Report, render, reports, svg
@@ -62,7 +63,7 @@ def _content(found: Comparison) -> dict[str, Any]:
     main, two = found.protocol.metric, found.positive is not None
     records = [record for record in found.to_records() if not record["failure"]]
     negative = [label for label in found.sample.classes.tolist() if label != found.positive]
-    others = [metric for metric in METRICS if metric != main]
+    others = [metric for metric in found.sample.metrics if metric != main]
     columns = {"model": "model", "group": "group", "value": f"{_METRICS[main]}, %"}
     columns |= {"interval": "95 % interval", "behind": "behind", "p": "p-value"}
     columns |= {metric: f"{_METRICS[metric]}, %" for metric in others}
@@ -145,6 +146,11 @@ def find_warnings(found: Comparison) -> list[str]:
     texts = []
     if best.estimates[main].low <= found.majority[main]:
         texts.append("No model is shown to be better than always predicting the majority.")
+    name, rates = found.recommendation, found.results[found.recommendation].estimates
+    if "sensitivity" in rates and decides_badly({m: e.value for m, e in rates.items()}):
+        found_of = "sensitivity {sensitivity.value:.0%}, specificity {specificity.value:.0%}"
+        text = "ranks bags well and decides badly at the thresholds of the inner folds"
+        texts.append(f"{name} {text}: {found_of.format(**rates)}.")
     if names := ", ".join(found.reversed_models):
         text = "the AUC is far below 50 %. The other class may be the positive one"
         texts.append(Message(f"{names}: {text} (", Parameter("pos_label", "LABEL"), ")."))
