@@ -12,6 +12,7 @@ import bagwise
 from bagwise import ODM, by_paper_name
 from bagwise.catalog import (
     ENTRIES,
+    EVERY,
     METHODS,
     UnknownMethodError,
     entry_of,
@@ -19,7 +20,7 @@ from bagwise.catalog import (
     usual_grid,
 )
 from bagwise.catalog.papers import PAPERS
-from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.scoring import BagScores
 
 NAMES = [method.name for method in METHODS]
 
@@ -38,17 +39,18 @@ def test_a_paper_name_that_is_also_a_class_means_that_class():
 
 def test_every_public_estimator_is_listed_and_every_listed_one_is_public():
     public = {getattr(bagwise, name) for name in bagwise.__all__}
-    public = {kind for kind in public if isclass(kind) and issubclass(kind, BagClassifier)}
-    listed = {entry.estimator for entry in ENTRIES}
+    public = {kind for kind in public if isclass(kind) and issubclass(kind, BagScores)}
+    listed = {entry.estimator for entry in EVERY}
     assert listed == public, "a new estimator is exported in bagwise and has an Entry"
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+@pytest.mark.parametrize("entry", EVERY, ids=str)
 def test_an_entry_says_what_is_true(entry):
     kind = entry.estimator
     assert entry.path == f"{kind.__module__}.{kind.__qualname__}"
     assert entry.methods or entry.class_name.endswith("CV"), "a method has a paper"
     assert entry_of(entry.build()) is entry
+    assert entry.estimator.task == entry.task
     for params in (entry.checked, *entry.variants):
         assert params.items() <= entry.build(**params).get_params().items()
 
@@ -65,7 +67,7 @@ def test_a_name_builds_its_method(method):
 
 
 def test_every_paper_has_a_method():
-    assert {method.paper for method in METHODS} == set(PAPERS.values())
+    assert {m.paper for entry in EVERY for m in entry.methods} == set(PAPERS.values())
     assert all(key.endswith(str(paper.year)) for key, paper in PAPERS.items())
 
 
@@ -129,7 +131,7 @@ def test_a_model_that_is_not_listed_has_the_candidates_of_its_base():
     class Mine(ODM):
         pass
 
-    class New(BagClassifier):
+    class New(BagScores):
         pass
 
     assert usual_grid(Mine()) == usual_grid(ODM()) != {}

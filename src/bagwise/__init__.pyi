@@ -27,9 +27,15 @@ from .models.annealed import (
 from .models.annealed_search import (
     AnnealedProportionSVCCV as AnnealedProportionSVCCV,
 )
-from .models.bagkernel import BagKernelSVC as BagKernelSVC
+from .models.bagkernel import (
+    BagKernelRegressor as BagKernelRegressor,
+    BagKernelSVC as BagKernelSVC,
+)
 from .models.citation import CitationKNN as CitationKNN
-from .models.composition import CompositionLogistic as CompositionLogistic
+from .models.composition import (
+    CompositionLogistic as CompositionLogistic,
+    CompositionRegressor as CompositionRegressor,
+)
 from .models.ddsvm import DDSVM as DDSVM
 from .models.diverse_density import EMDD as EMDD, DiverseDensity as DiverseDensity
 from .models.ensemble import BagEnsemble as BagEnsemble
@@ -41,7 +47,7 @@ from .models.markov import (
     EarlyStopping as EarlyStopping,
     MarkovNetworkClassifier as MarkovNetworkClassifier,
 )
-from .models.meansvc import MeanSVC as MeanSVC
+from .models.meansvc import MeanRegressor as MeanRegressor, MeanSVC as MeanSVC
 from .models.mica import MICA as MICA
 from .models.milboost import MILBoost as MILBoost
 from .models.miles import MILES as MILES, MILESEmbedding as MILESEmbedding
@@ -55,10 +61,12 @@ from .models.semiproximal import SemiProximalSVC as SemiProximalSVC
 from .models.sparse_mil import SparseMIL as SparseMIL
 from .models.statistics import (
     StatisticsForest as StatisticsForest,
+    StatisticsForestRegressor as StatisticsForestRegressor,
     StatisticsLogistic as StatisticsLogistic,
     StatisticsSVC as StatisticsSVC,
 )
 from .models.witness import LabelSVC as LabelSVC, WitnessSVC as WitnessSVC
+from .models.witness_regressor import WitnessRegressor as WitnessRegressor
 from .persistence import load as load, save as save
 from .preprocessing import (
     BagStatistics as BagStatistics,

@@ -25,6 +25,10 @@ class SingleInstanceWarning(UserWarning):
     """Every row of a plain table is taken as a bag of one instance."""
 
 
+class TaskWarning(UserWarning):
+    """Labels look as if they were of another kind than the model is for."""
+
+
 class ScaleWarning(UserWarning):
     """A kernel compares features whose spreads differ by orders of magnitude."""
 

@@ -11,6 +11,10 @@ penalized), the dual is
 so the duality gap P - D bounds the distance from the optimum: it is the certificate. A row may
 require a margin m_k other than 1: its losses are then l(+-z_k + 1 - m_k), and
 sum_k (beta+_k + beta-_k) (1 - m_k) is subtracted from D.
+
+Of numbers, a row has a target y_k: z = Phi w + b - y, so that a_k weighs predicting too little and
+c_k predicting too much, and beta.y is added to D. With the squared hinge and the margin -epsilon
+the losses are max(0, |z_k| - epsilon)^2.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ class Problem:
     negative: Array  # c, (n_rows,)
     loss: Loss
     margin: Array | None = None  # (n_rows,), required instead of 1
+    target: Array | None = None  # y, (n_rows,), taken off the scores
 
     def on(self, design: Design) -> Problem:
         """Return the same problem on another design with as many rows."""
@@ -42,16 +47,23 @@ class Problem:
 
     def risk(self, z: Array) -> float:
         """Return the weighted sum of losses at the scores z (intercept included)."""
-        positive = self.positive @ self.loss.value(self._at(z))
-        return float(positive + self.negative @ self.loss.value(self._at(-z)))
+        positive = self.positive @ self.loss.value(self._up(z))
+        return float(positive + self.negative @ self.loss.value(self._down(z)))
+
+    def _up(self, z: Array) -> Array:
+        """Return the argument of the loss of the label +1: targets and margins shift it."""
+        return self._at(z if self.target is None else z - self.target)
+
+    def _down(self, z: Array) -> Array:
+        """Return the argument of the loss of the label -1."""
+        return self._at(-z if self.target is None else self.target - z)
 
     def _at(self, t: Array) -> Array:
-        """Return the argument of the loss: a margin other than 1 shifts it."""
         return t if self.margin is None else t + (1 - self.margin)
 
     def _pieces(self, t: Array) -> tuple[Array, Array]:
         assert isinstance(self.loss, PiecewiseQuadratic)  # only Newton's method asks
-        return self.loss.pieces(self._at(t))
+        return self.loss.pieces(t)
 
     def objective(self, point: Point) -> float:
         """Return P at a point."""
@@ -64,19 +76,22 @@ class Problem:
         For the squared hinge: s = 2 (a [z < 1] + c [z > -1]) and
         t = 2 (a [z < 1] - c [z > -1]) / s.
         """
-        (up, up_center), (down, down_center) = self._pieces(z), self._pieces(-z)
+        up, up_center = self._pieces(self._up(z))
+        down, down_center = self._pieces(self._down(z))
         up, down = self.positive * up, self.negative * down
         curvature = up + down
         pull = up * up_center - down * down_center
         if self.margin is not None:
             pull -= (up - down) * (1 - self.margin)
+        if self.target is not None:
+            pull += curvature * self.target
         return curvature, np.divide(pull, curvature, out=np.zeros_like(z), where=curvature > 0)
 
     def duals(self, z: Array) -> tuple[Array, Array]:
         """Return beta+ and beta- at z: minus the gradients of the two losses."""
         return (
-            -self.positive * self.loss.gradient(self._at(z)),
-            -self.negative * self.loss.gradient(self._at(-z)),
+            -self.positive * self.loss.gradient(self._up(z)),
+            -self.negative * self.loss.gradient(self._down(z)),
         )
 
     def own_duals(self, point: Point) -> tuple[Array, Array]:
@@ -89,8 +104,8 @@ class Problem:
         z = point.scores + point.intercept
         up, down = self.duals(z)
         missing = point.coef - (up - down)
-        rise = self.positive * self._pieces(z)[0]
-        fall = self.negative * self._pieces(-z)[0]
+        rise = self.positive * self._pieces(self._up(z))[0]
+        fall = self.negative * self._pieces(self._down(z))[0]
         idle = rise + fall == 0
         rise = np.where(idle, self.positive * (missing > 0), rise)
         fall = np.where(idle, self.negative * (missing < 0), fall)
@@ -127,6 +142,8 @@ class Problem:
         conjugates += _conjugate(self.loss, down, self.negative)
         if self.margin is not None:
             conjugates += float((up + down) @ (1 - self.margin))
+        if self.target is not None:
+            conjugates -= float((up - down) @ self.target)
         return float(-0.5 * norm - conjugates)
 
 

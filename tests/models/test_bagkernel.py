@@ -11,7 +11,7 @@ from bagwise import BagKernelSVC, Bags, MeanSVC
 from bagwise.bags.segments import segment_sum
 from bagwise.datasets import load_digits_bags
 from bagwise.kernels.bag import hausdorff
-from bagwise.models.bagkernel import _clip_spectrum
+from bagwise.models._bagpairs import clip_spectrum
 
 ADDITIVE = ["mean", "sum", "migraph"]
 
@@ -92,7 +92,7 @@ def test_pairwise_kernels_refuse_normalize(digits):
 def test_clipping_is_the_nearest_projection_and_holds_at_test_time(digits):
     bags = digits[0][:30]
     K = np.exp(-0.02 * hausdorff(bags, bags, "minimal") ** 2)
-    positive, projection, share = _clip_spectrum(K, np.ones(30))
+    positive, projection, share = clip_spectrum(K, np.ones(30))
     values, vectors = np.linalg.eigh(K)
     expected = (vectors * np.maximum(values, 0)) @ vectors.T
     np.testing.assert_allclose(positive, expected, atol=1e-10)

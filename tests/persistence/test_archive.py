@@ -232,12 +232,12 @@ class OwnSVC(WitnessSVC):
         ),
         (
             make_pipeline(BagStatistics(), LogisticRegression()),
-            "LogisticRegression is not a classifier of bagwise",
+            "LogisticRegression is not a model of bagwise",
         ),
         (GridSearchCV(WitnessSVC(), {"C": [1.0, 2.0]}, cv=2), "save its best_estimator_"),
-        (LogisticRegression(), "LogisticRegression is not a classifier of bagwise"),
+        (LogisticRegression(), "LogisticRegression is not a model of bagwise"),
         (StatisticsSVC(estimator=KNeighborsClassifier(3)), r"estimator is the KNeighbors.*SVC"),
-        ("model", "str is not a classifier of bagwise"),
+        ("model", "str is not a model of bagwise"),
     ],
     ids=lambda value: repr(value)[:40],
 )

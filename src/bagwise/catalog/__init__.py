@@ -11,10 +11,12 @@ from typing import Any
 
 from bagwise.catalog.entries import ENTRIES
 from bagwise.catalog.entry import USUAL_GRID, Entry, Grid, Method
+from bagwise.catalog.tasks import OF_TASKS
 from bagwise.errors import suggestion
 
 __all__ = [
     "ENTRIES",
+    "EVERY",
     "METHODS",
     "Entry",
     "Method",
@@ -26,9 +28,10 @@ __all__ = [
     "usual_grid",
 ]
 
-METHODS = tuple(method for entry in ENTRIES for method in entry.methods)
-_BY_NAME = {method.name: method for method in METHODS}
-_BY_PATH = {entry.path: entry for entry in ENTRIES}
+METHODS = tuple(method for entry in ENTRIES for method in entry.methods)  # of classes
+EVERY = (*ENTRIES, *OF_TASKS)  # those of numbers, grades and times too
+_BY_NAME = {method.name: method for entry in EVERY for method in entry.methods}
+_BY_PATH = {entry.path: entry for entry in EVERY}
 
 
 class UnknownMethodError(ValueError):
@@ -72,7 +75,7 @@ def make_estimator(name: str, /, **params: Any) -> Any:
     >>> make_estimator("MI-SVM", C=10), make_estimator("WitnessSVC", C=10)
     (WitnessSVC(C=10), WitnessSVC(C=10))
     """
-    entry = next((entry for entry in ENTRIES if entry.class_name == name), None)
+    entry = next((entry for entry in EVERY if entry.class_name == name), None)
     return by_paper_name(name, **params) if entry is None else entry.build(**params)
 
 
@@ -100,7 +103,7 @@ def rank_cost(name: str) -> float:
     >>> rank_cost("SimpleMI") < rank_cost("MI-SVM") < rank_cost("mine")
     True
     """
-    entry = next((e for e in ENTRIES if name in {e.class_name, *map(str, e.methods)}), None)
+    entry = next((e for e in EVERY if name in {e.class_name, *map(str, e.methods)}), None)
     return float("inf") if entry is None else float(entry.cost)
 
 

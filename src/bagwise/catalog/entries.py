@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bagwise.catalog.entry import USUAL_GRID, entry, name
 
-_RANDOM_DRAWS = {
+RANDOM_DRAWS = {
     "check_order_of_bags": "which bags are drawn depends on their order",
     "check_sample_weight_equivalence_on_dense_data": "draws are random, whatever the weights",
     "check_sample_weight_equivalence_on_sparse_data": "draws are random, whatever the weights",
@@ -13,7 +13,7 @@ _FOLDS_FOLLOW_ORDER = {"check_order_of_bags": "the folds follow the order of the
 # Pools that grew in another order agree only as far as the relaxation was solved; the calibrated
 # threshold, the default of these classes, follows the folds.
 _SOLVED = {"pool__tol": 1e-8, "pool__max_columns": 300, "pool__max_iter": 300, "threshold": 0.0}
-_BAG_KERNELS = ("sum", "max", "statistics", "migraph", "hausdorff")
+_BAG_KERNELS = ("sum", "max", "statistics", "migraph", "hausdorff", "distribution")
 
 # fmt: off
 ENTRIES = (
@@ -146,7 +146,7 @@ ENTRIES = (
         grid={"C": (1.0, 10.0, 100.0)},
         checked={"n_words": 8, "C": 10.0},
         fails={
-            **_RANDOM_DRAWS,
+            **RANDOM_DRAWS,
             "check_order_of_instances": "which instances the words begin at depends on their order",
         },
         cost=2),
@@ -197,7 +197,7 @@ ENTRIES = (
         name("Bagging", "breiman1996", "bootstrap ensemble of any bag estimator"),
         pairwise=True,
         checked={"n_estimators": 3},
-        fails=_RANDOM_DRAWS,
+        fails=RANDOM_DRAWS,
         cost=4),
     entry("bagwise.model_selection.auto.classifier.AutoBagClassifier",
         name("auto", "wolpert1992", "many models tried, the best of them calibrated and combined"),

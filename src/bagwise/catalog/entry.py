@@ -74,7 +74,9 @@ class Method(Listed):
         model = self.build()
         tags, of_sklearn = bag_tags(model), model.__sklearn_tags__()
         return {
-            "several_classes": of_sklearn.classifier_tags.multi_class,
+            "several_classes": bool(
+                of_sklearn.classifier_tags and of_sklearn.classifier_tags.multi_class
+            ),
             "sparse_instances": of_sklearn.input_tags.sparse,
             "instance_scores": tags.instance_scores,
             "duality_gap": tags.gap,
@@ -101,6 +103,7 @@ class Entry(Listed):
 
     methods: tuple[Method, ...] = ()  # none for a class that searches another one's parameters
     grid: Grid = field(default_factory=lambda: USUAL_GRID)  # usual candidates by parameter
+    task: str = "classes"  # or "numbers", "grades", "times": what the labels of its bags are
     needs: str = ""  # what a comparison cannot provide, such as "a graph"; empty for most
     cost: int = 0
     pairwise: bool = False  # whether it compares all pairs of instances, whatever its kernel

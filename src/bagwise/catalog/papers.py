@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_MEETINGS = ("NIPS", "ICML", "AISTATS", "ECML PKDD", "IJCAI")
+_MEETINGS = ("NIPS", "ICML", "AISTATS", "ECML", "ECML PKDD", "IJCAI")
 _THESIS = "master's thesis, "
 
 
@@ -61,6 +61,8 @@ PAPERS = {
     "wang2000": Paper("Wang & Zucker", 2000, "ICML",
         "Solving the multiple-instance problem: a lazy learning approach",
         initials="J., J.-D."),
+    "ray2001": Paper("Ray & Page", 2001, "ICML", "Multiple instance regression",
+        initials="S., D."),
     "zhang2001": Paper("Zhang & Goldman", 2001, "NIPS",
         "EM-DD: an improved multiple-instance learning technique",
         initials="Q., S. A."),
@@ -114,6 +116,10 @@ PAPERS = {
     "zhang2011": Paper("Zhang, Liu, Si, Zhang & Lawrence", 2011, "NIPS",
         "Multiple instance learning on structured data",
         initials="D., Y., L., J., R. D."),
+    "szabo2016": Paper("Szabo, Sriperumbudur, Poczos & Gretton", 2016,
+        "Journal of Machine Learning Research",
+        "Learning theory for distribution regression",
+        initials="Z., B. K., B., A."),
     "hajimirsadeghi2017": Paper("Hajimirsadeghi & Mori", 2017, "IEEE TPAMI",
         "Multi-instance classification by max-margin training of cardinality-based Markov "
         "networks",

@@ -16,13 +16,11 @@ default ``classes_[1]``. Scores always point towards ``classes_[1]``, as scikit-
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from numbers import Real
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -42,24 +40,32 @@ from bagwise.crossfit import (
 )
 from bagwise.errors import Message, Parameter
 from bagwise.estimators.discovery import Discoveries
-from bagwise.estimators.input import check_weight, class_weights, warn_of_spreads, warn_of_unclear
+from bagwise.estimators.input import (
+    check_target,
+    check_weight,
+    class_weights,
+    warn_of_spreads,
+    warn_of_unclear,
+)
+from bagwise.estimators.params import shared
 from bagwise.estimators.scoring import BagScores
 
 _T = TypeVar("_T", bound="BagClassifier")
 _CHOSEN = ("calibrated", "balanced")  # thresholds that out-of-fold scores decide about
 
 
-class Progress(Protocol):
-    """The parameters of estimators that iterate."""
-
-    verbose: int
-    callback: Callable[[dict[str, Any]], None] | None
-
-
 def _gives_probabilities(estimator: BagClassifier) -> bool:
     if estimator.probability == "sigmoid":
         return True
     raise AttributeError("predict_proba exists only with probability='sigmoid'.")
+
+
+def _refuse_numbers(model: Any, y: Array) -> None:
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        take = "take a regressor such as AutoBagRegressor"
+        raise ValueError(f"{error} {type(model).__name__} predicts classes: {take}.") from error
 
 
 class BagClassifier(ClassifierMixin, BagScores):
@@ -82,6 +88,11 @@ class BagClassifier(ClassifierMixin, BagScores):
 
     threshold_log_odds_ = np.zeros(1)  # of models that were written before 0.3
 
+    pos_label: Any = shared("pos_label")
+    threshold: float | str | None = shared("threshold")
+    probability: bool | str = shared("probability")
+    calibration_cv: Any = shared("calibration_cv")
+
     calibrate_instances = Discoveries.calibrate_instances
     instance_pvalues = Discoveries.instance_pvalues
     discover = Discoveries.discover
@@ -91,14 +102,6 @@ class BagClassifier(ClassifierMixin, BagScores):
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         raise NotImplementedError
-
-    def _report(self: Progress, record: dict[str, Any]) -> None:
-        """Print the record of an iteration and pass it on, for estimators that iterate."""
-        if self.verbose:
-            numbers = "  ".join(f"{k} {v:.6g}" for k, v in record.items())
-            print(f"[{type(self).__name__}] {numbers}")
-        if self.callback is not None:
-            self.callback(record)
 
     # Fitting -------------------------------------------------------------------------------------
 
@@ -143,17 +146,8 @@ class BagClassifier(ClassifierMixin, BagScores):
         return bags, codes, weight, weight * of_class[codes]
 
     def _validate_labels(self, bags: Bags, y: Any, sample_weight: Any) -> tuple[Array, Array]:
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        y = column_or_1d(y, warn=True)
-        if len(y) != len(bags):
-            hint = " (that is one per instance)" if len(y) == bags.n_instances else ""
-            raise ValueError(
-                f"y has {len(y)} labels{hint}, there are {len(bags)} bags: one label per bag."
-            )
-        check_classification_targets(y)
+        y = check_target(self, bags, y)
+        _refuse_numbers(self, y)
         weight = check_weight(bags, sample_weight)
         present = np.unique(y[weight > 0])
         if len(present) < 2:
@@ -240,6 +234,15 @@ class BagClassifier(ClassifierMixin, BagScores):
 
     # Predicting ----------------------------------------------------------------------------------
 
+    @answers(
+        "ndarray of shape (n_bags,) or (n_bags, n_classes)",
+        "Positive values speak for ``classes_[1]`` (two classes) or for the column's class.",
+        bags="The bags to score.",
+    )
+    def decision_function(self, bags: Any) -> Array:
+        """Score bags: the aggregate of their instance scores minus ``threshold_``."""
+        return self._user_scores(self._score_bags(self._check_bags(bags)))
+
     @answers("ndarray of shape (n_bags,)", "One label per bag.")
     def predict(self, bags: Any) -> Array:
         """Predict the class of bags."""
@@ -261,3 +264,20 @@ class BagClassifier(ClassifierMixin, BagScores):
         top = (np.arange(len(scores)), scores.argmax(axis=1))
         shares[top] = np.maximum(shares[top], np.nextafter(shares.max(axis=1), 2.0))
         return shares
+
+    def _keep_classes(self, y: Array) -> Array:
+        """Remember the labels, and return the class numbers of bags."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        return codes
+
+    def _keep_threshold(self, number: float) -> None:
+        """Take the same threshold for every model: one of two classes, or one per class."""
+        n_models = 1 if len(self.classes_) == 2 else len(self.classes_)
+        self.threshold_ = np.full(n_models, number)
+
+    def _positive_code(self) -> int:
+        return 1 if self.pos_label is None else int(self.classes_.tolist().index(self.pos_label))
+
+    def _labels(self, scores: Array) -> Array:
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]

@@ -65,7 +65,7 @@ def toward_positive(model: Any, scores: Array) -> Array:
 
 def _columns(model: Any, labels: Array) -> Array:
     """Return the model of each bag: of several classes, that of its label."""
-    if len(model.classes_) == 2:
+    if len(getattr(model, "classes_", (0, 1))) == 2:
         return np.zeros(len(labels), dtype=np.int64)
     return np.searchsorted(model.classes_, labels)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import compute_class_weight
+from sklearn.utils import column_or_1d, compute_class_weight
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -101,7 +101,26 @@ class BagInput(Parameters):
         return tags
 
 
-# Weights of bags and of classes ------------------------------------------------------------------
+# Labels, and weights of bags and of classes -------------------------------------------------------
+
+
+def check_target(model: Any, bags: Bags, y: Any) -> Array:
+    """Return one label per bag, of any kind but event and time."""
+    kind = type(model).__name__
+    if y is None:
+        raise ValueError(f"{kind} requires y to be passed, but the target y is None.")
+    if getattr(getattr(y, "dtype", None), "names", None):
+        raise ValueError(
+            f"y has the fields {', '.join(y.dtype.names)}, and {kind} takes one label per bag: "
+            "take BagSurvival or CoxBag for events and times."
+        )
+    y = column_or_1d(y, warn=True)
+    if len(y) != len(bags):
+        hint = " (that is one per instance)" if len(y) == bags.n_instances else ""
+        raise ValueError(
+            f"y has {len(y)} labels{hint}, there are {len(bags)} bags: one label per bag."
+        )
+    return y
 
 
 def check_weight(bags: Bags, sample_weight: Any) -> Array:

@@ -7,7 +7,8 @@ bag's score is not made of its instances' scores. In that case instances are sco
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -42,13 +43,19 @@ def _labels_instances(estimator: BagScores) -> bool:
     )
 
 
-class BagScores(BagInput):
-    """Scores of bags and instances, key instances and explanations."""
+class Progress(Protocol):
+    """The parameters of estimators that iterate."""
 
-    pos_label: Any = shared("pos_label")
-    threshold: float | str | None = shared("threshold")
-    probability: bool | str = shared("probability")
-    calibration_cv: Any = shared("calibration_cv")
+    verbose: int
+    callback: Callable[[dict[str, Any]], None] | None
+
+
+class BagScores(BagInput):
+    """Scores of bags and instances, key instances and explanations, whatever the labels are."""
+
+    task: ClassVar[str] = "classes"  # what labels are: "classes", "numbers", "grades" or "times"
+    threshold_ = np.zeros(1)  # what is taken off the scores of bags, one per column
+
     n_jobs: int | None = shared("n_jobs")
     random_state: Any = shared("random_state")
 
@@ -84,14 +91,23 @@ class BagScores(BagInput):
             bag_score=lambda of_bag: rule.bag_score(of_bag, np.array([0, len(of_bag)]))[0]
         )
 
-    @answers(
-        "ndarray of shape (n_bags,) or (n_bags, n_classes)",
-        "Positive values speak for ``classes_[1]`` (two classes) or for the column's class.",
-        bags="The bags to score.",
-    )
-    def decision_function(self, bags: Any) -> Array:
-        """Score bags: the aggregate of their instance scores minus ``threshold_``."""
-        return self._user_scores(self._score_bags(self._check_bags(bags)))
+    def _report(self: Progress, record: dict[str, Any]) -> None:
+        """Print the record of an iteration and pass it on, for estimators that iterate."""
+        if self.verbose:
+            numbers = "  ".join(f"{k} {v:.6g}" for k, v in record.items())
+            print(f"[{type(self).__name__}] {numbers}")
+        if self.callback is not None:
+            self.callback(record)
+
+    def _positive_code(self) -> int:
+        """Return which of two classes scores point towards."""
+        return 1
+
+    def _labels(self, scores: Array) -> Array:
+        """Return what scores of bags or instances predict."""
+        raise NotImplementedError
+
+    # Instances -----------------------------------------------------------------------------------
 
     @available_if(_scores_instances)
     @answers(
@@ -114,7 +130,7 @@ class BagScores(BagInput):
     @available_if(_labels_instances)
     @answers("ndarray of shape (n_instances,)", "One label per instance, aligned with ``bags.X``.")
     def predict_instances(self, bags: Any) -> Array:
-        """Predict the class of every instance."""
+        """Predict the label of every instance: its class, or its number."""
         return self._labels(self.instance_decision_function(bags))
 
     @available_if(_scores_instances)
@@ -126,7 +142,7 @@ class BagScores(BagInput):
     def key_instances(self, bags: Any) -> Array:
         """Point at the instance most responsible for each bag's score."""
         bags = self._check_bags(bags)
-        keys = segment_argmax(self._raw_instance_scores(bags), bags.offsets)
+        keys = segment_argmax(self._key_scores(bags), bags.offsets)
         if keys.shape[1] == 1:
             return keys[:, 0]
         return keys[np.arange(len(bags)), self._score_bags(bags).argmax(axis=1)]
@@ -145,6 +161,10 @@ class BagScores(BagInput):
     def explain(self, bags: Any, *, n_features: int = N_FEATURES) -> Any:
         """Say which instances, and which of their features, made the scores of bags."""
         return explanation(self, self._check_bags(bags), n_features)
+
+    def _key_scores(self, bags: Bags) -> Array:
+        """Return scores that are highest for the instances most responsible."""
+        return self._raw_instance_scores(bags)
 
     def _slopes(self, X: Any, column: int) -> Array | None:
         """Return the derivatives of instance scores in the features; None where there are none."""
@@ -199,20 +219,3 @@ class BagScores(BagInput):
     def _towards_positive(self, scores: Array) -> Array:
         """Turn model scores into user scores, or back."""
         return scores if scores.shape[1] > 1 or self._positive_code() == 1 else -scores
-
-    def _keep_classes(self, y: Array) -> Array:
-        """Remember the labels, and return the class numbers of bags."""
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        return codes
-
-    def _keep_threshold(self, number: float) -> None:
-        """Take the same threshold for every model: one of two classes, or one per class."""
-        n_models = 1 if len(self.classes_) == 2 else len(self.classes_)
-        self.threshold_ = np.full(n_models, number)
-
-    def _positive_code(self) -> int:
-        return 1 if self.pos_label is None else int(self.classes_.tolist().index(self.pos_label))
-
-    def _labels(self, scores: Array) -> Array:
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]

@@ -54,6 +54,13 @@ def set_norms(kernel: Kernel, bags: Bags, weights: Array) -> Array:
     return np.sqrt(squares)
 
 
+def embedding_distances(kernel: Kernel, A: Bags, weights: Array, B: Bags, other: Array) -> Array:
+    """Return the squared distances between weighted sums of instances, in feature space."""
+    norms, others = set_norms(kernel, A, weights) ** 2, set_norms(kernel, B, other) ** 2
+    squared = norms[:, None] + others - 2 * set_kernel(kernel, A, weights, B, other)
+    return np.maximum(squared, 0.0)
+
+
 def kernel_scores(kernel: Kernel, X: Any, Z: Any, coef: Array) -> Array:
     """Return sum_z coef_z k(x, z) for every row x, one column per column of ``coef``."""
     if kernel.name == "linear":

@@ -1,12 +1,17 @@
-"""SVMs over kernels between bags: MI-Kernel (NSK, STK), miGraph, Hausdorff.
+"""SVMs and regression over kernels between bags: MI-Kernel (NSK, STK), miGraph, Hausdorff.
 
     min 1/2|w|^2 + C sum_i l(Y_i (w.phi(B_i) + b)),   k(B, B') = phi(B).phi(B').
+
+`BagKernelRegressor` predicts numbers: its loss is the squared error beyond ``epsilon``.
 
 - "sum": k = sum_{x in B, x' in B'} k(x, x'), the set kernel of Gaertner et al. 2002, and "mean":
   the same divided by |B||B'| (MI-Kernel, normalized set kernel).
 - "statistics": the instance kernel between (min, max) vectors of the bags (STK, same paper).
 - "migraph": instances weighted by one over the number of instances near them in the bag, and the
   weights of a bag normalized to one (Zhou, Sun & Li 2009, Eq. 4).
+- "distribution": k = exp(-g |m(B) - m(B')|^2) with m the mean embeddings of the bags, whose
+  distances are those of "mean", and g = 1 / (2 median^2) of the training bags' (Christmann &
+  Steinwart 2010). Unlike "mean" it learns functions of the distribution that are not linear.
 - "max": k = max_{x, x'} k(x, x'); "hausdorff": k = exp(-gamma H(B, B')^2). Neither is positive
   semi-definite: the negative part of the spectrum is cut off, at training and at test time alike
   (``clipped_`` is its share), so that the problem solved is convex and certified.
@@ -17,14 +22,15 @@ sums are vectors, and no matrix between bags is formed.
 
 References: T. Gaertner, P. Flach, A. Kowalczyk, A. Smola, "Multi-instance kernels", ICML 2002.
 Z.-H. Zhou, Y.-Y. Sun, Y.-F. Li, "Multi-instance learning by treating instances as non-i.i.d.
-samples", ICML 2009.
+samples", ICML 2009. A. Christmann, I. Steinwart, "Universal kernels on non-standard input spaces",
+NIPS 2010.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -36,9 +42,11 @@ from bagwise.bags.statistics import statistics_without_each
 from bagwise.bags.without import sum_without_each
 from bagwise.designs import Gram, conditioned_design
 from bagwise.estimators.params import Words, check_approximable, param, positive, shared
+from bagwise.estimators.regressor import RowsRegressor
 from bagwise.estimators.rows import BLOCK_VALUES, MarginClassifier
+from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import BagTags
-from bagwise.estimators.task import as_given, rows_of, stack_models
+from bagwise.estimators.task import as_given, rows_of
 from bagwise.kernels import (
     Kernel,
     check_kernel_values,
@@ -52,6 +60,7 @@ from bagwise.kernels.bag import (
     affinity_weights,
     affinity_weights_without_each,
     bag_statistics,
+    embedding_distances,
     equal_weights_without_each,
     hausdorff,
     kernel_scores,
@@ -61,15 +70,23 @@ from bagwise.kernels.bag import (
     weighted_sums,
 )
 from bagwise.kernels.instance import MEDIAN_SAMPLE, rbf_slopes
+from bagwise.models._bagpairs import (
+    BagPairs,
+    bags_in_double,
+    clip_spectrum,
+    over_bags,
+    spread_weights,
+)
 from bagwise.models.meansvc import one_row_per_bag
 from bagwise.procedures import Run
 
 _OF_INSTANCES = ("mean", "sum", "migraph")
-_PAIRWISE = ("max", "hausdorff")
+_INDEFINITE = ("max", "hausdorff")
+_PAIRWISE = (*_INDEFINITE, "distribution")
 
 
-class BagKernelSVC(MarginClassifier):
-    """SVM over a kernel between bags (MI-Kernel, miGraph, Hausdorff).
+class BagKernels(BagScores):
+    """Kernels between bags, and what is kept of the training bags.
 
     Attributes
     ----------
@@ -82,37 +99,17 @@ class BagKernelSVC(MarginClassifier):
     support_vectors_, support_offsets_, support_weights_ : ndarray
         Instances of those bags (or their statistics, or with a linear kernel their sums), where
         each bag starts, and the weight of each instance in its bag's sum.
+    bag_gamma_ : float
+        The width g of ``bag_kernel="distribution"``.
     clipped_ : float
         Fraction of the spectrum cut off as negative; 0 for the positive semi-definite kernels.
-    kernel_error_ : float
-        With approximated kernels, whose landmarks are training bags: the trace of what is left out
-        of the kernel matrix, relative to its own. Of the indefinite kernels, the sum of what
-        changes on its diagonal.
-    instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
-        Share of each training instance in its (positive) bag; where there are instance scores.
-
-    See Also
-    --------
-    MeanSVC : The bag is its mean, in feature space.
-
-    References
-    ----------
-    .. [1] T. Gaertner, P. Flach, A. Kowalczyk, A. Smola, "Multi-instance kernels", ICML 2002.
-    .. [2] Z.-H. Zhou, Y.-Y. Sun, Y.-F. Li, "Multi-instance learning by treating instances as
-       non-i.i.d. samples", ICML 2009.
-
-    Examples
-    --------
-    >>> model = BagKernelSVC(bag_kernel="mean", C=10).fit(bags, [1, 0, 1, 0])
-    >>> model.predict(bags), model.key_instances(bags)
-    (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
     _never_fitted = ("coef_",)
 
     bag_kernel: str = param(
         "mean",
-        Words("mean", "sum", "max", "statistics", "migraph", "hausdorff"),
+        Words("mean", "sum", "max", "statistics", "migraph", "hausdorff", "distribution"),
         'How two bags are compared; see the module\'s description. "mean", "sum" and "migraph" '
         "score instances, the others whole bags.",
     )
@@ -131,7 +128,7 @@ class BagKernelSVC(MarginClassifier):
     normalize: bool = param(
         False,
         ["boolean"],
-        'Divide k(B, B\') by sqrt(k(B, B) k(B\', B\')). Not for "max" and "hausdorff".',
+        "Divide k(B, B') by sqrt(k(B, B) k(B', B')). For sums over instances and statistics.",
     )
     affinity: float | str = param(
         "mean",
@@ -146,6 +143,13 @@ class BagKernelSVC(MarginClassifier):
         'Kind of Hausdorff distance for "hausdorff".',
     )
 
+    # What the methods of rows beside it provide.
+    _options: ClassVar[Any]
+    intercept_: ClassVar[Array]
+    _by_landmarks: ClassVar[Callable[..., Any]]
+    _solve_bags: ClassVar[Callable[..., list[Run]]]  # one problem per model, rows stand for bags
+    _keep_solutions: ClassVar[Callable[..., Array]]
+
     def __bag_tags__(self) -> BagTags:
         """Only sums over instances have instance scores, and only plain means are made of them."""
         additive = self.bag_kernel in _OF_INSTANCES
@@ -158,7 +162,18 @@ class BagKernelSVC(MarginClassifier):
 
     # Fitting -------------------------------------------------------------------------------------
 
-    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+    def _keep_bags(self, train: Bags, shares: Array, coef: Array, projection: Array | None) -> None:
+        self.support_: Any = np.flatnonzero(np.any(coef != 0, axis=0))
+        if projection is not None:
+            coef, self.support_ = coef @ projection.T, np.arange(len(train))
+        self.dual_coef_: Any = coef[:, self.support_]
+        support = train[self.support_]
+        self.support_vectors_: Any = support.X.copy()
+        self.support_offsets_ = support.offsets
+        self.support_weights_ = shares[rows_of(train, self.support_)]
+
+    def _fit_bags(self, bags: Bags, target: Array, weight: Array) -> tuple[Array, Array]:
+        """Learn; return the numbers of the bags used and the weights of their instances."""
         if self.normalize and self.bag_kernel in _PAIRWISE:
             raise ValueError(f"normalize=True is for sums over instances, not {self.bag_kernel!r}.")
         if self._options.approx is not None:
@@ -167,37 +182,45 @@ class BagKernelSVC(MarginClassifier):
         train, weight = self._represent(bags[used]), weight[used]
         self.kernel_, self.clipped_ = self._choose_kernel(train, weight), 0.0
         shares = self._shares(train)
+        if self.bag_kernel == "distribution":
+            self.bag_gamma_ = self._settle_width(train, shares, weight)
         if self._sums_vectors():
-            self._fit_sums(weighted_sums(train, shares), codes[used], weight)
+            self._fit_sums(weighted_sums(train, shares), target[used], weight)
         elif self._options.approx is None:
-            self._fit_gram(train, shares, codes[used], weight)
+            self._fit_gram(train, shares, target[used], weight)
         else:
-            self._fit_landmarks(train, shares, codes[used], weight)
-        if self.bag_kernel in _OF_INSTANCES:
-            positive = self._truth(codes[used]).T
-            self.instance_weights_ = _spread(1.0 * positive, bags, used, shares)
+            self._fit_landmarks(train, shares, target[used], weight)
         self.support_ = used[self.support_]
+        return used, shares
 
-    def _fit_gram(self, train: Bags, shares: Array, codes: Array, weight: Array) -> None:
+    def _settle_width(self, train: Bags, shares: Array, weight: Array) -> float:
+        numbers = np.arange(len(train))
+        if len(train) > MEDIAN_SAMPLE:
+            seed = check_random_state(self.random_state)
+            numbers = np.sort(seed.choice(len(train), MEDIAN_SAMPLE, replace=False))
+        part = train[numbers], shares[rows_of(train, numbers)]
+        return median_gamma(embedding_distances(self.kernel_, *part, *part), weight[numbers])
+
+    def _fit_gram(self, train: Bags, shares: Array, target: Array, weight: Array) -> None:
         check_memory(len(train), 8)
         gram, projection = self._positive(self._between(train, shares, train, shares), weight)
-        fits = self._binary_fits(Gram(gram), one_row_per_bag(gram), codes, weight)
+        fits = self._solve_bags(Gram(gram), one_row_per_bag(gram), target, weight)
         self._keep_bags(train, shares, self._keep_solutions(fits), projection)
 
-    def _fit_landmarks(self, train: Bags, shares: Array, codes: Array, weight: Array) -> None:
+    def _fit_landmarks(self, train: Bags, shares: Array, target: Array, weight: Array) -> None:
         rng = check_random_state(self.random_state)
-        pairs = _BagPairs(self._between, self.bag_kernel, self.kernel_, train, shares)
-        design = self._by_landmarks(pairs, weight, rng, indefinite=self.bag_kernel in _PAIRWISE)
+        pairs = BagPairs(self._between, self.bag_kernel, self.kernel_, train, shares)
+        design = self._by_landmarks(pairs, weight, rng, indefinite=self.bag_kernel in _INDEFINITE)
         self.clipped_ = design.clipped
-        fits = self._binary_fits(design, one_row_per_bag(design.X), codes, weight)
+        fits = self._solve_bags(design, one_row_per_bag(design.X), target, weight)
         coef = self._keep_solutions([as_given(fit, design) for fit in fits])
         self._keep_bags(train, shares, coef, None)
         self.support_vectors_ = in_double(self.support_vectors_)
 
-    def _fit_sums(self, vectors: Any, codes: Array, weight: Array) -> None:
+    def _fit_sums(self, vectors: Any, target: Array, weight: Array) -> None:
         rows = one_row_per_bag(vectors)
-        fits = self._binary_fits(conditioned_design(vectors), rows, codes, weight)
-        fits = [_over_bags(fit, vectors) for fit in fits]
+        fits = self._solve_bags(conditioned_design(vectors), rows, target, weight)
+        fits = [over_bags(fit, vectors) for fit in fits]
         self._keep_bags(rows, np.ones(len(rows)), self._keep_solutions(fits), None)
 
     def _sums_vectors(self) -> bool:
@@ -243,24 +266,18 @@ class BagKernelSVC(MarginClassifier):
             return np.exp(-self.kernel_.gamma * hausdorff(A, B, self.metric) ** 2)
         if self.bag_kernel == "max":
             return max_kernel(self.kernel_, A, B)
+        if self.bag_kernel == "distribution":
+            squared = embedding_distances(self.kernel_, A, shares, B, other)
+            return np.exp(-self.bag_gamma_ * squared)
         return set_kernel(self.kernel_, A, shares, B, other)
 
     def _positive(self, gram: Array, weight: Array) -> tuple[Array, Array | None]:
         """Return a positive semi-definite matrix, and what maps duals back to the given one."""
         gram = check_kernel_values((gram + gram.T) / 2)  # symmetric up to rounding
-        if self.bag_kernel not in _PAIRWISE:
+        if self.bag_kernel not in _INDEFINITE:
             return gram, None
-        gram, projection, self.clipped_ = _clip_spectrum(gram, weight)
+        gram, projection, self.clipped_ = clip_spectrum(gram, weight)
         return gram, projection
-
-    def _keep_bags(self, train: Bags, shares: Array, coef: Array, projection: Array | None) -> None:
-        self.support_ = np.flatnonzero(np.any(coef != 0, axis=0))
-        if projection is not None:
-            coef, self.support_ = coef @ projection.T, np.arange(len(train))
-        self.dual_coef_ = coef[:, self.support_]
-        support = train[self.support_]
-        self.support_vectors_, self.support_offsets_ = support.X.copy(), support.offsets
-        self.support_weights_ = shares[rows_of(train, self.support_)]
 
     # Predicting ----------------------------------------------------------------------------------
 
@@ -295,9 +312,8 @@ class BagKernelSVC(MarginClassifier):
         return segment_sum(shares[:, None] * scores, bags.offsets) + self.intercept_
 
     def _pairwise_scores(self, bags: Bags) -> Array:
-        none = np.empty(0)
-        bags = bags if self._options.approx is None else _in_double(bags)
-        kernel = self._between(bags, none, self._support(), none)
+        bags = bags if self._options.approx is None else bags_in_double(bags)
+        kernel = self._between(bags, self._shares(bags), self._support(), self.support_weights_)
         return kernel @ self.dual_coef_.T + self.intercept_
 
     def _scores_without_each(self, bags: Bags) -> Array:
@@ -340,73 +356,65 @@ class BagKernelSVC(MarginClassifier):
         return scores
 
 
-def _over_bags(fit: Run, vectors: Any) -> Run:
-    """Express a solution over vectors as one over bags: w is the sum of the duals' bags.
+class BagKernelSVC(BagKernels, MarginClassifier):
+    """SVM over a kernel between bags (MI-Kernel, miGraph, Hausdorff).
 
-    The intercept makes up for the rounding of that sum, which a large offset would magnify.
+    Attributes
+    ----------
+    kernel_error_ : float
+        With approximated kernels, whose landmarks are training bags: the trace of what is left out
+        of the kernel matrix, relative to its own. Of the indefinite kernels, the sum of what
+        changes on its diagonal.
+    instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
+        Share of each training instance in its (positive) bag; where there are instance scores.
+
+    See Also
+    --------
+    MeanSVC : The bag is its mean, in feature space.
+
+    References
+    ----------
+    .. [1] T. Gaertner, P. Flach, A. Kowalczyk, A. Smola, "Multi-instance kernels", ICML 2002.
+    .. [2] Z.-H. Zhou, Y.-Y. Sun, Y.-F. Li, "Multi-instance learning by treating instances as
+       non-i.i.d. samples", ICML 2009.
+
+    Examples
+    --------
+    >>> model = BagKernelSVC(bag_kernel="mean", C=10).fit(bags, [1, 0, 1, 0])
+    >>> model.predict(bags), model.key_instances(bags)
+    (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
-    dual = fit.solution.dual
-    missed = fit.solution.scores - vectors @ (vectors.T @ dual)
-    return replace(fit, solution=replace(fit.solution, coef=dual, intercept=float(missed.mean())))
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        used, shares = self._fit_bags(bags, codes, weight)
+        if self.bag_kernel in _OF_INSTANCES:
+            positive = self._truth(codes[used]).T
+            self.instance_weights_ = spread_weights(1.0 * positive, bags, used, shares)
+
+    def _solve_bags(self, design: Any, rows: Bags, target: Array, weight: Array) -> list[Run]:
+        return self._binary_fits(design, rows, target, weight)
 
 
-def _spread(positive: Array, bags: Bags, used: Array, shares: Array) -> Array:
-    """Turn the weights of bags as positives into weights of instances."""
-    offsets = bags[used].offsets
-    shares = shares / expand(segment_sum(shares, offsets), offsets)
-    weights = np.zeros((len(positive), bags.n_instances))
-    weights[:, rows_of(bags, used)] = expand(positive.T, offsets).T * shares
-    return stack_models(weights)
+class BagKernelRegressor(BagKernels, RowsRegressor):
+    """Ridge or support vector regression over a kernel between bags.
 
+    See Also
+    --------
+    BagKernelSVC : The same for classes.
 
-def _clip_spectrum(gram: Array, weight: Array) -> tuple[Array, Array, float]:
-    """Cut off the negative eigenvalues of W^1/2 K W^1/2.
-
-    Returns K+, the matrix P with K+ = K P (so that k(B, .) P beta scores a new bag as training
-    bags were scored), and the share of the spectrum that was cut off. The weights make a bag of
-    weight two the same as the bag twice.
+    Examples
+    --------
+    >>> model = BagKernelRegressor(C=100).fit(bags, [1.5, 0.1, 1.55, 0.2])
+    >>> model.predict(bags).round(1)
+    array([1.5, 0.1, 1.5, 0.2])
     """
-    root = np.sqrt(weight)
-    values, vectors = np.linalg.eigh(root[:, None] * gram * root)
-    kept = values > 1e-12 * np.abs(values).max()
-    left, right = root[:, None] * vectors[:, kept], vectors[:, kept] / root[:, None]
-    positive = (right * values[kept]) @ right.T
-    share = np.abs(values[~kept]).sum() / np.abs(values).sum()
-    return (positive + positive.T) / 2, left @ right.T, float(share)
 
+    def __bag_tags__(self) -> BagTags:
+        """There are no weights of instances."""
+        return replace(super().__bag_tags__(), instance_weights=False)
 
-@dataclass(frozen=True)
-class _BagPairs:
-    """What `bagwise.designs.Pairs` is for instances; ``between`` takes bags and shares twice."""
+    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
+        self._fit_bags(bags, y, weight)
 
-    between_bags: Callable[..., Array]
-    bag_kernel: str
-    kernel: Kernel
-    train: Bags
-    shares: Array
-
-    @property
-    def n_rows(self) -> int:
-        """Number of bags."""
-        return len(self.train)
-
-    def _part(self, chosen: Any) -> tuple[Bags, Array]:
-        numbers = np.arange(self.n_rows)[chosen]
-        return _in_double(self.train[numbers]), self.shares[rows_of(self.train, numbers)]
-
-    def between(self, rows: Any, columns: Array) -> Array:
-        """Return the kernel between some bags and some others (in increasing order)."""
-        return self.between_bags(*self._part(rows), *self._part(columns))
-
-    def diagonal(self, rows: Any) -> Array:
-        """Return the kernel of bags with themselves."""
-        bags, shares = self._part(rows)
-        if self.bag_kernel == "hausdorff":
-            return np.ones(len(bags))
-        if self.bag_kernel == "max":
-            return np.array([self.kernel(X, X).max() for X in bags])
-        return set_norms(self.kernel, bags, shares) ** 2
-
-
-def _in_double(bags: Bags) -> Bags:
-    return bags.replace(X=in_double(bags.X))
+    def _solve_bags(self, design: Any, rows: Bags, target: Array, weight: Array) -> list[Run]:
+        return [self._fit_rows(design, rows.offsets, target, self.C * weight)]

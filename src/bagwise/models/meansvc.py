@@ -2,8 +2,9 @@
 
     min 1/2|w|^2 + C sum_i l(Y_i f(mean of bag i)),   f(x) = w.phi(x) + b.
 
-The mean is taken in input space, before the kernel; `BagKernelSVC(bag_kernel="mean")` takes it in
-feature space. With a linear kernel the two are the same, and this one never forms a Gram matrix.
+`MeanRegressor` predicts numbers instead: l is the squared error beyond ``epsilon``. The mean is
+taken in input space, before the kernel; `BagKernelSVC(bag_kernel="mean")` takes it in feature
+space. With a linear kernel the two are the same, and this one never forms a Gram matrix.
 
 Reference: L. Dong, "A comparison of multi-instance learning algorithms", MSc thesis, University of
 Waikato 2006.
@@ -22,13 +23,15 @@ from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_mean
 from bagwise.bags.statistics import statistics_without_each
 from bagwise.estimators.params import Words, shared
+from bagwise.estimators.regressor import RowsRegressor
 from bagwise.estimators.rows import MarginClassifier
+from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
 
 
-class EmbeddingSVC(MarginClassifier):
-    """SVM over one vector per bag.
+class Embedding(BagScores):
+    """One vector per bag, for the methods of rows that come after it among the bases.
 
     A method adds ``_embed(bags)``, and ``_fit_embedding`` where there is something to learn first;
     ``_embed_without_each(bags)`` where the vectors of bags without each of their instances can be
@@ -41,11 +44,6 @@ class EmbeddingSVC(MarginClassifier):
         doc="Kernel between the vectors of bags. A callable takes two matrices.",
     )
 
-    def __bag_tags__(self) -> BagTags:
-        """An instance is scored by what the bag's score is without it."""
-        tags = super().__bag_tags__()
-        return replace(tags, instance_scores="occlusion", bag_score=None, instance_rows=False)
-
     def _fit_embedding(self, bags: Bags, codes: Array, weight: Array) -> None:
         """Learn what the embedding needs."""
 
@@ -54,13 +52,6 @@ class EmbeddingSVC(MarginClassifier):
 
     def _embed_without_each(self, bags: Bags) -> Any:
         return None
-
-    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
-        self._fit_embedding(bags, codes, weight)
-        super()._fit_classes(one_row_per_bag(self._embed(bags)), codes, weight)
-        of_bags = np.atleast_2d(self.instance_weights_)
-        spread = expand(of_bags.T / bags.sizes[:, None], bags.offsets).T
-        self.instance_weights_ = stack_models(spread)
 
     def _bag_scores(self, bags: Bags) -> Array:
         return super()._instance_scores(one_row_per_bag(self._embed(bags)))
@@ -72,12 +63,61 @@ class EmbeddingSVC(MarginClassifier):
         return super()._instance_scores(one_row_per_bag(vectors))
 
 
+class EmbeddingSVC(Embedding, MarginClassifier):
+    """SVM over one vector per bag."""
+
+    def __bag_tags__(self) -> BagTags:
+        """An instance is scored by what the bag's score is without it."""
+        tags = super().__bag_tags__()
+        return replace(tags, instance_scores="occlusion", bag_score=None, instance_rows=False)
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        self._fit_embedding(bags, codes, weight)
+        super()._fit_classes(one_row_per_bag(self._embed(bags)), codes, weight)
+        of_bags = np.atleast_2d(self.instance_weights_)
+        spread = expand(of_bags.T / bags.sizes[:, None], bags.offsets).T
+        self.instance_weights_ = stack_models(spread)
+
+
+class EmbeddingRegressor(Embedding, RowsRegressor):
+    """Ridge or support vector regression over one vector per bag."""
+
+    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
+        self._fit_embedding(bags, y, weight)
+        super()._fit_values(one_row_per_bag(self._embed(bags)), y, weight)
+
+
 def one_row_per_bag(X: Any) -> Bags:
     """Return every row as a bag of one."""
     return Bags(X, np.arange(X.shape[0] + 1))
 
 
-class MeanSVC(EmbeddingSVC):
+class Means(Embedding):
+    """The mean of a bag's instances as its vector."""
+
+    def __bag_tags__(self) -> BagTags:
+        """Only a linear score of the mean is the mean of the scores."""
+        tags = super().__bag_tags__()
+        if self.kernel == "linear":
+            return replace(tags, instance_scores="exact", bag_score=np.mean)
+        return replace(tags, instance_scores="occlusion", bag_score=None)
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        return self._bag_scores(one_row_per_bag(bags.X))
+
+    def _embed(self, bags: Bags) -> Any:
+        if not sp.issparse(bags.X):
+            return segment_mean(np.asarray(bags.X, dtype=_at_least_single(bags.X)), bags.offsets)
+        shares = expand(1.0 / bags.sizes, bags.offsets)
+        means = sp.csr_array((shares, np.arange(bags.n_instances), bags.offsets))
+        return means @ bags.X
+
+    def _embed_without_each(self, bags: Bags) -> Any:
+        stack = sp.vstack if sp.issparse(bags.X) else np.vstack
+        return stack([means for _, means in statistics_without_each(bags, ("mean",))])
+
+
+class MeanSVC(Means, EmbeddingSVC):
     """SVM on the bags' means (SimpleMI).
 
     With a linear kernel, a bag's score is the mean of its instances' scores. With other kernels, an
@@ -94,25 +134,23 @@ class MeanSVC(EmbeddingSVC):
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
-    def __bag_tags__(self) -> BagTags:
-        """Only a linear score of the mean is the mean of the scores."""
-        if self.kernel == "linear":
-            return BagTags(bag_score=np.mean)
-        return BagTags(instance_scores="occlusion", bag_score=None)
 
-    def _instance_scores(self, bags: Bags) -> Array:
-        return self._bag_scores(one_row_per_bag(bags.X))
+class MeanRegressor(Means, EmbeddingRegressor):
+    """Ridge or support vector regression on the bags' means.
 
-    def _embed(self, bags: Bags) -> Any:
-        if not sp.issparse(bags.X):
-            return segment_mean(np.asarray(bags.X, dtype=_at_least_single(bags.X)), bags.offsets)
-        shares = expand(1.0 / bags.sizes, bags.offsets)
-        means = sp.csr_array((shares, np.arange(bags.n_instances), bags.offsets))
-        return means @ bags.X
+    With a linear kernel, a bag's number is the mean of those of its instances. With other kernels,
+    an instance's score is the change of the bag's number when the instance is taken out.
 
-    def _embed_without_each(self, bags: Bags) -> Any:
-        stack = sp.vstack if sp.issparse(bags.X) else np.vstack
-        return stack([means for _, means in statistics_without_each(bags, ("mean",))])
+    See Also
+    --------
+    WitnessRegressor : The largest of the instances' numbers instead of the mean.
+
+    Examples
+    --------
+    >>> model = MeanRegressor(kernel="linear", C=100).fit(bags, [1.5, 0.1, 1.55, 0.2])
+    >>> model.predict(bags).round(1)
+    array([1.5, 0.1, 1.5, 0.2])
+    """
 
 
 def _at_least_single(X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A bag is a row of statistics, and any scikit-learn classifier learns from the rows.
+"""A bag is a row of statistics, and any scikit-learn classifier or regressor learns from the rows.
 
 Statistics of a bag are, feature by feature, the mean, standard deviation, minimum and maximum of
 its instances ("four"), or quantiles and the size of the bag ("quantiles"). Where many instances
@@ -6,6 +6,7 @@ make the difference this is a strong baseline; where one instance in many decide
 
 `StatisticsForest` grows extremely randomized trees on the rows, `StatisticsSVC` and
 `StatisticsLogistic` fit a SVM and a logistic regression to standardized rows.
+`StatisticsForestRegressor` grows such trees for numbers.
 
 Reference: L. Dong, "A comparison of multi-instance learning algorithms", MSc thesis, University of
 Waikato 2006.
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -42,6 +43,8 @@ from bagwise.estimators.params import (
     redeclare,
     shared,
 )
+from bagwise.estimators.regressor import BagRegressor
+from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import OPAQUE, BagTags
 from bagwise.kernels import Kernel, settle_gamma
 from bagwise.tolerances import TIE
@@ -62,19 +65,19 @@ def share_statistics(kept: Rows) -> Iterator[None]:
         _shared.reset(token)
 
 
-class StatisticsClassifier(BagClassifier):
-    """Base of the classifiers on statistics of bags.
+class StatisticsModel(BagScores):
+    """Base of the models on statistics of bags.
 
     Attributes
     ----------
-    estimator_ : classifier
-        The fitted classifier of rows. With two classes, its label 1 is the positive class.
+    estimator_ : estimator
+        The fitted model of rows. With two classes, its label 1 is the positive class.
     scaler_ : StandardScaler
         What standardizes the rows, with ``scale=True``.
     n_columns_ : int
         Number of statistics per bag.
     sparse_ : bool
-        Whether the classifier was fitted to sparse rows.
+        Whether the model was fitted to sparse rows.
     """
 
     statistics: str | Sequence[str] = param(
@@ -93,17 +96,17 @@ class StatisticsClassifier(BagClassifier):
     estimator: Any = param(
         None,
         [HasMethods(["fit", "predict"]), None],
-        "The classifier of rows, in place of the default one; any classifier of scikit-learn.",
-        kind="classifier",
+        "The model of rows, in place of the default one; any classifier, or for numbers any "
+        "regressor, of scikit-learn.",
+        kind="estimator",
     )
-    class_weight: Any = shared("class_weight")
 
     def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
-        """Return the classifier that is used if none is given."""
+        """Return the model that is used if none is given."""
         raise NotImplementedError
 
     def __bag_tags__(self) -> BagTags:
-        """Nothing is said about what the classifier minimizes, and of how it takes weights."""
+        """Nothing is said about what the model minimizes, and of how it takes weights."""
         return replace(
             OPAQUE,
             instance_scores="occlusion",
@@ -112,36 +115,32 @@ class StatisticsClassifier(BagClassifier):
         )
 
     def __sklearn_tags__(self) -> Any:
-        """Take over whether the classifier accepts sparse rows and several classes."""
+        """Take over whether the model accepts sparse rows."""
         tags = super().__sklearn_tags__()
         if self.estimator is not None:
-            of_rows = get_tags(self.estimator)
-            tags.input_tags.sparse = of_rows.input_tags.sparse
-            tags.classifier_tags.multi_class = of_rows.classifier_tags.multi_class
+            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
 
     # Fitting -------------------------------------------------------------------------------------
 
-    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+    def _fit_rows(self, bags: Bags, labels: Array, weight: Array) -> None:
         used = np.flatnonzero(weight)
         weight, rows = weight[used], self._rows(bags)
         rows = rows if len(used) == len(bags) else rows[used]
         self.n_columns_, self.sparse_ = rows.shape[1], sp.issparse(rows)
-        truth = self._truth(codes[used])
-        labels = truth[:, 0].astype(int) if truth.shape[1] == 1 else codes[used]
         with self._name_overflow():
             if self.scale:
                 self.scaler_ = StandardScaler(with_mean=not self.sparse_)
                 self.scaler_.fit(rows, sample_weight=weight)
                 spreads = np.sqrt(self.scaler_.var_)  # of equal values they are rounding noise
                 self.scaler_.scale_[spreads <= TIE * spreads.max()] = 1.0
-            rows, weights = self._for_classifier(rows), self._weights(weight)
-            self.estimator_ = self._configure(rows, weight).fit(rows, labels, **weights)
+            rows, weights = self._for_model(rows), self._weights(weight)
+            self.estimator_ = self._configure(rows, weight).fit(rows, labels[used], **weights)
         if "n_jobs" in self.estimator_.get_params(deep=False):
             self.estimator_.n_jobs = None  # threads would add up votes in any order
 
     def _configure(self, rows: Any, weight: Array) -> Any:
-        """Return the classifier with seeds for everything it draws."""
+        """Return the model of rows with seeds for everything it draws."""
         seed = check_random_state(self.random_state)
         if self.estimator is None:
             return self._default(rows, weight, seed.randint(np.iinfo(np.int32).max))
@@ -175,7 +174,7 @@ class StatisticsClassifier(BagClassifier):
 
     # Predicting ----------------------------------------------------------------------------------
 
-    def _for_classifier(self, rows: Any) -> Any:
+    def _for_model(self, rows: Any) -> Any:
         if sp.issparse(rows) and not self.sparse_:
             rows = rows.toarray()
         if self.scale:
@@ -192,32 +191,16 @@ class StatisticsClassifier(BagClassifier):
         return scores
 
     def _row_scores(self, rows: Any) -> Array:
-        """Score rows of statistics, one column per model.
-
-        Decision values where the classifier has them. Otherwise, probabilities: minus 1/2 for two
-        classes.
-        """
-        n_classes = len(self.classes_)
+        """Score rows of statistics, one column per model."""
         with self._name_overflow():
-            rows = self._for_classifier(rows)
-            if self._has_kernel_expansion(rows):
-                return _kernel_expansion(self.estimator_, rows)
-            if hasattr(self.estimator_, "decision_function"):
-                return self.estimator_.decision_function(rows).reshape(rows.shape[0], -1)
-            if hasattr(self.estimator_, "predict_proba"):
-                shares = self.estimator_.predict_proba(rows)
-            else:
-                shares = np.eye(n_classes)[self.estimator_.predict(rows)]
-        return shares if n_classes > 2 else shares[:, 1:] - 0.5
+            return self._score_rows(self._for_model(rows))
 
-    def _has_kernel_expansion(self, rows: Any) -> bool:
-        svm = self.estimator_
-        known = isinstance(svm, SVC) and svm.kernel in ("linear", "rbf", "poly")
-        return known and len(self.classes_) == 2 and not sp.issparse(rows) and not self.sparse_
+    def _score_rows(self, rows: Any) -> Array:
+        raise NotImplementedError
 
     @contextmanager
     def _name_overflow(self) -> Iterator[None]:
-        """Turn the classifier's error about statistics that overflow into one about the bags."""
+        """Turn the model's error about statistics that overflow into one about the bags."""
         try:
             yield
         except ValueError as error:
@@ -225,6 +208,42 @@ class StatisticsClassifier(BagClassifier):
                 raise
             problem = f"The statistics of the bags are too large for {type(self).__name__}"
             raise ValueError(f"{problem}: scale the features.") from error
+
+
+class StatisticsClassifier(StatisticsModel, BagClassifier):
+    """Base of the classifiers on statistics of bags."""
+
+    class_weight: Any = shared("class_weight")
+
+    def __sklearn_tags__(self) -> Any:
+        """Take over whether the classifier accepts several classes."""
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None:
+            of_rows = get_tags(self.estimator).classifier_tags
+            tags.classifier_tags.multi_class = of_rows.multi_class
+        return tags
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        truth = self._truth(codes)
+        self._fit_rows(bags, truth[:, 0].astype(int) if truth.shape[1] == 1 else codes, weight)
+
+    def _score_rows(self, rows: Any) -> Array:
+        """Return decision values, or where there are none probabilities: of two, minus 1/2."""
+        n_classes = len(self.classes_)
+        if self._has_kernel_expansion(rows):
+            return _kernel_expansion(self.estimator_, rows)
+        if hasattr(self.estimator_, "decision_function"):
+            return self.estimator_.decision_function(rows).reshape(rows.shape[0], -1)
+        if hasattr(self.estimator_, "predict_proba"):
+            shares = self.estimator_.predict_proba(rows)
+        else:
+            shares = np.eye(n_classes)[self.estimator_.predict(rows)]
+        return shares if n_classes > 2 else shares[:, 1:] - 0.5
+
+    def _has_kernel_expansion(self, rows: Any) -> bool:
+        svm = self.estimator_
+        known = isinstance(svm, SVC) and svm.kernel in ("linear", "rbf", "poly")
+        return known and len(self.classes_) == 2 and not sp.issparse(rows) and not self.sparse_
 
 
 def _kernel_expansion(svm: Any, rows: Array) -> Array:
@@ -245,7 +264,25 @@ def _is_wide_and_constant(rows: Any) -> bool:
     return float(np.mean(rows == np.median(rows, axis=0))) > 1 / 2
 
 
-class StatisticsForest(StatisticsClassifier):
+class Forest(StatisticsModel):
+    """The parameters of forests on statistics of bags."""
+
+    statistics: str | Sequence[str] = redeclare(StatisticsModel, "statistics", default="quantiles")
+    scale: bool = redeclare(StatisticsModel, "scale", default=False)
+    n_estimators: int = param(300, integer(), "Number of trees.")
+    max_depth: int | None = param(
+        None, [integer(), None], "Maximum depth of the trees; None grows them to pure leaves."
+    )
+
+    def _trees(self, rows: Any, seed: Any) -> dict[str, Any]:
+        """Return the settings of the trees, which follow the shape of the rows."""
+        settings = {"max_depth": self.max_depth, "n_jobs": self.n_jobs, "random_state": seed}
+        if _is_wide_and_constant(rows):  # few of sqrt(columns) would vary at all
+            settings |= {"max_features": 0.1, "min_samples_leaf": 2}
+        return {"n_estimators": self.n_estimators, **settings}
+
+
+class StatisticsForest(Forest, StatisticsClassifier):
     """Extremely randomized trees on statistics of the bags.
 
     A bag's score is the share of trees for the positive class, minus 1/2. Where statistics are 100
@@ -263,20 +300,39 @@ class StatisticsForest(StatisticsClassifier):
     array([1, 0, 1, 0])
     """
 
-    statistics: str | Sequence[str] = redeclare(
-        StatisticsClassifier, "statistics", default="quantiles"
-    )
-    scale: bool = redeclare(StatisticsClassifier, "scale", default=False)
-    n_estimators: int = param(300, integer(), "Number of trees.")
-    max_depth: int | None = param(
-        None, [integer(), None], "Maximum depth of the trees; None grows them to pure leaves."
-    )
+    def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
+        return ExtraTreesClassifier(**self._trees(rows, seed))
+
+
+class StatisticsForestRegressor(Forest, BagRegressor):
+    """Extremely randomized trees on statistics of the bags, for numbers.
+
+    Splits try a third of the statistics, and leaves have two bags or more.
+
+    See Also
+    --------
+    StatisticsForest : The same for classes.
+
+    Examples
+    --------
+    >>> model = StatisticsForestRegressor(n_estimators=20).fit(bags, [1.5, 0.1, 1.55, 0.2])
+    >>> model.predict(bags).round(1)
+    array([1.5, 0.2, 1.5, 0.2])
+    """
+
+    def __bag_tags__(self) -> BagTags:
+        """Leaves count bags, whatever their weights."""
+        return replace(super().__bag_tags__(), weight_is_repetition=False)
 
     def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
-        settings = {"max_depth": self.max_depth, "n_jobs": self.n_jobs, "random_state": seed}
-        if _is_wide_and_constant(rows):  # few of sqrt(columns) would vary at all
-            settings |= {"max_features": 0.1, "min_samples_leaf": 2}
-        return ExtraTreesClassifier(self.n_estimators, **settings)
+        usual = {"max_features": 1 / 3, "min_samples_leaf": 2}
+        return ExtraTreesRegressor(**(usual | self._trees(rows, seed)))
+
+    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
+        self._fit_rows(bags, y, weight)
+
+    def _score_rows(self, rows: Any) -> Array:
+        return self.estimator_.predict(rows).astype(np.float64)[:, None]
 
 
 class StatisticsSVC(StatisticsClassifier):

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise._typing import Array
-from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.scoring import BagScores
 from bagwise.io._atomic import writing
 from bagwise.io._limits import open_zip, read_npy, unzip
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
@@ -170,7 +170,7 @@ def describe(path: str | Path) -> dict[str, Any]:
 def _check_kind(path: Path, model: Any) -> None:
     steps = getattr(model, "steps", None) if isinstance(model, Pipeline) else [("", model)]
     last = steps[-1][-1] if isinstance(steps, list) and steps else model
-    if not isinstance(last, BagClassifier):
+    if not isinstance(last, BagScores):
         raise CorruptFileError(path, f"{_STATE} contains a {type(last).__name__}, not a model.")
 
 
@@ -191,9 +191,9 @@ def _classifier_of(model: Any) -> Any:
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
     if hasattr(last, "best_estimator_"):
         raise UnsavableError(f"{type(last).__name__} is a search: save its best_estimator_.")
-    if not isinstance(last, BagClassifier):
+    if not isinstance(last, BagScores):
         remedy = "Save one, or a Pipeline that ends in one; pickle keeps other models."
-        raise UnsavableError(f"{type(last).__name__} is not a classifier of bagwise. {remedy}")
+        raise UnsavableError(f"{type(last).__name__} is not a model of bagwise. {remedy}")
     return last
 
 
@@ -203,8 +203,9 @@ def _describe(model: Any, classifier: Any) -> dict[str, Any]:
     shown = clone(model).set_params(**dict.fromkeys(callbacks))
     parameters = _classifier_of(shown).get_params(deep=False)
     names = getattr(first, "feature_names_in_", None)
-    classes = classifier.classes_.tolist()
-    positive = classifier.pos_label if classifier.pos_label is not None else classes[1]
+    classes = classifier.classes_.tolist() if hasattr(classifier, "classes_") else []
+    positive = getattr(classifier, "pos_label", None)
+    positive = classes[1] if positive is None and len(classes) == 2 else positive
     return {
         "format": _FORMAT,
         "version": _VERSION,
@@ -213,8 +214,9 @@ def _describe(model: Any, classifier: Any) -> dict[str, Any]:
         "class": type(classifier).__name__,
         "model": " ".join(repr(shown).split()),
         "parameters": {k: _plain(v) for k, v in parameters.items()},
+        **({} if classifier.task == "classes" else {"task": classifier.task}),
         "classes": classes,
-        "positive_class": _plain(positive) if len(classes) == 2 else None,
+        "positive_class": _plain(positive),
         "n_features": int(first.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],
         "certificate": {

@@ -18,7 +18,8 @@ from sklearn.base import BaseEstimator
 
 from bagwise._typing import Array
 
-_NOT_WRITTEN = {"GradientBoostingClassifier": ("_loss", "_rng")}
+_BOOSTED = ("GradientBoostingClassifier", "GradientBoostingRegressor")
+_NOT_WRITTEN = dict.fromkeys(_BOOSTED, ("_loss", "_rng"))
 
 
 def attributes_to_write(value: Any) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def attributes_to_write(value: Any) -> dict[str, Any]:
 
 def complete(value: Any) -> Any:
     """Give an object that was read what `attributes_to_write` left out."""
-    if type(value).__name__ == "GradientBoostingClassifier" and hasattr(value, "n_classes_"):
+    if type(value).__name__ in _BOOSTED and hasattr(value, "n_features_in_"):
         value._loss = value._get_loss(None)
     return value
 
@@ -69,7 +70,7 @@ def check_boosting(model: Any) -> None:
 
     Its own parts must have been checked before: they are used here.
     """
-    trees, n_classes = model.estimators_, len(model.classes_)
+    trees, n_classes = model.estimators_, len(getattr(model, "classes_", (0, 1)))
     columns = 1 if n_classes == 2 else n_classes
     if not isinstance(trees, np.ndarray) or trees.ndim != 2 or trees.shape[1] != columns:
         raise ValueError(f"contains boosted trees for {np.shape(trees)[1:]} of {columns} models")

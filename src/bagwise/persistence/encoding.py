@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 
 from bagwise import preprocessing
 from bagwise._removed import CLASSES, drop_removed, regroup_parameters
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastPotential, BinnedPotential
 from bagwise.bags.arrays import in_range
-from bagwise.catalog import ENTRIES
+from bagwise.catalog import EVERY
 from bagwise.estimators.pipeline import BagPipeline
 from bagwise.graphs import Graph
 from bagwise.kernels import Kernel
@@ -64,8 +64,13 @@ _KINDS: tuple[type, ...] = (
 )
 _SKLEARN = {
     "sklearn.decomposition": ("IncrementalPCA", "PCA", "TruncatedSVD"),
-    "sklearn.dummy": ("DummyClassifier",),
-    "sklearn.ensemble": ("ExtraTreesClassifier", "GradientBoostingClassifier"),
+    "sklearn.dummy": ("DummyClassifier", "DummyRegressor"),
+    "sklearn.ensemble": (
+        "ExtraTreesClassifier",
+        "ExtraTreesRegressor",
+        "GradientBoostingClassifier",
+        "GradientBoostingRegressor",
+    ),
     "sklearn.feature_selection": ("VarianceThreshold",),
     "sklearn.impute": ("SimpleImputer",),
     "sklearn.kernel_approximation": ("Nystroem", "PolynomialCountSketch", "RBFSampler"),
@@ -83,7 +88,12 @@ _SKLEARN = {
         "StandardScaler",
     ),
     "sklearn.svm": ("SVC",),
-    "sklearn.tree": ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier"),
+    "sklearn.tree": (
+        "DecisionTreeClassifier",
+        "DecisionTreeRegressor",
+        "ExtraTreeClassifier",
+        "ExtraTreeRegressor",
+    ),
 }
 _MODULES = {name: module for module, names in _SKLEARN.items() for name in names}
 
@@ -103,7 +113,7 @@ def holds_sklearn(state: str) -> bool:
 @cache
 def _ours() -> dict[str, type]:
     steps = [getattr(preprocessing, name) for name in preprocessing.__all__]
-    classifiers = [entry.estimator for entry in ENTRIES]
+    classifiers = [entry.estimator for entry in EVERY]
     groups = [kind for owner in classifiers for kind in owner._groups.values()]
     kinds = [kind for kind in (*classifiers, *steps, *groups, *_KINDS) if isinstance(kind, type)]
     return {kind.__name__: kind for kind in kinds}
@@ -187,10 +197,11 @@ def _refuse(value: Any, place: str) -> UnsavableError:
     what = f"the {kind.__name__} {getattr(value, '__qualname__', kind.__name__)!r}"
     if hasattr(value, "best_estimator_"):
         remedy = "Save its best_estimator_."
-    elif isinstance(value, BaseEstimator) and is_classifier(value):
+    elif isinstance(value, BaseEstimator) and (is_classifier(value) or is_regressor(value)):
         remedy = (
-            "Of scikit-learn's classifiers, model files contain ExtraTreesClassifier, "
-            "GradientBoostingClassifier, LogisticRegression, SVC and DecisionTreeClassifier."
+            "Of scikit-learn's models, model files contain ExtraTreesClassifier, "
+            "GradientBoostingClassifier, LogisticRegression, SVC, DecisionTreeClassifier and the "
+            "regressors of the same trees."
         )
     elif callable(value):
         remedy = "A model file stores data, not code: use a kernel with a name, or set it to None."

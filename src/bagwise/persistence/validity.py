@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble._gb import BaseGradientBoosting
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from bagwise.bags import Bags
 from bagwise.bags.arrays import as_offsets
-from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.input import BagInput
+from bagwise.estimators.scoring import BagScores
 from bagwise.io._limits import rows_per_block
 from bagwise.persistence.classifiers import check_boosting, check_svm
 
@@ -40,14 +40,14 @@ _FAILURES = (
 def check_model(model: Any) -> None:
     """Raise ValueError if an object read from a file is not a fitted model."""
     for part, width in _estimators(model, None):
-        if isinstance(part, BagClassifier):
-            _check_classifier(part)
+        if isinstance(part, BagScores):
+            _check_learned(part)
         if hasattr(part, "tree_"):
             _check_tree(part, width)
         if isinstance(part, SVC) and hasattr(part, "support_vectors_"):
             check_svm(part, width)
     for part, _ in _estimators(model, None):
-        if isinstance(part, GradientBoostingClassifier) and hasattr(part, "estimators_"):
+        if isinstance(part, BaseGradientBoosting) and hasattr(part, "estimators_"):
             check_boosting(part)
     _try(model)
 
@@ -71,7 +71,7 @@ def _estimators(value: Any, width: int | None) -> Iterator[tuple[Any, int | None
             yield from _estimators(value.steps, None)
 
 
-def _check_classifier(model: BagClassifier) -> None:
+def _check_learned(model: BagScores) -> None:
     name = type(model).__name__
     learned = {k: v for k, v in vars(model).items() if k.endswith("_") and not k.startswith("_")}
     if not learned:
@@ -80,11 +80,13 @@ def _check_classifier(model: BagClassifier) -> None:
     n_features, classes = learned.get("n_features_in_"), learned.get("classes_")
     if type(n_features) is not int or n_features < 1:
         raise ValueError(f"{name}.n_features_in_ is not a positive integer")
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-        raise ValueError(f"{name}.classes_ is not an array of two labels or more")
-    if len(set(classes.tolist())) < len(classes):
-        raise ValueError(f"{name}.classes_ has the same label twice")
-    n_models = 1 if len(classes) == 2 else len(classes)
+    if model.task in ("classes", "grades"):
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+            raise ValueError(f"{name}.classes_ is not an array of two labels or more")
+        if len(set(classes.tolist())) < len(classes):
+            raise ValueError(f"{name}.classes_ has the same label twice")
+    n_classes = len(classes) if model.task == "classes" and classes is not None else 2
+    n_models = 1 if n_classes == 2 else n_classes
     # Bag kernels of statistics keep the least and the largest value of each feature.
     width = n_features * (2 if getattr(model, "bag_kernel", None) == "statistics" else 1)
     if "prototypes_" in learned:  # a bag is its distances to them
@@ -95,14 +97,14 @@ def _check_classifier(model: BagClassifier) -> None:
         if key not in _NOT_NUMBERS and kind not in "fiub":
             raise ValueError(f"{name}.{key} is not an array of numbers")
         if key in _ONE_PER_MODEL and np.shape(value)[:1] != (n_models,):
-            raise ValueError(f"{name}.{key} has shape {np.shape(value)} for {len(classes)} classes")
+            raise ValueError(f"{name}.{key} has shape {np.shape(value)} for {n_classes} classes")
         if key in wide and np.shape(value)[1:] != (wide[key],):
             raise ValueError(f"{name}.{key} has shape {np.shape(value)}, not {wide[key]} columns")
     for offsets, rows in _OFFSETS.items():
         if offsets in learned and rows in learned:
             as_offsets(learned[offsets], learned[rows].shape[0], None)
     codes = learned.get("bags_codes_")
-    if codes is not None and (np.min(codes) < 0 or np.max(codes) >= len(classes)):
+    if codes is not None and (np.min(codes) < 0 or np.max(codes) >= n_classes):
         raise ValueError(f"{name}.bags_codes_ contains classes that do not exist")
 
 
@@ -124,9 +126,10 @@ def _try(model: Any) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 bag = _bag(model, value)
-                scores = np.asarray(model.decision_function(bag))
                 labels = np.asarray(model.predict(bag))
-                n_classes = len(model.classes_)
+                is_class = hasattr(model, "decision_function")
+                scores = np.asarray(model.decision_function(bag)) if is_class else 1.0 * labels
+                n_classes = len(model.classes_) if is_class else 2
         except _FAILURES as error:
             problem = error
             continue

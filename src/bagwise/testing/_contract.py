@@ -27,6 +27,7 @@ def _wide(scores: Array) -> Array:
     return scores[:, None] if scores.ndim == 1 else scores
 
 
+@needs("classes")
 def check_shapes(estimator: Any) -> None:
     """Scores are (n,) for two classes and (n, K) for more; predictions are training labels."""
     for n_classes in _numbers_of_classes(estimator):
@@ -56,7 +57,7 @@ def _check_instance_shapes(model: Any, bags: Bags, columns: tuple[int, ...]) -> 
     bags.flat(keys)  # raises where a position is not in its bag
 
 
-@needs("instance_scores", "bag_score")
+@needs("classes", "instance_scores", "bag_score")
 def check_bag_score_is_made_of_instance_scores(estimator: Any) -> None:
     """The decision value is the aggregate of the instance scores, the threshold taken off once."""
     tags = bag_tags(estimator)
@@ -77,7 +78,7 @@ def _parts(values: Array, bags: Bags) -> list[Array]:
     return np.split(values, bags.offsets[1:-1])
 
 
-@needs("instance_scores")
+@needs("classes", "instance_scores")
 def check_key_instances_score_highest(estimator: Any) -> None:
     """The key instance has the highest score for the predicted class; the first of equals."""
     for n_classes in _numbers_of_classes(estimator):
@@ -111,6 +112,7 @@ def check_threshold_shifts_scores(estimator: Any) -> None:
         assert_close(expected, shifted.instance_decision_function(bags), 1e-12, "instances")
 
 
+@needs("classes")
 def check_attributes(estimator: Any) -> None:
     """After fit all attributes of the contract exist, and an easy problem converges."""
     for n_classes in _numbers_of_classes(estimator):
@@ -152,3 +154,21 @@ def _check_instance_weights(model: Any, bags: Bags, y: Array, n_models: int) -> 
         mass = np.array([part.sum() for part in _parts(of_model, bags)])
         assert np.all(mass[~positive] == 0), "an instance of a negative bag counts as positive"
         assert np.all(mass[positive] > 0), "a positive bag has no positive instance"
+
+
+@needs("numbers")
+def check_numbers(estimator: Any) -> None:
+    """A number per bag, made of those of its instances where tags say so, with a certificate."""
+    bags, y = planted_bags()
+    model, tags = clone(estimator).fit(bags, y + 0.5), bag_tags(estimator)
+    predicted = model.predict(bags)
+    assert predicted.shape == (len(bags),)
+    assert predicted.dtype == np.float64
+    scores, keys = model.instance_decision_function(bags), model.key_instances(bags)
+    assert scores.shape == (bags.n_instances,)
+    assert len(bags.flat(keys)) == len(bags)
+    assert hasattr(model, "predict_instances") == tags.exact_instance_scores
+    if tags.bag_score is not None:
+        made = np.array([tags.bag_score(part) for part in _parts(scores, bags)])
+        assert_close(made, predicted, 1e-12, "bags of instances")
+    _check_certificates(model, 1)

@@ -19,6 +19,7 @@ from bagwise.testing._problems import (
     needs,
     outputs,
     planted_bags,
+    score_bags,
     with_fixed_width,
 )
 
@@ -61,11 +62,11 @@ def check_sparse_equals_dense(estimator: Any) -> None:
     bags, y = planted_bags()
     bags = bags.replace(X=np.where(bags.X > 0.3, bags.X, 0.0))
     sparse = bags.replace(X=sp.csr_array(bags.X))
-    expected = with_fixed_width(estimator).fit(bags, y).decision_function(bags)
+    expected = score_bags(with_fixed_width(estimator).fit(bags, y), bags)
     model = with_fixed_width(estimator).fit(sparse, y)
     tolerance = bag_tags(estimator).tolerance
-    assert_close(expected, model.decision_function(sparse), tolerance, "sparse against dense")
-    assert_close(expected, model.decision_function(bags), tolerance, "sparse fit, dense predict")
+    assert_close(expected, score_bags(model, sparse), tolerance, "sparse against dense")
+    assert_close(expected, score_bags(model, bags), tolerance, "sparse fit, dense predict")
 
 
 def check_lower_precision(estimator: Any) -> None:
@@ -74,8 +75,8 @@ def check_lower_precision(estimator: Any) -> None:
     for dtype in (np.float32, np.float16):
         low = bags.replace(X=bags.X.astype(dtype))
         same = bags.replace(X=low.X.astype(np.float64))
-        expected = with_fixed_width(estimator).fit(same, y).decision_function(same)
-        scores = with_fixed_width(estimator).fit(low, y).decision_function(low)
+        expected = score_bags(with_fixed_width(estimator).fit(same, y), same)
+        scores = score_bags(with_fixed_width(estimator).fit(low, y), low)
         assert scores.dtype == np.float64, "scores are float64 whatever the instances are"
         tolerance = max(1e-3, bag_tags(estimator).tolerance)
         assert_close(expected, scores, tolerance, f"{low.dtype} against float64")
@@ -92,6 +93,7 @@ def check_memory_map(estimator: Any) -> None:
         assert_same_bits(expected, outputs(clone(estimator).fit(mapped, y), mapped), "memory map")
 
 
+@needs("classes")
 def check_labels_of_any_kind(estimator: Any) -> None:
     """Strings, booleans and unusual numbers as labels change names only."""
     bags, y = planted_bags()

@@ -53,15 +53,21 @@ def facts_of(estimator: Any) -> set[str]:
     """Return what `needs` may ask for: the tags that hold and the parameters that exist."""
     tags, of_sklearn = bag_tags(estimator), estimator.__sklearn_tags__()
     held = {name for name in BagTags.__dataclass_fields__ if getattr(tags, name)}
-    held |= {tags.instance_scores}
+    held |= {tags.instance_scores, estimator.task}
     held |= {f"parameter {name}" for name in estimator.get_params()}
     held |= {"sparse"} if of_sklearn.input_tags.sparse else set()
-    return held | ({"multi_class"} if of_sklearn.classifier_tags.multi_class else set())
+    of_classes = of_sklearn.classifier_tags
+    return held | ({"multi_class"} if of_classes and of_classes.multi_class else set())
+
+
+def score_bags(model: Any, bags: Any) -> Array:
+    """Return the decision values of a classifier, or the numbers that a regressor predicts."""
+    return (model.decision_function if model.task == "classes" else model.predict)(bags)
 
 
 def outputs(model: Any, bags: Any) -> dict[str, Array]:
     """Return everything that a fitted model predicts for bags."""
-    names = ["decision_function", "predict"]
+    names = ["decision_function", "predict"] if model.task == "classes" else ["predict"]
     if bag_tags(model).instance_scores:
         names += ["instance_decision_function", "key_instances"]
         names += ["predict_instances"] if hasattr(model, "predict_instances") else []

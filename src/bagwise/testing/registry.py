@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from bagwise.catalog import ENTRIES, entry_of
+from bagwise.catalog import EVERY, entry_of
 
 
-def estimators(*, sklearn: bool = False) -> list[Any]:
+def estimators(*, sklearn: bool = False, task: str = "classes") -> list[Any]:
     """Return every listed estimator in each form that is checked.
 
     Parameters
     ----------
     sklearn : bool, default=False
         Only the forms that scikit-learn's ``check_estimator`` runs over: one per class.
+    task : {"classes", "numbers", "grades", "times"}, default="classes"
+        What the labels of their bags are.
 
     Returns
     -------
-    list of BagClassifier
+    list of bag estimators
         Not fitted.
 
     Examples
@@ -32,7 +34,8 @@ def estimators(*, sklearn: bool = False) -> list[Any]:
     """
     return [
         entry.build(**params)
-        for entry in ENTRIES
+        for entry in EVERY
+        if entry.task == task
         for params in (entry.checked, *([] if sklearn else entry.variants))
     ]
 

@@ -1,0 +1,218 @@
+"""`BagRegressor`: the contract of models that predict one number per bag.
+
+An estimator adds ``_fit_values(bags, y, weight)`` and ``_instance_scores(bags)`` or
+``_bag_scores(bags)``, one column, as classifiers do (`bagwise.estimators.scoring`): key instances,
+occlusion and explanations follow.
+
+`RowsRegressor` is ridge regression (or support vector regression, with ``epsilon``) over rows,
+
+    min 1/2|w|^2 + C sum_k max(0, |f(x_k) - y_k| - epsilon)^2,   f(x) = w.phi(x) + b,
+
+where a row is an instance whose bag has one; models of bags say what their rows are.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from bagwise._documented import answers
+from bagwise._threads import one_blas_thread
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.ids import name_of
+from bagwise.bags.segments import expand
+from bagwise.designs import Design, conditioned_design, kernel_design, matrix_design
+from bagwise.errors import SCALE, Message, TaskWarning
+from bagwise.estimators.input import check_target, check_weight
+from bagwise.estimators.params import KernelOptions, Words, param, positive, shared
+from bagwise.estimators.scoring import BagScores
+from bagwise.estimators.tags import BagTags
+from bagwise.estimators.task import as_given
+from bagwise.kernels import Kernel, gram_matrix, in_double
+from bagwise.kernels.bag import kernel_scores
+from bagwise.kernels.instance import rbf_slopes
+from bagwise.losses import SquaredHinge
+from bagwise.problems import Problem
+from bagwise.procedures import Run
+from bagwise.rowstores import here
+from bagwise.solvers import Solution, solve
+from bagwise.solvers.solution import is_in_doubt
+
+_FEW = 5  # whole numbers that may be grades or classes: 0 to 4
+
+
+class BagRegressor(RegressorMixin, BagScores):
+    """Base of the models that predict a number per bag."""
+
+    task = "numbers"
+
+    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
+        raise NotImplementedError
+
+    @answers(
+        *("self", "The fitted estimator."),
+        bags="The training bags.",
+        y="One number per bag.",
+        sample_weight="One weight per bag; it multiplies every loss of the bag.",
+    )
+    def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from bags with a number each."""
+        fresh = self._make_fresh()
+        fresh._validate_params()
+        bags = fresh._validate_bags(bags, reset=True)
+        y, weight = check_numbers(self, bags, y), check_weight(bags, sample_weight)
+        with one_blas_thread():
+            fresh._fit_values(bags, y, weight)
+        return self._become(fresh)
+
+    @answers("ndarray of shape (n_bags,)", "One number per bag.")
+    def predict(self, bags: Any) -> Array:
+        """Predict the number of bags."""
+        return self._user_scores(self._score_bags(self._check_bags(bags)))
+
+    def _labels(self, scores: Array) -> Array:
+        return scores
+
+
+def check_numbers(model: Any, bags: Bags, y: Any) -> Array:
+    """Return one finite number per bag; labels of another kind name the models for them."""
+    y = check_target(model, bags, y)
+    try:
+        y = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        text = next(each for each in y.tolist() if not isinstance(each, int | float))
+        raise ValueError(
+            f"y contains {text!r}, and {type(model).__name__} predicts numbers: take a classifier "
+            "such as AutoBagClassifier for classes, OrdinalBagClassifier for grades."
+        ) from error
+    bad = np.flatnonzero(~np.isfinite(y))
+    if len(bad):
+        what = "NaN" if np.isnan(y[bad[0]]) else "infinity"
+        where = f"that of {name_of(bags.ids, int(bad[0]))} is {y[bad[0]]}"
+        raise ValueError(f"Input y contains {what}: {where}. Leave out bags without a number.")
+    _warn_of_classes(y)
+    return y
+
+
+def _warn_of_classes(y: Array) -> None:
+    """Warn of numbers that look like classes or grades."""
+    values = np.unique(y)
+    two, few = len(values) == 2, len(values) <= _FEW and np.all(values == np.arange(len(values)))
+    if len(values) > 1 and (two or few):
+        shown = ", ".join(f"{value:g}" for value in values)
+        text = f"y has only the values {shown}: if these are classes, take a classifier, if they "
+        warnings.warn(text + "are grades, OrdinalBagClassifier.", TaskWarning, stacklevel=3)
+
+
+class RowsRegressor(BagRegressor):
+    """Ridge or support vector regression over rows, linear or with a kernel.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Weight vector, with ``kernel="linear"``.
+    dual_coef_ : ndarray of shape (1, n_support)
+        Dual coefficients of the support vectors, with other kernels.
+    support_vectors_ : ndarray of shape (n_support, n_features)
+        The support vectors.
+    intercept_ : ndarray of shape (1,)
+        Intercept.
+    objective_ : ndarray of shape (1,)
+        The objective reached.
+    gap_ : ndarray of shape (1,)
+        Certificate: the last convex problem is proven to be solved within this distance of its
+        optimal objective. A gap that is not small beside ``objective_`` comes with a warning.
+    n_iter_ : int
+        Number of outer iterations.
+    history_ : list of dict
+        One record per outer iteration.
+    """
+
+    C: float = shared("C")
+    epsilon: float = param(
+        0.0, positive(zero=True), "Errors up to this size cost nothing; 0 is ridge regression."
+    )
+    kernel: Any = shared(
+        "kernel",
+        constraint=[Words("linear", "rbf", "poly"), callable],
+        doc="Kernel between rows. A callable takes two matrices.",
+    )
+    gamma: float | str = shared("gamma")
+    degree: int = shared("degree")
+
+    _options = KernelOptions()  # none are parameters here
+
+    def __bag_tags__(self) -> BagTags:
+        """A row is scored as a whole; models of instances say more."""
+        return BagTags(instance_scores="occlusion", bag_score=None, instance_weights=False)
+
+    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
+        weight = self.C * weight
+        design = self._design(here(bags.X), expand(weight, bags.offsets))
+        fit = as_given(self._fit_rows(design, bags.offsets, y, weight), design)
+        coef = self._keep_solutions([fit])
+        if self.kernel == "linear":
+            self.coef_ = coef
+            return
+        support = np.flatnonzero(coef[0])
+        self.dual_coef_, self.support_vectors_ = coef[:, support], here(bags.X[support])
+
+    def _design(self, X: Any, row_weight: Array) -> Design:
+        if self.kernel == "linear":
+            return conditioned_design(X)
+        options: dict[str, Any] = {"gamma": self.gamma, "degree": self.degree, "coef0": 0.0}
+        seed = check_random_state(self.random_state)
+        self.kernel_, K = gram_matrix(
+            X, self.kernel, weights=row_weight, random_state=seed, **options
+        )
+        return kernel_design(K)
+
+    def _fit_rows(self, design: Design, offsets: Array, y: Array, weight: Array) -> Run:
+        """Fit rows, one per bag; ``weight`` contains C."""
+        solution = self._solve(design, weight, weight, y)
+        return Run(solution, None, [{"objective": solution.objective, "gap": solution.gap}], True)
+
+    def _solve(
+        self, design: Design, low: Array, high: Array, y: Array, last: Solution | None = None
+    ) -> Solution:
+        """Solve the problem with weights of predicting too little and too much, one per row."""
+        problem = Problem(design, low, high, SquaredHinge(), np.full(len(y), -self.epsilon), y)
+        if last is None:
+            return solve(problem, None if design.proves_itself else design.start())
+        return solve(problem, last.point)
+
+    def _keep_solutions(self, fits: list[Run]) -> Array:
+        """Keep everything but the coefficients; warn where these are in doubt, and return them."""
+        (fit,), solution = fits, fits[0].solution
+        self.intercept_ = np.array([solution.intercept])
+        self.objective_, self.gap_ = np.array([solution.objective]), np.array([solution.gap])
+        self.n_iter_, self.history_ = len(fit.history), fit.history
+        met, stopped = solution.converged, not fit.converged
+        if is_in_doubt(solution.objective, solution.gap, converged=met, stopped=stopped):
+            doubt = (
+                f"{type(self).__name__} was stopped before it converged: the last convex problem "
+                f"has objective {solution.objective:.6g} and duality gap {solution.gap:.2g}. "
+            )
+            more = "Raise max_iter, scale" if stopped else "Scale"
+            text = Message(doubt, f"{more} the features with ", SCALE, ", or lower C.")
+            warnings.warn(text, ConvergenceWarning, stacklevel=2)
+        return solution.coef[None]
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        if self.kernel == "linear":
+            return matrix_design(bags.X).scores_of_many(self.coef_) + self.intercept_
+        X, Z = in_double(here(bags.X)), in_double(self.support_vectors_)
+        return kernel_scores(self.kernel_, X, Z, self.dual_coef_.T) + self.intercept_
+
+    def _slopes(self, X: Any, column: int) -> Array | None:
+        if self.kernel == "linear":
+            return np.broadcast_to(self.coef_[0], X.shape)
+        if not isinstance(self.kernel_, Kernel) or self.kernel != "rbf":
+            return None
+        return rbf_slopes(self.kernel_, X, self.support_vectors_, self.dual_coef_[0])

@@ -1,0 +1,113 @@
+"""Regression over rows: against scikit-learn and a general solver, and labels of the wrong kind."""
+
+import numpy as np
+import pytest
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
+
+from bagwise import MeanRegressor, StatisticsForestRegressor, WitnessRegressor, WitnessSVC
+from bagwise.errors import TaskWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore:Every row of this table")
+
+
+def table(n=40, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, X @ np.arange(1.0, d + 1) + rng.normal(size=n) + 50
+
+
+@pytest.mark.parametrize("kind", [MeanRegressor, WitnessRegressor])
+def test_bags_of_one_instance_are_ridge_regression(kind):
+    X, y = table()
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
+    model = kind(kernel="linear", C=0.3).fit(X, y, sample_weight=weight)
+    ridge = Ridge(alpha=1 / 0.6).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(model.coef_[0], ridge.coef_, rtol=1e-9)
+    np.testing.assert_allclose(model.intercept_[0], ridge.intercept_, rtol=1e-9)
+    assert model.gap_[0] <= 1e-9 * model.objective_[0]
+
+
+def test_a_kernel_without_intercept_effect_is_kernel_ridge():
+    """Of centered kernel and targets the intercept is zero, as scikit-learn assumes."""
+    X, y = table()
+    y -= y.mean()
+    K = (X @ X.T + 1) ** 2
+    center = np.eye(len(K)) - 1 / len(K)
+
+    def centered(A, B):
+        return (center @ ((X @ X.T + 1) ** 2) @ center)[np.ix_(rows_of(A), rows_of(B))]
+
+    def rows_of(A):
+        return np.argmin(((A[:, None] - X[None]) ** 2).sum(-1), axis=1)
+
+    model = MeanRegressor(kernel=centered, C=0.5).fit(X, y)
+    ridge = KernelRidge(alpha=1.0, kernel="precomputed").fit(center @ K @ center, y)
+    np.testing.assert_allclose(model.predict(X), ridge.predict(center @ K @ center), atol=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5])
+def test_the_optimum_is_that_of_a_general_solver(epsilon):
+    X, y = table()
+    model = MeanRegressor(kernel="linear", C=0.3, epsilon=epsilon).fit(X, y)
+    found = solve_by_clarabel(X, y, np.full(len(y), 0.3), epsilon)
+    assert model.objective_[0] == pytest.approx(found, rel=1e-6)
+
+
+def solve_by_clarabel(X, y, weight, epsilon):
+    """Return the optimal value, by clarabel: slacks t >= |x.w + b - y| - epsilon, t >= 0."""
+    import clarabel
+    import scipy.sparse as sp
+
+    n, d = X.shape
+    P = sp.block_diag([sp.eye(d), sp.csc_array((1, 1)), sp.diags(2 * weight)]).tocsc()
+    rows = np.hstack([X, np.ones((n, 1))])
+    A = sp.vstack([
+        sp.hstack([rows, -sp.eye(n)]),
+        sp.hstack([-rows, -sp.eye(n)]),
+        sp.hstack([sp.csc_array((n, d + 1)), -sp.eye(n)]),
+    ]).tocsc()  # fmt: skip
+    b = np.concatenate([y + epsilon, epsilon - y, np.zeros(n)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    cones = [clarabel.NonnegativeConeT(3 * n)]
+    return clarabel.DefaultSolver(P, np.zeros(d + 1 + n), A, b, cones, settings).solve().obj_val
+
+
+def test_labels_of_another_kind_name_the_models_for_them():
+    X, y = table()
+    with pytest.raises(ValueError, match=r"'high'.*AutoBagClassifier.*OrdinalBagClassifier"):
+        MeanRegressor().fit(X, np.where(y > 50, "high", "low"))
+    with pytest.raises(ValueError, match=r"Unknown label type.*AutoBagRegressor"):
+        WitnessSVC().fit(X, y)
+    times = np.array([(True, 1.0)] * len(y), dtype=[("event", bool), ("time", float)])
+    for model in (MeanRegressor(), WitnessSVC()):
+        with pytest.raises(ValueError, match=r"fields event, time.*BagSurvival or CoxBag"):
+            model.fit(X, times)
+
+
+def test_numbers_that_are_missing_or_infinite_are_named():
+    X, y = table()
+    y[3] = np.nan
+    with pytest.raises(ValueError, match=r"contains NaN.*Bag 3"):
+        MeanRegressor().fit(X, y)
+    y[3] = np.inf
+    with pytest.raises(ValueError, match=r"contains infinity.*Bag 3"):
+        StatisticsForestRegressor().fit(X, y)
+
+
+@pytest.mark.parametrize("values", [(0, 1), (2.5, 7.5), (0, 1, 2, 3, 4)])
+def test_classes_in_disguise_are_warned_of(values):
+    X, _ = table()
+    y = np.resize(np.array(values, dtype=float), len(X))
+    with pytest.warns(TaskWarning, match="take a classifier"):
+        MeanRegressor().fit(X, y)
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was():
+    X, y = table()
+    model = MeanRegressor().fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="labels"):
+        model.fit(X, y[:-1])
+    np.testing.assert_array_equal(model.predict(X), before)
