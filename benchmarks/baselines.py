@@ -62,8 +62,6 @@ MODELS = {
     "BagKernelSVC sum": (BagKernelSVC, {"bag_kernel": "sum"}, {"C": [0.1, 1.0, 10.0]}, None),
     "BagKernelSVC statistics (STK)": (BagKernelSVC, {"bag_kernel": "statistics"}, C, None),
     "BagKernelSVC migraph": (BagKernelSVC, {"bag_kernel": "migraph"}, C, "miGraph"),
-    "BagKernelSVC max": (BagKernelSVC, {"bag_kernel": "max"}, C, None),
-    "BagKernelSVC hausdorff": (BagKernelSVC, {"bag_kernel": "hausdorff"}, C, None),
     "MeanSVC (SimpleMI)": (MeanSVC, {}, C, None),
     "MILES": (MILES, {}, {"C": [1.0, 3.0, 10.0, 100.0], "width": [0.1, 1.0, 3.0]}, "MILES"),
     "DiverseDensity (DD)": (DiverseDensity, {}, {}, "DD"),

@@ -299,6 +299,6 @@ def test_the_readme_names_the_models_that_score_whole_bags():
     expected = {"AutoBagClassifier", "BagKernelSVC", "CompositionLogistic", "DDSVM", "MeanSVC"}
     assert {kind.__name__ for kind in kinds} == expected
     kernels = {model.bag_kernel for model in without if isinstance(model, BagKernelSVC)}
-    assert kernels == {"max", "hausdorff", "statistics", "distribution"}
+    assert kernels == {"statistics", "distribution"}
     no_class_weight = {m for m in estimators() if "class_weight" not in m.get_params()}
     assert {type(model).__name__ for model in no_class_weight} == {"OptimalMarginSVC"}

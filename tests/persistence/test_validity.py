@@ -80,7 +80,6 @@ def test_every_attribute_that_scores_need_is_asked_for(name, fitted):
         "history_",
         "instance_weights_",
         "support_",
-        "clipped_",
     }
     learned = [key for key in vars(fitted(name)) if key.endswith("_") and key not in told]
     for attribute in learned:

@@ -13,7 +13,7 @@ _FOLDS_FOLLOW_ORDER = {"check_order_of_bags": "the folds follow the order of the
 # Pools that grew in another order agree only as far as the relaxation was solved; the calibrated
 # threshold, the default of these classes, follows the folds.
 _SOLVED = {"pool__tol": 1e-8, "pool__max_columns": 300, "pool__max_iter": 300, "threshold": 0.0}
-_BAG_KERNELS = ("sum", "max", "statistics", "migraph", "hausdorff", "distribution")
+_BAG_KERNELS = ("sum", "statistics", "migraph", "distribution")
 
 # fmt: off
 ENTRIES = (

@@ -3,13 +3,13 @@
 With Z the landmarks, m of the rows, k(x, y) is replaced by k(x, Z) K_ZZ^+ k(Z, y), the inner
 product of the features W' k(Z, x), W W' = K_ZZ^+. What is left out of the kernel matrix is positive
 semi-definite, so its trace measures it: ``error`` is this trace relative to that of the kernel
-matrix, 0 for an exact kernel (of indefinite kernels, the sum of the differences on the diagonal). A
+matrix, 0 for an exact kernel. A
 weight vector w is sum_j (W w)_j k(z_j, .), a combination of landmarks: models keep the landmarks as
 their support vectors.
 
 Landmarks are chosen by randomly pivoted Cholesky (`bagwise.designs.lowrank`: rows drawn in
 proportion to what the landmarks so far leave of them, their leverage as the ridge goes to 0), of a
-sample of the rows where there are many. Those of indefinite kernels are drawn uniformly.
+sample of the rows where there are many.
 """
 
 from __future__ import annotations
@@ -78,7 +78,6 @@ def choose_landmarks(
     candidates: Array,
     n_components: int,
     rng: np.random.RandomState,
-    uniform: bool = False,
 ) -> Array:
     """Return the row numbers of landmarks, sorted: all candidates if there are no more of them."""
     if len(candidates) <= n_components:
@@ -86,8 +85,6 @@ def choose_landmarks(
     size = max(_SAMPLE, 2 * n_components)
     if len(candidates) > size:
         candidates = np.sort(rng.choice(candidates, size, replace=False))
-    if uniform:
-        return np.sort(rng.choice(candidates, n_components, replace=False))
     seed = int(rng.randint(np.iinfo(np.int32).max))
     return candidates[_by_pivots(pairs, candidates, n_components, seed)]
 
@@ -103,8 +100,6 @@ def _by_pivots(pairs: Pairs, candidates: Array, n_components: int, seed: int) ->
 
 class Nystroem(Dense):
     """Rows as features of landmarks; solutions are given as coefficients of the landmarks' rows."""
-
-    clipped: float = 0.0  # share of the spectrum of the landmarks' kernel matrix that is negative
 
     def __init__(self, features: Array, landmarks: Array, whitener: Array, error: float) -> None:
         super().__init__(features)
@@ -132,18 +127,17 @@ def nystroem_design(
     random_state: np.random.RandomState,
     *,
     n_jobs: int | None = None,
-    indefinite: bool = False,
 ) -> Nystroem:
     """Approximate a kernel by landmarks among the rows that have weight.
 
     Rows without weight become no landmarks and do not count in ``error``. A kernel with negative
-    eigenvalues is refused; ``indefinite`` cuts off those of the landmarks' kernel matrix instead.
+    eigenvalues is refused.
     Features that would take more than a gigabyte in float64 are in float32: the kernel is then that
     of the rounded features, and products are exact for it.
     """
     used = np.flatnonzero(weights > 0)
-    chosen = choose_landmarks(pairs, used, n_components, random_state, uniform=indefinite)
-    W, clipped = _inverse_root(pairs.between(chosen, chosen), indefinite)
+    chosen = choose_landmarks(pairs, used, n_components, random_state)
+    W = _inverse_root(pairs.between(chosen, chosen))
     precision = np.float64 if 8 * pairs.n_rows * W.shape[1] <= _DOUBLE_BYTES else np.float32
     shape = pairs.n_rows, W.shape[1]
     lower = "Lower ", Parameter("n_components", ""), "."
@@ -162,16 +156,12 @@ def nystroem_design(
     blocks = row_blocks(pairs.n_rows, 8 * len(chosen))
     whole, left = np.sum(jobs(delayed(fill)(block) for block in blocks), axis=0)
     error = float(left / whole) if whole > 0 else 0.0
-    design = Nystroem(check_kernel_values(features), chosen, W, error)
-    design.clipped = clipped
-    return design
+    return Nystroem(check_kernel_values(features), chosen, W, error)
 
 
-def _inverse_root(K: Array, indefinite: bool) -> tuple[Array, float]:
-    """Return W with W W' = K^+, without what is rounding or negative, and the negative share."""
-    K = check_kernel_values(K) if indefinite else check_kernel_matrix(K)
+def _inverse_root(K: Array) -> Array:
+    """Return W with W W' = K^+, without what is rounding."""
+    K = check_kernel_matrix(K)
     values, vectors = eigh((K + K.T) / 2, check_finite=False)
     kept = values > _RANK * len(K) * np.finfo(np.float64).eps * max(values[-1], 0.0)
-    clipped = -values[values < 0].sum() / np.abs(values).sum() if indefinite else 0.0
-    W = vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(K), 1))
-    return W, float(clipped)
+    return vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(K), 1))

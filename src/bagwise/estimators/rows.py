@@ -231,11 +231,9 @@ class RowsClassifier(BagClassifier):
             return Kernel(self.kernel)
         return Kernel(self.kernel, gamma, self.degree, self._options.coef0)
 
-    def _by_landmarks(
-        self, pairs: Any, row_weight: Array, rng: np.random.RandomState, *, indefinite: bool = False
-    ) -> Nystroem:
+    def _by_landmarks(self, pairs: Any, row_weight: Array, rng: np.random.RandomState) -> Nystroem:
         size, jobs = self._options.n_components, self.n_jobs
-        design = nystroem_design(pairs, row_weight, size, rng, n_jobs=jobs, indefinite=indefinite)
+        design = nystroem_design(pairs, row_weight, size, rng, n_jobs=jobs)
         self.kernel_error_ = design.error
         return design
 

@@ -73,11 +73,6 @@ def kernel_scores(kernel: Kernel, X: Any, Z: Any, coef: Array) -> Array:
     return scores
 
 
-def max_kernel(kernel: Kernel, A: Bags, B: Bags) -> Array:
-    """Return the largest k(a, b) of every pair of bags (not positive semi-definite in general)."""
-    return _reduce_pairs(lambda i, j: kernel(A.X[i], B.X[j]), A, B, np.maximum, np.maximum)
-
-
 def hausdorff(A: Bags, B: Bags, kind: str = "minimal") -> Array:
     """Return Hausdorff distances between the bags of A and of B, an array (len(A), len(B)).
 

@@ -1,4 +1,4 @@
-"""What kernels between bags need beside the kernel: landmarks, spectra, solutions over bags."""
+"""What kernels between bags need beside the kernel: landmarks, solutions over bags."""
 
 from __future__ import annotations
 
@@ -36,22 +36,6 @@ def spread_weights(positive: Array, bags: Bags, used: Array, shares: Array) -> A
     return stack_models(weights)
 
 
-def clip_spectrum(gram: Array, weight: Array) -> tuple[Array, Array, float]:
-    """Cut off the negative eigenvalues of W^1/2 K W^1/2.
-
-    Returns K+, the matrix P with K+ = K P (so that k(B, .) P beta scores a new bag as training
-    bags were scored), and the share of the spectrum that was cut off. The weights make a bag of
-    weight two the same as the bag twice.
-    """
-    root = np.sqrt(weight)
-    values, vectors = np.linalg.eigh(root[:, None] * gram * root)
-    kept = values > 1e-12 * np.abs(values).max()
-    left, right = root[:, None] * vectors[:, kept], vectors[:, kept] / root[:, None]
-    positive = (right * values[kept]) @ right.T
-    share = np.abs(values[~kept]).sum() / np.abs(values).sum()
-    return (positive + positive.T) / 2, left @ right.T, float(share)
-
-
 @dataclass(frozen=True)
 class BagPairs:
     """What `bagwise.designs.Pairs` is for instances; ``between`` takes bags and shares twice."""
@@ -78,10 +62,8 @@ class BagPairs:
     def diagonal(self, rows: Any) -> Array:
         """Return the kernel of bags with themselves."""
         bags, shares = self._part(rows)
-        if self.bag_kernel in ("hausdorff", "distribution"):
+        if self.bag_kernel == "distribution":
             return np.ones(len(bags))
-        if self.bag_kernel == "max":
-            return np.array([self.kernel(X, X).max() for X in bags])
         return set_norms(self.kernel, bags, shares) ** 2
 
 

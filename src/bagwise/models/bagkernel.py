@@ -1,4 +1,4 @@
-"""SVMs and regression over kernels between bags: MI-Kernel (NSK, STK), miGraph, Hausdorff.
+"""SVMs and regression over kernels between bags: MI-Kernel (NSK, STK), miGraph.
 
     min 1/2|w|^2 + C sum_i l(Y_i (w.phi(B_i) + b)),   k(B, B') = phi(B).phi(B').
 
@@ -12,9 +12,6 @@
 - "distribution": k = exp(-g |m(B) - m(B')|^2) with m the mean embeddings of the bags, whose
   distances are those of "mean", and g = 1 / (2 median^2) of the training bags' (Christmann &
   Steinwart 2010). Unlike "mean" it learns functions of the distribution that are not linear.
-- "max": k = max_{x, x'} k(x, x'); "hausdorff": k = exp(-gamma H(B, B')^2). Neither is positive
-  semi-definite: the negative part of the spectrum is cut off, at training and at test time alike
-  (``clipped_`` is its share), so that the problem solved is convex and certified.
 
 "mean", "sum" and "migraph" are weighted sums over instances: an instance has a score of its own,
 and the bag's score is the weighted sum of its instances' scores. With a linear instance kernel the
@@ -62,9 +59,7 @@ from bagwise.kernels.bag import (
     bag_statistics,
     embedding_distances,
     equal_weights_without_each,
-    hausdorff,
     kernel_scores,
-    max_kernel,
     set_kernel,
     set_norms,
     weighted_sums,
@@ -73,7 +68,6 @@ from bagwise.kernels.instance import MEDIAN_SAMPLE, rbf_slopes
 from bagwise.models._bagpairs import (
     BagPairs,
     bags_in_double,
-    clip_spectrum,
     over_bags,
     spread_weights,
 )
@@ -81,8 +75,6 @@ from bagwise.models.meansvc import one_row_per_bag
 from bagwise.procedures import Run
 
 _OF_INSTANCES = ("mean", "sum", "migraph")
-_INDEFINITE = ("max", "hausdorff")
-_PAIRWISE = (*_INDEFINITE, "distribution")
 
 
 class BagKernels(BagScores):
@@ -101,29 +93,20 @@ class BagKernels(BagScores):
         each bag starts, and the weight of each instance in its bag's sum.
     bag_gamma_ : float
         The width g of ``bag_kernel="distribution"``.
-    clipped_ : float
-        Fraction of the spectrum cut off as negative; 0 for the positive semi-definite kernels.
     """
 
     _never_fitted = ("coef_",)
 
     bag_kernel: str = param(
         "mean",
-        Words("mean", "sum", "max", "statistics", "migraph", "hausdorff", "distribution"),
+        Words("mean", "sum", "statistics", "migraph", "distribution"),
         'How two bags are compared; see the module\'s description. "mean", "sum" and "migraph" '
         "score instances, the others whole bags.",
     )
     kernel: Any = shared(
         "kernel",
         constraint=[Words("linear", "rbf", "poly"), callable],
-        doc='Kernel between instances (for "statistics", between min-max vectors). "hausdorff" '
-        "does not use it.",
-    )
-    gamma: float | str = shared(
-        "gamma",
-        doc='Width of the rbf kernel, exp(-gamma d^2): "median" is 1 / (2 median distance^2), '
-        '"scale" as in scikit-learn. For "hausdorff" the distances are those between bags, and '
-        '"scale" means "median".',
+        doc='Kernel between instances (for "statistics", between min-max vectors).',
     )
     normalize: bool = param(
         False,
@@ -136,11 +119,6 @@ class BagKernels(BagScores):
         'Distance up to which instances of a bag are neighbors for "migraph": the mean distance '
         "in the bag, or a number.",
         kind='"mean" or float',
-    )
-    metric: str = param(
-        "average",
-        Words("minimal", "average", "maximal"),
-        'Kind of Hausdorff distance for "hausdorff".',
     )
 
     # What the methods of rows beside it provide.
@@ -162,10 +140,8 @@ class BagKernels(BagScores):
 
     # Fitting -------------------------------------------------------------------------------------
 
-    def _keep_bags(self, train: Bags, shares: Array, coef: Array, projection: Array | None) -> None:
+    def _keep_bags(self, train: Bags, shares: Array, coef: Array) -> None:
         self.support_: Any = np.flatnonzero(np.any(coef != 0, axis=0))
-        if projection is not None:
-            coef, self.support_ = coef @ projection.T, np.arange(len(train))
         self.dual_coef_: Any = coef[:, self.support_]
         support = train[self.support_]
         self.support_vectors_: Any = support.X.copy()
@@ -174,13 +150,13 @@ class BagKernels(BagScores):
 
     def _fit_bags(self, bags: Bags, target: Array, weight: Array) -> tuple[Array, Array]:
         """Learn; return the numbers of the bags used and the weights of their instances."""
-        if self.normalize and self.bag_kernel in _PAIRWISE:
+        if self.normalize and self.bag_kernel == "distribution":
             raise ValueError(f"normalize=True is for sums over instances, not {self.bag_kernel!r}.")
         if self._options.approx is not None:
             check_approximable(self._options, self.kernel)
         used = np.flatnonzero(weight)
         train, weight = self._represent(bags[used]), weight[used]
-        self.kernel_, self.clipped_ = self._choose_kernel(train, weight), 0.0
+        self.kernel_ = self._choose_kernel(train, weight)
         shares = self._shares(train)
         if self.bag_kernel == "distribution":
             self.bag_gamma_ = self._settle_width(train, shares, weight)
@@ -203,28 +179,28 @@ class BagKernels(BagScores):
 
     def _fit_gram(self, train: Bags, shares: Array, target: Array, weight: Array) -> None:
         check_memory(len(train), 8)
-        gram, projection = self._positive(self._between(train, shares, train, shares), weight)
+        gram = self._between(train, shares, train, shares)
+        gram = check_kernel_values((gram + gram.T) / 2)  # symmetric up to rounding
         fits = self._solve_bags(Gram(gram), one_row_per_bag(gram), target, weight)
-        self._keep_bags(train, shares, self._keep_solutions(fits), projection)
+        self._keep_bags(train, shares, self._keep_solutions(fits))
 
     def _fit_landmarks(self, train: Bags, shares: Array, target: Array, weight: Array) -> None:
         rng = check_random_state(self.random_state)
         pairs = BagPairs(self._between, self.bag_kernel, self.kernel_, train, shares)
-        design = self._by_landmarks(pairs, weight, rng, indefinite=self.bag_kernel in _INDEFINITE)
-        self.clipped_ = design.clipped
+        design = self._by_landmarks(pairs, weight, rng)
         fits = self._solve_bags(design, one_row_per_bag(design.X), target, weight)
         coef = self._keep_solutions([as_given(fit, design) for fit in fits])
-        self._keep_bags(train, shares, coef, None)
+        self._keep_bags(train, shares, coef)
         self.support_vectors_ = in_double(self.support_vectors_)
 
     def _fit_sums(self, vectors: Any, target: Array, weight: Array) -> None:
         rows = one_row_per_bag(vectors)
         fits = self._solve_bags(conditioned_design(vectors), rows, target, weight)
         fits = [over_bags(fit, vectors) for fit in fits]
-        self._keep_bags(rows, np.ones(len(rows)), self._keep_solutions(fits), None)
+        self._keep_bags(rows, np.ones(len(rows)), self._keep_solutions(fits))
 
     def _sums_vectors(self) -> bool:
-        return self.kernel == "linear" and self.bag_kernel not in _PAIRWISE
+        return self.kernel == "linear" and self.bag_kernel != "distribution"
 
     def _represent(self, bags: Bags) -> Bags:
         """Return the bags whose weighted sums are compared: for statistics, bags of one vector."""
@@ -234,12 +210,6 @@ class BagKernels(BagScores):
 
     def _choose_kernel(self, bags: Bags, weight: Array) -> Kernel:
         seed = check_random_state(self.random_state)
-        if self.bag_kernel == "hausdorff" and isinstance(self.gamma, str):
-            if len(bags) > MEDIAN_SAMPLE:
-                sample = np.sort(seed.choice(len(bags), MEDIAN_SAMPLE, replace=False))
-                bags, weight = bags[sample], weight[sample]
-            squared = hausdorff(bags, bags, self.metric) ** 2
-            return Kernel("rbf", median_gamma(squared, weight))
         if callable(self.kernel) or self.kernel == "linear":
             return Kernel(self.kernel)
         gamma = settle_gamma(self.gamma, bags.X, expand(weight, bags.offsets), seed)
@@ -262,22 +232,10 @@ class BagKernels(BagScores):
         return shares / expand(np.where(norms > 0, norms, 1.0), bags.offsets)
 
     def _between(self, A: Bags, shares: Array, B: Bags, other: Array) -> Array:
-        if self.bag_kernel == "hausdorff":
-            return np.exp(-self.kernel_.gamma * hausdorff(A, B, self.metric) ** 2)
-        if self.bag_kernel == "max":
-            return max_kernel(self.kernel_, A, B)
         if self.bag_kernel == "distribution":
             squared = embedding_distances(self.kernel_, A, shares, B, other)
             return np.exp(-self.bag_gamma_ * squared)
         return set_kernel(self.kernel_, A, shares, B, other)
-
-    def _positive(self, gram: Array, weight: Array) -> tuple[Array, Array | None]:
-        """Return a positive semi-definite matrix, and what maps duals back to the given one."""
-        gram = check_kernel_values((gram + gram.T) / 2)  # symmetric up to rounding
-        if self.bag_kernel not in _INDEFINITE:
-            return gram, None
-        gram, projection, self.clipped_ = clip_spectrum(gram, weight)
-        return gram, projection
 
     # Predicting ----------------------------------------------------------------------------------
 
@@ -302,7 +260,7 @@ class BagKernels(BagScores):
 
     def _scores_of(self, bags: Bags) -> Array:
         """Score represented bags."""
-        if self.bag_kernel in _PAIRWISE:
+        if self.bag_kernel == "distribution":
             size = max(1, BLOCK_VALUES // max(1, len(self.support_)))
             blocks = range(0, len(bags), size)
             parts = [self._pairwise_scores(bags[i : i + size]) for i in blocks]
@@ -317,7 +275,7 @@ class BagKernels(BagScores):
         return kernel @ self.dual_coef_.T + self.intercept_
 
     def _scores_without_each(self, bags: Bags) -> Array:
-        if self.bag_kernel in _PAIRWISE:
+        if self.bag_kernel == "distribution":
             return super()._scores_without_each(bags)
         if self.bag_kernel == "statistics":
             return self._statistics_without_each(bags)
@@ -357,14 +315,13 @@ class BagKernels(BagScores):
 
 
 class BagKernelSVC(BagKernels, MarginClassifier):
-    """SVM over a kernel between bags (MI-Kernel, miGraph, Hausdorff).
+    """SVM over a kernel between bags (MI-Kernel, miGraph).
 
     Attributes
     ----------
     kernel_error_ : float
         With approximated kernels, whose landmarks are training bags: the trace of what is left out
-        of the kernel matrix, relative to its own. Of the indefinite kernels, the sum of what
-        changes on its diagonal.
+        of the kernel matrix, relative to its own.
     instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
         Share of each training instance in its (positive) bag; where there are instance scores.
 

@@ -54,7 +54,7 @@ class CitationKNN(BagClassifier):
 
     See Also
     --------
-    BagKernelSVC : A SVM over Hausdorff distances.
+    BagKernelSVC : An SVM over kernels between bags.
 
     References
     ----------
