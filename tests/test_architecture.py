@@ -19,14 +19,14 @@ ROOT = Path(bagwise.__file__).parent
 LAYERS = [
     {"bags", "rowstores", "errors", "tolerances", "_documented", "_removed", "_jit"}
     | {"_threads", "_typing"},
-    {"losses", "kernels", "graphs", "assumptions"},
+    {"losses", "kernels", "graphs", "assumptions", "times"},
     {"designs", "problems"},
     {"solvers"},
     {"procedures"},
     {"crossfit"},
     {"estimators"},
     {"preprocessing", "models"},
-    {"metrics", "datasets", "io", "catalog"},
+    {"metrics", "measures", "datasets", "io", "catalog"},
     {"inspection", "plot"},
     {"model_selection"},
     {"persistence"},

@@ -53,6 +53,7 @@ from .models.milboost import MILBoost as MILBoost
 from .models.miles import MILES as MILES, MILESEmbedding as MILESEmbedding
 from .models.missvm import MissSVM as MissSVM
 from .models.odm import ODM as ODM, OptimalMarginSVC as OptimalMarginSVC
+from .models.ordinal import OrdinalBagClassifier as OrdinalBagClassifier
 from .models.proportions import LabelProportionSVC as LabelProportionSVC
 from .models.proportions_likelihood import (
     LabelProportionLogistic as LabelProportionLogistic,
@@ -65,6 +66,7 @@ from .models.statistics import (
     StatisticsLogistic as StatisticsLogistic,
     StatisticsSVC as StatisticsSVC,
 )
+from .models.survival import BagSurvival as BagSurvival, CoxBag as CoxBag
 from .models.witness import LabelSVC as LabelSVC, WitnessSVC as WitnessSVC
 from .models.witness_regressor import WitnessRegressor as WitnessRegressor
 from .persistence import load as load, save as save

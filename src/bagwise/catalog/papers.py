@@ -51,6 +51,8 @@ class Paper:
 
 # fmt: off
 PAPERS = {
+    "cox1972": Paper("Cox", 1972, "Journal of the Royal Statistical Society B",
+        "Regression models and life-tables", initials="D. R."),
     "wolpert1992": Paper("Wolpert", 1992, "Neural Networks", "Stacked generalization",
         initials="D. H."),
     "breiman1996": Paper("Breiman", 1996, "Machine Learning", "Bagging predictors",
@@ -61,6 +63,9 @@ PAPERS = {
     "wang2000": Paper("Wang & Zucker", 2000, "ICML",
         "Solving the multiple-instance problem: a lazy learning approach",
         initials="J., J.-D."),
+    "frank2001": Paper("Frank & Hall", 2001, "ECML",
+        "A simple approach to ordinal classification",
+        initials="E., M."),
     "ray2001": Paper("Ray & Page", 2001, "ICML", "Multiple instance regression",
         initials="S., D."),
     "zhang2001": Paper("Zhang & Goldman", 2001, "NIPS",
@@ -120,6 +125,10 @@ PAPERS = {
         "Journal of Machine Learning Research",
         "Learning theory for distribution regression",
         initials="Z., B. K., B., A."),
+    "vock2016": Paper("Vock, Wolfson, Bandyopadhyay, Adomavicius, Johnson, Vazquez-Benitez & "
+        "O'Connor", 2016, "Journal of Biomedical Informatics",
+        "Adapting machine learning techniques to censored time-to-event health record data",
+        initials="D. M., J., S., G., P. E., G., P. J."),
     "hajimirsadeghi2017": Paper("Hajimirsadeghi & Mori", 2017, "IEEE TPAMI",
         "Multi-instance classification by max-margin training of cardinality-based Markov "
         "networks",

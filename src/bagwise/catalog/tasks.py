@@ -47,5 +47,27 @@ OF_TASKS = (
         pairwise=True,
         variants=[{"bag_kernel": "statistics"}, {"bag_kernel": "distribution"}],
         cost=1),
+    entry("bagwise.models.ordinal.OrdinalBagClassifier",
+        name("OrdinalBagClassifier", "frank2001",
+            "any bag classifier at every threshold between grades"),
+        task="grades",
+        checked={"rule": "mode"},  # scikit-learn asks that the most probable class is predicted
+        fails={
+            "check_order_of_bags": "the folds of the calibration follow the order of the bags",
+            **{f"check_sample_weight_equivalence_on_{kind}_data": "repeated bags move the folds"
+                for kind in ("dense", "sparse")},
+        },
+        cost=4),
+    entry("bagwise.models.survival.BagSurvival",
+        name("BagSurvival", "vock2016",
+            "any bag classifier at several landmark times, weighted for censoring"),
+        task="times",
+        checked={"times": 2},
+        cost=4),
+    entry("bagwise.models.survival.CoxBag",
+        name("CoxBag", "cox1972", "proportional hazards of the mean of a bag"),
+        task="times",
+        grid={"alpha": (1.0, 10.0, 100.0)},
+        variants=[{"embedding": "statistics"}, {"embedding": "composition", "n_words": 4}]),
 )
 # fmt: on

@@ -60,7 +60,8 @@ def _gives_probabilities(estimator: BagClassifier) -> bool:
     raise AttributeError("predict_proba exists only with probability='sigmoid'.")
 
 
-def _refuse_numbers(model: Any, y: Array) -> None:
+def refuse_numbers(model: Any, y: Array) -> None:
+    """Refuse numbers that are no classes, and name the models for them."""
     try:
         check_classification_targets(y)
     except ValueError as error:
@@ -147,7 +148,7 @@ class BagClassifier(ClassifierMixin, BagScores):
 
     def _validate_labels(self, bags: Bags, y: Any, sample_weight: Any) -> tuple[Array, Array]:
         y = check_target(self, bags, y)
-        _refuse_numbers(self, y)
+        refuse_numbers(self, y)
         weight = check_weight(bags, sample_weight)
         present = np.unique(y[weight > 0])
         if len(present) < 2:
@@ -272,8 +273,7 @@ class BagClassifier(ClassifierMixin, BagScores):
 
     def _keep_threshold(self, number: float) -> None:
         """Take the same threshold for every model: one of two classes, or one per class."""
-        n_models = 1 if len(self.classes_) == 2 else len(self.classes_)
-        self.threshold_ = np.full(n_models, number)
+        self._keep_thresholds(number, 1 if len(self.classes_) == 2 else len(self.classes_))
 
     def _positive_code(self) -> int:
         return 1 if self.pos_label is None else int(self.classes_.tolist().index(self.pos_label))

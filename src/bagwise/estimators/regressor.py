@@ -51,6 +51,7 @@ class BagRegressor(RegressorMixin, BagScores):
     """Base of the models that predict a number per bag."""
 
     task = "numbers"
+    threshold_ = np.zeros(1)  # nothing is taken off
 
     def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
         raise NotImplementedError

@@ -54,7 +54,6 @@ class BagScores(BagInput):
     """Scores of bags and instances, key instances and explanations, whatever the labels are."""
 
     task: ClassVar[str] = "classes"  # what labels are: "classes", "numbers", "grades" or "times"
-    threshold_ = np.zeros(1)  # what is taken off the scores of bags, one per column
 
     n_jobs: int | None = shared("n_jobs")
     random_state: Any = shared("random_state")
@@ -98,6 +97,10 @@ class BagScores(BagInput):
             print(f"[{type(self).__name__}] {numbers}")
         if self.callback is not None:
             self.callback(record)
+
+    def _keep_thresholds(self, number: float, n_models: int) -> None:
+        """Take the same number off the scores of all models."""
+        self.threshold_ = np.full(n_models, number)
 
     def _positive_code(self) -> int:
         """Return which of two classes scores point towards."""

@@ -84,6 +84,16 @@ class BagTags:
         return self.instance_scores == "exact"
 
     @property
+    def one_decides(self) -> bool:
+        """Whether a bag's score is about that of its best instance, however many there are."""
+        if not self.exact_instance_scores or self.bag_score is None:
+            return False
+        one_of_four = np.array([-9.0, -9.0, -9.0, 1.0])
+        return (
+            abs(float(self.bag_score(one_of_four)) - 1.0) < 0.01
+        )  # noisy-or is close to the maximum
+
+    @property
     def threshold_shifts_instances(self) -> bool:
         """Whether the bag's score is a maximum or mean that moves with its instances' scores."""
         return self.bag_score is not None and self.threshold_on_instances

@@ -61,8 +61,9 @@ def facts_of(estimator: Any) -> set[str]:
 
 
 def score_bags(model: Any, bags: Any) -> Array:
-    """Return the decision values of a classifier, or the numbers that a regressor predicts."""
-    return (model.decision_function if model.task == "classes" else model.predict)(bags)
+    """Return the decision values of a classifier, or what it is that other models predict."""
+    names = {"classes": "decision_function", "grades": "predict_proba"}
+    return getattr(model, names.get(model.task, "predict"))(bags)
 
 
 def outputs(model: Any, bags: Any) -> dict[str, Array]:

@@ -19,9 +19,9 @@ from bagwise import (
     WitnessSVC,
 )
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
+from bagwise.estimators.tags import bag_tags
 from bagwise.metrics import key_instance_rate
 from bagwise.model_selection import clock
-from bagwise.model_selection.auto.classifier import one_decides
 from bagwise.testing._problems import planted_bags
 
 FAST = ["MI-SVM", "SimpleMI", "STK"]
@@ -159,7 +159,7 @@ def test_instance_scores_are_log_odds_of_witnesses_and_changes_without_instances
     ],
 )
 def test_where_one_instance_decides(model, expected):
-    assert one_decides(model) == expected
+    assert bag_tags(model).one_decides == expected
 
 
 # Budgets -----------------------------------------------------------------------------------------

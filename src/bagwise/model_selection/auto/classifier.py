@@ -359,19 +359,10 @@ class AutoBagClassifier(BagClassifier):
     def _point_at(self, number: int, bags: Bags) -> Array:
         """Score instances by one member: on their own where one decides, else by occlusion."""
         model, seen = innermost(self.members_[number], bags)
-        if one_decides(model):
+        if bag_tags(model).one_decides:
             scores = model.instance_decision_function(seen).reshape(bags.n_instances, -1)
             return self._towards_positive(scores) - self.midpoints_[number]
         return self._towards_positive(occlusion_scores(model, seen).reshape(bags.n_instances, -1))
-
-
-def one_decides(model: Any) -> bool:
-    """Return whether a bag's score is about that of its best instance, however many there are."""
-    tags = bag_tags(model)
-    if not tags.exact_instance_scores or tags.bag_score is None:
-        return False
-    one_of_four = np.array([-9.0, -9.0, -9.0, 1.0])
-    return abs(float(tags.bag_score(one_of_four)) - 1.0) < 0.01  # noisy-or is close to the maximum
 
 
 def _seed(random_state: Any) -> int:

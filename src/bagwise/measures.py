@@ -1,0 +1,276 @@
+"""Metrics of numbers, grades and times on bags that a model has not seen, with 95 % intervals.
+
+Units are the groups of ``bags.groups``, or the bags where there are none; bags of one unit are
+never taken as independent. The standard errors of numbers and grades are those of the jackknife
+over units, on a scale without bounds: the logarithm of RMSE, MAE and 1 - R^2, Fisher's z of
+correlations and kappa. The C-index and the Brier score are sums over pairs and bags: their variance
+is the sum of the squares of what units contribute, and the interval of C is that of its logit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import norm, rankdata, t as student
+
+from bagwise._typing import Array
+from bagwise.bags import check_bags
+from bagwise.crossfit.folds import number_units
+from bagwise.estimators.occlusion import innermost
+from bagwise.times import Steps, Times, brier_parts, check_times, concordance, integrate_over
+
+__all__ = ["evaluate_grades", "evaluate_model", "evaluate_numbers", "evaluate_times"]
+
+Interval = tuple[float, float, float]  # value, lower and upper bound
+
+
+def r2(y: Array, predicted: Array) -> float:
+    """Return the share of the variance that is explained; NaN of equal numbers."""
+    spread = float(np.sum((y - y.mean()) ** 2))
+    return 1 - float(np.sum((y - predicted) ** 2)) / spread if spread > 0 else float("nan")
+
+
+def spearman(y: Array, predicted: Array) -> float:
+    """Return the correlation of ranks; NaN where one side has equal ranks only."""
+    ranks = [rankdata(each) - (len(y) + 1) / 2 for each in (y, predicted)]
+    norms = np.linalg.norm(ranks, axis=1).prod()
+    return float(ranks[0] @ ranks[1] / norms) if norms > 0 else float("nan")
+
+
+def quadratic_kappa(y: Array, predicted: Array) -> float:
+    """Return Cohen's kappa of numbered grades with quadratic weights; NaN of one grade."""
+    expected = np.mean((y[:, None] - predicted) ** 2)
+    return float(1 - np.mean((y - predicted) ** 2) / expected) if expected > 0 else float("nan")
+
+
+def rmse(y: Array, predicted: Array) -> float:
+    """Return the root of the mean squared error."""
+    return float(np.sqrt(np.mean((y - predicted) ** 2)))
+
+
+def mae(y: Array, predicted: Array) -> float:
+    """Return the mean absolute error; of numbered grades, the mean distance."""
+    return float(np.mean(np.abs(y - predicted)))
+
+
+def accuracy(y: Array, predicted: Array) -> float:
+    """Return the share of grades that are predicted right."""
+    return float(np.mean(y == predicted))
+
+
+Scale = tuple[Callable[[Any], Any], Callable[[Any], Any]]  # where errors are normal, and back
+_LOG: Scale = (np.log, np.exp)
+_REST: Scale = (lambda value: np.log(1 - value), lambda value: 1 - np.exp(value))
+_FISHER: Scale = (np.arctanh, np.tanh)
+_PLAIN: Scale = (lambda value: value, lambda value: np.clip(value, 0.0, 1.0))
+_Measures = dict[str, tuple[Callable[[Array, Array], float], Scale]]
+_NUMBERS: _Measures = {
+    "rmse": (rmse, _LOG),
+    "mae": (mae, _LOG),
+    "r2": (r2, _REST),
+    "spearman": (spearman, _FISHER),
+}
+_GRADES: _Measures = {
+    "kappa": (quadratic_kappa, _FISHER),
+    "mae": (mae, _LOG),
+    "accuracy": (accuracy, _PLAIN),
+}
+
+
+def _jackknife(
+    measures: _Measures, y: Array, predicted: Array, units: Array
+) -> dict[str, Interval]:
+    n_units = int(units.max()) + 1
+    kept = [units != unit for unit in range(n_units)]
+    found: dict[str, Interval] = {}
+    for name, (measure, (scale, back)) in measures.items():
+        value = measure(y, predicted)
+        with np.errstate(all="ignore"):
+            left = scale(np.array([measure(y[rows], predicted[rows]) for rows in kept]))
+            error = np.sqrt((n_units - 1) / n_units * np.sum((left - left.mean()) ** 2))
+            half = student.ppf(0.975, max(n_units - 1, 1)) * error
+            bounds = sorted((float(back(scale(value) - half)), float(back(scale(value) + half))))
+        # Without any error the scale ends: the value is all that is known.
+        low, high = bounds if np.all(np.isfinite(bounds)) else (value, value)
+        found[name] = value, low, high
+    return found
+
+
+def evaluate_numbers(y: Any, predicted: Any, units: Any = None) -> dict[str, Interval]:
+    """Return RMSE, MAE, R^2 and Spearman's correlation of predicted numbers.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_bags,)
+        The true numbers.
+    predicted : array-like of shape (n_bags,)
+        The predicted ones.
+    units : array-like of shape (n_bags,), default=None
+        Numbers of the groups that bags belong to; every bag is its own when None.
+
+    Returns
+    -------
+    dict of str to (float, float, float)
+        Value, lower and upper bound by metric.
+
+    Examples
+    --------
+    >>> from bagwise.measures import evaluate_numbers
+    >>> value, low, high = evaluate_numbers([1.0, 2.0, 3.0, 4.0], [1.1, 2.1, 2.9, 3.9])["r2"]
+    >>> round(value, 3)
+    0.992
+    """
+    y, predicted = np.asarray(y, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    return _jackknife(_NUMBERS, y, predicted, _units(units, len(y)))
+
+
+def evaluate_grades(y: Any, predicted: Any, order: Any, units: Any = None) -> dict[str, Interval]:
+    """Return the quadratic weighted kappa, the mean distance in grades, and the accuracy.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_bags,)
+        The true grades.
+    predicted : array-like of shape (n_bags,)
+        The predicted ones.
+    order : sequence of labels
+        All grades, from the lowest to the highest.
+    units : array-like of shape (n_bags,), default=None
+        As in `evaluate_numbers`.
+
+    Returns
+    -------
+    dict of str to (float, float, float)
+        Value, lower and upper bound by metric.
+
+    Examples
+    --------
+    >>> from bagwise.measures import evaluate_grades
+    >>> evaluate_grades(["low", "high"], ["low", "high"], ["low", "mid", "high"])["mae"]
+    (0.0, 0.0, 0.0)
+    """
+    number = {grade: k for k, grade in enumerate(np.asarray(order).tolist())}
+    codes = [np.array([number[g] for g in np.asarray(of).tolist()]) for of in (y, predicted)]
+    return _jackknife(_GRADES, codes[0], codes[1], _units(units, len(codes[0])))
+
+
+def evaluate_times(
+    y: Any, risk: Any, survival: Any, moments: Any, censoring: Steps, units: Any = None
+) -> dict[str, Interval]:
+    """Return Harrell's and Uno's C of risks, and the integrated Brier score of survival functions.
+
+    Parameters
+    ----------
+    y : array of events and times
+        As in the ``fit`` of models of times.
+    risk : array-like of shape (n_bags,)
+        Higher risks mean earlier events.
+    survival : array-like of shape (n_bags, n_times)
+        Probabilities that no event comes up to each time.
+    moments : array-like of shape (n_times,)
+        The times; the Brier score is integrated over them.
+    censoring : Steps
+        The training bags' probability of being uncensored.
+    units : array-like of shape (n_bags,), default=None
+        As in `evaluate_numbers`.
+
+    Returns
+    -------
+    dict of str to (float, float, float)
+        Value, lower and upper bound by metric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise.measures import evaluate_times
+    >>> from bagwise.times import check_times, kaplan_meier
+    >>> y = np.array([[1, 1.0], [1, 2.0], [0, 3.0], [1, 4.0]])
+    >>> censoring = kaplan_meier(check_times(y), censoring=True)
+    >>> risk, survival = [4.0, 3.0, 2.0, 1.0], np.array([[0.2], [0.6], [0.8], [0.9]])
+    >>> evaluate_times(y, risk, survival, [1.5], censoring)["harrell_c"][0]
+    1.0
+    """
+    times, risk = check_times(y), np.asarray(risk, dtype=np.float64)
+    units, moments = _units(units, len(times)), np.asarray(moments, dtype=np.float64)
+    last = float(censoring.times[-1])
+    found = {
+        "harrell_c": _of_pairs(*concordance(times, risk), units),
+        "uno_c": _of_pairs(*concordance(times, risk, censoring, last), units),
+    }
+    inside = moments < min(last, times.time.max())
+    if inside.any():
+        survival = np.asarray(survival, dtype=np.float64)
+        parts = _integrate(times, survival[:, inside], moments[inside], censoring)
+        found["brier"] = _of_mean(parts, units)
+    return found
+
+
+def _integrate(times: Times, survival: Array, moments: Array, censoring: Steps) -> Array:
+    columns = [
+        brier_parts(times, 1 - column, t, censoring)
+        for t, column in zip(moments, survival.T, strict=True)
+    ]
+    return integrate_over(moments, np.stack(columns, axis=1))
+
+
+def evaluate_model(model: Any, bags: Any, y: Any) -> dict[str, Interval]:
+    """Return the metrics of a model of numbers, grades or times on bags that it has not seen.
+
+    Parameters
+    ----------
+    model : bag estimator, or a Pipeline or search that ends in one
+        Fitted.
+    bags : Bags, or anything check_bags takes
+        The test bags.
+    y : array-like of shape (n_bags,)
+        Their labels.
+
+    Returns
+    -------
+    dict of str to (float, float, float)
+        Value, lower and upper bound of 95 % confidence by metric.
+
+    Examples
+    --------
+    >>> from bagwise import MeanRegressor
+    >>> from bagwise.measures import evaluate_model
+    >>> bags, y = [[[0.0], [1.0]], [[2.0]], [[3.0]], [[5.0]]], [0.6, 2.1, 2.9, 5.0]
+    >>> sorted(evaluate_model(MeanRegressor(kernel="linear").fit(bags, y), bags, y))
+    ['mae', 'r2', 'rmse', 'spearman']
+    """
+    bags = check_bags(bags, finite=False)
+    inner, seen = innermost(model, bags, passes=lambda step: True)
+    units, task = number_units(bags), getattr(inner, "task", "numbers")
+    predicted = inner.predict(seen)
+    if task == "numbers":
+        return evaluate_numbers(y, predicted, units)
+    if task == "grades":
+        return evaluate_grades(y, predicted, inner.classes_, units)
+    if task != "times":
+        raise ValueError("For classes take bagwise.metrics.evaluation.")
+    survival = inner.predict_survival_function(seen)
+    return evaluate_times(y, predicted, survival, inner.times_, inner._censoring(), units)
+
+
+def _units(units: Any, n_bags: int) -> Array:
+    return np.arange(n_bags) if units is None else np.unique(units, return_inverse=True)[1]
+
+
+def _of_pairs(value: float, parts: Array, units: Array) -> Interval:
+    """Return the interval of a share of pairs, on the scale of log-odds."""
+    error = float(np.sqrt(np.sum(np.bincount(units, weights=parts) ** 2)))
+    inside = min(max(value, 1e-9), 1 - 1e-9)
+    half = norm.ppf(0.975) * error / (inside * (1 - inside))
+    middle = np.log(inside / (1 - inside))
+    return value, float(expit(middle - half)), float(expit(middle + half))
+
+
+def _of_mean(values: Array, units: Array) -> Interval:
+    """Return the interval of a mean over bags, whose units are independent."""
+    mean = float(values.mean())
+    sums = np.bincount(units, weights=(values - mean) / len(values))
+    half = float(norm.ppf(0.975) * np.sqrt(np.sum(sums**2)))
+    return mean, mean - half, mean + half

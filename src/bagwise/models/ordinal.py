@@ -1,0 +1,187 @@
+"""Grades: classes with an order, by one two-class model per grade.
+
+"Grade >= k" is a two-class problem for each k. If the grade of a bag is that of its worst instance,
+each of them satisfies the standard assumption exactly: a bag is positive if one instance is.
+
+Reference: E. Frank, M. Hall, "A simple approach to ordinal classification", ECML 2001.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import cohen_kappa_score
+from sklearn.utils.metaestimators import available_if
+
+from bagwise._documented import answers
+from bagwise._threads import one_blas_thread
+from bagwise._typing import Array
+from bagwise.estimators.base import refuse_numbers
+from bagwise.estimators.discovery import LEVEL
+from bagwise.estimators.input import check_target, check_weight
+from bagwise.estimators.params import Words, param
+from bagwise.estimators.tags import bag_tags
+from bagwise.models.thresholds import ThresholdModels
+
+
+def _has_exact(model: OrdinalBagClassifier) -> bool:
+    return bag_tags(model).exact_instance_scores
+
+
+class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
+    """Predict grades with any bag classifier, fitted at every threshold between them.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_grades,)
+        The grades, from the lowest to the highest.
+
+    See Also
+    --------
+    BagSurvival : The same for times of events.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise import OrdinalBagClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> members = [rng.normal(size=(6, 2)) for _ in range(90)]
+    >>> y = np.digitize([X[:, 0].max() for X in members], [0.8, 1.6])
+    >>> model = OrdinalBagClassifier().fit(members[:60], y[:60])
+    >>> model.score(members[60:], y[60:]) > 0.8
+    True
+    """
+
+    order: Any = param(
+        None,
+        ["array-like", None],
+        "The grades from the lowest to the highest. None takes that of ordered categories, or "
+        "sorts the labels.",
+        kind="sequence of labels",
+    )
+    rule: str = param(
+        "median",
+        Words("median", "mode"),
+        "Which grade is predicted: the middle one by the probabilities, or the most probable.",
+    )
+
+    task = "grades"
+    threshold_ = np.zeros(1)  # nothing is taken off
+    _rising = False
+
+    @answers(
+        *("self", "The fitted estimator."),
+        bags="The training bags.",
+        y="One grade per bag, numbers or text; pandas' ordered categories bring their order.",
+        sample_weight="One weight per bag.",
+    )
+    def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn one classifier per threshold."""
+        fresh = self._make_fresh()
+        fresh._validate_params()
+        bags = fresh._validate_bags(bags, reset=True)
+        order = fresh._order_of(y)
+        y, weight = check_target(self, bags, y), check_weight(bags, sample_weight)
+        refuse_numbers(self, y)
+        codes = fresh._keep_grades(y, order, weight)
+        thresholds = np.arange(1, len(fresh.classes_))
+        with one_blas_thread():
+            weights = np.repeat(weight[:, None], len(thresholds), axis=1)
+            fresh._fit_thresholds(bags, codes[:, None] >= thresholds, weights)
+        return self._become(fresh)
+
+    def _order_of(self, y: Any) -> list[Any] | None:
+        kind = getattr(y, "dtype", None)
+        if self.order is not None:
+            return np.asarray(self.order).tolist()
+        return (
+            list(kind.categories) if kind is not None and getattr(kind, "ordered", False) else None
+        )
+
+    def _keep_grades(self, y: Array, order: list[Any] | None, weight: Array) -> Array:
+        """Remember the grades that occur, and return their numbers."""
+        found = np.unique(y)
+        if order is not None:
+            unknown = [grade for grade in found.tolist() if grade not in order]
+            if unknown:
+                raise ValueError(f"y contains {unknown[0]!r}, which is not in order={order}.")
+            found = np.array([grade for grade in order if grade in found.tolist()])
+        if len(found) < 2 or len(np.unique(y[weight > 0])) < 2:
+            raise ValueError(f"There is only one class, {found.tolist()[0]!r}: grades need two.")
+        self.classes_ = found
+        return self._number(y)
+
+    def _number(self, y: Array) -> Array:
+        """Return the numbers of grades that the model knows."""
+        number = {grade: k for k, grade in enumerate(self.classes_.tolist())}
+        unknown = [grade for grade in y.tolist() if grade not in number]
+        if unknown:
+            raise ValueError(f"y contains {unknown[0]!r}; the model knows {list(number)}.")
+        return np.array([number[grade] for grade in y.tolist()])
+
+    def _name_threshold(self, number: int) -> str:
+        return f"Grade {self.classes_.tolist()[number + 1]!r} or more"
+
+    def _reduce(self, chances: Array) -> Array:
+        return chances.sum(axis=1, keepdims=True)
+
+    # Predicting ----------------------------------------------------------------------------------
+
+    @answers("ndarray of shape (n_bags, n_grades)", "Rows sum to one.")
+    def predict_proba(self, bags: Any) -> Array:
+        """Return the probability of every grade."""
+        return self._to_grades(self._chances(self._check_bags(bags)))
+
+    @answers("ndarray of shape (n_bags,)", "One grade per bag.")
+    def predict(self, bags: Any) -> Array:
+        """Predict the grade of bags."""
+        return self._choose(self._chances(self._check_bags(bags)))
+
+    @available_if(_has_exact)
+    @answers("ndarray of shape (n_instances,)", "Aligned with ``bags.X``.")
+    def predict_instances(self, bags: Any) -> Array:
+        """Predict the grade of every instance: that of a bag which contains nothing else."""
+        return self._choose(self._instance_chances(self._check_bags(bags)))
+
+    @answers("float", "1 is perfect, 0 is chance.", sample_weight="One weight per bag.")
+    def score(self, bags: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the quadratic weighted kappa of the predicted grades."""
+        codes = [self._number(of) for of in (np.asarray(y), self.predict(bags))]
+        return float(cohen_kappa_score(*codes, weights="quadratic", sample_weight=sample_weight))
+
+    @answers(*("self", "The model."), bags="The training bags.", y="Their grades.")
+    def calibrate_instances(self, bags: Any, y: Any) -> Self:
+        """Let every threshold compare instances with bags below it, for `discover_grades`."""
+        bags = self._check_bags(bags)
+        codes = self._number(check_target(self, bags, y))
+        for k, member in enumerate(self.estimators_):
+            if member is not None:
+                member.calibrate_instances(bags, codes > k)
+        return self
+
+    @answers(
+        *("ndarray of shape (n_instances,)", "Aligned with ``bags.X``."),
+        level="Share of bags below a threshold that may have any discovery at it.",
+    )
+    def discover_grades(self, bags: Any, level: float = LEVEL) -> Array:
+        """Return the highest grade at which each instance is discovered, else the lowest grade."""
+        bags = self._check_bags(bags)
+        highest = np.zeros(bags.n_instances, dtype=int)
+        for k, member in enumerate(self.estimators_):
+            if member is not None:
+                highest[member.discover(bags, level)] = k + 1
+        return self.classes_[highest]
+
+    def _to_grades(self, chances: Array) -> Array:
+        ends = np.ones((len(chances), 1)), np.zeros((len(chances), 1))
+        return -np.diff(np.concatenate([ends[0], chances, ends[1]], axis=1), axis=1)
+
+    def _choose(self, chances: Array) -> Array:
+        if self.rule == "median":
+            return self.classes_[np.sum(chances > 0.5, axis=1)]
+        return self.classes_[np.argmax(self._to_grades(chances), axis=1)]
+
+    def _labels(self, scores: Array) -> Array:
+        return scores

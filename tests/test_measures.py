@@ -1,0 +1,75 @@
+"""Metrics of numbers, grades and times: values by scikit-learn, intervals by simulation."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import (
+    cohen_kappa_score,
+    mean_absolute_error,
+    r2_score,
+    root_mean_squared_error,
+)
+
+from bagwise.measures import evaluate_grades, evaluate_numbers, evaluate_times, quadratic_kappa
+from bagwise.times import Times, kaplan_meier
+
+
+def test_values_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=80)
+    predicted = y + rng.normal(size=80)
+    found = {name: value for name, (value, *_) in evaluate_numbers(y, predicted).items()}
+    assert found["rmse"] == pytest.approx(root_mean_squared_error(y, predicted))
+    assert found["mae"] == pytest.approx(mean_absolute_error(y, predicted))
+    assert found["r2"] == pytest.approx(r2_score(y, predicted))
+    assert found["spearman"] == pytest.approx(spearmanr(y, predicted).statistic)
+    grades, guesses = rng.integers(0, 4, 80), rng.integers(0, 4, 80)
+    expected = cohen_kappa_score(grades, guesses, weights="quadratic")
+    assert quadratic_kappa(grades, guesses) == pytest.approx(expected)
+    assert evaluate_grades(grades, guesses, range(4))["kappa"][0] == pytest.approx(expected)
+
+
+def covered(draw, truth, n_draws=120):
+    hits = 0
+    for seed in range(n_draws):
+        _, low, high = draw(np.random.default_rng(seed))
+        hits += low <= truth <= high
+    return hits / n_draws
+
+
+def test_intervals_of_numbers_cover_also_where_bags_come_in_groups():
+    def draw(rng):
+        units = np.repeat(np.arange(40), 3)
+        error = np.repeat(rng.normal(size=40), 3) + 0.5 * rng.normal(size=120)
+        return evaluate_numbers(np.zeros(120), error, units)["rmse"]
+
+    assert covered(draw, np.sqrt(1.25)) > 0.86
+
+
+def test_intervals_of_the_concordance_cover():
+    def sample(rng, n):
+        risk = rng.normal(size=n)
+        time, censored = rng.exponential(np.exp(-risk)), 2 * rng.exponential(size=n)
+        return Times(time <= censored, np.minimum(time, censored)), risk
+
+    def c_of(rng, n=120):
+        times, risk = sample(rng, n)
+        survival = np.full((n, 1), 0.5)
+        censoring = kaplan_meier(times, censoring=True)
+        return evaluate_times(times, risk, survival, [0.5], censoring)["harrell_c"]
+
+    truth = c_of(np.random.default_rng(999), 3000)[0]
+    assert 0.88 < covered(c_of, truth) <= 1.0
+
+
+def test_the_brier_score_is_low_for_the_true_probabilities():
+    rng = np.random.default_rng(0)
+    risk = rng.normal(size=400)
+    time = rng.exponential(np.exp(-risk))
+    times, moments = Times(time < 2, np.minimum(time, 2)), np.array([0.2, 0.5, 1.0])
+    survival = np.exp(-np.exp(risk)[:, None] * moments)
+    censoring = kaplan_meier(times, censoring=True)
+    good = evaluate_times(times, risk, survival, moments, censoring)["brier"]
+    flat = evaluate_times(times, risk, 0 * survival + 0.5, moments, censoring)["brier"]
+    assert good[2] < flat[1]
+    assert flat[0] == pytest.approx(0.25)
