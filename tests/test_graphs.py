@@ -56,28 +56,6 @@ def test_all_forms_give_the_same_graph(edges, directed):
         assert edge_set(other.among(range(7)), range(7), directed) == expected
 
 
-class Network:
-    """What NetworkX offers of a graph."""
-
-    def __init__(self, edges, directed):
-        self._edges, self._directed = edges, directed
-
-    def edges(self, data):
-        assert data is True
-        return self._edges
-
-    def is_directed(self):
-        return self._directed
-
-
-def test_from_networkx_takes_weights_where_they_are():
-    network = Network([("a", "b", {"weight": 2.0}), ("b", "c", {})], directed=True)
-    graph = Graph.from_networkx(network)
-    assert graph.directed
-    np.testing.assert_array_equal(graph.weight, [2.0, 1.0])
-    np.testing.assert_array_equal(Graph.from_networkx(network, weight=None).weight, [1.0, 1.0])
-
-
 def test_degrees_count_edges_and_are_at_least_one():
     edges = Graph.from_edges([("a", "b"), ("a", "c"), ("b", "c")], [5, 5, 5], directed=True)
     edges = edges.among(["a", "b", "c", "d"])

@@ -92,6 +92,8 @@ def test_models_of_version_0_2_load_or_are_to_be_fitted_again(name, value, old):
         _removed.drop_removed(network, {name: old})
 
 
-def test_files_of_removed_classes_say_to_fit_again():
+def test_files_of_removed_kernels_and_classes_say_to_fit_again():
+    with pytest.raises(ValueError, match='Use "mean" or "migraph"'):
+        _removed.drop_removed(bagwise.BagKernelSVC, {"bag_kernel": "max"})
     with pytest.raises(ValueError, match=r"MultiOutputClassifier, .* Fit the model again"):
         decode({"$object": "MultiLabelMarkovNetwork", "state": {}}, dict)

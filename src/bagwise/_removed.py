@@ -58,12 +58,16 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("AutoBagClassifier", "memory_limit"): "A model may need half of the memory of the computer.",
     ("AutoBagClassifier", "store"): "Leave it out: a fit begins anew. compare(..., out=folder) "
     "keeps every result in a folder.",
+    ("BagEnsemble", "bootstrap"): "Leave it out: members draw with replacement.",
+    ("BagEnsemble", "max_bags"): "Leave it out: members draw as many bags as there are.",
     ("BagKernelSVC", "metric"): "Leave it out: it belonged to bag_kernel='hausdorff'.",
     ("Bags", "parents"): _TIES,
     ("AnnealedWitnessSVC", "C_witnesses"): "Leave it out: a penalized number of witnesses had no "
     "gain over a fixed one (docs/results/witness_count.md).",
     ("GraphClassifier", "linearize_negatives"): 'Use negatives="witnesses".',
     ("GraphClassifier", "tol_cccp"): "CCCP stops at a relative decrease of 1e-6.",
+    ("MILBoost", "max_features"): "Leave it out: trees look at all features.",
+    ("MILBoost", "min_weight_fraction_leaf"): "Leave it out: max_depth limits the trees.",
     ("GraphClassifier", "tol_graph"): "tol is the precision of the loss and of the edges.",
     ("GraphSVC", "mu_instances"): "Weight the graph: instance_graph=graph.scaled(factor).",
     **{
@@ -91,6 +95,8 @@ _LOWER = "For a lower minimum use more starts (n_init), or an annealed SVM."
 METHODS: dict[tuple[str, str], str] = {  # by (class, method)
     ("ConformalBagClassifier", "key_instance_sets"): "Use calibrate_instances and discover of the "
     "classifier, which need no labels of instances.",
+    ("Graph", "from_networkx"): "Use Graph.from_sparse(networkx.to_scipy_sparse_array(graph), "
+    "ids=list(graph), directed=graph.is_directed()).",
     ("LabelSVC", "global_bound"): _LOWER,
     ("MarkovNetworkClassifier", "path"): _NO_PATH,
     ("RowsClassifier", "path"): _NO_PATH,
@@ -224,6 +230,8 @@ def mark_removed_methods(cls: type) -> None:
 
 def drop_removed(cls: type, state: dict[str, Any]) -> None:
     """Remove parameters of version 0.2 from a stored model; a ValueError says to fit it again."""
+    if "bag_kernel" in state:  # scores depend on it
+        refuse_value(cls, "bag_kernel", state["bag_kernel"])
     for base in cls.__mro__:
         for key in [key for key in state if (base.__name__, key) in PARAMETERS]:
             value, place = state.pop(key), (base.__name__, key)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from bagwise._removed import mark_removed_methods
 from bagwise._typing import Array
 from bagwise.bags.ids import as_names, factorize
 
@@ -212,33 +213,6 @@ class Graph:
         ends = names[rows[kept]], names[columns[kept]]
         return cls(*ends, entries.data[kept], directed=directed)
 
-    @classmethod
-    def from_networkx(cls, graph: Any, weight: str | None = "weight") -> Graph:
-        """Build from a NetworkX graph.
-
-        Parameters
-        ----------
-        graph : networkx.Graph or networkx.DiGraph
-            Its nodes are the ids.
-        weight : str or None, default="weight"
-            Edge attribute with the weights. Edges without it have weight 1, all edges if None.
-
-        Returns
-        -------
-        Graph
-            The graph.
-
-        Examples
-        --------
-        >>> import networkx  # doctest: +SKIP
-        >>> Graph.from_networkx(networkx.path_graph(3))  # doctest: +SKIP
-        Graph(3 nodes, 2 edges, undirected)
-        """
-        found = list(graph.edges(data=True))
-        weights = [1.0 if weight is None else data.get(weight, 1.0) for _, _, data in found]
-        pairs = [(source, target) for source, target, _ in found]
-        return cls.from_edges(pairs, weights, directed=graph.is_directed())
-
     # What it is --------------------------------------------------------------------------------
 
     @property
@@ -312,6 +286,9 @@ class Graph:
         kept = (source >= 0) & (target >= 0)
         weight = self.weight[kept]
         return Edges(source[kept], target[kept], weight, len(names), self.directed)
+
+
+mark_removed_methods(Graph)
 
 
 def _join(source: Any, target: Any) -> tuple[Any, int]:

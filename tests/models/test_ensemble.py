@@ -60,16 +60,6 @@ def test_too_few_members_for_out_of_bag_scores_warn(digits):
     assert np.all(np.isnan(model.oob_decision_function_[drawn]))
 
 
-def test_without_replacement_and_with_fewer_bags(digits):
-    bags, y = digits
-    model = BagEnsemble(n_estimators=2, bootstrap=False, max_bags=0.5).fit(bags, y)
-    assert [len(drawn) for drawn in model.drawn_] == [30, 30]
-    whole = BagEnsemble(n_estimators=1, bootstrap=False).fit(bags, y)
-    np.testing.assert_allclose(
-        whole.decision_function(bags), WitnessSVC().fit(bags, y).decision_function(bags)
-    )
-
-
 @pytest.mark.parametrize("combine", ["average", "vote"])
 def test_members_that_score_whole_bags_give_an_ensemble_that_occludes(combine, digits):
     bags, y = digits[0][:30], digits[1][:30]

@@ -16,14 +16,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -73,12 +72,6 @@ class BagEnsemble(BagClassifier):
         kind="bag estimator",
     )
     n_estimators: int = param(10, integer(), "Number of members.")
-    max_bags: float = param(
-        1.0,
-        Interval(Real, 0, 1, closed="right"),
-        "How many bags of each class a member draws, as a fraction of them.",
-    )
-    bootstrap: bool = param(True, ["boolean"], "Draw with replacement.")
     combine: str = param(
         "average",
         Words("average", "vote"),
@@ -134,8 +127,7 @@ class BagEnsemble(BagClassifier):
         drawn = []
         for k in self._class_order():
             members = np.flatnonzero((codes == k) & (weight > 0))
-            size = max(1, round(self.max_bags * len(members)))
-            drawn.append(rng.choice(members, size=size, replace=self.bootstrap))
+            drawn.append(rng.choice(members, size=len(members)))
         return np.unique(np.concatenate(drawn), return_counts=True)
 
     def _configure(self, seed: int) -> Any:

@@ -19,7 +19,6 @@ NIPS 2005.
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,6 @@ from joblib import Parallel, delayed
 from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -37,7 +34,7 @@ from bagwise.bags.segments import expand, segment_sum
 from bagwise.designs.sparse import with_short_indices
 from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.params import Words, integer, param, shared
+from bagwise.estimators.params import integer, param, shared
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
 
@@ -75,17 +72,6 @@ class MILBoost(BagClassifier):
 
     n_estimators: int = param(100, integer(), "Maximum number of rounds of boosting.")
     max_depth: int = param(1, integer(), "Depth of the trees; 1 is a stump.")
-    min_weight_fraction_leaf: float = param(
-        0.0,
-        Interval(Real, 0.0, 0.5, closed="both"),
-        "Minimum fraction of the total weight in a leaf.",
-    )
-    max_features: float | str | None = param(
-        None,
-        [Words("sqrt"), Interval(Real, 0.0, 1.0, closed="right"), None],
-        "Features that each split of a tree looks at: a random fraction of them, their square "
-        "root, or all (None).",
-    )
     verbose: int = shared("verbose")
     callback: Callable[[dict[str, Any]], None] | None = shared("callback")
     class_weight: Any = shared("class_weight")
@@ -114,15 +100,9 @@ class MILBoost(BagClassifier):
     ) -> tuple[list[DecisionTreeClassifier], Array, list[dict[str, Any]]]:
         F = np.zeros(bags.n_instances)
         trees, factors, history = list[Any](), list[float](), list[dict[str, Any]]()
-        seeds = check_random_state(self.random_state)  # else the same of equally good splits
         for _ in range(self.n_estimators):
             slope = noisy_or_slope(F, bags.offsets, positive, weight)
-            tree = DecisionTreeClassifier(
-                max_depth=self.max_depth,
-                min_weight_fraction_leaf=self.min_weight_fraction_leaf,
-                max_features=self.max_features,
-                random_state=seeds.randint(np.iinfo(np.int32).max) if self.max_features else 0,
-            )
+            tree = DecisionTreeClassifier(max_depth=self.max_depth, random_state=0)
             trees.append(tree.fit(X, slope > 0, sample_weight=np.abs(slope)))
             h = _votes(tree, X)
             factor, value = _line_search(F, h, bags.offsets, positive, weight)
