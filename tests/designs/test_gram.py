@@ -95,6 +95,9 @@ def test_gram_ridge_beyond_what_was_prepared_is_still_right(beyond):
     check_ridge(design, X, s, t, 1e-9)
 
 
+CORRECT = PreparedInverse.correct
+
+
 def direct(K, curvature, rows):
     root = np.sqrt(curvature[rows])
     return np.linalg.inv(np.eye(len(rows)) + root[:, None] * K[np.ix_(rows, rows)] * root)
@@ -153,6 +156,27 @@ def test_a_bordered_correction_is_the_direct_one(seed, before, after):
     known = prepared.correct(old, np.flatnonzero(old == 0))
     part = prepared.border(known, new, np.flatnonzero(new == 0))
     check_corrected(K, prepared, part, rng.normal(size=N))
+
+
+def test_problems_that_differ_in_few_rows_are_solved_with_few_factors(monkeypatch):
+    """As in mi-SVM: rows leave and return, a few at a time; now and then some curvature is less."""
+    rng, n = np.random.default_rng(0), 120
+    K = rbf_kernel(rng.normal(size=(n, 3)), gamma=0.2)
+    design, active, factored = Gram(K), rng.random(n) < 0.6, []
+    design.prepare(np.full(n, 2.0))
+    monkeypatch.setattr(
+        PreparedInverse, "correct", lambda self, *a: factored.append(1) or CORRECT(self, *a)
+    )
+    for step in range(40):
+        active[rng.integers(0, n, 2)] ^= True
+        rows, target = np.flatnonzero(active), rng.normal(size=n)
+        curvature = 2.0 * active
+        curvature[rows[:5]] = 1.0 if step % 10 == 5 else 2.0
+        found = design.weighted_ridge(curvature, target, design.start(), 0.0)
+        expected, b = solve_dual(K[np.ix_(rows, rows)], curvature[rows], target[rows])
+        np.testing.assert_allclose(found.coef[rows], expected, atol=1e-9)
+        assert found.intercept == pytest.approx(b, abs=1e-9)
+    assert 8 <= len(factored) < 20
 
 
 def check_corrected(K, prepared, part, target):

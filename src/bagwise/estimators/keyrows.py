@@ -114,7 +114,8 @@ class KeyRows:
 
     def _kernel(self, design: Gram) -> Array:
         """Return the kernel matrix between units."""
-        gram: Any = design if self.units is None else design.aggregate(self.units)
+        gram = design if self.units is None else design.aggregate(self.units)
+        assert isinstance(gram, Gram)
         if gram.K.dtype == np.float64 or isinstance(gram, Iterative):
             return gram.K
         K = gram.K.astype(np.float64)

@@ -21,7 +21,6 @@ programming", Journal of Optimization Theory and Applications 137 (2008).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -73,7 +72,7 @@ class MICA(MarginClassifier):
         tags = replace(super().__bag_tags__(), shared_kernel=False)
         return replace(tags, tolerance=1e-4) if self.penalty == "l1" else tags
 
-    def _assumption(self) -> Any:
+    def _assumption(self) -> ExactlyOne:
         return ExactlyOne()
 
     def _design(self, bags: Bags, row_weight: Array) -> Design:

@@ -139,9 +139,9 @@ class SemiProximalSVC(RowsClassifier):
         moved = relabeling.moved[: len(run.history) - 1]
         return _RelabeledFit(run.solution, run.assignment, run.history, run.converged, moved=moved)
 
-    def _keep(self, bags: Bags, fits: list[Any]) -> None:
+    def _keep(self, bags: Bags, fits: list[Run]) -> None:
         super()._keep(bags, fits)
-        moved = [fit.moved for fit in fits]
+        moved = [fit.moved for fit in fits if isinstance(fit, _RelabeledFit)]
         self.moved_ = moved if len(moved) > 1 else moved[0]
 
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -164,7 +163,7 @@ def cutting_plane(
 
 def _solution(
     master: _Master,
-    best: Any,
+    best: tuple[float, Array, Array, Array, list[Plane]],
     witnesses: Array,
     lower: float,
     promised: float,

@@ -25,6 +25,7 @@ IJCAI 2020.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -188,7 +189,7 @@ def _inner(gradient: _State, other: _State, y: _State, w: _State) -> float:
     return float((other.v - gradient.v) @ (y.v - w.v) - rise)
 
 
-def _take_exact_steps(saddle: Saddle, state: _State, rng: Any) -> Any:
+def _take_exact_steps(saddle: Saddle, state: _State, rng: Any) -> Iterator[tuple[_State, ...]]:
     """Yield the last point and the step-weighted average, endlessly."""
     entropy, step = _entropy_weight(saddle), 1.0 / _curvature(saddle)
     average, mass = state, 0.0
@@ -208,7 +209,9 @@ def _take_exact_steps(saddle: Saddle, state: _State, rng: Any) -> Any:
         state, step = ahead, 1.1 * step
 
 
-def _take_stochastic_steps(saddle: Saddle, state: _State, rng: np.random.RandomState) -> Any:
+def _take_stochastic_steps(
+    saddle: Saddle, state: _State, rng: np.random.RandomState
+) -> Iterator[tuple[_State, ...]]:
     """Yield the running average of Algorithm 1 (line 18), endlessly."""
     entropy, first_step = 10 * _entropy_weight(saddle), 1.0 / _curvature(saddle)
     average, t = state, 0

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve, solve_triangular
@@ -156,7 +155,7 @@ class _Bordered:
     border: Array  # bordering rows, numbers among all rows
     root: Array  # S^1/2 of all rows
     half: Array  # L^-1 [C Z E]
-    schur: Any
+    schur: tuple[Array, Array]  # the LU factors of the Schur complement
     n_features: int
 
     def solve(self, right: Array, moments: Array | None = None) -> tuple[Array, Array]:
