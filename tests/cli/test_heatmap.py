@@ -1,5 +1,6 @@
 import json
 import shutil
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -161,5 +162,39 @@ def test_instances_have_p_values(folder, calibrated):
     p = calibrated.instance_pvalues(bags)
     assert [row["p_value"] for row in rows] == pytest.approx(p)
     assert [row["discovery"] for row in rows] == (p <= 0.1).tolist()
+    explained = printed("explain", folder / "calibrated.bagwise", features, "--all", "--top", 1)
+    best = {row["bag"]: row["p_value"] for row in explained}
+    assert best == pytest.approx(
+        {
+            name: p[slice(*ends)].min()
+            for name, ends in zip(bags.ids, pairwise(bags.offsets), strict=True)
+        }
+    )
+    assert all(row["discovery"] == (row["p_value"] <= 0.1) for row in explained)
     said = done("predict", folder / "model.bagwise", features, "--instances").output
     assert "Instances have scores only" in said
+
+
+def test_several_classes_are_drawn_for_the_predicted_or_the_named_one(folder, tmp_path):
+    bags, y = make_slide_bags(n_bags=36, bag_size=(20, 40), n_features=8, witness_rate=0.3)
+    y = np.where(y == 0, "none", np.where(np.arange(36) % 4 < 2, "left", "right"))
+    right = (y[np.repeat(np.arange(36), bags.sizes)] == "right") & (bags.instance_labels == 1)
+    bags = bags.replace(X=np.where(right[:, None], -bags.X, bags.X))
+    model = AnnealedWitnessSVC(kernel="linear").fit(bags, y).calibrate_instances(bags, y)
+    save(model, tmp_path / "three.bagwise")
+    io.write_slides(tmp_path / "features", bags)
+    base = ["heatmap", tmp_path / "three.bagwise", tmp_path / "features" / "h5_files", "--out"]
+    done(*base, tmp_path / "maps", "--geojson", tmp_path / "own")
+    done(*base, tmp_path / "left.png", "--bag", "slide-000", "--positive", "left")
+    done(*base, tmp_path / "m2", "--geojson", tmp_path / "left", "--positive", "left")
+    p, predicted = model.instance_pvalues(bags), model.predict(bags).tolist()
+    for i in (0, 5, 11):
+        rows = slice(bags.offsets[i], bags.offsets[i + 1])
+        for kind, label in (("own", predicted[i]), ("left", "left")):
+            content = json.loads((tmp_path / kind / f"{bags.ids[i]}.geojson").read_text())
+            tiles = content["features"][: bags.sizes[i]]
+            own = p[rows, model.classes_.tolist().index(label)]
+            assert [t["properties"]["measurements"]["p-value"] for t in tiles] == own.tolist()
+    refused(2, "the classes are left, none, right", *base, tmp_path / "m3", "--positive", "up")
+    two = ["heatmap", folder / "model.bagwise", *base[2:], tmp_path / "m4", "--positive", "tumor"]
+    refused(2, "--positive is for models of three or more classes", *two)

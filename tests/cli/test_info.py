@@ -31,8 +31,8 @@ def test_columns_are_guessed_and_the_next_command_is_complete(tmp_path):
     assert (record["n_bags"], record["n_groups"], record["n_features"]) == (12, 6, 2)
     words = shlex.split(record["next"])
     assert words[:3] == ["bagwise", "compare", str(tmp_path / "t.csv")]
-    assert words[-4:] == ["--positive", "auto", "--scale", "auto"]
-    named = words[3:-4]
+    assert words[-2:] == ["--positive", "auto"]
+    named = words[3:-2]
     done("cv", words[2], *named, "-m", "SIL", "--positive", "m", "--folds", 2, "-j", 1)
 
 

@@ -150,8 +150,12 @@ def test_explain_names_the_features_of_a_linear_model(command, expected):
         assert float(share) == pytest.approx(shares[largest], rel=1e-2)
 
 
-def test_explain_only_some_bags_or_all_of_them(command):
+def test_explain_and_predict_only_some_bags_or_all_of_them(command):
     assert {row["bag"] for row in printed(*command, "--only", "s3")} == {"s3"}
+    rows = printed("predict", *command[1:])
+    some = ["predict", *command[1:], "--only", "s3,s5", "--only", "s7"]
+    assert printed(*some) == [row for row in rows if row["bag"] in ("s3", "s5", "s7")]
+    assert {row["bag"] for row in printed(*some, "--instances")} == {"s3", "s5", "s7"}
     assert {row["bag"] for row in printed(*command, "--all")} == {f"s{i}" for i in range(12)}
     assert "because" in done(*command).stdout
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
@@ -191,6 +192,10 @@ def test_a_label_that_may_be_missing_is_refused(text, tmp_path):
     message = r"line 3: the label is .*, which may be a class or a missing value"
     with pytest.raises(LabelError, match=message):
         read_csv(tmp_path / "a.csv")
+    frame = pd.DataFrame({"bag": ["NA", "b"], "label": ["x", text], "f1": 0.0})
+    frame.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(LabelError, match=r"row 2: the label is .*, which may be a class"):
+        read(tmp_path / "a.parquet")
     np.save(tmp_path / "x.npy", np.eye(2))
     (tmp_path / "bags.csv").write_text(f"path,label\nx.npy,{text}\n")
     with pytest.raises(LabelError, match="which may be a class or a missing value"):

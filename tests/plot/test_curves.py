@@ -49,6 +49,16 @@ def test_average_precision_of_scores_without_knowledge_is_the_share_of_positives
     assert shown.value == pytest.approx(shown.chance) == pytest.approx(scored[0].mean())
 
 
+@pytest.mark.parametrize("swap", [0, 1])
+def test_average_precision_is_never_sure_of_itself(swap):
+    """One pair of 10,000 in the wrong order rounds to 1.000, and so did both ends."""
+    scores = np.arange(200.0)
+    scores[[99, 100]] = scores[[99 + swap, 100 - swap]]
+    low, high = PrecisionRecallDisplay.from_scores(np.arange(200) >= 100, scores).interval
+    assert low < 0.97
+    assert high == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(
     ("display", "alone", "together"),
     [

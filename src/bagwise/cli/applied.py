@@ -26,6 +26,7 @@ from bagwise.cli.options import (
     missing_file,
     need_labels,
     read_bags,
+    split_names,
 )
 from bagwise.cli.output import RECORD_SUFFIXES, check_writable, say
 from bagwise.cli.places import Place
@@ -35,6 +36,17 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", "-o", help=_OUT, callback=check_writable(*RECORD_SUFFIXES)),
 ]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", help="Only these bags, with commas; repeatable.", metavar="IDS"),
+]
+
+
+def split_ids(only: list[str] | None) -> list[str]:
+    """Return the names of bags that `--only` gives."""
+    return [name for text in only or [] for name in split_names(text) or []]
+
+
 ModelFile = Annotated[
     Path, typer.Argument(help="Model file written by `bagwise fit`.", metavar="MODEL")
 ]
@@ -55,7 +67,7 @@ class ApplyOptions:
     def load(self, only: list[str] | None = None, *, check: bool = True, **columns: Any) -> Applied:
         """Read the model and the bags; ``columns`` are further roles, such as the label's.
 
-        ``only`` names the bags that are needed: of a folder of slides, others are not read.
+        ``only`` names the bags that are wanted: of a folder of slides, others are not read.
         """
         import bagwise
         from bagwise.persistence import describe
@@ -67,6 +79,10 @@ class ApplyOptions:
         description, model = describe(self.model), bagwise.load(self.model)
         columns |= {"bag": self.bag, "only": only or None, "instance_ids": self.instance_id}
         bags, y = self._read(description, columns, check)
+        if only:
+            names = [str(name) for name in bags.ids.tolist()]
+            rows = np.flatnonzero(np.isin(names, [*resolve_names(only, names)]))
+            bags, y = bags[rows], None if y is None else np.asarray(y)[rows]
         return Applied(model, description, bags, cut_labels(y, description["notes"].get("cut")))
 
     def _read(
@@ -157,12 +173,6 @@ class Applied:
             raise ValueError(f"All bags of {data} are {y[0]}: an evaluation needs both classes.")
         return y
 
-    def find_bags(self, wanted: list[str]) -> list[int]:
-        """Return the numbers of the bags with these ids."""
-        names = [str(name) for name in self.bags.ids.tolist()]
-        chosen = resolve_names(wanted, names)
-        return [i for i, name in enumerate(names) if name in chosen]
-
     @property
     def classes(self) -> list[Any]:
         """The labels that the model knows."""
@@ -183,6 +193,18 @@ class Applied:
     def scores(self, values: Any) -> dict[str, Any]:
         """Name the columns of scores: one toward the positive class, or one per class."""
         return self.name_columns("score", self.sign * values if values.ndim == 1 else values)
+
+    def scores_of_class(self, labels: Any) -> Any:
+        """Return instance scores toward the positive class, of several that of each bag's label."""
+        scores = self.classifier.instance_decision_function(self.seen)
+        return self.of_class(self.sign * scores if scores.ndim == 1 else scores, labels)
+
+    def of_class(self, values: Any, labels: Any) -> Any:
+        """Return values of instances, of several classes those of the label of each bag."""
+        if values.ndim == 1:
+            return values
+        column = [self.classes.index(label) for label in labels.tolist()]
+        return values[np.arange(len(values)), np.repeat(column, self.seen.sizes)]
 
     def name_columns(self, name: str, values: Any) -> dict[str, Any]:
         """Name one column, or one per class."""

@@ -53,6 +53,13 @@ def heatmap(
     raw: Annotated[
         bool, typer.Option("--scores", help="Color scores, also where there are p-values.")
     ] = False,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            help="Of three or more classes, the one to draw. Default: that predicted for a slide.",
+            metavar="LABEL",
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(min=0, help="Number of patches outlined by score.")] = 5,
     geojson: Annotated[
         Path | None,
@@ -76,18 +83,24 @@ def heatmap(
     """
     applied = ApplyOptions(model, data, bag=bag_column, format=format, labels=labels).load(bag)
     applied.need_instances()
-    chosen = applied.find_bags(bag) if bag else [*range(len(applied.bags))]
+    if positive and len(applied.classes) == 2:
+        raise typer.BadParameter("--positive is for models of three or more classes.")
+    chosen = [*range(len(applied.bags))]
     maps, tiles = _targets(applied, chosen, out, _PICTURES, force), None
     if geojson is not None:
         tiles = _targets(applied, chosen, geojson, (".geojson", ".json"), force)
     images = _find_images(image, [str(name) for name in applied.bags.ids.tolist()])
     with progress() as bar:
         bar.add_task("Scoring instances", total=None)
-        scores, pvalues = _scores(applied), None if raw else applied.pvalues()
+        predicted = applied.classifier.predict(applied.seen)
+        classes = np.full(len(chosen), applied.find_class(positive)) if positive else predicted
+        scores, pvalues = applied.scores_of_class(classes), None if raw else applied.pvalues()
+        pvalues = None if pvalues is None else applied.of_class(pvalues, classes)
     with progress() as bar:
         for number in bar.track(chosen, description="Drawing"):
             picture, factor = _picture(images.get(str(applied.bags.ids[number])))
             options = {"top": top, "downsample": downsample or factor, "microns_per_pixel": mpp}
+            options["title"] = _title(applied, number, predicted[number], classes[number])
             _draw(applied, scores, pvalues, number, maps[number], image=picture, **options)
             if tiles is not None:
                 _write_tiles(applied, scores, pvalues, number, tiles[number], top)
@@ -133,11 +146,11 @@ def _note_names(index: Path, changed: dict[str, str]) -> None:
         file.write(json.dumps({**earlier, **changed}, indent=1).encode())
 
 
-def _scores(applied: Applied) -> Any:
-    scores = applied.classifier.instance_decision_function(applied.seen)
-    if scores.ndim > 1:
-        raise ValueError(f"The model has {len(applied.classes)} classes: heat maps need two.")
-    return applied.sign * scores
+def _title(applied: Applied, number: int, predicted: Any, drawn: Any) -> str:
+    from bagwise.plot._display import plain
+
+    what = "" if drawn == predicted else f", drawn for {drawn}"
+    return plain(f"{applied.bags.ids[number]}: predicted {predicted}{what}")
 
 
 def _find_images(image: Path | None, names: list[str]) -> dict[str, Path]:
@@ -180,14 +193,12 @@ def _draw(
     applied: Applied, scores: Any, pvalues: Any, number: int, file: Path, **options: Any
 ) -> None:
     from bagwise.plot import heatmap as draw
-    from bagwise.plot._display import plain
 
-    name, model = applied.bags.ids[number], applied.classifier
-    label = model.predict(applied.seen[number : number + 1])[0]
     if pvalues is not None:
-        note = model.discovery_guarantee(words=("normal slide", "outline"))
+        negative = "normal slide" if len(applied.classes) == 2 else "slide of other classes"
+        note = applied.classifier.discovery_guarantee(words=(negative, "outline"))
         scores, options = pvalues, {**options, "level": LEVEL, "note": note}
-    figure = draw(applied.bags, scores, name, title=plain(f"{name}: predicted {label}"), **options)
+    figure = draw(applied.bags, scores, applied.bags.ids[number], **options)
     with writing(file) as partial:
         figure.savefig(partial, format=file.suffix[1:].lower(), dpi=150)
 

@@ -144,8 +144,6 @@ def _flags(source: Source, found: Any, folds: int) -> list[str]:
         flags += ["--impute", "median"]
     if not order_is_meaning([*found.labels]):
         flags += ["--positive", "auto"]
-    if found.far is not None:
-        flags += ["--scale", "auto"]
     return flags
 
 

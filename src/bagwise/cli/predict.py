@@ -9,8 +9,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.applied import Applied, ApplyOptions, Out
-from bagwise.cli.options import Label, split_names
+from bagwise.cli.applied import Applied, ApplyOptions, Only, Out, split_ids
+from bagwise.cli.options import Label
 from bagwise.cli.output import Json, deliver, plain_table, reword, say, show, show_json
 from bagwise.cli.places import Place
 from bagwise.crossfit import decides_badly
@@ -23,6 +23,7 @@ def predict(
     instances: Annotated[
         bool, typer.Option("--instances", help="One row per instance instead of one per bag.")
     ] = False,
+    only: Only = None,
     out: Out = None,
     as_json: Json = False,
 ) -> None:
@@ -36,7 +37,7 @@ def predict(
 
     `bagwise predict slides.bagwise new.csv --bag slide --out predictions.csv`
     """
-    with options.load(check=not place).at(place) as applied:
+    with options.load(split_ids(only), check=not place).at(place) as applied:
         applied.say_positive()
         columns = _instance_columns(applied) if instances else _bag_columns(applied)
     deliver(columns, out, as_json)
@@ -177,10 +178,7 @@ def _confusion_table(confusion: dict[str, dict[str, int]]) -> Table:
 
 def explain(
     options: ApplyOptions,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", help="Only these bags, with commas; repeatable.", metavar="IDS"),
-    ] = None,
+    only: Only = None,
     top: Annotated[int, typer.Option(min=1, help="Maximum number of instances per bag.")] = 3,
     every: Annotated[bool, typer.Option("--all", help="Include bags predicted negative.")] = False,
     out: Out = None,
@@ -189,35 +187,28 @@ def explain(
     """Show which instances made each bag positive.
 
     Lists the instances with the highest scores of every bag that is predicted positive, the highest
-    first. With three or more classes, scores are those of the predicted class. For linear models,
-    the last column names the features that contributed most to the difference from the mean
-    instance's score.
+    first. With three or more classes, scores are those of the predicted class. The p-value of an
+    instance is the share of negative bags with as high a score in them, and those up to 0.1 are
+    discoveries. For linear models, the last column names the features that contributed most to the
+    difference from the mean instance's score.
 
     `bagwise explain slides.bagwise new.csv --bag slide --only s17 --top 5`
     """
-    applied = options.load()
+    applied = options.load(split_ids(only))
     applied.need_instances()
-    wanted = _choose_bags(applied, only, every)
+    predicted = applied.classifier.predict(applied.seen)
+    wanted = np.arange(len(predicted))
+    if not (only or every or len(applied.classes) > 2):
+        wanted = np.flatnonzero(predicted == applied.description["positive_class"])
     if not len(wanted):
         say("No bag is predicted positive; --all explains the others too.")
-    deliver(_explanation(applied, wanted, top), out, as_json)
+    deliver(_explanation(applied, predicted, wanted, top), out, as_json)
 
 
-def _choose_bags(applied: Applied, only: list[str] | None, every: bool) -> Any:
-    """Return the numbers of the bags to explain."""
-    if only:
-        names = [name for text in only for name in split_names(text) or []]
-        return np.array(applied.find_bags(names))
-    if every or len(applied.classes) > 2:
-        return np.arange(len(applied.seen))
-    predicted = applied.classifier.predict(applied.seen)
-    return np.flatnonzero(predicted == applied.description["positive_class"])
-
-
-def _explanation(applied: Applied, wanted: Any, top: int) -> dict[str, Any]:
+def _explanation(applied: Applied, predicted: Any, wanted: Any, top: int) -> dict[str, Any]:
     """Return the columns of the table: the best instances of each wanted bag."""
-    seen, predicted = applied.seen, applied.classifier.predict(applied.seen)
-    scores = _toward_predicted(applied, predicted)
+    seen, pvalues = applied.seen, applied.pvalues()
+    scores = applied.scores_of_class(predicted)
     rows, ranks = [], []
     for start, stop in zip(seen.offsets[wanted], seen.offsets[wanted + 1], strict=True):
         best = np.argsort(-scores[start:stop], kind="stable")[:top]
@@ -233,17 +224,11 @@ def _explanation(applied: Applied, wanted: Any, top: int) -> dict[str, Any]:
         **applied.positions(chosen),
         "score": scores[chosen],
     }
+    if pvalues is not None:
+        columns["p_value"] = applied.of_class(pvalues, predicted)[chosen]
+        columns["discovery"] = columns["p_value"] <= LEVEL
     because = _contributions(applied, chosen)
     return columns if because is None else columns | {"because": np.array(because, dtype=object)}
-
-
-def _toward_predicted(applied: Applied, predicted: Any) -> Any:
-    """Return instance scores toward the positive class, or toward the bag's predicted class."""
-    scores = applied.classifier.instance_decision_function(applied.seen)
-    if scores.ndim == 1:
-        return applied.sign * scores
-    column = np.array([applied.classes.index(label) for label in predicted.tolist()])
-    return scores[np.arange(len(scores)), np.repeat(column, applied.seen.sizes)]
 
 
 def _contributions(applied: Applied, rows: Any) -> list[str] | None:

@@ -136,6 +136,7 @@ def _spell_out(column: tuple[str, Any]) -> inspect.Parameter:
 
 # The columns that writers write, and that readers look for by default.
 CODED = ("bag", "label", "groups")  # roles of columns with few distinct values
+MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])  # as texts
 NUMERIC = ("priors", "patch_size", BAG_FEATURE, *COORDS)  # how roles of numbers begin
 ROLES = {
     "bag": "bag",
@@ -330,6 +331,8 @@ def assemble(
     bag = columns["bag"]
     order = _order(path, bag, place, regroup)
     rows = slice(None) if order is None else order
+    if "label" in columns:
+        _refuse_unclear(path, columns["label"], place)
     codes = bag.codes[rows]
     offsets = np.append(_run_starts(codes), len(codes))
     per_bag: dict[str, Any] = {
@@ -344,6 +347,13 @@ def assemble(
     y = per_bag.pop("label", None)
     ids = bag.values[codes[offsets[:-1]]]
     return Bags(X, offsets, ids=ids, feature_names=feature_names, **per_bag, **per_row), y
+
+
+def _refuse_unclear(path: Path, label: Coded, place: Callable[[int], int | str]) -> None:
+    """Refuse a label that may be a class or a missing value."""
+    for code, text in enumerate(label.values.tolist()):
+        if text in MISSING:
+            raise missing_value(path, "label", place(int(np.argmax(label.codes == code))), text)
 
 
 def stack(columns: dict[str, Any]) -> dict[str, Any]:

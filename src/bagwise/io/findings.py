@@ -18,9 +18,10 @@ from bagwise.bags.fingerprint import row_codes
 from bagwise.bags.leaks import Leak, count_shared, find_leaks
 from bagwise.bags.segments import bag_of_row
 from bagwise.estimators.input import far_apart, feature_spreads
+from bagwise.io._assemble import MISSING
 from bagwise.io._limits import rows_per_block
 from bagwise.io.h5ad import read_obs
-from bagwise.io.tables import MISSING, sniff
+from bagwise.io.tables import sniff
 
 _MOST_LABELS = 20  # distinct values: more are names, not classes
 _FEWEST_BAGS = 3

@@ -21,12 +21,20 @@ from bagwise.bags import Bags
 from bagwise.bags.ids import match_names, require_single, resolve_names
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import Argument, Message, list_names
-from bagwise.io._assemble import Column, LabeledBags, find_roles, reads, require_bag, writes
+from bagwise.io._assemble import (
+    MISSING,
+    Column,
+    LabeledBags,
+    find_roles,
+    reads,
+    require_bag,
+    writes,
+)
 from bagwise.io._bagarrays import load_bag, read_patch_size
 from bagwise.io._flatten import bag_columns
 from bagwise.io.bagfiles import BagStack, read_listing, refuse_full, write_files
 from bagwise.io.errors import FormatError
-from bagwise.io.tables import MISSING, sniff, type_column
+from bagwise.io.tables import sniff, type_column
 
 SLIDE_SUFFIXES = (".h5", ".hdf5", ".npz", ".npy", ".pt", ".pth")  # those with coordinates first
 _USUAL = {

@@ -23,6 +23,7 @@ from bagwise.bags import Bags
 from bagwise.errors import Argument, Message
 from bagwise.io._assemble import (
     CODED,
+    MISSING,
     NUMERIC,
     Coded,
     Column,
@@ -43,7 +44,6 @@ Row = tuple[int, list[str]]  # line number and fields
 Rows = Callable[[Path, Any], Iterator[Row]]  # split the lines of an open file
 
 # Texts that mean NaN in a feature, and are refused as labels.
-MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])
 _AS_NUMBERS = {**dict.fromkeys(MISSING, "nan"), "True": "1", "False": "0"}
 ENCODE = ("Encode the column, or name the columns to use with ", Argument("features", "[...]"), ".")
 _DELIMITERS = ",\t;"

@@ -27,6 +27,7 @@ from joblib import Parallel, delayed
 from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -72,6 +73,11 @@ class MILBoost(BagClassifier):
 
     n_estimators: int = param(100, integer(), "Maximum number of rounds of boosting.")
     max_depth: int = param(1, integer(), "Depth of the trees; 1 is a stump.")
+    max_features: int | None = param(
+        None,
+        [integer(), None],
+        "Maximum number of features that a split looks at, drawn at random; None is all of them.",
+    )
     verbose: int = shared("verbose")
     callback: Callable[[dict[str, Any]], None] | None = shared("callback")
     class_weight: Any = shared("class_weight")
@@ -100,9 +106,16 @@ class MILBoost(BagClassifier):
     ) -> tuple[list[DecisionTreeClassifier], Array, list[dict[str, Any]]]:
         F = np.zeros(bags.n_instances)
         trees, factors, history = list[Any](), list[float](), list[dict[str, Any]]()
+        few = self.max_features is not None and self.max_features < bags.n_features
+        n_features = self.max_features if few else None
+        seeds = check_random_state(self.random_state)  # else the same of equally good splits
         for _ in range(self.n_estimators):
             slope = noisy_or_slope(F, bags.offsets, positive, weight)
-            tree = DecisionTreeClassifier(max_depth=self.max_depth, random_state=0)
+            tree = DecisionTreeClassifier(
+                max_depth=self.max_depth,
+                max_features=n_features,
+                random_state=seeds.randint(np.iinfo(np.int32).max) if n_features else 0,
+            )
             trees.append(tree.fit(X, slope > 0, sample_weight=np.abs(slope)))
             h = _votes(tree, X)
             factor, value = _line_search(F, h, bags.offsets, positive, weight)

@@ -31,14 +31,12 @@ _DRAWS = 500  # the 2.5 % quantile then rests on 12 draws
 _LEVELS = (0.025, 0.975)  # of the 95 % bands
 
 
-def _lowest(values: list[float], truth: Array, groups: Array | None) -> float:
+def _lowest(truth: Array, groups: Array | None) -> float:
     """Return what scores without an error still allow: drawing them again shows no error either.
 
     With n bags (or groups) of the rarer class and none wrong, a rate of right ones down to
     0.025^(1/n) is not excluded at this level.
     """
-    if min(values) < 1:
-        return 1.0
     units = np.arange(len(truth)) if groups is None else np.asarray(groups)
     rarer = min(len(set(units[part].tolist())) for part in (truth, ~truth))
     return float(_LEVELS[0] ** (1 / rarer))
@@ -137,7 +135,7 @@ class _Curve(Display):
     ) -> tuple[float, float]:
         """Return the 95 % interval of the area; by default from the areas of drawn bags."""
         low, high = np.quantile(drawn, _LEVELS)
-        return min(float(low), _lowest(drawn, truth, groups)), float(high)
+        return min(float(low), _lowest(truth, groups)), float(high)
 
     @displays(name="Name of the curve in the legend.")
     def plot(self, ax: Axes | None = None, *, name: str | None = None) -> Self:

@@ -77,7 +77,7 @@ def heatmap(
         best, text = np.argsort(-own, kind="stable")[:top], "instance score (above 0: positive)"
     else:
         ticks, best = [_DARKEST, level, 0.5, 1.0], np.flatnonzero(own <= level)
-        text = "p-value: share of normal slides with such a patch"
+        text = "p-value: share of negative slides with such a patch"
     if ax is None:
         ax = _new_axes(corners, side)
     if image is not None:
