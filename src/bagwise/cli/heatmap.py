@@ -99,9 +99,18 @@ def heatmap(
     with progress() as bar:
         for number in bar.track(chosen, description="Drawing"):
             picture, factor = _picture(images.get(str(applied.bags.ids[number])))
+            title = _title(applied, number, predicted[number], classes[number])
             options = {"top": top, "downsample": downsample or factor, "microns_per_pixel": mpp}
-            options["title"] = _title(applied, number, predicted[number], classes[number])
-            _draw(applied, scores, pvalues, number, maps[number], image=picture, **options)
+            _draw(
+                applied,
+                scores,
+                pvalues,
+                number,
+                maps[number],
+                image=picture,
+                title=title,
+                **options,
+            )
             if tiles is not None:
                 _write_tiles(applied, scores, pvalues, number, tiles[number], top)
     if as_json:
