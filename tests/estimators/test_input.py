@@ -3,13 +3,14 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, strategies as st
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bagwise import MILES, AnnealedWitnessSVC, BagKernelSVC, Bags, PerInstance, WitnessSVC
+from bagwise import MILES, AnnealedWitnessSVC, BagKernelSVC, Bags, LabelSVC, PerInstance, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
 from bagwise.errors import PositiveClassWarning, ScaleWarning, message_of
 from bagwise.estimators.input import (
@@ -75,6 +76,13 @@ UNCLEAR = [
 @pytest.mark.parametrize("classes", [*CLEAR, *UNCLEAR], ids=str)
 def test_labels_whose_order_is_their_meaning(classes):
     assert order_is_meaning(classes) == (classes in CLEAR)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_a_missing_label_names_its_bag(missing):
+    y = np.array(["yes", "no", "yes", missing], dtype=object)
+    with pytest.raises(ValueError, match=r"Bag 3 \(id 'd'\) has no label, but (None|nan|<NA>): "):
+        LabelSVC().fit(Bags(np.arange(4.0)[:, None], range(5), ids=list("abcd")), y)
 
 
 def test_fit_names_the_class_taken_and_how_to_name_the_other():

@@ -6,7 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bagwise import AnnealedLabelSVC, Bags, InstanceSVC, MarkovNetworkClassifier, WitnessSVC, io
+from bagwise import (
+    AnnealedLabelSVC,
+    Bags,
+    InstanceSVC,
+    MarkovNetworkClassifier,
+    WitnessSVC,
+    io,
+    load,
+)
 from bagwise.datasets import make_gaussian_bags
 from bagwise.io import CorruptFileError, FormatError, read, read_parquet, write
 from bagwise.io.dispatch import READERS, SUFFIXES, recognize, suffix_of
@@ -140,10 +148,10 @@ def test_damage_is_found_when_the_rows_are_first_read(stores):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs")
-@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.mat", "a", "a.h5"])
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.mat", "a", "a.h5", "a.bagwise"])
 def test_pipes_are_refused(name, tmp_path):
     os.mkfifo(tmp_path / name)
-    reader = read_parquet if name == "a.parquet" else read
+    reader = {"a.parquet": read_parquet, "a.bagwise": load}.get(name, read)
     with pytest.raises(FormatError, match="is no regular file"):
         reader(tmp_path / name)
     if name == "a.h5":

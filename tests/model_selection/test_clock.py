@@ -101,6 +101,7 @@ def test_memory_and_time_are_seen_on_a_part_of_the_bags():
     assert 0.08 < Probe(Wasteful(), BAGS, Y, 2).measure(np.inf).seconds < 8  # 40 bags of 2 ms
 
 
-def test_a_limit_of_time_is_a_number_of_seconds():
+@pytest.mark.parametrize("seconds", [np.nan, "60"])
+def test_a_limit_of_time_is_a_number_of_seconds(seconds):
     with pytest.raises(ValueError, match="must be a number of seconds"):
-        Deadline.after(np.nan)
+        Deadline.after(seconds)

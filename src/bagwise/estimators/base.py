@@ -44,6 +44,7 @@ from bagwise.estimators.input import (
     check_target,
     check_weight,
     class_weights,
+    refuse_missing_labels,
     warn_of_spreads,
     warn_of_unclear,
 )
@@ -148,6 +149,7 @@ class BagClassifier(ClassifierMixin, BagScores):
 
     def _validate_labels(self, bags: Bags, y: Any, sample_weight: Any) -> tuple[Array, Array]:
         y = check_target(self, bags, y)
+        refuse_missing_labels(bags, y)
         refuse_numbers(self, y)
         weight = check_weight(bags, sample_weight)
         present = np.unique(y[weight > 0])

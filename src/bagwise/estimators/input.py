@@ -16,6 +16,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.bags.checks import warn_of_single_instances
 from bagwise.bags.forms import is_plain_table
+from bagwise.bags.ids import name_of
 from bagwise.errors import SCALE, Message, Parameter, PositiveClassWarning, ScaleWarning
 from bagwise.estimators.params import Parameters
 from bagwise.tolerances import UNEVEN
@@ -121,6 +122,16 @@ def check_target(model: Any, bags: Bags, y: Any) -> Array:
             f"y has {len(y)} labels{hint}, there are {len(bags)} bags: one label per bag."
         )
     return y
+
+
+def refuse_missing_labels(bags: Bags, y: Array) -> None:
+    """Refuse labels that are None, NaN or NA among texts; scikit-learn names NaN among numbers."""
+    values = y.tolist() if y.dtype == object else []
+    # NaN does not equal itself, and whether NA does is NA.
+    i = next((i for i, v in enumerate(values) if v is None or str(v == v) != "True"), None)
+    if i is not None:
+        remedy = "give it one, or leave the bag out."
+        raise ValueError(f"{name_of(bags.ids, i)} has no label, but {values[i]}: {remedy}")
 
 
 def check_weight(bags: Bags, sample_weight: Any) -> Array:

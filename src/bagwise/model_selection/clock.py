@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from math import inf, isnan, log
+from math import inf, log
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,8 @@ class Deadline:
     @classmethod
     def after(cls, seconds: float | None) -> Deadline:
         """Return the deadline that many seconds from now, none at all for None."""
-        if seconds is not None and isnan(seconds):
-            raise ValueError(f"A limit of time must be a number of seconds, got {seconds}.")
+        if seconds is not None and not (isinstance(seconds, Real) and seconds == seconds):
+            raise ValueError(f"A limit of time must be a number of seconds, got {seconds!r}.")
         return cls(inf if seconds is None else time.monotonic() + seconds)
 
     @property

@@ -23,6 +23,7 @@ from bagwise._typing import Array
 from bagwise.estimators.scoring import BagScores
 from bagwise.io._atomic import writing
 from bagwise.io._limits import open_zip, read_npy, unzip
+from bagwise.io._source import refuse_stream
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError
 from bagwise.persistence.encoding import UnsavableError, decode, encode, holds_sklearn
 from bagwise.persistence.validity import check_model
@@ -260,6 +261,7 @@ def _read(path: Path) -> dict[str, bytes]:
     """Return all members, checked against their checksums."""
     if not path.exists():
         raise FileNotFoundError(f"There is no file {path}.")
+    refuse_stream(path)
     with open_zip(path, "a model file of bagwise", TruncatedFileError) as archive:
         members = _members(path, archive)
     for name, expected in _sums(path, members).items():
