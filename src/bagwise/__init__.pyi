@@ -36,6 +36,7 @@ from .models.composition import (
     CompositionLogistic as CompositionLogistic,
     CompositionRegressor as CompositionRegressor,
 )
+from .models.contentlink import ContentLinkSVC as ContentLinkSVC
 from .models.ddsvm import DDSVM as DDSVM
 from .models.diverse_density import EMDD as EMDD, DiverseDensity as DiverseDensity
 from .models.ensemble import BagEnsemble as BagEnsemble

@@ -92,6 +92,14 @@ def one_row_per_bag(X: Any) -> Bags:
     return Bags(X, np.arange(X.shape[0] + 1))
 
 
+def bag_means(bags: Bags) -> Any:
+    """Return the mean of each bag's instances, sparse where they are."""
+    if not sp.issparse(bags.X):
+        return segment_mean(np.asarray(bags.X, dtype=_at_least_single(bags.X)), bags.offsets)
+    shares = expand(1.0 / bags.sizes, bags.offsets)
+    return sp.csr_array((shares, np.arange(bags.n_instances), bags.offsets)) @ bags.X
+
+
 class Means(Embedding):
     """The mean of a bag's instances as its vector."""
 
@@ -106,11 +114,7 @@ class Means(Embedding):
         return self._bag_scores(one_row_per_bag(bags.X))
 
     def _embed(self, bags: Bags) -> Any:
-        if not sp.issparse(bags.X):
-            return segment_mean(np.asarray(bags.X, dtype=_at_least_single(bags.X)), bags.offsets)
-        shares = expand(1.0 / bags.sizes, bags.offsets)
-        means = sp.csr_array((shares, np.arange(bags.n_instances), bags.offsets))
-        return means @ bags.X
+        return bag_means(bags)
 
     def _embed_without_each(self, bags: Bags) -> Any:
         stack = sp.vstack if sp.issparse(bags.X) else np.vstack
