@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from scipy.optimize import approx_fprime
 from sklearn.exceptions import ConvergenceWarning
 
-from bagwise import Bags, ContentLinkSVC, Graph, MeanSVC
+from bagwise import Bags, ContentLinkSVC, Graph, MeanSVC, load, save
 from bagwise.models.contentlink import Factorization
 
 
@@ -100,9 +100,19 @@ def test_other_bags_are_described_by_their_contents():
     )
 
 
-def test_a_limit_of_steps_warns_and_bags_need_ids():
+def test_a_limit_of_steps_warns_and_bags_need_ids(monkeypatch):
     bags, y, graph = linked_bags()
-    with pytest.warns(ConvergenceWarning, match="after 1 steps"):
-        ContentLinkSVC(bag_graph=graph, max_inner=1).fit(bags, y)
     with pytest.raises(ValueError, match="have no ids of their own"):
         ContentLinkSVC(bag_graph=graph).fit(bags.replace(ids=None), y)
+    monkeypatch.setattr("bagwise.models.contentlink.MAX_STEPS", 1)
+    with pytest.warns(ConvergenceWarning, match="after 1 steps"):
+        ContentLinkSVC(bag_graph=graph).fit(bags, y)
+
+
+def test_a_saved_model_knows_its_bags(tmp_path):
+    bags, y, graph = linked_bags()
+    model = ContentLinkSVC(bag_graph=graph).fit(bags[:30], y[:30], unlabeled=bags[30:])
+    save(model, tmp_path / "m.bagwise")
+    assert np.array_equal(
+        load(tmp_path / "m.bagwise").decision_function(bags), model.decision_function(bags)
+    )

@@ -11,9 +11,8 @@ best V and U solve linear systems, so L-BFGS runs over Z alone; it starts from a
 decomposition, the optimum where there are no links. Then an SVM separates the labeled z_i. The
 problem has local minima: there is no gap for the factors, and ``gap_`` is that of the SVM.
 
-Departures: the print has no penalty on Z, whose scale would grow without end. Contents and links
-have norm 1 before they are weighted. A bag that took no part in the fit is described by its
-content: z = (V'V + alpha I)^-1 V'c.
+Departures: the print has no penalty on Z, whose scale would grow without end, and no norms. A bag
+that took no part in the fit is described by its content: z = (V'V + alpha I)^-1 V'c.
 
 Reference: S. Zhu, K. Yu, Y. Chi, Y. Gong, "Combining content and link for classification using
 matrix factorization", SIGIR 2007.
@@ -31,16 +30,17 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import svds
 from sklearn.exceptions import ConvergenceWarning
 
+from bagwise._documented import answers
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.bags.statistics import statistics_without_each
 from bagwise.estimators.params import integer, param, positive
 from bagwise.graphs import Graph
-from bagwise.models.graph.base import GraphClassifier, find_present_edges, pad, views_of
+from bagwise.models.graph.base import GraphClassifier, find_present_edges, pad
 from bagwise.models.meansvc import EmbeddingSVC, bag_means
 from bagwise.solvers.solution import is_in_doubt
-from bagwise.tolerances import LARGEST_DENSE, TINY
+from bagwise.tolerances import LARGEST_DENSE, MAX_STEPS
 
 
 @dataclass(frozen=True)
@@ -55,16 +55,13 @@ class Factorization:
 
     def start(self, n_factors: int) -> Array:
         """Return shrunken singular vectors of contents and links: the best Z without links."""
-        root = np.sqrt(self.weight)[:, None]
-        rows = sp.csr_array(self.content)
-        if self.links.nnz:
-            links = np.sqrt(self.link_weight) * self.links
-            rows = sp.hstack([rows, links, links.T], format="csr")
-        rows, k = sp.csr_array(rows * root), min(n_factors, *rows.shape)
+        root, links = np.sqrt(self.weight)[:, None], np.sqrt(self.link_weight) * self.links
+        rows = sp.hstack([sp.csr_array(self.content), links, links.T], format="csr") * root
+        k = min(n_factors, *rows.shape)
         if k == min(rows.shape) or min(rows.shape) <= LARGEST_DENSE:
             left, values, _ = np.linalg.svd(rows.toarray(), full_matrices=False)
         else:
-            left, values, _ = svds(rows, k, v0=np.ones(min(rows.shape)))
+            left, values, _ = svds(rows.tocsr(), k, v0=np.ones(min(rows.shape)))
             left, values = left[:, ::-1], values[::-1]
         return left[:, :k] * np.sqrt(np.maximum(values[:k] - self.alpha, 0)) / root
 
@@ -83,8 +80,7 @@ class Factorization:
     def evaluate(self, z: Array) -> tuple[float, Array]:
         """Return the objective at the best V and U, and its gradient in Z."""
         Z, s = z.reshape(self.content.shape[0], -1), self.weight[:, None]
-        V = self.best_content(Z)
-        CV, VV = self.content @ V, V.T @ V
+        CV, VV = self.content @ (V := self.best_content(Z)), V.T @ V
         fit = np.sum(s * Z * (Z @ VV - 2 * CV)) + _square(self.content * np.sqrt(s))
         value = fit + self.alpha * (np.sum(s * Z * Z) + np.sum(V * V))
         gradient = s * (Z @ VV - CV + self.alpha * Z)
@@ -99,8 +95,13 @@ class Factorization:
 
 
 def _square(X: Any) -> float:
-    values = X.data if sp.issparse(X) else X
-    return float(np.sum(np.square(values)))
+    return float(np.sum(np.square(X.data if sp.issparse(X) else X)))
+
+
+def _norm(X: Any) -> float:
+    """Return the Frobenius norm, whatever its size; 1 for zeros."""
+    largest = float(abs(X).max())
+    return largest * np.sqrt(_square(X / largest)) if largest > 0 else 1.0
 
 
 class ContentLinkSVC(EmbeddingSVC):
@@ -112,17 +113,16 @@ class ContentLinkSVC(EmbeddingSVC):
 
     Attributes
     ----------
-    factors_ : ndarray of shape (n_bags, n_factors)
-        Descriptions of the bags of the fit, labeled ones first.
-    content_ : ndarray of shape (n_features, n_factors)
-        V, which turns descriptions into contents.
+    ids_, factors_ : ndarray of shape (n_bags,), ndarray of shape (n_bags, n_factors)
+        The bags of the fit, labeled ones first: ids, and z_i with a mean square of 1.
+    projection_ : ndarray of shape (n_features, n_factors)
+        What turns the content of another bag into its factors.
     factor_objective_ : float
-        The objective of the factorization.
+        The value of (4).
 
     See Also
     --------
     GraphSVC : Wants linked bags to score alike.
-    MeanSVC : The content alone.
 
     Examples
     --------
@@ -139,76 +139,57 @@ class ContentLinkSVC(EmbeddingSVC):
     link_weight: float = param(1.0, positive(), "Weight of the links beside the contents.")
     alpha: float = param(1e-3, positive(), "Weight of the penalties on the factors.")
     tol: float = param(1e-6, positive(), "Relative gain at which the factorization ends.")
-    max_inner: int = param(1000, integer(), "Maximum number of quasi-Newton steps.")
     instance_graph: ClassVar[None] = None
 
+    @answers("self", "The fitted estimator.", unlabeled="Bags without labels.")
     def fit(self, bags: Any, y: Any, sample_weight: Any = None, unlabeled: Any = None) -> Self:
-        """Learn from labeled bags and from unlabeled bags, as `GraphSVC` does."""
+        """Learn from labeled bags, and from contents and links of unlabeled ones."""
         return self._fit(bags, y, sample_weight, unlabeled=unlabeled)
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array, unlabeled: Any = None) -> None:
-        others = GraphClassifier._validate_unlabeled(self, bags, unlabeled)  # type: ignore[arg-type]
-        GraphClassifier._check_graph_ids(self, bags, others)  # type: ignore[arg-type]
+        others = GraphClassifier._validate_unlabeled(self, bags, unlabeled)
+        GraphClassifier._check_graph_ids(self, bags, others)
         everyone = bags if others is None else Bags.concat([bags, others])
         self._factorize(everyone, pad(weight, len(everyone), 1.0))
         super()._fit_classes(bags, codes, weight)
 
     def _factorize(self, bags: Bags, weight: Array) -> None:
-        content, links = bag_means(bags).astype(np.float64), self._links(bags)
-        used = np.flatnonzero(weight)
-        self.unit_ = np.sqrt(_square(content * np.sqrt(weight)[:, None])) or 1.0
-        problem = Factorization(
-            content[used] / self.unit_,
-            links[used][:, used],
-            weight[used],
-            self.link_weight,
-            self.alpha,
-        )
+        used, content = np.flatnonzero(weight), bag_means(bags).astype(np.float64)
+        s, links = weight[used], self._links(bags)[used][:, used]
+        unit = _norm(content * np.sqrt(weight)[:, None])
+        problem = Factorization(content[used] / unit, links, s, self.link_weight, self.alpha)
         start = problem.start(self.n_factors)
-        options = {"maxiter": self.max_inner, "ftol": self.tol, "gtol": 0.0}
-        found = minimize(
-            problem.evaluate, start.ravel(), jac=True, method="L-BFGS-B", options=options
-        )
-        self.factor_objective_, factors = float(found.fun), found.x.reshape(start.shape)
-        self.content_ = problem.best_content(factors)
-        self.factors_ = self._describe(content)
-        self.factors_[used] = factors
-        self.scale_ = 1 / max(
-            np.sqrt(np.average(np.sum(factors**2, axis=1), weights=weight[used])), TINY
-        )
-        self.ids_ = bags.ids if self.bag_graph else None
+        limits = {"maxiter": MAX_STEPS, "ftol": self.tol, "gtol": 0.0}
+        found = minimize(problem.evaluate, start.ravel(), (), "L-BFGS-B", True, options=limits)
+        self.factor_objective_, Z = float(found.fun), found.x.reshape(start.shape)
+        V, scale = problem.best_content(Z), _norm(Z * np.sqrt(s / s.sum())[:, None])
+        gram = V.T @ V + self.alpha * np.eye(V.shape[1])
+        self.projection_ = np.linalg.solve(gram, V.T).T / (unit * scale)
+        self.ids_, self.factors_ = bags.ids, content @ self.projection_
+        self.factors_[used] = Z / scale
         if is_in_doubt(found.fun, 0.0, converged=found.success, stopped=not found.success):
-            warnings.warn(
-                f"ContentLinkSVC stopped its factorization after {found.nit} steps: objective "
-                f"{found.fun:.6g}. Raise max_inner={self.max_inner}, tol or alpha.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            what = f"ContentLinkSVC stopped its factorization after {found.nit} steps: objective"
+            message = f"{what} {found.fun:.6g}. Raise tol or alpha."
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
 
     def _links(self, bags: Bags) -> Any:
         """Return the matrix of links between these bags, of norm 1 where there are some."""
         links = sp.csr_array((len(bags), len(bags)))
-        views = views_of(self.bag_graph, "bag_graph")
+        views = (self.bag_graph,) if self.bag_graph else ()
         for edges in find_present_edges(views, "bag", bags.ids, bags.instance_ids):
-            ends = (edges.source, edges.target)
-            found = sp.csr_array((edges.weight, ends), shape=links.shape)
+            found = sp.csr_array((edges.weight, (edges.source, edges.target)), shape=links.shape)
             links = found if edges.directed else found + found.T
-        return links / max(np.sqrt(_square(links)), TINY)
-
-    def _describe(self, content: Any) -> Array:
-        """Return the descriptions of bags that follow from their contents alone."""
-        gram = self.content_.T @ self.content_ + self.alpha * np.eye(self.content_.shape[1])
-        return np.linalg.solve(gram, (content @ self.content_).T / self.unit_).T
+        return links / _norm(links)
 
     def _embed(self, bags: Bags) -> Any:
-        found = self._describe(bag_means(bags))
-        if self.ids_ is not None and bags.has_ids:
-            place = {name: i for i, name in enumerate(self.ids_.tolist())}
+        found = bag_means(bags) @ self.projection_
+        if self.bag_graph is not None and bags.has_ids:
+            place = dict(zip(self.ids_.tolist(), range(len(self.ids_)), strict=True))
             rows = np.array([place.get(name, -1) for name in bags.ids.tolist()])
             found[rows >= 0] = self.factors_[rows[rows >= 0]]
-        return self.scale_ * found
+        return found
 
     def _embed_without_each(self, bags: Bags) -> Any:
-        by_links = self._embed(bags) - self.scale_ * self._describe(bag_means(bags))
-        without = [self._describe(means) for _, means in statistics_without_each(bags, ("mean",))]
-        return self.scale_ * np.vstack(without) + expand(by_links, bags.offsets)
+        by_links = self._embed(bags) - bag_means(bags) @ self.projection_
+        means = [means @ self.projection_ for _, means in statistics_without_each(bags, ("mean",))]
+        return np.vstack(means) + expand(by_links, bags.offsets)

@@ -26,7 +26,7 @@ from bagwise.estimators.scoring import BagScores
 from bagwise.io._limits import rows_per_block
 from bagwise.persistence.classifiers import check_boosting, check_svm
 
-_NOT_NUMBERS = ("classes_", "feature_names_in_")
+_NOT_NUMBERS = ("classes_", "feature_names_in_", "ids_")
 _ONE_PER_MODEL = ("threshold_", "intercept_", "objective_", "gap_", "coef_", "dual_coef_")
 # Offsets, and the rows that they cut: compiled loops follow them unchecked.
 _OFFSETS = {"support_offsets_": "support_vectors_", "bags_offsets_": "bags_X_"}
@@ -91,8 +91,9 @@ def _check_learned(model: BagScores) -> None:
     n_models = 1 if n_classes == 2 else n_classes
     # Bag kernels of statistics keep the least and the largest value of each feature.
     width = n_features * (2 if getattr(model, "bag_kernel", None) == "statistics" else 1)
-    if "prototypes_" in learned:  # a bag is its distances to them
-        width = np.shape(learned["prototypes_"])[0]
+    for key, axis in (("prototypes_", 0), ("projection_", 1)):
+        if key in learned:  # a bag is its distances to them, or its projection
+            width = np.shape(learned[key])[axis]
     wide = {**dict.fromkeys(_ROWS_OF_FIT, width), "instance_reference_": n_models}
     for key, value in learned.items():
         kind = getattr(getattr(value, "dtype", None), "kind", "f")
