@@ -17,7 +17,10 @@ from .estimators.assigned import Pool as Pool
 from .estimators.params import KernelOptions as KernelOptions
 from .estimators.pipeline import BagPipeline as BagPipeline, explain as explain
 from .graphs import Graph as Graph
-from .model_selection.auto import AutoBagClassifier as AutoBagClassifier
+from .model_selection.auto import (
+    AutoBagClassifier as AutoBagClassifier,
+    AutoBagRegressor as AutoBagRegressor,
+)
 from .models.annealed import (
     AnnealedLabelSVC as AnnealedLabelSVC,
     AnnealedProportionSVC as AnnealedProportionSVC,

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from bagwise import Bags, MeanSVC, WitnessSVC
+from bagwise import Bags, MeanRegressor, MeanSVC, WitnessSVC
 from bagwise.crossfit import folds
 from bagwise.datasets import make_gaussian_bags
-from bagwise.model_selection import ConformalBagClassifier
+from bagwise.model_selection import ConformalBagClassifier, ConformalBagRegressor
 from bagwise.testing._problems import planted_bags
 
 
@@ -154,3 +154,52 @@ def test_split_sets_are_those_of_mapie():
     theirs.conformalize(bags[test], y[test])
     sets = theirs.predict_set(bags[90:])[1][:, :, 0]
     np.testing.assert_array_equal(ours.predict_set(bags[90:], level=0.9), sets)
+
+
+# Numbers ------------------------------------------------------------------------------------------
+
+
+def numbered(rng, n, grouped=False):
+    shift = np.repeat(rng.normal(size=n // 4), 4) if grouped else np.zeros(n)
+    members = [rng.normal(size=(3, 2)) for _ in range(n)]
+    y = np.array([X[:, 0].mean() for X in members]) + shift + 0.5 * rng.normal(size=n)
+    groups = np.arange(n) // 4 if grouped else None
+    return Bags.from_list(members).replace(groups=groups), y
+
+
+@pytest.mark.parametrize("method", ["cross", "split"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_intervals_hold_the_number_as_often_as_asked(method, grouped):
+    held = []
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        bags, y = numbered(rng, 160, grouped)
+        new, truth = numbered(rng, 160, grouped)
+        inner = MeanRegressor(kernel="linear")
+        model = ConformalBagRegressor(estimator=inner, method=method, cv=4).fit(bags, y)
+        low, high = model.predict_interval(new, level=0.8).T
+        held.append(np.mean((low <= truth) & (truth <= high)))
+    assert 0.77 < np.mean(held) < 0.95  # ten groups calibrate a split: more is held than asked
+    assert model.score(new, truth) > -1
+
+
+def test_intervals_are_those_of_the_jackknife_plus():
+    """With as many folds as bags, by the definition of Barber and others, Eq. 5."""
+    bags, y = numbered(np.random.default_rng(0), 24)
+    new = bags[:3]
+    one_out = [(np.delete(np.arange(24), i), np.array([i])) for i in range(24)]
+    inner = MeanRegressor(kernel="linear")
+    model = ConformalBagRegressor(estimator=inner, cv=one_out).fit(bags, y)
+    fits = [clone(inner).fit(bags[train], y[train]) for train, _ in one_out]
+    errors = [abs(y[i] - fit.predict(bags[[i]])[0]) for i, fit in enumerate(fits)]
+    rank = int(np.ceil(0.8 * 25)) - 1
+    for b, (low, high) in enumerate(model.predict_interval(new, level=0.8)):
+        values = [fit.predict(new)[b] for fit in fits]
+        assert high == pytest.approx(np.sort(np.add(values, errors))[rank])
+        assert low == pytest.approx(-np.sort(np.subtract(errors, values))[rank])
+
+
+def test_too_few_bags_give_infinite_intervals():
+    bags, y = numbered(np.random.default_rng(0), 8)
+    model = ConformalBagRegressor(estimator=MeanRegressor(kernel="linear"), cv=2).fit(bags, y)
+    assert np.all(np.isinf(model.predict_interval(bags, level=0.95)))

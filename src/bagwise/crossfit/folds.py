@@ -29,16 +29,21 @@ def folds(
     random_state: Any,
     used: Array | None = None,
     name: Argument = CV,
+    *,
+    ordered: bool = False,
 ) -> list[tuple[Array, Array]]:
     """Return folds of the bags; a number of folds is stratified and keeps groups together.
 
     ``cv`` is a number of folds (5 when None), a splitter of scikit-learn or the folds themselves;
     ``used`` says which bags take part (the numbers returned count among those), ``name`` what sets
-    the folds, as errors name it.
+    the folds, as errors name it. Labels that are ``ordered`` (numbers, events and times) are spread
+    evenly over a number of folds.
     """
     used = np.ones(len(bags), dtype=bool) if used is None else used
     if _is_number(cv):
         part, labels, n_splits = bags[used], y[used], N_FOLDS if cv is None else int(cv)
+        if ordered:
+            return _spread_folds(part, labels, (name, n_splits), random_state)
         check_enough_bags(part, labels, (name, n_splits))
         splits = _make_folds(part, labels, n_splits, random_state)
     else:
@@ -46,8 +51,30 @@ def folds(
         every = check_cv(cv).split(np.zeros(len(bags)), y, _group_numbers(bags))
         parts = [[as_indices(part, len(bags)) for part in split] for split in every]
         splits = [(number[a[used[a]]], number[b[used[b]]]) for a, b in parts]
-    _check_folds(splits, y[used], name)
+    _check_folds(splits, np.zeros(used.sum()) if ordered else y[used], name)
     return splits
+
+
+def _spread_folds(
+    bags: Bags, y: Array, level: tuple[Argument, int], random_state: Any
+) -> list[tuple[Array, Array]]:
+    """Return folds that share units of neighboring labels, so that each has some of every size."""
+    name, n_splits = level
+    unit, rng = number_units(bags), check_random_state(random_state)
+    n_units = int(unit.max()) + 1
+    if n_units < n_splits:
+        kind = "bags" if bags.groups is None else "groups"
+        what = f"n_samples = {len(bags)}: there are {n_units} {kind}, fewer than the "
+        raise ValueError(Message(what, f"{n_splits} folds of ", name, ". Lower it."))
+    columns = [y] if y.dtype.names is None else [y[key] for key in y.dtype.names[::-1]]
+    sizes = np.bincount(unit)
+    keys = [np.bincount(unit, column) / sizes for column in columns]
+    order, fold = np.lexsort([rng.random_sample(n_units), *keys]), np.empty(n_units, dtype=int)
+    for start in range(0, n_units, n_splits):
+        block = order[start : start + n_splits]
+        fold[block] = rng.permutation(n_splits)[: len(block)]
+    held = fold[unit]
+    return [(np.flatnonzero(held != k), np.flatnonzero(held == k)) for k in range(n_splits)]
 
 
 def hold_out_part(

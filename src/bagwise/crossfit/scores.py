@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
@@ -118,10 +118,12 @@ def _weight_parameter(estimator: Any) -> str | None:
 
 
 def bag_scores(model: Any, bags: Bags) -> Array:
-    """Return decision values, or probabilities where a model has nothing else.
+    """Return decision values, or probabilities where a model has nothing else; of numbers, these.
 
     Shape (n_bags,) for two classes, (n_bags, n_classes) for more.
     """
+    if is_regressor(model):
+        return np.asarray(model.predict(bags), dtype=np.float64)
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(bags))
     chances = np.asarray(model.predict_proba(bags))

@@ -31,7 +31,7 @@ def decision_without_each(model: Any, bags: Bags) -> Array:
     model, bags = innermost(model, bags)
     if hasattr(model, "_decision_without_each"):
         return model._decision_without_each(bags)
-    return score_without_each(model.decision_function, bags)
+    return score_without_each(_find_scores(model), bags)
 
 
 def occlusion_scores(model: Any, bags: Bags) -> Array:
@@ -39,7 +39,12 @@ def occlusion_scores(model: Any, bags: Bags) -> Array:
 
     The only instance of a bag has the bag's decision value.
     """
-    return occlude(model.decision_function(bags), decision_without_each(model, bags), bags)
+    return occlude(_find_scores(model)(bags), decision_without_each(model, bags), bags)
+
+
+def _find_scores(model: Any) -> Callable[[Bags], Array]:
+    """Return the method that scores bags: of numbers and times, what predicts them."""
+    return getattr(model, "decision_function", model.predict)
 
 
 def occlude(own: Array, without: Array, bags: Bags) -> Array:

@@ -7,7 +7,7 @@ from bagwise.model_selection.auto import AutoBagClassifier
 from bagwise.model_selection.candidates import candidates
 from bagwise.model_selection.compare import compare
 from bagwise.model_selection.comparison import Compared, Comparison
-from bagwise.model_selection.conformal import ConformalBagClassifier
+from bagwise.model_selection.conformal import ConformalBagClassifier, ConformalBagRegressor
 from bagwise.model_selection.crossvalidate import (
     CrossValidation,
     PositiveChoice,
@@ -31,6 +31,7 @@ __all__ = [
     "Compared",
     "Comparison",
     "ConformalBagClassifier",
+    "ConformalBagRegressor",
     "CrossValidation",
     "PositiveChoice",
     "Ranking",

@@ -13,7 +13,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -132,7 +132,8 @@ def predict_cost(model: Any, bags: Bags, y: Array, seconds: float = inf, *, trac
 
 def _measure_fit(model: Any, bags: Bags, y: Array, step: int, seconds: float, trace: bool) -> Cost:
     """Fit to every ``step``-th bag of each class, at least two of it; for those seconds at most."""
-    of_class = (np.flatnonzero(y == label) for label in np.unique(y))
+    labels = np.zeros(len(y)) if is_regressor(model) else y
+    of_class = (np.flatnonzero(labels == label) for label in np.unique(labels))
     rows = np.concatenate([own[:: min(step, max(1, len(own) // 2))] for own in of_class])
     part, began = bags[rows], time.perf_counter()
     with warnings.catch_warnings(), _trace_memory(trace) as peak:

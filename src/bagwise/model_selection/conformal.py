@@ -15,6 +15,11 @@ bags are not exchangeable with those of a new group one by one (Lee, Barber & Wi
 model that did not see that one (Vovk 2015); every bag calibrates, and at least 2 level - 1 is
 guaranteed, in practice about ``level``.
 
+`ConformalBagRegressor` does the same for numbers. With R_i the error of a calibration bag by the
+copy f_k(i) that did not see it, the interval of a new bag B reaches from the 1 - level quantile of
+f_k(i)(B) - R_i to the level quantile of f_k(i)(B) + R_i, where a group counts once and one more
+value lies at infinity ("jackknife+" and "CV+", Barber, Candes, Ramdas & Tibshirani 2021).
+
 Reference: V. Vovk, "Cross-conformal predictors", 2015; Y. Lee, R. F. Barber, R. Willett,
 "Distribution-free inference with hierarchical data", 2023.
 """
@@ -25,7 +30,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
@@ -39,19 +44,58 @@ from bagwise.crossfit.scores import bag_scores
 from bagwise.estimators.params import Parameters, Words, param
 
 
-class ConformalBagClassifier(ClassifierMixin, Parameters):
+class _Conformal(Parameters):
+    """Copies of a model, each with bags that it did not see.
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        The fitted copies; one with ``method="split"``.
+    fold_, group_ : ndarray of int of shape (n_calibration,)
+        The copy that has scored each calibration bag, and the bag's group.
+    """
+
+    method: str = param(
+        "cross",
+        Words("cross", "split"),
+        "One model per fold, where every bag calibrates; or one model, and one fold for "
+        "calibration.",
+    )
+    cv: Any = param(
+        5,
+        ["cv_object"],
+        'Folds; "split" calibrates on the first. A number of folds is stratified and keeps '
+        "``bags.groups`` together.",
+        kind="int, splitter or iterable of folds",
+    )
+    n_jobs: int | None = param(None, [Integral, None], "Number of folds fitted at once.")
+    random_state: Any = param(0, ["random_state"], "Seed of the folds.", kind="int")
+
+    def _fit_copies(
+        self, estimator: Any, bags: Bags, y: Array, *, ordered: bool
+    ) -> tuple[Array, list[Array]]:
+        """Fit the copies; return the numbers of the calibration bags, and their scores by fold."""
+        splits = folds(bags, y, self.cv, self.random_state, ordered=ordered)
+        splits = splits[:1] if self.method == "split" else splits
+        judged = list(fit_folds(estimator, bags, y, None, splits, _judge, n_jobs=self.n_jobs))
+        held_out = np.concatenate([test for _, test in splits])
+        self.estimators_ = [model for model, _ in judged]
+        self.fold_ = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
+        self.group_ = number_units(bags)[held_out]
+        return held_out, [scores for _, scores in judged]
+
+
+class ConformalBagClassifier(ClassifierMixin, _Conformal):
     """Sets of labels that hold the true one with a stated probability.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    estimators_ : list of estimators
-        The fitted copies; one with ``method="split"``.
     nonconformity_ : ndarray of shape (n_calibration,)
         Minus the score of the own class of each calibration bag, by a model that did not see it.
-    fold_, codes_, group_ : ndarray of int of shape (n_calibration,)
-        The copy that has scored it, its class and its group.
+    codes_ : ndarray of int of shape (n_calibration,)
+        Its class.
 
     See Also
     --------
@@ -74,24 +118,9 @@ class ConformalBagClassifier(ClassifierMixin, Parameters):
         "The bag classifier; copies of it are fitted.",
         kind="bag estimator",
     )
-    method: str = param(
-        "cross",
-        Words("cross", "split"),
-        "One model per fold, where every bag calibrates; or one model, and one fold for "
-        "calibration.",
-    )
-    cv: Any = param(
-        5,
-        ["cv_object"],
-        'Folds; "split" calibrates on the first. A number of folds is stratified and keeps '
-        "``bags.groups`` together.",
-        kind="int, splitter or iterable of folds",
-    )
     class_conditional: bool = param(
         False, ["boolean"], "Whether each class has its coverage, instead of all bags together."
     )
-    n_jobs: int | None = param(None, [Integral, None], "Number of folds fitted at once.")
-    random_state: Any = param(0, ["random_state"], "Seed of the folds.", kind="int")
 
     def fit(self, bags: Any, y: Any) -> Self:
         """Fit the copies and score the calibration bags.
@@ -111,16 +140,10 @@ class ConformalBagClassifier(ClassifierMixin, Parameters):
         self._validate_params()
         bags, y = check_bags(bags), column_or_1d(y)
         classes, codes = np.unique(y, return_inverse=True)
-        splits = folds(bags, y, self.cv, self.random_state)
-        splits = splits[:1] if self.method == "split" else splits
-        judged = list(fit_folds(self.estimator, bags, y, None, splits, _judge, n_jobs=self.n_jobs))
-        held_out = np.concatenate([test for _, test in splits])
-        scores = np.concatenate([_per_class(scores) for _, scores in judged])
-        self.classes_, self.estimators_ = classes, [model for model, _ in judged]
-        self.codes_ = codes[held_out]
+        held_out, parts = self._fit_copies(self.estimator, bags, y, ordered=False)
+        scores = np.concatenate([_per_class(part) for part in parts])
+        self.classes_, self.codes_ = classes, codes[held_out]
         self.nonconformity_ = -scores[np.arange(len(held_out)), self.codes_]
-        self.fold_ = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
-        self.group_ = number_units(bags)[held_out]
         return self
 
     @answers("ndarray of shape (n_bags,)", "One label per bag.")
@@ -174,6 +197,91 @@ class ConformalBagClassifier(ClassifierMixin, Parameters):
             Whether the class is in the bag's set.
         """
         return self.p_values(bags) > 1 - _check_level(level)
+
+
+class ConformalBagRegressor(RegressorMixin, _Conformal):
+    """Intervals that hold the true number with a stated probability.
+
+    Attributes
+    ----------
+    errors_ : ndarray of shape (n_calibration,)
+        Absolute errors of the calibration bags, by a model that did not see them.
+
+    See Also
+    --------
+    ConformalBagClassifier : Sets of labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise import MeanRegressor
+    >>> from bagwise.model_selection import ConformalBagRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> bags = [rng.normal(size=(3, 2)) for _ in range(60)]
+    >>> y = np.array([X.mean() for X in bags])
+    >>> model = ConformalBagRegressor(estimator=MeanRegressor(kernel="linear")).fit(bags, y)
+    >>> model.predict_interval(bags[:2], level=0.9).shape
+    (2, 2)
+    """
+
+    estimator: Any = param(
+        None, HasMethods(["fit", "predict"]), "The regressor; copies of it are fitted."
+    )
+
+    def fit(self, bags: Any, y: Any) -> Self:
+        """Fit the copies and measure their errors on the calibration bags.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The training bags; those of one group stay on one side of every fold.
+        y : array-like of shape (n_bags,)
+            One number per bag.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._validate_params()
+        bags, y = check_bags(bags), column_or_1d(y).astype(np.float64)
+        held_out, parts = self._fit_copies(self.estimator, bags, y, ordered=True)
+        self.errors_ = np.abs(y[held_out] - np.concatenate(parts))
+        return self
+
+    @answers("ndarray of shape (n_bags,)", "One number per bag.")
+    def predict(self, bags: Any) -> Array:
+        """Predict the mean of what the copies predict."""
+        return self._predict_all(bags).mean(axis=0)
+
+    def _predict_all(self, bags: Any) -> Array:
+        check_is_fitted(self)
+        bags = check_bags(bags)
+        return np.array([bag_scores(model, bags) for model in self.estimators_])
+
+    @answers(
+        *("ndarray of shape (n_bags, 2)", "Lower and upper end; infinite with too few bags."),
+        level="Probability with which the interval holds the true number.",
+    )
+    def predict_interval(self, bags: Any, level: float = 0.9) -> Array:
+        """Return an interval for the number of each bag."""
+        predicted, outside = self._predict_all(bags)[self.fold_], 1 - _check_level(level)
+        weight = _weights(self.group_)
+        high = _upper_quantile(predicted + self.errors_[:, None], weight, outside)
+        low = -_upper_quantile(self.errors_[:, None] - predicted, weight, outside)
+        return np.column_stack([low, high])
+
+
+def _upper_quantile(values: Array, weight: Array, outside: float) -> Array:
+    """Return, column by column, the least value with all but that share of the weight below.
+
+    One more unit lies at infinity.
+    """
+    order = np.argsort(values, axis=0)
+    reached = np.cumsum(weight[order], axis=0) >= (1 - outside) * (weight.sum() + 1) - 1e-9
+    first = np.argmax(reached, axis=0)
+    found = np.take_along_axis(values, np.take_along_axis(order, first[None], axis=0), axis=0)[0]
+    return np.where(reached.any(axis=0), found, np.inf)
 
 
 def _judge(model: Any, held_out: Bags, _: Array) -> tuple[Any, Array]:

@@ -85,7 +85,7 @@ def _check_learned(model: BagScores) -> None:
             raise ValueError(f"{name}.classes_ is not an array of two labels or more")
         if len(set(classes.tolist())) < len(classes):
             raise ValueError(f"{name}.classes_ has the same label twice")
-        if "threshold_" not in learned:
+        if model.task == "classes" and "threshold_" not in learned:
             raise ValueError(f"{name}.threshold_ is not there")
     n_classes = len(classes) if model.task == "classes" and classes is not None else 2
     n_models = 1 if n_classes == 2 else n_classes

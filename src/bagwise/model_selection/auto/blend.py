@@ -15,7 +15,9 @@ Reference: D. H. Wolpert, "Stacked generalization", Neural Networks 5 (1992).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -27,8 +29,8 @@ from bagwise.crossfit import fit_sigmoids, lowest_by_chance
 from bagwise.crossfit.scores import find_fences, is_flat
 
 _PULL = 0.3  # toward equal weights, per candidate and bag: the least log loss of 110 nested fits
-_SMALL = 0.05  # of weight: members near chance with less only cost time
-_NEGLIGIBLE = 0.01  # of weight: any member with less does
+SMALL = 0.05  # of weight: members near chance with less only cost time
+NEGLIGIBLE = 0.01  # of weight: any member with less does
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,26 @@ def stack_weights(logs: Array, truth: Array, weight: Array, n_units: float) -> A
     n_candidates, _, columns = logs.shape
     flat, sign = logs.reshape(n_candidates, -1), np.where(truth, 1.0, -1.0).ravel()
     share = np.repeat(weight / weight.sum() / columns, columns)
+
+    def risk(w: Array) -> tuple[float, Array]:
+        margin = sign * (w @ flat)
+        return float(share @ np.logaddexp(0.0, -margin)), flat @ (-sign * expit(-margin) * share)
+
+    return shrink_weights(risk, n_candidates, n_units)
+
+
+def shrink_weights(
+    risk: Callable[[Array], tuple[float, Array]], n_candidates: int, n_units: float
+) -> Array:
+    """Return weights that sum to one, of least risk plus the pull toward equal ones.
+
+    ``risk(w)`` returns the risk and its gradient.
+    """
     equal, pull = np.full(n_candidates, 1 / n_candidates), _PULL * n_candidates / n_units
 
     def objective(w: Array) -> tuple[float, Array]:
-        margin, away = sign * (w @ flat), w - equal
-        slopes = flat @ (-sign * expit(-margin) * share) + 2 * pull * away
-        return float(share @ np.logaddexp(0.0, -margin) + pull * away @ away), slopes
+        (value, slopes), away = risk(w), w - equal
+        return value + pull * float(away @ away), slopes + 2 * pull * away
 
     one = {"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like}
     bounds, tight = [(0.0, 1.0)] * n_candidates, {"ftol": 1e-12, "maxiter": 1000}
@@ -97,7 +113,7 @@ def drop_small(weights: Array, scores: Array, truth: Array, weight: Array) -> Ar
     n_pos, n_neg = weight @ truth, weight @ ~truth
     limits = [lowest_by_chance(*counts) for counts in zip(n_pos, n_neg, strict=True)]
     near = np.array([area(s, truth, weight) < 1 - np.mean(limits) for s in scores])
-    kept = np.where(weights < np.where(near, _SMALL, _NEGLIGIBLE), 0.0, weights)
+    kept = np.where(weights < np.where(near, SMALL, NEGLIGIBLE), 0.0, weights)
     return kept / kept.sum() if kept.any() else weights
 
 
@@ -109,20 +125,24 @@ class Ensemble:
     sigmoids: list[Sigmoid]
     weights: Array
 
+    _calibrate: ClassVar[Callable[..., Sigmoid | None]] = staticmethod(calibrate)
+    _stack: ClassVar[Callable[..., Array]] = staticmethod(stack_weights)
+    _drop: ClassVar[Callable[..., Array]] = staticmethod(drop_small)
+
     @classmethod
     def fit(cls, scores: Array, truth: Array, weight: Array, units: Array) -> Ensemble | None:
         """Fit to scores of shape (n_candidates, n_bags, columns); None where none rises.
 
         ``units`` are the numbers of the bags' groups.
         """
-        found = [calibrate(of_one, truth, weight) for of_one in scores]
+        found = [cls._calibrate(of_one, truth, weight) for of_one in scores]
         rising = [i for i, sigmoid in enumerate(found) if sigmoid is not None]
         if not rising:
             return None
         sigmoids = [sigmoid for sigmoid in found if sigmoid is not None]
         logs = np.stack([s(scores[i]) for s, i in zip(sigmoids, rising, strict=True)])
-        weights = stack_weights(logs, truth, weight, _count_units(units, weight))
-        return cls(rising, sigmoids, drop_small(weights, scores[rising], truth, weight))
+        weights = cls._stack(logs, truth, weight, _count_units(units, weight))
+        return cls(rising, sigmoids, cls._drop(weights, scores[rising], truth, weight))
 
     def __call__(self, scores: Array) -> Array:
         """Return the weighted log-odds of scores of all candidates."""
@@ -130,12 +150,19 @@ class Ensemble:
         return sum((w * sigmoid(scores[i]) for w, sigmoid, i in parts), np.zeros(scores.shape[1:]))
 
 
-def cross_fit(scores: Array, truth: Array, weight: Array, units: Array, fold: Array) -> Array:
+def cross_fit(
+    scores: Array,
+    truth: Array,
+    weight: Array,
+    units: Array,
+    fold: Array,
+    kind: type[Ensemble] = Ensemble,
+) -> Array:
     """Score the bags of each fold by the ensemble that was fitted to the scores of the others."""
     combined = np.zeros(truth.shape)
     for k in np.unique(fold):
         rest = fold != k
-        ensemble = Ensemble.fit(scores[:, rest], truth[rest], weight[rest], units[rest])
+        ensemble = kind.fit(scores[:, rest], truth[rest], weight[rest], units[rest])
         if ensemble is not None:
             combined[~rest] = ensemble(scores[:, ~rest])
     return combined

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from sklearn.pipeline import Pipeline
 
 from bagwise.bags import Bags
-from bagwise.catalog import ENTRIES, make_estimator
+from bagwise.catalog import EVERY, make_estimator
 from bagwise.errors import suggestion
 from bagwise.model_selection.candidates import MANY_ROWS
 from bagwise.model_selection.scaling import scalings, with_scaler
@@ -24,6 +24,9 @@ from bagwise.model_selection.scaling import scalings, with_scaler
 _TOLD_APART = {
     "statistics": lambda value: value,
     "estimator": lambda value: "gradient boosting",
+    "bag_kernel": lambda value: value,
+    "aggregate": lambda value: value,
+    "kernel": lambda value: value,
 }
 SHOWN = {"raw": "", "auto": "", "standard": "standardized", "robust": "robust"}
 SHOWN |= {"quantile": "quantile"}
@@ -110,6 +113,32 @@ PORTFOLIO: tuple[Candidate, ...] = (
     Candidate("MILBoost", options={"n_estimators": 30, "max_depth": 3}, pairwise=False),
 )
 
+_NUMBER_BOOSTED = GradientBoostingRegressor(subsample=0.7, max_features="sqrt")
+_FOREST = "StatisticsForestRegressor"
+_WITNESS = {"kernel": "linear", "C": 1.0}
+OF_NUMBERS: tuple[Candidate, ...] = (
+    Candidate(_FOREST, options={"n_estimators": 100}, **_ROWS),
+    Candidate(_FOREST, options={"statistics": "four", "estimator": _NUMBER_BOOSTED}, **_ROWS),
+    Candidate("MeanRegressor", "standard", {"kernel": "linear"}, "bags", pairwise=False),
+    Candidate("MeanRegressor", options={"C": 10.0}, **_BAGS),
+    Candidate("BagKernelRegressor", "standard", {"C": 30.0}, "bags", most=_MANY_IN_BLOCKS),
+    Candidate(
+        "BagKernelRegressor",
+        "standard",
+        {"bag_kernel": "sum", "C": 1.0},
+        "bags",
+        most=_MANY_IN_BLOCKS,
+    ),
+    Candidate("DistributionRegressor", options={"C": 30.0}, **_PAIRS),
+    Candidate("BagKernelRegressor", options={"bag_kernel": "statistics", "C": 3.0}, **_BAGS),
+    Candidate(
+        "CompositionRegressor", "standard", {"n_words": 64, "C": 10.0}, "bags", pairwise=False
+    ),
+    Candidate("WitnessRegressor", "standard", _WITNESS, pairwise=False),
+    Candidate("WitnessRegressor", "standard", {**_WITNESS, "aggregate": "min"}, pairwise=False),
+    Candidate("WitnessRegressor", "standard", {"C": 30.0}),
+)
+
 
 def configure(model: Any, **settings: Any) -> Any:
     """Set those of the parameters that the model, or the last step of a pipeline, has."""
@@ -132,13 +161,15 @@ def at_scales(given: Mapping[str, Any], scalers: Mapping[str, Any]) -> dict[str,
     return found
 
 
-def name_models(models: Iterable[Any]) -> dict[str, Any]:
+def name_models(
+    models: Iterable[Any], portfolio: tuple[Candidate, ...] = PORTFOLIO
+) -> dict[str, Any]:
     """Return estimators by name; a text names a candidate, a method or a class."""
     found: dict[str, Any] = {}
     for model in models:
         name = model if isinstance(model, str) else name_class(model)
         number = sum(other.split(" #")[0] == name for other in found)
-        found[f"{name} #{number + 1}" if number else name] = _look_up(model)
+        found[f"{name} #{number + 1}" if number else name] = _look_up(model, portfolio)
     return found
 
 
@@ -148,14 +179,14 @@ def name_class(model: Any) -> str:
     return type(last).__name__
 
 
-def _look_up(model: Any) -> Any:
+def _look_up(model: Any, portfolio: tuple[Candidate, ...]) -> Any:
     if not isinstance(model, str):
         return model
-    candidates = {candidate.name: candidate for candidate in PORTFOLIO}
+    candidates = {candidate.name: candidate for candidate in portfolio}
     if model in candidates:
         return candidates[model]
-    methods = [each.name for entry in ENTRIES for each in entry.methods]
-    classes = [entry.class_name for entry in ENTRIES]
+    methods = [each.name for entry in EVERY for each in entry.methods]
+    classes = [entry.class_name for entry in EVERY]
     if model not in {*methods, *classes}:
         hint = suggestion(model, dict.fromkeys([*candidates, *methods, *classes]))
         raise ValueError(f"There is no model {model!r} to try. {hint}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -19,8 +19,10 @@ from sklearn.pipeline import Pipeline
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import bag_scores, fit_weighted
+from bagwise.crossfit.folds import number_units
 from bagwise.errors import message_of
 from bagwise.estimators.tags import bag_tags
+from bagwise.measures import evaluate_numbers
 from bagwise.model_selection.clock import Deadline, unwatch, watch
 from bagwise.model_selection.grams import can_share, grams_here
 from bagwise.model_selection.intervals import Sample, estimate
@@ -191,24 +193,26 @@ def forget_shared() -> None:
 
 
 def results(
-    track: Track,
+    judge: Callable[[Array, Array], dict[str, float]],
+    splits: list[tuple[Array, Array]],
     trials: Sequence[Trial],
     weights: Mapping[str, float],
     ensemble: tuple[Array, Array],
 ) -> list[Record]:
     """Return the row of the ensemble, and one per candidate.
 
-    ``weights`` are those of the members by name, ``ensemble`` its cross-fitted scores toward
-    ``classes_[1]`` or of all classes with the numbers of the bags that they belong to. "auc" is the
-    mean over folds, "low" to "high" its 95 % interval, "seconds" are of CPU time.
+    ``judge(scores, bags)`` returns the metric of scores with "low" and "high", its 95 % interval.
+    ``weights`` are those of the members by name, ``ensemble`` its cross-fitted scores as users see
+    them with the numbers of the bags that they belong to. "seconds" are of CPU time.
     """
     total = sum(trial.seconds for trial in trials)
     n_folds = max(len(trial.cells) for trial in trials)
-    first = {"model": "ensemble", **_auc(track, *ensemble), "weight": 1.0, "seconds": total}
+    own = judge(*ensemble)
+    first = {"model": "ensemble", **own, "weight": 1.0, "seconds": total}
     return [first | {"folds": n_folds, "failure": "", "warnings": ""}] + [
         {
             "model": trial.name,
-            **_of_trial(track, trial),
+            **(_of_trial(judge, splits, trial) if trial.cells else dict.fromkeys(own, np.nan)),
             "weight": weights.get(trial.name, 0.0),
             "seconds": trial.seconds,
             "folds": len(trial.cells),
@@ -219,16 +223,21 @@ def results(
     ]
 
 
-def _of_trial(track: Track, trial: Trial) -> dict[str, float]:
-    if not trial.cells:
-        return dict.fromkeys(("auc", "low", "high"), float("nan"))
-    bags = np.concatenate([track.splits[fold][1] for fold in trial.cells])
+def _of_trial(judge: Callable[..., Any], splits: list[tuple[Array, Array]], trial: Trial) -> Any:
+    bags = np.concatenate([splits[fold][1] for fold in trial.cells])
     scores = np.concatenate(list(trial.cells.values()))
-    return _auc(track, scores[:, 0] if scores.shape[1] == 1 else scores, bags)
+    return judge(scores[:, 0] if scores.shape[1] == 1 else scores, bags)
 
 
-def _auc(track: Track, scores: Array, bags: Array) -> dict[str, float]:
+def judge_auc(track: Track, scores: Array, bags: Array) -> dict[str, float]:
+    """Return the AUC of scores of some bags, the mean over folds, with its interval."""
     groups = None if track.bags.groups is None else track.bags.groups[bags]
     sample = Sample(track.y[bags], np.unique(track.y), len(track.splits), groups)
     found = estimate("auc", sample, [scores], [track.fold_numbers()[bags]])
     return {"auc": found.value, "low": found.low, "high": found.high}
+
+
+def judge_r2(track: Track, scores: Array, bags: Array) -> dict[str, float]:
+    """Return R^2 of numbers predicted for some bags, with its interval."""
+    value, low, high = evaluate_numbers(track.y[bags], scores, number_units(track.bags)[bags])["r2"]
+    return {"r2": value, "low": low, "high": high}
