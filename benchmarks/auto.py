@@ -68,7 +68,11 @@ SINGLE = {
     **{
         name: name
         for name in (
-            *("StatisticsForest", "StatisticsForest, four, gradient boosting", "StatisticsSVC"),
+            *(
+                "StatisticsForest, four",
+                "StatisticsForest, four, gradient boosting",
+                "StatisticsSVC",
+            ),
             *("CompositionLogistic, standardized", "STK", "SimpleMI", "MI-Kernel", "miGraph"),
             *("MI-SVM", "mi-SVM", "AW-SVM", "MILES", "MILBoost"),
         )

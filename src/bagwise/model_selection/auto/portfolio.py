@@ -11,7 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+)
 from sklearn.pipeline import Pipeline
 
 from bagwise.bags import Bags
@@ -23,7 +27,7 @@ from bagwise.model_selection.scaling import scalings, with_scaler
 # Parameters that tell candidates of a method apart, and how names show their values.
 _TOLD_APART = {
     "statistics": lambda value: value,
-    "estimator": lambda value: "gradient boosting",
+    "estimator": lambda value: "gradient boosting" * (not isinstance(value, ExtraTreesClassifier)),
     "bag_kernel": lambda value: value,
     "aggregate": lambda value: value,
     "kernel": lambda value: value,
@@ -43,7 +47,7 @@ class Candidate:
     family: str = "witness"
     pairwise: bool = True  # whether it compares all pairs of instances
     most: int = MANY_ROWS  # instances of which it can compare all pairs
-    linear: dict[str, Any] | None = None  # what takes its place where these are too many
+    linear: dict[str, Any] | None = None  # cheaper options where these are too many
 
     @property
     def name(self) -> str:
@@ -84,9 +88,10 @@ _ROWS: dict[str, Any] = {"family": "statistics", "pairwise": False}
 _BAGS: dict[str, Any] = {"scale": "auto", "family": "bags", "pairwise": False}
 _PAIRS: dict[str, Any] = {"scale": "auto", "family": "bags", "most": _MANY_IN_BLOCKS}
 _BOOSTED = GradientBoostingClassifier(subsample=0.7, max_features="sqrt")
+_TREES = ExtraTreesClassifier(200, max_features=0.1, min_samples_leaf=2)
+_NOISY_OR: dict[str, Any] = {"n_estimators": 30, "max_depth": 3}
 PORTFOLIO: tuple[Candidate, ...] = (
-    Candidate("StatisticsForest", options={"n_estimators": 100}, **_ROWS),
-    Candidate("StatisticsForest", options={"n_estimators": 100, "statistics": "four"}, **_ROWS),
+    Candidate("StatisticsForest", options={"statistics": "four", "estimator": _TREES}, **_ROWS),
     Candidate("StatisticsSVC", options={"C": 3.0, "gamma": "scale"}, **_ROWS),
     Candidate(
         "StatisticsSVC",
@@ -110,7 +115,7 @@ PORTFOLIO: tuple[Candidate, ...] = (
     Candidate("AL-SVM", options={"C": 3.0}, linear=_LARGE),
     Candidate("ALP-SVM", options={"C": 3.0}, linear=_LARGE),
     Candidate("MILES", options={"C": 3.0}),
-    Candidate("MILBoost", options={"n_estimators": 30, "max_depth": 3}, pairwise=False),
+    Candidate("MILBoost", options=_NOISY_OR, linear={**_NOISY_OR, "max_features": 8}),
 )
 
 _NUMBER_BOOSTED = GradientBoostingRegressor(subsample=0.7, max_features="sqrt")
