@@ -242,6 +242,7 @@ def follow(data: Data, run: Run, quick: bool = False) -> list[Step]:
     steps, words = [], data.first
     while words:
         extra = ["--models", "SimpleMI,MI-SVM", "--time", "none", "--jobs", "1", "--repeats", "1"]
+        extra += ["--folds", "3"]
         began = time.perf_counter()
         status, output = run(words + extra * (quick and words[0] == "compare"))
         steps.append(Step(words, status, output, time.perf_counter() - began))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import LearningCurveDisplay
 
 from bagwise import MeanSVC, WitnessSVC
@@ -21,7 +21,9 @@ def scored():
 
 def test_the_area_is_scikit_learns_and_lies_in_its_interval(scored):
     shown = RocDisplay.from_scores(*scored)
-    assert shown.value == roc_auc_score(*scored)
+    assert shown.value == pytest.approx(roc_auc_score(*scored))
+    curve = PrecisionRecallDisplay.from_scores(*scored)
+    assert curve.value == pytest.approx(average_precision_score(*scored))
     assert shown.interval[0] < shown.value < shown.interval[1]
     assert np.all(shown.band[0] <= shown.band[1])
 

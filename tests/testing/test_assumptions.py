@@ -43,6 +43,13 @@ def test_the_standard_portfolio_takes_no_shortcut(seed):
     assert score_assumption_test(MeanSVC(), "single concept", seed) < 0.05
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_neither_does_the_whole_one(seed):
+    model = AutoBagClassifier(assumption="standard", time_limit=None)
+    assert score_assumption_test(model, "single concept", seed) >= 0.95
+
+
 def test_only_standard_models_are_tried_and_the_others_hint():
     bags, y, *_ = make_assumption_test("threshold")
     given = ["MI-SVM", "StatisticsSVC"]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import config_context, metrics
 from sklearn.calibration import calibration_curve
 
 from bagwise._typing import Array
@@ -110,12 +109,19 @@ class _Curve(Display):
         truth, scores = np.asarray(truth, dtype=bool), np.asarray(scores, dtype=np.float64)
         if not 0 < truth.sum() < len(truth):
             raise ValueError("The bags are all of one class: a curve needs both.")
+        order = np.argsort(-scores, kind="stable")
+        last = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)  # of equal scores
+        hits, misses = truth[order], ~truth[order]
+
+        def measure(weight: Array) -> tuple[Array, Array, float]:
+            found = (np.cumsum(weight[order] * part)[last] for part in (hits, misses))
+            return cls._measure(*found)
+
         draws = draw_samples(truth, groups, _DRAWS, 0)
-        with config_context(assume_finite=True, skip_parameter_validation=True):
-            drawn = [cls._measure(truth[rows], scores[rows]) for rows in draws]
+        drawn = [measure(np.bincount(rows, minlength=len(truth))) for rows in draws]
         lines, values = [np.interp(_GRID, x, y) for x, y, _ in drawn], [area for *_, area in drawn]
         interval = cls._bound(truth, scores, groups, values)
-        x, y, value = cls._measure(truth, scores)
+        x, y, value = measure(np.ones(len(truth)))
         chance = float(truth.mean()) if cls._chance_is_prevalence else 0.5
         band = np.quantile(lines, _LEVELS, axis=0)
         return cls(x, y, band, value, interval, chance, positive).plot(ax, name=name)
@@ -125,8 +131,12 @@ class _Curve(Display):
     _chance_is_prevalence = False  # of scores that know nothing; otherwise the diagonal
 
     @staticmethod
-    def _measure(truth: Array, scores: Array) -> tuple[Array, Array, float]:
-        """Return the curve, and the area under it or the like."""
+    def _measure(hits: Array, misses: Array) -> tuple[Array, Array, float]:
+        """Return the curve, and the area under it or the like.
+
+        ``hits`` and ``misses`` are the positives and negatives down to each score, the highest
+        first.
+        """
         raise NotImplementedError
 
     @staticmethod
@@ -171,9 +181,9 @@ class RocDisplay(_Curve):
     _value_name = "AUC"
 
     @staticmethod
-    def _measure(truth: Array, scores: Array) -> tuple[Array, Array, float]:
-        x, y, _ = metrics.roc_curve(truth, scores)
-        return x, y, float(metrics.auc(x, y))
+    def _measure(hits: Array, misses: Array) -> tuple[Array, Array, float]:
+        x, y = np.append(0, misses) / misses[-1], np.append(0, hits) / hits[-1]
+        return x, y, float(np.trapezoid(y, x))
 
     @staticmethod
     def _bound(
@@ -204,10 +214,11 @@ class PrecisionRecallDisplay(_Curve):
     _chance_is_prevalence = True
 
     @staticmethod
-    def _measure(truth: Array, scores: Array) -> tuple[Array, Array, float]:
-        precision, recall, _ = metrics.precision_recall_curve(truth, scores)
-        area = -np.sum(np.diff(recall) * precision[:-1])
-        return recall[::-1], precision[::-1], float(area)
+    def _measure(hits: Array, misses: Array) -> tuple[Array, Array, float]:
+        # Down to the first bag that was drawn there is none, and nothing is wrong.
+        precision, recall = (hits + 1e-300) / (hits + misses + 1e-300), hits / hits[-1]
+        area = np.sum(np.diff(recall, prepend=0) * precision)
+        return np.append(0, recall), np.append(1, precision), float(area)
 
 
 @dataclass
