@@ -51,6 +51,7 @@ NOT_OF_A_MODULE = {
     "cli/test_page.py": "docs/cli.md",
     "cli/test_road.py": "benchmarks/road.py: messy data, from info to the report",
     "cli/test_refusals.py": "bad arguments, over several commands",
+    "cli/test_tasks.py": "numbers, grades and times, from a table to the evaluation",
     "cli/test_wording.py": "errors of the library, as the command line words them",
     "estimators/test_approximation.py": "kernel_options, over all kernel estimators",
     "estimators/test_restarts.py": "n_init, over all estimators that have it",

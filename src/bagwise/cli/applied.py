@@ -78,7 +78,12 @@ class ApplyOptions:
             raise missing_file(self.model)
         description, model = describe(self.model), bagwise.load(self.model)
         columns |= {"bag": self.bag, "only": only or None, "instance_ids": self.instance_id}
-        bags, y = self._read(description, columns, check)
+        times = {role: columns.pop(role, None) for role in ("duration", "event")}
+        wanted = "label" in columns
+        if description.get("task") == "times" and wanted:
+            bags, y = self._read_times(description, columns, times, check)
+        else:
+            bags, y = self._read(description, columns, check)
         if only:
             names = [str(name) for name in bags.ids.tolist()]
             rows = np.flatnonzero(np.isin(names, [*resolve_names(only, names)]))
@@ -110,6 +115,21 @@ class ApplyOptions:
         columns["labels"] = self.labels
         regroup = self.regroup or (format in TABLES and notes.get("regroup", False))
         return read_bags(self.data, format, regroup, check=check, **columns)
+
+    def _read_times(
+        self, description: dict[str, Any], columns: dict[str, Any], times: Any, check: bool
+    ) -> tuple[Any, Any]:
+        """Read events and times, one column after the other."""
+        from bagwise.times import check_times
+
+        notes, found = description["notes"], []
+        for role in ("event", "duration"):
+            label = times[role] or notes.get(role)
+            if label is None:
+                raise typer.BadParameter("labels are times: give --duration and --event.")
+            bags, y = self._read(description, {**columns, "label": label}, check)
+            found.append(need_labels(y, self.data))
+        return bags, check_times(np.column_stack(found), len(bags)).as_array()
 
     def _recall(self, format: str, column: str | None) -> str | None:
         """Return a column's name in fit, where this file has it too."""
@@ -166,6 +186,8 @@ class Applied:
     def labels(self, data: Path) -> Any:
         """Return the true labels; both classes of the model and no others."""
         y = need_labels(self.y, data)
+        if self.classifier.task in ("numbers", "times"):
+            return y
         unknown = sorted({str(value) for value in y.tolist() if value not in self.classes})
         if unknown:
             raise ValueError(f"{data} has the label {unknown[0]}; the model knows {self.classes}.")
@@ -188,6 +210,8 @@ class Applied:
     @property
     def sign(self) -> int:
         """The factor that turns scores toward the positive class."""
+        if self.classifier.task != "classes":
+            return 1
         return 1 if self.description["positive_class"] in (None, self.classes[1]) else -1
 
     def scores(self, values: Any) -> dict[str, Any]:
@@ -217,6 +241,15 @@ class Applied:
         positive = self.description["positive_class"]
         if positive is not None:
             say(f"Scores above 0 speak for {escape(str(positive))}.")
+
+    def need_classes(self) -> None:
+        """Raise an error where the model predicts no classes."""
+        task = self.classifier.task
+        if task != "classes":
+            raise ValueError(
+                f"{self.description['class']} predicts {task}, and this command is for classes. "
+                "`bagwise predict --instances` and `bagwise explain` show its instances."
+            )
 
     def need_instances(self) -> None:
         """Raise an error where the model compares whole bags."""

@@ -45,7 +45,7 @@ def cv(
     settings = choice.settings()
     # A wrong name or value is refused before the data are read.
     place.check(choice.build(settings), scale, source.impute)
-    bags, y = source.read_labeled(check=not place)
+    bags, y = source.read_labeled(check=not place, task=choice.build(settings).task)
     options = {"random_state": seed, "n_jobs": place.jobs(jobs)}
     hint = "No results are kept: fewer --folds take less time."
     with output.interruptible(hint), place.move(bags) as bags:
@@ -72,7 +72,9 @@ def cv(
 
 
 def _positive(estimator: Any, y: Any) -> Any:
-    """Return the positive class; None for more than two classes."""
+    """Return the positive class; None for more than two classes, and for no classes."""
+    if estimator.task != "classes":
+        return None
     labels = np.unique(y).tolist()
     named = estimator.pos_label
     return None if len(labels) > 2 else labels[1] if named is None else named
@@ -82,8 +84,9 @@ def _say_below_chance(record: dict[str, Any], y: Any) -> None:
     """Say that the mean AUC is below chance, where it is significantly so."""
     from bagwise.crossfit import below_chance
 
-    auc, n_pos = record["metrics"]["auc"]["mean"], int(np.sum(y == record["positive"]))
+    auc = record["metrics"].get("auc", {}).get("mean")
     if record["positive"] is not None and auc is not None:
+        n_pos = int(np.sum(y == record["positive"]))
         text = below_chance(auc, n_pos, len(y) - n_pos)
         if text is not None:
             output.say(f"[yellow]Warning:[/yellow] {escape(output.reword(text))}")

@@ -72,16 +72,19 @@ def fit(
 
     one_of(metric, MEASURES, "metric")
     plain, points = _settings(choice, cv)
+    task = _check_task(choice.build(plain), cv or scale == "search")
     place.check(choice.build(plain), scale, source.impute)
-    bags, y = source.read_labeled(check=not place)
-    for leak in [] if place else bags.check(y):
+    bags, y = source.read_labeled(check=not place, task=task)
+    for leak in [] if place or task not in ("classes", "grades") else bags.check(y):
         output.say(escape(f"Look at this before you trust the model. {leak}."))
     options: dict[str, Any] = {"random_state": seed, "n_jobs": place.jobs(jobs)}
     with output.interruptible(f"{out} was not written."), place.move(bags) as there:
         first = scaler_for(bags, "auto" if scale == "search" else scale, source.impute)
         estimator = choice.build(plain, there, y, scaler=first, **options)
         choices = []
-        if isinstance(estimator, bagwise.AutoBagClassifier):  # scales candidates one by one
+        if hasattr(
+            estimator, "time_limit"
+        ):  # an automatic model, which scales candidates one by one
             estimator.scale, scale = estimator.scale if scale == "auto" else scale, "raw"
         scale = place.settle_scale(bags, scale)
         if cv or scale == "search":
@@ -102,7 +105,7 @@ def fit(
     notes = {"data": source.data.name, **source.notes} | _ensemble(fitted)
     notes |= _decisions(estimator) | {"trained_on": pack_prints(fingerprints(bags))}
     bagwise.save(fitted, out, notes=notes)
-    shown = "own" if isinstance(estimator, bagwise.AutoBagClassifier) else scale
+    shown = "own" if hasattr(estimator, "time_limit") else scale
     described = describe(out)
     if as_json:
         tried = [{**c.point, "scale": c.scale, metric: c.value} for c in choices]
@@ -113,11 +116,22 @@ def fit(
     else:
         output.show(_table(title, described, bags, choices, shown, metric))
         output.say_written("Written", out)
-    words = ["bagwise", "report", str(out), str(source.data)]
-    several = described["classes"][-1] if len(described["classes"]) > 2 else None
+    words = ["bagwise", "report" if task == "classes" else "evaluate", str(out), str(source.data)]
+    many = task == "classes" and len(described["classes"]) > 2
+    several = described["classes"][-1] if many else None
     given = {"labels": source.labels, "format": source.format, "positive": several}
     output.say_next([*words, *as_words(**given)])
     _conclude(estimator)
+
+
+def _check_task(model: Any, chooses: bool) -> str:
+    """Return what the model's labels are; parameters are chosen for classes only."""
+    if chooses and model.task != "classes":
+        raise typer.BadParameter(
+            f"--cv and --scale search choose by metrics of classes, not of {model.task}: take "
+            "AutoBagRegressor, or scikit-learn's GridSearchCV in Python."
+        )
+    return str(model.task)
 
 
 def _conclude(estimator: Any) -> None:
@@ -144,7 +158,7 @@ def _ensemble(fitted: Any) -> dict[str, Any]:
     if not hasattr(last, "leaderboard_"):
         return {}
     board = last.leaderboard_
-    columns = ["model", "auc", "weight", "seconds"]
+    columns = ["model", last._metric, "weight", "seconds"]
     return {"leaderboard": board.loc[board["weight"] > 0, columns].to_dict("records")}
 
 
@@ -193,7 +207,7 @@ def _table(
     error = certificate.get("kernel_error")
     rows = {
         "bags": f"{len(bags)}, with {bags.n_instances} instances of {bags.n_features} features",
-        "classes": ", ".join(map(str, described["classes"])),
+        "classes": ", ".join(map(str, described["classes"])) or None,
         "positive": described["positive_class"],
         "features": _SCALED[scale],
         "threshold": _name_threshold(described),
@@ -207,7 +221,8 @@ def _table(
         point = ", ".join(f"{key}={value}" for key, value in named.items())
         rows[point] = f"cross-validated {metric.replace('_', ' ')} {choice.value:.1%}"
     for model in described["notes"].get("leaderboard", []):
-        rows[model["model"]] = f"weight {model['weight']:.0%}, held-out AUC {model['auc']:.3f}"
+        metric = f"AUC {model['auc']:.3f}" if "auc" in model else f"R2 {model['r2']:.3f}"
+        rows[model["model"]] = f"weight {model['weight']:.0%}, held-out {metric}"
     known = {key: value for key, value in rows.items() if value is not None}
     return output.fact_table(known, title)
 

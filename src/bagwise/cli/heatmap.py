@@ -82,6 +82,7 @@ def heatmap(
     `bagwise heatmap model.bagwise features/ --out maps --geojson tiles --image thumbnails`
     """
     applied = ApplyOptions(model, data, bag=bag_column, format=format, labels=labels).load(bag)
+    applied.need_classes()
     applied.need_instances()
     if positive and len(applied.classes) == 2:
         raise typer.BadParameter("--positive is for models of three or more classes.")

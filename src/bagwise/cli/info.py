@@ -70,6 +70,7 @@ def _make_learnable(
         y = cut_labels(y, guessed.cut)
         say(
             f"The labels are numbers: --cut makes two classes, split at the median {guessed.cut:g}."
+            " `bagwise fit --model AutoBagRegressor` predicts them as they are."
         )
     folds = most_folds(count_fewest(bags, y), _INNER)
     if not folds and source.groups is None and bags.groups is not None:

@@ -20,9 +20,10 @@ _FEWEST_FOLDS = 3  # of out-of-fold scores: with two, half of the bags train eac
 
 def complete_model(incomplete: str = "") -> list[str]:
     """Return the names of models that begin so; the shell completes them."""
-    from bagwise.catalog import ENTRIES, METHODS
+    from bagwise.catalog import EVERY
 
-    names = {method.name for method in METHODS} | {entry.class_name for entry in ENTRIES}
+    names = {method.name for entry in EVERY for method in entry.methods}
+    names |= {entry.class_name for entry in EVERY}
     return sorted(name for name in names if name.startswith(incomplete))
 
 
@@ -33,6 +34,7 @@ _THRESHOLD = (
     "Score above which a bag is positive, such as 0. Default: that of the highest balanced "
     "accuracy on out-of-fold scores."
 )
+_ORDER = "Grades from the lowest to the highest, with commas, for OrdinalBagClassifier."
 _UNCALIBRATED = "Skip the folds behind threshold and probabilities."
 Positive = Annotated[str | None, typer.Option(help=_POSITIVE, metavar="LABEL")]
 
@@ -51,6 +53,7 @@ class ModelOptions:
     positive: Positive = None
     threshold: Annotated[float | None, typer.Option(help=_THRESHOLD, metavar="SCORE")] = None
     no_calibration: Annotated[bool, typer.Option("--no-calibration", help=_UNCALIBRATED)] = False
+    order: Annotated[str | None, typer.Option(help=_ORDER, metavar="GRADES")] = None
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters by name."""
@@ -70,9 +73,27 @@ class ModelOptions:
         """Return the estimator, its parameters checked; with data, its positive label too."""
         estimator = build_model(self.model, settings)
         label = None
+        if estimator.task != "classes":
+            return self._order_grades(estimator, y)
+        if self.order is not None:
+            raise typer.BadParameter("--order is for grades: take --model OrdinalBagClassifier.")
         if y is not None:
             label = positive_label(self.positive, y, bags, estimator, **options)
         return estimator if label is None else estimator.set_params(pos_label=label)
+
+    def _order_grades(self, estimator: Any, y: Any) -> Any:
+        """Return a model of numbers, grades or times, with the order of the grades."""
+        for flag, given in (("--positive", self.positive), ("--threshold", self.threshold)):
+            if given is not None:
+                raise typer.BadParameter(f"{flag} is for two classes, not for {estimator.task}.")
+        if self.order is None or y is None:
+            return estimator
+        known = {str(label): label for label in np.unique(y).tolist()}
+        names = [name.strip() for name in self.order.split(",")]
+        missing = next((name for name in known if name not in names), None)
+        if missing is not None:
+            raise typer.BadParameter(f"--order {self.order} does not have the label {missing}.")
+        return estimator.set_params(order=[known[name] for name in names if name in known])
 
     def calibrate(self, estimator: Any, bags: Any, y: Any, held_out: int = 0) -> int:
         """Have threshold and probabilities chosen on out-of-fold scores; say it where they are not.
@@ -80,8 +101,8 @@ class ModelOptions:
         ``held_out`` is the number of folds of which one is left out before. Returns the number of
         folds that choose, 0 if there are none.
         """
-        if len(np.unique(y)) < 2:
-            return 0  # an error follows
+        if estimator.task != "classes" or len(np.unique(y)) < 2:
+            return 0  # nothing to calibrate, or an error follows
         fewest = count_fewest(bags, y)
         n_folds = min(N_FOLDS, fewest - (-(-fewest // held_out) if held_out else 0))
         wanted: dict[str, Any] = {"threshold": self.threshold, "probability": "sigmoid"}

@@ -221,6 +221,8 @@ _DROP = "Columns to leave out, with commas; patterns work too."
 _DECIMAL = 'Decimal separator of the numbers: "." or ",".'
 _IMPUTE = "Fill missing values: median, mean, most_frequent or zero."
 _CUT = "Of labels that are numbers, make two classes: yes from this number on, and no."
+_DURATION = "Column with the times of events or of censoring; --event says which it is."
+_EVENT = "Column that is 1 where the event happened at --duration, 0 where it had not until then."
 _FORMAT = (
     "csv, excel, parquet, arrow, arff, c45, svmlight, mat, h5ad, bags, folder or slides. "
     "Default: detected."
@@ -228,6 +230,8 @@ _FORMAT = (
 Data = Annotated[Path, typer.Argument(metavar="DATA", help=_DATA, autocompletion=complete_dataset)]
 Bag = Annotated[str | None, _column("Column with the bag of each row, by name or number.")]
 Label = Annotated[str | None, _column("Column with the labels.")]
+Duration = Annotated[str | None, _column(_DURATION)]
+Event = Annotated[str | None, _column(_EVENT)]
 Labels = Annotated[Path | None, typer.Option(help=_LABELS, metavar="CSV")]
 Groups = Annotated[str | None, _column("Column with groups that share a fold, such as patients.")]
 InstanceId = Annotated[str | None, _column("Column with an id of each row.")]
@@ -256,6 +260,8 @@ class Source:
     ] = None
     instance_id: InstanceId = None
     cut: Annotated[float | None, typer.Option(help=_CUT, metavar="NUMBER")] = None
+    duration: Duration = None
+    event: Event = None
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -267,6 +273,8 @@ class Source:
         columns = {**self.columns, "features": split_names(self.features)}
         columns |= {"drop": split_names(self.drop), "decimal": self.decimal, "labels": self.labels}
         columns["instance_ids"] = self.instance_id
+        if self.duration or self.event:
+            return read_times(self, check, columns)
         bags, y = read_bags(self.data, self.format, self.regroup, check=check, **columns)
         return bags, cut_labels(y, self.cut)
 
@@ -274,16 +282,21 @@ class Source:
     def notes(self) -> dict[str, Any]:
         """How the data were read: those who apply the model read theirs in the same way."""
         more = {"decimal": self.decimal, "instance_ids": self.instance_id}
-        return {**self.columns, **more, "regroup": self.regroup, "cut": self.cut}
+        times = {"duration": self.duration, "event": self.event}
+        return {**self.columns, **more, **times, "regroup": self.regroup, "cut": self.cut}
 
-    def read_labeled(self, *, check: bool = True) -> tuple[Bags, Any]:
+    def read_labeled(self, *, check: bool = True, task: str = "classes") -> tuple[Bags, Any]:
         """Return bags and labels; both must be complete, which may also be checked elsewhere."""
+        if (task == "times") != (self.duration is not None):
+            ask = "labels are times: give" if task == "times" else "this model does not take"
+            raise typer.BadParameter(f"{ask} --duration and --event, as BagSurvival and CoxBag do.")
         bags, y = self.read(check=check)
         y = need_labels(y, self.data)
-        if is_measurement(y):
+        if task == "classes" and is_measurement(y):
             raise ValueError(
-                f"The labels of {self.data} are {len(np.unique(y))} different numbers, and models "
-                f"learn classes: --cut {np.median(y):.6g} makes two, split at the median."
+                f"The labels of {self.data} are {len(np.unique(y))} different numbers, and this "
+                f"model learns classes: --cut {np.median(y):.6g} makes two, split at the median; "
+                "--model AutoBagRegressor predicts the numbers."
             )
         return check_bags(bags, finite=self.impute is None) if check else bags, y
 
@@ -291,6 +304,21 @@ class Source:
         """Return the words of a command line that reads the same."""
         given = asdict(self)
         return [str(given.pop("data")), *as_words(**given)]
+
+
+def read_times(source: Any, check: bool, columns: dict[str, Any]) -> tuple[Bags, Any]:
+    """Return bags, and the events and times of two columns."""
+    from bagwise.times import check_times
+
+    if None in (names := (source.duration, source.event)) or columns.get("label") is not None:
+        raise typer.BadParameter("--duration and --event belong together, in place of --label.")
+    found = []
+    for label, other in (names, names[::-1]):  # one column of labels per reading
+        drop = [*(columns["drop"] or []), other] if columns["features"] is None else None
+        given = {**columns, "label": label, "drop": drop, "check": check}
+        bags, y = read_bags(source.data, source.format, source.regroup, **given)
+        found.insert(0, np.asarray(y))
+    return bags, check_times(np.column_stack(found), len(bags)).as_array()
 
 
 def is_measurement(y: Any) -> bool:
@@ -353,8 +381,8 @@ def _fetch(data: Path, columns: dict[str, Any]) -> tuple[Bags, Any]:
     name = one_of(str(data), complete_dataset(), "file, folder or data set")
     given = next((role for role, value in columns.items() if value is not None), None)
     if given is not None:
-        given = _FLAGS.get(given, given)
-        raise typer.BadParameter(f"--{given} is for files; {name} is a data set.")
+        flag = _FLAGS.get(given, given)
+        raise typer.BadParameter(f"--{flag} is for files; {name} is a data set.")
     bags, y = fetch(name)[:2]
     return bags, y
 

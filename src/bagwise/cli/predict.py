@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli.applied import Applied, ApplyOptions, Only, Out, split_ids
-from bagwise.cli.options import Label
+from bagwise.cli.options import Duration, Event, Label
 from bagwise.cli.output import Json, deliver, plain_table, reword, say, show, show_json
 from bagwise.cli.places import Place
 from bagwise.crossfit import decides_badly
@@ -45,8 +45,11 @@ def predict(
 
 def _bag_columns(applied: Applied) -> dict[str, Any]:
     classifier, seen = applied.classifier, applied.seen
-    columns = {"bag": seen.ids, "label": classifier.predict(seen)}
-    columns |= applied.scores(classifier.decision_function(seen)) | _probabilities(applied)
+    name = {"numbers": "number", "times": "risk"}.get(classifier.task, "label")
+    columns = {"bag": seen.ids, name: classifier.predict(seen)}
+    if classifier.task == "classes":
+        columns |= applied.scores(classifier.decision_function(seen))
+    columns |= _probabilities(applied)
     if hasattr(classifier, "key_instances"):
         rows = seen.flat(classifier.key_instances(seen))
         columns["key_instance"] = applied.instance_names(rows)
@@ -55,6 +58,11 @@ def _bag_columns(applied: Applied) -> dict[str, Any]:
 
 def _probabilities(applied: Applied) -> dict[str, Any]:
     """Return the columns of probabilities; none where the model has none."""
+    if hasattr(applied.classifier, "predict_survival_function"):
+        times = applied.classifier.times_
+        shown = np.unique(np.linspace(0, len(times) - 1, 5).astype(int))  # Cox has one per event
+        survival = applied.classifier.predict_survival_function(applied.seen)
+        return {f"survival_{times[k]:g}": survival[:, k] for k in shown}
     if not hasattr(applied.classifier, "predict_proba"):
         return {}
     chances = applied.classifier.predict_proba(applied.seen)
@@ -81,28 +89,36 @@ def _instance_columns(applied: Applied) -> dict[str, Any]:
 
 
 def evaluate(
-    options: ApplyOptions, place: Place, label: Label = None, as_json: Json = False
+    options: ApplyOptions,
+    place: Place,
+    label: Label = None,
+    duration: Duration = None,
+    event: Event = None,
+    as_json: Json = False,
 ) -> None:
     """Compare a model's predictions with the true labels of bags it has not seen.
 
     For two classes: accuracy, AUC, sensitivity (of the positive class), specificity, F1 and average
-    precision; for more, accuracy and the sensitivity of each class. With intervals of 95 %
-    confidence, and the confusion matrix.
+    precision; for more, accuracy and the sensitivity of each class. Of numbers RMSE, MAE, R2 and
+    Spearman's correlation, of grades quadratic kappa, of times the C-index and the Brier score.
+    With intervals of 95 % confidence, and the confusion matrix.
 
     If the file has a column `instance_label` with the true labels of the instances, it also reports
     how often the key instance is truly positive.
 
     `bagwise evaluate slides.bagwise test.csv --bag slide --label diagnosis`
     """
-    applied = options.load(check=not place, label=label)
+    applied = options.load(check=not place, label=label, duration=duration, event=event)
     y, positive = applied.labels(options.data), applied.description["positive_class"]
+    of_classes = applied.classifier.task == "classes"
     if applied.n_seen:
         say(
             f"The model was trained on {applied.n_seen} of these {len(y)} bags: the result is too "
             "good. `bagwise report` and `bagwise cv` judge by folds instead."
         )
     with applied.at(place) as moved:
-        numbers, confusion = _numbers(moved, y), _confusion(moved, y)
+        numbers = _numbers(moved, y)
+        confusion = _confusion(moved, y) if hasattr(moved.classifier, "classes_") else None
     if as_json:
         values = {n: value if np.isfinite(value) else None for n, (value, *_) in numbers.items()}
         bounds = {n: b for n, (_, *b) in numbers.items() if b and np.isfinite(b).all()}
@@ -110,9 +126,10 @@ def evaluate(
         show_json({**record, "intervals": bounds, "confusion": confusion})
         return
     show(_metric_table(numbers, len(y), positive))
-    if len(applied.classes) == 2:
+    if of_classes and len(applied.classes) == 2:
         _say_decisions({name: value for name, (value, *_) in numbers.items()})
-    show(_confusion_table(confusion))
+    if confusion is not None:
+        show(_confusion_table(confusion))
 
 
 def _say_decisions(rates: dict[str, float]) -> None:
@@ -124,9 +141,12 @@ def _say_decisions(rates: dict[str, float]) -> None:
 
 def _numbers(applied: Applied, y: Any) -> dict[str, tuple[float, ...]]:
     """Return the metrics; of two classes with their intervals."""
+    from bagwise.measures import evaluate_model
     from bagwise.metrics import bag_report, evaluation
 
     numbers: dict[str, tuple[float, ...]] = {}
+    if applied.classifier.task != "classes":
+        return {**evaluate_model(applied.classifier, applied.seen, y)}
     if len(applied.classes) == 2:
         numbers |= evaluation(applied.classifier, applied.seen, y)
     else:
@@ -198,7 +218,7 @@ def explain(
     applied.need_instances()
     predicted = applied.classifier.predict(applied.seen)
     wanted = np.arange(len(predicted))
-    if not (only or every or len(applied.classes) > 2):
+    if applied.classifier.task == "classes" and not (only or every or len(applied.classes) > 2):
         wanted = np.flatnonzero(predicted == applied.description["positive_class"])
     if not len(wanted):
         say("No bag is predicted positive; --all explains the others too.")

@@ -63,6 +63,7 @@ def report(
     import bagwise
 
     applied = options.load(label=label, groups=groups)
+    applied.need_classes()
     y = applied.labels(options.data)
     folds = cv or _choose_folds(applied, y)
     pictures = None if images is None else _pictures(applied, images)

@@ -19,6 +19,8 @@ from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import fit_folds, folds, in_order, out_of_fold_scores
 from bagwise.errors import message_of
+from bagwise.estimators.occlusion import last_step
+from bagwise.measures import evaluate_model
 from bagwise.metrics import bag_report
 from bagwise.model_selection.scaling import with_scaler
 from bagwise.model_selection.search import FOLDS
@@ -101,12 +103,12 @@ def cross_validate_bags(
 
     Parameters
     ----------
-    estimator : BagClassifier, or a Pipeline or search that ends in one
+    estimator : bag estimator, or a Pipeline or search that ends in one
         Cloned for every fit.
     bags : Bags, or anything check_bags takes
         The data.
     y : array-like of shape (n_bags,)
-        Labels of the bags.
+        Labels of the bags: classes, numbers, grades, or events and times.
     cv : int, default=10
         Number of folds.
     n_repeats : int, default=1
@@ -134,10 +136,12 @@ def cross_validate_bags(
     (4, 0.98)
     """
     bags, y = check_bags(bags, finite=False), np.asarray(y)
+    task = getattr(last_step(estimator), "task", "classes")
+    ordered = task in ("numbers", "times")
     splits = [
         split
         for r in range(n_repeats)
-        for split in folds(bags, y, cv, random_state + r, name=FOLDS)
+        for split in folds(bags, y, cv, random_state + r, name=FOLDS, ordered=ordered)
     ]
     results = fit_folds(
         estimator,
@@ -145,7 +149,7 @@ def cross_validate_bags(
         y,
         np.ones(len(y)),
         splits,
-        bag_report,
+        bag_report if task == "classes" else _report_values,
         around=_with_warnings,
         n_jobs=n_jobs,
         return_as="generator",
@@ -156,6 +160,11 @@ def cross_validate_bags(
         warned += messages
         callback()
     return CrossValidation(reports, warned)
+
+
+def _report_values(model: Any, bags: Bags, y: Array) -> dict[str, float]:
+    """Return the metrics of numbers, grades or times."""
+    return {name: value for name, (value, *_) in evaluate_model(model, bags, y).items()}
 
 
 def _with_warnings(fold: Callable[..., Any]) -> Callable[..., tuple[Any, list[str]]]:

@@ -131,7 +131,7 @@ def _try(model: Any) -> None:
                 bag = _bag(model, value)
                 labels = np.asarray(model.predict(bag))
                 is_class = hasattr(model, "decision_function")
-                scores = np.asarray(model.decision_function(bag)) if is_class else 1.0 * labels
+                scores = np.asarray(model.decision_function(bag)) if is_class else np.zeros(1)
                 n_classes = len(model.classes_) if is_class else 2
         except _FAILURES as error:
             problem = error
