@@ -312,7 +312,7 @@ def read_times(source: Any, check: bool, columns: dict[str, Any]) -> tuple[Bags,
 
     if None in (names := (source.duration, source.event)) or columns.get("label") is not None:
         raise typer.BadParameter("--duration and --event belong together, in place of --label.")
-    found = []
+    found: list[Any] = []
     for label, other in (names, names[::-1]):  # one column of labels per reading
         drop = [*(columns["drop"] or []), other] if columns["features"] is None else None
         given = {**columns, "label": label, "drop": drop, "check": check}
