@@ -32,6 +32,9 @@ def test_rows_are_what_the_model_says(digits):
     keys = bags[30:].flat(model.key_instances(bags[30:]))
     assert [row["key"] for row in rows] == [str(i) for i in bags[30:].instance_ids[keys]]
     assert rows[0]["why"][0].keys() == {"name", "value"}
+    late = WitnessSVC(kernel="linear", threshold=5.0).fit(bags[:30], y[:30])
+    shown = [report(each, bags[30:], y[30:]).html for each in (model, late)]
+    assert ["ranks bags well and decides badly" in html for html in shown] == [False, True]
 
 
 def test_it_is_self_contained_and_names_its_origin(digits):

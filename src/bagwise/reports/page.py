@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 from bagwise._typing import Array
 from bagwise.bags import Bags, check_bags
 from bagwise.catalog import paper_name_of
+from bagwise.crossfit import decides_badly
 from bagwise.estimators.discovery import is_calibrated
 from bagwise.metrics import unwrap_model
 from bagwise.plot import BagSizeDisplay, InstanceScoreDisplay, annealing_path
@@ -100,9 +101,12 @@ def _numbers(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _content(model: Any, bags: Bags, y: Array, judgment: Judgment, roc: Any) -> dict[str, Any]:
+    proportions = judgment.proportions()
+    rates = {name: found["value"] for name, found in proportions.items()}
     return {
         "judgment": judgment,
-        "proportions": judgment.proportions(),
+        "proportions": proportions,
+        "decisions": decides_badly({**rates, "auc": roc.value}),
         "auc": {"value": roc.value, "low": roc.interval[0], "high": roc.interval[1]},
         "groups": judgment.of_groups(bags.groups),
         "facts": data_facts(bags, y, judgment.positive),
