@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import count
 from numbers import Integral
 from typing import Any
@@ -116,7 +115,7 @@ def check_enough_bags(bags: Bags, y: Array, *levels: tuple[Argument, Any]) -> No
     >>> check_enough_bags(Bags.from_list([[[0.0]], [[1.0]], [[2.0]]]), [0, 1, 1], (CV, 2))
     Traceback (most recent call last):
     ...
-    ValueError: Class 0 has 1 bags, fewer than the 2 inner folds of cv. Bring more ...
+    ValueError: Class 0 has 1 bags, fewer than the 2 inner folds of cv. Bring at least ...
     """
     numbered = [(name, N_FOLDS if cv is None else int(cv)) for name, cv in levels if _is_number(cv)]
     classes = np.unique(y).tolist()
@@ -178,11 +177,9 @@ def _remedy(members: int, what: str, levels: list[tuple[Argument, int]], name: A
     fewer = [k for k in possible if _find_failing(members, lower(k)) is None]
     if fewer:
         return Message("Lower ", name, f" to {fewer[-1]} or bring more {what} of that class.")
-    enough = next(m for m in count(2) if _find_failing(m, lower(2)) is None)
-    even = replace(name, value="2") if isinstance(name, Parameter) else "a value of 2"
-    more = Message(f"Bring more {what} of that class: even ", even, f" needs {enough}")
+    enough = next(m for m in count(2) if _find_failing(m, lower(most)) is None)
     leave = (", or leave out ", Argument("groups", "")) if what == "groups" else ()
-    return Message(more, *leave, ".")
+    return Message(f"Bring at least {enough} {what} of that class", *leave, ".")
 
 
 def _make_folds(
