@@ -69,7 +69,7 @@ def test_bad_folds_are_refused():
         (3, 5, 1, "fewer than the 5 inner folds of cv. Lower cv to 3 or bring more bags"),
         (5, 5, 2, "too few for the 5 inner folds of cv within the 5 inner .* Lower cv to 3"),
         (2, 2, 2, "too few for the 2 .* Bring at least 4 bags of that class"),
-        (6, 3, 3, "too few for the 3 .* Bring at least 7 bags of that class"),
+        (6, 3, 3, "too few for the 3 .* Bring at least 8 bags of that class"),
         (8, 5, 3, "too few for the 5 .* Lower cv to 4"),
     ],
 )
