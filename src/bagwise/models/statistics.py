@@ -255,15 +255,6 @@ def _kernel_expansion(svm: Any, rows: Array) -> Array:
     return kernel(rows, svm.support_vectors_) @ svm.dual_coef_.T + svm.intercept_
 
 
-def _is_wide_and_constant(rows: Any) -> bool:
-    """Return whether columns are many times the bags, and most values are that of their column."""
-    if rows.shape[1] < 100 * rows.shape[0]:  # at 6 to 10 times, two tasks gained and two lost
-        return False
-    if sp.issparse(rows):
-        return rows.nnz < rows.shape[0] * rows.shape[1] / 2
-    return float(np.mean(rows == np.median(rows, axis=0))) > 1 / 2
-
-
 class Forest(StatisticsModel):
     """The parameters of forests on statistics of bags."""
 
@@ -274,20 +265,16 @@ class Forest(StatisticsModel):
         None, [integer(), None], "Maximum depth of the trees; None grows them to pure leaves."
     )
 
-    def _trees(self, rows: Any, seed: Any) -> dict[str, Any]:
-        """Return the settings of the trees, which follow the shape of the rows."""
+    def _trees(self, seed: Any) -> dict[str, Any]:
+        """Return the settings of the trees."""
         settings = {"max_depth": self.max_depth, "n_jobs": self.n_jobs, "random_state": seed}
-        if _is_wide_and_constant(rows):  # few of sqrt(columns) would vary at all
-            settings |= {"max_features": 0.1, "min_samples_leaf": 2}
         return {"n_estimators": self.n_estimators, **settings}
 
 
 class StatisticsForest(Forest, StatisticsClassifier):
     """Extremely randomized trees on statistics of the bags.
 
-    A bag's score is the share of trees for the positive class, minus 1/2. Where statistics are 100
-    times the bags or more and mostly constant, as those of text, splits try 10 % of them instead of
-    their square root, and leaves have two bags or more.
+    A bag's score is the share of trees for the positive class, minus 1/2.
 
     See Also
     --------
@@ -301,7 +288,7 @@ class StatisticsForest(Forest, StatisticsClassifier):
     """
 
     def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
-        return ExtraTreesClassifier(**self._trees(rows, seed))
+        return ExtraTreesClassifier(**self._trees(seed))
 
 
 class StatisticsForestRegressor(Forest, BagRegressor):
@@ -326,7 +313,7 @@ class StatisticsForestRegressor(Forest, BagRegressor):
 
     def _default(self, rows: Any, weight: Array, seed: Any) -> Any:
         usual = {"max_features": 1 / 3, "min_samples_leaf": 2}
-        return ExtraTreesRegressor(**(usual | self._trees(rows, seed)))
+        return ExtraTreesRegressor(**(usual | self._trees(seed)))
 
     def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
         self._fit_rows(bags, y, weight)
