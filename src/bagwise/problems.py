@@ -20,6 +20,7 @@ the losses are max(0, |z_k| - epsilon)^2.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -62,8 +63,8 @@ class Problem:
         return t if self.margin is None else t + (1 - self.margin)
 
     def _pieces(self, t: Array) -> tuple[Array, Array]:
-        assert isinstance(self.loss, PiecewiseQuadratic)  # only Newton's method asks
-        return self.loss.pieces(t)
+        # Only Newton's method asks. Checking the protocol would cost as much as the pieces.
+        return cast(PiecewiseQuadratic, self.loss).pieces(t)
 
     def objective(self, point: Point) -> float:
         """Return P at a point."""

@@ -42,7 +42,9 @@ class Shift:
 
     def columns(self, rows: Array) -> Array:
         """Return rows of features as rows of columns."""
-        return (rows - self.center) / self.scale
+        columns = rows - self.center
+        columns /= self.scale  # in place: a second block would be fetched from the system each time
+        return columns
 
     def as_given(self, coef: Array, intercept: float) -> tuple[Array, float]:
         """Return w and b of the features as they were given."""

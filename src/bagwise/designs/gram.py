@@ -301,7 +301,7 @@ class Gram(DualRows):
         known, active = self._known, int(np.count_nonzero(share))
         direct = min(len(changed), active) ** 3 / 3
         hard = not share[changed].any()
-        if known is not None and hard and not known.share[known.changed].any():
+        if known is not None and hard:
             size = len(known.changed)
             moved = np.count_nonzero((share == 0) != (known.share == 0))
             cost = size**2 * moved + size * moved**2 + 2 * moved**3 / 3
@@ -310,8 +310,11 @@ class Gram(DualRows):
                 return prepared.border(known, share, changed) if moved else known
         if len(changed) > active:
             return None
-        self._known, self._bordered = prepared.correct(share, changed), 0.0
-        return self._known
+        known = self._known = None  # first: its memory is used again
+        self._bordered = 0.0
+        part = prepared.correct(share, changed)
+        self._known = part if hard else None
+        return part
 
     def prepare(self, curvature: Array) -> None:
         """Invert the system with this curvature."""
