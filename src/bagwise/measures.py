@@ -197,8 +197,8 @@ def evaluate_times(
     units, moments = _units(units, len(times)), np.asarray(moments, dtype=np.float64)
     last = float(censoring.times[-1])
     found = {
-        "harrell_c": _of_pairs(*concordance(times, risk), units),
-        "uno_c": _of_pairs(*concordance(times, risk, censoring, last), units),
+        "harrell_c": interval_of_pairs(*concordance(times, risk), units),
+        "uno_c": interval_of_pairs(*concordance(times, risk, censoring, last), units),
     }
     inside = moments < min(last, times.time.max())
     if inside.any():
@@ -259,7 +259,7 @@ def _units(units: Any, n_bags: int) -> Array:
     return np.arange(n_bags) if units is None else np.unique(units, return_inverse=True)[1]
 
 
-def _of_pairs(value: float, parts: Array, units: Array) -> Interval:
+def interval_of_pairs(value: float, parts: Array, units: Array) -> Interval:
     """Return the interval of a share of pairs, on the scale of log-odds."""
     error = float(np.sqrt(np.sum(np.bincount(units, weights=parts) ** 2)))
     inside = min(max(value, 1e-9), 1 - 1e-9)

@@ -51,6 +51,8 @@ def test_the_road(task, table, tmp_path):
     assert {"bag", name, "key_instance"} <= set(columns)
     assert any(column.startswith("survival_") for column in columns) == (task == "times")
     done("predict", model, table, "--instances", "--out", out, "--force")
+    page = json.loads(done("report", model, table, "--out", tmp_path / "r.html", "--json").stdout)
+    assert page["n_folds"] == 5
     shown = json.loads(done("explain", model, table, "--only", "m1", "--json").stdout)
     assert {row["bag"] for row in shown} == {"m1"}
     result = done("cv", table, *common, *MODELS[task], "--folds", 3, "-j", 1, "--json")
@@ -79,7 +81,7 @@ def test_labels_of_another_kind_are_named(words, says, table, tmp_path):
     assert says in " ".join(result.output.replace("│", " ").split())
 
 
-def test_pictures_and_reports_are_for_classes(table, tmp_path):
+def test_pictures_are_for_classes(table, tmp_path):
     model = tmp_path / "m.bagwise"
     common = ["--bag", "mol", "--groups", "patient", *ROLES["numbers"]]
     done("fit", table, *common, *MODELS["numbers"],

@@ -116,7 +116,7 @@ def fit(
     else:
         output.show(_table(title, described, bags, choices, shown, metric))
         output.say_written("Written", out)
-    words = ["bagwise", "report" if task == "classes" else "evaluate", str(out), str(source.data)]
+    words = ["bagwise", "report", str(out), str(source.data)]
     many = task == "classes" and len(described["classes"]) > 2
     several = described["classes"][-1] if many else None
     given = {"labels": source.labels, "format": source.format, "positive": several}

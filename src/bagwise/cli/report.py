@@ -6,11 +6,12 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from bagwise.bags.ids import file_names
 from bagwise.cli.applied import Applied, ApplyOptions
-from bagwise.cli.options import Groups, Label, as_words
+from bagwise.cli.options import Duration, Event, Groups, Label, as_words
 from bagwise.cli.output import (
     Json,
     check_writable,
@@ -31,6 +32,8 @@ def report(
         Path, typer.Option("--out", "-o", help="The page.", callback=check_writable(".html"))
     ] = Path("report.html"),
     label: Label = None,
+    duration: Duration = None,
+    event: Event = None,
     groups: Groups = None,
     cv: Annotated[
         int | None,
@@ -62,19 +65,20 @@ def report(
     """
     import bagwise
 
-    applied = options.load(label=label, groups=groups)
-    applied.need_classes()
+    applied = options.load(label=label, groups=groups, duration=duration, event=event)
     y = applied.labels(options.data)
     folds = cv or _choose_folds(applied, y)
     pictures = None if images is None else _pictures(applied, images)
     given: dict[str, Any] = {"bag": options.bag, "label": label, "groups": groups}
     given |= {"labels": options.labels, "cv": folds, "images": images, "title": title}
-    given |= {"positive": positive, "format": options.format}
+    given |= {"positive": positive, "format": options.format, "duration": duration, "event": event}
     words = ["bagwise", "report", str(options.model), str(options.data), "--out", str(out)]
     command = shlex.join(words + as_words(**given))
     with steps() as callback:
         about: dict[str, Any] = {"title": title, "data_name": options.data.name}
-        about |= {"command": command, "pos_label": applied.find_class(positive)}
+        about |= {"command": command}
+        if applied.classifier.task == "classes":
+            about["pos_label"] = applied.find_class(positive)
         page = bagwise.report(
             applied.model, applied.bags, y, cv=folds, images=pictures, callback=callback, **about
         )
@@ -83,7 +87,8 @@ def report(
         show_json({"report": str(out), **page.numbers})
         return
     say_written("Written", out)
-    if applied.bags.coords is not None and len(applied.classes) == 2:
+    of_classes = applied.classifier.task == "classes"
+    if of_classes and applied.bags.coords is not None and len(applied.classes) == 2:
         say_next(_heatmap_command(applied, options))
 
 
@@ -97,12 +102,14 @@ def _heatmap_command(applied: Applied, options: ApplyOptions) -> list[str]:
 
 
 def _choose_folds(applied: Applied, y: Any) -> int | None:
-    from bagwise.crossfit.folds import N_FOLDS, count_fewest
+    from bagwise.crossfit.folds import N_FOLDS, count_fewest, number_units
 
     n_seen = applied.n_seen
     if not n_seen:
         return None
-    n_folds = min(N_FOLDS, max(2, count_fewest(applied.bags, y)))
+    ordered = applied.classifier.task in ("numbers", "times")
+    units = len(np.unique(number_units(applied.bags)))
+    n_folds = min(N_FOLDS, max(2, units if ordered else count_fewest(applied.bags, y)))
     say(
         f"The model was trained on {n_seen} of these {len(applied.bags)} bags: they are judged by "
         f"{n_folds}-fold cross-validation."

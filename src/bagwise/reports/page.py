@@ -22,6 +22,7 @@ from bagwise.reports.facts import data_facts
 from bagwise.reports.judgment import Judgment, judge
 from bagwise.reports.oneclass import OneAgainstOthers
 from bagwise.reports.rendering import Report, json_text, render, reports, svg
+from bagwise.reports.values import value_content
 from bagwise.tolerances import COARSE
 
 
@@ -69,6 +70,9 @@ def report(
     bags, y = check_bags(bags, finite=False), np.asarray(y)
     check_consistent_length(bags, y)
     named = unwrap_model(model, bags[:1])[0]
+    if getattr(named, "task", "classes") != "classes":
+        about = {"title": title, "command": command, "data_name": data_name}
+        return _report_values(model, named, bags, y, cv, callback or (lambda *_: None), about)
     if len(named.classes_) > 2:
         label = named.classes_[-1] if pos_label is None else pos_label
         model = OneAgainstOthers(model, label)
@@ -92,6 +96,24 @@ def report(
         "columns": _columns(rows),
     }
     return Report(render("report.html", content), _numbers(content))
+
+
+def _report_values(
+    model: Any, named: Any, bags: Bags, y: Array, cv: Any, tell: Any, about: dict[str, Any]
+) -> Report:
+    """Make the page of a model of numbers, grades or times."""
+    content = value_content(model, bags, y, cv, tell)
+    data = about["data_name"] or f"{len(bags):,} bags"
+    content |= about | {
+        "title": about["title"] or f"{content['paper_name']} on {data}",
+        "figures": {name: svg(figure) for name, figure in content["figures"].items()},
+        "n_bags": len(bags),
+        "n_instances": bags.n_instances,
+        "certificate": certificate(named),
+        "parameters": parameters(named, model),
+    }
+    counts = {"n_bags": len(bags), "n_folds": content["n_folds"]}
+    return Report(render("values.html", content), counts | content["numbers"])
 
 
 def _numbers(content: dict[str, Any]) -> dict[str, Any]:

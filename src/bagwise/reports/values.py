@@ -1,0 +1,164 @@
+"""The page about a model of numbers, grades or times: how far off it is, and of which bags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.catalog import paper_name_of
+from bagwise.crossfit import fit_folds, folds, in_order
+from bagwise.crossfit.folds import number_units
+from bagwise.estimators.explanation import instance_names
+from bagwise.measures import evaluate_grades, evaluate_model, evaluate_numbers, interval_of_pairs
+from bagwise.metrics import unwrap_model
+from bagwise.plot._display import FAINT, NEGATIVE, POSITIVE, new_axes
+from bagwise.times import Times, check_times, concordance, kaplan_meier
+
+LEVEL = 0.9  # share of bags within the band of a figure
+_GROUPS = ("lowest third of the risks", "middle third", "highest third")
+_NAMES = {"rmse": "RMSE", "mae": "mean absolute error", "r2": "R²", "spearman": "Spearman's ρ"}
+_NAMES |= {"kappa": "quadratic kappa", "accuracy": "accuracy", "uno_c": "Uno's C"}
+_NAMES |= {"harrell_c": "Harrell's C", "brier": "integrated Brier score"}
+
+
+def value_content(
+    model: Any, bags: Bags, y: Array, cv: Any, tell: Callable[[str, int, int], None]
+) -> dict[str, Any]:
+    """Return what the template shows: metrics, figures, and one row per bag."""
+    inner, _ = unwrap_model(model, bags[:1])
+    y = check_times(y).as_array() if inner.task == "times" else y
+    predicted, n_folds = _predict(model, inner.task, bags, y, cv, tell)
+    metrics = _measure(model, inner, bags, y, predicted, n_folds)
+    draw = {"numbers": _draw_numbers, "grades": _draw_grades, "times": _draw_times}[inner.task]
+    folded = f"by {n_folds}-fold cross-validation, each bag by a copy that did not see it"
+    return {
+        "task": inner.task,
+        "how": folded if n_folds else "on bags that it had not seen",
+        "metrics": [
+            (_NAMES[name], *(f"{v:.3g}" for v in value)) for name, value in metrics.items()
+        ],
+        "figures": draw(inner, bags, y, predicted),
+        "rows": _rows(model, inner, bags, y, predicted),
+        "numbers": {name: list(value) for name, value in metrics.items()},
+        "n_folds": n_folds,
+        "paper_name": paper_name_of(inner),
+    }
+
+
+def _predict(
+    model: Any, task: str, bags: Bags, y: Array, cv: Any, tell: Callable[[str, int, int], None]
+) -> tuple[Array, int]:
+    """Return predictions, by copies that did not see the bags where ``cv`` is given."""
+    if cv is None:
+        return np.asarray(model.predict(bags)), 0
+    splits = folds(bags, y, cv, 0, ordered=task != "grades")
+    tell("Fitting folds", 0, len(splits))
+    parts = fit_folds(clone(model), bags, y, None, splits, lambda copy, held, _: copy.predict(held))
+    parts = [np.asarray(part) for part in parts]
+    if task != "grades":
+        return in_order(parts, splits), len(splits)
+    predicted = np.empty(len(bags), dtype=parts[0].dtype)
+    for (_, test), part in zip(splits, parts, strict=True):
+        predicted[test] = part
+    return predicted, len(splits)
+
+
+def _measure(
+    model: Any, inner: Any, bags: Bags, y: Array, predicted: Array, n_folds: int
+) -> dict[str, Any]:
+    units = number_units(bags)
+    if inner.task == "numbers":
+        return evaluate_numbers(y, predicted, units)
+    if inner.task == "grades":
+        return evaluate_grades(y, predicted, inner.classes_, units)
+    if not n_folds:
+        return evaluate_model(model, bags, y)
+    # Copies of folds have survival functions of their own; their risks are compared as they are.
+    return {"harrell_c": interval_of_pairs(*concordance(check_times(y), predicted), units)}
+
+
+# Figures ------------------------------------------------------------------------------------------
+
+
+def _draw_numbers(_: Any, bags: Bags, y: Array, predicted: Array) -> dict[str, Any]:
+    errors = y - predicted
+    band = float(np.quantile(np.abs(errors), LEVEL))
+    ends = np.array([min(y.min(), predicted.min()), max(y.max(), predicted.max())])
+    against, residuals, sizes = (new_axes() for _ in range(3))
+    against.fill_between(ends, ends - band, ends + band, color=FAINT, alpha=0.4, lw=0)
+    against.plot(ends, ends, color=FAINT)
+    against.plot(predicted, y, ".", color=NEGATIVE)
+    against.set(xlabel="predicted", ylabel="true")
+    residuals.axhline(0, color=FAINT)
+    residuals.plot(predicted, errors, ".", color=NEGATIVE)
+    residuals.set(xlabel="predicted", ylabel="true minus predicted")
+    sizes.plot(bags.sizes, np.abs(errors), ".", color=NEGATIVE)
+    sizes.set(xlabel="instances in the bag", ylabel="absolute error")
+    shown = {"predicted against true": against, "residuals": residuals, "error by size": sizes}
+    return {name: ax.get_figure() for name, ax in shown.items()}
+
+
+def _draw_grades(inner: Any, _: Bags, y: Array, predicted: Array) -> dict[str, Any]:
+    grades = inner.classes_.tolist()
+    counts = np.array([[np.sum((y == a) & (predicted == b)) for b in grades] for a in grades])
+    ax = new_axes()
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    ax.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    for (i, j), count in np.ndenumerate(counts):
+        color = "w" if shares[i, j] > 0.6 else "k"
+        ax.text(j, i, str(count), ha="center", va="center", color=color)
+    ticks = range(len(grades))
+    ax.set_xticks(ticks, map(str, grades))
+    ax.set_yticks(ticks, map(str, grades))
+    ax.set(xlabel="predicted grade", ylabel="true grade")
+    return {"bags by true and predicted grade": ax.get_figure()}
+
+
+def _draw_times(_: Any, bags: Bags, y: Array, risk: Array) -> dict[str, Any]:
+    """Draw Kaplan-Meier's curves of three groups of risk, with bands and numbers at risk."""
+    times, ax = check_times(y), new_axes()
+    group = np.searchsorted(np.quantile(risk, [1 / 3, 2 / 3]), risk)
+    for k, (name, color) in enumerate(zip(_GROUPS, (NEGATIVE, "#8c6d31", POSITIVE), strict=True)):
+        part: Times = times[group == k]
+        steps = kaplan_meier(part)
+        at, values = np.append(0.0, steps.times), np.append(1.0, steps.values)
+        half = 1.96 * np.append(0.0, np.sqrt(steps.variances))
+        low, high = values * np.exp(-half), np.minimum(1.0, values * np.exp(half))
+        ax.step(at, values, where="post", color=color, label=f"{name} ({len(part)} bags)")
+        ax.fill_between(at, low, high, step="post", color=color, alpha=0.15, lw=0)
+    ticks = [t for t in ax.get_xticks() if 0 <= t <= times.time.max()]
+    ax.set_xticks(ticks, [f"{t:.3g}\n{_count_at_risk(times, group, t)}" for t in ticks])
+    ax.set(ylabel="without event", ylim=(0, 1.02))
+    ax.set_xlabel("time, and bags at risk: lowest, middle, highest third")
+    ax.legend(fontsize="small", loc="upper right")
+    return {"survival by risk": ax.get_figure()}
+
+
+def _count_at_risk(times: Times, group: Array, t: float) -> str:
+    return "\n".join(str(int(np.sum(times[group == k].time >= t))) for k in range(3))
+
+
+def _rows(model: Any, inner: Any, bags: Bags, y: Array, predicted: Array) -> list[list[str]]:
+    """Return the id, truth, prediction, size and key instance of every bag, the worst first."""
+    keys = bags.flat(model.key_instances(bags)) if hasattr(model, "key_instances") else None
+    named = instance_names(bags)
+    if inner.task == "times":
+        order = np.argsort(-predicted, kind="stable")
+        truth = [f"{'event' if t['event'] else 'censored'} at {t['time']:.4g}" for t in y]
+    elif inner.task == "numbers":
+        order, truth = np.argsort(-np.abs(y - predicted), kind="stable"), [f"{v:.4g}" for v in y]
+    else:
+        numbers = (inner._number(each) for each in (y, predicted))
+        order = np.argsort(-np.abs(np.subtract(*numbers)), kind="stable")
+        truth = [str(value) for value in y.tolist()]
+    shown = [str(v) if inner.task == "grades" else f"{v:.4g}" for v in predicted.tolist()]
+    return [
+        [str(bags.ids[i]), truth[i], shown[i], str(bags.sizes[i]),
+            "" if keys is None else str(named[keys[i]])]
+        for i in order
+    ]  # fmt: skip
