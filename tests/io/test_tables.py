@@ -200,3 +200,9 @@ def test_a_label_that_may_be_missing_is_refused(text, tmp_path):
     (tmp_path / "bags.csv").write_text(f"path,label\nx.npy,{text}\n")
     with pytest.raises(LabelError, match="which may be a class or a missing value"):
         read(tmp_path / "bags.csv")
+
+
+def test_labels_that_differ_in_spaces_are_no_classes(tmp_path):
+    (tmp_path / "a.csv").write_text("bag,label,f1\na,yes,0\nb,no,0\nc,yes ,0\n")
+    with pytest.raises(LabelError, match="line 4: the labels 'yes' and 'yes ' differ in spaces"):
+        read_csv(tmp_path / "a.csv")

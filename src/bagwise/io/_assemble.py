@@ -350,10 +350,17 @@ def assemble(
 
 
 def _refuse_unclear(path: Path, label: Coded, place: Callable[[int], int | str]) -> None:
-    """Refuse a label that may be a class or a missing value."""
+    """Refuse labels that may be a class or a missing value, or that differ in spaces only."""
+    seen: dict[Any, Any] = {}
     for code, text in enumerate(label.values.tolist()):
+        other = seen.setdefault(text.strip() if isinstance(text, str) else text, text)
+        if text not in MISSING and (other is text or other == text):
+            continue
+        row = place(int(np.argmax(label.codes == code)))
         if text in MISSING:
-            raise missing_value(path, "label", place(int(np.argmax(label.codes == code))), text)
+            raise missing_value(path, "label", row, text)
+        problem = f"the labels {other!r} and {text!r} differ in spaces only: write them alike."
+        raise LabelError(path, problem, row)
 
 
 def stack(columns: dict[str, Any]) -> dict[str, Any]:
