@@ -354,13 +354,8 @@ def _refuse_unclear(path: Path, label: Coded, place: Callable[[int], int | str])
     seen: dict[Any, Any] = {}
     for code, text in enumerate(label.values.tolist()):
         other = seen.setdefault(text.strip() if isinstance(text, str) else text, text)
-        if text not in MISSING and (other is text or other == text):
-            continue
-        row = place(int(np.argmax(label.codes == code)))
-        if text in MISSING:
-            raise missing_value(path, "label", row, text)
-        problem = f"the labels {other!r} and {text!r} differ in spaces only: write them alike."
-        raise LabelError(path, problem, row)
+        if text in MISSING or not (other is text or other == text):
+            raise missing_value(path, "label", place(label.codes.tolist().index(code)), text, other)
 
 
 def stack(columns: dict[str, Any]) -> dict[str, Any]:
@@ -388,10 +383,10 @@ def _order(path: Path, bag: Coded, place: Callable, regroup: bool) -> Array | No
         return None
     if not regroup:
         row = int(starts[repeats[0]])
-        start = (
-            f"bag {_show(bag.at(row))} appears again after other bags. Expected consecutive rows"
+        start = f"bag {_show(bag.at(row))} appears again after other bags. Expected consecutive"
+        problem = Message(
+            start, " rows; pass ", Argument("regroup", "True"), " to bring them together."
         )
-        problem = Message(start, "; pass ", Argument("regroup", "True"), " to bring them together.")
         raise ShuffledBagError(path, problem, place(row))
     return np.argsort(_first_appearance(bag.codes), kind="stable")
 
@@ -402,8 +397,7 @@ def _first_appearance(codes: Array) -> Array:
 
 
 def _run_starts(codes: Array) -> Array:
-    changes = np.flatnonzero(codes[1:] != codes[:-1]) + 1
-    return np.concatenate([[0], changes]).astype(np.int64)
+    return np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
 
 
 def _constant(

@@ -67,13 +67,20 @@ class ShuffledBagError(FormatError):
 
 
 def missing_value(
-    path: PathLike[str], role: str, line: int | str | None = None, text: str = ""
+    path: PathLike[str],
+    role: str,
+    line: int | str | None = None,
+    text: str = "",
+    twin: str | None = None,
 ) -> FormatError:
     """Return the error about a bag id, label or other required value that is missing.
 
-    A ``text`` such as "NA" may mean that.
+    A ``text`` such as "NA" may mean that; one that is not its ``twin`` differs in spaces only.
     """
     kind = LabelError if role == "label" else FormatError
+    if twin is not None and twin != text:
+        problem = f"the labels {twin!r} and {text!r} differ in spaces only: write them alike."
+        return kind(path, problem, line)
     if text:
         problem = f"the {role} is {text!r}, which may be a class or a missing value. Name the class"
         return kind(path, f"{problem} in another way, or leave out the rows.", line)
