@@ -17,13 +17,16 @@ from bagwise import (
     AnnealedLabelSVC,
     Annealing,
     BagEnsemble,
+    CoxBag,
     Graph,
     GraphSVC,
     LabelProportionLogistic,
     LabelProportionSVC,
     MarkovNetworkClassifier,
+    MeanRegressor,
     MeanSVC,
     OptimalMarginSVC,
+    OrdinalBagClassifier,
     Pool,
     WitnessSVC,
     by_paper_name,
@@ -46,6 +49,8 @@ def _absent() -> Any:
 
 
 WARNINGS: list[Case] = [
+    ("labels of another kind", lambda: MeanRegressor().fit(BAGS, Y)),
+    ("few events", lambda: CoxBag().fit(BAGS, np.column_stack([Y, 1.0 + Y]))),
     ("positive class", lambda: WitnessSVC().fit(BAGS, np.where(Y, "benign", "tumor"))),
     (
         "one row per bag",
@@ -72,6 +77,11 @@ WARNINGS: list[Case] = [
     ),
 ]
 LATER: list[Case] = [
+    ("numbers, grades and times", lambda: MeanRegressor().fit(BAGS, np.where(Y, "high", "low"))),
+    ("numbers, grades and times", lambda: WitnessSVC().fit(BAGS, Y + 0.5)),
+    ("numbers, grades and times", lambda: OrdinalBagClassifier(order=[1, 2]).fit(BAGS, Y)),
+    ("numbers, grades and times", lambda: CoxBag().fit(BAGS, Y)),
+    ("numbers, grades and times", lambda: CoxBag().fit(BAGS, np.column_stack([0 * Y, Y]))),
     ("names", lambda: by_paper_name("MI-SVN")),
     ("names", lambda: fetch("muks1")),
     ("data set that is not here", _absent),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bagwise.catalog import METHODS
+from bagwise.catalog import EVERY
 from bagwise.datasets import catalog
 from bagwise.io import read
 from command_line import COLUMNS, done, printed, read_slides, refused
@@ -52,10 +52,11 @@ def test_datasets_lists_every_set_with_its_counts(tmp_path):
 
 def test_models_lists_every_method_with_its_paper():
     shown, listed = done("models").stdout, printed("models")
-    for method in METHODS:
+    methods = [method for entry in EVERY for method in entry.methods]
+    for method in methods:
         line = next(line for line in shown.splitlines() if f"│ {method.name} " in line)
         for text in (method.code, method.purpose, method.paper.short):
             assert text in line
-    assert [entry["name"] for entry in listed] == [method.name for method in METHODS]
+    assert [entry["name"] for entry in listed] == [method.name for method in methods]
     majority = next(entry for entry in listed if entry["name"] == "SVM-Majority")
     assert (majority["class"], majority["options"]) == ("InstanceSVC", {"vote": "majority"})

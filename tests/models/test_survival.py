@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bagwise import Bags, BagSurvival, CoxBag, StatisticsLogistic
+from bagwise import AutoBagClassifier, Bags, BagSurvival, CoxBag, StatisticsLogistic
 from bagwise.errors import TaskWarning
 from bagwise.times import check_times, concordance
 
@@ -58,6 +58,16 @@ def test_survival_functions_fall_and_agree_with_the_risks(model):
     first = int(np.argmax(bags.sizes > 1))
     rest = np.delete(bags.X[bags.offsets[first] : bags.offsets[first + 1]], 0, axis=0)
     assert without[bags.offsets[first]] == pytest.approx(model.predict([rest])[0], abs=1e-9)
+
+
+def test_landmarks_may_choose_their_models():
+    auto = AutoBagClassifier(models=["MI-SVM", "SimpleMI"], cv=2)
+    for aggregate in (np.max, np.mean):
+        bags, y = planted(aggregate=aggregate)
+        new, truth = planted(100, seed=1, aggregate=aggregate)
+        model = BagSurvival(estimator=auto, times=2).fit(bags, y)
+        assert model.score(new, truth) > 0.75
+        assert model.instance_decision_function(new[:2]).shape == (new[:2].n_instances,)
 
 
 def test_times_may_be_given_and_weights_count():

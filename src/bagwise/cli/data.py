@@ -84,15 +84,17 @@ def models(as_json: Json = False) -> None:
     In Python: `bagwise.WitnessSVC(C=10)`, or by the paper's name
     `bagwise.by_paper_name("MI-SVM", C=10)`.
     """
-    from bagwise.catalog import METHODS
+    from bagwise.catalog import EVERY
 
+    methods = [(entry.task, method) for entry in EVERY for method in entry.methods]
     if as_json:
-        show_json([_record(method) for method in METHODS])
+        show_json([{**_record(method), "labels": task} for task, method in methods])
         return
     table = plain_table("paper name", "in Python", "purpose", "paper", show_lines=True)
     table.columns[0].no_wrap = True
-    for method in METHODS:
-        texts = (method.name, method.code, method.purpose, method.paper.short)
+    for task, method in methods:
+        purpose = method.purpose if task == "classes" else f"{task}: {method.purpose}"
+        texts = (method.name, method.code, purpose, method.paper.short)
         table.add_row(*(escape(text) for text in texts))
     show(table)
 

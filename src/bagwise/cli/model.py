@@ -141,6 +141,8 @@ def build_model(name: str, settings: dict[str, Any]) -> Any:
     from bagwise.catalog import make_estimator
 
     try:
+        if isinstance(inner := settings.get("estimator"), str):  # what a model of models fits
+            settings = {**settings, "estimator": make_estimator(inner)}
         estimator = make_estimator(name, **settings)
         estimator._validate_params()
     except InvalidParameterError as error:
