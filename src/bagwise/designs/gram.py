@@ -34,7 +34,6 @@ class Correction(NamedTuple):
     share: Array
     changed: Array  # rows with share < 1
     half: Array  # (1 - share)^1/2 on them
-    far: Array  # P share S0^1/2 1
     ones: Array  # right side of the intercept's column
     factor: Array  # of the system that was factored
     solve: Callable[[Array], Array]
@@ -88,20 +87,19 @@ class PreparedInverse:
 
         (I - e^1/2 (I - P_RR) e^1/2) e^-1/2 g = e^1/2 (q - P q)_R.
         """
-        rows = self.inverse.take(changed, axis=0)
-        block = rows.take(changed, axis=1)
+        block = block_of(self.inverse, changed, changed)
         e = 1 - share[changed]
-        # For q = share root, P q = P root - P_:R (e root)_R.
-        far = self.rooted - (e * self.root[changed]).astype(block.dtype) @ rows
+        # For q = share root, (P q)_R = (P root)_R - P_RR (e root)_R.
+        far = self.rooted[changed] - block @ (e * self.root[changed]).astype(block.dtype)
         half = np.sqrt(e).astype(block.dtype)
-        ones = half * (share[changed] * self.root[changed] - far[changed])
+        ones = half * (share[changed] * self.root[changed] - far)
         block *= half
         block *= half[:, None]
         block.flat[:: len(changed) + 1] += share[changed]
         # LAPACK does not take empty matrices.
         factor = factor_in_place(block.T) if len(changed) else (block, True)
         solve = partial(solve_factored, factor) if len(changed) else np.asarray
-        return Correction(share, changed, half, far, ones, factor[0], solve)
+        return Correction(share, changed, half, ones, factor[0], solve)
 
     def border(self, known: Correction, share: Array, changed: Array) -> Correction:
         """Return the correction for other rows without curvature, with the factor of the known one.
@@ -130,10 +128,8 @@ class PreparedInverse:
             right[~new], right[new] = top[stay], beside[:n_enter]
             return right
 
-        back = known.changed[left]
-        far = known.far - self.root[enter] @ rows + self.root[back] @ self.inverse[back]
-        half = np.ones(len(changed))
-        return Correction(share, changed, half, far, -far[changed], known.factor, solve)
+        ones = (self._times(np.where(now, self.root, 0.0)) - self.rooted)[changed]
+        return Correction(share, changed, np.ones(len(changed)), ones, known.factor, solve)
 
     def ridge(self, part: Correction, target: Array) -> tuple[Array, float, Array]:
         """Solve the ridge problem with curvature share x s0; return beta, b and the scores K beta.
