@@ -26,7 +26,7 @@ from bagwise.assumptions.count import FreePotential, as_potential
 from bagwise.assumptions.inference import flat_tables
 from bagwise.bags.segments import expand
 
-_COUNTS_PER_PIECE = 15  # up to here the tree of all counts is cheaper (benchmarks/posteriors.py)
+_COUNTS_PER_PIECE = 15  # up to here the tree of all counts is cheaper (docs/results/posteriors.md)
 
 
 @dataclass(frozen=True)
