@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import norm, rankdata, t as student
 
+from bagwise._documented import documenting
 from bagwise._typing import Array
 from bagwise.bags import check_bags
 from bagwise.crossfit.folds import number_units
@@ -25,6 +26,18 @@ from bagwise.times import Steps, Times, brier_parts, check_times, concordance, i
 __all__ = ["evaluate_grades", "evaluate_model", "evaluate_numbers", "evaluate_times"]
 
 Interval = tuple[float, float, float]  # value, lower and upper bound
+_evaluates = documenting(
+    {
+        "y": ("array-like of shape (n_bags,)", "The true labels."),
+        "predicted": ("array-like of shape (n_bags,)", "The predicted ones."),
+        "units": (
+            "array-like of shape (n_bags,)",
+            "Numbers of the groups that bags belong to; every bag is its own when None.",
+        ),
+    },
+    "dict of str to (float, float, float)\n"
+    "    Value, lower and upper bound of 95 % confidence by metric.",
+)
 
 
 def r2(y: Array, predicted: Array) -> float:
@@ -99,22 +112,9 @@ def _jackknife(
     return found
 
 
+@_evaluates()
 def evaluate_numbers(y: Any, predicted: Any, units: Any = None) -> dict[str, Interval]:
     """Return RMSE, MAE, R^2 and Spearman's correlation of predicted numbers.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_bags,)
-        The true numbers.
-    predicted : array-like of shape (n_bags,)
-        The predicted ones.
-    units : array-like of shape (n_bags,), default=None
-        Numbers of the groups that bags belong to; every bag is its own when None.
-
-    Returns
-    -------
-    dict of str to (float, float, float)
-        Value, lower and upper bound by metric.
 
     Examples
     --------
@@ -127,24 +127,9 @@ def evaluate_numbers(y: Any, predicted: Any, units: Any = None) -> dict[str, Int
     return _jackknife(_NUMBERS, y, predicted, _units(units, len(y)))
 
 
+@_evaluates(order=("sequence of labels", "All grades, from the lowest to the highest."))
 def evaluate_grades(y: Any, predicted: Any, order: Any, units: Any = None) -> dict[str, Interval]:
     """Return the quadratic weighted kappa, the mean distance in grades, and the accuracy.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_bags,)
-        The true grades.
-    predicted : array-like of shape (n_bags,)
-        The predicted ones.
-    order : sequence of labels
-        All grades, from the lowest to the highest.
-    units : array-like of shape (n_bags,), default=None
-        As in `evaluate_numbers`.
-
-    Returns
-    -------
-    dict of str to (float, float, float)
-        Value, lower and upper bound by metric.
 
     Examples
     --------
@@ -157,30 +142,22 @@ def evaluate_grades(y: Any, predicted: Any, order: Any, units: Any = None) -> di
     return _jackknife(_GRADES, codes[0], codes[1], _units(units, len(codes[0])))
 
 
+@_evaluates(
+    risk=("array-like of shape (n_bags,)", "Higher risks mean earlier events."),
+    survival=(
+        "array-like of shape (n_bags, n_times)",
+        "Probabilities that no event comes up to each time.",
+    ),
+    moments=(
+        "array-like of shape (n_times,)",
+        "The times; the Brier score is integrated over them.",
+    ),
+    censoring="The training bags' probability of being uncensored.",
+)
 def evaluate_times(
     y: Any, risk: Any, survival: Any, moments: Any, censoring: Steps, units: Any = None
 ) -> dict[str, Interval]:
     """Return Harrell's and Uno's C of risks, and the integrated Brier score of survival functions.
-
-    Parameters
-    ----------
-    y : array of events and times
-        As in the ``fit`` of models of times.
-    risk : array-like of shape (n_bags,)
-        Higher risks mean earlier events.
-    survival : array-like of shape (n_bags, n_times)
-        Probabilities that no event comes up to each time.
-    moments : array-like of shape (n_times,)
-        The times; the Brier score is integrated over them.
-    censoring : Steps
-        The training bags' probability of being uncensored.
-    units : array-like of shape (n_bags,), default=None
-        As in `evaluate_numbers`.
-
-    Returns
-    -------
-    dict of str to (float, float, float)
-        Value, lower and upper bound by metric.
 
     Examples
     --------
@@ -216,22 +193,12 @@ def _integrate(times: Times, survival: Array, moments: Array, censoring: Steps) 
     return integrate_over(moments, np.stack(columns, axis=1))
 
 
+@_evaluates(
+    model=("bag estimator, Pipeline or search", "Fitted."),
+    bags=("Bags, or anything check_bags takes", "The test bags."),
+)
 def evaluate_model(model: Any, bags: Any, y: Any) -> dict[str, Interval]:
     """Return the metrics of a model of numbers, grades or times on bags that it has not seen.
-
-    Parameters
-    ----------
-    model : bag estimator, or a Pipeline or search that ends in one
-        Fitted.
-    bags : Bags, or anything check_bags takes
-        The test bags.
-    y : array-like of shape (n_bags,)
-        Their labels.
-
-    Returns
-    -------
-    dict of str to (float, float, float)
-        Value, lower and upper bound of 95 % confidence by metric.
 
     Examples
     --------

@@ -62,7 +62,7 @@ def test_the_road(task, table, tmp_path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--label", "pKi", "--model", "MI-SVM"], "--model AutoBagRegressor"),
+        (["--label", "pKi", "--model", "MI-SVM"], "bagwise fit --model AutoBagRegressor"),
         (["--label", "pKi", "--model", "CoxBag"], "give --duration and --event"),
         (["--duration", "months", "--event", "died", "--model", "MeanRegressor"], "does not take"),
         (["--duration", "months", "--model", "CoxBag"], "belong together"),

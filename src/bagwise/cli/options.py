@@ -296,7 +296,7 @@ class Source:
             raise ValueError(
                 f"The labels of {self.data} are {len(np.unique(y))} different numbers, and this "
                 f"model learns classes: --cut {np.median(y):.6g} makes two, split at the median; "
-                "--model AutoBagRegressor predicts the numbers."
+                "`bagwise fit --model AutoBagRegressor` predicts the numbers."
             )
         return check_bags(bags, finite=self.impute is None) if check else bags, y
 

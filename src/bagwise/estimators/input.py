@@ -40,6 +40,13 @@ class BagInput(Parameters):
     def _make_fresh(self) -> Self:
         return type(self)(**self.get_params(deep=False))
 
+    def _begin_fit(self, bags: Any, sample_weight: Any) -> tuple[Self, Bags, Array]:
+        """Return a fresh copy with checked parameters, the bags and their weights."""
+        fresh = self._make_fresh()
+        fresh._validate_params()
+        bags = fresh._validate_bags(bags, reset=True)
+        return fresh, bags, check_weight(bags, sample_weight)
+
     def _become(self, other: BagInput) -> Self:
         """Replace everything learned so far by what ``other`` has learned."""
         for name in _name_learned(self):

@@ -29,7 +29,7 @@ from bagwise.bags.ids import name_of
 from bagwise.bags.segments import expand
 from bagwise.designs import Design, conditioned_design, kernel_design, matrix_design
 from bagwise.errors import SCALE, Message, TaskWarning
-from bagwise.estimators.input import check_target, check_weight
+from bagwise.estimators.input import check_target
 from bagwise.estimators.params import KernelOptions, Words, param, positive, shared
 from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import BagTags
@@ -64,10 +64,8 @@ class BagRegressor(RegressorMixin, BagScores):
     )
     def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn from bags with a number each."""
-        fresh = self._make_fresh()
-        fresh._validate_params()
-        bags = fresh._validate_bags(bags, reset=True)
-        y, weight = check_numbers(self, bags, y), check_weight(bags, sample_weight)
+        fresh, bags, weight = self._begin_fit(bags, sample_weight)
+        y = check_numbers(self, bags, y)
         with one_blas_thread():
             fresh._fit_values(bags, y, weight)
         return self._become(fresh)

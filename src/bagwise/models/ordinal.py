@@ -20,7 +20,7 @@ from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.estimators.base import refuse_numbers
 from bagwise.estimators.discovery import LEVEL
-from bagwise.estimators.input import check_target, check_weight
+from bagwise.estimators.input import check_target
 from bagwise.estimators.params import Words, param
 from bagwise.estimators.tags import bag_tags
 from bagwise.models.thresholds import ThresholdModels
@@ -79,11 +79,8 @@ class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
     )
     def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn one classifier per threshold."""
-        fresh = self._make_fresh()
-        fresh._validate_params()
-        bags = fresh._validate_bags(bags, reset=True)
-        order = fresh._order_of(y)
-        y, weight = check_target(self, bags, y), check_weight(bags, sample_weight)
+        fresh, bags, weight = self._begin_fit(bags, sample_weight)
+        order, y = fresh._order_of(y), check_target(self, bags, y)
         refuse_numbers(self, y)
         codes = fresh._keep_grades(y, order, weight)
         thresholds = np.arange(1, len(fresh.classes_))

@@ -35,7 +35,6 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_mean
 from bagwise.bags.statistics import check_statistics, statistics, statistics_without_each
-from bagwise.estimators.input import check_weight
 from bagwise.estimators.params import Words, integer, param, positive
 from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import BagTags
@@ -85,10 +84,8 @@ class TimesModel(BagScores):
     )
     def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from bags with an event or a time of censoring each."""
-        fresh = self._make_fresh()
-        fresh._validate_params()
-        bags = fresh._validate_bags(bags, reset=True)
-        times, weight = check_times(y, len(bags)), check_weight(bags, sample_weight)
+        fresh, bags, weight = self._begin_fit(bags, sample_weight)
+        times = check_times(y, len(bags))
         check_events(times[weight > 0])
         censoring = kaplan_meier(times, weight, censoring=True)
         fresh.censored_times_, fresh.censored_ = censoring.times, censoring.values
