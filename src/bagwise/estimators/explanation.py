@@ -84,7 +84,7 @@ def _shares(scores: Array, offsets: Array) -> Array:
 def _features(model: Any, bags: Bags, column: Array, n_features: int) -> tuple[Array, str]:
     """Return the features named for every instance, and how they were found."""
     texts = np.full(bags.n_instances, "", dtype=object)
-    if not bag_tags(model).exact_instance_scores or not hasattr(model, "_slopes"):
+    if not bag_tags(model).exact_instance_scores:
         return texts, "none: the model scores whole bags, not features of instances"
     given = bags.feature_names
     names = [f"x{j}" for j in range(bags.n_features)] if given is None else list(given)

@@ -41,6 +41,7 @@ from bagwise.estimators.tags import BagTags
 from bagwise.models.composition import Composition
 from bagwise.models.thresholds import ThresholdModels
 from bagwise.solvers.cox import cox_baseline, solve_cox
+from bagwise.solvers.solution import is_in_doubt
 from bagwise.times import (
     Steps,
     Times,
@@ -232,7 +233,8 @@ class CoxBag(TimesModel, Composition):
         last = self.history_[-1]
         self.coef_, self.n_iter_ = coef[None], len(self.history_)
         self.objective_, self.gap_ = np.array([last["objective"]]), np.array([last["gap"]])
-        if not last["gap"] <= COARSE * max(abs(last["objective"]), 1.0):
+        met = last["gap"] <= COARSE * max(abs(last["objective"]), 1.0)
+        if is_in_doubt(last["objective"], last["gap"], converged=met):
             text = f"CoxBag did not converge: its gap is {last['gap']:.2g}. Raise alpha."
             warnings.warn(text, ConvergenceWarning, stacklevel=2)
         self.times_, self.baseline_ = cox_baseline(rows @ coef, y, weight)
