@@ -35,6 +35,14 @@ def test_a_larger_pool_starts_from_the_smaller_ones_solution():
     assert warm.upper <= small.upper * (1 + 1e-12)
 
 
+def test_planes_that_cannot_bind_are_left_out(capfd):
+    """Piqp says on stderr what it takes for infinity, which no user can mend."""
+    planes = np.array([-1e60]), np.ones((1, 2))
+    step = simplex_step(np.eye(2), np.array([1.0, 2.0]), np.array([0.5, 0.5]), planes)
+    assert step == pytest.approx(np.array([0.5, -0.5]), abs=1e-6)
+    assert capfd.readouterr() == ("", "")
+
+
 @given(seed=st.integers(0, 1000), size=st.integers(1, 8))
 def test_simplex_steps_meet_their_optimality_conditions(seed, size):
     rng = np.random.RandomState(seed)

@@ -23,7 +23,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.solvers.pool import Mixture, SaddlePoint, Weights
-from bagwise.solvers.qp import TOLERANCES, quadratic_program
+from bagwise.solvers.qp import TOLERANCES, UNBOUNDED, quadratic_program
 from bagwise.solvers.saddle import Saddle
 from bagwise.solvers.solution import overflow
 from bagwise.solvers.systems import Systems
@@ -359,7 +359,9 @@ def simplex_step(hessian: Array, gradient: Array, v: Array, planes: tuple[Array,
     rows = np.column_stack([np.vstack([gradient, planes[1]]) / slope, -np.ones(1 + len(planes[0]))])
     unit = np.maximum(np.abs(rows).max(axis=1), 1.0)
     high = np.append(0.0, -planes[0] / (slope * length)) / unit
-    between = np.asfortranarray(rows / unit[:, None]), np.full(len(high), -np.inf), high
+    binding = high < UNBOUNDED
+    rows, high = (rows / unit[:, None])[binding], high[binding]
+    between = np.asfortranarray(rows), np.full(len(high), -np.inf), high
     program = quadratic_program(
         quadratic,
         linear,

@@ -17,7 +17,7 @@ from bagwise.errors import SCALE, Message
 from bagwise.tolerances import TINY, UNEVEN
 
 TOLERANCES = ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel")  # of piqp
-_UNBOUNDED = 1e30  # what piqp takes for infinity, and says so on stderr
+UNBOUNDED = 1e30  # what piqp takes for infinity, and says so on stderr
 
 
 class Program(NamedTuple):
@@ -75,7 +75,7 @@ def plane_shares(
     quadratic, linear = products * share * share[:, None], heights * share
     unit = max(part * pull, float(np.max(np.diag(quadratic))))
     between: Any = ()
-    if 1 / part < _UNBOUNDED:
+    if 1 / part < UNBOUNDED:
         between = (sums, np.full(len(limits), -np.inf), np.full(len(limits), 1 / part))
     nothing = np.zeros(len(group))
     program = quadratic_program(
