@@ -89,3 +89,17 @@ def test_pictures_are_for_classes(table, tmp_path):
     result = call("heatmap", model, table, "--bag", "m1", "--out", tmp_path / "x.png")
     assert result.exit_code != 0
     assert "predicts numbers" in result.output
+
+
+def test_numbers_are_compared_by_their_r2(table):
+    common = ["--bag", "mol", "--groups", "patient", *ROLES["numbers"], "-j", 1]
+    models = ["--models", "WitnessRegressor,MeanRegressor"]
+    rows = json.loads(done("compare", table, *common, *models, "--json").stdout)
+    assert [row["model"] for row in rows][:2] == ["ensemble", "WitnessRegressor"]
+    assert rows[0]["low"] <= rows[0]["r2"] <= rows[0]["high"]
+    shown = done("compare", table, *common, *models)
+    assert "95 % interval" in shown.stdout
+    assert "--model AutoBagRegressor" in shown.output
+    refused = call("compare", table, "--bag", "mol", "--label", "grade", "--drop",
+        "pKi,died,months,patient", "--models", "MeanRegressor")  # fmt: skip
+    assert "are classes" in " ".join(refused.output.split())

@@ -17,7 +17,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli.model import Positive, build_model, positive_label, scaler_for
-from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source, as_words, one_of, split_names
+from bagwise.cli.options import (
+    Folds,
+    Jobs,
+    Scale,
+    Seed,
+    Source,
+    as_words,
+    is_measurement,
+    one_of,
+    split_names,
+)
 from bagwise.cli.output import (
     SILENCE,
     Json,
@@ -109,6 +119,8 @@ def compare(
 
     `bagwise compare musk1 --models MI-SVM,MI-Kernel,MILES --time 10m --out musk1-comparison`
 
+    Labels that are numbers are predicted: the table shows R2 of regressors on held-out bags.
+
     Models that are tied with the best are shown as one group. The command that builds the
     recommended one, the simplest of the best that points at instances, is printed at the end.
     """
@@ -123,7 +135,15 @@ def compare(
     for name in named or []:
         build_model(name, {})  # a wrong name is refused before the data are read
     tried: Any = place.models(named, scale, source.impute) if place else named
-    bags, y = source.read_labeled(check=not place)
+    bags, y = source.read_labeled(check=not place, task="numbers")
+    if is_measurement(y):
+        chosen: dict[str, Any] = {"cv": folds, "random_state": seed, "n_jobs": jobs}
+        chosen |= {"models": named, "time_limit": None if np.isinf(seconds) else seconds}
+        _compare_numbers(source, bags, y, as_json, **chosen)
+        return
+    other = next((name for name in named or [] if build_model(name, {}).task != "classes"), None)
+    if other is not None:
+        raise typer.BadParameter(f"--models {other}: the labels of {source.data} are classes.")
     options: dict[str, Any] = {"metric": metric, "cv": folds, "n_repeats": repeats}
     options |= {"random_state": seed}
     scale = place.settle_scale(bags, scale)
@@ -157,6 +177,31 @@ def compare(
         bagwise.report_comparison(found, bags, command=command, **about).save(report)
         say_written("Report", report)
     _say_end(found, out)
+
+
+def _compare_numbers(source: Source, bags: Any, y: Any, as_json: bool, **options: Any) -> None:
+    """Compare regressors on the folds of the automatic one, and show its leaderboard."""
+    from bagwise import AutoBagRegressor
+    from bagwise.model_selection.scaling import with_scaler
+
+    model = AutoBagRegressor(**options)
+    with_scaler(model, scaler_for(bags, "raw", source.impute)).fit(bags, y)
+    board = model.leaderboard_
+    if as_json:
+        show_json(board.replace({np.nan: None}).to_dict("records"))
+        return
+    columns = ("R2", "95 % interval", "weight", "CPU s")
+    kept = "Numbers: R2 on held-out bags; the ensemble weighs the models."
+    table = plain_table("model", *columns, right=columns, caption=kept)
+    for row in board.to_dict("records"):
+        known = row["folds"] and not row["failure"]
+        interval = f"{row['low']:.3f} to {row['high']:.3f}" if known else escape(row["failure"])
+        value = f"{row['r2']:.3f}" if known else "-"
+        table.add_row(
+            escape(row["model"]), value, interval, f"{row['weight']:.2f}", f"{row['seconds']:.1f}"
+        )
+    show(table)
+    say_next(["bagwise", "fit", *source.words(), "--model", "AutoBagRegressor"])
 
 
 # While it runs ------------------------------------------------------------------------------------
