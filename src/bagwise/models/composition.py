@@ -40,7 +40,7 @@ from bagwise.estimators.params import integer, param, redeclare, shared
 from bagwise.estimators.regressor import RowsRegressor
 from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import OPAQUE, BagTags
-from bagwise.models.meansvc import Embedding, one_row_per_bag
+from bagwise.models.meansvc import MeanRegressor, one_row_per_bag
 from bagwise.rowstores.blocks import count_rows
 
 _MOST_ROWS = 20_000  # instances that words are learned from: more move the centers little
@@ -161,7 +161,7 @@ class CompositionRegressor(Composition, RowsRegressor):
     array([1.5, 0.2, 1.5, 0.2])
     """
 
-    kernel: Any = redeclare(Embedding, "kernel", default="linear")
+    kernel: Any = redeclare(MeanRegressor, "kernel", default="linear")
 
     def __bag_tags__(self) -> BagTags:
         """Words depend on which instances are drawn."""

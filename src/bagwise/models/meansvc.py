@@ -22,27 +22,51 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand, segment_mean
 from bagwise.bags.statistics import statistics_without_each
+from bagwise.bags.without import score_without_each
 from bagwise.estimators.params import Words, shared
 from bagwise.estimators.regressor import RowsRegressor
 from bagwise.estimators.rows import MarginClassifier
-from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
 
+_KERNEL = {
+    "constraint": [Words("linear", "rbf", "poly"), callable],
+    "doc": "Kernel between the vectors of bags. A callable takes two matrices.",
+}
 
-class Embedding(BagScores):
-    """One vector per bag, for the methods of rows that come after it among the bases.
+
+# What classifiers and regressors over one vector per bag take over.
+
+
+def _score_embedded(model: Any, bags: Bags) -> Array:
+    return model._score_rows(one_row_per_bag(model._embed(bags)))
+
+
+def _score_embedded_without_each(model: Any, bags: Bags) -> Array:
+    vectors = model._embed_without_each(bags)
+    if vectors is None:
+        return score_without_each(model._bag_scores, bags)
+    return model._score_rows(one_row_per_bag(vectors))
+
+
+class EmbeddingSVC(MarginClassifier):
+    """SVM over one vector per bag.
 
     A method adds ``_embed(bags)``, and ``_fit_embedding`` where there is something to learn first;
     ``_embed_without_each(bags)`` where the vectors of bags without each of their instances can be
     updated.
     """
 
-    kernel: Any = shared(
-        "kernel",
-        constraint=[Words("linear", "rbf", "poly"), callable],
-        doc="Kernel between the vectors of bags. A callable takes two matrices.",
-    )
+    kernel: Any = shared("kernel", **_KERNEL)
+
+    _bag_scores = _score_embedded
+    _scores_without_each = _score_embedded_without_each
+    _score_rows = MarginClassifier._instance_scores
+
+    def __bag_tags__(self) -> BagTags:
+        """An instance is scored by what the bag's score is without it."""
+        tags = super().__bag_tags__()
+        return replace(tags, instance_scores="occlusion", bag_score=None, instance_rows=False)
 
     def _fit_embedding(self, bags: Bags, codes: Array, weight: Array) -> None:
         """Learn what the embedding needs."""
@@ -53,38 +77,12 @@ class Embedding(BagScores):
     def _embed_without_each(self, bags: Bags) -> Any:
         return None
 
-    def _bag_scores(self, bags: Bags) -> Array:
-        return super()._instance_scores(one_row_per_bag(self._embed(bags)))
-
-    def _scores_without_each(self, bags: Bags) -> Array:
-        vectors = self._embed_without_each(bags)
-        if vectors is None:
-            return super()._scores_without_each(bags)
-        return super()._instance_scores(one_row_per_bag(vectors))
-
-
-class EmbeddingSVC(Embedding, MarginClassifier):
-    """SVM over one vector per bag."""
-
-    def __bag_tags__(self) -> BagTags:
-        """An instance is scored by what the bag's score is without it."""
-        tags = super().__bag_tags__()
-        return replace(tags, instance_scores="occlusion", bag_score=None, instance_rows=False)
-
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         self._fit_embedding(bags, codes, weight)
         super()._fit_classes(one_row_per_bag(self._embed(bags)), codes, weight)
         of_bags = np.atleast_2d(self.instance_weights_)
         spread = expand(of_bags.T / bags.sizes[:, None], bags.offsets).T
         self.instance_weights_ = stack_models(spread)
-
-
-class EmbeddingRegressor(Embedding, RowsRegressor):
-    """Ridge or support vector regression over one vector per bag."""
-
-    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
-        self._fit_embedding(bags, y, weight)
-        super()._fit_values(one_row_per_bag(self._embed(bags)), y, weight)
 
 
 def one_row_per_bag(X: Any) -> Bags:
@@ -100,28 +98,31 @@ def bag_means(bags: Bags) -> Any:
     return sp.csr_array((shares, np.arange(bags.n_instances), bags.offsets)) @ bags.X
 
 
-class Means(Embedding):
-    """The mean of a bag's instances as its vector."""
-
-    def __bag_tags__(self) -> BagTags:
-        """Only a linear score of the mean is the mean of the scores."""
-        tags = super().__bag_tags__()
-        if self.kernel == "linear":
-            return replace(tags, instance_scores="exact", bag_score=np.mean)
-        return replace(tags, instance_scores="occlusion", bag_score=None)
-
-    def _instance_scores(self, bags: Bags) -> Array:
-        return self._bag_scores(one_row_per_bag(bags.X))
-
-    def _embed(self, bags: Bags) -> Any:
-        return bag_means(bags)
-
-    def _embed_without_each(self, bags: Bags) -> Any:
-        stack = sp.vstack if sp.issparse(bags.X) else np.vstack
-        return stack([means for _, means in statistics_without_each(bags, ("mean",))])
+def _embed_mean(_: Any, bags: Bags) -> Any:
+    if not sp.issparse(bags.X):
+        return segment_mean(np.asarray(bags.X, dtype=_at_least_single(bags.X)), bags.offsets)
+    shares = expand(1.0 / bags.sizes, bags.offsets)
+    means = sp.csr_array((shares, np.arange(bags.n_instances), bags.offsets))
+    return means @ bags.X
 
 
-class MeanSVC(Means, EmbeddingSVC):
+def _embed_mean_without_each(_: Any, bags: Bags) -> Any:
+    stack = sp.vstack if sp.issparse(bags.X) else np.vstack
+    return stack([means for _, means in statistics_without_each(bags, ("mean",))])
+
+
+def _score_as_means(model: Any, bags: Bags) -> Array:
+    return model._bag_scores(one_row_per_bag(bags.X))
+
+
+def _describe_mean(tags: BagTags, kernel: Any) -> BagTags:
+    """Say that only a linear score of the mean is the mean of the scores."""
+    if kernel == "linear":
+        return replace(tags, instance_scores="exact", bag_score=np.mean)
+    return replace(tags, instance_scores="occlusion", bag_score=None)
+
+
+class MeanSVC(EmbeddingSVC):
     """SVM on the bags' means (SimpleMI).
 
     With a linear kernel, a bag's score is the mean of its instances' scores. With other kernels, an
@@ -138,8 +139,16 @@ class MeanSVC(Means, EmbeddingSVC):
     (array([1, 0, 1, 0]), array([1, 0, 0, 0]))
     """
 
+    _embed = _embed_mean
+    _embed_without_each = _embed_mean_without_each
+    _instance_scores = _score_as_means
 
-class MeanRegressor(Means, EmbeddingRegressor):
+    def __bag_tags__(self) -> BagTags:
+        """Only a linear score of the mean is the mean of the scores."""
+        return _describe_mean(super().__bag_tags__(), self.kernel)
+
+
+class MeanRegressor(RowsRegressor):
     """Ridge or support vector regression on the bags' means.
 
     With a linear kernel, a bag's number is the mean of those of its instances. With other kernels,
@@ -155,6 +164,22 @@ class MeanRegressor(Means, EmbeddingRegressor):
     >>> model.predict(bags).round(1)
     array([1.5, 0.1, 1.5, 0.2])
     """
+
+    kernel: Any = shared("kernel", **_KERNEL)
+
+    _embed = _embed_mean
+    _embed_without_each = _embed_mean_without_each
+    _bag_scores = _score_embedded
+    _scores_without_each = _score_embedded_without_each
+    _score_rows = RowsRegressor._instance_scores
+    _instance_scores = _score_as_means
+
+    def __bag_tags__(self) -> BagTags:
+        """Only a linear score of the mean is the mean of the scores."""
+        return _describe_mean(super().__bag_tags__(), self.kernel)
+
+    def _fit_values(self, bags: Bags, y: Array, weight: Array) -> None:
+        super()._fit_values(one_row_per_bag(self._embed(bags)), y, weight)
 
 
 def _at_least_single(X: Any) -> Any:
