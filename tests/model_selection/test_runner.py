@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bagwise.io._records import ResultsError
-from bagwise.model_selection.clock import Deadline
+from bagwise.model_selection.clock import Cost, Deadline, Probe
 from bagwise.model_selection.runner import Runner, Store
 
 PAST = Deadline(-np.inf)
@@ -140,3 +140,28 @@ def test_past_the_deadline_nothing_begins():
     runner = make_runner(deadline=PAST)
     assert squares(runner, [Square("a", 1)]) == {}
     assert not runner.in_time
+
+
+class Foreseen(Probe):
+    """A probe that knows the cost of a cell."""
+
+    def __init__(self, seconds):
+        super().__init__(None, None, None)
+        object.__setattr__(self, "seconds", seconds)
+
+    def measure(self, seconds, *, again=False):
+        return Cost(self.seconds, 0.0, 1)
+
+
+def test_a_model_that_takes_more_than_its_part_comes_last():
+    """Of 90 seconds each of three models has 30: two cells of 20 are too much until others ran."""
+    costs = {"slow": 20.0, "endless": 1000.0, "quick": 1.0}
+    probes, told = {name: Foreseen(seconds) for name, seconds in costs.items()}, {}
+    cells = [Square(name, number) for name in costs for number in range(2)]
+    limited = {"deadline": Deadline.after(90.0), "announce": told.__setitem__}
+    runner = make_runner(probes=probes, **limited)
+    assert list(squares(runner, cells)) == ["quick0", "quick1", "slow0", "slow1"]
+    assert list(runner.left_out) == ["endless"]
+    assert told == {"slow": 40.0, "endless": 2000.0, "quick": 2.0}
+    free = make_runner(probes=probes)
+    assert list(squares(free, cells)) == [cell.id for cell in cells]

@@ -188,6 +188,7 @@ ENTRIES = (
         cost=2),
     entry("bagwise.models.ddsvm.DDSVM",
         name("DD-SVM", "chen2004", "distances to diverse-density prototypes"),
+        pairwise=True,
         checked={"n_init": 2},
         cost=6),
     entry("bagwise.models.citation.CitationKNN",

@@ -220,7 +220,7 @@ def _show_progress() -> Iterator[Callable[[Any], None]]:
                 return
             name, seconds = so_far.ahead
             if seconds > SILENCE:
-                _log(time.monotonic() - began, name, f"needs about {_cost(seconds)} s", so_far)
+                _log(time.monotonic() - began, name, f"needs {_cost(seconds)} s or more", so_far)
             news = {**so_far.failures, **{n: _line(r, so_far) for n, r in so_far.results.items()}}
             for name, text in news.items():
                 if seen.get(name) != text:
@@ -296,7 +296,7 @@ def _settings_line(found: Any) -> str:
     label = found.positive
     positive = "" if label is None else f"Positive class: {escape(str(label))}. "
     name, seconds = found.ahead
-    ahead = f" {escape(name)} needs about {_cost(seconds)} s." if seconds > SILENCE else ""
+    ahead = f" {escape(name)} needs {_cost(seconds)} s or more." if seconds > SILENCE else ""
     return f"{positive}Features: {escape(_scales(found))}.{ahead}"
 
 

@@ -112,16 +112,18 @@ class Cost:
         return Cost(seconds, scale(self.bytes, smaller.bytes), n_instances)
 
 
-def predict_cost(model: Any, bags: Bags, y: Array, seconds: float = inf, *, trace: bool) -> Cost:
+def predict_cost(
+    model: Any, bags: Bags, y: Array, seconds: float = inf, *, trace: bool, again: bool = False
+) -> Cost:
     """Return what a fit to the bags would take, from fits to an eighth and a quarter of them.
 
     The second is left out where the first took more than ``seconds``, or so little that even
     growth with the square of the instances would not matter. A model that looks at the clock itself
     is taken to grow with the instances at most: what is longer is stopped then. Memory is 0 unless
-    it is traced, which slows Python down.
+    it is traced, which slows Python down. ``again`` says that nothing is left to compile.
     """
     small = _measure_fit(model, bags, y, 8, seconds, trace)
-    if small.seconds > seconds:  # the first fit may have compiled loops: only a second one counts
+    if small.seconds > seconds and not again:  # the first fit may have compiled loops
         small = _measure_fit(model, bags, y, 8, seconds, trace)
     if small.seconds > seconds or (not trace and 8**2 * small.seconds < seconds):
         return small.extrapolate(small, bags.n_instances, 1.0)
@@ -166,15 +168,18 @@ class Probe:
     n_fits: int = 1  # per cell
     memory: float = inf  # bytes that one fit may need
 
-    def measure(self, seconds: float) -> Cost:
-        """Return what a cell takes, roughly; nothing where the first cell shall tell."""
+    def measure(self, seconds: float, *, again: bool = False) -> Cost:
+        """Return what a cell takes, roughly; nothing where the first cell shall tell.
+
+        ``again``: not for the first time.
+        """
         trace = 8.0 * self.bags.n_instances**2 > self.memory  # hardly a fit needs more than pairs
         small = not trace and self.bags.n_instances <= MANY_ROWS
         if self.n_fits == 1 and (small or can_be_interrupted(self.model)):
             return Cost(0.0, 0.0, 0)  # two smaller fits would cost too much beside a single one
         try:
             limit = seconds / self.n_fits
-            cost = predict_cost(self.model, self.bags, self.y, limit, trace=trace)
+            cost = predict_cost(self.model, self.bags, self.y, limit, trace=trace, again=again)
         except Exception:  # noqa: BLE001 (few bags may be too few: the cell itself will say it)
             return Cost(0.0, 0.0, 0)
         return replace(cost, seconds=self.n_fits * cost.seconds)

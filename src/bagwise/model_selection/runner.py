@@ -9,8 +9,9 @@ The time limit is soft. Estimators that iterate look at the clock through their 
 may take as long as lets all cells of its model finish; a longer one is stopped, since its model
 would be late in any case. Time that models earlier in the order still need is theirs. What a model
 takes is seen on a part of the bags (`Probe`) before its first cell, and on its first cell before
-the others. A model that does not fit into time or memory is left out, with the reason. Nothing
-depends on the clock unless the limit is reached.
+the others. A model that would take more than its part of the time comes last; one that does not fit
+into time or memory is left out, with the reason. Nothing depends on the clock unless the limit is
+reached.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from bagwise.bags import Bags
 from bagwise.bags.fingerprint import fingerprints
 from bagwise.errors import message_of
 from bagwise.io._records import ResultsFile, hold_lock, read_records
-from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError, Probe
+from bagwise.model_selection.clock import NEVER, Cost, Deadline, OutOfTimeError, Probe
 from bagwise.rowstores import RowStore
 
 Record = dict[str, Any]
@@ -132,6 +133,8 @@ class Runner:
         self._elapsed: dict[str, list[float]] = {}  # seconds of the cells of each model
         self._open: Counter[str] = Counter()  # cells of each model that did not begin
         self._failed: set[str] = set()
+        self._costs: dict[str, Cost] = {}  # of a cell, foreseen
+        self._late: set[str] = set()  # models that come after the others
 
     def recall(self, cells: Sequence[Any]) -> list[tuple[Any, Record]]:
         """Return cells with their stored records; failures do not count."""
@@ -167,11 +170,16 @@ class Runner:
 
     def _affordable(self, cells: list[Any]) -> Iterator[tuple[Any, Deadline]]:
         """Yield the cells that are to be run, one by one, each with its own deadline."""
-        for cell in cells:
+        waiting = list(cells)
+        while waiting:
             if self.deadline.left <= 0:
                 self.in_time = False
                 return
+            cell = waiting.pop(0)
             if cell.name in self.left_out or cell.name in self._failed:
+                continue
+            if self._comes_last(cell.name):
+                waiting = sorted([cell, *waiting], key=lambda other: other.name == cell.name)
                 continue
             seconds = self._share(cell.name)
             reason = self._refuse(cell.name, seconds)
@@ -180,6 +188,20 @@ class Runner:
                 continue
             self._open[cell.name] -= 1
             yield cell, Deadline.after(seconds)
+
+    def _comes_last(self, name: str) -> bool:
+        """Return, once, whether a model would take more than its part of the time."""
+        if name in self._costs or name in self._elapsed or name not in self.probes:
+            return False
+        others = [n for n in self._open if n not in self._elapsed and n not in self.left_out]
+        part = self.deadline.left / len(others) / self._rounds(name)
+        cost = self._costs[name] = self.probes[name].measure(part)
+        self.announce(name, cost.seconds * self._rounds(name))
+        if cost.seconds <= part:
+            return False
+        self._late.add(name)
+        self._open[name] = self._open.pop(name)  # other models have their time first
+        return True
 
     def _leave_out(self, name: str, reason: str) -> None:
         self.left_out[name] = reason
@@ -211,9 +233,9 @@ class Runner:
             return slow if took > seconds else ""
         if name not in self.probes:
             return ""
-        cost = self.probes[name].measure(seconds)
-        self.announce(name, cost.seconds * self._rounds(name))
-        return self.probes[name].refuse(cost, seconds)
+        if name in self._late:  # it was measured no longer than its part of the time
+            self._costs[name] = self.probes[name].measure(seconds, again=True)
+        return self.probes[name].refuse(self._costs[name], seconds)
 
 
 def _run_cell(
