@@ -14,7 +14,8 @@ that is shown), so that all models are somewhat optimistic there. The C of the l
 with C = .3 instead of .01 they have AUC 71 to 98 there, so that the row of slides says what can be
 had, not what to expect. Version 0.2 was run again on the same computer (one process beside other
 work), with its table of earlier results without the task's own column; its cells are in
-docs/results/auto/version-0.2.jsonl.
+docs/results/auto/version-0.2.jsonl. The cells of the new version are those of the portfolio of
+commit 30cf323.
 
 Finished cells are stored in docs/results/auto/cells.jsonl: a second run continues where the first
 one stopped. ``--page`` writes docs/results/auto.md from the cells.
