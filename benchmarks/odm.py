@@ -49,7 +49,7 @@ def grown_pool(name, weight, columns):
     model = OptimalMarginSVC(C_pos=weight, C_neg=weight)
     rows_weight = np.ones(bags.n_instances)
     design = model._design(bags, rows_weight)
-    task = Task(design, bags.offsets, y == 1, rows_weight, MarginBand(0.4, 0.4))
+    task = Task(design, bags.offsets, y == 1, np.ones(len(bags)), MarginBand(0.4, 0.4))
     rows = KeyRows(task, "instances", 1)
     saddle = rows.saddle(model._row_weights(rows), task.loss)
     rng = np.random.RandomState(0)

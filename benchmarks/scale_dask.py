@@ -88,7 +88,7 @@ def one(path: Path, name: str, way: str, n_workers: int, half: float) -> dict[st
         return {**head, "workers": 1, **fitted(model, bags, y)}
     local = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None}
     with LocalCluster(**local) as cluster, Client(cluster) as client:
-        client.run(__import__, "bagwise.designs.dask_worker")
+        client.run(__import__, "bagwise.rows.cluster")
         if "killed" not in way:
             return {**head, **fitted(model, bags.to("dask"), y)}
         killer = Killer(client, half, slowest=way.startswith("slowest"))

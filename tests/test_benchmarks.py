@@ -48,6 +48,6 @@ def test_what_benchmarks_name_is_there(path):
 
 
 def test_missing_names_are_found():
-    source = "from bagwise import io, nothing\nfrom bagwise.designs import swept\n"
-    source += "io.read\nswept._Pending\n"
-    assert missing_names(source) == ["bagwise.nothing", "bagwise.designs.swept._Pending"]
+    source = "from bagwise import io, nothing\nfrom bagwise.rows import host\n"
+    source += "io.read\nhost._Pending\n"
+    assert missing_names(source) == ["bagwise.nothing", "bagwise.rows.host._Pending"]

@@ -10,6 +10,7 @@ import tomllib
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from sklearn import (
@@ -31,9 +32,10 @@ import make_pages
 import model_pages
 import page_of_errors
 import site_hooks
-from bagwise import BagKernelSVC, InstanceSVC, PerInstance, WitnessSVC, _removed
+from bagwise import BagKernelSVC, InstanceSVC, PerInstance, WitnessSVC, _removed, io
 from bagwise.bench.spec import parse_spec
 from bagwise.catalog import ENTRIES, METHODS
+from bagwise.datasets import make_gaussian_bags
 from bagwise.models.statistics import StatisticsClassifier
 from bagwise.testing import check_bag_estimator, estimators
 from bagwise.testing._problems import planted_bags
@@ -52,12 +54,35 @@ def test_the_readme_opens_with_the_two_commands():
 def test_the_contributors_example_keeps_the_contract(tmp_path, monkeypatch):
     text = (ROOT / "CONTRIBUTING.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
-    (tmp_path / "fraction_svc.py").write_text(code)
+    (tmp_path / "near_best.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
-    model = importlib.import_module("fraction_svc").FractionSVC(kernel="linear")
-    assert "positive_fraction : float, default=0.5\n    Minimum fraction" in model.__doc__
+    model = importlib.import_module("near_best").NearBestSVC(kernel="linear")
+    assert "margin : float, default=0.5\n    Difference from the best score" in model.__doc__
     report = check_bag_estimator(model)
     assert {record["status"] for record in report} == {"passed"}
+
+
+@pytest.mark.torch
+def test_the_contributors_rule_runs_in_memory_on_disk_on_a_device_and_on_dask(
+    tmp_path, monkeypatch
+):
+    from distributed import Client
+
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+    rule = re.search(r"^class NearBest.*?(?=^class )", code, re.M | re.S)[0]
+    assert len(rule.strip().splitlines()) <= 15
+    (tmp_path / "near_best.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    model = importlib.import_module("near_best").NearBestSVC(kernel="linear")
+    bags, y = make_gaussian_bags(40, 3, shift=2.0, random_state=0)
+    here = model.fit(bags, y).objective_
+    io.write(tmp_path / "rows.bags", bags, y)
+    stored, y = io.read(tmp_path / "rows.bags")
+    np.testing.assert_array_equal(model.fit(stored, y).objective_, here)
+    np.testing.assert_allclose(model.fit(bags.to("cpu"), y).objective_, here, rtol=1e-9)
+    with Client(n_workers=1, processes=False, dashboard_address=None):
+        np.testing.assert_array_equal(model.fit(stored.to("dask"), y).objective_, here)
 
 
 def equation_rows():

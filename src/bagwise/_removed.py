@@ -55,6 +55,7 @@ _WEBKB = "Title, address and anchors of a page are in every passage, which was b
 
 # By (class, parameter); subclasses are covered by the row of their base.
 PARAMETERS: dict[tuple[str, str], str] = {
+    ("to", "folder"): "Leave it out: fits on a cluster keep no checkpoints any more.",
     ("AutoBagClassifier", "memory_limit"): "A model may need half of the memory of the computer.",
     ("AutoBagClassifier", "store"): "Leave it out: a fit begins anew. compare(..., out=folder) "
     "keeps every result in a folder.",
@@ -127,7 +128,7 @@ _ANNEALING = ("T0", "cooling", "tol", "newton_steps", "max_inner", "variance")
 _POOL = ("init", "solver", "tol", "max_columns", "refine", "max_iter")
 _KERNEL = {"coef0": "coef0", "kernel_approx": "approx", "n_components": "n_components"}
 GROUPED: dict[tuple[str, str, str], dict[str, str]] = {
-    ("_AnnealedSVC", "annealing", "Annealing"): {name: name for name in _ANNEALING},
+    ("AnnealedSVC", "annealing", "Annealing"): {name: name for name in _ANNEALING},
     ("AnnealedProportionSVCCV", "annealing", "Annealing"): {name: name for name in _ANNEALING},
     ("AssignedClassifier", "pool", "Pool"): {name: name for name in _POOL},
     ("RowsClassifier", "kernel_options", "KernelOptions"): _KERNEL,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import Bunch, check_random_state
@@ -19,10 +20,9 @@ from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import bag_scores, fit_weighted
 from bagwise.metrics import bag_measures
 from bagwise.rowstores import RowStore
+from bagwise.rowstores.ahead import map_ranges
 from bagwise.rowstores.blocks import lies_in_files, row_blocks
 from bagwise.rowstores.files import Replaced
-from bagwise.rowstores.passes import run_pass, visit_ranges
-from bagwise.rowstores.together import side_by_side
 
 __all__ = ["key_stability", "permutation_importance"]
 
@@ -148,7 +148,7 @@ def key_stability(
         fit_weighted(fresh, bags[used], y[used], weight[used])
         return np.asarray(fresh.key_instances(bags))
 
-    keys = np.stack(side_by_side(bags.X, (partial(keys_of, w) for w in weights), n_jobs=n_jobs))
+    keys = np.stack(Parallel(n_jobs=n_jobs)(delayed(keys_of)(w) for w in weights))
     same = keys == np.asarray(model.key_instances(bags))
     return Bunch(stability=same.mean(axis=0), expected=1.0 / bags.sizes, key_instances=keys)
 
@@ -173,7 +173,7 @@ def _column(bags: Bags, feature: int) -> Callable[[np.random.RandomState], Bags]
     if not lies_in_files(bags.X):
         return partial(_shuffle, bags, feature)
     ranges = row_blocks(bags.n_instances, bags.n_features * bags.dtype.itemsize)
-    parts = run_pass(bags.X, visit_ranges(ranges, lambda rows: np.array(bags.X[rows])[:, feature]))
+    parts = map_ranges(bags.X, ranges, lambda rows: np.array(bags.X[rows])[:, feature])
     values = np.concatenate(parts)
     return lambda rng: bags.replace(X=Replaced(bags.X, feature, rng.permutation(values)))
 

@@ -25,7 +25,7 @@ def rows_of(negatives="instances", weight=(1.0, 1.0, 1.0, 1.0, 1.0), n_witnesses
         "gram": lambda X: Gram(X @ X.T),
         "gram32": lambda X: Gram((X @ X.T).astype(np.float32)),
     }[kind]
-    task = Task(make(X), OFFSETS, POSITIVE, np.repeat(np.array(weight), SIZES), BAND)
+    task = Task(make(X), OFFSETS, POSITIVE, np.array(weight), BAND)
     return KeyRows(task, negatives, n_witnesses), X
 
 
@@ -60,7 +60,7 @@ def test_the_kernel_is_that_of_the_units(kind, negatives, weight):
 
 def test_more_features_than_units_go_through_their_products():
     X = np.random.default_rng(0).normal(size=(12, 40))
-    task = Task(matrix_design(X), OFFSETS, POSITIVE, np.ones(12), BAND)
+    task = Task(matrix_design(X), OFFSETS, POSITIVE, np.ones(len(SIZES)), BAND)
     made = KeyRows(task, "instances", 1).saddle(np.ones(1), BAND)
     np.testing.assert_allclose(made.K, X @ X.T, atol=1e-12)
     np.testing.assert_array_equal(made.features.Z, np.ones((12, 1)))
@@ -81,7 +81,7 @@ def test_choices_are_the_instances_of_used_positive_bags(negatives):
 
 
 def test_a_large_matrix_is_not_copied_for_bags_without_weight():
-    (plain, X), weight = rows_of(weight=(1, 1, 0, 2, 1)), np.repeat([1.0, 1, 0, 2, 1], SIZES)
+    (plain, X), weight = rows_of(weight=(1, 1, 0, 2, 1)), np.array([1.0, 1, 0, 2, 1])
     large = KeyRows(
         Task(Iterative(X @ X.T), OFFSETS, POSITIVE, weight, BAND), "instances", n_witnesses=1
     )

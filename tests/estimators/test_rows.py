@@ -95,7 +95,7 @@ def test_a_solver_that_gave_up_is_named_with_its_gap(monkeypatch):
     def early(problem, start=None):
         return replace(solve(problem, start), converged=False, gap=0.125)
 
-    monkeypatch.setattr("bagwise.estimators.sweeping.solve", early)
+    monkeypatch.setattr(rows_module, "solve", early)
     with pytest.warns(ConvergenceWarning, match=r"stopped by the solver .*duality gap 0\.12"):
         model = InstanceSVC().fit(*planted_bags())
     assert model.gap_[0] == 0.125

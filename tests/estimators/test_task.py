@@ -22,8 +22,8 @@ def make_task(sizes, seed=0, C=2.0, design=matrix_design):
     X = rng.normal(size=(offsets[-1], 3))
     positive = np.arange(len(sizes)) % 2 == 0
     bag_weight = rng.uniform(0.5, 2.0, len(sizes))
-    weight = C * np.repeat(bag_weight, sizes)
-    return Task(design(X), offsets, positive, weight, SquaredHinge(), C), X, bag_weight
+    task = Task(design(X), offsets, positive, C * bag_weight, SquaredHinge(), C)
+    return task, X, bag_weight
 
 
 def parts(sizes):

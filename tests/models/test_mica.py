@@ -116,7 +116,7 @@ def test_the_squared_program_stops_with_a_true_gap():
 def test_the_step_in_nu_solves_its_linear_program():
     rng = np.random.default_rng(0)
     offsets = np.array([0, 3, 4, 9, 12])
-    task = Task(None, offsets, np.array([True, True, True, False]), np.ones(12), Hinge())
+    task = Task(None, offsets, np.array([True, True, True, False]), np.ones(4), Hinge())
     for _ in range(50):
         steps, scores = _Steps(task, "l2"), rng.normal(0.5, 1.0, 12)
         old = steps.shares

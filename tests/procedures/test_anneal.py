@@ -4,43 +4,48 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.special import expit, xlogy
+from scipy.special import expit
 
 from bagwise import AnnealedLabelSVC, AnnealedProportionSVC, AnnealedWitnessSVC
-from bagwise.assumptions.soft import Softened
-from bagwise.bags.segments import expand, segment_sum
+from bagwise.assumptions.soft import SoftLabels
 from bagwise.datasets import load_digits_bags, make_gaussian_bags
 from bagwise.designs import Point
-from bagwise.models import annealed
 from bagwise.models.annealed import Annealing
-from bagwise.procedures.anneal import Schedule, anneal
+from bagwise.procedures.anneal import Schedule, Softer, Vectors, cool
+from bagwise.procedures.run import as_steps, finish
 
-OFFSETS, WEIGHT = np.array([0, 2, 4]), np.array([1.0, 3.0])
 NOWHERE = Point(np.zeros(1), 0.0, np.zeros(1))
 
 
 class Script:
     """Assignments played back, one per p-step; the last one again and again."""
 
+    n_instances = 4.0
+
     def __init__(self, assignments, divergences, entropy=1.0):
         self.assignments, self.divergences = list(assignments), list(divergences)
         self.entropy, self.temperatures, self.starts = entropy, [], []
+        self.fit, self.soften = as_steps(self._fit), as_steps(self._soften)
 
-    def fit(self, p, last):
+    def _fit(self, p, last):
         self.starts.append((p, last))
         return NOWHERE, 2
 
-    def soften(self, point, p, temperature):
+    def _soften(self, here, p, temperature):
         self.temperatures.append(temperature)
         p = self.assignments[0] if len(self.assignments) == 1 else self.assignments.pop(0)
         rest = self.divergences
         divergence = rest[0] if len(rest) == 1 else rest.pop(0)
-        return Softened(np.asarray(p, float), np.full(2, self.entropy), np.full(2, divergence))
+        return Softer(np.asarray(p, float), divergence, self.entropy, 0.5)
 
-    def run(self, schedule, **options):
-        energy = lambda point, softened, temperature: temperature  # noqa: E731
-        start = np.full(4, 0.5)
-        return anneal(self.fit, self.soften, energy, start, OFFSETS, WEIGHT, schedule, **options)
+    def energy(self, here, temperature):
+        return temperature
+
+    def is_at_rest(self, here, p, entered):
+        return np.array_equal(p, entered)
+
+    def run(self, schedule, callback=None, first=None):
+        return finish(cool(self, np.full(4, 0.5), schedule, callback, first))
 
 
 def wandering(n):
@@ -94,14 +99,19 @@ def test_an_assignment_that_no_longer_moves_ends_it():
     np.testing.assert_array_equal(run.assignment, p[1])
 
 
-def test_an_assignment_that_only_heat_keeps_still_goes_on():
-    def soften(point, p, temperature):
-        p = expit(np.array([1.0, -1.0, 1.0, -1.0]) / temperature)
-        return Softened(p, np.ones(2), np.full(2, 1e-9))
+OFFSETS, WEIGHT = np.array([0, 2, 4]), np.array([1.0, 3.0])
 
-    schedule, nothing = Schedule(1e9, 1e-3, entropy=0.0), lambda *_: 0.0
-    start = np.full(4, 0.5)
-    run = anneal(lambda *_: (NOWHERE, 1), soften, nothing, start, OFFSETS, WEIGHT, schedule)
+
+def play(soften, coldest=1e-3):
+    """Return steps on vectors whose points lead nowhere."""
+    nothing = lambda *_: 10.0  # noqa: E731
+    fit = lambda *_: (NOWHERE, 1)  # noqa: E731
+    return Vectors(fit, soften, nothing, SoftLabels(), OFFSETS, WEIGHT, coldest)
+
+
+def test_an_assignment_that_only_heat_keeps_still_goes_on():
+    steps = play(lambda _, T: expit(np.array([1.0, -1.0, 1.0, -1.0]) / T))
+    run = finish(cool(steps, np.full(4, 0.5), Schedule(1e9, 1e-3, entropy=0.0)))
     np.testing.assert_allclose(run.assignment, [1, 0, 1, 0], atol=1e-3)
 
 
@@ -133,14 +143,17 @@ def test_every_problem_starts_where_the_last_one_ended():
 
 
 def test_records_weigh_the_bags():
-    script, seen = Script([[0.2, 0.4, 0.6, 0.8]], [1e-3], entropy=2.0), []
-    run = script.run(Schedule(10.0, 10.0, rest=1e-2), callback=seen.append)
+    seen, p, q = [], np.array([0.2, 0.4, 0.6, 0.8]), np.full(4, 0.5)
+    steps = play(lambda *_: p)
+    run = finish(cool(steps, q, Schedule(10.0, 10.0, rest=1.0), seen.append))
     (record,) = run.history
     assert seen == run.history
     assert record["p_hat"] == pytest.approx((0.6 * 1 + 1.4 * 3) / 8)
-    assert record["entropy"] == pytest.approx(2.0 * 1 + 2.0 * 3)
-    assert record["divergence"] == pytest.approx(1e-3)
-    assert record["objective"] == 10.0
+    entropy = SoftLabels().entropy(steps.bags, p)
+    assert record["entropy"] == pytest.approx(entropy @ WEIGHT)
+    divergence = SoftLabels().diverge(steps.bags, p, q) @ WEIGHT / 4
+    assert record["divergence"] == pytest.approx(divergence)
+    assert record["objective"] == pytest.approx(10.0 - 10.0 * entropy @ WEIGHT)
     assert record["seconds"] >= 0
 
 
@@ -150,38 +163,28 @@ def test_records_weigh_the_bags():
 @pytest.fixture
 def values(monkeypatch):
     """Collect (temperature, objective) after every w-step and every p-step."""
-    collected = []
+    collected, soften = [], Vectors.soften
 
-    def watched(fit, soften, energy, *rest):
-        made = []
+    def watch(self, here, p, temperature):
+        if collected:  # after the w-step, at the last assignment
+            self.p, self.entropy = p, self.weight @ self.softening.entropy(self.bags, p)
+            collected.append((temperature, self.energy(here, temperature)))
+        softer = yield from soften(self, here, p, temperature)
+        collected.append((temperature, self.energy(here, temperature)))
+        return softer
 
-        def soften_and_look(point, p, temperature):
-            before = [softened for softened in made if softened.p is p]
-            for softened in before:
-                collected.append((temperature, energy(point, softened, temperature)))
-            made.append(soften(point, p, temperature))
-            collected.append((temperature, energy(point, made[-1], temperature)))
-            return made[-1]
-
-        return anneal(fit, soften_and_look, energy, *rest)
-
-    monkeypatch.setattr(annealed, "anneal", watched)
+    monkeypatch.setattr(Vectors, "soften", watch)
     return collected
 
 
 MODELS = {
     "labels": AnnealedLabelSVC(C=5),
     "labels, one Newton step": AnnealedLabelSVC(C=5, annealing=Annealing(newton_steps=1)),
-    "labels, linear": AnnealedLabelSVC(C=0.1, kernel="linear", annealing=Annealing(tol=1e-4)),
-    "proportion": AnnealedProportionSVC(positive_fraction=0.4, C_proportion=3.0, C=1.0),
     "proportion as printed": AnnealedProportionSVC(
-        positive_fraction=0.4,
-        C_proportion=3.0,
-        kernel="linear",
-        annealing=Annealing(variance=False),
+        positive_fraction=0.4, C_proportion=3.0, annealing=Annealing(variance=False)
     ),
     "witness": AnnealedWitnessSVC(C=5),
-    "two witnesses": AnnealedWitnessSVC(n_witnesses=2, C=1, kernel="linear"),
+    "two witnesses": AnnealedWitnessSVC(n_witnesses=2, C=1),
 }
 DATA = {
     "gaussian": make_gaussian_bags(n_bags=30, shift=1.0, random_state=0),
@@ -208,17 +211,12 @@ def test_the_objective_never_rises_within_a_temperature(name, data, values):
 def test_the_printed_rule_raises_the_objective(values, monkeypatch):
     """What `test_the_objective_never_rises_within_a_temperature` can catch."""
 
-    def printed(task, softening, point, p, temperature):
-        f = point.scores[task.positive_rows] + point.intercept
-        cost = task.C * (task.loss.value(f) - task.loss.value(-f))
-        offsets = task.positive_offsets
-        p = expit(-cost / temperature)
-        total = expand(segment_sum(p, offsets), offsets)
-        p = np.where(total < 1, p / total, p)
-        entropy = segment_sum(-xlogy(p, p) - xlogy(1 - p, 1 - p), offsets)
-        return Softened(p, entropy, np.ones(len(entropy)))
+    def printed(self, bags, gain, loss, temperature, fraction=None):
+        p = expit((gain - loss) / temperature)
+        total = bags.expand(bags.sum(p))
+        return np.where(total < 1, p / total, p)
 
-    monkeypatch.setattr(annealed, "_soften", printed)
+    monkeypatch.setattr(SoftLabels, "soften", printed)
     AnnealedLabelSVC(C=5, annealing=Annealing(max_inner=5)).fit(*DATA["gaussian"])
     rises = [b - a for (hot, a), (cold, b) in pairwise(values) if hot == cold]
     assert max(rises) > 1e-3

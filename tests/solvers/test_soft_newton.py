@@ -7,16 +7,15 @@ from bagwise.assumptions import CountInference
 from bagwise.designs import matrix_design
 from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
 from bagwise.procedures.nrbm import restart_nrbm
-from bagwise.solvers.soft_newton import soft_newton, whole_start
-from reference.soft_networks import RULES, bags_of, network_of
+from reference.soft_networks import RULES, Network, bags_of
 
 OPTIONS = {"max_iter": 30, "max_passes": 400}
 
 
 def risk_of(rule, **options):
-    X, labels = bags_of(rule, **options)
+    X, offsets, labels = bags_of(rule, **options)
     operator = InstanceOperator(matrix_design(X), 0.7, fit_intercept=True)
-    inference = CountInference(rule, labels.offsets)
+    inference = CountInference(rule, offsets)
     codes = labels.positive.astype(int)
     return MarkovRisk(operator, inference, labels.columns, codes, 2, labels.weight)
 
@@ -24,9 +23,9 @@ def risk_of(rule, **options):
 @pytest.mark.parametrize("tol", [1e-2, 1e-4])
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_the_gap_is_proven_and_the_objective_that_of_the_risk(rule, tol):
-    network, risk = network_of(rule, n_bags=40), risk_of(rule, n_bags=40)
-    start = whole_start(network, tol=tol, max_passes=30)
-    found = soft_newton(network, start.coef, tol=tol, **OPTIONS)
+    network, risk = Network(rule, n_bags=40), risk_of(rule, n_bags=40)
+    start = network.begin(tol=tol, max_passes=30)
+    found = network.descend(start.coef, tol=tol, **OPTIONS)
     assert found.converged
     assert found.gap <= tol * found.objective * 1.0001
     w = found.coef
@@ -37,9 +36,9 @@ def test_the_gap_is_proven_and_the_objective_that_of_the_risk(rule, tol):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_a_bundle_method_gains_nothing_from_its_end(rule, seed):
-    network, risk = network_of(rule, n_bags=40, seed=seed), risk_of(rule, n_bags=40, seed=seed)
-    start = whole_start(network, tol=1e-3, max_passes=30).coef
-    found = soft_newton(network, start, tol=1e-3, **OPTIONS)
+    network, risk = Network(rule, n_bags=40, seed=seed), risk_of(rule, n_bags=40, seed=seed)
+    start = network.begin(tol=1e-3, max_passes=30).coef
+    found = network.descend(start, tol=1e-3, **OPTIONS)
     frozen = risk.freeze(risk.forward(found.coef))
     from bagwise.solvers.bundle import bmrm
 
@@ -51,28 +50,28 @@ def test_a_bundle_method_gains_nothing_from_its_end(rule, seed):
 
 @pytest.mark.parametrize(("rule", "seed", "tol"), [(0, 3, 1e-2), (1, 3, 1e-4), (2, 5, 1e-3)])
 def test_descents_that_new_centers_do_not_help_converge_too(rule, seed, tol):
-    network = network_of(RULES[rule], n_bags=40, seed=seed)
-    start = whole_start(network, tol=tol, max_passes=30).coef
-    found = soft_newton(network, start, tol=tol, **OPTIONS)
+    network = Network(RULES[rule], n_bags=40, seed=seed)
+    start = network.begin(tol=tol, max_passes=30).coef
+    found = network.descend(start, tol=tol, **OPTIONS)
     assert found.converged
     assert found.n_iter <= 150
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_a_far_start_without_curvature_is_left(rule):
-    network = network_of(rule, n_bags=40)
+    network = Network(rule, n_bags=40)
     far = 300 * np.random.default_rng(0).normal(size=len(network.units))
-    found = soft_newton(network, far, tol=1e-2, **OPTIONS)
-    zero = soft_newton(network, 0 * far, tol=1e-2, max_iter=0, max_passes=5).objective
+    found = network.descend(far, tol=1e-2, **OPTIONS)
+    zero = network.descend(0 * far, tol=1e-2, max_iter=0, max_passes=5).objective
     assert found.converged
     assert found.objective < 0.8 * zero
 
 
 def test_few_passes_say_so():
-    network, told = network_of(RULES[0], n_bags=40), []
+    network, told = Network(RULES[0], n_bags=40), []
     start = np.zeros(len(network.units))
-    found = soft_newton(
-        network, start, tol=1e-6, max_iter=30, max_passes=5, report=lambda *each: told.append(each)
+    found = network.descend(
+        start, tol=1e-6, max_iter=30, max_passes=5, report=lambda *each: told.append(each)
     )
     assert not found.converged
     assert found.n_iter <= 6
@@ -81,16 +80,24 @@ def test_few_passes_say_so():
 
 
 def test_a_descent_that_takes_too_long_leaves_passes_for_a_bound():
-    network = network_of(RULES[2], n_bags=40)
-    found = soft_newton(
-        network, 0.1 + np.zeros(len(network.units)), tol=1e-9, max_iter=30, max_passes=25
+    network = Network(RULES[2], n_bags=40)
+    found = network.descend(
+        0.1 + np.zeros(len(network.units)), tol=1e-9, max_iter=30, max_passes=25
     )
     assert not found.converged
     assert found.gap < found.objective
 
 
+@pytest.mark.parametrize(("rule", "seed", "most"), [(0, 0, 32), (0, 1, 62), (0, 1, 65), (2, 1, 70)])
+def test_a_descent_that_no_pass_could_prove_is_not_begun(rule, seed, most):
+    network = Network(RULES[rule], n_bags=40, seed=seed)
+    start, trained = 0.1 + np.zeros(len(network.units)), rule == 2
+    found = network.descend(start, tol=1e-7, max_iter=30, max_passes=most, trained=trained)
+    assert np.isfinite(found.gap)
+
+
 def test_no_constant_feature_keeps_its_weight_at_zero():
-    network = network_of(RULES[0])
+    network = Network(RULES[0])
     network.units[3] = 0.0
-    found = soft_newton(network, np.zeros(len(network.units)), tol=1e-2, **OPTIONS)
+    found = network.descend(np.zeros(len(network.units)), tol=1e-2, **OPTIONS)
     assert found.coef[3] == 0.0

@@ -17,13 +17,17 @@ from bagwise.assumptions.hard import (
     AtLeastOne,
     ExactCounts,
     ExactlyOne,
+    HighestScore,
     TopMean,
 )
 from bagwise.assumptions.inference import BestLabelings, CountInference
 from bagwise.assumptions.posterior import CountPosterior, Posteriors
-from bagwise.assumptions.soft import Softened, Softening, SoftLabels, SoftWitness
+from bagwise.assumptions.rules import NO_FACTS, Facts, Rule
+from bagwise.assumptions.segments import Segments
+from bagwise.assumptions.soft import Softening, SoftLabels, SoftWitness
 
 __all__ = [
+    "NO_FACTS",
     "Assumption",
     "AtLeastFraction",
     "AtLeastOne",
@@ -35,10 +39,13 @@ __all__ = [
     "CountPotential",
     "ExactCounts",
     "ExactlyOne",
+    "Facts",
+    "HighestScore",
     "Posteriors",
+    "Rule",
+    "Segments",
     "SoftLabels",
     "SoftWitness",
-    "Softened",
     "Softening",
     "TopMean",
     "as_potential",

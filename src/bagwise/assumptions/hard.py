@@ -8,12 +8,14 @@ positive bag count as negatives (mi-SVM) or are ignored (MI-SVM).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.bags.segments import expand, segment_argmax, segment_max, segment_rank
+from bagwise.assumptions.rules import NO_FACTS, Facts, Rule
+from bagwise.assumptions.segments import Segments
+from bagwise.bags.segments import expand, segment_max, segment_rank
 
 
 class Assumption(Protocol):
@@ -28,21 +30,19 @@ class Assumption(Protocol):
         """Return the score of every bag: positive exactly if the rule holds at sign(scores)."""
 
 
-def _witnesses(scores: Array, offsets: Array) -> Array:
-    weights = np.zeros(len(scores))
-    weights[offsets[:-1] + segment_argmax(scores, offsets)] = 1
-    return weights
-
-
 @dataclass(frozen=True)
-class ExactlyOne:
-    """One witness represents the bag; the other instances are ignored."""
-
-    rest_is_negative: ClassVar[bool] = False
+class HighestScore(Rule):
+    """A rule by which a bag is as positive as its most positive instance."""
 
     def map(self, scores: Array, offsets: Array) -> Array:
-        """Choose the instance with the highest score of every bag."""
-        return _witnesses(scores, offsets)
+        """Return weight 1 for the instances that count as positive, 0 for the others."""
+        return self.assign(Segments.of_offsets(offsets), scores)
+
+    def assign(
+        self, bags: Segments, z: Any, temperature: float = 0.0, facts: Facts = NO_FACTS
+    ) -> Any:
+        """Return one weight per instance."""
+        raise NotImplementedError
 
     def bag_score(self, scores: Array, offsets: Array) -> Array:
         """Return the highest score of every bag."""
@@ -50,18 +50,27 @@ class ExactlyOne:
 
 
 @dataclass(frozen=True)
-class AtLeastOne:
+class ExactlyOne(HighestScore):
+    """One witness represents the bag; the other instances are ignored."""
+
+    def assign(
+        self, bags: Segments, z: Any, temperature: float = 0.0, facts: Facts = NO_FACTS
+    ) -> Any:
+        """Choose the instance with the highest score of every bag."""
+        return bags.indicate(bags.first_max(z))
+
+
+@dataclass(frozen=True)
+class AtLeastOne(HighestScore):
     """Every instance has its own label; at least one is positive."""
 
     rest_is_negative: ClassVar[bool] = True
 
-    def map(self, scores: Array, offsets: Array) -> Array:
+    def assign(
+        self, bags: Segments, z: Any, temperature: float = 0.0, facts: Facts = NO_FACTS
+    ) -> Any:
         """Choose the positive scores, or the highest one if none is positive."""
-        return np.maximum(1.0 * (scores > 0), _witnesses(scores, offsets))
-
-    def bag_score(self, scores: Array, offsets: Array) -> Array:
-        """Return the highest score of every bag."""
-        return segment_max(scores, offsets)
+        return bags.indicate((z > 0) | bags.first_max(z))
 
 
 @dataclass(frozen=True)

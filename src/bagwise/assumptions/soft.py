@@ -7,120 +7,286 @@ For the labels of a bag (Gehler & Chapelle 2007, Eqs. 4-8, 12-13), cost_j = C (l
 has p = sigma((mu - cost) / T) with one multiplier mu per bag. The printed rule for an active
 constraint, sigma / sum sigma, is not the minimizer; the root of sum_j p_j = 1 is. With
 ``variance=True`` the penalty is the exact expectation of (sum_j y_j - m p*)^2, which Eq. 13 prints
-without its variance sum_j p_j (1 - p_j). That term is concave and replaced by its tangent at the
-last p. For witnesses (Eqs. 9-11), with cost_j = C l(f_j), p is a distribution over the bag (for
-``n_witnesses`` of them: sum_j p_j = n_witnesses, p_j <= 1).
+without its variance sum_j p_j (1 - p_j). That term is concave: it is replaced by its tangent, again
+and again, until p stays. For witnesses (Eqs. 9-11), with cost_j = C l(f_j), p is a distribution
+over the bag (for ``n_witnesses`` of them: sum_j p_j = n_witnesses, p_j <= 1).
 
-Bag weights play no role: they multiply a bag's cost, penalty and entropy alike.
+An assignment is a function of the scores and the temperature, and of nothing else: whoever needs
+it computes it again. The functions take arrays of NumPy or PyTorch (`Segments`). Bag weights play
+no role: they multiply a bag's cost, penalty and entropy alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
-from bagwise._typing import Array
-from bagwise.bags.segments import expand, segment_max, segment_sum
+from bagwise.assumptions.hard import AtLeastOne
+from bagwise.assumptions.rules import Facts, Rule
+from bagwise.assumptions.segments import Segments, positive_part
+from bagwise.tolerances import NOTHING, PATIENCE, TINY
 
-
-class Softened(NamedTuple):
-    """A soft assignment, and per bag its entropy and its divergence from the last one."""
-
-    p: Array
-    entropy: Array
-    divergence: Array
-
-
-class Softening(Protocol):
-    """An assumption that can be cooled."""
-
-    rest_is_negative: ClassVar[bool]
-
-    def start(self, offsets: Array) -> Array:
-        """Return the assignment of highest entropy."""
-
-    def step(
-        self, gain: Array, loss: Array, offsets: Array, temperature: float, previous: Array
-    ) -> Softened:
-        """Return the best assignment; an instance costs C l(-f) = ``gain`` as a negative."""
-
-    def penalty(self, p: Array, offsets: Array) -> Array:
-        """Return the assumption's own term in the objective, one value per bag."""
-
-
-def _outputs(offsets: Array) -> tuple[Array, Array, Array]:
-    return np.empty(offsets[-1]), np.empty(len(offsets) - 1), np.empty(len(offsets) - 1)
+UNCHANGED = 1e-4  # change of a probability: too small to decide a label
+_ROUNDS = 200  # of a guarded search: two halvings of an interval of 100 to each of its digits
+# Newton's error is squared in every step: after a step of this size it is below rounding.
+_SQUARED = 1e-9
+_LEAST = 1e-36  # in place of a sum 0, small enough to count as such and to be divided by
 
 
 @dataclass(frozen=True)
-class SoftLabels:
+class Softening(Rule):
+    """A rule that can be cooled."""
+
+    is_soft: ClassVar[bool] = True
+
+    def assign(self, bags: Segments, z: Any, temperature: float, facts: Facts) -> Any:
+        """Return the best assignment under the squared hinge, T in units of C."""
+        return self.soften(bags, positive_part(1 + z) ** 2, positive_part(1 - z) ** 2, temperature,
+                           facts.fraction)  # fmt: skip
+
+    def soften(
+        self, bags: Segments, gain: Any, loss: Any, temperature: float, fraction: Any = None
+    ) -> Any:
+        """Return the best assignment; an instance costs ``gain`` as a negative.
+
+        ``fraction`` is the expected fraction of positives of every bag, where bags have their own.
+        """
+        raise NotImplementedError
+
+    def penalize(self, bags: Segments, p: Any, fraction: Any = None) -> Any:
+        """Return the assumption's own term in the objective, one value per bag."""
+        return 0.0 * bags.counts
+
+    def entropy(self, bags: Segments, p: Any) -> Any:
+        """Return the entropy of every bag."""
+        return -bags.sum(self._logs(bags.xp, p, p))
+
+    def diverge(self, bags: Segments, p: Any, other: Any) -> Any:
+        """Return the divergence of every bag's assignment from another one."""
+        xp = bags.xp
+        return bags.sum(self._logs(xp, p, p) - self._logs(xp, p, other))
+
+    def _logs(self, xp: Any, p: Any, other: Any) -> Any:
+        logs = p * xp.log(other + TINY)
+        return logs + (1 - p) * xp.log(1 - other + TINY) if self.is_label else logs
+
+    def start(self) -> Rule:
+        """Return the assignment of highest entropy."""
+        return Evenly(self)
+
+    def spread(self, bags: Segments) -> Any:
+        """Return what every instance of a bag has in the assignment of highest entropy."""
+        raise NotImplementedError
+
+    def harden(self, bags: Segments, p: Any) -> Any:
+        """Return the assignment that counts at the end of an annealing."""
+        return p
+
+
+@dataclass(frozen=True)
+class SoftLabels(Softening):
     """Independent labels, at least one expected positive, and a penalized proportion."""
 
     C_proportion: float = 0.0  # C2, weight of the penalty; 0 for AL-SVM
-    positive_fraction: Any = 0.5  # p*, the expected fraction of positives, possibly one per bag
+    positive_fraction: float = 0.5  # p*, the expected fraction of positives
     variance: bool = True  # whether the penalty includes the variance of the number of positives
     rest_is_negative: ClassVar[bool] = True
+    is_label: ClassVar[bool] = True
 
-    def start(self, offsets: Array) -> Array:
-        """Return 1/2 for every instance, 1 in bags of one instance."""
-        sizes = np.diff(offsets)
-        return expand(np.maximum(0.5, 1 / sizes), offsets)
+    def spread(self, bags: Segments) -> Any:
+        """Return 1/2, and 1 in bags of one instance."""
+        return 0.5 + 0.5 * bags.indicate(bags.sizes == 1)
 
-    def _targets(self, offsets: Array) -> Array:
-        return np.asarray(np.diff(offsets) * self.positive_fraction, dtype=np.float64)
+    def harden(self, bags: Segments, p: Any) -> Any:
+        """Decide what is still open, so that the objective is that of mi-SVM.
 
-    def step(
-        self, gain: Array, loss: Array, offsets: Array, temperature: float, previous: Array
-    ) -> Softened:
+        Without its variance the penalty may want fractions: they are the solution then.
+        """
+        if self.C_proportion > 0 and not self.variance:
+            return p
+        return AtLeastOne().assign(bags, p - 0.5)
+
+    def _targets(self, bags: Segments, fraction: Any) -> Any:
+        return bags.counts * (self.positive_fraction if fraction is None else fraction)
+
+    def soften(
+        self, bags: Segments, gain: Any, loss: Any, temperature: float, fraction: Any = None
+    ) -> Any:
         """Solve for one multiplier per bag."""
-        from bagwise.assumptions._soft import label_step
-
         cost = loss - gain
-        if self.C_proportion > 0 and self.variance:
-            cost = cost + self.C_proportion * (1 - 2 * previous)
-        out = _outputs(offsets)
-        weights = float(temperature), float(self.C_proportion)
-        label_step(cost, offsets, *weights, self._targets(offsets), previous, *out)
-        return Softened(*out)
+        if self.C_proportion == 0:
+            return _settle(bags, cost, _sigmoid(bags.xp, -cost / temperature), temperature)  # Eq. 8
+        targets = self._targets(bags, fraction)
+        p, mu = self._penalized(bags, cost, targets, temperature)
+        live = p >= 0  # a bag that has come to rest stays there, whatever the others do
+        for _ in range(PATIENCE if self.variance else 0):
+            tangent = cost + self.C_proportion * (1 - 2 * p)
+            new, mu = self._penalized(bags, tangent, targets, temperature, mu)
+            moved = abs(new - p)
+            p = bags.xp.where(live, new, p)
+            live = live & bags.expand(bags.max(moved) > UNCHANGED)
+            if not bool(live.any()):
+                break
+        return p
 
-    def penalty(self, p: Array, offsets: Array) -> Array:
+    def _penalized(
+        self, bags: Segments, cost: Any, targets: Any, temperature: float, mu: Any = None
+    ) -> tuple[Any, Any]:
+        """Minimize p.cost - T S(p) + C2 (sum p - target)^2, at least one expected positive.
+
+        Returns p and the multiplier of the square, for which ``mu`` is a guess.
+        """
+        xp, pull = bags.xp, 2 * self.C_proportion
+        low, high = pull * (targets - bags.counts), pull * targets
+        mu = 0.5 * (low + high) if mu is None else mu
+
+        def excess(mu: Any) -> tuple[Any, Any]:
+            p = _sigmoid(xp, (bags.expand(mu) - cost) / temperature)
+            rise = 1 + pull * bags.sum(p * (1 - p)) / temperature
+            return mu + pull * (bags.sum(p) - targets), rise
+
+        mu = _find_root(xp, excess, low, high, mu)
+        p = _sigmoid(xp, (bags.expand(mu) - cost) / temperature)
+        return _settle(bags, cost, p, temperature), mu
+
+    def penalize(self, bags: Segments, p: Any, fraction: Any = None) -> Any:
         """Return C2 E(sum y - m p*)^2, or C2 (sum p - m p*)^2 without the variance."""
         if self.C_proportion == 0:
-            return np.zeros(len(offsets) - 1)
-        squares = (segment_sum(p, offsets) - self._targets(offsets)) ** 2  # Eq. 13
+            return 0.0 * bags.counts
+        squares = (bags.sum(p) - self._targets(bags, fraction)) ** 2  # Eq. 13
         if self.variance:
-            squares = squares + segment_sum(p * (1 - p), offsets)
+            squares = squares + bags.sum(p * (1 - p))
         return self.C_proportion * squares
 
 
 @dataclass(frozen=True)
-class SoftWitness:
+class SoftWitness(Softening):
     """A distribution over the witnesses of a bag; the other instances are ignored."""
 
     n_witnesses: int = 1
-    rest_is_negative: ClassVar[bool] = False
 
-    def start(self, offsets: Array) -> Array:
-        """Return n_witnesses / m for every instance."""
-        return expand(np.minimum(1.0, self.n_witnesses / np.diff(offsets)), offsets)
+    def spread(self, bags: Segments) -> Any:
+        """Return n_witnesses / m, at most 1."""
+        share = self.n_witnesses / bags.counts
+        return bags.xp.where(share < 1, share, 1.0)
 
-    def step(
-        self, gain: Array, loss: Array, offsets: Array, temperature: float, previous: Array
-    ) -> Softened:
+    def harden(self, bags: Segments, p: Any) -> Any:
+        """Return 1 for instances that weigh something, and for the heaviest one (line 11)."""
+        return bags.indicate((p > NOTHING) | (p == bags.expand(bags.max(p))))
+
+    def soften(
+        self, bags: Segments, gain: Any, loss: Any, temperature: float, fraction: Any = None
+    ) -> Any:
         """Return the softmax of -C l(f) / T (Eq. 11), capped at 1 for several witnesses."""
-        from bagwise.assumptions._soft import witness_step
+        xp, x = bags.xp, -loss / temperature
+        small = bags.expand(bags.sizes <= self.n_witnesses)
+        full = small
+        for _ in range(self.n_witnesses):
+            free = xp.where(full, -np.inf, x)
+            top = bags.max(free)
+            e = xp.exp(free - bags.expand(xp.where(top > -np.inf, top, 0.0)))
+            left = self.n_witnesses - bags.sum(1.0 * full)
+            p = xp.where(full, 1.0, e * bags.expand(left / (bags.sum(e) + TINY)))
+            if self.n_witnesses == 1 or not bool((p > 1).any()):
+                break
+            full = full | (p > 1)
+        return xp.where(small, 1.0, p)
 
-        out = _outputs(offsets)
-        witness_step(loss, offsets, float(temperature), self.n_witnesses, previous, *out)
-        return Softened(*out)
 
-    def penalty(self, p: Array, offsets: Array) -> Array:
-        """Return 0."""
-        return np.zeros(len(offsets) - 1)
+@dataclass(frozen=True)
+class Evenly(Rule):
+    """Every instance of a bag has the same, as at an infinite temperature."""
 
-    def witnesses(self, p: Array, offsets: Array, least: float) -> Array:
-        """Return 1 for instances with weight above ``least`` and the heaviest one (line 11)."""
-        top = expand(segment_max(p, offsets), offsets)
-        return 1.0 * ((p > least) | (p == top))
+    of: Softening
+
+    @property
+    def rest_is_negative(self) -> bool:  # type: ignore[override]
+        """Whether the other instances count as negatives."""
+        return self.of.rest_is_negative
+
+    def assign(self, bags: Segments, z: Any, temperature: float, facts: Facts) -> Any:
+        """Return the assignment of highest entropy."""
+        return bags.expand(self.of.spread(bags))
+
+
+@dataclass(frozen=True)
+class Hardened(Rule):
+    """What counts at the end of an annealing: by another rule, or as the soft one has it."""
+
+    of: Softening
+    by: Rule | None = None
+
+    @property
+    def rest_is_negative(self) -> bool:  # type: ignore[override]
+        """Whether the other instances count as negatives."""
+        return self.of.rest_is_negative
+
+    def assign(self, bags: Segments, z: Any, temperature: float, facts: Facts) -> Any:
+        """Return the hard assignment of a soft one."""
+        p = self.of.assign(bags, z, temperature, facts)
+        if self.by is not None:
+            return self.by.assign(bags, p - 0.5, 0.0, facts)
+        return self.of.harden(bags, p)
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    e = xp.exp(-abs(x))
+    return xp.where(x > 0, 1.0, e) / (1 + e)
+
+
+def _settle(bags: Segments, cost: Any, p: Any, temperature: float) -> Any:
+    """Let bags whose labels sum to less than 1 sum to 1 (Eq. 6)."""
+    p = bags.xp.where(bags.expand(bags.sizes == 1), 1.0, p)
+    short = bags.sum(p) < 1
+    if bool(short.any()):
+        some, rows = bags.select(short)
+        p[rows] = _sum_to_one(some, -cost[rows] / temperature)
+    return p
+
+
+def _sum_to_one(bags: Segments, x: Any) -> Any:
+    """Return p = sigma(x + nu) with sum p = 1.
+
+    With e = exp(x - max x), E = sum e - 1 and u = exp(nu + max x): sigma <= u e gives the lower
+    bound 1 / (1 + u) = E u, exact where all x are equal or far apart. log sum p is concave in nu as
+    long as sum p <= 1, so that Newton rises from there to the root without guards.
+    """
+    xp = bags.xp
+    e = xp.exp(x - bags.expand(bags.max(x)))
+    tops = 1.0 * (e == 1)
+    rest = bags.sum(xp.where(e == 1, 0.0, e)) + (bags.sum(tops) - 1) + _LEAST
+    u = 2 / rest / (1 + xp.sqrt(1 + 4 / rest))
+    live = u > 0  # a bag that has come to rest stays there, whatever the others do
+    for _ in range(_ROUNDS):
+        p = e * bags.expand(u)
+        p = p / (1 + p)
+        if not bool(live.any()):
+            break
+        total, slope = bags.sum(p), bags.sum(p * (1 - p))
+        step = -xp.log(total) * total / (slope + TINY) * (slope > 0)
+        u = xp.where(live, u * xp.exp(step), u)
+        live = live & (abs(step) > _SQUARED)
+    return p
+
+
+def _find_root(
+    xp: Any, rising: Callable[[Any], tuple[Any, Any]], low: Any, high: Any, at: Any
+) -> Any:
+    """Return where rising functions, which come with their slopes, are 0, by guarded Newton."""
+    moved, live = high - low, high > low
+    for _ in range(_ROUNDS):
+        value, slope = rising(at)
+        low, high = xp.where(value > 0, low, at), xp.where(value > 0, at, high)
+        step = at - value / slope
+        unit = xp.where(abs(at) > 1, abs(at), 1.0)
+        near = abs(step - at) <= _SQUARED * unit
+        newton = near | ((low < step) & (step < high) & (abs(step - at) < 0.5 * moved))
+        step = xp.where(newton, step, 0.5 * (low + high))  # or where steps do not shrink
+        moved, at = abs(step - at), xp.where(live, step, at)
+        live = live & (moved > xp.where(newton, _SQUARED, 1e-15) * unit)
+        if not bool(live.any()):
+            break
+    return at

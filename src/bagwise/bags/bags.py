@@ -244,8 +244,8 @@ class Bags(Constructors):
         where: str,
         *,
         device: str | None = None,
-        folder: str | None = None,
         memory: float | None = None,
+        **removed: Any,
     ) -> Bags:
         """Return the same bags with their instances somewhere else.
 
@@ -261,9 +261,6 @@ class Bags(Constructors):
         device : str, default=None
             With "dask", the device on which every worker keeps its instances, such as "cuda". None
             reads them from the file in every pass.
-        folder : str, default=None
-            With "dask", a folder that all workers can write to, for checkpoints while a model is
-            fitted. None is the folder in which the file is.
         memory : float, default=None
             With a device of PyTorch, the bytes of instances that stay on it. None is what fits.
             The others stay where they are and pass through the device whenever instances are read;
@@ -274,7 +271,10 @@ class Bags(Constructors):
         Bags
             Bags whose ``X`` is there. Slices stay there, and ``np.asarray(bags.X)`` is an array.
         """
-        X = place_rows(self.X, where, device, folder, memory)
+        refuse_parameters(self.to, removed)
+        if removed:
+            raise TypeError(f"to() has no parameter {next(iter(removed))!r}.")
+        X = place_rows(self.X, where, device, memory)
         return self if X is self.X else self.replace(X=X)
 
     def check(self, y: ArrayLike | None = None) -> list[Leak]:

@@ -18,8 +18,8 @@ from bagwise.bags.ids import name_of
 from bagwise.bags.segments import bag_of_row
 from bagwise.bags.stored import verify, verify_bags
 from bagwise.errors import Message, SingleInstanceWarning, Step
+from bagwise.rowstores.ahead import map_ranges
 from bagwise.rowstores.blocks import row_blocks
-from bagwise.rowstores.passes import run_pass, visit_ranges
 
 
 def check_bags(bags: Any, *, finite: bool = True) -> Bags:
@@ -84,7 +84,7 @@ def check_finite(bags: Bags) -> None:
     values = bags.X.data if sp.issparse(bags.X) else bags.X
     width = 1 if values.ndim == 1 else max(1, values.shape[1])
     ranges = row_blocks(len(values), 8 * width)
-    run_pass(bags.X, visit_ranges(ranges, partial(_check_block, bags, values)))
+    map_ranges(bags.X, ranges, partial(_check_block, bags, values))
 
 
 def _check_block(bags: Bags, values: Any, rows: slice) -> None:

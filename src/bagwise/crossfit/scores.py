@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.special import expit, logit
 from sklearn.base import clone, is_regressor
 from sklearn.linear_model import LogisticRegression
@@ -21,7 +21,6 @@ from sklearn.utils.validation import has_fit_parameter
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.rowstores.together import side_by_side
 
 
 def fit_folds(
@@ -54,8 +53,8 @@ def fit_folds(
             fit(model, train, test)
         return judge(model, bags[test], y[test])
 
-    calls = [partial(around(fold), *split) for split in splits]
-    return side_by_side(bags.X, calls, **parallel)
+    one = around(fold)
+    return Parallel(**parallel)(delayed(one)(*split) for split in splits)
 
 
 _FAR_OUT = 3.0  # interquartile ranges beyond the quartiles (Tukey 1977)

@@ -45,6 +45,7 @@ class Design(ABC):
 
     n_rows: int
     n_coef: int
+    passed: bool = False  # True of rows that are passed over (`bagwise.rows`), which are no design
     exact: bool = True  # False if `weighted_ridge` is iterative
     proves_itself: bool = False  # whether ``coef`` is dual and certifies itself: products are dear
     cost_is_cubic: bool = False  # whether a ridge problem costs the cube of its number of rows

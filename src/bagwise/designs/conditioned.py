@@ -24,9 +24,10 @@ from bagwise._typing import Array
 from bagwise.designs.dense import Dense
 from bagwise.designs.linear import LinearDesign, matrix_design
 from bagwise.designs.sparse import Sparse
-from bagwise.rowstores import RowStore, blocks
+from bagwise.rowstores import blocks
+from bagwise.rowstores.ahead import map_ranges
 from bagwise.rowstores.cluster import parts_of
-from bagwise.rowstores.passes import run_pass, visit_ranges
+from bagwise.rowstores.device import DeviceRows
 from bagwise.tolerances import UNEVEN
 
 OFFSET = 30.0  # mean, in units of the spread, from which on centering saves three digits
@@ -56,7 +57,7 @@ def conditioned_design(X: Any) -> LinearDesign:
     """Return the design of rows whose intercept is free: conditioned where that saves digits."""
     if sp.issparse(X):
         return _condition_sparse(X)
-    if isinstance(X, RowStore) and not X.is_here:
+    if isinstance(X, DeviceRows):
         return matrix_design(X).condition()
     needed, center, scale = needs_conditioning(X)
     return Dense(X, Shift(center, scale)) if needed else matrix_design(X)
@@ -153,7 +154,7 @@ def _moments(X: Any, each: Any = None) -> tuple[Array, Array]:
 
 def _each(X: Array, function: Any, *args: Any) -> list[Any]:
     ranges = (slice(*part) for part in parts_of(X))
-    return run_pass(X, visit_ranges(ranges, lambda rows: function(X[rows], *args)))
+    return map_ranges(X, ranges, lambda rows: function(X[rows], *args))
 
 
 def _largest(X: Any, rows: int) -> Array:

@@ -12,19 +12,16 @@ from bagwise._typing import Array
 from bagwise.bags.selection import take_rows
 from bagwise.designs.base import Design
 from bagwise.designs.linear import LinearDesign, matrix_design
+from bagwise.rowstores.ahead import map_ranges
 from bagwise.rowstores.blocks import lies_in_files, row_blocks
-from bagwise.rowstores.passes import run_pass, visit_ranges
 from bagwise.tolerances import rounding_of
 
 if TYPE_CHECKING:
     from bagwise.designs.linear import Coordinates
-    from bagwise.designs.swept import Labels, SweptRows
 
 
 class Dense(LinearDesign):
     """A dense matrix. Products run in its own precision (float16 in float32), sums in float64."""
-
-    elsewhere = False  # whether the rows are not in this process, so that all fits sweep them
 
     def __init__(self, X: Any, coordinates: Coordinates | None = None) -> None:
         super().__init__(X.shape[0], X.shape[1], coordinates)
@@ -33,12 +30,6 @@ class Dense(LinearDesign):
         if coordinates is not None:
             self.precision = np.float64
         self.rounding = rounding_of(self.precision)
-
-    def label(self, labels: Labels) -> SweptRows:
-        """Return the rows with labels, to be swept."""
-        from bagwise.designs.swept import Swept
-
-        return Swept(self, labels)
 
     def span(self, start: int, stop: int) -> Dense:
         """Return a range of rows, in the same coordinates and without a copy."""
@@ -62,9 +53,7 @@ class Dense(LinearDesign):
 
     def _each(self, function: Callable[[slice], Any]) -> list[Any]:
         """Return what a function makes of the blocks, in one pass."""
-        if not lies_in_files(self.X):
-            return [function(block) for block in self._blocks()]
-        return run_pass(self.X, visit_ranges(self._blocks(), function))
+        return map_ranges(self.X, self._blocks(), function)
 
     def _rows(self, key: Any) -> Array:
         if self.coordinates is None:

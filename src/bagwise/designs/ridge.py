@@ -90,7 +90,9 @@ def definite(system: Array) -> Callable[[Array], Array]:
     factor, info = potrf(system, lower=True, clean=False)
     if info == 0:
         return lambda right: solve_factored((factor, True), right)
-    root = np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
+    # Where rounding ate the diagonal itself, a unit from it would blow the rest up.
+    least = max(np.finfo(float).eps ** 2 * float(diagonal.max()), np.finfo(float).tiny)
+    root = np.sqrt(np.maximum(diagonal, least))
     scaled = system / root / root[:, None]
     if not np.all(np.isfinite(scaled)):
         raise np.linalg.LinAlgError(

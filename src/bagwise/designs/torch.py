@@ -11,24 +11,19 @@ from __future__ import annotations
 
 from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
+from bagwise.designs.base import Design, Point
 from bagwise.designs.conditioned import OFFSET, Moments, Shift
 from bagwise.designs.dense import Dense
-from bagwise.rowstores.device import BLOCK_ROWS, DeviceRows, import_torch, send_to
-from bagwise.tolerances import UNEVEN, rounding_of
-
-if TYPE_CHECKING:
-    from bagwise.designs.swept import Labels
-
-
-from bagwise.designs.base import Design, Point
 from bagwise.designs.gram import DualRows, Gram
 from bagwise.kernels import Kernel
+from bagwise.rowstores.device import BLOCK_ROWS, DeviceRows, import_torch, send_to
+from bagwise.tolerances import UNEVEN, rounding_of
 
 SHORT_ROWS = 4096  # per product of a stack: as fast as longer ones, with half a digit more
 _ALIGNED = 8  # columns: tensor cores take eight at a time
@@ -37,8 +32,6 @@ _PARTS, _SHIFT = 3, 2048.0  # float16 has 11 bits: each part takes up what the o
 
 class TorchDense(Dense):
     """Dense rows on a device. Coefficients are those of (x - center) / scale, as on the host."""
-
-    elsewhere = True
 
     def __init__(self, rows: DeviceRows) -> None:
         super().__init__(rows)
@@ -235,10 +228,6 @@ class TorchDense(Dense):
         part.X, part.tensor, part.n_rows = chosen, chosen.tensor, len(chosen)
         part.each = chosen.each_block
         return part
-
-    def label(self, labels: Labels) -> Any:
-        """Return the rows with labels, to be swept on the device."""
-        return labels.on_device(self)
 
 
 def _moments_of(rows: Any) -> Moments:

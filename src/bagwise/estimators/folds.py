@@ -15,6 +15,8 @@ from bagwise.bags.segments import expand
 from bagwise.crossfit import in_order
 from bagwise.designs import Design, Gram, Iterative, Point
 from bagwise.estimators.input import class_weights
+from bagwise.estimators.task import as_given
+from bagwise.rows import Rows, run_all, together
 from bagwise.solvers import Solution
 
 if TYPE_CHECKING:
@@ -64,6 +66,46 @@ def score_folds(
 
     jobs = Parallel(n_jobs=model.n_jobs, prefer="threads")
     return in_order(jobs(delayed(fold)(*split) for split in splits), splits)
+
+
+@dataclass(frozen=True)
+class PassShare:
+    """The rows of a fit, for the folds of its calibration."""
+
+    rows: Rows
+    bags: Bags
+
+
+def score_folds_by_passes(
+    model: RowsClassifier,
+    shared: PassShare,
+    used: Array,
+    codes: Array,
+    weight: Array,
+    splits: list[Any],
+) -> Array:
+    """Score bags by fits that did not see them: held-out bags weigh nothing, passes are shared.
+
+    ``used`` says which bags of the fit are meant; codes, weights and folds are theirs.
+    """
+    given, numbers = model.get_params(deep=False).get("class_weight"), np.flatnonzero(used)
+    of_all = np.zeros(len(used), dtype=codes.dtype)
+    of_all[used] = codes
+    parts, fits = [], []
+    for train, _ in splits:
+        part, share = model._make_fresh(), np.zeros(len(used))
+        part.classes_ = model.classes_
+        of_class = class_weights(given, model.classes_, codes[train], weight[train])
+        share[numbers[train]] = weight[train] * of_class[codes[train]]
+        parts.append(part)
+        fits.append(together(part._class_steps(shared.rows, shared.bags, of_all, share)))
+    scores = []
+    for part, runs, (_, test) in zip(parts, run_all(shared.rows, fits), splits, strict=True):
+        part.coef_ = part._keep_solutions([as_given(fit, shared.rows) for fit in runs])
+        held_out = shared.bags[numbers[test]]
+        instances = part._instance_scores(held_out)
+        scores.append(part._assumption().bag_score(instances, held_out.offsets))
+    return in_order(scores, splits)
 
 
 def _score_all(

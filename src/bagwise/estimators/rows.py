@@ -25,6 +25,7 @@ from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.segments import expand
 from bagwise.designs import (
     Design,
     Gram,
@@ -37,9 +38,8 @@ from bagwise.designs import (
 )
 from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.folds import KernelShare, score_folds
+from bagwise.estimators.folds import KernelShare, PassShare, score_folds, score_folds_by_passes
 from bagwise.estimators.params import KernelOptions, check_approximable, group, shared
-from bagwise.estimators.sweeping import solve_bag_labels
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.estimators.task import (
     Task,
@@ -48,16 +48,17 @@ from bagwise.estimators.task import (
     prepare_squared,
     stack_models,
     take_columns,
-    weigh_rows,
 )
 from bagwise.kernels import Kernel, check_kernel_matrix, gram_matrix, in_double
 from bagwise.kernels.instance import rbf_slopes, settle_gamma
 from bagwise.losses import Loss, get_loss
 from bagwise.procedures import Run
-from bagwise.procedures.run import keep_lowest
+from bagwise.procedures.passes import fit_bag_labels
+from bagwise.procedures.run import Steps, as_steps, finish, keep_lowest
+from bagwise.rows import Newton, can_pass, make_rows, run, together
 from bagwise.rowstores import here
 from bagwise.rowstores.device import DeviceRows
-from bagwise.rowstores.together import side_by_side
+from bagwise.solvers import solve
 from bagwise.solvers.solution import is_in_doubt
 from bagwise.tolerances import NOTHING
 
@@ -111,6 +112,7 @@ class RowsClassifier(BagClassifier):
 
     _linear_design = staticmethod(conditioned_design)  # by whether the intercept is penalized
     _excused = NOTHING  # the largest relative gap of a solver that met its own tolerance
+    _by_passes = False  # whether `_fit_steps` takes rows that are passed over
     _loss_weights = "C"  # the parameters that weigh the losses, for messages
 
     # What a method adds --------------------------------------------------------------------------
@@ -142,37 +144,47 @@ class RowsClassifier(BagClassifier):
     def _options(self) -> KernelOptions:
         return self.kernel_options or KernelOptions()
 
-    def _fit_binary(self, task: Task) -> Run:
-        return self._lowest(partial(self._fit_from, task))
+    def _fit_steps(self, task: Task, start: Start) -> Steps:
+        """Fit one class against the rest, with passes over the rows as steps where it needs any."""
+        yield from ()
+        return self._fit_from(task, start)
 
     def _lowest(self, fit_from: Callable[[Any], Run]) -> Run:
         """Run the usual start (None) and ``n_init`` - 1 random ones; keep the lowest."""
+        return finish(self._lowest_steps(as_steps(fit_from)))
+
+    def _lowest_steps(self, fit_from: Callable[[Any], Steps]) -> Steps:
         n_init = self.get_params(deep=False).get("n_init", 1)
         if n_init == 1:
-            return fit_from(None)
+            return (yield from fit_from(None))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         rng = np.random.RandomState(seed)  # not the stream of init="random"
-        runs = (fit_from(rng if number else None) for number in range(n_init))
+        runs = []
+        for number in range(n_init):
+            runs.append((yield from fit_from(rng if number else None)))
         return keep_lowest(runs)
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
-        row_weight = weigh_rows(self._loss_weight() * weight, bags.offsets)
+        row_weight = expand(self._loss_weight() * weight, bags.offsets)
         design = self._design(bags, row_weight)
         self._prepare(design, row_weight)
         self.fit_on_design(design, bags, codes, weight)
         self._share(design, bags, weight)
 
-    def _share(self, design: Design, bags: Bags, weight: Array) -> None:
-        """Keep the kernel matrix of a fit for the folds of its calibration."""
+    def _share(self, design: Any, bags: Bags, weight: Array) -> None:
+        """Keep the kernel matrix, or the rows, of a fit for the folds of its calibration."""
+        self._shared: KernelShare | PassShare
         if isinstance(design, Gram):
             self._shared = KernelShare(design, bags.offsets, weight)
+        elif design.passed:
+            self._shared = PassShare(design, bags)
 
-    def fit_on_design(self, design: Design, bags: Bags, codes: Array, weight: Array) -> None:
+    def fit_on_design(self, design: Any, bags: Bags, codes: Array, weight: Array) -> None:
         """Learn all classes on a design that may be shared with other fits.
 
         Parameters
         ----------
-        design : Design
+        design : Design or Rows
             The instances of ``bags`` as rows; it stays as it is.
         bags : Bags
             The training bags.
@@ -184,21 +196,37 @@ class RowsClassifier(BagClassifier):
         fits = self._binary_fits(design, bags, codes, weight)
         self._keep(bags, [as_given(fit, design) for fit in fits])
 
-    def _binary_fits(self, design: Design, bags: Bags, codes: Array, weight: Array) -> list[Run]:
-        tasks = self._tasks(design, bags, codes, weight)
-        calls = (partial(self._fit_binary, task) for task in tasks)
-        return side_by_side(bags.X, calls, n_jobs=self.n_jobs, prefer="threads")
+    def _binary_fits(self, design: Any, bags: Bags, codes: Array, weight: Array) -> list[Run]:
+        fits = self._class_steps(design, bags, codes, weight)
+        if design.passed:
+            return run(design, together(fits))
+        jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        return jobs(delayed(finish)(fit) for fit in fits)
 
-    def _tasks(self, design: Design, bags: Bags, codes: Array, weight: Array) -> Iterator[Task]:
+    def _class_steps(
+        self, design: Any, bags: Bags, codes: Array, weight: Array
+    ) -> Iterator[Steps]:
+        """Yield the steps of one fit per class."""
+        for task in self._tasks(design, bags, codes, weight):
+            yield self._lowest_steps(partial(self._fit_steps, task))
+
+    def _tasks(self, design: Any, bags: Bags, codes: Array, weight: Array) -> Iterator[Task]:
         """Yield one task per class; what a design caches goes with its task."""
         # A bag without weight is no positive bag: its instances must not steer the assignments.
         truth = self._truth(codes) & (weight > 0)[:, None]
         factor, loss = self._loss_weight(), self._loss()
-        row_weight = weigh_rows(factor * weight, bags.offsets)
         for column in truth.T:
-            yield Task(design.twin(), bags.offsets, column, row_weight, loss, factor, bags.priors)
+            twin, of_bags = design.twin(), factor * weight
+            yield Task(twin, bags.offsets, column, of_bags, loss, factor, bags.priors)
 
-    def _design(self, bags: Bags, row_weight: Array) -> Design:
+    def _design(self, bags: Bags, row_weight: Array) -> Any:
+        """Return the instances as rows that are passed over, or as a design of vectors."""
+        linear = self.kernel == "linear" and self._options.approx is None
+        if linear and self._by_passes and can_pass(bags.X, self._loss()):
+            return make_rows(bags.X, bags.offsets)
+        return self._vector_design(bags, row_weight)
+
+    def _vector_design(self, bags: Bags, row_weight: Array) -> Design:
         rng = check_random_state(self.random_state)
         if self._options.approx is not None:
             check_approximable(self._options, self.kernel)
@@ -246,6 +274,8 @@ class RowsClassifier(BagClassifier):
         shared = getattr(self, "_shared", None)
         if shared is None or not bag_tags(self).instance_rows:
             return super()._out_of_fold(bags, codes, weight, splits, used)
+        if isinstance(shared, PassShare):
+            return score_folds_by_passes(self, shared, used, codes, weight, splits)
         return score_folds(
             self, shared if used.all() else shared.part(used), bags, codes, weight, splits
         )
@@ -348,7 +378,7 @@ class MarginClassifier(RowsClassifier):
         return replace(tags, tolerance=tolerance, prepares_kernel=self._prepares_kernel)
 
     def _prepare(self, design: Design, row_weight: Array) -> None:
-        if self._prepares_kernel:
+        if self._prepares_kernel and not design.passed:
             prepare_squared(design, self.loss, row_weight)
 
     def _loss(self) -> Loss:
@@ -357,7 +387,14 @@ class MarginClassifier(RowsClassifier):
     def _loss_weight(self) -> float:
         return self.C
 
+    _by_passes = True
+
+    def _fit_steps(self, task: Task, start: Start) -> Steps:
+        if not task.design.passed:
+            return (yield from super()._fit_steps(task, start))
+        return (yield from fit_bag_labels(Newton(task.design, task.label()), self._report))
+
     def _fit_from(self, task: Task, start: Start) -> Run:
-        solution = solve_bag_labels(task)
+        solution = solve(task.problem(1.0 * task.in_positive, rest_is_negative=False))
         self._report(record := {"objective": solution.objective, "gap": solution.gap})
         return Run(solution, 1.0 * task.in_positive, [record], True)

@@ -16,7 +16,7 @@ from bagwise.designs import Design
 from bagwise.losses import Loss
 from bagwise.problems import Problem
 from bagwise.procedures import Run
-from bagwise.rowstores import blocks
+from bagwise.rows import Labels, Rows
 from bagwise.solvers import Solution, solve
 
 
@@ -26,26 +26,26 @@ class Task:
 
     Attributes
     ----------
-    design : Design
+    design : Design or Rows
         All training instances.
     offsets : ndarray of shape (n_bags + 1,)
         Where each bag starts.
     positive : ndarray of bool of shape (n_bags,)
         Which bags are positive.
-    weight : ndarray of shape (n_instances,)
-        C times the weight of the instance's bag.
+    bag_weight : ndarray of shape (n_bags,)
+        C times the weight of the bag.
     loss : Loss
         The margin loss.
     C : float
-        The factor inside ``weight``.
+        The factor inside ``bag_weight``.
     priors : ndarray of shape (n_bags,) or None
         Expected fraction of positives in each bag.
     """
 
-    design: Design
+    design: Any
     offsets: Array
     positive: Array
-    weight: Array
+    bag_weight: Array
     loss: Loss
     C: float = 1.0
     priors: Array | None = None
@@ -66,9 +66,17 @@ class Task:
         return np.concatenate([[0], np.cumsum(np.diff(self.offsets)[self.positive])])
 
     @cached_property
-    def bag_weight(self) -> Array:
-        """C times the weight of each bag."""
-        return self.weight[self.offsets[:-1]]
+    def weight(self) -> Array:
+        """C times the weight of each instance's bag, (n_instances,)."""
+        return expand(self.bag_weight, self.offsets)
+
+    def label(self, fraction: Array | None = None, given: Array | None = None) -> Labels:
+        """Return what passes over the rows know of the bags.
+
+        ``fraction`` is the expected fraction of positives of every bag, ``given`` a first
+        assignment of all instances.
+        """
+        return Labels(self.positive, self.bag_weight, self.C, fraction, given)
 
     @cached_property
     def positive_bag_weight(self) -> Array:
@@ -140,17 +148,10 @@ def prepare_squared(design: Design, loss: str, row_weight: Array) -> None:
         design.prepare(2 * row_weight)
 
 
-def as_given(fit: Run, design: Design) -> Run:
+def as_given(fit: Run, design: Design | Rows) -> Run:
     """Express a solution in the features, or in the kernel values, as they were given."""
     coef, intercept = design.as_given(fit.solution.coef, fit.solution.intercept)
     return replace(fit, solution=replace(fit.solution, coef=coef, intercept=intercept))
-
-
-def weigh_rows(weight: Array, offsets: Array) -> Array:
-    """Return the weights of the bags' rows; many equal ones take no memory."""
-    if offsets[-1] >= blocks.MANY_ROWS and np.all(weight == weight[0]):
-        return np.broadcast_to(weight[0], int(offsets[-1]))
-    return expand(weight, offsets)
 
 
 def stack_models(of_models: Any) -> Array:

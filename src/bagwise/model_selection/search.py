@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -21,7 +20,6 @@ from bagwise.crossfit.scores import choose_thresholds
 from bagwise.errors import Argument, ScaleWarning
 from bagwise.metrics import bag_measures
 from bagwise.model_selection.scaling import scalings, with_scaler
-from bagwise.rowstores.together import side_by_side
 
 FOLDS = Argument("cv", "")  # what errors about too few bags name
 
@@ -164,4 +162,4 @@ def search(
     with warnings.catch_warnings():
         if scale == "search":  # raw features are tried on purpose
             warnings.simplefilter("ignore", ScaleWarning)
-        return side_by_side(bags.X, (partial(try_point, *pair) for pair in product(points, steps)))
+        return [try_point(*pair) for pair in product(points, steps)]

@@ -25,6 +25,7 @@ AISTATS 2007.
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -33,13 +34,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from bagwise._typing import Array
-from bagwise.assumptions import AtLeastOne
-from bagwise.assumptions.soft import (
-    Softened,
-    Softening,
-    SoftLabels,
-    SoftWitness,
-)
+from bagwise.assumptions import ExactlyOne
+from bagwise.assumptions.rules import Everything, Given
+from bagwise.assumptions.segments import Segments
+from bagwise.assumptions.soft import Softening, SoftLabels, SoftWitness
 from bagwise.designs import Point
 from bagwise.estimators.params import (
     Parameters,
@@ -53,16 +51,13 @@ from bagwise.estimators.params import (
     shared,
 )
 from bagwise.estimators.rows import MarginClassifier, Start
-from bagwise.estimators.sweeping import (
-    anneal_swept,
-    is_swept,
-    mean_witnesses,
-    solve_assigned,
-)
-from bagwise.estimators.task import Task
+from bagwise.estimators.task import Task, mean_scores
 from bagwise.losses import Hinge
 from bagwise.procedures import Run
-from bagwise.procedures.anneal import Schedule, anneal
+from bagwise.procedures.anneal import Schedule, Vectors, anneal
+from bagwise.procedures.passes import anneal_passes, fit_annealed, start_from
+from bagwise.procedures.run import Steps
+from bagwise.rows import Assignment, Newton
 from bagwise.solvers import Solution, cold_start, newton_steps, solve
 from bagwise.tolerances import COARSE, DECIDED, NOTHING, TIE
 
@@ -105,7 +100,7 @@ class Annealing(Parameters):
     )
 
 
-class _AnnealedSVC(MarginClassifier):
+class AnnealedSVC(MarginClassifier):
     """One annealing run per class."""
 
     n_init: int = shared("n_init")
@@ -122,11 +117,25 @@ class _AnnealedSVC(MarginClassifier):
     def _softening(self, task: Task) -> Softening:
         raise NotImplementedError
 
-    def _start(self, task: Task, softening: Softening) -> Array:
-        return softening.start(task.positive_offsets)
+    def _fraction(self, task: Task) -> Array | None:
+        """Return the expected fraction of positives of every bag, where bags have their own."""
+        return None
 
-    def _final(self, softening: Softening, p: Array, offsets: Array) -> Array:
-        return p
+    @property
+    def _starts_from_bags(self) -> bool:
+        """Whether every instance has the label of its bag at first."""
+        return False
+
+    def _start(self, task: Task, softening: Softening) -> Array:
+        if self._starts_from_bags:
+            return np.ones(len(task.positive_rows))
+        bags = Segments.of_offsets(task.positive_offsets)
+        return bags.expand(softening.spread(bags))
+
+    def _first(self, newton: Newton, softening: Softening) -> Steps:
+        """Return the first assignment of rows that are passed over."""
+        yield from ()
+        return Assignment(Everything() if self._starts_from_bags else softening.start())
 
     def _schedule(self) -> Schedule:
         # libsvm's scores carry five digits: at lower temperatures noise would choose the labels.
@@ -140,33 +149,44 @@ class _AnnealedSVC(MarginClassifier):
             max_inner=given.max_inner,
         )
 
-    def _path(self, task: Task, softening: Softening, start: Start) -> tuple[Any, ...]:
-        """Return where the path starts, its schedule, its steps and who is told of them."""
-        p = self._start(task, softening) if start is None else _draw(task, softening, start)
-        return p, self._schedule(), self._annealing.newton_steps, self._report
+    def _fit_steps(self, task: Task, start: Start) -> Steps:
+        if not task.design.passed:
+            return (yield from super()._fit_steps(task, start))
+        softening, fraction = self._softening(task), self._fraction(task)
+        given = None if start is None else task.spread(_draw(task, softening, fraction, start))
+        newton = Newton(task.design, task.label(fraction, given))
+        first = yield from self._first(newton, softening)
+        first = first if start is None else Assignment(Given(softening))
+        path = self._schedule(), self._annealing.newton_steps, self._report
+        run = yield from fit_annealed(newton, in_units(softening, task.C), first, *path)
+        penalty = _penalize(task, softening, fraction, run.assignment[task.positive_rows])
+        return replace(run, solution=run.solution.add_constant(penalty))
+
+    def anneal_rows(self, newton: Newton, task: Task) -> Steps:
+        """Anneal rows that are passed over; return the run without its last problem."""
+        softening = self._softening(task)
+        first = yield from self._first(newton, softening)
+        path = self._schedule(), self._annealing.newton_steps, None
+        return (yield from anneal_passes(newton, in_units(softening, task.C), first, *path))
 
     def _fit_from(self, task: Task, start: Start) -> Run:
-        if is_swept(task):
-            return self._fit_swept(task, start)
         self._prepare(task.design, task.weight)
-        softening = self._softening(task)
-        run = anneal_task(task, softening, *self._path(task, softening, start))
+        softening, fraction = self._softening(task), self._fraction(task)
+        if start is None:
+            first = self._start(task, softening)
+        else:
+            first = _draw(task, softening, fraction, start)
+        path = self._schedule(), self._annealing.newton_steps, self._report
+        run = anneal_task(task, softening, fraction, first, *path)
         p = _round_decided(run.assignment, TIE)
         if isinstance(task.loss, Hinge) and np.ptp(run.solution.scores) < NOTHING:
             self._warn_of_nothing()  # and what scores say nothing of stays undecided
         else:
-            p = self._final(softening, p, task.positive_offsets)
+            p = softening.harden(Segments.of_offsets(task.positive_offsets), p)
+        penalty = _penalize(task, softening, fraction, p)
         p = task.spread(p)
-        return Run(refit(task, softening, p, run.solution), p, run.history, run.converged)
-
-    def _fit_swept(self, task: Task, start: Start) -> Run:
-        softening = self._softening(task)
-        rows, run = anneal_swept(task, softening, *self._path(task, softening, start))
-        p = self._final(softening, _round_decided(run.assignment, TIE), task.positive_offsets)
-        solution = solve_assigned(rows, p, run.solution)
-        penalty = softening.penalty(p, task.positive_offsets)
-        solution = solution.add_constant(float(task.positive_bag_weight @ penalty))
-        return Run(solution, task.spread(p), run.history, run.converged)
+        solution = refit(task, softening, p, run.solution).add_constant(penalty)
+        return Run(solution, p, run.history, run.converged)
 
     def _warn_of_nothing(self) -> None:
         warnings.warn(
@@ -178,16 +198,33 @@ class _AnnealedSVC(MarginClassifier):
         )
 
 
-def _draw(task: Task, softening: Softening, rng: np.random.RandomState) -> Array:
+def in_units(softening: Softening, C: float) -> Softening:
+    """Return the softening with its penalty in units of C, as passes have costs."""
+    if not isinstance(softening, SoftLabels):
+        return softening
+    return replace(softening, C_proportion=softening.C_proportion / C)
+
+
+def _penalize(task: Task, softening: Softening, fraction: Array | None, p: Array) -> float:
+    """Return the penalty of positive bags, each weighted like its losses."""
+    bags = Segments.of_offsets(task.positive_offsets)
+    shares = None if fraction is None else fraction[task.positive]
+    return float(task.positive_bag_weight @ softening.penalize(bags, p, shares))
+
+
+def _draw(
+    task: Task, softening: Softening, fraction: Array | None, rng: np.random.RandomState
+) -> Array:
     """Draw labels or witnesses: the step of least cost at random losses, with unit temperature."""
-    usual = softening.start(task.positive_offsets)
-    losses = rng.exponential(scale=_SPREAD, size=(2, len(usual)))
-    return softening.step(losses[0], losses[1], task.positive_offsets, 1.0, usual).p
+    gain, loss = rng.exponential(scale=_SPREAD, size=(2, int(task.positive_offsets[-1])))
+    shares = None if fraction is None else fraction[task.positive]
+    return softening.soften(Segments.of_offsets(task.positive_offsets), gain, loss, 1.0, shares)
 
 
 def anneal_task(
     task: Task,
     softening: Softening,
+    fraction: Array | None,
     start: Array,
     schedule: Schedule,
     max_steps: int | None = None,
@@ -195,17 +232,29 @@ def anneal_task(
     first: Point | None = None,
 ) -> Run:
     """Anneal one class against the rest; ``first`` solves the first convex problem, if known."""
-    return anneal(
+    bags = Segments.of_offsets(task.positive_offsets)
+    shares = None if fraction is None else fraction[task.positive]
+
+    def soften(point: Point, temperature: float) -> Array:
+        f = point.scores[task.positive_rows] + point.intercept
+        gain, loss = task.C * task.loss.value(-f), task.C * task.loss.value(f)
+        return softening.soften(bags, gain, loss, temperature, shares)
+
+    def energy(point: Point, p: Array) -> float:
+        """Return Eq. 4 or 9 without its entropy."""
+        problem = task.problem(task.spread(p), softening.rest_is_negative)
+        return problem.objective(point) + _penalize(task, softening, fraction, p)
+
+    steps = Vectors(
         partial(solve_softened, task, softening, max_steps),
-        partial(_soften, task, softening),
-        partial(_energy, task, softening),
-        start,
+        soften,
+        energy,
+        softening,
         task.positive_offsets,
         task.positive_bag_weight,
-        schedule,
-        callback,
-        first,
+        schedule.coldest,
     )
+    return anneal(steps, start, schedule, callback, first)
 
 
 def solve_softened(
@@ -230,34 +279,15 @@ def _round_decided(p: Array, least: float) -> Array:
     return np.where(p < least, 0.0, np.where(p > 1 - least, 1.0, p))
 
 
-def _soften(
-    task: Task, softening: Softening, point: Point, p: Array, temperature: float
-) -> Softened:
-    f = point.scores[task.positive_rows] + point.intercept
-    losses = task.C * task.loss.value(-f), task.C * task.loss.value(f)
-    return softening.step(*losses, task.positive_offsets, temperature, p)
-
-
-def _energy(
-    task: Task, softening: Softening, point: Point, softened: Softened, temperature: float
-) -> float:
-    """Return Eq. 4 or 9 at a temperature, a bag's penalty and entropy weighted like its losses."""
-    problem = task.problem(task.spread(softened.p), softening.rest_is_negative)
-    added = softening.penalty(softened.p, task.positive_offsets) - temperature * softened.entropy
-    return problem.objective(point) + float(task.positive_bag_weight @ added)
-
-
 def refit(task: Task, softening: Softening, p: Array, start: Point) -> Solution:
-    """Solve the last convex problem without shortcuts, and add the penalty to its objective."""
+    """Solve the last convex problem without shortcuts."""
     problem = task.problem(p, softening.rest_is_negative)
     if task.design.prepared or not task.design.proves_itself:
         problem = problem.on(task.design.fresh())
-    solution = solve(problem, start)
-    penalty = softening.penalty(p[task.positive_rows], task.positive_offsets)
-    return solution.add_constant(float(task.positive_bag_weight @ penalty))
+    return solve(problem, start)
 
 
-class AnnealedLabelSVC(_AnnealedSVC):
+class AnnealedLabelSVC(AnnealedSVC):
     """Infer the label of every instance in the positive bags by annealing (AL-SVM).
 
     The objective is that of `LabelSVC`; annealing ends in better minima of it, which have fewer
@@ -284,21 +314,12 @@ class AnnealedLabelSVC(_AnnealedSVC):
     def _softening(self, task: Task) -> Softening:
         return SoftLabels()
 
-    def _start(self, task: Task, softening: Softening) -> Array:
-        return _first_labels(task, softening, self.init)
-
-    def _final(self, softening: Softening, p: Array, offsets: Array) -> Array:
-        """Decide what is still open, so that the objective is that of `LabelSVC`."""
-        return AtLeastOne().map(p - 0.5, offsets)
+    @property
+    def _starts_from_bags(self) -> bool:
+        return self.init == "instances"
 
 
-def _first_labels(task: Task, softening: Softening, init: str) -> Array:
-    if init == "instances":
-        return np.ones(len(task.positive_rows))
-    return softening.start(task.positive_offsets)
-
-
-class AnnealedProportionSVC(_AnnealedSVC):
+class AnnealedProportionSVC(AnnealedSVC):
     """Infer labels by annealing, given an expected fraction of positives (ALP-SVM).
 
     See Also
@@ -327,28 +348,26 @@ class AnnealedProportionSVC(_AnnealedSVC):
     )
     init: str = redeclare(AnnealedLabelSVC, "init")
 
+    @property
+    def _starts_from_bags(self) -> bool:
+        return self.init == "instances"
+
     def _softening(self, task: Task) -> Softening:
-        return SoftLabels(self.C_proportion, self._fraction(task), self._annealing.variance)
+        fraction: Any = 0.5 if self.positive_fraction == "bags" else self.positive_fraction
+        return SoftLabels(self.C_proportion, fraction, self._annealing.variance)
 
-    def _start(self, task: Task, softening: Softening) -> Array:
-        return _first_labels(task, softening, self.init)
-
-    def _final(self, softening: Softening, p: Array, offsets: Array) -> Array:
-        # Without its variance the penalty may want fractions: they are the solution then.
-        return AtLeastOne().map(p - 0.5, offsets) if self._annealing.variance else p
-
-    def _fraction(self, task: Task) -> Any:
+    def _fraction(self, task: Task) -> Array | None:
         if self.positive_fraction != "bags":
-            return self.positive_fraction
+            return None
         if task.priors is None:
             raise ValueError(
                 "positive_fraction='bags' needs the expected fractions: give them as "
                 "Bags(..., priors=...)."
             )
-        return task.priors[task.positive]
+        return task.priors
 
 
-class AnnealedWitnessSVC(_AnnealedSVC):
+class AnnealedWitnessSVC(AnnealedSVC):
     """Find the witnesses of the positive bags by annealing (AW-SVM).
 
     See Also
@@ -381,8 +400,11 @@ class AnnealedWitnessSVC(_AnnealedSVC):
 
     def _start(self, task: Task, softening: Softening) -> Array:
         if self.init == "mean":
-            return mean_witnesses(task)
-        return softening.start(task.positive_offsets)
+            scores = mean_scores(task)[task.positive_rows]
+            return ExactlyOne().map(scores, task.positive_offsets)
+        return super()._start(task, softening)
 
-    def _final(self, softening: Any, p: Array, offsets: Array) -> Array:
-        return softening.witnesses(p, offsets, NOTHING)
+    def _first(self, newton: Newton, softening: Softening) -> Steps:
+        if self.init == "mean":
+            return (yield from start_from(newton, ExactlyOne(), means=True))
+        return (yield from super()._first(newton, softening))

@@ -21,6 +21,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.model_selection import ParameterGrid
 
 from bagwise._typing import Array
@@ -31,17 +32,21 @@ from bagwise.designs import Design, Gram, Point
 from bagwise.estimators.folds import score_held_out
 from bagwise.estimators.params import param, redeclare, shared
 from bagwise.estimators.rows import RowsClassifier
-from bagwise.estimators.sweeping import anneal_swept, is_swept
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import Task, prepare_squared, rows_of
+from bagwise.losses import get_loss
 from bagwise.models.annealed import (
     AnnealedLabelSVC,
     AnnealedProportionSVC,
     Annealing,
     anneal_task,
+    in_units,
     solve_softened,
 )
-from bagwise.rowstores.together import side_by_side
+from bagwise.procedures.anneal import Schedule
+from bagwise.procedures.passes import anneal_passes
+from bagwise.procedures.run import Steps
+from bagwise.rows import Newton, Rows, can_pass, make_rows, run_all, together
 
 _SEARCH_REST = 0.1  # divergence per bag at which a run of the search cools on (module docstring)
 _SEARCH_ENTROPY = 1e-2  # entropy per instance at which it ends
@@ -101,15 +106,18 @@ class AnnealedProportionSVCCV(RowsClassifier):
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
         self._check_grid()
         row_weight = expand(weight, bags.offsets)
-        design = self._design(bags, row_weight)
+        passes = self.kernel == "linear" and can_pass(bags.X, get_loss(self.loss))
+        design: Any = None
+        if passes:
+            design = make_rows(bags.X, bags.offsets)
+        else:
+            design = self._vector_design(bags, row_weight)
         used = np.flatnonzero(weight > 0)  # a bag without weight is in no fold
         numbered = folds(bags, self.classes_[codes], self.cv, self.random_state, weight > 0)
         splits = [(used[train], used[test]) for train, test in numbered]
-        calls = (
-            partial(self._search, design, row_weight, bags, codes, weight, splits, C)
-            for C in self.Cs
-        )
-        results = list(chain.from_iterable(side_by_side(bags.X, calls)))
+        search = self._search_by_passes if passes else partial(self._search, row_weight)
+        found = (search(design, bags, codes, weight, splits, C) for C in self.Cs)
+        results = list(chain.from_iterable(found))
         best = max(results, key=lambda record: record["accuracy"])
         point = {name: best[name] for name in ("C", "C_proportion", "positive_fraction")}
         chosen = self._recast(AnnealedProportionSVC, **point)
@@ -130,8 +138,8 @@ class AnnealedProportionSVCCV(RowsClassifier):
 
     def _search(
         self,
-        design: Design,
         row_weight: Array,
+        design: Design,
         bags: Bags,
         codes: Array,
         weight: Array,
@@ -141,16 +149,45 @@ class AnnealedProportionSVCCV(RowsClassifier):
         """Return the records of all grid points at one C."""
         design = design.fresh()
         prepare_squared(design, self.loss, C * row_weight)
-        grid = _grid(self.C_proportions, self.positive_fractions)
-        models = [self._recast(AnnealedProportionSVC, C=C, **point) for point in grid]
+        grid, models = self._models(C)
         if isinstance(design, Gram):
             design = design.astype(np.float32)
-        calls = (
-            partial(_score_fold, design, models, bags, codes, weight, train, test)
+        jobs = Parallel(n_jobs=self.n_jobs)
+        parts = jobs(
+            delayed(_score_fold)(design, models, bags, codes, weight, train, test)
             for train, test in splits
         )
-        parts = side_by_side(bags.X, calls, n_jobs=self.n_jobs)
-        mass = weight.sum()
+        return self._record(C, grid, parts, weight.sum())
+
+    def _models(self, C: float) -> tuple[list[dict[str, float]], list[AnnealedProportionSVC]]:
+        grid = _grid(self.C_proportions, self.positive_fractions)
+        return grid, [self._recast(AnnealedProportionSVC, C=C, **point) for point in grid]
+
+    def _search_by_passes(
+        self,
+        rows: Rows,
+        bags: Bags,
+        codes: Array,
+        weight: Array,
+        splits: list[tuple[Array, Array]],
+        C: float,
+    ) -> list[dict[str, Any]]:
+        """Return the records of all grid points at one C, whose runs share their passes."""
+        grid, models = self._models(C)
+        fits = []
+        for train, _ in splits:
+            share = np.where(np.isin(np.arange(len(bags)), train), weight, 0.0)
+            for model in models:
+                tasks = model._tasks(rows, bags, codes, share)
+                fits.append(together([_quick_passes(model, task) for task in tasks]))
+        found, parts = iter(run_all(rows, fits)), []
+        for _, test in splits:
+            judged = [_judge(model, rows, bags[test], codes[test], weight[test], next(found))
+                      for model in models]  # fmt: skip
+            parts.append(tuple(np.array(judged).T))
+        return self._record(C, grid, parts, weight.sum())
+
+    def _record(self, C: float, grid: Any, parts: Any, mass: float) -> list[dict[str, Any]]:
         hits = np.sum([part[0] for part in parts], axis=0) / mass
         p_hats = np.mean([part[1] for part in parts], axis=0)
         records = [
@@ -188,25 +225,46 @@ def _score_fold(
         right = model._labels(model._user_scores(scores)) == model.classes_[codes[test]]
         return float(weight[test] @ right), float(np.mean(fractions))
 
-    found = np.array(side_by_side(bags.X, [partial(judge, model) for model in models]))
+    found = np.array([judge(model) for model in models])
     return found[:, 0], found[:, 1]
+
+
+def _search_schedule(model: AnnealedProportionSVC) -> Schedule:
+    schedule = model._schedule()
+    return replace(
+        schedule,
+        rest=max(schedule.rest, _SEARCH_REST),
+        entropy=max(schedule.entropy, _SEARCH_ENTROPY),
+    )
 
 
 def _quick(
     model: AnnealedProportionSVC, task: Task, first: Point | None
 ) -> tuple[Point, float, Point]:
     """Anneal with one Newton step per alternation; the first problem is the neighbor's."""
-    softening = model._softening(task)
-    start, schedule = model._start(task, softening), model._schedule()
-    schedule = replace(
-        schedule,
-        rest=max(schedule.rest, _SEARCH_REST),
-        entropy=max(schedule.entropy, _SEARCH_ENTROPY),
-    )
-    if is_swept(task):
-        _, run = anneal_swept(task, softening, start, schedule, 1, None)
-        return run.solution, run.history[-1]["p_hat"], run.solution
+    softening, schedule = model._softening(task), _search_schedule(model)
+    start = model._start(task, softening)
     if first is None:
         first, _ = solve_softened(task, softening, 1, start, None)
-    run = anneal_task(task, softening, start, schedule, max_steps=1, first=first)
+    run = anneal_task(task, softening, None, start, schedule, max_steps=1, first=first)
     return run.solution, run.history[-1]["p_hat"], first
+
+
+def _quick_passes(model: AnnealedProportionSVC, task: Task) -> Steps:
+    """Anneal by passes with one Newton step per alternation; return the place and p-hat."""
+    newton, softening = Newton(task.design, task.label()), model._softening(task)
+    first = yield from model._first(newton, softening)
+    rule, schedule = in_units(softening, task.C), _search_schedule(model)
+    run = yield from anneal_passes(newton, rule, first, schedule, 1, None)
+    return run.solution, run.history[-1]["p_hat"]
+
+
+def _judge(
+    model: AnnealedProportionSVC, rows: Rows, bags: Bags, codes: Array, weight: Array, found: Any
+) -> tuple[float, float]:
+    """Return the weight of rightly classified bags, and p-hat, of one model."""
+    given = [rows.as_given(place.coef, place.intercept) for place, _ in found]
+    model.coef_, model.intercept_ = (np.stack(part) for part in zip(*given, strict=True))
+    scores = model._assumption().bag_score(model._instance_scores(bags), bags.offsets)
+    right = model._labels(model._user_scores(scores)) == model.classes_[codes]
+    return float(weight @ right), float(np.mean([p_hat for _, p_hat in found]))

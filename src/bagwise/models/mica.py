@@ -64,6 +64,8 @@ class MICA(MarginClassifier):
         Words("l2", "l1"),
         "1/2 |w|^2, or |w|_1, which keeps few features (with a kernel: few instances) in use.",
     )
+    _by_passes = False
+
     n_init: int = shared("n_init")
     max_iter: int = shared("max_iter")
 

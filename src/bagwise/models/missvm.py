@@ -53,6 +53,8 @@ class MissSVM(MarginClassifier):
         "Weight u of the losses that keep instances of positive bags away from the boundary, "
         "relative to the loss of a bag; 0 is MI-SVM.",
     )
+    _by_passes = False
+
     n_init: int = shared("n_init")
     max_iter: int = shared("max_iter")
 

@@ -174,12 +174,12 @@ class LabelProportionSVC(ShareRegressor):
         model = InstanceSVC(**{name: getattr(self, name) for name in _OF_INSTANCES})
         model._validate_bags(bags, reset=True)
         model.classes_ = np.array([0, 1])
-        rows = self.C * expand(weight, bags.offsets)
+        of_bags = self.C * weight
         with one_blas_thread():
-            design = model._design(bags, rows)
+            design = model._vector_design(bags, expand(of_bags, bags.offsets))
             used = weight > 0  # a bag without weight must not steer the labels
             shares = counts / bags.sizes
-            task = Task(design, bags.offsets, used, rows, model._loss(), self.C, shares)
+            task = Task(design, bags.offsets, used, of_bags, model._loss(), self.C, shares)
             run = self._best_run(task, ExactCounts(counts[used]))
             # Its own words about max_iter, which InstanceSVC does not have, follow below.
             model._keep(bags, [as_given(replace(run, converged=True), design)])
@@ -220,7 +220,7 @@ class LabelProportionSVC(ShareRegressor):
         if self.init == "soft":
             return solve_assigned(task, counts, task.spread(soft), None).scores
         schedule = Schedule(hottest=10 * self.C, coldest=1e-6 * self.C, rest=1e-2)  # as in AL-SVM
-        run = anneal_task(task, SoftLabels(self.C, shares), soft, schedule)
+        run = anneal_task(task, SoftLabels(self.C), task.priors, soft, schedule)
         return task.spread(run.assignment)
 
     @answers("ndarray of shape (n_instances,)", "Positive scores for positive instances.")

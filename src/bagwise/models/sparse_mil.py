@@ -66,6 +66,8 @@ class SparseMIL(MarginClassifier):
     )
     max_iter: int = shared("max_iter")
 
+    _by_passes = False
+
     def __bag_tags__(self) -> BagTags:
         """Labels found by stMIL and sbMIL may leave a positive bag without a positive."""
         return BagTags(

@@ -21,26 +21,23 @@ multiple-instance learning", NIPS 2002.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from bagwise._typing import Array
-from bagwise.assumptions import Assumption, AtLeastOne, ExactlyOne
+from bagwise.assumptions import Assumption, AtLeastOne, ExactlyOne, HighestScore
+from bagwise.assumptions.rules import Everything, Given
+from bagwise.assumptions.soft import Hardened
 from bagwise.estimators.params import Words, param, shared
 from bagwise.estimators.rows import MarginClassifier, Start
-from bagwise.estimators.sweeping import (
-    alternate_swept,
-    best_witnesses,
-    is_swept,
-    mean_witnesses,
-    solve_bag_labels,
-)
-from bagwise.estimators.task import Task
-from bagwise.models.annealed import AnnealedLabelSVC, AnnealedWitnessSVC
+from bagwise.estimators.task import Task, mean_scores
+from bagwise.models.annealed import AnnealedLabelSVC, AnnealedSVC, AnnealedWitnessSVC
 from bagwise.procedures import Run, alternate
+from bagwise.procedures.passes import fit_alternating, start_from
+from bagwise.procedures.run import Steps
+from bagwise.rows import Assignment, Newton
 from bagwise.solvers import Solution, solve
 
 
@@ -52,16 +49,32 @@ class _AlternatingSVC(MarginClassifier):
     n_init: int = shared("n_init")
     max_iter: int = shared("max_iter")
 
+    def _assumption(self) -> HighestScore:
+        raise NotImplementedError
+
+    _draws_first = False  # whether the usual start is drawn at random
+
     def _start(self, task: Task) -> Array:
         raise NotImplementedError
+
+    def _first(self, newton: Newton, task: Task) -> Steps:
+        """Return the first assignment of rows that are passed over."""
+        raise NotImplementedError
+
+    def _fit_steps(self, task: Task, start: Start) -> Steps:
+        if not task.design.passed:
+            return (yield from super()._fit_steps(task, start))
+        rule, rng = self._assumption(), start
+        if start is None and self._draws_first:
+            rng = check_random_state(self.random_state)
+        given = None if rng is None else _draw(task, self, rng)
+        newton = Newton(task.design, task.label(given=given))
+        first = Assignment(Given(rule)) if rng else (yield from self._first(newton, task))
+        return (yield from fit_alternating(newton, rule, first, self.max_iter, self._report))
 
     def _fit_from(self, task: Task, start: Start) -> Run:
         assumption = self._assumption()
         first = self._start(task) if start is None else _draw(task, self, start)
-        if is_swept(task):
-            first = first[task.positive_rows]
-            run = alternate_swept(task, assumption, first, self.max_iter, self._report)
-            return replace(run, assignment=task.spread(run.assignment))
         self._prepare(task.design, task.weight)
         run = alternate(
             partial(solve_assigned, task, assumption),
@@ -86,10 +99,21 @@ def assign(task: Task, assumption: Assumption, scores: Array) -> Array:
     return task.spread(assumption.map(scores[rows], task.positive_offsets))
 
 
-def _anneal(task: Task, model: _AlternatingSVC, kind: type[MarginClassifier]) -> Array:
+def _anneal(task: Task, model: _AlternatingSVC, kind: type[AnnealedSVC]) -> Array:
     """Return the assignment that an annealed SVM with the same C and loss ends with."""
     annealed = kind(C=model.C, loss=model.loss)._fit_from(task, None)
     return assign(task, model._assumption(), annealed.assignment - 0.5)
+
+
+def _anneal_passes(
+    newton: Newton, task: Task, model: _AlternatingSVC, kind: type[AnnealedSVC]
+) -> Steps:
+    """Return the same as a rule at the place where the annealing ends."""
+    annealed = kind(C=model.C, loss=model.loss)
+    run = yield from annealed.anneal_rows(newton, task)
+    last = run.assignment
+    rule = Hardened(annealed._softening(task), model._assumption())
+    return Assignment(rule, last.anchor, last.temperature)
 
 
 def _draw(task: Task, model: _AlternatingSVC, rng: np.random.RandomState) -> Array:
@@ -131,13 +155,18 @@ class LabelSVC(_AlternatingSVC):
 
     _prepares_kernel = True
 
-    def _assumption(self) -> Assumption:
+    def _assumption(self) -> HighestScore:
         return AtLeastOne()
 
     def _start(self, task: Task) -> Array:
         if self.init == "anneal":
             return _anneal(task, self, AnnealedLabelSVC)
         return 1.0 * task.in_positive
+
+    def _first(self, newton: Newton, task: Task) -> Steps:
+        if self.init == "anneal":
+            return (yield from _anneal_passes(newton, task, self, AnnealedLabelSVC))
+        return Assignment(Everything())
 
 
 class WitnessSVC(_AlternatingSVC):
@@ -165,14 +194,24 @@ class WitnessSVC(_AlternatingSVC):
         "or drawn at random.",
     )
 
-    def _assumption(self) -> Assumption:
+    @property
+    def _draws_first(self) -> bool:  # type: ignore[override]
+        return self.init == "random"
+
+    def _assumption(self) -> HighestScore:
         return ExactlyOne()
 
     def _start(self, task: Task) -> Array:
         if self.init == "mean":
-            return task.spread(mean_witnesses(task))
+            return assign(task, self._assumption(), mean_scores(task))
         if self.init == "anneal":
             return _anneal(task, self, AnnealedWitnessSVC)
         if self.init == "instances":
-            return task.spread(best_witnesses(task, solve_bag_labels(task)))
+            whole = solve(task.problem(1.0 * task.in_positive, rest_is_negative=False))
+            return assign(task, self._assumption(), whole.scores)
         return _draw(task, self, check_random_state(self.random_state))
+
+    def _first(self, newton: Newton, task: Task) -> Steps:
+        if self.init == "anneal":
+            return (yield from _anneal_passes(newton, task, self, AnnealedWitnessSVC))
+        return (yield from start_from(newton, self._assumption(), self.init == "mean"))

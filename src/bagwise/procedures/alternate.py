@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.procedures.run import Callback, Journal, Run
+from bagwise.procedures.run import Callback, Journal, Run, Steps, as_steps, finish
 from bagwise.solvers.solution import Solution
 from bagwise.tolerances import TIE
 
@@ -29,19 +29,33 @@ def alternate(
     *,
     max_iter: int,
     callback: Callback | None = None,
-    differences: Callable[[Any, Any], int] = _count_differences,
 ) -> Run:
+    """Run the alternation on vectors in memory; ``assign`` sees the scores of all instances."""
+    steps = as_steps(solve), as_steps(lambda solution: assign(solution.scores))
+    run = alternate_steps(*steps, start, _count_differences, max_iter=max_iter, callback=callback)
+    return finish(run)
+
+
+def alternate_steps(
+    solve: Callable[[Any, Any], Steps],
+    assign: Callable[[Any], Steps],
+    start: Any,
+    differences: Callable[[Any, Any], int],
+    *,
+    max_iter: int,
+    callback: Callback | None = None,
+) -> Steps:
     """Run the alternation from a first assignment, over at most ``max_iter`` convex problems.
 
-    ``solve(assignment, last_solution)`` returns the convex problem's `Solution`, and
-    ``assign(scores)`` the cheapest assignment at these scores. ``differences(new, old)`` counts the
+    ``solve(assignment, last_solution)`` returns the convex problem's solution, and
+    ``assign(solution)`` the cheapest assignment there. ``differences(new, old)`` counts the
     instances that two assignments treat differently. ``converged`` is False only when ``max_iter``
     ended it.
     """
     journal = Journal(callback)
-    assignment, solution, converged = start, solve(start, None), False
+    assignment, solution, converged = start, (yield from solve(start, None)), False
     while not converged:
-        proposal = assign(solution.scores)
+        proposal = yield from assign(solution)
         record = journal.add(
             objective=solution.objective,
             gap=solution.gap,
@@ -52,7 +66,7 @@ def alternate(
         converged = record["changed"] == 0
         if converged or len(journal.records) == max_iter:
             break
-        candidate = solve(proposal, solution)
+        candidate = yield from solve(proposal, solution)
         tie = TIE * abs(solution.objective)
         converged = not candidate.objective < solution.objective - tie
         if not converged:

@@ -17,11 +17,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bagwise._typing import Array
-from bagwise.assumptions.rules import UNCHANGED
-from bagwise.assumptions.soft import Softened
-from bagwise.bags.segments import expand
+from bagwise.assumptions.segments import Segments
+from bagwise.assumptions.soft import UNCHANGED, Softening
 from bagwise.designs import Point
-from bagwise.procedures.run import Callback, Journal, Run
+from bagwise.procedures.run import Callback, Journal, Run, Steps, as_steps, finish
 
 _IDLE = 0.25  # of ``rest``: after less divergence the next temperature would hardly differ
 
@@ -39,30 +38,6 @@ class Schedule:
     max_steps: int = 1000  # factorizations, after which only the coldest is visited; 250 is much
 
 
-def anneal(
-    fit: Callable[[Array, Any], tuple[Point, int]],
-    soften: Callable[[Point, Array, float], Softened],
-    energy: Callable[[Point, Softened, float], float],
-    start: Array,
-    offsets: Array,
-    weight: Array,
-    schedule: Schedule,
-    callback: Callback | None = None,
-    first: Point | None = None,
-) -> Run:
-    """Run the annealing; return the last point and assignment, and one record per temperature.
-
-    ``fit(p, last_point)`` solves the convex problem and returns the point and the number of
-    factorizations it took; ``soften(point, p, T)`` returns the next assignment, and ``energy(point,
-    softened, T)`` the objective at a temperature. ``start`` is the first assignment, over the
-    instances of the positive bags, whose offsets and weights follow; ``first`` the solution of the
-    first convex problem, if it is known. ``converged`` is False when ``max_inner`` or ``max_steps``
-    ended some temperature.
-    """
-    steps = _Vectors(fit, soften, energy, offsets, weight, schedule.coldest)
-    return cool(steps, start, schedule, callback, first)
-
-
 class Softer(NamedTuple):
     """What an assignment step leads to, as a procedure sees it."""
 
@@ -77,11 +52,11 @@ class Annealing(Protocol):
 
     n_instances: float  # in positive bags, weighted
 
-    def fit(self, p: Any, last: Any) -> tuple[Any, int]:
+    def fit(self, p: Any, last: Any) -> Steps:
         """Solve the convex problem; return the point and the number of factorizations."""
 
-    def soften(self, here: Any, p: Any, temperature: float) -> Softer:
-        """Return the next assignment."""
+    def soften(self, here: Any, p: Any, temperature: float) -> Steps:
+        """Return the next assignment, as `Softer`."""
 
     def energy(self, here: Any, temperature: float) -> float:
         """Return the objective at a temperature, after `soften`."""
@@ -90,31 +65,60 @@ class Annealing(Protocol):
         """Return whether a temperature changed nothing and the coldest one would not either."""
 
 
-class _Vectors:
-    """Points and assignments as arrays."""
+class Vectors:
+    """Points and assignments as arrays in memory.
+
+    ``fit(p, last_point)`` solves the convex problem and returns the point and the number of
+    factorizations it took; ``soften(point, T)`` returns the assignment at a temperature, and
+    ``energy(point, p)`` the objective without entropy. Offsets and weights are those of positive
+    bags.
+    """
 
     def __init__(
-        self, fit: Any, soften: Any, energy: Any, offsets: Array, weight: Array, coldest: float
+        self,
+        fit: Callable[[Array, Any], tuple[Point, int]],
+        soften: Callable[[Point, float], Array],
+        energy: Callable[[Point, Array], float],
+        softening: Softening,
+        offsets: Array,
+        weight: Array,
+        coldest: float,
     ) -> None:
-        self.fit, self._soften, self._energy, self.weight = fit, soften, energy, weight
-        self.instances, self.coldest = expand(weight, offsets), coldest
-        self.n_instances = float(self.instances.sum())
+        self.fit, self._soften, self._energy = as_steps(fit), soften, energy
+        self.softening, self.weight, self.coldest = softening, weight, coldest
+        self.bags = Segments.of_offsets(offsets)
+        self.n_instances = float(weight @ self.bags.sizes)
 
-    def soften(self, here: Point, p: Array, temperature: float) -> Softer:
-        self.softened = softened = self._soften(here, p, temperature)
-        return Softer(
-            softened.p,
-            float(self.weight @ softened.divergence / self.weight.sum()),
-            float(self.weight @ softened.entropy),
-            float(self.instances @ softened.p / self.instances.sum()),
-        )
+    def soften(self, here: Point, p: Array, temperature: float) -> Steps:
+        """Return the next assignment."""
+        yield from ()
+        new, bags, rule = self._soften(here, temperature), self.bags, self.softening
+        self.p, self.entropy = new, float(self.weight @ rule.entropy(bags, new))
+        divergence = float(self.weight @ rule.diverge(bags, new, p)) / self.weight.sum()
+        share = float(self.weight @ bags.sum(new)) / self.n_instances
+        return Softer(new, divergence, self.entropy, share)
 
     def energy(self, here: Point, temperature: float) -> float:
-        return self._energy(here, self.softened, temperature)
+        """Return the objective at a temperature."""
+        return self._energy(here, self.p) - temperature * self.entropy
 
     def is_at_rest(self, here: Point, p: Array, entered: Array) -> bool:
-        # A high temperature also keeps an assignment constant: check the lowest one as well.
-        return _alike(p, entered) and _alike(p, self._soften(here, p, self.coldest).p)
+        """Return whether nothing changed, and the coldest temperature would not change it."""
+        return _alike(p, entered) and _alike(p, self._soften(here, self.coldest))
+
+
+def anneal(
+    steps: Vectors,
+    start: Array,
+    schedule: Schedule,
+    callback: Callback | None = None,
+    first: Point | None = None,
+) -> Run:
+    """Run the annealing on vectors in memory, from a first assignment.
+
+    ``first`` is the solution of the first convex problem, if it is known.
+    """
+    return finish(cool(steps, start, schedule, callback, first))
 
 
 def cool(
@@ -123,8 +127,11 @@ def cool(
     schedule: Schedule,
     callback: Callback | None = None,
     first: Any = None,
-) -> Run:
-    """Run the annealing of anything; `anneal` says what is returned."""
+) -> Steps:
+    """Run the annealing; return the last point and assignment, and one record per temperature.
+
+    ``converged`` is False when ``max_inner`` or ``max_steps`` ended some temperature.
+    """
     here: Any = None
     temperature, journal = schedule.hottest, Journal(callback)
     settled, done, stride = True, False, schedule.cooling
@@ -132,8 +139,11 @@ def cool(
     while not done:
         entered, factorizations, divergence, inner = p, 0, np.inf, 0
         while divergence >= schedule.rest and inner < limit:
-            here, taken = (first, 0) if here is None and first is not None else steps.fit(p, here)
-            softer = steps.soften(here, p, temperature)
+            if here is None and first is not None:
+                here, taken = first, 0
+            else:
+                here, taken = yield from steps.fit(p, here)
+            softer = yield from steps.soften(here, p, temperature)
             p, divergence = softer.p, softer.divergence
             factorizations, inner = factorizations + taken, inner + 1
             spent += taken

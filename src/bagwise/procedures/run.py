@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
 Callback = Callable[[dict[str, Any]], None]
+Steps = Generator[list[Any], Any, Any]  # yields looks at rows, is sent their sums
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,25 @@ class Run:
     history: list[dict[str, Any]]
     converged: bool
     starts: list[dict[str, Any]] = field(default_factory=list)
+
+
+def as_steps(function: Callable[..., Any]) -> Callable[..., Steps]:
+    """Return a function as a step that needs no pass over rows."""
+
+    def step(*args: Any) -> Steps:
+        yield from ()
+        return function(*args)
+
+    return step
+
+
+def finish(steps: Steps) -> Any:
+    """Return the result of steps none of which needs a pass over rows."""
+    try:
+        looks = next(steps)
+    except StopIteration as end:
+        return end.value
+    raise TypeError(f"{looks!r} are for rows that are passed over: drive them by run().")
 
 
 class Journal:

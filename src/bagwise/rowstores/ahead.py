@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import threading
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
@@ -63,3 +64,13 @@ class Ahead:
                 return
             self.pages[start : start + blocks.BLOCK_BYTES : mmap.PAGESIZE].max(initial=0)
             start += blocks.BLOCK_BYTES
+
+
+def map_ranges(X: Any, ranges: Iterable[slice], function: Callable[[slice], Any]) -> list[Any]:
+    """Return what a function makes of ranges of rows, read in order."""
+    found = []
+    with Ahead(X) as ahead:
+        for rows in ranges:
+            found.append(function(rows))
+            ahead.advance(rows.stop)
+    return found

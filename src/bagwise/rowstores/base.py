@@ -57,12 +57,10 @@ class RowStore(ABC):
         """Return all rows."""
 
 
-def place_rows(
-    X: Any, where: str, device: Any = None, folder: Any = None, memory: Any = None
-) -> Any:
+def place_rows(X: Any, where: str, device: Any = None, memory: Any = None) -> Any:
     """Return instances that are in the named place.
 
-    ``device`` and ``folder`` are for "dask", ``memory`` is for devices.
+    ``device`` is for "dask", ``memory`` is for devices.
     """
     on_device = where.startswith(("cuda", "cpu"))
     if memory is not None and not (on_device and memory >= 0):
@@ -80,7 +78,7 @@ def place_rows(
     if where == "dask":
         from bagwise.rowstores.cluster import ClusterRows
 
-        return ClusterRows.of(X, device, folder)
+        return ClusterRows.of(X, device)
     if on_device:
         from bagwise.rowstores.device import DeviceRows
 

@@ -16,9 +16,7 @@ CACHE_BYTES = 1 << 20  # 1 MiB, which a level-2 cache holds: read from memory on
 LARGE_SELECTION = 4 * BLOCK_BYTES  # larger selections of a file stay there, or would fill memory
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _MEMINFO = Path("/proc/meminfo")  # of Linux
-BYTES_PER_ROW = 64  # state of a fit that is swept (benchmarks/scale_folds.py: 48 on the host)
-MOST_SHARDS = 32  # of a fit that is swept: each has its own Hessian
-MANY_ROWS = 50_000  # from here on passes over the rows cost more than what vectors would save
+BYTES_PER_ROW = 64  # on a device: what a pass computes for every row, beside products
 
 
 def count_rows(row_bytes: int) -> int:
@@ -80,26 +78,3 @@ def available_memory() -> float:
 def lies_in_files(X: Any) -> bool:
     """Return whether this process reads rows from files, whenever they are asked for."""
     return is_mapped(X) or getattr(X, "is_here", False)
-
-
-def n_side_by_side(X: Any) -> int:
-    """Return how many fits to rows may share passes; 0 where there is nothing to share.
-
-    The fits have one half of the memory, the pages of the files the other. Files that fit into it
-    stay there, and are not read again.
-    """
-    told = getattr(X, "n_side_by_side", None)  # by rows that are elsewhere
-    if told is not None:
-        return told
-    if not lies_in_files(X) or len(X) < MANY_ROWS:
-        return 0
-    half = available_memory() / 2
-    fits_in = len(X) * X.shape[1] * X.dtype.itemsize <= half
-    return 0 if fits_in else room_for_fits(X.shape, half)
-
-
-def room_for_fits(shape: tuple[int, int], n_bytes: float) -> int:
-    """Return how many fits that are swept have room in so many bytes: one at least."""
-    n_rows, n_features = shape
-    state = BYTES_PER_ROW * n_rows + MOST_SHARDS * 8 * n_features**2
-    return max(1, int(n_bytes // max(1, state)))

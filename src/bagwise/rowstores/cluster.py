@@ -18,10 +18,8 @@ from bagwise.errors import Message
 from bagwise.rowstores import blocks
 from bagwise.rowstores.base import RowStore
 from bagwise.rowstores.blocks import (
-    available_memory,
     cut_rows,
     is_mapped,
-    room_for_fits,
     row_blocks,
 )
 from bagwise.rowstores.files import FileRows, Picked
@@ -193,8 +191,7 @@ def for_processes(X: Any, *, is_finite: bool) -> Any:
 class ClusterRows(RowStore):
     """Rows of a mapped file, or a selection of them, that workers of a cluster read.
 
-    ``device`` is where the workers keep their rows, ``folder`` where they keep checkpoints: beside
-    the store unless given.
+    ``device`` is where the workers keep their rows.
     """
 
     home = "cluster"
@@ -204,9 +201,8 @@ class ClusterRows(RowStore):
         file: MappedFile | JoinedFiles,
         rows: slice | Array,
         device: str | None,
-        folder: str | None,
     ) -> None:
-        self.file, self.rows, self.device, self.folder = file, rows, device, folder
+        self.file, self.rows, self.device = file, rows, device
         n_rows = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
         self.shape, self.dtype = (n_rows, file.shape[1]), np.dtype(file.dtype)
         self._finite: bool | None = None
@@ -216,10 +212,10 @@ class ClusterRows(RowStore):
         return {**vars(self), "_mapped": None}
 
     @classmethod
-    def of(cls, X: Any, device: str | None, folder: str | None) -> ClusterRows:
+    def of(cls, X: Any, device: str | None) -> ClusterRows:
         """Return the rows of a mapped file; those of other arrays have no path."""
         if isinstance(X, ClusterRows):
-            return cls(X.file, X.rows, device, folder)
+            return cls(X.file, X.rows, device)
         import_distributed()
         found: Any = MappedFile.under(X) if isinstance(X, np.ndarray) else None
         if isinstance(X, FileRows):
@@ -234,7 +230,7 @@ class ClusterRows(RowStore):
                 )
             )
         file, rows = found
-        return cls(file, rows, device, folder)
+        return cls(file, rows, device)
 
     @property
     def is_finite(self) -> bool:  # type: ignore[override]
@@ -242,17 +238,6 @@ class ClusterRows(RowStore):
         if self._finite is None:
             self._finite = all(each_part(self, _is_finite, parts_of(self)))
         return self._finite
-
-    @property
-    def n_side_by_side(self) -> int:
-        """How many fits share a pass: as many as this process has room for."""
-        return room_for_fits(self.shape, available_memory() / 2)
-
-    def place_for_state(self) -> Path:
-        """Return the folder in which checkpoints go."""
-        store = Path(self.file.path).parent
-        beside = store.parent if store.suffix == ".bags" else store
-        return beside if self.folder is None else Path(self.folder)
 
     def __getitem__(self, key: Any) -> ClusterRows:
         if isinstance(key, slice) and isinstance(self.rows, slice):
@@ -263,7 +248,7 @@ class ClusterRows(RowStore):
         return self._part(self._numbers()[key])
 
     def _part(self, rows: slice | Array) -> ClusterRows:
-        part = ClusterRows(self.file, rows, self.device, self.folder)
+        part = ClusterRows(self.file, rows, self.device)
         part._finite, part._mapped = self._finite or None, self._mapped
         return part
 

@@ -23,9 +23,7 @@ from bagwise._typing import Array
 from bagwise.bags.stored import verify
 from bagwise.rowstores import blocks
 from bagwise.rowstores.base import RowStore
-from bagwise.rowstores.blocks import BYTES_PER_ROW, available_memory, count_rows
-from bagwise.rowstores.selections import Wanted, serve_blocks
-from bagwise.rowstores.together import request_pass
+from bagwise.rowstores.blocks import BYTES_PER_ROW, count_rows
 
 _READERS = min(8, os.cpu_count() or 1)  # 30 GB/s on 16 cores; with 16 readers it was 24
 
@@ -263,31 +261,8 @@ class DeviceRows(RowStore):
     def each_block(
         self, function: Callable[[slice, Any], Any], cuts: Array | None = None
     ) -> list[Any]:
-        """Return what a function makes of the blocks; rows that move do so once for all fits."""
-        if self.rest is None:
-            return [function(*each) for each in self.blocks(cuts)]
-        return request_pass(
-            serve_blocks, Wanted(self, self.cuts() if cuts is None else cuts, function)
-        )
-
-    def whole(self) -> DeviceRows:
-        """Return all of the rows that these were chosen from."""
-        return DeviceRows(self.tensor, self.is_finite, self.rest)
-
-    @property
-    def n_side_by_side(self) -> int:
-        """How many fits share the way of the rows that move: as many as the device has room for."""
-        if self.rest is None:
-            return 0
-        (n_rows, d), block = self.shape, _block_bytes(self.tensor.device)
-        one = BYTES_PER_ROW * n_rows + 64 * d**2 + min(block, n_rows * d * self.dtype.itemsize)
-        return max(1, int((self._free() - 2 * block) // one))
-
-    def _free(self) -> float:
-        torch, where = import_torch(), self.tensor.device
-        if where.type != "cuda":
-            return available_memory() / 2
-        return _free_on(torch, where) - 3 * 8 * self.shape[1] * BLOCK_ROWS
+        """Return what a function makes of the blocks."""
+        return [function(*each) for each in self.blocks(cuts)]
 
     def _is_resident(self, start: int, stop: int) -> bool:
         return self.chosen is None and stop <= len(self.tensor)

@@ -33,7 +33,7 @@ def quadratic_gap(problem: Problem, point: Point) -> float:
     curvature, target = pieces = problem.quadratic(z)
     pull = curvature * (target - z)
     hessian, gradient, error = _derivatives(design, curvature, pull, point.coef, z)
-    found = _resolve(hessian, gradient, error)
+    found = resolve(hessian, gradient, error)
     if found is None:
         return np.inf
     values, vectors, unit, along, blurred = found
@@ -76,7 +76,7 @@ def mend_gap(
     missing = np.append(design.weighted_sum(dual) - required, dual.sum())
     terms = np.sqrt(design.weighted_squares(dual**2)) + np.abs(required)
     error = design.rounding * np.append(terms, np.linalg.norm(dual))
-    found = _resolve(_border_gram(design, freedom**2), missing, error)
+    found = resolve(_border_gram(design, freedom**2), missing, error)
     if found is None:
         return np.inf
     values, _, _, along, blurred = found
@@ -97,7 +97,7 @@ def _border_gram(design: LinearDesign, weights: Array) -> Array:
     return gram
 
 
-def _resolve(matrix: Array, vector: Array, error: Array) -> tuple[Array, ...] | None:
+def resolve(matrix: Array, vector: Array, error: Array) -> tuple[Array, ...] | None:
     """Return what solves a system, scaled to a unit diagonal; None where it is too near singular.
 
     Eigenvalues and eigenvectors, the scale, and the vector and its error along the eigenvectors.

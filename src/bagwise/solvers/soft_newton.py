@@ -14,9 +14,9 @@ there, is lower by more than the tolerance, the descent goes on from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,9 @@ _PATIENCE = 5  # steps: a descent that gains little of the tolerance in as many 
 _BACK = (0.05, 0.6)  # shortest and longest next step after one that went too far
 _KEPT = 0.25  # of a promise: a step that kept more may be followed by one longer by its inverse
 
+_Result = TypeVar("_Result")
+Passes = Generator[list[Any], Any, _Result]  # a result for which rows are passed over
+
 
 @dataclass(frozen=True)
 class Softness:
@@ -44,12 +47,11 @@ class Softness:
 class Frozen:
     """Where the labelings of the bags' own sides are those of: the risk is then convex.
 
-    Without features they are those in which all instances of a bag have its label.
+    Without a place they are those in which all instances of a bag have its label.
     """
 
     width: float = 1.0
-    features: Array | None = None
-    constant: float = 0.0
+    at: Any = None  # a `bagwise.rows.Place`
     potential: Any = None
 
 
@@ -90,7 +92,7 @@ class SoftNetwork(Protocol):
         *,
         renew: bool = False,
         frozen: Frozen | None = None,
-    ) -> View:
+    ) -> Passes[View]:
         """Return what is at w: one pass over the rows."""
 
     def step(self, view: View, longest: float = np.inf) -> Array:
@@ -114,8 +116,11 @@ class _Walk:
     ended: bool = False
     slack: float = np.inf  # when the risk was made harder last
     stuck: bool = False  # whether new centers no longer help
+    small: float = (
+        SMALL_GAIN  # promise, relative to the objective, from which on there are new ones
+    )
 
-    def look(self, w: Array, then: Softness, *, renew: bool = False) -> View:
+    def look(self, w: Array, then: Softness, *, renew: bool = False) -> Passes[View]:
         """Make one pass."""
         self.passes += 1
         centers, frozen = self.view.centers, self.frozen
@@ -124,13 +129,13 @@ class _Walk:
     def freeze(self) -> None:
         """Make the problem convex here."""
         self.frozen = self.network.freeze(self.view.w, self.soft.width)
-        self.ended = self.stuck = False
+        self.ended, self.stuck, self.small = False, False, SMALL_GAIN
 
-    def thaw(self, view: View) -> None:
+    def thaw(self, view: View) -> Passes[None]:
         """Go on with the network itself, from a point that the convex problem led to."""
         self.view, self.frozen, self.ended = view, None, False
         if self.passes < self.max_passes:
-            self.view = self.look(view.w, view.soft)
+            self.view = yield from self.look(view.w, view.soft)
 
     @property
     def soft(self) -> Softness:
@@ -149,14 +154,14 @@ class _Walk:
         """Whether passes are left, and steps descend."""
         return self.passes < self.max_passes and not self.ended
 
-    def step(self, *, rough: bool = False) -> float:
+    def step(self, *, rough: bool = False) -> Passes[float]:
         """Take one step; return the decrease that it promised."""
         network, view = self.network, self.view
         # 1) The step, and whether it promises so little that the next one is to be harder.
         step = network.step(view)
         promise = float(step @ view.residual)
         part = _HARDER * self.tol * view.objective
-        small = not rough and promise / 2 < SMALL_GAIN * view.objective
+        small = not rough and promise / 2 < self.small * view.objective
         renew = small and max(view.blur, view.slack) > part
         then = self._harden(part, promise) if renew else self.soft
         # 2) The point there, or nearer, where the Hessian says too little about the way.
@@ -164,7 +169,8 @@ class _Walk:
         while True:
             if np.linalg.norm(step) > self.longest:
                 step = network.step(view, self.longest)
-            seen, slope = self.look(view.w + step, then, renew=renew), float(step @ view.residual)
+            seen = yield from self.look(view.w + step, then, renew=renew)
+            slope = float(step @ view.residual)
             gained, length = view.value - seen.judged, float(np.linalg.norm(step))
             if gained >= SUFFICIENT * slope - allowed:
                 break
@@ -185,6 +191,8 @@ class _Walk:
         # Where new centers no longer help, labels, those that were frozen too, are too soft.
         little = promise < _LITTLE * part and margin == soft.margin
         self.stuck = little and slack > max(part, (1 - INNER) * self.slack)
+        if slack > (1 - INNER) * self.slack:  # one step per new center may go in circles
+            self.small *= _HARDER
         width = soft.width * (_HARDER if blur > part or self.stuck else 1.0)
         self.slack = slack
         return replace(soft, width=width, margin=margin)
@@ -199,7 +207,7 @@ def soft_newton(
     max_passes: int,
     trained: bool = False,
     report: Callable[[float, float, int], Any] = lambda *_: None,
-) -> Solution:
+) -> Passes[Solution]:
     """Decrease alpha/2 |w|^2 + R(w) until the gap is at most tol times the objective.
 
     ``max_iter`` limits the descents, each with a convex problem, and ``max_passes`` the passes.
@@ -210,19 +218,21 @@ def soft_newton(
     minus a proven lower bound on its minimum.
     """
     begun = _begin_refined if trained else _begin
-    walk = begun(network, start, tol, max_passes)
+    walk = yield from begun(network, start, tol, max_passes)
     best, gap, rounds, seen = walk.view, np.inf, 0, 0
     converged = rests = idle = False
     while walk.goes_on and not (rests or idle) and rounds < max_iter:
+        if rounds and max_passes - walk.passes < _LITTLE * max_passes:
+            break  # too few are left to prove what another descent would end at
         rounds += 1
         walk.tol = _scale_by_gain(network, best, tol) if trained else tol
         # 1) Descend.
-        best = _lowest(best, _descend(walk))
+        best = _lowest(best, (yield from _descend(walk)))
         # 2) Freeze there, and bound what a convex step can gain.
         walk.freeze()
         top, lower, end = walk.view, -np.inf, walk.view
         while walk.goes_on:
-            walk.step()
+            yield from walk.step()
             lower = max(lower, walk.view.touching - walk.view.gap)
             end = _lowest(end, walk.view)
             proven = top.touching - lower <= walk.tol * top.objective
@@ -234,25 +244,28 @@ def soft_newton(
         converged, rests = (loss <= each * top.objective for each in (tol, walk.tol))
         idle = walk.ended and end is top
         if not rests and not idle:
-            walk.thaw(end)
+            yield from walk.thaw(end)
         report(best.objective, gap, walk.passes - seen)
         seen = walk.passes
     return _solution(best, gap, walk.passes, converged)
 
 
-def _begin_refined(network: SoftNetwork, start: Array, tol: float, max_passes: int) -> _Walk:
+def _begin_refined(
+    network: SoftNetwork, start: Array, tol: float, max_passes: int
+) -> Passes[_Walk]:
     """Begin at the minimum of the convex problem that has the labelings of a trained network.
 
     Under another potential its weights are far from any minimum: hard steps from there are tiny,
     and soft ones lose its labelings. Where these are frozen, soft steps keep them.
     """
     hard = INNER * _HARDER * _FIRST_WIDTH / network.mean_size
-    walk = _begin(network, start, tol, max_passes // 2, network.freeze(start, hard))
+    frozen = network.freeze(start, hard)
+    walk = yield from _begin(network, start, tol, max_passes // 2, frozen)
     first = walk.view
     while walk.goes_on and not (walk.is_solved or walk.stuck):
-        walk.step()
+        yield from walk.step()
     walk.max_passes = max_passes
-    walk.thaw(_lowest(first, walk.view))
+    yield from walk.thaw(_lowest(first, walk.view))
     return walk
 
 
@@ -262,28 +275,31 @@ def _scale_by_gain(network: SoftNetwork, best: View, tol: float) -> float:
     return tol * float(np.clip(gained / best.objective, NOTHING, 1.0))
 
 
-def whole_start(network: SoftNetwork, *, tol: float, max_passes: int) -> Solution:
+def whole_start(network: SoftNetwork, *, tol: float, max_passes: int) -> Passes[Solution]:
     """Solve, roughly, the convex problem in which all instances of a bag have its label."""
-    walk = _begin(network, np.zeros(len(network.units)), tol, max_passes, Frozen())
-    while walk.goes_on and walk.step(rough=True) > INNER * _HARDER * walk.view.objective:
-        pass
+    walk = yield from _begin(network, np.zeros(len(network.units)), tol, max_passes, Frozen())
+    while walk.goes_on:
+        promised = yield from walk.step(rough=True)
+        if promised <= INNER * _HARDER * walk.view.objective:
+            break
     return _solution(walk.view, walk.view.gap, walk.passes, False)
 
 
 def _begin(
     network: SoftNetwork, start: Array, tol: float, max_passes: int, frozen: Frozen | None = None
-) -> _Walk:
+) -> Passes[_Walk]:
     soft = Softness(_FIRST_WIDTH / network.mean_size, 1.0)  # the hinge's margin
-    view = network.look(np.asarray(start, float), soft, soft, network.centers, frozen=frozen)
+    w = np.asarray(start, float)
+    view = yield from network.look(w, soft, soft, network.centers, frozen=frozen)
     return _Walk(network, view, tol, 1, max_passes, frozen)
 
 
-def _descend(walk: _Walk) -> View:
+def _descend(walk: _Walk) -> Passes[View]:
     """Descend until steps gain little; return the lowest point."""
     best, objectives = walk.view, [walk.view.objective]
     most = walk.passes + (1 - _LITTLE) * (walk.max_passes - walk.passes)
     while walk.goes_on and walk.passes < most:
-        promised = walk.step()
+        promised = yield from walk.step()
         best = _lowest(best, walk.view)
         objectives.append(best.objective)
         part = _LITTLE * walk.tol * best.objective

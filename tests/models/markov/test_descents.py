@@ -16,10 +16,20 @@ from bagwise.crossfit import hold_out_part
 from bagwise.datasets import make_slide_bags
 from bagwise.errors import Parameter
 from bagwise.models.markov import descents
-from bagwise.models.markov.descents import STARTS, run_starts
+from bagwise.models.markov.descents import begin
 from bagwise.procedures.heldout import HeldOut
-from bagwise.rowstores import blocks
+from bagwise.rows import Rows, run
+from bagwise.rowstores.files import FileRows, FileSpan
 from reference.networks import noise, planted, random_risk, risk_of_bags
+
+
+def start(name, *problem):
+    return run(None, begin(name, *problem))
+
+
+def run_starts(*problem, **options):
+    return run(None, descents.run_starts(*problem, **options))
+
 
 OPTIONS = {"tol": 1e-2, "max_iter": 20, "seed": 0}
 NAME = Parameter("validation_fraction", "0.3")
@@ -173,7 +183,7 @@ def objective(risk, alpha, w):
 @pytest.mark.parametrize("alpha", [0.1, 10.0])
 def test_starts_lie_below_zero(name, n_classes, potential, alpha):
     risk = risk_of(potential, n_classes)
-    w = STARTS[name](risk, alpha, 1e-3, 0)
+    w = start(name, risk, alpha, 1e-3, 0)
     assert w.shape == (risk.n_coef,)
     assert objective(risk, alpha, w) < objective(risk, alpha, np.zeros(risk.n_coef))
 
@@ -181,8 +191,8 @@ def test_starts_lie_below_zero(name, n_classes, potential, alpha):
 @every_potential
 def test_zero_and_random(potential):
     risk = risk_of(potential, 3)
-    assert not STARTS["zero"](risk, 1.0, 1e-3, 0).any()
-    one, again, other = (STARTS["random"](risk, 1.0, 1e-3, seed) for seed in (1, 1, 2))
+    assert not start("zero", risk, 1.0, 1e-3, 0).any()
+    one, again, other = (start("random", risk, 1.0, 1e-3, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, again)
     assert np.any(one != other)
     assert 3e-4 < one.std() < 3e-3
@@ -192,7 +202,7 @@ def test_zero_and_random(potential):
 def test_the_means_point_in_the_direction_of_a_linear_svm(n_classes):
     bags, _ = planted(n_classes, n_bags=18)
     risk = risk_of(AtLeastPotential(), n_classes)
-    w = STARTS["mean"](risk, 0.1, 1e-3, 0)
+    w = start("mean", risk, 0.1, 1e-3, 0)
     instance, _, _ = risk.split(w)
     means = np.array([bag.mean(axis=0) for bag in bags])
     svm = LinearSVC(dual=True, max_iter=20000, random_state=0)
@@ -204,7 +214,7 @@ def test_the_means_point_in_the_direction_of_a_linear_svm(n_classes):
 
 def test_the_multiple_of_a_direction_is_the_best_tried():
     risk, alpha = risk_of(AtLeastPotential()), 0.5
-    w = STARTS["mean"](risk, alpha, 1e-3, 0)
+    w = start("mean", risk, alpha, 1e-3, 0)
     here = objective(risk, alpha, w)
     assert all(objective(risk, alpha, t * w) >= here - 1e-9 for t in (0.1, 10**-0.25, 10**0.25, 10))
 
@@ -212,7 +222,7 @@ def test_the_multiple_of_a_direction_is_the_best_tried():
 @pytest.mark.parametrize("alpha", [1e3, 1e5, 1e7])
 def test_a_strong_regularizer_makes_short_steps_not_none(alpha):
     risk = risk_of(AtLeastPotential(0.5))
-    w = STARTS["mean"](risk, alpha, 1e-3, 0)
+    w = start("mean", risk, alpha, 1e-3, 0)
     zero = objective(risk, alpha, np.zeros(risk.n_coef))
     assert zero - objective(risk, alpha, w) > 0
     assert np.abs(w).max() <= 1e3 / alpha
@@ -221,7 +231,7 @@ def test_a_strong_regularizer_makes_short_steps_not_none(alpha):
 def test_a_network_of_another_rule_starts_one_with_learned_weights():
     """From the rule "at least half": fractions that it forbids begin a margin below."""
     risk = risk_of(BinnedPotential(4))
-    w = STARTS["half"](risk, 1.0, 1e-4, 0)
+    w = start("half", risk, 1.0, 1e-4, 0)
     _, potential, _ = risk.split(w)
     negative, positive = potential.reshape(2, 4)
     assert positive[3] - positive[0] == pytest.approx(1.0)  # at most a quarter is forbidden
@@ -234,7 +244,7 @@ def test_a_network_of_another_rule_starts_one_with_learned_weights():
 def test_the_papers_start_scores_bags_by_their_features_alone(n_classes):
     """With a score of another model as bag feature, the first scores are a tenth of it."""
     risk = random_risk(POTENTIALS[0], n_classes)
-    part = risk.parts(risk.forward(STARTS["bag_features"](risk, 1.0, 1e-3, 0)))
+    part = risk.parts(risk.forward(start("bag_features", risk, 1.0, 1e-3, 0)))
     assert not part.instances.any()
     assert not part.potential.any()
     expected = 0.1 * risk.bag_features.sum(axis=1)
@@ -257,7 +267,9 @@ def draw_bags(n_bags=24, n_classes=2, seed=0):
 
 @pytest.fixture
 def always(monkeypatch):
-    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
+    """Descend by passes, and by nothing else."""
+    monkeypatch.setattr(descents, "MANY_ROWS", 0)
+    monkeypatch.setattr(descents, "_BUNDLE_BYTES", 0)
 
 
 def network(rule="any", **options):
@@ -274,7 +286,7 @@ def mean_start(bags, y, many, monkeypatch):
         return starts[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(blocks, "MANY_ROWS", many)
+        patch.setattr(descents, "MANY_ROWS", many)
         patch.setitem(descents.STARTS, "mean", note)
         network(init=["mean"]).fit(bags, y)
     return starts[0][: bags.n_features]
@@ -287,8 +299,12 @@ def test_passes_end_no_higher_than_a_bundle_method(rule, bag_features, monkeypat
     bags, y = draw_bags()
     model = network(rule, bag_features=bag_features)
     bundle = model.fit(bags, y).objective_[0]
-    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
+    monkeypatch.setattr(descents, "MANY_ROWS", 0)
+    both = model.fit(bags, y).objective_[0]
+    monkeypatch.setattr(descents, "_BUNDLE_BYTES", 0)
     model.fit(bags, y)
+    best = min(bundle, model.objective_[0]) if rule == "learned" else model.objective_[0]
+    assert both == best
     assert model.objective_[0] <= 1.02 * bundle  # both tolerate a hundredth
     assert model.gap_[0] <= 0.01 * model.objective_[0] * 1.0001
     parts = (model.networks_[0].instance, model.cardinality_weights_, model.bag_coef_)
@@ -330,17 +346,45 @@ def test_rounds_are_told_and_repeat_their_bits(always):
     np.testing.assert_array_equal(again.coef_, model.coef_)
 
 
-def test_one_network_against_the_rest_is_swept_and_a_joint_one_is_not(always, monkeypatch):
+def in_one_file(X, folder):
+    np.save(folder / "rows.npy", X)
+    return np.load(folder / "rows.npy", mmap_mode="r")
+
+
+def in_files(X, folder):
+    for i, part in enumerate(np.array_split(X, 3)):
+        np.save(folder / f"{i}.npy", part)
+    return FileRows(
+        [FileSpan.of(np.load(path, mmap_mode="r")) for path in sorted(folder.iterdir())]
+    )
+
+
+@pytest.mark.parametrize("place", [in_one_file, in_files])
+@pytest.mark.parametrize("rule", RULES)
+def test_rows_in_files_have_the_same_bits(rule, place, always, tmp_path):
+    bags, y = draw_bags()
+    here = network(rule).fit(bags, y)
+    there = network(rule).fit(Bags(place(bags.X, tmp_path), bags.offsets), y)
+    np.testing.assert_array_equal(there.coef_, here.coef_)
+    np.testing.assert_array_equal(there.gap_, here.gap_)
+
+
+def test_classes_and_starts_share_passes_and_a_joint_network_takes_none(always, monkeypatch):
     bags, y = draw_bags(n_classes=3)
-    seen, plain = [], descents.soft_newton
-    monkeypatch.setattr(descents, "soft_newton", lambda *a, **k: seen.append(1) or plain(*a, **k))
+    looks, plain = [], Rows.run_pass
+    monkeypatch.setattr(
+        Rows, "run_pass", lambda self, some: looks.append(len(some)) or plain(self, some)
+    )
     network(multi_class="native", init=["instances"]).fit(bags, y)
-    assert not seen
-    network(multi_class="ovr", init=["instances"]).fit(bags, y)
-    assert len(seen) == 3
+    assert not looks
+    model = network(multi_class="ovr").fit(bags, y)
+    assert max(looks) == 6  # of three classes and two starts
+    assert len(looks) < 0.5 * sum(looks)
+    alone = network(init=["instances", "half"]).fit(bags, y == 1)
+    np.testing.assert_array_equal(model.coef_[1], alone.coef_[0])
 
 
-def test_networks_that_stop_early_are_not_swept(always, monkeypatch):
+def test_networks_that_stop_early_descend_by_a_bundle_method(always, monkeypatch):
     bags, y = draw_bags()
     monkeypatch.setattr(descents, "soft_newton", None)
     network(init=["zero"], early_stopping=EarlyStopping()).fit(bags, y)

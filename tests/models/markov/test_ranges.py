@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bagwise.assumptions import CountPotential
-from bagwise.models.markov.ranges import HostRows, Ranges, on_simplex, solve_sum
+from bagwise.models.markov.ranges import RaggedRows, Ranges, on_simplex, solve_sum
 from reference.soft_networks import RULES
 
 
@@ -34,7 +34,7 @@ def test_a_potential_with_a_number_for_every_count_has_no_ranges():
 def test_sums_of_labels_are_met():
     rng, sizes = np.random.default_rng(0), np.array([3, 5, 40])
     z, target = rng.normal(size=48), np.array([1.0, 2.0, 17.5])
-    p = solve_sum(HostRows(sizes), z, target, 0.1)
+    p = solve_sum(RaggedRows(np, sizes, np.asarray), z, target, 0.1)
     np.testing.assert_allclose(np.add.reduceat(p, [0, 3, 8]), target)
     order = np.argsort(z[8:])
     assert np.all(np.diff(p[8:][order]) >= 0)

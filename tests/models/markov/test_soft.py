@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from bagwise.assumptions import AtLeastPotential
-from bagwise.models.markov.soft import Frozen, Softness
-from reference.soft_networks import RULES, bags_of, brute_risk, network_of
+from bagwise.solvers.soft_newton import Frozen, Softness
+from reference.soft_networks import RULES, Network, bags_of, brute_risk
 
 SOFT = Softness(width=0.8, margin=0.6)
 
@@ -20,19 +20,19 @@ def frozen_ways(network):
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_the_risk_is_that_of_the_best_labelings(rule):
-    network = network_of(rule)
-    X, labels = bags_of(rule)
+    network = Network(rule)
+    bags = bags_of(rule)
     for w in points(network):
-        view = network.look(w, SOFT, SOFT, network.centers)
-        expected = brute_risk(X, labels, w, 0.7) + 0.15 * w @ w
+        view = network.see(w, SOFT, SOFT, network.centers)
+        expected = brute_risk(*bags, w, 0.7) + 0.15 * w @ w
         assert view.objective == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_hard_values_are_the_risk(rule):
-    network, hard = network_of(rule), Softness(1e-7, 1e-7)
+    network, hard = Network(rule), Softness(1e-7, 1e-7)
     for w in points(network):
-        view = network.look(w, hard, hard, network.centers)
+        view = network.see(w, hard, hard, network.centers)
         assert view.value == pytest.approx(view.objective, rel=1e-4)
         assert view.touching == pytest.approx(view.objective, rel=1e-4)
 
@@ -40,11 +40,11 @@ def test_hard_values_are_the_risk(rule):
 @pytest.mark.parametrize("way", range(3))
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_derivatives_are_those_of_the_value(rule, way):
-    network = network_of(rule)
+    network = Network(rule)
     frozen, step = frozen_ways(network)[way], 1e-5
 
     def look(w):
-        return network.look(w, SOFT, SOFT, network.centers, frozen=frozen)
+        return network.see(w, SOFT, SOFT, network.centers, frozen=frozen)
 
     for w in points(network, 3):
         view, basis = look(w), step * np.eye(len(w))
@@ -58,10 +58,10 @@ def test_derivatives_are_those_of_the_value(rule, way):
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
 def test_every_point_proves_a_bound_on_the_frozen_risk(rule):
-    network = network_of(rule)
+    network = Network(rule)
     for frozen in frozen_ways(network)[1:]:
         views = [
-            network.look(w, SOFT, SOFT, network.centers, frozen=frozen) for w in points(network)
+            network.see(w, SOFT, SOFT, network.centers, frozen=frozen) for w in points(network)
         ]
         lowest = min(view.touching for view in views)
         assert max(view.touching - view.gap for view in views) <= lowest
@@ -69,18 +69,18 @@ def test_every_point_proves_a_bound_on_the_frozen_risk(rule):
 
 
 def test_a_frozen_risk_touches_where_it_is_frozen():
-    network = network_of(AtLeastPotential())
+    network = Network(AtLeastPotential())
     w = points(network, 1)[0]
     hard = Softness(1e-7, 1e-7)
-    view = network.look(w, hard, hard, network.centers, frozen=network.freeze(w, 1e-7))
+    view = network.see(w, hard, hard, network.centers, frozen=network.freeze(w, 1e-7))
     assert view.touching == pytest.approx(view.objective, rel=1e-6)
 
 
 def test_new_centers_are_the_mixture_that_was_judged():
-    network = network_of(AtLeastPotential())
+    network = Network(AtLeastPotential())
     w = points(network, 1)[0]
-    renewed = network.look(w, SOFT, SOFT, network.centers, renew=True)
+    renewed = network.see(w, SOFT, SOFT, network.centers, renew=True)
     np.testing.assert_allclose(renewed.centers.sum(axis=0), 1.0)
-    again = network.look(w, SOFT, SOFT, renewed.centers)
+    again = network.see(w, SOFT, SOFT, renewed.centers)
     assert again.value == pytest.approx(renewed.value)
-    assert again.slack <= network.look(w, SOFT, SOFT, network.centers).slack
+    assert again.slack <= network.see(w, SOFT, SOFT, network.centers).slack

@@ -3,9 +3,11 @@
 From w = 0 a network with three classes or more does not move: every class ties, every subgradient
 cancels. The starts here break the tie by the bags themselves.
 
-From the number of instances on at which linear models are swept (`bagwise.estimators.sweeping`),
-two-class networks are minimized by `bagwise.solvers.soft_newton`, if their potential has a few
-ranges of counts: dozens of passes over the rows where a bundle method takes thousands.
+From 50,000 instances on, two-class networks are minimized by `bagwise.solvers.soft_newton`, if
+their potential has a few ranges of counts: dozens of passes over the rows where a bundle method
+takes thousands. Starts, and classes against the rest, share passes. Networks that learn weights of
+counts have minima far apart, and neither method finds the lower one as a rule: both run, unless the
+rows are too large for the bundle method.
 
 The bundle methods stop at a gap relative to the objective. Where alpha is large, or the bags say
 little, everything that can be gained over w = 0 is smaller than that, and a descent may end at
@@ -15,7 +17,8 @@ with a tolerance in proportion to the gain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -30,20 +33,23 @@ from bagwise.bags.segments import expand
 from bagwise.designs import Dense, matrix_design
 from bagwise.designs.linear import LARGEST_SYSTEM
 from bagwise.losses import SquaredHinge
+from bagwise.models.markov.looks import NetworkLabels, NetworkProblem
 from bagwise.models.markov.ranges import EXACT, Ranges
 from bagwise.models.markov.risk import MarkovRisk
-from bagwise.models.markov.sweeps import NetworkLabels, SweptNetwork
 from bagwise.problems import Problem
 from bagwise.procedures import Run
 from bagwise.procedures.heldout import HeldOut
 from bagwise.procedures.nrbm import restart_nrbm
 from bagwise.procedures.run import Callback, Journal
-from bagwise.rowstores import blocks
+from bagwise.rows import make_rows, together
 from bagwise.solvers import solve
 from bagwise.solvers.bundle import bmrm
-from bagwise.solvers.soft_newton import soft_newton, whole_start
+from bagwise.solvers.soft_newton import Passes, soft_newton, whole_start
 from bagwise.tolerances import PATIENCE
 
+MANY_ROWS = 50_000  # from here on a bundle method costs more than the passes of Newton's
+_BLOCK_BYTES = 1 << 23  # 8 MiB: a look does more beside products than those of other models
+_BUNDLE_BYTES = 1 << 30  # 1 GiB: fewer are read from memory however often that is
 _STEPS = 300  # of a descent by passes, or of one that is not the user's own; dozens are usual
 _RAY = 10.0 ** np.arange(-3, 2.01, 0.25)  # lengths tried along a direction
 _SMALL_WEIGHT = 0.1  # of bag features, which are other models' scores: the paper's value
@@ -57,21 +63,29 @@ _Records = list[dict[str, Any]]
 # Passes over the rows -------------------------------------------------------------------------
 
 
-def _is_swept(risk: MarkovRisk) -> bool:
-    """Return whether a network is to be minimized by passes over its rows."""
-    design = risk.instances.design
-    return (
+def rows_of(risk: MarkovRisk) -> Any:
+    """Return the rows that a network is trained by passes over; None if it is not.
+
+    The one place that decides: two classes, many dense rows, and few ranges of counts.
+    """
+    design: Any = risk.instances.design
+    inference = risk.inference
+    by_passes = (
         risk.n_models == 1
+        and not risk.by_bundle
         and isinstance(design, Dense)
-        and design.n_rows >= blocks.MANY_ROWS
+        and design.n_rows >= MANY_ROWS
         and design.n_coef <= LARGEST_SYSTEM
-        and Ranges.of(risk.inference.potential, risk.inference.offsets) is not None
+        and Ranges.of(inference.potential, inference.offsets) is not None
     )
+    if not by_passes:
+        return None
+    return make_rows(design.X, inference.offsets, conditioned=False, block_bytes=_BLOCK_BYTES)
 
 
 def _descend_by_passes(
+    problem: NetworkProblem,
     risk: MarkovRisk,
-    alpha: float,
     start: Array,
     *,
     tol: float,
@@ -79,14 +93,14 @@ def _descend_by_passes(
     max_steps: int = _STEPS,
     trained: bool = False,
     callback: Callback | None = None,
-) -> Run:
+) -> Passes[Run]:
     """Descend as `bagwise.procedures.nrbm.restart_nrbm` does, with passes as its steps.
 
     ``trained`` says that the start was trained under a simpler potential.
     """
     journal = Journal(callback)
-    found = soft_newton(
-        _network(risk, alpha),
+    found = yield from soft_newton(
+        problem,
         _pad(risk, start),
         tol=tol,
         max_iter=max_iter,
@@ -100,17 +114,14 @@ def _descend_by_passes(
     return Run(found, None, journal.records, found.converged)
 
 
-def _start_by_passes(risk: MarkovRisk, alpha: float, *, tol: float) -> Array:
-    """Return the start in which all instances of a bag have its label."""
-    found = whole_start(_network(risk, alpha), tol=tol, max_passes=PATIENCE)
-    return _unpad(risk, found.coef)
-
-
-def _network(risk: MarkovRisk, alpha: float) -> SweptNetwork:
-    instances, inference = risk.instances, risk.inference
-    bags = inference.offsets, risk.codes == 1, risk.weight
-    labels = NetworkLabels(*bags, 1.0, False, inference.potential, risk.bag_features)
-    return SweptNetwork(instances.design, labels, instances.scale, instances.fit_intercept, alpha)
+def _problem(risk: MarkovRisk, alpha: float) -> NetworkProblem | None:
+    """Return what is minimized by passes; None where a bundle method takes over."""
+    rows, instances, inference = rows_of(risk), risk.instances, risk.inference
+    if rows is None:
+        return None
+    bags = inference.offsets, risk.codes == 1, risk.weight, risk.bag_features
+    labels = NetworkLabels.of(inference.potential, *bags)
+    return NetworkProblem(rows, labels, instances.scale, instances.fit_intercept, alpha)
 
 
 def _pad(risk: MarkovRisk, w: Array) -> Array:
@@ -125,21 +136,25 @@ def _unpad(risk: MarkovRisk, w: Array) -> Array:
 # Starts ---------------------------------------------------------------------------------------
 
 
-def _instances(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
+def _instances(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Passes[Array]:
     """One convex step from the labeling in which all instances of a bag are of its class."""
-    if _is_swept(risk):
-        return _start_by_passes(risk, alpha, tol=tol)
+    problem = _problem(risk, alpha)
+    if problem is not None:
+        found = yield from whole_start(problem, tol=tol, max_passes=PATIENCE)
+        return _unpad(risk, found.coef)
     return bmrm(risk.freeze(risk.whole_bags()), alpha, np.zeros(risk.n_coef), tol=tol).coef
 
 
 def _from_fraction(
     positive_fraction: float, risk: MarkovRisk, alpha: float, tol: float, seed: int
-) -> Array:
+) -> Passes[Array]:
     """Train with a rule on the fraction; counts that it forbids begin a margin below the others."""
     simple = risk.under(AtLeastPotential(positive_fraction))
-    start = _instances(simple, alpha, tol, seed)
-    if _is_swept(simple):
-        run = _descend_by_passes(simple, alpha, start, tol=tol, max_iter=1, max_steps=PATIENCE)
+    start = yield from _instances(simple, alpha, tol, seed)
+    problem = _problem(simple, alpha)
+    if problem is not None:
+        limits: Any = {"tol": tol, "max_iter": 1, "max_steps": PATIENCE}
+        run = yield from _descend_by_passes(problem, simple, start, **limits)
     else:
         run = restart_nrbm(simple, alpha, start, tol=tol, max_iter=_STEPS, max_steps=_STEPS)
     instance, sides, bag = simple.split(run.solution.coef)
@@ -152,7 +167,9 @@ def _from_fraction(
 def _mean(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
     """Separate the bags' means by a linear SVM."""
     means = _bag_means(risk)
-    if _is_swept(risk):  # as many bags cost coordinate descent more than all passes together
+    if (
+        rows_of(risk) is not None
+    ):  # as many bags cost coordinate descent more than all passes together
         is_up = risk.codes == 1
         design = matrix_design(means)
         problem = Problem(design, risk.weight * is_up, risk.weight * ~is_up, SquaredHinge())
@@ -182,7 +199,8 @@ def _zero(risk: MarkovRisk, alpha: float, tol: float, seed: int) -> Array:
 
 _TRAINED = ("any", "half")  # those that are networks with a simpler potential
 
-STARTS: dict[str, Callable[[MarkovRisk, float, float, int], Array]] = {
+# They return weights, or the passes that lead to them.
+STARTS: dict[str, Callable[[MarkovRisk, float, float, int], Array | Passes[Array]]] = {
     "instances": _instances,
     "any": partial(_from_fraction, 0.0),  # the weights of MIMN
     "half": partial(_from_fraction, 0.5),  # those of RMIMN
@@ -191,6 +209,12 @@ STARTS: dict[str, Callable[[MarkovRisk, float, float, int], Array]] = {
     "bag_features": _bag_features,
     "zero": _zero,
 }
+
+
+def begin(name: str, *problem: Any) -> Passes[Array]:
+    """Return the weights of a start."""
+    found = STARTS[name](*problem)
+    return (yield from found) if isinstance(found, Generator) else found
 
 
 def _bag_means(risk: MarkovRisk) -> Array:
@@ -245,8 +269,8 @@ def run_starts(
     callback: Callable[[dict[str, float]], None] | None = None,
     held: MarkovRisk | None = None,
     patience: int = 1,
-) -> tuple[Run, _Records]:
-    """Descend from every start; return the lowest end, and a record of all.
+) -> Passes[tuple[Run, _Records]]:
+    """Descend from all starts side by side; return the lowest end, and a record of all.
 
     "mean" is added where the given starts end at the objective of w = 0, and ``tol`` becomes finer
     where little is gained. A record has the start's name, objective, gap and number of rounds, and
@@ -254,21 +278,33 @@ def run_starts(
     end with the best held-out score is returned.
     """
 
-    def run(name: str, tolerance: float, **limits: Any) -> Run:
-        start = STARTS[name](risk, alpha, tolerance, seed)
-        common: Any = {"tol": tolerance, "max_iter": max_iter, "callback": callback}
-        if held is None and _is_swept(risk):
-            learns = not isinstance(risk.inference.potential, AtLeastPotential)
-            trained = learns and name in _TRAINED
-            return _descend_by_passes(risk, alpha, start, **common, trained=trained, **limits)
-        judge = _judge(held, patience)
-        return restart_nrbm(risk, alpha, start, **common, held_out=judge, **limits)
+    problem = _problem(risk, alpha) if held is None else None
+    learns = not isinstance(risk.inference.potential, AtLeastPotential)
+    ways = [(risk, problem)]
+    if problem is not None and learns and _is_small(risk):
+        ways.append((_for_bundle(risk), None))
+
+    def run(name: str, tolerance: float, **limits: Any) -> Passes[Run]:
+        found = yield from together(descend(*way, name, tolerance, **limits) for way in ways)
+        return min(found, key=_rank)
+
+    def descend(
+        risk: MarkovRisk, problem: Any, name: str, tolerance: float, **limits: Any
+    ) -> Passes[Run]:
+        start = yield from begin(name, risk, alpha, tolerance, seed)
+        common: Any = {"tol": tolerance, "max_iter": max_iter, "callback": callback, **limits}
+        if problem is None:
+            judge = _judge(held, patience)
+            return restart_nrbm(risk, alpha, start, **common, held_out=judge)
+        trained = learns and name in _TRAINED
+        return (yield from _descend_by_passes(problem, risk, start, **common, trained=trained))
 
     zero, tolerance = risk.value(risk.zero()), tol
-    fits = [(name, run(name, tol)) for name in names]
+    found = yield from together(run(name, tol) for name in names)
+    fits = list(zip(names, found, strict=True))
     best = _lowest(fits)
     if best.solution.objective >= zero and _DESCENDING not in names:
-        fits.append((_DESCENDING, run(_DESCENDING, tol)))
+        fits.append((_DESCENDING, (yield from run(_DESCENDING, tol))))
         best = _lowest(fits)
     # Until the tolerance is a small part (the root of the one asked for) of what was gained.
     while (
@@ -280,10 +316,22 @@ def run_starts(
         share = (zero - best.solution.objective) / zero
         tolerance = max(tol * min(tolerance, share), EXACT)
         # What the asked tolerance found converged stays so: the finer one was not asked for.
-        finer = [run(name, tolerance, max_steps=_STEPS) for name, _ in fits]
+        finer = yield from together(run(name, tolerance, max_steps=_STEPS) for name, _ in fits)
         fits = [(name, _lower(fit, fine)) for (name, fit), fine in zip(fits, finer, strict=True)]
         best = _lowest(fits)
     return best, [_record(name, fit, zero) for name, fit in fits]
+
+
+def _is_small(risk: MarkovRisk) -> bool:
+    """Return whether a bundle method may read the rows hundreds of times; wherever they are."""
+    X = risk.instances.design.X  # type: ignore[attr-defined]
+    return X.shape[0] * X.shape[1] * X.dtype.itemsize <= _BUNDLE_BYTES
+
+
+def _for_bundle(risk: MarkovRisk) -> MarkovRisk:
+    found = copy(risk)
+    found.by_bundle = True
+    return found
 
 
 def find_idle(records: _Records) -> list[Any]:

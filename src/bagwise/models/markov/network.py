@@ -32,11 +32,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -53,12 +53,13 @@ from bagwise.crossfit import CV, check_enough_bags, folds, hold_out_part
 from bagwise.errors import Argument, Message, Parameter
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
-from bagwise.models.markov.descents import STARTS, find_idle, run_starts
+from bagwise.models.markov.descents import STARTS, find_idle, rows_of, run_starts
 from bagwise.models.markov.inputs import NetworkInputs, models_of, place_operator
 from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
 from bagwise.models.markov.scores import Network, NetworkScores
 from bagwise.procedures import Run
-from bagwise.rowstores.together import side_by_side
+from bagwise.rows import run, run_all
+from bagwise.solvers.soft_newton import Passes
 from bagwise.solvers.solution import is_in_doubt
 from bagwise.tolerances import NOTHING
 
@@ -228,10 +229,13 @@ class MarkovNetworkClassifier(NetworkScores):
 
     def _fit_network(self, problems: list[Any], alpha: float) -> Network:
         risks = [problem[0] for problem in problems]
-        X = getattr(risks[0].instances.design, "X", None)
-        best: Any = self._best_start
-        calls = (partial(best, *problem, alpha) for problem in problems)
-        fits = side_by_side(X, calls, n_jobs=self.n_jobs, prefer="threads")
+        rows = rows_of(risks[0])
+        descents = [self._best_start(risk, held, alpha) for risk, held in problems]
+        if rows is None:
+            jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
+            fits = jobs(delayed(run)(rows, each) for each in descents)
+        else:
+            fits = run_all(rows, descents)
         runs = [fit[0] for fit in fits]
         starts = [
             {**self._of_class(code, len(risks)), **record}
@@ -247,7 +251,7 @@ class MarkovNetworkClassifier(NetworkScores):
 
     def _best_start(
         self, risk: MarkovRisk, held: MarkovRisk | None, alpha: float
-    ) -> tuple[Run, list[dict[str, Any]]]:
+    ) -> Passes[tuple[Run, list[dict[str, Any]]]]:
         """Run every start; return the lowest (best on held-out bags), and a record of all."""
         return run_starts(
             list(self.init or self._default_starts(risk)),
@@ -291,8 +295,7 @@ class MarkovNetworkClassifier(NetworkScores):
             operator, columns = inputs.operator(bags[test]), inputs.bag_columns(bags[test])
             return self._scores_of(networks, operator, columns, bags[test])
 
-        calls = (partial(score_held_out, *split) for split in splits)
-        parts = side_by_side(bags.X, calls, n_jobs=self.n_jobs)
+        parts = Parallel(n_jobs=self.n_jobs)(delayed(score_held_out)(*split) for split in splits)
         scores = np.empty((parts[0].shape[0], len(bags), parts[0].shape[2]))
         for (_, test), part in zip(splits, parts, strict=True):
             scores[:, test] = part

@@ -13,6 +13,7 @@ import numpy as np
 from bagwise._typing import Array
 from bagwise.assumptions import AtLeastPotential, CountPotential
 from bagwise.assumptions.inference import flat_tables
+from bagwise.assumptions.segments import Segments
 
 _MOST_RANGES = 8  # of counts, per side: every one is a labeling of all instances
 EXACT = 1e-10  # relative error of a count, or of an objective, below which rounding decides
@@ -68,29 +69,30 @@ def _runs(potential: CountPotential, size: int) -> list[list[tuple[float, ...]]]
     return found
 
 
-class HostRows:
-    """Sums and maxima within bags of NumPy arrays."""
+class RaggedRows:
+    """Bags of rows that are anywhere (``up`` brings arrays there), with values per bag here."""
 
-    def __init__(self, sizes: Array) -> None:
-        self.sizes = sizes
-        self.starts = np.cumsum(sizes) - sizes
-        self.bag = np.repeat(np.arange(len(sizes)), sizes)
+    def __init__(self, xp: Any, sizes: Array, up: Any) -> None:
+        self.sizes, self.up, self.segments = sizes, up, Segments(xp, up(sizes))
 
     def sum(self, values: Any) -> Array:
         """Return the sum of every bag."""
-        return np.add.reduceat(values, self.starts, dtype=np.float64)
+        return self._down(self.segments.sum(values))
 
     def max(self, values: Any) -> Array:
         """Return the largest value of every bag."""
-        return np.maximum.reduceat(values, self.starts)
+        return self._down(self.segments.max(values))
+
+    def _down(self, bags: Any) -> Array:
+        return bags if self.segments.xp is np else bags.cpu().numpy()
 
     def spread(self, bags: Array) -> Any:
         """Return the value of its bag for every row."""
-        return bags[self.bag]
+        return self.segments.expand(self.up(bags))
 
-    def of(self, bags: Array) -> tuple[HostRows, Any]:
+    def of(self, bags: Array) -> tuple[RaggedRows, Any]:
         """Return the rows of some bags (a mask), and their mask."""
-        return HostRows(self.sizes[bags]), bags[self.bag]
+        return RaggedRows(self.segments.xp, self.sizes[bags], self.up), self.spread(bags)
 
 
 def between(p: Any) -> Any:
@@ -98,7 +100,9 @@ def between(p: Any) -> Any:
     return (p > 0) & (p < 1)
 
 
-def limit_sums(rows: Any, z: Any, base: Any, range_: Ranges, width: float) -> tuple[Any, Array]:
+def limit_sums(
+    rows: RaggedRows, z: Any, base: Any, range_: Ranges, width: float
+) -> tuple[Any, Array]:
     """Return labels with a sum within the range, and the bags in which that moved them."""
     total = rows.sum(base)
     target = np.minimum(np.maximum(total, range_.lo), range_.hi)
@@ -115,7 +119,7 @@ def limit_sums(rows: Any, z: Any, base: Any, range_: Ranges, width: float) -> tu
     return p, off
 
 
-def solve_sum(rows: Any, z: Any, target: Array, width: float) -> Any:
+def solve_sum(rows: RaggedRows, z: Any, target: Array, width: float) -> Any:
     """Return clip((z - nu) / width + 1/2) with the given sum in every bag, by guarded Newton."""
     low, high = -rows.max(-z) - width / 2, rows.max(z) + width / 2
     nu = np.clip(np.zeros(len(low)), low, high)
@@ -123,7 +127,8 @@ def solve_sum(rows: Any, z: Any, target: Array, width: float) -> Any:
     left = np.arange(len(nu))  # bags that are searched on
     while True:
         p = ((z - rows.spread(nu[left])) / width + 0.5).clip(0, 1)
-        excess, band = rows.sum(p) - target[left], rows.sum(1.0 * between(p))
+        excess = rows.sum(p) - target[left]
+        band = rows.sum(rows.segments.indicate(between(p)))
         wrong = np.abs(excess) > EXACT * np.maximum(1, target[left])
         if not np.any(wrong):
             break

@@ -100,6 +100,8 @@ class MarkovRisk:
     of classes, of which two share one model, and ``weight`` has one number per bag.
     """
 
+    by_bundle = False  # whether it is to be minimized by a bundle method, however many rows it has
+
     def __init__(
         self,
         instances: InstanceOperator,
@@ -121,7 +123,9 @@ class MarkovRisk:
         """Return the risk of the same data under another count potential."""
         inference = self.instances.inference(potential, self.inference.offsets)
         data = (self.bag_features, self.codes, self.n_classes, self.weight)
-        return MarkovRisk(self.instances, inference, *data)
+        found = MarkovRisk(self.instances, inference, *data)
+        found.by_bundle = self.by_bundle
+        return found
 
     # The linear part -----------------------------------------------------------------------------
 

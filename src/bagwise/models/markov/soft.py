@@ -24,31 +24,13 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions import CountInference
-from bagwise.models.markov.ranges import Ranges, between, limit_sums, on_simplex
-from bagwise.solvers.soft_newton import Frozen, Softness
+from bagwise.models.markov.ranges import RaggedRows, Ranges, between, limit_sums, on_simplex
+from bagwise.solvers.soft_newton import Softness
 
 if TYPE_CHECKING:
-    from bagwise.models.markov.sweeps import NetworkLabels
+    from bagwise.models.markov.looks import NetworkLabels, NetworkLook
 
 _NEVER = -1 / np.finfo(float).eps  # what a range scores that a bag is too small for
-
-
-@dataclass(frozen=True)
-class Look:
-    """What a pass is to see at a point; it travels to the rows as a rule does."""
-
-    potential: Array  # learned weights
-    bag: Array  # weights of bag features
-    judge: Softness  # of the value that decides about the step to this point
-    then: Softness  # of everything else
-    centers: Array  # (1 + K, n_bags)
-    renew: bool = False  # whether q of ``judge`` become the centers of ``then``
-    frozen: Frozen | None = None
-    enters = False
-
-    def part(self, bags: slice) -> Look:
-        """Return what to see of some bags."""
-        return Look(**{**vars(self), "centers": self.centers[:, bags]})
 
 
 @dataclass
@@ -83,14 +65,13 @@ class SoftBags:
     """Some bags of a network."""
 
     def __init__(
-        self, rows: Any, ranges: Ranges, inference: CountInference, labels: NetworkLabels
+        self, rows: RaggedRows, ranges: Ranges, inference: CountInference, labels: NetworkLabels
     ) -> None:
         self.rows, self.ranges, self.inference, self.labels = rows, ranges, inference, labels
-        self.sizes = np.diff(labels.offsets)
         self.truth = labels.positive.astype(int)
         self.n_weights = labels.potential.n_weights
 
-    def soften(self, z: Any, look: Look, z_frozen: Any = None) -> Softened:
+    def soften(self, z: Any, look: NetworkLook, centers: Array, z_frozen: Any = None) -> Softened:
         """Return what these bags contribute, z their instances' scores.
 
         ``z_frozen`` are those at the point where labelings are frozen, if there is one.
@@ -110,8 +91,8 @@ class SoftBags:
             then = self.inference.best(z_frozen[None], look.frozen.potential[None])
             scene.follow(then.count[0][self.truth, bags])
             scene.freeze(z_frozen, look.frozen.width)
-        seen = judged = scene.see(look.judge, look.centers)
-        centers = judged.q if look.renew else look.centers
+        seen = judged = scene.see(look.judge, centers)
+        centers = judged.q if look.renew else centers
         if look.then != look.judge or look.renew:
             seen = scene.see(look.then, centers)
         weight = self.labels.weight
@@ -139,7 +120,7 @@ class _Scene:
     share: Any = None  # the labeling of the own side where it is frozen
     blur: Any = 0.0  # by how much softness lifts it
 
-    def __init__(self, bags: SoftBags, z: Any, look: Look, of_bags: Array) -> None:
+    def __init__(self, bags: SoftBags, z: Any, look: NetworkLook, of_bags: Array) -> None:
         self.bags, self.z, self.look, self.of_bags = bags, z, look, of_bags
         other = 1 - bags.truth
         self.others = [
@@ -166,7 +147,7 @@ class _Scene:
         chosen = np.where(truth == 1, last.argmax(axis=1), first.argmin(axis=1))
         self.own = self.bags.ranges.choose(truth, chosen)
         count = np.where(truth == 1, self.own.hi, self.own.lo)
-        self.share = self.bags.rows.spread(count / self.bags.sizes)
+        self.share = self.bags.rows.spread(count / self.bags.rows.sizes)
 
     def _of_truth(self) -> tuple[Array, Array]:
         which = self.bags.truth, slice(None), np.arange(len(self.bags.truth))
@@ -281,8 +262,9 @@ class _Seen:
             yield self._fixed_sum(self.own, self.own_off, weight * self.violated, concave=True)
 
     def _fixed_sum(self, p: Any, off: Array, amount: Array, *, concave: bool) -> BagRows:
-        band = 1.0 * between(p)
-        number = np.maximum(self.scene.bags.rows.sum(band), 1)
+        rows = self.scene.bags.rows
+        band = rows.segments.indicate(between(p))
+        number = np.maximum(rows.sum(band), 1)
         n_own = self.scene.tag(self.range, self.scene.bags.truth).shape[1]
         factor = -amount * off / (self.soft.width * number)
         return BagRows(band, np.zeros((len(off), n_own)), factor, concave)

@@ -2,11 +2,9 @@
 
 import os
 import signal
-from functools import partial
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from distributed import Client, LocalCluster
 
 from bagwise import (
@@ -15,16 +13,17 @@ from bagwise import (
     AnnealedWitnessSVC,
     Bags,
     InstanceSVC,
-    LabelSVC,
     MarkovNetworkClassifier,
     WitnessSVC,
     io,
 )
 from bagwise.datasets import make_gaussian_bags
-from bagwise.designs import conditioned, dask as on_cluster, swept
+from bagwise.models.markov import descents
+from bagwise.rows import Rows, host
+from bagwise.rows.cluster import RowsOnCluster
 from bagwise.rowstores import blocks
 
-# LabelSVC and the other annealed SVMs are in the tests of folders, stores and selections.
+# The other annealed SVMs are in the tests of folders and selections.
 MODELS = [InstanceSVC(), WitnessSVC(), AnnealedProportionSVC(positive_fraction="bags")]
 LEARNED = ("coef_", "intercept_", "objective_", "gap_", "instance_weights_")
 
@@ -38,8 +37,8 @@ def client():
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
-    monkeypatch.setattr(swept, "_FEWEST_ROWS", 8)
+    monkeypatch.setattr(host, "_FEWEST_ROWS", 8)
+    monkeypatch.setattr(host, "BLOCK_BYTES", 512)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 2048)
 
 
@@ -53,9 +52,9 @@ def stored(folder, n_classes=2, offset=0.0, dtype=np.float32):
     return io.read(folder / "planted.bags")
 
 
-def same_bits(model, bags, y, some=slice(None), **to):
+def same_bits(model, bags, y, some=slice(None)):
     """Fit here and on the cluster; everything learned has to be the same."""
-    there, bags, y = bags.to("dask", **to)[some], bags[some], y[some]
+    there, bags, y = bags.to("dask")[some], bags[some], y[some]
     here = {name: getattr(model.fit(bags, y), name) for name in LEARNED}
     scores = model.decision_function(bags)
     model.fit(there, y)
@@ -64,32 +63,18 @@ def same_bits(model, bags, y, some=slice(None), **to):
     np.testing.assert_array_equal(model.decision_function(there), scores)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e3])
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_bits_are_those_of_one_process(client, tmp_path, model):
-    bags, y = stored(tmp_path)
-    assert len(swept.shard_cuts(bags.offsets, 4)) > 8
+def test_bits_are_those_of_one_process(client, tmp_path, model, offset):
+    bags, y = stored(tmp_path, offset=offset)
+    assert len(Rows(bags.X, bags.offsets).shards) > 8
     same_bits(model.set_params(kernel="linear", C=0.5), bags, y)
     assert [path.name for path in tmp_path.iterdir()] == ["planted.bags"]
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e3])
-def test_products_have_the_same_bits(client, tmp_path, offset):
-    bags, _ = stored(tmp_path, offset=offset)
-    here, there = (conditioned.conditioned_design(x.X) for x in (bags, bags.to("dask")))
-    rng = np.random.default_rng(2)
-    w, r = rng.normal(size=4), rng.normal(size=bags.n_instances)
-    r[:200] = 0.0
-    np.testing.assert_array_equal(there @ w, here @ w)
-    np.testing.assert_array_equal(there.adjoint(r), here.adjoint(r))
-    np.testing.assert_array_equal(there.weighted_sum(r), here.weighted_sum(r))
-    np.testing.assert_array_equal(there.mean(), here.mean())
-    weights = sp.random_array((5, len(r)), density=0.2, random_state=0, format="csr")
-    np.testing.assert_array_equal(there.combine(weights), here.combine(weights))
-    np.testing.assert_array_equal(there.subset(np.arange(9)) @ w, (here @ w)[:9])
-
-
 @pytest.mark.parametrize("rule", ["any", pytest.param("learned", marks=pytest.mark.slow)])
-def test_swept_networks_have_the_same_bits(client, tmp_path, rule):
+def test_networks_have_the_same_bits(client, tmp_path, monkeypatch, rule):
+    monkeypatch.setattr(descents, "MANY_ROWS", 0)
     bags, y = stored(tmp_path)
     model = MarkovNetworkClassifier(cardinality=rule, alpha=0.1, fit_intercept=True)
     here = model.fit(bags, y).decision_function(bags)
@@ -112,74 +97,49 @@ def test_several_stores_have_the_bits_of_one_process(client, tmp_path):
 class Killer:
     """Kill one of the workers after four temperatures, while a model is fitted."""
 
-    def __init__(self, client, which):
-        self.client, self.which, self.records = client, which, 0
+    def __init__(self, client):
+        self.client, self.records = client, 0
 
     def __call__(self, record):
         self.records += 1
         if self.records == 4:
             pids = sorted(self.client.run(os.getpid).items())
-            os.kill(pids[self.which][1], signal.SIGKILL)
+            os.kill(pids[0][1], signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    "seconds",
-    [0.0, pytest.param(1e9, marks=pytest.mark.slow)],
-    ids=["checkpoints", "no checkpoint yet"],
-)
-def test_a_killed_worker_changes_no_bit(client, tmp_path, monkeypatch, seconds):
-    monkeypatch.setattr(on_cluster, "_SECONDS_BETWEEN_CHECKPOINTS", seconds)
+def test_a_killed_worker_changes_no_bit(client, tmp_path):
     bags, y = stored(tmp_path)
     here = AnnealedLabelSVC(kernel="linear").fit(bags, y)
-    there = AnnealedLabelSVC(kernel="linear", callback=Killer(client, int(seconds > 0)))
+    there = AnnealedLabelSVC(kernel="linear", callback=Killer(client))
     there.fit(bags.to("dask"), y)
     for name in LEARNED:
         np.testing.assert_array_equal(getattr(there, name), getattr(here, name), err_msg=name)
     client.wait_for_workers(2, timeout=60)
 
 
-@pytest.fixture
-def passes(monkeypatch):
-    """How many fits took part in each pass."""
-    counts, one = [], on_cluster._pass
-    monkeypatch.setattr(
-        on_cluster, "_pass", lambda requests: counts.append(len(requests)) or one(requests)
-    )
-    return counts
-
-
 @pytest.mark.parametrize(("n_classes", "options"), [(3, {}), (2, {"threshold": "calibrated"})])
-def test_classes_and_folds_share_their_passes(client, tmp_path, passes, n_classes, options):
+def test_classes_and_folds_share_their_passes(client, tmp_path, monkeypatch, n_classes, options):
+    counts, one = [], RowsOnCluster.run_pass
+    monkeypatch.setattr(
+        RowsOnCluster, "run_pass", lambda self, looks: counts.append(len(looks)) or one(self, looks)
+    )
     bags, y = stored(tmp_path, n_classes=n_classes)
     model = AnnealedWitnessSVC(kernel="linear", calibration_cv=3, **options)
     same_bits(model, bags, y)
-    assert max(passes) == 3
+    assert max(counts) == 3
     assert not options or model.threshold_ == model.fit(bags, y).threshold_
-    assert sum(passes) > 1.5 * len(passes)
 
 
 @pytest.mark.torch
-def test_workers_may_keep_their_rows_on_a_device(client, tmp_path, monkeypatch):
-    monkeypatch.setattr(on_cluster, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+def test_workers_may_keep_their_rows_on_a_device(client, tmp_path):
     bags, y = stored(tmp_path, offset=100.0)
     for model in (InstanceSVC(kernel="linear"), AnnealedLabelSVC(kernel="linear")):
         here = model.fit(bags, y).objective_
         there = model.fit(bags.to("dask", device="cpu"), y)
         np.testing.assert_allclose(there.objective_, here, rtol=1e-6)
-        undisturbed = there.coef_
-        if isinstance(model, AnnealedLabelSVC):
-            model.set_params(callback=Killer(client, 0))
-            model.fit(bags.to("dask", device="cpu"), y)
-            np.testing.assert_array_equal(model.coef_, undisturbed)
-            client.wait_for_workers(2, timeout=60)
-    # The bits do not depend on the number of workers, nor on what fits onto their devices.
-    from bagwise.rowstores.device import DeviceRows
-
-    place = partial(DeviceRows.of, memory=999)
-    monkeypatch.setattr(DeviceRows, "of", place)
     with Client(n_workers=1, processes=False, dashboard_address=None):
         alone = AnnealedLabelSVC(kernel="linear").fit(bags.to("dask", device="cpu"), y)
-    np.testing.assert_array_equal(alone.coef_, undisturbed)
+    np.testing.assert_array_equal(alone.coef_, there.coef_)
 
 
 def test_kernels_and_hinges_are_fitted_here(client, tmp_path):
@@ -188,15 +148,6 @@ def test_kernels_and_hinges_are_fitted_here(client, tmp_path):
         here = InstanceSVC(**options).fit(bags, y).decision_function(bags)
         there = InstanceSVC(**options).fit(bags.to("dask"), y)
         np.testing.assert_allclose(there.decision_function(bags.to("dask")), here, rtol=1e-12)
-
-
-def test_a_folder_for_checkpoints(client, tmp_path):
-    bags, y = stored(tmp_path)
-    with pytest.raises(PermissionError, match=r'name a folder.*bags.to\("dask", folder='):
-        InstanceSVC(kernel="linear").fit(bags.to("dask", folder=str(tmp_path / "none")), y)
-    (tmp_path / "here").mkdir()
-    same_bits(LabelSVC(kernel="linear"), bags, y, folder=str(tmp_path / "here"))
-    assert list((tmp_path / "here").iterdir()) == []
 
 
 def test_errors_of_workers_reach_the_user(client, tmp_path):

@@ -1,0 +1,161 @@
+"""What a pass is asked, and what it answers.
+
+A pass maps blocks of whole bags and some looks to sums of size O(d^2), and keeps nothing. The
+assignment of positive bags is never stored: an `Assignment` is a rule, a temperature and the
+*anchor* at whose scores the rule decides. Whoever needs it computes those scores in the same
+reading.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from bagwise._typing import Array
+from bagwise.assumptions.rules import NO_FACTS, Facts, Rule
+from bagwise.assumptions.segments import Segments
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A point at which to look."""
+
+    coef: Array
+    intercept: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """Weights of the instances of positive bags, as a function of the scores at an anchor."""
+
+    rule: Rule
+    anchor: Place | None = None  # for rules that do not look at scores
+    temperature: float = 0.0  # in units of C
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """One class against the rest, and what else is known of bags and instances."""
+
+    positive: Array  # which bags are
+    weight: Array  # C times that of the bag; 0 leaves it out (folds)
+    C: float = 1.0
+    fraction: Array | None = None  # expected fraction of positives, one per bag
+    given: Array | None = None  # first assignment, one value per instance
+
+    def part(self, bags: slice, rows: slice) -> Labels:
+        """Return the labels of some bags, whose rows are given too."""
+        fraction = None if self.fraction is None else self.fraction[bags]
+        given = None if self.given is None else self.given[rows]
+        return Labels(self.positive[bags], self.weight[bags], self.C, fraction, given)
+
+    def know(self, xp: Any, sizes: Array, up: Any) -> Any:
+        """Return what a block with these labels knows; ``up`` brings arrays to its rows."""
+        return Known.of(xp, sizes, self, up)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a block knows of its bags under some labels, where its rows are."""
+
+    weight: Any  # of all rows
+    inside: Any  # which rows belong to positive bags
+    bags: Segments  # the positive bags
+    within: Any  # weights of their rows
+    shares: Any  # weights of the bags, without C
+    facts: Facts = NO_FACTS
+
+    @classmethod
+    def of(cls, xp: Any, sizes: Array, labels: Labels, up: Any) -> Known:
+        """Return what a block knows; ``up`` brings arrays to where its rows are."""
+        inside = labels.positive & (labels.weight > 0)
+        rows = np.flatnonzero(np.repeat(inside, sizes))
+        weight, positive = np.repeat(labels.weight, sizes), up(rows)
+        fraction = None if labels.fraction is None else up(labels.fraction[inside])
+        given = None if labels.given is None else up(labels.given[rows])
+        return cls(
+            weight=up(weight),
+            inside=positive,
+            bags=Segments(xp, up(sizes[inside])),
+            within=up(weight[rows]),
+            shares=up(labels.weight[inside] / labels.C),
+            facts=Facts(fraction, given),
+        )
+
+    def merge(self, others: Any, join: Any) -> Known:
+        """Return what is known if every positive bag is one row, before the ``others``."""
+        n_bags, xp = len(self.bags.sizes), self.bags.xp
+        within = self.within[self.bags.starts]
+        single = Segments(xp, xp.ones_like(self.bags.sizes))
+        weight = join([within, self.weight[others]])
+        return Known(weight, self.inside[:n_bags] * 0 + single.bag, single, within, self.shares)
+
+
+class Block(Protocol):
+    """Some rows of whole bags, and the products that depend on where they are."""
+
+    xp: Any
+    sizes: Array
+
+    def scores(self, place: Place) -> Any:
+        """Return the scores of all rows at a place, in float64."""
+
+    def sums(self, weights: list[Any]) -> Any:
+        """Return the weighted sums of rows, one per vector of weights, in float64."""
+
+    def squares(self, weights: Any, total: Any) -> None:
+        """Add the weighted squares of rows, X'SX, to a total; weights may be negative."""
+
+    def bag_sums(self, weights: Any, bags: Segments, used: Any) -> Any:
+        """Return the weighted sums of the rows of some of all bags (a mask), in float64."""
+
+    def merge(self, known: Known) -> tuple[Block, Known]:
+        """Return the block in which every positive bag is its mean."""
+
+    def exact(self) -> Block:
+        """Return the block with products in float64."""
+
+
+class Look(ABC):
+    """What one fit wants to know of all rows."""
+
+    labels: Labels
+
+    @abstractmethod
+    def begin(self, blocks: Any) -> Any:
+        """Return the sums of no rows, where those of ``blocks`` are."""
+
+    @abstractmethod
+    def add(self, block: Block, known: Any, total: Any) -> None:
+        """Add the sums of a block."""
+
+    def part(self, bags: slice, rows: slice) -> Look:
+        """Return the look at some of the bags."""
+        raise NotImplementedError
+
+
+@dataclass
+class Sums:
+    """Numbers, vectors and a matrix that are added up over rows."""
+
+    numbers: Array  # totals
+    maxima: Array
+    vectors: Array  # (k, d)
+    matrix: Any  # (d, d); stays on the device of the rows
+    answers: list[Array] = field(default_factory=list)  # one value per row, where asked for
+
+    def add(self, other: Sums) -> None:
+        """Add the sums of the rows that follow."""
+        self.numbers = self.numbers + other.numbers
+        self.maxima = np.maximum(self.maxima, other.maxima)
+        self.vectors = self.vectors + other.vectors
+        self.matrix = self.matrix + other.matrix
+        self.answers += other.answers
+
+    def bring(self) -> Sums:
+        """Return the sums with the matrix in this process."""
+        matrix = self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.cpu().numpy()
+        return replace(self, matrix=matrix)
