@@ -10,9 +10,8 @@ the CPU seconds include); CPU seconds are those of ``fit``; memory is the larges
 (RssAnon) during the fit above that after a first small fit, so that neither the package nor the
 mapped file counts. C is .01 at 100,000 rows, .003 at a million. "Steps looked at" takes a pass
 after every Newton step that promises more than a thousandth of the objective (the default: a
-tenth, or a ten-thousandth while promises grow at one temperature); "in memory" is the path of fits
-below 50,000 rows, with products of vectors. Finished lines are stored in docs/results/scale.jsonl;
-docs/results/scale.md has them as tables.
+tenth, or a ten-thousandth while promises grow at one temperature). Finished lines are stored in
+docs/results/scale.jsonl; docs/results/scale.md has them as tables.
 
 ``--cold`` takes the file out of the page cache after every pass, as if the machine had no memory to
 keep it, and compares the bytes that came from the disk, and the time, with passes times one
@@ -49,7 +48,6 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "AL-SVM": ("AnnealedLabelSVC", {}),
     "AL-SVM, one step": ("AnnealedLabelSVC", {"annealing__newton_steps": 1}),
     "AL-SVM, steps looked at": ("AnnealedLabelSVC", {}),
-    "AL-SVM, in memory": ("AnnealedLabelSVC", {}),
     "MIMN": ("MarkovNetworkClassifier", {"init": ["instances"]}),
     "RMIMN": (
         "MarkovNetworkClassifier",
@@ -130,28 +128,24 @@ def one(path: Path, name: str) -> dict[str, Any]:
     from sklearn.metrics import roc_auc_score
 
     import bagwise
-    from bagwise.designs import swept
     from bagwise.io import read
-    from bagwise.rowstores import blocks
-    from bagwise.solvers import sweeps
+    from bagwise.rows import Rows, newton
 
     bags, y = read(path)
     if name.endswith("looked at"):
-        sweeps.INNER = LOOKED_AT
-    if name.endswith("in memory"):
-        blocks.MANY_ROWS = bags.n_instances + 1
+        newton.INNER = LOOKED_AT
     model = model_of(name, bags.n_instances)
     small = bagwise.Bags(np.array(bags.X[: 60 * BAG]), np.arange(0, 60 * BAG + 1, BAG))
     light = {"max_iter": 1} if "MIMN" in name else {"C": 1.0}
     clone(model).set_params(**light).fit(small, y[:60])  # compile and import
     made: list[Any] = []
-    begin = swept.Swept.__init__
+    begin = Rows.__init__
 
-    def remembered(self: Any, *args: Any) -> None:
-        begin(self, *args)
+    def remembered(self: Any, *args: Any, **options: Any) -> None:
+        begin(self, *args, **options)
         made.append(self)
 
-    swept.Swept.__init__ = remembered  # type: ignore[method-assign]
+    Rows.__init__ = remembered  # type: ignore[method-assign]
     del small
     before, peak, began = anonymous(), Peak(), time.process_time()
     peak.start()
@@ -227,8 +221,9 @@ def from_disk() -> int:
 def cold(path: Path, name: str, kept: type[Cold] = Cold) -> dict[str, Any]:
     """Fit one model whose rows come from the disk in every pass."""
     import bagwise
-    from bagwise.designs import dense, swept
+    from bagwise.designs import dense
     from bagwise.io import read
+    from bagwise.rows import Rows
 
     bags, y = read(path)
     model = model_of(name, bags.n_instances)
@@ -236,7 +231,7 @@ def cold(path: Path, name: str, kept: type[Cold] = Cold) -> dict[str, Any]:
     model.fit(small, y[:60])
     del small
     rows = kept(bags.X)
-    rows.after(swept.Swept, "sweep")
+    rows.after(Rows, "run_pass")
     for method in ("__matmul__", "adjoint", "weighted_squares"):
         rows.after(dense.Dense, method)
     once = rows.read_once()

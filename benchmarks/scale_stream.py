@@ -5,8 +5,7 @@
 The planted bags of benchmarks/scale_gpu.py. All, half or none of the instances stay on the GPU; the
 others come from the memory of the host, or from a mapped file in the page cache. "One pass" is the
 reading of all rows without products. Seconds are those of ``fit``. "Bits" is a digest of the
-coefficients. ``--folds`` measures nine fits whose rows pass through the GPU together, and one after
-the other. ``python benchmarks/scale.py --page`` puts the lines on docs/results/scale.md. The
+coefficients. ``python benchmarks/scale.py --page`` puts the lines on docs/results/scale.md. The
 page cache of the machine could not be emptied: a disk is not measured.
 """
 
@@ -21,7 +20,6 @@ from typing import Any
 import numpy as np
 
 LINES = Path(__file__).parents[1] / "docs" / "results" / "scale_stream.jsonl"
-FOLDS = "nine fits"
 MODELS = ("InstanceSVC", "AnnealedWitnessSVC", "AnnealedLabelSVC")
 
 
@@ -49,27 +47,6 @@ def measure(bench: Any, place: str, X: Any, share: float) -> None:
         bench._say(what=name, place=place, **record, bits=bits)
 
 
-def measure_folds(bench: Any, X: Any) -> None:
-    """Measure three C by three folds of AW-SVM, no row of which stays on the device."""
-    from unittest.mock import patch
-
-    import bagwise
-    from bagwise.model_selection import search
-    from bagwise.rowstores.device import DeviceRows
-    from scale_gpu import DEVICE, sync
-
-    bags = bench.bags.replace(X=X).to(DEVICE, memory=0)
-    model = bagwise.AnnealedWitnessSVC(kernel="linear")
-    points = [{"C": share * bench.C} for share in (1 / 3, 1.0, 3.0)]
-    width = bags.X.n_side_by_side
-    for how, n_together in (("together", width), ("one after the other", 0)):
-        with patch.object(DeviceRows, "n_side_by_side", n_together):
-            began = sync()
-            choices = search(model, points, bags, bench.y, metric="auc")
-            record = {"seconds": sync() - began, "aucs": [choice.value for choice in choices]}
-        bench._say(what=FOLDS, place=how, room=width, **record)
-
-
 def main() -> None:
     """Measure every place."""
     from scale_gpu import Bench
@@ -79,15 +56,11 @@ def main() -> None:
     parser.add_argument("--bags", type=int, default=4000)
     parser.add_argument("--features", type=int, default=1024)
     parser.add_argument("--sizes", type=int, nargs=2, default=(500, 1500))
-    parser.add_argument("--folds", action="store_true", help="nine fits that share passes")
     options = parser.parse_args()
     bench = Bench(options.out, options.bags, options.features, tuple(options.sizes))
     bench._warm()
     host = np.asarray(bench.bags.X)
     bench.bags = bench.bags.replace(X=host)  # off the device
-    if options.folds:
-        measure_folds(bench, host)
-        return
     with tempfile.TemporaryDirectory() as folder:
         np.save(Path(folder) / "rows.npy", host)
         mapped = np.load(Path(folder) / "rows.npy", mmap_mode="r")

@@ -114,7 +114,8 @@ def test_weights_of_bags_count_as_copies():
 def test_overflow_is_named():
     bags, positive = plant(10)
     rows = Rows(bags.X * 1e200, bags.offsets)
-    with pytest.raises((FloatingPointError, np.linalg.LinAlgError), match="overflow"), np.errstate(
-        all="ignore"
+    with (
+        pytest.raises((FloatingPointError, np.linalg.LinAlgError), match="overflow"),
+        np.errstate(all="ignore"),
     ):
         solve_by_passes(rows, label(positive, 1e200), Everything())

@@ -44,6 +44,12 @@ def fit_folds(
     """
 
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    share = getattr(estimator, "fit_folds", None) if fit is None else None
+    fitted = None if share is None else share(bags, y, weight, splits)
+    if fitted is not None:
+        ready = iter(fitted)  # they shared their passes over rows that are not in memory
+        tell = around(lambda _, test: judge(next(ready), bags[test], y[test]))
+        return [tell(*split) for split in splits]
 
     def fold(train: Array, test: Array) -> Any:
         model = clone(estimator)

@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.metrics import roc_auc_score
 
+from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
@@ -17,6 +18,7 @@ from bagwise.designs import Design, Gram, Iterative, Point
 from bagwise.estimators.input import class_weights
 from bagwise.estimators.task import as_given
 from bagwise.rows import Rows, run_all, together
+from bagwise.rowstores.blocks import is_mapped
 from bagwise.solvers import Solution
 
 if TYPE_CHECKING:
@@ -76,6 +78,48 @@ class PassShare:
     bags: Bags
 
 
+def fit_by_passes(
+    model: RowsClassifier, shared: PassShare, codes: Array, weights: list[Array]
+) -> list[Any]:
+    """Return copies of a model, one per vector of bag weights, whose fits share their passes."""
+    given, parts, fits = model.get_params(deep=False).get("class_weight"), [], []
+    for weight in weights:
+        part, used = model._make_fresh()._become(model), weight > 0
+        of_class = class_weights(given, model.classes_, codes[used], weight[used])
+        weighted = weight * of_class[codes]
+        parts.append(part)
+        fits.append(together(part._class_steps(shared.rows, shared.bags, codes, weighted)))
+    for part, runs in zip(parts, run_all(shared.rows, fits), strict=True):
+        part._keep(shared.bags, [as_given(fit, shared.rows) for fit in runs])
+    return parts
+
+
+def fit_folds_by_passes(
+    model: RowsClassifier, bags: Bags, y: Array, weight: Array, splits: list[Any]
+) -> list[Any] | None:
+    """Return copies of a model, one per training part, whose held-out bags weigh nothing.
+
+    None where rows are in memory, whose copies are as fast and may be fitted by several processes,
+    and for models that choose a threshold, which have folds of their own.
+    """
+    calibrates = model.threshold in ("calibrated", "balanced") or model.probability == "sigmoid"
+    if calibrates or (isinstance(bags.X, np.ndarray) and not is_mapped(bags.X)):
+        return None
+    fresh = model._make_fresh()
+    bags, codes, weight, _ = fresh._check_training(bags, y, weight)
+    with one_blas_thread():
+        rows = fresh._design(bags, expand(weight, bags.offsets))
+        if not rows.passed:
+            return None
+        shares = [np.zeros(len(bags)) for _ in splits]
+        for share, (train, _) in zip(shares, splits, strict=True):
+            share[train] = weight[train]
+        models = fit_by_passes(fresh, PassShare(rows, bags), codes, shares)
+    for each in models:
+        each._settle_threshold(bags, codes, weight, weight)
+    return models
+
+
 def score_folds_by_passes(
     model: RowsClassifier,
     shared: PassShare,
@@ -88,20 +132,13 @@ def score_folds_by_passes(
 
     ``used`` says which bags of the fit are meant; codes, weights and folds are theirs.
     """
-    given, numbers = model.get_params(deep=False).get("class_weight"), np.flatnonzero(used)
-    of_all = np.zeros(len(used), dtype=codes.dtype)
+    numbers, of_all = np.flatnonzero(used), np.zeros(len(used), dtype=codes.dtype)
     of_all[used] = codes
-    parts, fits = [], []
-    for train, _ in splits:
-        part, share = model._make_fresh(), np.zeros(len(used))
-        part.classes_ = model.classes_
-        of_class = class_weights(given, model.classes_, codes[train], weight[train])
-        share[numbers[train]] = weight[train] * of_class[codes[train]]
-        parts.append(part)
-        fits.append(together(part._class_steps(shared.rows, shared.bags, of_all, share)))
+    shares = [np.zeros(len(used)) for _ in splits]
+    for share, (train, _) in zip(shares, splits, strict=True):
+        share[numbers[train]] = weight[train]
     scores = []
-    for part, runs, (_, test) in zip(parts, run_all(shared.rows, fits), splits, strict=True):
-        part.coef_ = part._keep_solutions([as_given(fit, shared.rows) for fit in runs])
+    for part, (_, test) in zip(fit_by_passes(model, shared, of_all, shares), splits, strict=True):
         held_out = shared.bags[numbers[test]]
         instances = part._instance_scores(held_out)
         scores.append(part._assumption().bag_score(instances, held_out.offsets))

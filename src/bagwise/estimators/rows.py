@@ -38,7 +38,13 @@ from bagwise.designs import (
 )
 from bagwise.errors import SCALE, Message
 from bagwise.estimators.base import BagClassifier
-from bagwise.estimators.folds import KernelShare, PassShare, score_folds, score_folds_by_passes
+from bagwise.estimators.folds import (
+    KernelShare,
+    PassShare,
+    fit_folds_by_passes,
+    score_folds,
+    score_folds_by_passes,
+)
 from bagwise.estimators.params import KernelOptions, check_approximable, group, shared
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.estimators.task import (
@@ -203,9 +209,7 @@ class RowsClassifier(BagClassifier):
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         return jobs(delayed(finish)(fit) for fit in fits)
 
-    def _class_steps(
-        self, design: Any, bags: Bags, codes: Array, weight: Array
-    ) -> Iterator[Steps]:
+    def _class_steps(self, design: Any, bags: Bags, codes: Array, weight: Array) -> Iterator[Steps]:
         """Yield the steps of one fit per class."""
         for task in self._tasks(design, bags, codes, weight):
             yield self._lowest_steps(partial(self._fit_steps, task))
@@ -279,6 +283,12 @@ class RowsClassifier(BagClassifier):
         return score_folds(
             self, shared if used.all() else shared.part(used), bags, codes, weight, splits
         )
+
+    def fit_folds(self, bags: Bags, y: Array, weight: Array, splits: list[Any]) -> list[Any] | None:
+        """Return a copy fitted to each training part, by shared passes; None where none are."""
+        if not self._by_passes or not bag_tags(self).instance_rows:
+            return None
+        return fit_folds_by_passes(self, bags, y, weight, splits)
 
     # After the fit -------------------------------------------------------------------------------
 

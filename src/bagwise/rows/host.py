@@ -286,9 +286,7 @@ class Rows:
         """Return values of bags or rows where the rows are."""
         return values
 
-    def begin(
-        self, n_numbers: int, n_maxima: int, n_vectors: int, width: int | None = None
-    ) -> Any:
+    def begin(self, n_numbers: int, n_maxima: int, n_vectors: int, width: int | None = None) -> Any:
         """Return the sums of no rows, or of vectors with another width."""
         return HostTotal(width or self.n_coef, n_numbers, n_maxima, n_vectors)
 

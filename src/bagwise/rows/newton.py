@@ -49,7 +49,6 @@ _LIGHTER = 10**0.5  # factor from one weight of |w|^2 to the next; ten takes mor
 _LEAST_KEPT = float(np.finfo(float).eps ** 0.25)  # of H's diagonal: a quarter of the digits may go
 
 
-
 @dataclass(frozen=True)
 class View:
     """What was seen at a place: the sums, H, and the weight of |w|^2 (1 but on a path to it)."""
