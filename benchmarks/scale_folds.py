@@ -7,8 +7,8 @@ and three times that) by three folds with `bagwise.model_selection.search`, nine
 held-out scores. Whenever a third of the file is in memory (looked at every 5 ms), it leaves the
 page cache, as if memory ended there. The folds of a grid point share their passes. Bytes that came
 from the disk (``read_bytes``) are counted in files, CPU seconds are those of all threads, memory is
-the largest anonymous memory (RssAnon) above that before the search. Lines go to docs/results/scale_folds.jsonl, ``python
-benchmarks/scale.py --page`` puts them on the page.
+the largest anonymous memory (RssAnon) above that before the search. Lines go to
+docs/results/scale_folds.jsonl, ``python benchmarks/scale.py --page`` puts them on the page.
 """
 
 from __future__ import annotations
