@@ -1,4 +1,4 @@
-"""Draw docs/images/architecture.png: the data flow of one fit, and the layers of the page's table.
+"""Draw docs/images/architecture.png, one fit and the layers, and engine.png, the passes over rows.
 
 python docs/make_architecture.py
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -42,6 +43,24 @@ ARROWS = [
 ]
 
 
+ENGINE_BOXES = {
+    "fits": (0.0, 4.6, 4.2, 1.7, "Fits", "", STEP),
+    "run": (0.6, 2.6, 3.0, 0.9, "run, together", "one reading per round, for all fits", LOOP),
+    "sums": (0.6, 0.4, 3.0, 0.9, "sums of size d x d", "gradient, H, risks, gap", OUT),
+    "rows": (6.2, 0.2, 5.6, 6.1, "Rows", "blocks of whole bags, visited in order", DATA),
+    "array": (6.6, 3.9, 2.3, 0.9, "HostBlock", "array, map, files", LOOP),
+    "tensor": (9.1, 3.9, 2.3, 0.9, "DeviceBlock", "GPU, stream", LOOP),
+    "task": (7.85, 2.7, 2.3, 0.9, "Dask task", "the same function", LOOP),
+    "rule": (6.6, 1.0, 4.8, 0.9, "one block, one look", "scores; rule -> weights; sums", STEP),
+}
+ENGINE_ARROWS = [
+    ((2.1, 4.6), (2.1, 3.5), "looks: place, assignment\n(rule, temperature, anchor)", (2.3, 4.05)),
+    ((3.6, 3.05), (6.2, 3.05), "all looks", (4.3, 3.25)),
+    ((6.2, 0.85), (3.6, 0.85), "added by a fixed tree", (3.75, 1.05)),
+    ((2.1, 1.3), (2.1, 2.6), "", (0.0, 0.0)),
+]
+
+
 def layers() -> list[tuple[str, str]]:
     """Return names and modules of the layers, as the page lists them."""
     _, _, table = (HERE / "architecture.md").read_text().partition("| layer | modules |")
@@ -56,16 +75,29 @@ def box(axes: Axes, x: float, y: float, width: float, height: float, color: str)
     axes.add_patch(patch)
 
 
-def draw_fit(axes: Axes) -> None:
-    """Draw the data flow of one fit."""
-    for x, y, width, height, title, text, color in BOXES.values():
+def draw_flow(axes: Axes, boxes: dict[str, Any], arrows: list[Any]) -> None:
+    """Draw boxes with titles, and arrows with labels."""
+    for x, y, width, height, title, text, color in boxes.values():
         box(axes, x, y, width, height, color)
         middle, top = x + width / 2, y + height
         axes.text(middle, top - 0.3, title, ha="center", va="center", weight="bold", color=INK)
         axes.text(middle, top - 0.68, text, ha="center", va="center", size=8.5, color=QUIET)
-    for start, end, label, at in ARROWS:
+    for start, end, label, at in arrows:
         axes.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.2})
         axes.text(*at, label, size=8.5, va="center", color=INK)
+
+
+def draw_engine(axes: Axes) -> None:
+    """Draw the passes over rows."""
+    draw_flow(axes, ENGINE_BOXES, ENGINE_ARROWS)
+    for k, name in enumerate(("AL-SVM, class 1", "AL-SVM, class 2", "fold 3 of 5")):
+        axes.text(2.1, 5.65 - 0.35 * k, name, ha="center", va="center", size=8.5, color=QUIET)
+    axes.set(xlim=(-0.1, 11.9), ylim=(0.0, 6.5))
+
+
+def draw_fit(axes: Axes) -> None:
+    """Draw the data flow of one fit."""
+    draw_flow(axes, BOXES, ARROWS)
     axes.text(0.25, 6.5, "Procedure", weight="bold", color=INK, va="center")
     axes.text(1.4, 6.49, "repeats until nothing changes", size=8.5, color=INK, va="center")
     axes.text(0.25, 6.15, "procedures/alternate.py", size=8.5, color=QUIET, va="center")
@@ -98,6 +130,11 @@ def main() -> None:
     for axes in (left, right):
         axes.axis("off")
     figure.savefig(HERE / "images" / "architecture.png", dpi=110)
+    figure = Figure(figsize=(10, 5), layout="constrained")
+    axes = figure.subplots()
+    draw_engine(axes)
+    axes.axis("off")
+    figure.savefig(HERE / "images" / "engine.png", dpi=110)
 
 
 if __name__ == "__main__":
