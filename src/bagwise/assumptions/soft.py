@@ -27,10 +27,9 @@ import numpy as np
 from bagwise.assumptions.hard import AtLeastOne
 from bagwise.assumptions.rules import Facts, Rule
 from bagwise.assumptions.segments import Segments, positive_part
-from bagwise.tolerances import NOTHING, PATIENCE, TINY
+from bagwise.tolerances import MAX_STEPS, NOTHING, PATIENCE, TINY
 
 UNCHANGED = 1e-4  # change of a probability: too small to decide a label
-_ROUNDS = 200  # of a guarded search: two halvings of an interval of 100 to each of its digits
 # Newton's error is squared in every step: after a step of this size it is below rounding.
 _SQUARED = 1e-9
 _LEAST = 1e-36  # in place of a sum 0, small enough to count as such and to be divided by
@@ -260,7 +259,7 @@ def _sum_to_one(bags: Segments, x: Any) -> Any:
     rest = bags.sum(xp.where(e == 1, 0.0, e)) + (bags.sum(tops) - 1) + _LEAST
     u = 2 / rest / (1 + xp.sqrt(1 + 4 / rest))
     live = u > 0  # a bag that has come to rest stays there, whatever the others do
-    for _ in range(_ROUNDS):
+    for _ in range(MAX_STEPS):
         p = e * bags.expand(u)
         p = p / (1 + p)
         if not bool(live.any()):
@@ -277,7 +276,7 @@ def _find_root(
 ) -> Any:
     """Return where rising functions, which come with their slopes, are 0, by guarded Newton."""
     moved, live = high - low, high > low
-    for _ in range(_ROUNDS):
+    for _ in range(MAX_STEPS):
         value, slope = rising(at)
         low, high = xp.where(value > 0, low, at), xp.where(value > 0, at, high)
         step = at - value / slope

@@ -33,7 +33,6 @@ from bagwise.rowstores.cluster import (
 
 _TASKS_PER_THREAD = 4  # so that a slow one does not hold up all others
 _MALLOC_OPTIONS = (-1, -3)  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of glibc
-_KEPT_BYTES = 2 * BLOCK_BYTES  # 32 MiB, the most that glibc accepts: a block and its copy
 
 
 class RowsOnCluster(Rows):
@@ -128,4 +127,4 @@ def _keep_freed_memory() -> None:
     if sys.platform == "linux" and "MALLOC_TRIM_THRESHOLD_" in os.environ:
         libc = ctypes.CDLL(None)
         for option in _MALLOC_OPTIONS:
-            libc.mallopt(option, _KEPT_BYTES)
+            libc.mallopt(option, 2 * BLOCK_BYTES)  # 32 MiB, the most that glibc accepts

@@ -24,6 +24,7 @@ import numpy as np
 
 from bagwise._typing import Array
 from bagwise.assumptions.rules import Rule
+from bagwise.designs.linear import DIGITS_KEPT
 from bagwise.rows.looks import Assignment, Labels, Place, Sums
 from bagwise.rows.margins import Margins, named, risks_between
 from bagwise.rows.steps import Fit as Steps, solve_step
@@ -46,7 +47,6 @@ from bagwise.tolerances import (
 _WASTE = 6  # short steps after which a path of easier problems is shorter
 _STEPS_PER_STAGE = 8  # of a path of lighter and lighter problems
 _LIGHTER = 10**0.5  # factor from one weight of |w|^2 to the next; ten takes more passes
-_LEAST_KEPT = float(np.finfo(float).eps ** 0.25)  # of H's diagonal: a quarter of the digits may go
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class Newton:
         diagonal = self._hessian[0].diagonal()
         diagonal = diagonal if isinstance(diagonal, np.ndarray) else diagonal.cpu().numpy()
         self._peak = diagonal if is_fresh else np.maximum(self._peak, diagonal)
-        if is_fresh or np.all(diagonal >= _LEAST_KEPT * self._peak):
+        if is_fresh or np.all(diagonal >= DIGITS_KEPT * self._peak):
             return True
         self._since = None
         return False
