@@ -67,7 +67,6 @@ PARAMETERS: dict[tuple[str, str], str] = {
     "gain over a fixed one (docs/results/witness_count.md).",
     ("GraphClassifier", "linearize_negatives"): 'Use negatives="witnesses".',
     ("GraphClassifier", "tol_cccp"): "CCCP stops at a relative decrease of 1e-6.",
-    ("MILBoost", "min_weight_fraction_leaf"): "Leave it out: max_depth limits the trees.",
     ("GraphClassifier", "tol_graph"): "tol is the precision of the loss and of the edges.",
     ("GraphSVC", "mu_instances"): "Weight the graph: instance_graph=graph.scaled(factor).",
     **{

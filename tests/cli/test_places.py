@@ -5,7 +5,7 @@ import pytest
 
 from bagwise import io, load
 from bagwise.datasets import make_gaussian_bags
-from bagwise.rowstores import blocks
+from bagwise.models.markov import descents
 from command_line import done, printed, refused
 
 LINEAR = ["-m", "MI-SVM", "-p", "kernel=linear"]
@@ -30,7 +30,7 @@ def scheduler():
 
 
 def test_fit_evaluate_and_predict_on_a_cluster(store, scheduler, tmp_path, monkeypatch):
-    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
+    monkeypatch.setattr(descents, "MANY_ROWS", 0)
     here, there = tmp_path / "here.bagwise", tmp_path / "there.bagwise"
     done("fit", store, *LINEAR, "-o", here)
     done("fit", store, *LINEAR, "-o", there, "--dask", scheduler)
@@ -42,7 +42,7 @@ def test_fit_evaluate_and_predict_on_a_cluster(store, scheduler, tmp_path, monke
 
 @pytest.mark.slow
 def test_cv_and_compare_on_a_cluster(store, scheduler, monkeypatch):
-    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
+    monkeypatch.setattr(descents, "MANY_ROWS", 0)
     more = ["--folds", 3, "--jobs", 1]
     here = printed("cv", store, *LINEAR, *more)
     assert printed("cv", store, *LINEAR, *more, "--dask", scheduler) == here

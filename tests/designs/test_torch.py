@@ -17,7 +17,8 @@ from bagwise import (
 )
 from bagwise.datasets import make_gaussian_bags
 from bagwise.designs import Dense, matrix_design
-from bagwise.rowstores import blocks, place_rows
+from bagwise.models.markov import descents
+from bagwise.rowstores import place_rows
 
 pytestmark = pytest.mark.torch
 
@@ -47,7 +48,7 @@ def short(monkeypatch):
 
     monkeypatch.setattr(module, "SHORT_ROWS", 64)
     monkeypatch.setattr(module, "BLOCK_ROWS", 100)
-    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
+    monkeypatch.setattr(descents, "MANY_ROWS", 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

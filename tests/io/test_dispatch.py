@@ -18,7 +18,7 @@ from bagwise import (
 from bagwise.datasets import make_gaussian_bags
 from bagwise.io import CorruptFileError, FormatError, read, read_parquet, write
 from bagwise.io.dispatch import READERS, SUFFIXES, recognize, suffix_of
-from bagwise.rowstores import blocks
+from bagwise.models.markov import descents
 
 pytest.importorskip("pyarrow")
 
@@ -115,7 +115,7 @@ def test_a_folder_and_a_list_of_stores_are_one_set_of_bags(stores):
 )
 def test_fits_do_not_depend_on_how_many_stores_there_are(stores, monkeypatch, model):
     folder, bags, y = stores
-    monkeypatch.setattr(blocks, "MANY_ROWS", 0)
+    monkeypatch.setattr(descents, "MANY_ROWS", 0)
     one = model.fit(bags, y)
     objective, scores = one.objective_, one.decision_function(bags)
     found, labels = io.open(folder)

@@ -265,6 +265,8 @@ class Bags(Constructors):
             With a device of PyTorch, the bytes of instances that stay on it. None is what fits.
             The others stay where they are and pass through the device whenever instances are read;
             ``bags.X.where`` says how many these are. It changes the time, and no result.
+        **removed : object
+            What version 0.2 had: it is refused, with what replaces it.
 
         Returns
         -------

@@ -44,7 +44,7 @@ def fit_folds(
     """
 
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    share = getattr(estimator, "fit_folds", None) if fit is None else None
+    share = getattr(estimator, "_fit_folds", None) if fit is None else None
     fitted = None if share is None else share(bags, y, weight, splits)
     if fitted is not None:
         ready = iter(fitted)  # they shared their passes over rows that are not in memory

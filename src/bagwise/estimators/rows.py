@@ -284,7 +284,9 @@ class RowsClassifier(BagClassifier):
             self, shared if used.all() else shared.part(used), bags, codes, weight, splits
         )
 
-    def fit_folds(self, bags: Bags, y: Array, weight: Array, splits: list[Any]) -> list[Any] | None:
+    def _fit_folds(
+        self, bags: Bags, y: Array, weight: Array, splits: list[Any]
+    ) -> list[Any] | None:
         """Return a copy fitted to each training part, by shared passes; None where none are."""
         if not self._by_passes or not bag_tags(self).instance_rows:
             return None

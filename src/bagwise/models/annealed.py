@@ -162,7 +162,7 @@ class AnnealedSVC(MarginClassifier):
         penalty = _penalize(task, softening, fraction, run.assignment[task.positive_rows])
         return replace(run, solution=run.solution.add_constant(penalty))
 
-    def anneal_rows(self, newton: Newton, task: Task) -> Steps:
+    def _anneal_rows(self, newton: Newton, task: Task) -> Steps:
         """Anneal rows that are passed over; return the run without its last problem."""
         softening = self._softening(task)
         first = yield from self._first(newton, softening)

@@ -19,6 +19,7 @@ NIPS 2005.
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
@@ -73,6 +75,11 @@ class MILBoost(BagClassifier):
 
     n_estimators: int = param(100, integer(), "Maximum number of rounds of boosting.")
     max_depth: int = param(1, integer(), "Depth of the trees; 1 is a stump.")
+    min_weight_fraction_leaf: float = param(
+        0.0,
+        Interval(Real, 0.0, 0.5, closed="both"),
+        "Minimum fraction of the total weight in a leaf.",
+    )
     max_features: int | None = param(
         None,
         [integer(), None],
@@ -113,6 +120,7 @@ class MILBoost(BagClassifier):
             slope = noisy_or_slope(F, bags.offsets, positive, weight)
             tree = DecisionTreeClassifier(
                 max_depth=self.max_depth,
+                min_weight_fraction_leaf=self.min_weight_fraction_leaf,
                 max_features=n_features,
                 random_state=seeds.randint(np.iinfo(np.int32).max) if n_features else 0,
             )

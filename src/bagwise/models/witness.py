@@ -110,7 +110,7 @@ def _anneal_passes(
 ) -> Steps:
     """Return the same as a rule at the place where the annealing ends."""
     annealed = kind(C=model.C, loss=model.loss)
-    run = yield from annealed.anneal_rows(newton, task)
+    run = yield from annealed._anneal_rows(newton, task)
     last = run.assignment
     rule = Hardened(annealed._softening(task), model._assumption())
     return Assignment(rule, last.anchor, last.temperature)
