@@ -15,7 +15,7 @@ from bagwise.assumptions.rules import Everything, Means, Rule
 from bagwise.assumptions.soft import UNCHANGED, Hardened, Softening
 from bagwise.procedures.alternate import alternate_steps
 from bagwise.procedures.anneal import Schedule, Softer, cool
-from bagwise.procedures.run import Callback, Journal, Run, Steps
+from bagwise.procedures.run import Callback, Run, Steps
 from bagwise.rows import Assignment, Newton, Place, View
 from bagwise.solvers.solution import Solution
 
@@ -29,8 +29,9 @@ def fit_bag_labels(newton: Newton, callback: Callback | None) -> Steps:
     """Let every instance have the label of its bag: one convex problem."""
     view = yield from newton.refine((yield from solve_rule(newton, Everything())))
     solution = view.solution(newton.rounding, newton.n_looks)
-    record = Journal(callback).add(objective=solution.objective, gap=solution.gap)
-    del record["seconds"]
+    record = {"objective": solution.objective, "gap": solution.gap}
+    if callback is not None:
+        callback(record)
     p = yield from newton.answer(view)
     return Run(solution, p, [record], True)
 
