@@ -22,7 +22,7 @@ def solve_by_passes(rows, labels, rule):
         return (yield from newton.solve((yield from newton.start(rule))))
 
     view = run(rows, fit())
-    return view, view.solution(newton.rounding, newton.n_looks)
+    return view, view.solution(newton.rounding, newton.n_looks, newton.at_zero)
 
 
 def solve_vectors(bags, labels, p):

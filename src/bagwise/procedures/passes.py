@@ -28,7 +28,7 @@ def solve_rule(newton: Newton, rule: Rule) -> Steps:
 def fit_bag_labels(newton: Newton, callback: Callback | None) -> Steps:
     """Let every instance have the label of its bag: one convex problem."""
     view = yield from newton.refine((yield from solve_rule(newton, Everything())))
-    solution = view.solution(newton.rounding, newton.n_looks)
+    solution = view.solution(newton.rounding, newton.n_looks, newton.at_zero)
     record = {"objective": solution.objective, "gap": solution.gap}
     if callback is not None:
         callback(record)
@@ -53,7 +53,9 @@ class _Alternation:
         """Solve the problem of an assignment, from where it was proposed."""
         before = self.newton.n_looks
         self.view = yield from self.newton.solve(proposed)
-        return self.view.solution(self.newton.rounding, self.newton.n_looks - before)
+        return self.view.solution(
+            self.newton.rounding, self.newton.n_looks - before, self.newton.at_zero
+        )
 
     def assign(self, solution: Solution) -> Steps:
         """Return the view of the solution under the assignment that is cheapest there."""
@@ -159,6 +161,6 @@ def fit_annealed(
     before = newton.n_looks
     view = yield from newton.solve((yield from newton.look(run.solution, final)))
     view = yield from newton.refine(view)
-    solution = view.solution(newton.rounding, newton.n_looks - before)
+    solution = view.solution(newton.rounding, newton.n_looks - before, newton.at_zero)
     p: Array = yield from newton.answer(view)
     return Run(solution, p, run.history, run.converged)

@@ -22,7 +22,7 @@ from bagwise.rows.looks import Known, Labels, Look, Place, Sums
 from bagwise.rowstores.ahead import Ahead
 from bagwise.tolerances import rounding_of
 
-BLOCK_BYTES = 1 << 21  # 2 MiB: few calls per row, and a block is read from memory once
+BLOCK_BYTES = 1 << 22  # 4 MiB: few calls per row, and a block is read from memory once
 _FEWEST_ROWS = 64  # rows per feature in a shard: its H is then small beside its rows
 _MOST_SHARDS = 32  # each has its own Hessian
 _ROWS_AT_ONCE = 4  # per feature, in a product X'X: few at a time would cost as much as many

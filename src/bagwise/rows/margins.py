@@ -28,6 +28,7 @@ _TOTALS = (
     *("rises", "falls", "up", "down", "mass", "turned", "blur", "weight"),
     *("divergence", "entropy", "penalty", "positives", "changed"),
 )
+_COMPARED = _TOTALS.index("divergence")  # where the numbers that compare assignments begin
 _MAXIMA = ("moved", "undecided")
 HALVINGS = 10  # of a step whose risks one look finds out: 2^-10 is as short as steps need to be
 _GRID = 16  # steps per power of two of soft curvatures within H
@@ -72,11 +73,13 @@ class Margins(Look):
         block.squares(change, total)
         total.vectors += block.sums([rise, fall, change])
         numbers = [rise.sum(), fall.sum(), _risk(a, above), _risk(c, below), change.sum()]
-        numbers += [abs(change).sum(), _risk(curvature, 1 + abs(z)), a.sum() + c.sum()]
+        numbers.append(abs(change).sum())
+        if self.since is None:  # whoever bounds the rounding of H has made it anew
+            numbers += [_risk(curvature, 1 + abs(z)), a.sum() + c.sum()]
         # 3) What procedures stop by.
         if self.before is not None and len(known.inside):
             more, maxima = self._compare(seen, seen.assign(self.p), seen.assign(self.before))
-            numbers += more
+            numbers += [0 * numbers[0]] * (_COMPARED - len(numbers)) + more
             total.raise_maxima(maxima)
         if self.base is not None:
             numbers += [0 * numbers[0]] * (len(_TOTALS) - len(numbers))

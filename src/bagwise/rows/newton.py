@@ -105,8 +105,8 @@ class View:
         step, up = solve_step(matrix, metric, total / mass, mass, residual, shift)
         return step, up, 0.5 * float(step @ residual + up * shift)
 
-    def solution(self, rounding: float, n_iter: int) -> Solution:
-        """Return the place with its certificate."""
+    def solution(self, rounding: float, n_iter: int, at_zero: float) -> Solution:
+        """Return the place with its certificate; ``at_zero`` is the objective of w = 0."""
         value, gap = self.value, self.gap
         if not (np.isfinite(value) and np.isfinite(gap)):
             raise overflow(value, gap)
@@ -120,7 +120,7 @@ class View:
             residual=self.residual,
             n_iter=n_iter,
             converged=bool(gap <= provable_gap(rounding) * (value + rounding)),
-            at_zero=self.numbers["weight"],
+            at_zero=at_zero,
         )
 
 
@@ -162,7 +162,7 @@ class Newton:
         self.n_bags = float(shares.sum())
         self.n_rows = float(shares @ rows.sizes[counted])
         self.exact, self.heavier, self.coldest = False, 1.0, 0.0
-        self.n_looks = 0
+        self.n_looks, self.at_zero = 0, 0.0
         self._since: tuple[Place, Assignment] | None = None
         self._hessian: tuple[Any, Array, float] = (0.0, np.zeros(0), 0.0)
         self._updates, self._peak = 0, np.zeros(rows.n_coef)
@@ -190,6 +190,8 @@ class Newton:
         if since is not None:
             matrix, total, mass = self._hessian
             parts = matrix + parts[0], total + parts[1], mass + parts[2]
+        else:
+            self.at_zero = named(sums.numbers, sums.maxima)["weight"]
         self._hessian, self._since = parts, (at, p)
         self._updates = 0 if since is None else self._updates + 1
         if not self._keeps_digits(since is None):
