@@ -41,7 +41,7 @@ class RowsOnCluster(Rows):
     X: ClusterRows
 
     def __init__(
-        self, X: ClusterRows, offsets: Array, block_bytes: int, *, conditioned: bool = True
+        self, X: ClusterRows, offsets: Array, block_bytes: int | None, *, conditioned: bool = True
     ) -> None:
         shift = None
         if conditioned:

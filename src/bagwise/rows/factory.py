@@ -10,7 +10,7 @@ from bagwise._typing import Array
 from bagwise.designs.conditioned import Shift, needs_conditioning
 from bagwise.designs.linear import LARGEST_SYSTEM
 from bagwise.losses import Loss, SquaredHinge
-from bagwise.rows.host import BLOCK_BYTES, Rows, WideRows
+from bagwise.rows.host import Rows, WideRows
 from bagwise.rowstores.cluster import ClusterRows
 from bagwise.rowstores.device import DeviceRows
 
@@ -23,7 +23,7 @@ def can_pass(X: Any, loss: Loss) -> bool:
 
 
 def make_rows(
-    X: Any, offsets: Array, *, conditioned: bool = True, block_bytes: int = BLOCK_BYTES
+    X: Any, offsets: Array, *, conditioned: bool = True, block_bytes: int | None = None
 ) -> Rows:
     """Return the rows of bags, conditioned where that saves digits unless they are not to be."""
     if isinstance(X, DeviceRows):

@@ -195,10 +195,10 @@ class Rows:
         X: Any,
         offsets: Array,
         coordinates: Shift | None = None,
-        block_bytes: int = BLOCK_BYTES,
+        block_bytes: int | None = None,
     ) -> None:
         self.X, self.offsets, self.coordinates = X, offsets, coordinates
-        self.block_bytes = block_bytes
+        self.block_bytes = block_bytes or BLOCK_BYTES
         self.sizes, self.n_rows = np.diff(offsets), int(offsets[-1])
         self.precision = np.float32 if X.dtype == np.float16 else X.dtype.type
         self.metric: Any = 1.0
