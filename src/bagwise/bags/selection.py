@@ -69,7 +69,7 @@ def _pick_rows(X: Any, rows: Array) -> Any:
         return X[rows]
     from bagwise.rowstores.files import FileRows
 
-    return FileRows.of(X)[rows]
+    return FileRows([X])[rows]
 
 
 def take_rows(X: Any, rows: slice | Array) -> Any:

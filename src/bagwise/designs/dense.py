@@ -31,12 +31,6 @@ class Dense(LinearDesign):
             self.precision = np.float64
         self.rounding = rounding_of(self.precision)
 
-    def span(self, start: int, stop: int) -> Dense:
-        """Return a range of rows, in the same coordinates and without a copy."""
-        part: Dense = self.fresh()  # type: ignore[assignment]
-        part.X, part.n_rows = self.X[start:stop], stop - start
-        return part
-
     def subset(self, rows: Array) -> Design:
         """Return the design of some rows; many rows of a file stay there."""
         if self.coordinates is None and not lies_in_files(self.X):

@@ -178,12 +178,12 @@ def for_processes(X: Any, *, is_finite: bool) -> Any:
 
     ``is_finite`` says that somebody has looked for NaN already.
     """
-    rows = FileRows.of(X) if is_mapped(X) else X
+    rows = FileRows([X]) if is_mapped(X) else X
     large = len(X) * X.shape[1] * X.dtype.itemsize >= blocks.LARGE_SELECTION
     paths = JoinedFiles.under(rows) if large and isinstance(rows, FileRows) else None
     if paths is None:
         return X
-    rows = FileRows(rows.parts, is_finite, rows.places, rows.file)
+    rows = FileRows(rows.parts, is_finite)
     rows.paths = paths
     return rows
 

@@ -15,7 +15,6 @@ from bagwise.bags.selection import take_rows
 from bagwise.bags.stored import verify
 from bagwise.rowstores import blocks
 from bagwise.rowstores.base import RowStore
-from bagwise.rowstores.blocks import file_of
 
 _SHORTEST_RUN = 16  # rows, on average: shorter ones are picked, longer ones stay as they lie
 
@@ -100,55 +99,25 @@ class Picked:
         """Fill an array with all rows."""
         out[...] = np.asarray(self)
 
-    def place(self, row: int) -> int:
-        """Return the number of a row in the whole."""
-        return self.source.place(int(self.numbers[min(row, len(self) - 1)]))
-
 
 class FileRows(RowStore):
-    """Rows of several files, or arrays, as one matrix; whole bags are selected without a copy.
-
-    A selection knows the ``places`` of its parts: their first rows, numbered as in the whole, which
-    is ``file`` if that is a single one.
-    """
+    """Rows of several files, or arrays, as one matrix; whole bags are selected without a copy."""
 
     paths: Any = None  # `bagwise.rowstores.cluster.JoinedFiles`, by which other processes open it
 
-    def __init__(
-        self,
-        parts: Sequence[Any],
-        is_finite: bool = False,
-        places: Sequence[int] | None = None,
-        file: np.memmap | None = None,
-    ) -> None:
-        self.parts, self.is_finite, self.file = list(parts), is_finite, file
+    def __init__(self, parts: Sequence[Any], is_finite: bool = False) -> None:
+        self.parts, self.is_finite = list(parts), is_finite
         self.offsets = offsets_of([len(part) for part in self.parts])
-        self.places = list(self.offsets[:-1] if places is None else places)
         self.dtype = self.parts[0].dtype.newbyteorder("=")
         self.shape = int(self.offsets[-1]), int(self.parts[0].shape[1])
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**vars(self), "file": None}  # which would travel as a whole
-        return state if self.paths is None else {**state, "parts": None}
+        return vars(self) if self.paths is None else {**vars(self), "parts": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if self.paths is not None:
             self.parts = self.paths.open().parts
-            self.file = file_of(self.parts[0]) if len(self.parts) == 1 else None
-
-    @classmethod
-    def of(cls, X: Array) -> FileRows:
-        """Return the rows of an array that is mapped, or part of one."""
-        file: Any = file_of(X)
-        first = (X.ctypes.data - file.ctypes.data) // file.strides[0]
-        return cls([X], places=[first], file=file)
-
-    def place(self, row: int) -> int:
-        """Return the number of a row in the whole."""
-        i = min(int(np.searchsorted(self.offsets, row, side="right")), len(self.parts)) - 1
-        part, more = self.parts[i], int(row - self.offsets[i])
-        return part.place(more) if isinstance(part, Picked) else int(self.places[i]) + more
 
     def __getitem__(self, rows: Any) -> FileRows:
         if isinstance(rows, slice) and (rows.step or 1) == 1:
@@ -159,23 +128,20 @@ class FileRows(RowStore):
         if len(numbers) < _SHORTEST_RUN * (len(cuts) + 1):
             large = len(numbers) * self.shape[1] * self.dtype.itemsize >= blocks.LARGE_SELECTION
             picked = Picked(self, numbers)
-            return self._with([(picked if large else np.asarray(picked), 0)])
+            return self._with([picked if large else np.asarray(picked)])
         runs = np.split(numbers, cuts)
         return self._with([p for run in runs for p in self._find_parts(run[0], run[-1] + 1)])
 
-    def _with(self, found: list[tuple[Any, int]]) -> FileRows:
-        nothing = np.empty((0, self.shape[1]), self.dtype)
-        parts, places = zip(*(found or [(nothing, 0)]), strict=True)
-        return FileRows(parts, self.is_finite, places, self.file)
+    def _with(self, parts: list[Any]) -> FileRows:
+        return FileRows(parts or [np.empty((0, self.shape[1]), self.dtype)], self.is_finite)
 
-    def _find_parts(self, start: int, stop: int) -> list[tuple[Any, int]]:
-        """Return the ranges of the parts in a range of rows, and their places."""
+    def _find_parts(self, start: int, stop: int) -> list[Any]:
+        """Return the ranges of the parts in a range of rows."""
         first, last = np.searchsorted(self.offsets, [start, stop - 1], side="right") - 1
         found = []
         for i in range(first, last + 1) if start < stop else ():
             more = int(max(start - self.offsets[i], 0))
-            part = self.parts[i][more : int(stop - self.offsets[i])]
-            found.append((part, int(self.places[i]) + more))
+            found.append(self.parts[i][more : int(stop - self.offsets[i])])
         return found
 
     def _gather(self, numbers: Array) -> Array:
@@ -209,15 +175,10 @@ class Replaced(RowStore):
     """Rows whose column ``feature`` has the given values; all else stays where it lies."""
 
     is_finite = True  # whoever changes a column has looked at the rows
-    file, places = None, (0,)  # as `bagwise.rowstores.files.FileRows` has them
 
     def __init__(self, X: Any, feature: int, values: Array) -> None:
         self.X, self.feature, self.values = X, feature, values
         self.shape, self.dtype = X.shape, X.dtype.newbyteorder("=")
-
-    def place(self, row: int) -> int:
-        """Return the number of a row in the whole."""
-        return row
 
     def __getitem__(self, rows: Any) -> Replaced:
         return Replaced(take_rows(self.X, rows), self.feature, self.values[rows])
