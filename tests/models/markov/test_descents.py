@@ -1,5 +1,6 @@
 """Descents of networks: their starts, the lowest end, early stopping, passes over the rows."""
 
+import re
 import warnings
 from dataclasses import replace
 from itertools import pairwise
@@ -382,6 +383,31 @@ def test_classes_and_starts_share_passes_and_a_joint_network_takes_none(always, 
     assert len(looks) < 0.5 * sum(looks)
     alone = network(init=["instances", "half"]).fit(bags, y == 1)
     np.testing.assert_array_equal(model.coef_[1], alone.coef_[0])
+
+
+def test_learned_weights_of_many_rows_say_first_what_they_cost(always):
+    bags, y = draw_bags()
+    order = []
+
+    def say(message, *_, **__):
+        order.append(str(message))
+
+    model = network("learned", init=["instances", "any"], callback=lambda _: order.append("round"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = say
+        model.fit(bags, y)
+    assert order.index("round") == 1
+    seconds, one_pass = re.search(r"up to (\S+) seconds .* takes (\S+)\. One", order[0]).groups()
+    assert 0 < float(one_pass) < 1
+    assert float(seconds) == pytest.approx(2 * 300 * float(one_pass), rel=0.05, abs=1)
+
+
+def test_other_networks_say_nothing_of_costs(always):
+    bags, y = draw_bags()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        network("any").fit(bags, y)
 
 
 def test_networks_that_stop_early_descend_by_a_bundle_method(always, monkeypatch):

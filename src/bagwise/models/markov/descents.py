@@ -7,7 +7,7 @@ From 50,000 instances on, two-class networks are minimized by `bagwise.solvers.s
 their potential has a few ranges of counts: dozens of passes over the rows where a bundle method
 takes thousands. Starts, and classes against the rest, share passes. Networks that learn weights of
 counts have minima far apart, and neither method finds the lower one as a rule: both run, unless the
-rows are too large for the bundle method.
+rows are too large for the bundle method, and a warning says first what the passes may cost.
 
 The bundle methods stop at a gap relative to the objective. Where alpha is large, or the bags say
 little, everything that can be gained over w = 0 is smaller than that, and a descent may end at
@@ -17,10 +17,12 @@ with a tolerance in proportion to the gain.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,7 @@ from bagwise.assumptions import AtLeastPotential
 from bagwise.bags.segments import expand
 from bagwise.designs import Dense, matrix_design
 from bagwise.designs.linear import LARGEST_SYSTEM
+from bagwise.errors import Message, Parameter
 from bagwise.losses import SquaredHinge
 from bagwise.models.markov.looks import NetworkLabels, NetworkProblem
 from bagwise.models.markov.ranges import EXACT, Ranges
@@ -44,7 +47,7 @@ from bagwise.procedures.run import Callback, Journal
 from bagwise.rows import make_rows, together
 from bagwise.solvers import solve
 from bagwise.solvers.bundle import bmrm
-from bagwise.solvers.soft_newton import Passes, soft_newton, whole_start
+from bagwise.solvers.soft_newton import Passes, Softness, soft_newton, whole_start
 from bagwise.tolerances import PATIENCE
 
 MANY_ROWS = 50_000  # from here on a bundle method costs more than the passes of Newton's
@@ -281,8 +284,9 @@ def run_starts(
     problem = _problem(risk, alpha) if held is None else None
     learns = not isinstance(risk.inference.potential, AtLeastPotential)
     ways = [(risk, problem)]
-    if problem is not None and learns and _is_small(risk):
-        ways.append((_for_bundle(risk), None))
+    if problem is not None and learns:
+        yield from _tell_cost(problem, len(names))
+        ways += [(_for_bundle(risk), None)] * _is_small(risk)
 
     def run(name: str, tolerance: float, **limits: Any) -> Passes[Run]:
         found = yield from together(descend(*way, name, tolerance, **limits) for way in ways)
@@ -320,6 +324,26 @@ def run_starts(
         fits = [(name, _lower(fit, fine)) for (name, fit), fine in zip(fits, finer, strict=True)]
         best = _lowest(fits)
     return best, [_record(name, fit, zero) for name, fit in fits]
+
+
+def _tell_cost(problem: NetworkProblem, n_starts: int) -> Passes[None]:
+    """Warn how long the descents may take, by the time of one pass over the rows."""
+    zero, soft = np.zeros(len(problem.units)), Softness(1.0, 1.0)
+    seconds = np.inf
+    for _ in range(2):  # the first one may also compile
+        began = perf_counter()
+        yield from problem.look(zero, soft, soft, problem.centers)
+        seconds = min(seconds, perf_counter() - began)
+    message = Message(
+        f"This network learns weights of counts by up to {_STEPS} passes over the rows per start: "
+        f"up to {np.ceil(_STEPS * n_starts * seconds):,.0f} seconds of passes, as one takes "
+        f"{seconds:.2g}. One start (",
+        Parameter("init", "['any']"),
+        ") takes less, and a network without learned weights (",
+        Parameter("cardinality", "'any'"),
+        ") dozens of passes.",
+    )
+    warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def _is_small(risk: MarkovRisk) -> bool:
