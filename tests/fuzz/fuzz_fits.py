@@ -2,7 +2,8 @@
 
 ``python tests/fuzz/fuzz_fits.py --count 100000`` is the long run (docs/results/robustness.md has
 its counts); ``--case N`` runs one case again in this process, and prints the data, the estimator
-and what happened.
+and what happened. ``--first N --count M --out FOLDER`` runs a part and writes its counts, and
+``--merge FOLDER`` prints their sum as a table.
 
 The data: 2 to 4 classes, scales 1e-150 to 1e150, offsets up to 1e8 times the spread, constant,
 repeated and binary features, float16 to float64, dense and CSR, C from 1e-8 to 1e8. A fit must

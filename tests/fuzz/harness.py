@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import json
 import multiprocessing
 import os
 import random
@@ -24,7 +25,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -217,19 +218,59 @@ def parser(text: str, count: int, batch: int) -> argparse.ArgumentParser:
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--batch", type=int, default=batch, help="cases per child process")
     arguments.add_argument("--case", type=int, help="run this case only, in this process")
+    arguments.add_argument("--out", type=Path, help="folder for the counts of these cases")
+    arguments.add_argument("--merge", type=Path, help="folder whose counts are added up")
     return arguments
 
 
 def finish(case: Case, options: argparse.Namespace) -> None:
-    """Run all cases; print the counts, and exit with 1 for findings."""
-    progress = Progress(options.seed, next=options.first)
-    while progress.next < options.count:
-        run_batch(case, progress, min(options.count, progress.next + options.batch))
+    """Run or merge the cases; print the counts, and exit with 1 for findings."""
+    if options.merge is not None:
+        progress = merge(options.merge)
+        print(table(progress))
+    else:
+        progress = Progress(options.seed, next=options.first)
+        while progress.next < options.count:
+            run_batch(case, progress, min(options.count, progress.next + options.batch))
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        name = f"cases_{options.first:08d}.json"
+        (options.out / name).write_text(json.dumps({"first": options.first, **asdict(progress)}))
     for kind, counts in sorted(progress.counts.items()):
         print(f"{kind}: {', '.join(f'{n} {outcome}' for outcome, n in counts.items())}")
     for key, found in sorted(progress.findings.items()):
         print(f"{key} | {len(found['cases'])} cases: {found['cases']} | {found['detail']}")
     raise SystemExit(bool(progress.bad))
+
+
+def merge(folder: Path) -> Progress:
+    """Return the sum of the counts in a folder, which must follow each other without a gap."""
+    parts = [json.loads(path.read_text()) for path in sorted(folder.glob("cases_*.json"))]
+    total = Progress(parts[0]["seed"], next=parts[0]["first"])
+    for part in parts:
+        if (part["seed"], part["first"]) != (total.seed, total.next):
+            raise SystemExit(f"{folder} has no case {total.next} of seed {total.seed}")
+        total.next = part["next"]
+        for kind, counts in part["counts"].items():
+            sums = total.counts.setdefault(kind, dict.fromkeys(OUTCOMES, 0))
+            for outcome, n in counts.items():
+                sums[outcome] += n
+        for key, found in part["findings"].items():
+            known = total.findings.setdefault(key, {"cases": [], "detail": found["detail"]})
+            known["cases"] += found["cases"]
+    return total
+
+
+def table(progress: Progress) -> str:
+    """Return the table of robustness.md: one row per kind, and their sum."""
+    rows = dict(sorted(progress.counts.items()))
+    rows["**all**"] = {o: sum(counts[o] for counts in rows.values()) for o in OUTCOMES}
+    head = f"| kind | cases | {' | '.join(OUTCOMES)} |\n| --- |{' ---: |' * (1 + len(OUTCOMES))}"
+    cells = (
+        f"| {kind} | {sum(n.values()):,} | {' | '.join(f'{n[o]:,}' for o in OUTCOMES)} |"
+        for kind, n in rows.items()
+    )
+    return "\n".join([head, *cells])
 
 
 def run_one(case: Case, options: argparse.Namespace, folder: Path) -> Result:

@@ -93,6 +93,29 @@ def test_a_victim_is_told_from_the_case_that_damaged_the_memory(tmp_path):
     assert progress.counts["?"][CRASH] == 1
 
 
+def run_part(first, count, out):
+    """Run cases, of which 3 and 7 divide by zero, as the command does."""
+    words = ["--first", first, "--count", count, "--out", out]
+    options = harness.parser("", count=12, batch=5).parse_args([*map(str, words)])
+    with pytest.raises(SystemExit):
+        harness.finish(Planted(lambda: os._exit(3)), options)
+
+
+def test_parts_of_a_run_add_up_to_it(tmp_path, capsys):
+    for first, count, place in [(0, 5, "parts"), (5, 12, "parts"), (0, 12, "whole")]:
+        run_part(first, count, tmp_path / place)
+    whole, merged = (harness.merge(tmp_path / place) for place in ("whole", "parts"))
+    assert merged == whole
+    assert "| planted | 12 | 10 | 0 | 0 | 0 | 2 | 0 |" in harness.table(merged)
+
+
+def test_a_missing_part_is_not_passed_over(tmp_path, capsys):
+    for first, count in [(0, 5), (8, 12)]:
+        run_part(first, count, tmp_path)
+    with pytest.raises(SystemExit, match="no case 5"):
+        harness.merge(tmp_path)
+
+
 def test_same_case_same_damage(originals):
     files = originals.files[0]
     one, other = (fuzz_files.damaged(files, fuzz_files.random.Random("0:1"), [b"x"]) for _ in "ab")
