@@ -1,6 +1,10 @@
 """Linear fits at extreme scales, offsets and weights, against clarabel.
 
     python benchmarks/scales.py [--count 500] [--others 100] [--report docs/results/robustness.md]
+    python benchmarks/scales.py --count 2500 --others 1500 --shard 0 16 --out FOLDER  # to 15 16
+    python benchmarks/scales.py --merge FOLDER [--report docs/results/robustness.md]
+
+``--shard I N`` takes every Nth problem from the Ith on and writes its counts to FOLDER.
 
 Case i is `reference.linear.odd_problem(i)`: 10 to 60 rows, 1 to 7 features of scale 1e-150 to
 1e150, in half of the cases with an offset of up to 1e8 times their spread, random labels, and C
@@ -16,6 +20,7 @@ three, and clarabel solves the last convex problem, for the key instances or lab
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import warnings
 from collections import Counter
@@ -35,6 +40,7 @@ from reference.linear import hinge_by_clarabel, odd_problem, optimum_by_clarabel
 
 _START, _END = "<!-- scales -->", "<!-- end of scales -->"
 _PRECISION = 1e-6  # relative, of clarabel's optimum
+_FIRST = "InstanceSVC"
 _NAMES = ("converged", "warned", "refused", "compared", "dishonest")
 
 
@@ -112,11 +118,44 @@ def judged(fit: Callable[..., tuple[Any, float, float]], seed: int) -> list[str]
     return [name for name, is_so in zip(_NAMES, holds, strict=True) if is_so]
 
 
-def table(count: int, rows: dict[str, Counter[str]]) -> str:
+def count_shard(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the counts of a shard by model, and the problems whose gap is dishonest."""
+    first, step = options.shard
+    counts: dict[str, Counter[str]] = {}
+    false: list[tuple[str, int]] = []
+    for model, fit in {_FIRST: squared, **OTHERS}.items():
+        counts[model] = Counter()
+        for seed in range(first, options.count if model == _FIRST else options.others, step):
+            found = judged(fit, seed)
+            counts[model].update(["problems", *found])
+            false += [(model, seed)] * ("dishonest" in found)
+    asked = {"count": options.count, "others": options.others, "shards": step}
+    return {**asked, "counts": counts, "false": false}
+
+
+def merge(folder: Path) -> dict[str, Any]:
+    """Return the sum of all shards in a folder, of which none may be missing."""
+    parts = [json.loads(path.read_text()) for path in sorted(folder.glob("scales_*.json"))]
+    runs = {(part["count"], part["others"], part["shards"]) for part in parts}
+    if len(runs) != 1 or len(parts) != parts[0]["shards"]:
+        raise SystemExit(f"{folder} has {len(parts)} shards of these runs: {sorted(runs)}")
+    counts = {model: Counter[str]() for model in parts[0]["counts"]}
+    for part in parts:
+        for model, found in part["counts"].items():
+            counts[model].update(found)
+    return {
+        **parts[0],
+        "counts": counts,
+        "false": [each for part in parts for each in part["false"]],
+    }
+
+
+def table(rows: dict[str, Counter[str]]) -> str:
     """Return one row per model."""
-    head = f"| model | problems | {' | '.join(_NAMES)} |\n| --- | {' | '.join(['---:'] * 6)} |"
+    names = ("problems", *_NAMES)
+    head = f"| model | {' | '.join(names)} |\n| --- | {' | '.join(['---:'] * 6)} |"
     cells = (
-        f"| {name} | {count:,} | {' | '.join(f'{found[word]:,}' for word in _NAMES)} |"
+        f"| {name} | {' | '.join(f'{found[word]:,}' for word in names)} |"
         for name, found in rows.items()
     )
     return "\n".join([head, *cells])
@@ -127,37 +166,41 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--count", type=int, default=500)
     arguments.add_argument("--others", type=int, default=100)
+    arguments.add_argument("--shard", type=int, nargs=2, default=(0, 1), metavar=("I", "N"))
+    arguments.add_argument("--out", type=Path, help="folder for the counts of this shard")
+    arguments.add_argument("--merge", type=Path, help="folder whose shards are counted")
     arguments.add_argument("--report", type=Path)
     options = arguments.parse_args()
-    found = Counter(name for seed in range(options.count) for name in judged(squared, seed))
-    others = {
-        model: Counter(name for seed in range(options.others) for name in judged(fit, seed))
-        for model, fit in OTHERS.items()
-    }
+    run = merge(options.merge) if options.merge else count_shard(options)
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / f"scales_{options.shard[0]}.json").write_text(json.dumps(run, indent=1))
+    counts = run["counts"]
+    others = {model: found for model, found in counts.items() if model != _FIRST}
     text = f"""{_START}
 ## Scales, offsets and weights
 
-`python benchmarks/scales.py --count {options.count} --others {options.others}`: linear fits to
+`python benchmarks/scales.py --count {run["count"]} --others {run["others"]}`: linear fits to
 features of scale 1e-150 to 1e150, offsets up to 1e8 times the spread, C from 1e-8 to 1e8.
 **Converged**: no warning. **Refused**: an error that says to scale the features. **Compared**:
 clarabel solved the problem on rows centered or turned, and scaled beforehand. **Dishonest**: the
 objective is further above clarabel's than the gap says.
 
-{table(options.count, {"InstanceSVC": found})}
+{table({_FIRST: counts[_FIRST]})}
 
 Other models. The intercept of all but the first is penalized. The last three see the rows in bags
 of one to three; what is compared is their last convex problem.
 
-{table(options.others, others)}
+{table(others)}
 {_END}"""
-    print(text)
+    print(text, *run["false"], sep="\n")
     if options.report is not None:
         page = options.report.read_text()
         before, there, rest = page.partition(_START)
         after = rest.partition(_END)[2]
         new = f"{before}{text}{after}" if there else f"{page}\n{text}\n"
         options.report.write_text(new)
-    raise SystemExit(any(counts["dishonest"] for counts in (found, *others.values())))
+    raise SystemExit(bool(run["false"]))
 
 
 if __name__ == "__main__":
