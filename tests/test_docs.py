@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from sklearn import (
     ensemble,
     feature_selection,
@@ -33,7 +32,6 @@ import model_pages
 import page_of_errors
 import site_hooks
 from bagwise import BagKernelSVC, InstanceSVC, PerInstance, WitnessSVC, _removed, io
-from bagwise.bench.spec import parse_spec
 from bagwise.catalog import ENTRIES, METHODS
 from bagwise.datasets import make_gaussian_bags
 from bagwise.models.statistics import StatisticsClassifier
@@ -214,16 +212,6 @@ def test_the_version_is_said_once():
     assert settings["project"]["dynamic"] == ["version"]
     assert settings["tool"]["hatch"]["version"]["path"] == "src/bagwise/__init__.py"
     assert f"## [{bagwise.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
-
-
-def test_the_benchmarks_on_the_page_are_right_and_keep_patients_together():
-    page = (ROOT / "docs" / "bench.md").read_text()
-    found = re.findall(r"```yaml\n(.*?)```", page, re.S)
-    grouped = {
-        spec.name: (spec.protocol.kind, any("groups" in data.options for data in spec.data))
-        for spec in (parse_spec(yaml.safe_load(text)) for text in found)
-    }
-    assert grouped == {"mine": ("kfold", False), "by-patient": ("kfold", True)}
 
 
 def test_public_modules_are_there_after_import_bagwise_and_loaded_when_asked_for():

@@ -31,7 +31,6 @@ from bagwise import (
     WitnessSVC,
     by_paper_name,
 )
-from bagwise.bench.spec import parse_spec
 from bagwise.crossfit.chance import warn_if_below_chance
 from bagwise.datasets import fetch, make_gaussian_bags
 from bagwise.model_selection import ConformalBagClassifier
@@ -85,7 +84,6 @@ LATER: list[Case] = [
     ("names", lambda: by_paper_name("MI-SVN")),
     ("names", lambda: fetch("muks1")),
     ("data set that is not here", _absent),
-    ("names", lambda: parse_spec({"name": "mine", "data": ["musk1"], "models": ["MI-SVN"]})),
     ("shares", lambda: LabelProportionSVC().fit(BAGS)),
     ("shares", lambda: LabelProportionSVC().fit(BAGS, SHARES[:3])),
     ("shares", lambda: LabelProportionSVC().fit(BAGS, 100 * SHARES)),

@@ -111,9 +111,6 @@ VALUES: dict[tuple[str, str, str | bool], str] = {  # by (class or function, par
     ("compare", "metric", "f1"): _METRIC,
     ("compare", "metric", "sensitivity@0.9"): _METRIC,
     ("compare", "metric", "sensitivity@0.95"): _METRIC,
-    ("DataEntry", "source", "graph"): "Write the bags to a file, or use source: webkb.",
-    ("Protocol", "kind", "grouped"): "Use kfold, which keeps groups together.",
-    ("Protocol", "kind", "leave_one_out"): "Use kfold with more folds, or bagwise compare.",
     ("MarkovNetworkClassifier", "early_stopping", False): "Leave it out.",
     ("MarkovNetworkClassifier", "early_stopping", True): _EARLY,
     ("MarkovNetworkClassifier", "init", "centroids"): 'Use "mean".',
@@ -142,6 +139,8 @@ for (_owner, _group, _kind), _names in GROUPED.items():
 
 _DEMOS = "The demo shows digits; the tutorials of the documentation show slides and molecules."
 OPTIONS: dict[str, str] = {  # options of the command line, with their command
+    "bench FILE.yaml": "Use `bagwise compare`, which judges models on your own data; presets of "
+    "the papers are still there.",
     "bench --dask": "Use --jobs: no published benchmark needed a cluster.",
     "demo --molecules": _DEMOS,
     "demo --slides": _DEMOS,
@@ -150,6 +149,7 @@ OPTIONS: dict[str, str] = {  # options of the command line, with their command
 
 MEMBERS: dict[str, str] = {  # members of stores, columns of tables and entries of model files
     ".bags of version 1": "Stores of bagwise 0.1 have no checksums: convert them with bagwise 0.2.",
+    "tables.tex": "Use tables.csv with pandas.DataFrame.to_latex.",
     "parents": "The parents of instances (instance_parent) are ignored since version 0.3.",
 }
 

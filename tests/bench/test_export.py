@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from bagwise.bench.escape import for_latex, for_markdown, for_spreadsheet
-from bagwise.bench.export import as_csv, as_latex, as_markdown, write_report
+from bagwise.bench.escape import for_markdown, for_spreadsheet
+from bagwise.bench.export import as_csv, as_markdown, write_report
 
 EVIL = "50 %\n\\input{/etc/passwd} | <script> [x](y) `z` _a_ a_b \x1b[2J ^^M $1$"
 
@@ -35,30 +35,14 @@ def test_csv_has_every_number(report):
     assert (row["best"], row["rounds"], row["average_rank"]) == ("True", "2", "1.0")
 
 
-def test_latex(report):
-    tex = as_latex(report)
-    assert r"\textbf{87.0} $\pm$ 2.5" in tex
-    assert r"accuracy \% (higher is better)" in tex
-    assert tex.count(r"\begin{tabular}") == tex.count(r"\end{tabular}") == 2
-
-
 def test_all_files_are_written(report, tmp_path):
     names = [path.name for path in write_report(report, tmp_path / "out")]
     assert names == [
-        *("tables.md", "tables.csv", "tables.tex"),
+        *("tables.md", "tables.csv"),
         *("ranks-accuracy-nested.png", "ranks-error-nested.png"),
     ]
     assert (tmp_path / "out" / names[-1]).read_bytes().startswith(b"\x89PNG")
     assert "](ranks-error-nested.png)" in (tmp_path / "out" / "tables.md").read_text()
-
-
-def test_names_in_latex():
-    text = for_latex(EVIL)
-    assert "\n" not in text
-    assert "\x1b" not in text
-    assert r"\input" not in text
-    assert text.startswith(r"50 \% \textbackslash{}input\{/etc/passwd\}")
-    assert r"\^{}\^{}M \$1\$" in text
 
 
 def test_names_in_markdown():
@@ -84,8 +68,6 @@ def test_no_name_of_a_report_is_live(report):
     evil = replace(first, model=f"={EVIL}", numbers=named)
     table = replace(table, lines=(evil, *table.lines[1:]), columns=(EVIL, *table.columns[1:]))
     changed = replace(report, title=EVIL, notes=(EVIL,), tables=(table,))
-    for line in as_latex(changed).splitlines():
-        assert r"\input" not in line or line.startswith("% ")
     markdown = as_markdown(changed).splitlines()
     assert not any(line.startswith("\\input") for line in markdown)
     assert not any("<script>" in line or "[x](" in line for line in markdown)

@@ -23,7 +23,7 @@ from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bench.data import BenchData
 from bagwise.bench.measures import SELECTABLE, measure_calibrated, measure_fit, measure_instances
-from bagwise.bench.spec import DataEntry, ModelEntry, SpecError
+from bagwise.bench.spec import DataEntry, ModelEntry
 from bagwise.bench.splits import Split, digest
 from bagwise.catalog import make_estimator
 from bagwise.crossfit import best_threshold, folds, out_of_fold_scores
@@ -33,7 +33,7 @@ from bagwise.metrics import bag_measures
 from bagwise.model_selection.clock import NEVER, Deadline
 from bagwise.model_selection.grams import can_share, grams_here
 
-_MEDIAN = "median*"
+_MEDIAN, _MAPS = "median*", {"intersection": IntersectionMap}
 
 
 @dataclass(frozen=True)
@@ -162,42 +162,29 @@ def _inner_scores(model: Any, cell: Cell, data: BenchData, train: Array) -> Arra
 def build(entry: ModelEntry, point: dict[str, Any], data: BenchData, train: Bags) -> Any:
     """Return the estimator of a grid point, its values resolved on the training bags."""
     params = {**entry.params, **point}
-    resolved = {name: _resolve(value, name, data, train) for name, value in params.items()}
+    resolved = {name: _resolve(value, data, train) for name, value in params.items()}
     return make_estimator(entry.method, **resolved)
 
 
-def _resolve(value: Any, name: str, data: BenchData, train: Bags) -> Any:
+def _resolve(value: Any, data: BenchData, train: Bags) -> Any:
     if isinstance(value, str) and value.startswith(_MEDIAN):
         return _times_median(value, train)
     if isinstance(value, list):
-        return [_resolve(one, name, data, train) for one in value]
+        return [_resolve(one, data, train) for one in value]
     if not isinstance(value, dict):
         return value
     rest = dict(value)
     if "graph" in rest:
-        return _look_up(rest["graph"], data.graphs, "The data set has no graph")
+        return data.graphs[rest["graph"]]
     if "map" in rest:
-        make = _look_up(
-            rest.pop("map"), {"intersection": IntersectionMap}, f"{name}: there is no map"
-        )
-        return make_pipeline(MinMaxScaler(clip=True), make(**rest))
+        return make_pipeline(MinMaxScaler(clip=True), _MAPS[rest.pop("map")](**rest))
     if "method" in rest:
-        inner = {key: _resolve(one, key, data, train) for key, one in rest.items()}
+        inner = {key: _resolve(one, data, train) for key, one in rest.items()}
         return make_estimator(inner.pop("method"), **inner)
     return value
 
 
 def _times_median(value: str, train: Bags) -> float:
-    factor = value.removeprefix(_MEDIAN)
-    try:
-        number = float(factor)
-    except ValueError as error:
-        raise SpecError(f"gamma {value!r}: {factor!r} is not a number.") from error
     rng = np.random.RandomState(0)
-    return number * settle_gamma("median", train.X, np.ones(train.n_instances), rng)
-
-
-def _look_up(name: str, known: dict[str, Any], problem: str) -> Any:
-    if name not in known:
-        raise SpecError(f"{problem} {name!r}; there are: {', '.join(known) or 'none'}.")
-    return known[name]
+    median = settle_gamma("median", train.X, np.ones(train.n_instances), rng)
+    return float(value.removeprefix(_MEDIAN)) * median

@@ -20,7 +20,6 @@ from bagwise.datasets import (
     make_toy2d,
 )
 from bagwise.graphs import Graph
-from bagwise.io import read
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,7 @@ def load_data(entry: DataEntry, protocol: Protocol, draw: int | None = None) -> 
     options = dict(entry.options)
     if draw is not None:
         options |= {"n_bags": protocol.train + protocol.test, "random_state": protocol.seed + draw}
-    try:
-        bags, y, graphs = _LOADERS[entry.source](entry.name, options)
-    except TypeError as error:
-        raise ValueError(f"The options of data set {entry.name!r} are wrong: {error}") from error
+    bags, y, graphs = _LOADERS[entry.source](entry.name, options)
     key = digest([entry.name, entry.source, repr(entry.options), entry.thin, draw])
     data = BenchData(bags, np.asarray(y), graphs, key)
     return data.thin_out(entry.thin) if entry.thin else data
@@ -88,20 +84,10 @@ def _webkb(name: str, options: dict[str, Any]) -> Any:
     return data.bags, data.y, graphs
 
 
-def _file(name: str, options: dict[str, Any]) -> Any:
-    if "path" not in options:
-        raise ValueError(f"Data set {name!r} is a file: options.path must name it.")
-    bags, y = read(options.pop("path"), **options)
-    if y is None:
-        raise ValueError(f"Data set {name!r} has no labels: name their column in options.label.")
-    return bags, y, {}
-
-
 _LOADERS: dict[str, Callable[[str, dict[str, Any]], Any]] = {
     "fetch": _fetch,
     "digits": _draw(load_digits_bags),
     "toy2d": _draw(make_toy2d),
     "gaussian": _draw(make_gaussian_bags),
     "webkb": _webkb,
-    "file": _file,
 }

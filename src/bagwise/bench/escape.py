@@ -1,4 +1,4 @@
-"""Names that come from files, made harmless in LaTeX, Markdown and spreadsheets."""
+"""Names that come from files, made harmless in Markdown and spreadsheets."""
 
 from __future__ import annotations
 
@@ -8,24 +8,11 @@ from typing import Any
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _FORMULA = ("=", "+", "-", "@")  # how a cell begins that spreadsheets compute
 _MARKDOWN = re.compile(r"([\\|*`\[\]<>#~$]|(?<!\w)_|_(?!\w))")  # within a word, _ is plain
-_TEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
-_TEX |= {"±": r"$\pm$", "^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
 
 
 def one_line(text: str) -> str:
     """Return a text without line breaks and other control characters."""
     return " ".join(_CONTROL.sub(" ", text).split())
-
-
-def for_latex(text: str) -> str:
-    r"""Return a text that LaTeX prints as it is.
-
-    Examples
-    --------
-    >>> print(for_latex("50 % of\n\\input{x}"))
-    50 \% of \textbackslash{}input\{x\}
-    """
-    return "".join(_TEX.get(letter, letter) for letter in one_line(text))
 
 
 def for_markdown(text: str) -> str:

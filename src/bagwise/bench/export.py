@@ -1,4 +1,4 @@
-"""Tables as files: Markdown, CSV, LaTeX, and the critical-difference diagrams."""
+"""Tables as files: Markdown, CSV, and the critical-difference diagrams."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ import io
 import json
 from pathlib import Path
 
-from bagwise.bench.escape import for_latex, for_markdown, for_spreadsheet, one_line
+from bagwise.bench.escape import for_markdown, for_spreadsheet
 from bagwise.bench.tables import KIND_LABELS, Report, long_form
 from bagwise.io._atomic import writing
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
-    """Write ``tables.md``, ``.csv``, ``.tex`` and the diagrams; return their paths."""
+    """Write ``tables.md``, ``.csv`` and the diagrams; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = _draw(report, folder)
     forms = {
         "tables.md": as_markdown(report, [path.name for path in drawn]),
         "tables.csv": as_csv(report),
-        "tables.tex": as_latex(report),
     }
     for name, text in forms.items():
         with writing(folder / name) as file:
@@ -76,24 +75,3 @@ def as_csv(report: Report) -> str:
         cells = {**record, "points": "" if points is None else json.dumps(points)}
         writer.writerow({name: for_spreadsheet(cell) for name, cell in cells.items()})
     return out.getvalue()
-
-
-def as_latex(report: Report) -> str:
-    """Return the tables as LaTeX, for the package booktabs."""
-    parts = [f"% {one_line(note)}" for note in (report.title, *report.notes)]
-    for table in report.tables:
-        rows = [
-            [for_latex(row[0]), *(text.replace("±", r"$\pm$") for text in row[1:])]
-            for row in table.texts(r"\textbf{{{}}}")
-        ]
-        parts += [
-            r"\begin{table}",
-            rf"\caption{{{for_latex(report.title)}: {for_latex(table.title)}}}",
-            rf"\begin{{tabular}}{{ll{'r' * (len(table.heads) - 2)}}}",
-            r"\toprule",
-            " & ".join(for_latex(head) for head in table.heads) + r" \\",
-            r"\midrule",
-            *(" & ".join(row) + r" \\" for row in rows),
-            *(r"\bottomrule", r"\end{tabular}", r"\end{table}", ""),
-        ]
-    return "\n".join(parts) + "\n"

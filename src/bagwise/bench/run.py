@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bagwise.bench.cell import Cell, judge
 from bagwise.bench.data import BenchData, load_data
-from bagwise.bench.spec import Spec, load_spec
+from bagwise.bench.spec import Spec, read_spec
 from bagwise.bench.splits import FoldsError, Protocol, read_splits, store_splits
 from bagwise.io._atomic import writing
 from bagwise.io._records import ResultsError
@@ -72,7 +72,7 @@ def read_plan(folder: Path) -> Plan:
     runs = [record["run"] for record in heads if "run" in record]
     if not runs or not (folder / SPEC).is_file():
         raise ResultsError(f"{folder} holds no results of `bagwise bench`.")
-    return _plan(load_spec(folder / SPEC), folder, runs[-1]["folds"])
+    return _plan(read_spec(folder / SPEC), folder, runs[-1]["folds"])
 
 
 def run(

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
+from bagwise._removed import OPTIONS
 from bagwise.cli.options import Jobs, one_of
 from bagwise.cli.output import (
     Json,
@@ -18,16 +16,12 @@ from bagwise.cli.output import (
     progress,
     say,
     say_written,
-    screen_width,
-    show,
     show_json,
 )
 
 
 def bench(
-    benchmark: Annotated[
-        str, typer.Argument(help="YAML file, or the name of a preset.", metavar="BENCHMARK")
-    ],
+    benchmark: Annotated[str, typer.Argument(help="Name of a preset.", metavar="PRESET")],
     out: Annotated[
         Path,
         typer.Option(help="Folder for the results; a started run is resumed.", file_okay=False),
@@ -43,9 +37,9 @@ def bench(
     Each finished cell is saved at once: give the same command again to resume an interrupted run.
     A cell that fails is recorded with its error, and the others continue.
 
-    Presets, named after the papers: `gehler2007-table1`, `-table2`, `-figure1`; `zhang2020-table2`,
-    `-table3`; `avolio2021`; `hajimirsadeghi2017-table2`, `-table3`, `-ratio`; `zhang2011-table2`,
-    `-figure1`.
+    Presets, named after the papers: `gehler2007-table1`, `-table2`, `-text`, `-figure1`;
+    `zhang2020-table2`, `-table3`; `avolio2021`; `hajimirsadeghi2017-table2`, `-table3`,
+    `-ratio`; `zhang2011-table2`, `-figure1`.
 
     `bagwise bench gehler2007-table1 --out results/table1 --jobs 2`
     """
@@ -71,7 +65,7 @@ def table(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make the tables of a benchmark from its results, as Markdown, CSV and LaTeX.
+    """Make the tables of a benchmark from its results, as Markdown and CSV.
 
     Our numbers stand beside the published ones, with standard errors, the best in bold, and average
     ranks. Grid points are chosen in two ways: on the test folds (optimistic, as in the papers) and
@@ -89,10 +83,9 @@ def table(
 def _spec(benchmark: str, quick: bool) -> Any:
     from bagwise.bench.spec import load_spec, presets
 
-    path = Path(benchmark)
-    if not (path.exists() or path.suffix or len(path.parts) > 1):
-        one_of(benchmark, presets(), "file or preset")
-    spec = load_spec(benchmark)
+    if Path(benchmark).suffix in (".yaml", ".yml"):
+        raise typer.BadParameter(f"own benchmarks were removed. {OPTIONS['bench FILE.yaml']}")
+    spec = load_spec(one_of(benchmark, presets(), "preset"))
     return spec.shorten() if quick else spec
 
 
@@ -118,7 +111,7 @@ def _run(spec: Any, out: Path, jobs: int) -> Any:
 
 def _report(plan: Any, metrics: tuple[str, ...] | None, out: Path, as_json: bool) -> None:
     """Write the tables into a folder, and print them."""
-    from bagwise.bench.export import write_report
+    from bagwise.bench.export import as_markdown, write_report
     from bagwise.bench.tables import long_form, make_report
 
     report = make_report(plan, metrics)
@@ -126,42 +119,5 @@ def _report(plan: Any, metrics: tuple[str, ...] | None, out: Path, as_json: bool
     if as_json:
         show_json({"name": report.name, "notes": report.notes, "numbers": long_form(report)})
     else:
-        for one in report.tables:
-            for drawn in _draw_tables(one, screen_width()):
-                show(drawn)
-        for note in report.notes:
-            say(escape(note))
+        typer.echo(as_markdown(report), nl=False)
     say_written("Tables", *paths)
-
-
-def _draw_tables(one: Any, width: int) -> list[Table]:
-    """Return a table; its columns are spread over several if the screen is narrow."""
-    heads = [escape(head) for head in one.heads]
-    rows = [[escape(row[0]), *row[1:]] for row in one.texts("[bold]{}[/bold]")]
-    widths = [
-        max(len(Text.from_markup(cell)) for cell in column) + 2  # and two spaces
-        for column in zip(heads, *rows, strict=True)
-    ]
-    tables: list[Table] = []
-    for columns in _spread(widths, width):
-        title = one.title if not tables else f"{one.title}, continued"
-        drawn = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
-        for k in columns:
-            drawn.add_column(heads[k], justify="left" if k < 2 else "right", no_wrap=True)
-        for row in rows:
-            drawn.add_row(*(row[k] for k in columns))
-        tables.append(drawn)
-    return tables
-
-
-def _spread(widths: list[int], width: int) -> list[list[int]]:
-    """Divide the columns so that each part fits beside the first two, which all parts have."""
-    left = width - widths[0] - widths[1] - 2  # and the edges
-    parts, free = [[0, 1]], left
-    for k in range(2, len(widths)):
-        if len(parts[-1]) > 2 and widths[k] > free:
-            parts.append([0, 1])
-            free = left
-        parts[-1].append(k)
-        free -= widths[k]
-    return parts

@@ -161,11 +161,6 @@ def _console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False)
 
 
-def screen_width() -> int:
-    """Return the number of characters on a line."""
-    return _console().width
-
-
 def show(table: Any) -> None:
     """Print a table."""
     _console().print(table)
