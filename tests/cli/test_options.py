@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from bagwise.cli import app
 from bagwise.cli.model import complete_model
-from bagwise.cli.options import complete_dataset
+from bagwise.cli.source import complete_dataset
 from command_line import WIDE, done, printed, refused
 
 MODEL = ["-m", "MI-SVM", "-p", "kernel=linear", "--positive", "b"]

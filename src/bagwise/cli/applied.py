@@ -14,7 +14,10 @@ import typer
 from rich.markup import escape
 
 from bagwise.bags.ids import resolve_names
-from bagwise.cli.options import (
+from bagwise.cli.options import split_names
+from bagwise.cli.output import RECORD_SUFFIXES, check_writable, say
+from bagwise.cli.places import Place
+from bagwise.cli.source import (
     TABLES,
     Bag,
     Data,
@@ -26,10 +29,7 @@ from bagwise.cli.options import (
     missing_file,
     need_labels,
     read_bags,
-    split_names,
 )
-from bagwise.cli.output import RECORD_SUFFIXES, check_writable, say
-from bagwise.cli.places import Place
 
 _OUT = "Write all rows to a .csv, .tsv, .json or .parquet file."
 Out = Annotated[

@@ -17,17 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli.model import Positive, build_model, positive_label, scaler_for
-from bagwise.cli.options import (
-    Folds,
-    Jobs,
-    Scale,
-    Seed,
-    Source,
-    as_words,
-    is_measurement,
-    one_of,
-    split_names,
-)
+from bagwise.cli.options import Folds, Jobs, Scale, Seed, as_words, one_of, split_names
 from bagwise.cli.output import (
     SILENCE,
     Json,
@@ -42,6 +32,7 @@ from bagwise.cli.output import (
     show_json,
 )
 from bagwise.cli.places import Place
+from bagwise.cli.source import Source, is_measurement
 from bagwise.io._atomic import writing
 
 _SHORT = {

@@ -12,8 +12,9 @@ from rich.table import Table
 
 from bagwise.cli import output
 from bagwise.cli.model import ModelOptions, scaler_for
-from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source
+from bagwise.cli.options import Folds, Jobs, Scale, Seed
 from bagwise.cli.places import Place
+from bagwise.cli.source import Source
 
 
 def cv(

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from bagwise.cli.options import Source
 from bagwise.cli.output import Json, plain_table, say, say_written, show, show_json
+from bagwise.cli.source import Source
 
 
 def _check_suffix(path: Path) -> Path:

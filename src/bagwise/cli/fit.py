@@ -12,8 +12,9 @@ from scipy.special import expit
 
 from bagwise.cli import output
 from bagwise.cli.model import ModelOptions, scaler_for
-from bagwise.cli.options import Folds, Jobs, Scale, Seed, Source, as_words, one_of
+from bagwise.cli.options import Folds, Jobs, Scale, Seed, as_words, one_of
 from bagwise.cli.places import Place
+from bagwise.cli.source import Source
 
 _SCALED = {
     "own": "scaled as the names of the models say",

@@ -11,8 +11,9 @@ import typer
 
 from bagwise.bags.ids import file_names
 from bagwise.cli.applied import Applied, ApplyOptions, ModelFile
-from bagwise.cli.options import Data, Force, Format, Labels
+from bagwise.cli.options import Force
 from bagwise.cli.output import Json, progress, say_written, show_json
+from bagwise.cli.source import Data, Format, Labels
 from bagwise.errors import list_names
 from bagwise.estimators.discovery import LEVEL
 from bagwise.io._atomic import writing

@@ -10,15 +10,9 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.options import (
-    TABLES,
-    Source,
-    as_words,
-    cut_labels,
-    guess_columns,
-    is_measurement,
-)
+from bagwise.cli.options import as_words
 from bagwise.cli.output import Json, fact_table, say, say_next, show, show_json
+from bagwise.cli.source import TABLES, Source, cut_labels, guess_columns, is_measurement
 from bagwise.crossfit.folds import N_FOLDS, count_fewest, most_folds
 from bagwise.errors import list_names
 

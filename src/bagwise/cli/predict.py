@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli.applied import Applied, ApplyOptions, Only, Out, split_ids
-from bagwise.cli.options import Duration, Event, Label
 from bagwise.cli.output import Json, deliver, plain_table, reword, say, show, show_json
 from bagwise.cli.places import Place
+from bagwise.cli.source import Duration, Event, Label
 from bagwise.crossfit import decides_badly
 from bagwise.estimators.discovery import LEVEL
 

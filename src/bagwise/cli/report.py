@@ -11,7 +11,7 @@ import typer
 
 from bagwise.bags.ids import file_names
 from bagwise.cli.applied import Applied, ApplyOptions
-from bagwise.cli.options import Duration, Event, Groups, Label, as_words
+from bagwise.cli.options import as_words
 from bagwise.cli.output import (
     Json,
     check_writable,
@@ -22,6 +22,7 @@ from bagwise.cli.output import (
     show_json,
     steps,
 )
+from bagwise.cli.source import Duration, Event, Groups, Label
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".webp")
 

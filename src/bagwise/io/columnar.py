@@ -29,7 +29,7 @@ from bagwise.io._arrowfiles import (
     to_arrow,
     write_batches,
 )
-from bagwise.io._assemble import Column, Columns, LabeledBags, reads, writes
+from bagwise.io._columns import Column, Columns, LabeledBags, reads, writes
 from bagwise.io._flatten import (
     bag_columns,
     dense_blocks,

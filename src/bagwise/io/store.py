@@ -28,8 +28,8 @@ from bagwise.bags.arrays import canonical_csr
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.stored import UncheckedRows, checksums, guard, verify, verify_bags
 from bagwise.errors import Argument, Message
-from bagwise.io._assemble import LabeledBags, reads, writes
 from bagwise.io._atomic import replacing
+from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._flatten import check_labels, names_as_rows, rows_as_names
 from bagwise.io._limits import map_npy, rows_per_block
 from bagwise.io.errors import CorruptFileError, FormatError, TruncatedFileError

@@ -21,7 +21,8 @@ from bagwise.bags import Bags
 from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import bag_of_row, expand, offsets_of
 from bagwise.errors import Argument, Message
-from bagwise.io._assemble import LabeledBags, assemble, reads, writes
+from bagwise.io._assemble import assemble
+from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._flatten import NOT_IN_LINES, check_labels, refuse_special, warn_left_out
 from bagwise.io._limits import LARGEST_EXACT
 from bagwise.io._source import open_source, write_text

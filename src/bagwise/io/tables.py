@@ -21,20 +21,8 @@ from numpy.typing import DTypeLike
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.errors import Argument, Message
-from bagwise.io._assemble import (
-    CODED,
-    MISSING,
-    NUMERIC,
-    Coded,
-    Column,
-    Columns,
-    LabeledBags,
-    Layout,
-    lay_out,
-    reads,
-    refuse_empty,
-    writes,
-)
+from bagwise.io._assemble import CODED, MISSING, NUMERIC, Coded, Layout, lay_out, refuse_empty
+from bagwise.io._columns import Column, Columns, LabeledBags, reads, writes
 from bagwise.io._flatten import long_columns, long_rows, name_features
 from bagwise.io._limits import rows_per_block
 from bagwise.io._source import open_source, write_text

@@ -1,0 +1,294 @@
+"""DATA on the command line: the options that say how it is read, and its reading."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.markup import escape
+
+from bagwise.bags import Bags, check_bags
+from bagwise.cli.options import as_words, one_of, split_names
+from bagwise.cli.output import say
+
+_MOST_CLASSES = 20  # distinct numbers; more are measured
+TABLES = ("csv", "excel", "parquet", "arrow", "h5ad")  # formats whose columns have names
+
+
+def missing_file(path: Path) -> FileNotFoundError:
+    """Return the error about a file that is not there, with names that look like it."""
+    there = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = get_close_matches(path.name, there, n=2, cutoff=0.7)
+    meant = f" Did you mean {' or '.join(close)}?" if close else ""
+    return FileNotFoundError(f"There is no file or folder {path}.{meant}")
+
+
+@contextmanager
+def add_hints(data: Path, columns: dict[str, Any]) -> Iterator[None]:
+    """Say after an error about a column what it may be; the error itself is raised again."""
+    from bagwise.io.errors import FormatError, MixedTypeError
+
+    try:
+        yield
+    except FormatError as error:
+        roles = ["bag", *filter(None, (columns.get(name) for name in ("bag", "label", "groups")))]
+        if isinstance(error, MixedTypeError) and "decimal" not in error.problem:
+            say(escape(f"Hint: leave the column out with --drop {error.column}, or name its role."))
+            _hint(data, columns)
+        elif any(error.problem.startswith(f"has no column {name!r}") for name in roles):
+            _hint(data, columns)
+        raise
+
+
+def guess_columns(
+    data: Path, format: str, bag: str | None, decimal: str | None = None
+) -> tuple[Any, Any]:
+    """Return a table, and what its columns look like from their values."""
+    from bagwise.io.findings import guess_roles, read_table
+
+    frame = read_table(data, format, decimal=decimal)
+    frame.columns = [str(name) for name in frame.columns]
+    bag = bag or "bag"
+    return frame, guess_roles(frame, bag if bag in frame else None)
+
+
+def _hint(data: Path, columns: dict[str, Any]) -> None:
+    from bagwise.io.dispatch import recognize
+
+    format = recognize(data)
+    if format not in TABLES:
+        return
+    roles = guess_columns(data, format, columns.get("bag"))[1]
+    words = as_words(bag=roles.bag, label=roles.label, groups=roles.groups)
+    if roles.bag is not None:
+        say(escape(f"Hint: from their values, the columns may be {' '.join(words)}."))
+
+
+def _check_impute(impute: str | None) -> str | None:
+    from bagwise.model_selection import IMPUTES
+
+    return None if impute is None else one_of(impute, IMPUTES, "imputation")
+
+
+def complete_dataset(incomplete: str = "") -> list[str]:
+    """Return the names of data sets that begin so; the shell completes them."""
+    from bagwise.datasets import catalog
+
+    return [entry.name for entry in catalog() if entry.name.startswith(incomplete)]
+
+
+def _column(text: str) -> Any:
+    return typer.Option(help=text, metavar="COLUMN")
+
+
+_DATA = "File or folder with bags, or the name of a data set (see `bagwise datasets`)."
+_LABELS = "CSV with a row per slide (--bag, --label, --groups), for a folder of features."
+_FEATURES = "Feature columns, with commas; patterns such as 'f*' work. Default: all others."
+_DROP = "Columns to leave out, with commas; patterns work too."
+_DECIMAL = 'Decimal separator of the numbers: "." or ",".'
+_IMPUTE = "Fill missing values: median, mean, most_frequent or zero."
+_CUT = "Of labels that are numbers, make two classes: yes from this number on, and no."
+_DURATION = "Column with the times of events or of censoring; --event says which it is."
+_EVENT = "Column that is 1 where the event happened at --duration, 0 where it had not until then."
+_FORMAT = (
+    "csv, excel, parquet, arrow, arff, c45, svmlight, mat, h5ad, bags, folder or slides. "
+    "Default: detected."
+)
+Data = Annotated[Path, typer.Argument(metavar="DATA", help=_DATA, autocompletion=complete_dataset)]
+Bag = Annotated[str | None, _column("Column with the bag of each row, by name or number.")]
+Label = Annotated[str | None, _column("Column with the labels.")]
+Duration = Annotated[str | None, _column(_DURATION)]
+Event = Annotated[str | None, _column(_EVENT)]
+Labels = Annotated[Path | None, typer.Option(help=_LABELS, metavar="CSV")]
+Groups = Annotated[str | None, _column("Column with groups that share a fold, such as patients.")]
+InstanceId = Annotated[str | None, _column("Column with an id of each row.")]
+Format = Annotated[str | None, typer.Option(help=_FORMAT, metavar="FORMAT")]
+Regroup = Annotated[
+    bool, typer.Option("--regroup", help="Accept bags whose rows are not consecutive.")
+]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The data and how to read it."""
+
+    data: Data
+    bag: Bag = None
+    label: Label = None
+    groups: Groups = None
+    features: Annotated[str | None, typer.Option(help=_FEATURES, metavar="NAMES")] = None
+    format: Format = None
+    regroup: Regroup = False
+    labels: Labels = None
+    drop: Annotated[str | None, typer.Option(help=_DROP, metavar="NAMES")] = None
+    decimal: Annotated[str | None, typer.Option(help=_DECIMAL, metavar="MARK")] = None
+    impute: Annotated[
+        str | None, typer.Option(help=_IMPUTE, metavar="HOW", callback=_check_impute)
+    ] = None
+    instance_id: InstanceId = None
+    cut: Annotated[float | None, typer.Option(help=_CUT, metavar="NUMBER")] = None
+    duration: Duration = None
+    event: Event = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns by name or number; None where none was given."""
+        return {"bag": self.bag, "label": self.label, "groups": self.groups}
+
+    def read(self, *, check: bool = True) -> tuple[Bags, Any]:
+        """Return bags and labels; labels are None where there are none."""
+        columns = {**self.columns, "features": split_names(self.features)}
+        columns |= {"drop": split_names(self.drop), "decimal": self.decimal, "labels": self.labels}
+        columns["instance_ids"] = self.instance_id
+        if self.duration or self.event:
+            return read_times(self, check, columns)
+        bags, y = read_bags(self.data, self.format, self.regroup, check=check, **columns)
+        return bags, cut_labels(y, self.cut)
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """How the data were read: those who apply the model read theirs in the same way."""
+        more = {"decimal": self.decimal, "instance_ids": self.instance_id}
+        times = {"duration": self.duration, "event": self.event}
+        return {**self.columns, **more, **times, "regroup": self.regroup, "cut": self.cut}
+
+    def read_labeled(self, *, check: bool = True, task: str = "classes") -> tuple[Bags, Any]:
+        """Return bags and labels; both must be complete, which may also be checked elsewhere."""
+        if (task == "times") != (self.duration is not None):
+            ask = "labels are times: give" if task == "times" else "this model does not take"
+            raise typer.BadParameter(f"{ask} --duration and --event, as BagSurvival and CoxBag do.")
+        bags, y = self.read(check=check)
+        y = need_labels(y, self.data)
+        if task == "classes" and is_measurement(y):
+            raise ValueError(
+                f"The labels of {self.data} are {len(np.unique(y))} different numbers, and this "
+                f"model learns classes: --cut {np.median(y):.6g} makes two, split at the median; "
+                "`bagwise fit --model AutoBagRegressor` predicts the numbers."
+            )
+        return check_bags(bags, finite=self.impute is None) if check else bags, y
+
+    def words(self) -> list[str]:
+        """Return the words of a command line that reads the same."""
+        given = asdict(self)
+        return [str(given.pop("data")), *as_words(**given)]
+
+
+def read_times(source: Any, check: bool, columns: dict[str, Any]) -> tuple[Bags, Any]:
+    """Return bags, and the events and times of two columns."""
+    from bagwise.times import check_times
+
+    if None in (names := (source.duration, source.event)) or columns.get("label") is not None:
+        raise typer.BadParameter("--duration and --event belong together, in place of --label.")
+    found: list[Any] = []
+    for label, other in (names, names[::-1]):  # one column of labels per reading
+        drop = [*(columns["drop"] or []), other] if columns["features"] is None else None
+        given = {**columns, "label": label, "drop": drop, "check": check}
+        bags, y = read_bags(source.data, source.format, source.regroup, **given)
+        found.insert(0, np.asarray(y))
+    return bags, check_times(np.column_stack(found), len(bags)).as_array()
+
+
+def is_measurement(y: Any) -> bool:
+    """Tell whether labels are numbers that are measured, not classes."""
+    values = np.asarray(y)
+    if values.dtype.kind not in "fiu":
+        return False
+    distinct = len(np.unique(values))
+    return distinct > _MOST_CLASSES and (distinct > len(values) / 2 or bool(np.any(values % 1)))
+
+
+def cut_labels(y: Any, cut: float | None) -> Any:
+    """Return labels that are numbers as two classes; others as they are."""
+    if y is None or cut is None or np.asarray(y).dtype.kind not in "fiu":
+        return y
+    return np.where(np.asarray(y) >= cut, "yes", "no")
+
+
+def need_labels(y: Any, data: Path) -> Any:
+    """Return the labels as an array; raise an error where there are none."""
+    if y is None:
+        raise ValueError(f"{data} has no labels: name their column with --label.")
+    return np.asarray(y)
+
+
+def read_bags(
+    data: Path,
+    format: str | None = None,
+    regroup: bool = False,
+    *,
+    check: bool = True,
+    **columns: Any,
+) -> tuple[Bags, Any]:
+    """Read bags and labels from a file of any format, or fetch a data set by its name."""
+    if not data.exists():
+        return _fetch(data, columns)
+    from bagwise.io import read
+    from bagwise.io.dispatch import READERS, recognize
+
+    format = one_of(format or recognize(data), READERS, "format")
+    options = {name: value for name, value in columns.items() if value is not None}
+    options |= {n: _name_or_number(value) for n, value in options.items() if n != "only"}
+    if regroup:
+        options["regroup"] = True
+    _refuse_unknown(format, READERS[format], options)
+    if format == "slides":
+        options["mapped"] = True
+    if format == "csv":
+        _say_guess(data, columns)
+    with add_hints(data, columns):
+        bags, y = read(data, format=format, **options)
+    return check_bags(bags, finite=False) if check else bags, y
+
+
+def _fetch(data: Path, columns: dict[str, Any]) -> tuple[Bags, Any]:
+    from bagwise.datasets import fetch
+
+    if data.suffix or len(data.parts) > 1:  # no data set has such a name
+        raise missing_file(data)
+    name = one_of(str(data), complete_dataset(), "file, folder or data set")
+    given = next((role for role, value in columns.items() if value is not None), None)
+    if given is not None:
+        flag = _FLAGS.get(given, given)
+        raise typer.BadParameter(f"--{flag} is for files; {name} is a data set.")
+    bags, y = fetch(name)[:2]
+    return bags, y
+
+
+_FLAGS = {"instance_ids": "instance-id"}  # of arguments whose option has another name
+
+
+def _name_or_number(value: Any) -> Any:
+    """Turn "3" into a position; a list of columns one by one."""
+    if isinstance(value, list):
+        return [_name_or_number(one) for one in value]
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+def _refuse_unknown(format: str, reader: Any, options: dict[str, Any]) -> None:
+    known = inspect.signature(reader).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        return
+    for name in options:
+        if name not in known:
+            flag = f"--{_FLAGS.get(name, name)}"
+            raise typer.BadParameter(f"{flag} does not apply to files of the format {format}.")
+
+
+def _say_guess(data: Path, columns: dict[str, Any]) -> None:
+    """Say which columns of a table without a header are taken for the bags and the labels."""
+    from bagwise.io.tables import sniff
+
+    open_roles = [role for role in ("bag", "label") if columns.get(role, "") is None]
+    if not open_roles or sniff(data, None, None).header_lines:
+        return
+    taken = {"bag": "bags are in column 0", "label": "labels are in column 1"}
+    guess = ", ".join(taken[role] for role in open_roles)
+    flags = " and ".join(f"--{role}" for role in open_roles)
+    say(escape(f"{data} has no header: {guess}. Name others with {flags}, counting from 0."))
