@@ -1,10 +1,9 @@
 """Time of annealing in units of one scikit-learn fit: CPU time on one thread, in the same run.
 
-    BAGWISE_DATA=... python benchmarks/annealing.py [musk2] [path] [grid] [linear] [scaling]
+    BAGWISE_DATA=... python benchmarks/annealing.py [musk2] [path] [linear] [scaling]
 
 musk2    peak memory, and time relative to the Gram matrix plus one Cholesky factorization
 path     a whole exact AL-SVM path (rbf, float64, C = 1) relative to one SVC fit
-grid     the 40-point ALP-SVM grid x 10 folds on tiger relative to one SVC fit
 linear   a path on 5e5 x 100 instances relative to one LinearSVC fit
 scaling  time of a path on 1e4 to 1e6 instances (20 features), and its exponent
 """
@@ -18,7 +17,7 @@ import numpy as np
 from scipy.linalg import cho_factor
 from sklearn.svm import SVC, LinearSVC
 
-from bagwise import AnnealedLabelSVC, AnnealedProportionSVCCV, Annealing, LabelSVC, WitnessSVC
+from bagwise import AnnealedLabelSVC, Annealing, LabelSVC, WitnessSVC
 from bagwise.datasets import fetch, make_gaussian_bags
 from bagwise.kernels import Kernel, settle_gamma
 from timing import cpu_seconds, one_thread
@@ -62,16 +61,6 @@ def path() -> None:
             print(f"path {name} {type(model).__name__}: {ratio:.1f} x one SVC fit")
 
 
-def grid() -> None:
-    bags, y = fetch("tiger")
-    model = AnnealedProportionSVCCV()
-    gamma = AnnealedLabelSVC().fit(bags, y).kernel_.gamma
-    unit = cpu_seconds(SVC(gamma=gamma).fit, *instances(bags, y))
-    ratio = cpu_seconds(model.fit, bags, y, repeats=1) / unit
-    best = {k: getattr(model, k) for k in ("C_", "C_proportion_", "positive_fraction_")}
-    print(f"grid tiger, 40 points x 10 folds: {ratio:.0f} x one SVC fit; best {best}")
-
-
 def linear(n: int = 500_000, d: int = 100) -> None:
     bags, y = make_gaussian_bags(n_bags=n // 10, bag_size=10, n_features=d, random_state=0)
     unit = cpu_seconds(LinearSVC().fit, *instances(bags, y), repeats=1)
@@ -108,7 +97,7 @@ def musk2() -> None:
 
 
 if __name__ == "__main__":
-    parts = (musk2, path, grid, linear, scaling)  # the first one's memory is its own
+    parts = (musk2, path, linear, scaling)  # the first one's memory is its own
     wanted = sys.argv[1:] or [part.__name__ for part in parts]
     AnnealedLabelSVC().fit([[[0.0], [1.0]], [[0.0]]], [1, 0])  # compile
     with one_thread():

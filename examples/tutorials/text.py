@@ -17,7 +17,7 @@ print(f"{len(data.edges)} links, {data.labeled.sum()} labeled pages")
 # Passages are sparse rows of word counts, and stay sparse. `GraphSVC` is a witness model with a penalty on differences between the scores of
 # linked pages; `mu` is its weight. With `mu=0` it sees words only. Unlabeled pages take part through their links. `C`, `mu` and the seed of
 # the generator were chosen after seeing these results, but other seeds, and a `C` or a `mu` ten times smaller, give nearly the same.
-# `GraphSVCCV` chooses both by cross-validation.
+# `bagwise.model_selection.transductive_cv` compares their values.
 
 # %%
 from bagwise import Graph, GraphSVC
@@ -50,7 +50,7 @@ print(f"AUC on unlabeled pages with links:     {auc(links, data):.2f}")
 print(f"{links.homophily_:.0%} of the links between labeled pages join equal labels")
 
 # %% [markdown]
-# On real pages words alone tell the topic, and links add little. Always compare with `mu=0`, as `GraphSVCCV` does.
+# On real pages words alone tell the topic, and links add little. Always compare with `mu=0`, by `transductive_cv`.
 
 # %% alt="AUC on unlabeled pages by the fraction of links that join equal labels. With links it rises from chance to 1; without, it stays at chance."
 import warnings

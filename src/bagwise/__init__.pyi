@@ -27,9 +27,6 @@ from .models.annealed import (
     AnnealedWitnessSVC as AnnealedWitnessSVC,
     Annealing as Annealing,
 )
-from .models.annealed_search import (
-    AnnealedProportionSVCCV as AnnealedProportionSVCCV,
-)
 from .models.bagkernel import (
     BagKernelRegressor as BagKernelRegressor,
     BagKernelSVC as BagKernelSVC,
@@ -44,7 +41,6 @@ from .models.ddsvm import DDSVM as DDSVM
 from .models.diverse_density import EMDD as EMDD, DiverseDensity as DiverseDensity
 from .models.ensemble import BagEnsemble as BagEnsemble
 from .models.graph import GraphSVC as GraphSVC
-from .models.graph.search import GraphSVCCV as GraphSVCCV
 from .models.instance import InstanceSVC as InstanceSVC
 from .models.keyinstance import KeyInstanceSVC as KeyInstanceSVC
 from .models.markov import (

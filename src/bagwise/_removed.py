@@ -23,8 +23,12 @@ _NO_PATH = (
 _REFUSALS = "Test refusals with pytest.raises; ours are in tests/bad_inputs of the repository."
 
 CLASSES: dict[str, str] = {  # public names of the package, and of its parts in model files
-    "annealed_path": "Use AnnealedProportionSVCCV, which chooses a point of the grid.",
+    "AnnealedProportionSVCCV": "Use model_selection.search or BagGridSearchCV with "
+    "AnnealedProportionSVC: the same choice by separate fits.",
+    "annealed_path": "Use model_selection.search, which compares the points of a grid.",
     "Forest": "Its trees are scikit-learn's now.",
+    "GraphSVCCV": "Use model_selection.transductive_cv with GraphSVC at each C and mu; it hides "
+    "labels in the same way.",
     "KernelFeatures": "Use sklearn.kernel_approximation.Nystroem(n_components=n), which is exact "
     "where n is the number of training instances.",
     "MultiLabelMarkovNetwork": "Use sklearn.multioutput.MultiOutputClassifier, which takes Bags.",
@@ -65,9 +69,9 @@ PARAMETERS: dict[tuple[str, str], str] = {
     ("Bags", "parents"): _TIES,
     ("AnnealedWitnessSVC", "C_witnesses"): "Leave it out: a penalized number of witnesses had no "
     "gain over a fixed one (docs/results/witness_count.md).",
-    ("GraphClassifier", "linearize_negatives"): 'Use negatives="witnesses".',
-    ("GraphClassifier", "tol_cccp"): "CCCP stops at a relative decrease of 1e-6.",
-    ("GraphClassifier", "tol_graph"): "tol is the precision of the loss and of the edges.",
+    ("GraphSVC", "linearize_negatives"): 'Use negatives="witnesses".',
+    ("GraphSVC", "tol_cccp"): "CCCP stops at a relative decrease of 1e-6.",
+    ("GraphSVC", "tol_graph"): "tol is the precision of the loss and of the edges.",
     ("GraphSVC", "mu_instances"): "Weight the graph: instance_graph=graph.scaled(factor).",
     **{
         (owner, "landmarks"): "Leave it out: landmarks are drawn by randomly pivoted Cholesky."
@@ -125,7 +129,6 @@ _POOL = ("init", "solver", "tol", "max_columns", "refine", "max_iter")
 _KERNEL = {"coef0": "coef0", "kernel_approx": "approx", "n_components": "n_components"}
 GROUPED: dict[tuple[str, str, str], dict[str, str]] = {
     ("AnnealedSVC", "annealing", "Annealing"): {name: name for name in _ANNEALING},
-    ("AnnealedProportionSVCCV", "annealing", "Annealing"): {name: name for name in _ANNEALING},
     ("AssignedClassifier", "pool", "Pool"): {name: name for name in _POOL},
     ("RowsClassifier", "kernel_options", "KernelOptions"): _KERNEL,
     ("LabelProportionSVC", "kernel_options", "KernelOptions"): _KERNEL,

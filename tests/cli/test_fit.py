@@ -109,13 +109,6 @@ def test_a_group_of_parameters_is_reached_by_its_name(fit, folder, tmp_path):
     refused(2, "'cooling' parameter of Annealing must be", *base, "annealing__cooling=-1")
 
 
-def test_a_parameter_that_is_a_list_needs_no_search(fit):
-    grids = ["Cs=[1.0]", "C_proportions=[1.0]", "positive_fractions=[0.5]", "cv=3"]
-    params = [word for text in grids for word in ("-p", text)]
-    _, out = fit("-m", "AnnealedProportionSVCCV", *params)
-    assert bagwise.load(out).positive_fraction_ == 0.5
-
-
 def test_the_automatic_model_says_what_it_combines(fit):
     result, out = fit("-m", "auto", "--param", "models=['MI-SVM', 'SimpleMI']")
     assert "held-out AUC" in result.stdout

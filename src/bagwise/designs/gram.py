@@ -51,10 +51,6 @@ class PreparedInverse:
     def __post_init__(self) -> None:
         self.rooted = self.inverse @ self.root
 
-    def astype(self, dtype: Any) -> PreparedInverse:
-        """Return the same inverse in another precision."""
-        return PreparedInverse(self.rows, self.root.astype(dtype), self.inverse.astype(dtype))
-
     @classmethod
     def of(cls, K: Array, curvature: Array) -> PreparedInverse:
         """Invert the ridge system with this curvature."""
@@ -324,11 +320,6 @@ class Gram(DualRows):
         """Return the same kernel matrix, sharing the prepared inverse."""
         twin = Gram(self.K)
         return twin if self._inverse is None else twin._keep(self._inverse)
-
-    def astype(self, dtype: Any) -> Gram:
-        """Return the same kernel matrix, and what was prepared, in another precision."""
-        other = Gram(self.K.astype(dtype, copy=False))
-        return other if self._inverse is None else other._keep(self._inverse.astype(dtype))
 
     def subset(self, rows: Array) -> Gram:
         """Return the design of some rows (sorted); a prepared inverse is restricted to them."""

@@ -227,10 +227,6 @@ class Iterative(Gram):
         twin._peak = self._peak
         return twin
 
-    def astype(self, dtype: Any) -> Gram:
-        """Return the same matrix in another precision."""
-        return self.twin() if self.K.dtype == dtype else Iterative(self.K.astype(dtype))
-
     def subset(self, rows: Array) -> Gram:
         """Return the design of some rows (sorted)."""
         return _as_exact(kernel_design(block_of(self.K, rows, rows)))

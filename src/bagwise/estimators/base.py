@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -51,7 +51,6 @@ from bagwise.estimators.input import (
 from bagwise.estimators.params import shared
 from bagwise.estimators.scoring import BagScores
 
-_T = TypeVar("_T", bound="BagClassifier")
 _CHOSEN = ("calibrated", "balanced")  # thresholds that out-of-fold scores decide about
 
 
@@ -125,12 +124,6 @@ class BagClassifier(ClassifierMixin, BagScores):
             fresh._fit_classes(bags, codes, weighted, **extra)
             fresh._settle_threshold(bags, codes, weight, weighted)
         return self._become(fresh)
-
-    def _recast(self, kind: type[_T], **changes: Any) -> _T:
-        """Return an estimator of another kind with the parameters of both, and what was learned."""
-        known = set(kind().get_params(deep=False))
-        shared = {k: v for k, v in self.get_params(deep=False).items() if k in known}
-        return kind(**{**shared, **changes})._become(self)
 
     def _check_training(
         self, bags: Any, y: Any, sample_weight: Any

@@ -1,4 +1,4 @@
-"""Folds on parts of one design, for calibrations and searches."""
+"""Folds on parts of one design, for calibrations."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.metrics import roc_auc_score
 
 from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.crossfit import in_order
-from bagwise.designs import Design, Gram, Iterative, Point
+from bagwise.designs import Gram, Iterative
 from bagwise.estimators.input import class_weights
 from bagwise.estimators.task import as_given
 from bagwise.rows import Rows, run_all, together
 from bagwise.rowstores.blocks import is_mapped
-from bagwise.solvers import Solution
 
 if TYPE_CHECKING:
     from bagwise.estimators.rows import RowsClassifier
@@ -164,21 +162,3 @@ def _score_all(
     rows = np.flatnonzero(expand(weight > 0, bags.offsets))
     coef[:, rows[model.support_]] = model.dual_coef_
     return np.stack([design @ row for row in coef], axis=1) + model.intercept_
-
-
-def score_held_out(design: Design, rows: Array, test_rows: Array, point: Point | Solution) -> Array:
-    """Score held-out rows of a design, without intercept, by a point of a subset of its rows."""
-    if isinstance(design, Gram):
-        return (design.K[np.ix_(test_rows, rows)] @ point.coef).astype(np.float64)
-    return (design @ point.coef)[test_rows]
-
-
-def rate_scores(model: Any, scores: Array, codes: Array, weight: Array) -> float:
-    """Return the accuracy or AUC of held-out scores, as the ``scoring`` of a search says."""
-    user = model._user_scores(scores)
-    if model.scoring == "roc_auc":
-        if user.ndim == 2:
-            raise ValueError("scoring='roc_auc' is for two classes; use 'accuracy'.")
-        return float(roc_auc_score(codes, user, sample_weight=weight))
-    right = model._labels(user) == model.classes_[codes]
-    return float(np.average(right, weights=weight))

@@ -80,7 +80,7 @@ class GramCache:
         kept = self._keep((*key, *settings), fresh, bags, row_weight)
         design, charged = kept.design_for(model, row_weight)
         start = process_time()
-        fresh = kept.maker._recast(type(model), **model.get_params(deep=False))
+        fresh = type(model)(**model.get_params(deep=False))._become(kept.maker)
         fresh.fit_on_design(design, bags, codes, weighted)
         fresh._share(design, bags, weighted)
         fresh._settle_threshold(bags, codes, weight, weighted)

@@ -229,9 +229,8 @@ def anneal_task(
     schedule: Schedule,
     max_steps: int | None = None,
     callback: Any = None,
-    first: Point | None = None,
 ) -> Run:
-    """Anneal one class against the rest; ``first`` solves the first convex problem, if known."""
+    """Anneal one class against the rest."""
     bags = Segments.of_offsets(task.positive_offsets)
     shares = None if fraction is None else fraction[task.positive]
 
@@ -254,7 +253,7 @@ def anneal_task(
         task.positive_bag_weight,
         schedule.coldest,
     )
-    return anneal(steps, start, schedule, callback, first)
+    return anneal(steps, start, schedule, callback)
 
 
 def solve_softened(
@@ -325,7 +324,6 @@ class AnnealedProportionSVC(AnnealedSVC):
     See Also
     --------
     AnnealedLabelSVC : Without the expected fraction.
-    AnnealedProportionSVCCV : Chooses C, C_proportion and positive_fraction by cross-validation.
 
     Examples
     --------

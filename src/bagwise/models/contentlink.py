@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +37,12 @@ from bagwise.bags.segments import expand
 from bagwise.bags.statistics import statistics_without_each
 from bagwise.estimators.params import integer, param, positive
 from bagwise.graphs import Graph
-from bagwise.models.graph.base import GraphClassifier, find_present_edges, pad
+from bagwise.models.graph.structure import (
+    check_graph_ids,
+    find_present_edges,
+    pad,
+    validate_unlabeled,
+)
 from bagwise.models.meansvc import EmbeddingSVC, bag_means
 from bagwise.solvers.solution import is_in_doubt
 from bagwise.tolerances import LARGEST_DENSE, MAX_STEPS
@@ -139,7 +144,6 @@ class ContentLinkSVC(EmbeddingSVC):
     link_weight: float = param(1.0, positive(), "Weight of the links beside the contents.")
     alpha: float = param(1e-3, positive(), "Weight of the penalties on the factors.")
     tol: float = param(1e-6, positive(), "Relative gain at which the factorization ends.")
-    instance_graph: ClassVar[None] = None
 
     @answers("self", "The fitted estimator.", unlabeled="Bags without labels.")
     def fit(self, bags: Any, y: Any, sample_weight: Any = None, unlabeled: Any = None) -> Self:
@@ -147,8 +151,8 @@ class ContentLinkSVC(EmbeddingSVC):
         return self._fit(bags, y, sample_weight, unlabeled=unlabeled)
 
     def _fit_classes(self, bags: Bags, codes: Array, weight: Array, unlabeled: Any = None) -> None:
-        others = GraphClassifier._validate_unlabeled(self, bags, unlabeled)
-        GraphClassifier._check_graph_ids(self, bags, others)
+        others = validate_unlabeled(self, bags, unlabeled)
+        check_graph_ids("bag", self.bag_graph, bags, others)
         everyone = bags if others is None else Bags.concat([bags, others])
         self._factorize(everyone, pad(weight, len(everyone), 1.0))
         super()._fit_classes(bags, codes, weight)

@@ -29,7 +29,7 @@ _PANELS = {
 
 @draws(
     model=(
-        "AnnealedLabelSVC, AnnealedWitnessSVC, AnnealedProportionSVC or its CV",
+        "AnnealedLabelSVC, AnnealedWitnessSVC or AnnealedProportionSVC",
         "Fitted. Its ``history_`` is drawn.",
     ),
     title="Title of the figure; the name of the estimator when not given.",

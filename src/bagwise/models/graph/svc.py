@@ -26,6 +26,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -33,15 +34,23 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.estimators.params import param, positive, shared
+from bagwise.bags.segments import expand
+from bagwise.designs import matrix_design
+from bagwise.estimators.params import Words, param, positive, shared
+from bagwise.estimators.rows import RowsClassifier
+from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import as_given
-from bagwise.graphs import Edges
-from bagwise.models.graph.base import (
-    GraphClassifier,
+from bagwise.graphs import Edges, Graph
+from bagwise.models.graph.structure import (
     Structure,
+    check_graph_ids,
+    find_present_edges,
+    homophily,
     mean_scores,
     pad,
     true_objective,
+    validate_unlabeled,
+    views_of,
     witnesses_of,
 )
 from bagwise.models.graph.terms import BagEdges, BagHinge, RowEdges
@@ -57,16 +66,24 @@ from bagwise.tolerances import PROVEN
 _MANY_FEATURES = 500  # block descent beats cutting planes from about here
 
 
-class GraphSVC(GraphClassifier):
+class GraphSVC(RowsClassifier):
     """MI-SVM that wants linked bags, or linked instances, to score alike (MILSD).
 
     Bags without labels may take part through their edges (``fit(..., unlabeled=bags)``). The graphs
     join the ids of bags and of instances: a fit uses the edges whose ends it sees.
 
+    Attributes
+    ----------
+    homophily_ : float
+        Fraction of the edges between labeled bags that join equal labels; NaN without such edges.
+    instance_homophily_ : float
+        The same for edges between instances of labeled bags.
+    n_edges_ : tuple of int
+        Number of edges of the two graphs that took part.
+
     See Also
     --------
     Graph : What the graphs are.
-    GraphSVCCV : Chooses C and mu.
     WitnessSVC : MI-SVM with squared hinge and a free intercept.
 
     Examples
@@ -80,13 +97,50 @@ class GraphSVC(GraphClassifier):
     array([1, 1, 0, 0])
     """
 
+    _linear_design = staticmethod(matrix_design)
+
+    bag_graph: Any = param(
+        None,
+        [Graph, list, tuple, None],
+        "Edges between bag ids (B-MILSD). Several graphs are views of the same bags: each has a "
+        "term of its own, with its own number of edges and degrees; `Graph.scaled` weights it.",
+        kind="Graph, list of Graph or None",
+    )
+    instance_graph: Any = param(
+        None,
+        [Graph, list, tuple, None],
+        "Edges between instance ids (I-MILSD; with both graphs BI-MILSD), or several views.",
+        kind="Graph, list of Graph or None",
+    )
+    scaling: str = param(
+        "out",
+        Words("out", "symmetric", "none"),
+        "Scores are divided by the square root of the number of edges that leave (or touch) a "
+        "node, or compared as they are.",
+    )
+    negatives: str = param(
+        "bags",
+        Words("bags", "instances", "witnesses"),
+        "One slack per negative bag, as in the paper; one per negative instance, as in "
+        '`WitnessSVC`; or with "witnesses" one per bag for its witness only, as the paper prints '
+        "the convex problems. The objective may then rise, which comes with a warning.",
+    )
+    tol: float = param(
+        1e-4,
+        positive(),
+        "Precision of the mean loss, and of the mean difference along edges, at which the cutting "
+        "plane method stops.",
+    )
+    fit_intercept: bool = param(True, ["boolean"], "Learn an intercept, penalized like a weight.")
+    kernel: Any = shared("kernel", default="linear")
+    max_iter: int = shared("max_iter")
+    class_weight: Any = shared("class_weight")
     C: float = shared(
         "C",
         default=100.0,
         doc="Weight of the mean loss of the labeled bags. It is divided by their number: values "
         "up to 2^10 are worth trying.",
     )
-
     n_init: int = shared("n_init")
     mu: float = param(
         0.1,
@@ -94,14 +148,45 @@ class GraphSVC(GraphClassifier):
         "Weight of the mean difference along edges; `Graph.scaled` weights one graph.",
     )
 
-    def _fit_structure(
-        self, structure: Structure, everyone: Bags, codes: Array, weight: Array
-    ) -> None:
+    def __bag_tags__(self) -> BagTags:
+        """Say what this estimator can do; cutting planes stop at their precision."""
+        exact = self.kernel == "linear" and not self.bag_graph and not self.instance_graph
+        tolerance = 1e-5 if exact else 0.1
+        return replace(super().__bag_tags__(), tolerance=tolerance, instance_rows=False)
+
+    def fit(self, bags: Any, y: Any, sample_weight: Any = None, unlabeled: Any = None) -> Self:
+        """Learn from labeled bags and, through the graphs, from unlabeled bags.
+
+        Parameters
+        ----------
+        bags : Bags, or anything check_bags takes
+            The labeled bags; `Bags` with ids where there is a graph.
+        y : array-like of shape (n_bags,)
+            One label per bag, of two classes or more.
+        sample_weight : array-like of shape (n_bags,), default=None
+            One weight per bag; it multiplies every loss of the bag.
+        unlabeled : Bags, or anything check_bags takes, default=None
+            Bags that take part by their edges alone. ``threshold="calibrated"`` and
+            ``probability`` use the labeled ones only.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        return self._fit(bags, y, sample_weight, unlabeled=unlabeled)
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array, unlabeled: Any = None) -> None:
+        everyone = self._join_bags(bags, validate_unlabeled(self, bags, unlabeled))
+        structure = self._structure(everyone, pad(weight, len(everyone)))
+        self._note_homophily(structure, pad(codes, structure.n_bags, -1))
         share = pad(weight / weight.sum(), structure.n_bags)
+        # A bag without weight is no positive bag: it must not choose a witness.
+        truth = self._truth(codes) & (weight > 0)[:, None]
         jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
         fits = jobs(
             delayed(self._fit_column)(structure, share, pad(column, structure.n_bags, False))
-            for column in self._find_truth(codes, weight).T
+            for column in truth.T
         )
         fits = [as_given(fit, structure.design) for fit in fits]
         labeled = slice(everyone.offsets[len(codes)])
@@ -109,6 +194,35 @@ class GraphSVC(GraphClassifier):
             everyone,
             [replace(fit, assignment=fit.assignment[labeled]) for fit in fits],
         )
+
+    def _join_bags(self, bags: Bags, others: Bags | None) -> Bags:
+        """Return all bags that take part; those without labels do so by edges only."""
+        check_graph_ids("bag", self.bag_graph, bags, others)
+        check_graph_ids("instance", self.instance_graph, bags, others)
+        graphs = bool(self.bag_graph or self.instance_graph)
+        return Bags.concat([bags, others]) if graphs and others is not None else bags
+
+    def _structure(self, bags: Bags, weight: Array) -> Structure:
+        views = views_of(self.bag_graph, "bag_graph")
+        of_bags = find_present_edges(views, "bag", bags.ids, bags.instance_ids)
+        views = views_of(self.instance_graph, "instance_graph")
+        of_rows = find_present_edges(views, "instance", bags.instance_ids, bags.ids)
+        self.n_edges_ = tuple(sum(map(len, views)) for views in (of_bags, of_rows))
+        design = self._design(bags, expand(weight, bags.offsets))
+        return Structure(design, bags.offsets, of_bags, of_rows)
+
+    def _note_homophily(self, structure: Structure, codes: Array) -> None:
+        of_rows = expand(codes, structure.offsets)
+        self.homophily_ = homophily(structure.bag_edges, codes)
+        self.instance_homophily_ = homophily(structure.row_edges, of_rows)
+        for value, what in ((self.homophily_, "bag"), (self.instance_homophily_, "instance")):
+            if value < 0.5:
+                warnings.warn(
+                    f"Only {value:.0%} of the edges of {what}_graph between labeled bags join "
+                    "equal labels: pulling their scores together works against the labels. Try "
+                    "mu=0, or another graph.",
+                    stacklevel=4,
+                )
 
     def _fit_column(self, structure: Structure, share: Array, positive: Array) -> Run:
         terms = self._terms(structure, share, positive)
@@ -140,13 +254,11 @@ class GraphSVC(GraphClassifier):
             return np.ones(edges.n_nodes)
         return 1 / np.sqrt(edges.degrees(self.scaling))
 
-    def _run_cccp(
-        self, structure: Structure, terms: list[Term], scores: Array, known: Solution | None = None
-    ) -> Run:
-        """Run CCCP from scores of all rows and known cuts; the assignment is the witnesses."""
+    def _run_cccp(self, structure: Structure, terms: list[Term], scores: Array) -> Run:
+        """Run CCCP from scores of all rows; the assignment is the witnesses."""
         run = cccp(
             partial(witnesses_of, structure, terms),
-            partial(self._solve, structure, terms, known),
+            partial(self._solve, structure, terms),
             partial(true_objective, structure, terms),
             scores,
             max_iter=self.max_iter,
@@ -164,11 +276,9 @@ class GraphSVC(GraphClassifier):
         self,
         structure: Structure,
         terms: list[Term],
-        known: Solution | None,
         witnesses: Array,
         last: Solution | None,
     ) -> Solution:
-        last = known if last is None else last
         linear = structure.design.linear if self.kernel == "linear" else None
         if len(terms) == 1 and linear is not None:
             loss = terms[0]

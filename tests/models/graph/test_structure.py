@@ -5,7 +5,7 @@ import pytest
 
 from bagwise.designs import matrix_design
 from bagwise.losses import SquaredHinge
-from bagwise.models.graph.base import (
+from bagwise.models.graph.structure import (
     Structure,
     mean_scores,
     true_objective,
