@@ -27,10 +27,12 @@ def full_bags(sizes: Any, store: Any = np.asarray, dtype: Any = np.float64) -> B
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         ids=[f"bag{i}" for i in range(n_bags)],
         groups=np.arange(n_bags) // 2,
+        sites=[f"site{i // 4}" for i in range(n_bags)],
         bag_features=np.arange(3.0 * n_bags).reshape(n_bags, 3),
         priors=np.linspace(0, 1, n_bags),
         instance_ids=np.arange(n) * 10,
         instance_labels=np.arange(n) % 2,
+        parts=[f"part{i // 2}" for i in range(n)],
         coords=np.arange(2.0 * n).reshape(n, 2),
         patch_size=np.full(len(sizes), 256.0),
         feature_names=["f", "g"],
@@ -66,7 +68,7 @@ def assert_same_bags(
     if storage:
         assert sp.issparse(a.X) == sp.issparse(b.X)
         assert a.dtype == b.dtype
-    for name in ("groups", "priors", "bag_features", *PER_INSTANCE) if attributes else ():
+    for name in ("groups", "sites", "priors", "bag_features", *PER_INSTANCE) if attributes else ():
         left, right = getattr(a, name), getattr(b, name)
         assert (left is None) == (right is None), name
         if left is not None:

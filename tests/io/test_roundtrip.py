@@ -41,6 +41,7 @@ def labeled_bags(draw, names=AWKWARD, dtype=np.float64, sparse=False, attributes
     extra = {}
     if attributes and draw(st.booleans()):
         extra["groups"] = _names(draw, draw(kinds), names, len(sizes), unique=False)
+        extra["sites"] = _names(draw, draw(kinds), names, len(sizes), unique=False)
         extra["priors"] = draw(hnp.arrays(float, len(sizes), elements=st.floats(0, 1)))
         extra["bag_features"] = draw(
             hnp.arrays(float, (len(sizes), 2), elements=st.floats(-1e9, 1e9))
@@ -48,6 +49,7 @@ def labeled_bags(draw, names=AWKWARD, dtype=np.float64, sparse=False, attributes
     if attributes and draw(st.booleans()):
         extra["instance_labels"] = draw(hnp.arrays(np.int64, n, elements=st.integers(0, 1)))
         extra["instance_ids"] = _names(draw, draw(kinds), names, n, unique=True)
+        extra["parts"] = _names(draw, draw(kinds), names, n, unique=False)
     if attributes and draw(st.booleans()):
         extra["patch_size"] = 2.0 ** np.arange(len(sizes))
         extra["coords"] = draw(hnp.arrays(float, (n, 2), elements=st.floats(-1e9, 1e9)))

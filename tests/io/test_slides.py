@@ -42,13 +42,28 @@ def test_a_trident_folder(trident):
     assert bags.patch_size.tolist() == [512.0] * 3
 
 
+def test_a_table_may_have_a_row_per_patient(trident):
+    folder, table = trident / "features_uni_v1", trident / "clinical.csv"
+    write_h5(folder / "TCGA-AA-0001-01Z-00-DX2.77.h5", patch_size_level0=512)
+    rows = ["TCGA-AA-0001,a,X", "TCGA-AA-0002,b,Y", "TCGA-AA-0003,a,Y"]
+    table.write_text("patient,label,hospital\n" + "\n".join(rows) + "\n")
+    bags, y = read_slides(folder, labels=table, sites="hospital")
+    assert bags.groups.tolist() == [f"TCGA-AA-000{k}" for k in (1, 1, 2, 3)]
+    assert (bags.sites.tolist(), y.tolist()) == ([*"XXYY"], [*"aaba"])
+    patients, labels = bags.merge("groups", y)
+    assert (patients.sizes.tolist(), labels.tolist()) == ([10, 5, 5], ["a", "b", "a"])
+    table.write_text("patient,label\nTCGA-AA-0001,a\nTCGA-AA,b\nTCGA-BB-1,b\n")
+    with pytest.raises(FormatError, match=r"1 slide without a file .*: TCGA-BB-1"):
+        read_slides(folder, labels=table)
+
+
 def test_a_clam_folder_round_trip(tmp_path):
     bags, y = make_slide_bags(n_bags=4, bag_size=(5, 9), n_features=4)
-    bags = bags.replace(groups=[1, 1, 2, 3])
+    bags = bags.replace(groups=[1, 1, 2, 3], sites=["x", "x", "y", "y"])
     write_slides(tmp_path / "clam", bags, y)
     again, labels = read(tmp_path / "clam")
     assert np.array_equal(labels, y)
-    for name in ("X", "ids", "groups", "coords", "patch_size", "instance_labels"):
+    for name in ("X", "ids", "groups", "sites", "coords", "patch_size", "instance_labels"):
         assert np.array_equal(getattr(again, name), getattr(bags, name)), name
 
 

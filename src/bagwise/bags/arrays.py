@@ -16,7 +16,7 @@ from bagwise.rowstores.base import RowStore
 
 FLOATS = (np.float64, np.float32, np.float16)
 NUMERIC_KINDS = "fiub"
-_NAMES = ("ids", "instance_ids", "groups")
+NAMES = ("ids", "instance_ids", "groups", "sites", "parts")
 _FORMS = {"bag_features": "2-D, one row", "coords": "2-D, one position (x, y)"}
 _REBUILD = "Build it again from its entries, for example with scipy.sparse.coo_array."
 _EMPTY = "is empty. Drop it: every bag needs at least one instance."
@@ -202,14 +202,14 @@ def as_attribute(name: str, values: Any, count: int, owner: str) -> Any:
         raise ValueError(f"{name} must be {form} per {owner}, got shape {values.shape}.")
     if len(values) != count:
         raise ValueError(f"{name} has {len(values)} entries, there are {count} {owner}s.")
-    missing = first_missing(values) if name in ("ids", "groups") else None
+    missing = first_missing(values) if name in NAMES and name != "instance_ids" else None
     if missing is not None:
         raise ValueError(f"{name} contains NaN or None at position {missing}.")
     return _read_only(np.array(values) if owner == "bag" else values)
 
 
 def _as_values(name: str, values: Any) -> Array:
-    if name in _NAMES:
+    if name in NAMES:
         values = as_names(values)
         if values.dtype.kind == "O":
             check_hashable(values.flat)

@@ -18,6 +18,7 @@ from bagwise.bags.constructors import Constructors
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.frames import ById, as_frame, as_html
 from bagwise.bags.ids import as_names, name_of
+from bagwise.bags.merging import Merging
 from bagwise.bags.selection import resolve, select, take_rows
 from bagwise.bags.stored import verify
 from bagwise.rowstores import RowStore, place_rows
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Bags(Constructors):
+class Bags(Constructors, Merging):
     """Bags of instances: one flat matrix, and offsets that say where each bag starts.
 
     Bag ``i`` consists of the rows ``offsets[i]:offsets[i + 1]`` of ``X``. Ids, labels and all
@@ -61,6 +62,11 @@ class Bags(Constructors):
         Side of a patch in the units of ``coords``.
     feature_names : sequence of str of length n_features, default=None
         Names of the columns of ``X``.
+    sites : array-like of shape (n_bags,), default=None
+        Where the bags come from, such as hospitals: `bagwise.audit` compares them.
+    parts : array-like of shape (n_instances,), default=None
+        Part of the bag that each instance belongs to, such as the slide of a patient's patch;
+        `merge` makes them.
     has_ids, has_instance_ids : bool, default=None
         Whether the ids were given rather than generated; None derives it from ``ids`` and
         ``instance_ids``.
@@ -95,6 +101,8 @@ class Bags(Constructors):
     feature_names: Any = None
     has_ids: bool | None = None
     has_instance_ids: bool | None = None
+    sites: Any = None
+    parts: Any = None
 
     def __new__(cls, *args: Any, **named: Any) -> Bags:
         """Refuse arguments that version 0.2 had, before the constructor does."""

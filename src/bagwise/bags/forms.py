@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.arrays import NUMERIC_KINDS, as_array, as_rows, check_members, in_range
+from bagwise.bags.arrays import NAMES, NUMERIC_KINDS, as_array, as_rows, check_members, in_range
 from bagwise.bags.ids import as_names, constant_within, factorize, is_missing, name_of
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import Argument, Message, list_names, suggestion
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from bagwise.bags.bags import Bags
 
 
-PER_BAG = ("ids", "groups", "bag_features", "priors", "patch_size")
-PER_INSTANCE = ("instance_ids", "instance_labels", "coords")
+PER_BAG = ("ids", "groups", "sites", "bag_features", "priors", "patch_size")
+PER_INSTANCE = ("instance_ids", "instance_labels", "coords", "parts")
 WIDE = ("bag_features", "coords")  # numbers in several columns; all others are one column
 
 
@@ -86,7 +86,7 @@ def group_rows(
 
 
 def _sort_rows(name: str, values: Any, order: Array) -> Array:
-    values = as_names(values) if name in ("groups", "instance_ids") else np.asarray(values)
+    values = as_names(values) if name in NAMES else np.asarray(values)
     _check_length(name, np.atleast_1d(values), len(order))
     return values[order]
 

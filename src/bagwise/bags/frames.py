@@ -22,7 +22,8 @@ COORDS = ("coord_x", "coord_y")
 def bag_columns(bags: Bags, y: Any) -> dict[str, Array]:
     """Return the attributes of the bags, and their labels, by column name."""
     columns = {"bag": bags.ids, "label": None if y is None else np.asarray(y)}
-    columns |= {"group": bags.groups, "prior": bags.priors, "patch_size": bags.patch_size}
+    columns |= {"group": bags.groups, "site": bags.sites, "prior": bags.priors}
+    columns["patch_size"] = bags.patch_size
     if bags.bag_features is not None:
         columns |= {f"{BAG_FEATURE}{k + 1}": c for k, c in enumerate(bags.bag_features.T)}
     return {name: values for name, values in columns.items() if values is not None}
@@ -35,6 +36,8 @@ def instance_columns(bags: Bags) -> dict[str, Array]:
         columns["instance_label"] = bags.instance_labels
     if not np.array_equal(bags.instance_ids, np.arange(bags.n_instances)):
         columns["instance"] = bags.instance_ids
+    if bags.parts is not None:
+        columns["part"] = bags.parts
     if bags.coords is not None:
         columns |= dict(zip(COORDS, bags.coords.T, strict=True))
     return columns

@@ -75,11 +75,13 @@ def name_of(ids: Any, i: int) -> str:
     return f"Bag {i} (id {name!r})"
 
 
-def match_names(wanted: Iterable[str], known: Iterable[str]) -> dict[str, list[str]]:
+def match_names(
+    wanted: Iterable[str], known: Iterable[str], marks: str = "."
+) -> dict[str, list[str]]:
     """Return the known names that each wanted one stands for: itself, or those it begins.
 
-    A name is begun by what precedes one of its dots. It belongs to the longest wanted name that
-    begins it, so that none belongs to two.
+    A name is begun by what precedes one of its dots, or of other ``marks``. It belongs to the
+    longest wanted name that begins it, so that none belongs to two.
 
     Examples
     --------
@@ -91,7 +93,7 @@ def match_names(wanted: Iterable[str], known: Iterable[str]) -> dict[str, list[s
     for name in dict.fromkeys(known):
         start = name
         while start and start not in found:
-            start = start.rpartition(".")[0]
+            start = start[: max(0, *map(start.rfind, marks))]
         if start:
             found[start].append(name)
     return {name: [name] if name in names else names for name, names in found.items()}

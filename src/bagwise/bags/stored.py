@@ -84,7 +84,7 @@ def verify_bags(bags: Bags) -> None:
     """Verify all files that bags lie in."""
     X = bags.X
     parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
-    for array in (*parts, bags.instance_ids, bags.instance_labels, bags.coords):
+    for array in (*parts, bags.instance_ids, bags.instance_labels, bags.coords, bags.parts):
         if array is not None:
             verify(array)
 

@@ -25,7 +25,9 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z0-9_.+:/-]+")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 _NUMERIC = ("numeric", "real", "integer")
-_ATTRIBUTES = {ROLES[role]: role for role in ("instance_labels", "instance_ids", "parents")}
+_ATTRIBUTES = {
+    ROLES[role]: role for role in ("instance_labels", "instance_ids", "parts", "parents")
+}
 _ATTRIBUTES |= {name: name for name in COORDS}  # if both are there
 
 
@@ -259,7 +261,7 @@ class InnerRows:
         attributes: dict[str, Any] = {"feature_names": self.names}
         for j, texts in self._texts.items():
             role = _ATTRIBUTES[self._declared[j].name]
-            attributes[role] = type_column(texts, exact_text=role == "instance_ids")
+            attributes[role] = type_column(texts, exact_text=role in ("instance_ids", "parts"))
         attributes = stack(attributes)
         ignore_parents(attributes)
         if any(sp.issparse(block) for block in self._blocks):

@@ -28,7 +28,7 @@ from bagwise.io.errors import (
 )
 
 # The columns that writers write, and that readers look for by default.
-CODED = ("bag", "label", "groups")  # roles of columns with few distinct values
+CODED = ("bag", "label", "groups", "sites")  # roles of columns with few distinct values
 MISSING = frozenset(["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"])  # as texts
 NUMERIC = ("priors", "patch_size", BAG_FEATURE, *COORDS)  # how roles of numbers begin
 ROLES = {
@@ -36,13 +36,15 @@ ROLES = {
     "label": "label",
     "instance_labels": "instance_label",
     "groups": "group",
+    "sites": "site",
+    "parts": "part",
     "priors": "prior",
     "instance_ids": "instance",
     "patch_size": "patch_size",
     "parents": "instance_parent",
 }
-_PER_BAG = ("groups", "priors", "bag_features", "patch_size")
-_PER_ROW = ("instance_labels", "instance_ids", "coords")
+_PER_BAG = ("groups", "sites", "priors", "bag_features", "patch_size")
+_PER_ROW = ("instance_labels", "instance_ids", "coords", "parts")
 
 
 @dataclass(frozen=True)

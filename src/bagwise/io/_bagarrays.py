@@ -23,7 +23,7 @@ from bagwise.io.errors import FormatError, MixedTypeError
 from bagwise.io.tables import parse_numbers, sniff
 
 _FEATURES = ("features", "feats", "X", "x", "data")
-_STORED = {ROLES[role]: role for role in ("instance_labels", "instance_ids", "parents")}
+_STORED = {ROLES[role]: role for role in ("instance_labels", "instance_ids", "parts", "parents")}
 
 
 def load_bag(

@@ -22,6 +22,8 @@ class Columns(TypedDict, total=False):
 
     instance_labels: Column | None
     groups: Column | None
+    sites: Column | None
+    parts: Column | None
     priors: Column | None
     instance_ids: Column | None
     features: Sequence[Column] | None
@@ -38,6 +40,9 @@ _document_reader = documenting(
         f"{_THERE}, or the second without a header.",
         "instance_labels": f'Column of the labels of instances; None: "instance_label" {_THERE}.',
         "groups": f'Column of the groups of bags, such as patients; None: "group" {_THERE}.',
+        "sites": f'Column of the sites of bags, such as hospitals; None: "site" {_THERE}.',
+        "parts": "Column of the part of its bag that an instance belongs to, such as the slide of "
+        f'a patch where bags are patients; None: "part" {_THERE}.',
         "priors": "Column of the expected fraction of positive instances of a bag; None: "
         f'"prior" {_THERE}.',
         "instance_ids": f'Column of the ids of instances; None: "instance" {_THERE}.',

@@ -19,7 +19,10 @@ from bagwise.io._limits import rows_per_block
 from bagwise.io.errors import DuplicateColumnError, FormatError
 
 # What formats with one line per instance, and nothing else, cannot store.
-NOT_IN_LINES = ("groups", "priors", "bag_features", "patch_size", "instance_labels", "coords")
+NOT_IN_LINES = (
+    *("groups", "sites", "priors", "bag_features", "patch_size"),
+    *("instance_labels", "coords", "parts"),
+)
 
 
 def rows_as_names(values: Array) -> Array:

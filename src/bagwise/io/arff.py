@@ -39,7 +39,7 @@ from bagwise.io.errors import (
 )
 from bagwise.io.tables import type_column
 
-_OF_BAGS = {ROLES[role]: role for role in ("groups", "priors", "patch_size")}
+_OF_BAGS = {ROLES[role]: role for role in ("groups", "sites", "priors", "patch_size")}
 
 
 @reads(

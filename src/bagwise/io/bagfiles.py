@@ -30,7 +30,7 @@ from bagwise.io.tables import join_blocks, sniff, type_column
 from bagwise.rowstores.files import FileRows, FileSpan
 
 PATH_COLUMNS = ("path", "file", "filename")
-_USUAL = {role: ROLES[role] for role in ("bag", "label", "groups", "priors", "patch_size")}
+_USUAL = {role: ROLES[role] for role in ("bag", "label", "groups", "sites", "priors", "patch_size")}
 
 
 @reads(
@@ -41,6 +41,7 @@ _USUAL = {role: ROLES[role] for role in ("bag", "label", "groups", "priors", "pa
     file='Column of the paths, relative to the CSV; None: "path", "file" or "filename". The files '
     "are .npy, .npz, .h5, .csv or .pt (the last needs torch; loaded with ``weights_only``).",
     groups="Column of the groups of bags, such as patients.",
+    sites="Column of the sites of bags, such as hospitals.",
     priors="Column of the expected fraction of positive instances.",
     key='The array of an .npz, .h5 or .pt file; None: the only one, or "features".',
     instance_ids='The array of an .npz or .h5 file with the instance ids, such as "coords".',
@@ -53,6 +54,7 @@ def read_folder(
     *,
     file: str | None = None,
     groups: str | None = None,
+    sites: str | None = None,
     priors: str | None = None,
     key: str | None = None,
     instance_ids: str | None = None,
@@ -60,7 +62,7 @@ def read_folder(
 ) -> LabeledBags:
     """Read bags stored in one file each and listed in a CSV."""
     listing = find_listing(Path(path))
-    named = {"bag": bag, "label": label, "groups": groups, "priors": priors}
+    named = {"bag": bag, "label": label, "groups": groups, "priors": priors, "sites": sites}
 
     def choose_roles(names: list[str]) -> dict[str, int]:
         column = _find_path_column(listing, names, file)
@@ -131,7 +133,7 @@ def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = "
     """Write one file per bag, and ``bags.csv`` with their paths, ids and labels."""
     path = Path(path)
     refuse_full(path)
-    left_out = () if suffix in (".npz", ".h5") else ("instance_labels", "coords")
+    left_out = () if suffix in (".npz", ".h5") else ("instance_labels", "coords", "parts")
     warn_left_out(path, bags, ("bag_features", *left_out))
     files = [f"{i:06d}{suffix}" for i in range(len(bags))]
     columns = {n: v for n, v in bag_columns(bags, y).items() if n in _USUAL.values()}

@@ -22,7 +22,7 @@ from bagwise.io.errors import FormatError
 # What anndata raises for HDF5 files that are something else.
 _NOT_ANNDATA = (OSError, KeyError, ValueError, TypeError, RuntimeError, AttributeError, IndexError)
 # What is written about cells.
-_OBS = ("bag", "label", "group", "prior", "instance_label")
+_OBS = ("bag", "label", "group", "site", "prior", "instance_label", "part")
 _SPATIAL = "spatial"  # where scanpy and squidpy keep coordinates
 
 
@@ -44,6 +44,8 @@ def read_h5ad(
     obsm: str | None = None,
     drop: Sequence[str] | None = None,
     groups: str | None = None,
+    sites: str | None = None,
+    parts: str | None = None,
     instance_labels: str | None = None,
     priors: str | None = None,
 ) -> LabeledBags:
@@ -51,8 +53,8 @@ def read_h5ad(
     path = Path(path)
     adata = _load(path)
     X, names = features_of(adata, layer, obsm)
-    named = {"bag": bag, "label": label, "groups": groups, "priors": priors}
-    named["instance_labels"] = instance_labels
+    named = {"bag": bag, "label": label, "groups": groups, "priors": priors, "sites": sites}
+    named |= {"instance_labels": instance_labels, "parts": parts}
     found = list(adata.obs.columns)
     usual = {role: rows.ROLES[role] for role in (*named, "parents")}
     roles = rows.find_roles(path, found, named, usual)

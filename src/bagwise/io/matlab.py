@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.arrays import NUMERIC_KINDS, in_range
+from bagwise.bags.arrays import NAMES, NUMERIC_KINDS, in_range
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE, WIDE
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
@@ -202,7 +202,7 @@ def _vector(values: Any) -> Array:
 
 
 def _attribute(path: Path, values: Any, name: str) -> Array:
-    if name in ("ids", "groups", "instance_ids"):
+    if name in NAMES:
         return _names(path, name, values)
     values = values.toarray() if sp.issparse(values) else values
     if name in WIDE:

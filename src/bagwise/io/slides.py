@@ -34,6 +34,7 @@ _USUAL = {
     "bag": ("slide_id", "slide", "bag"),
     "label": ("label",),
     "groups": ("case_id", "patient"),
+    "sites": ("site",),
 }
 
 
@@ -44,7 +45,10 @@ _USUAL = {
     "from HDF5 files.",
     bag='Column of the slide ids; None: "slide_id", "slide" or "bag".',
     label='Column of the labels; None: "label" if there is such a column.',
-    groups='Column of the patients; None: "case_id" or "patient" if there is such a column.',
+    groups='Column of the patients; None: "case_id" or "patient" if there is such a column. A CSV '
+    "with patients and without slides has a row per patient: the names of its slides begin with "
+    'that of the patient, before a ".", "-" or "_".',
+    sites='Column of the sites, such as hospitals; None: "site" if there is such a column.',
     labels="The CSV. None: the only CSV in the folder, if it has slide ids. Without a CSV, every "
     "file is a bag without a label.",
     key='The array of a file; None: "features", or the only one.',
@@ -60,6 +64,7 @@ def read_slides(
     label: Column | None = None,
     *,
     groups: Column | None = None,
+    sites: Column | None = None,
     labels: str | Path | None = None,
     key: str | None = None,
     dtype: Any = None,
@@ -85,7 +90,7 @@ def read_slides(
     """
     path = Path(path)
     found = _feature_files(path)
-    named = {"bag": bag, "label": label, "groups": groups}
+    named = {"bag": bag, "label": label, "groups": groups, "sites": sites}
     listing, notes = _find_csv(path, named) if labels is None else (Path(labels), [])
     if listing is None:
         slides = [_Slide(name, [file]) for name, file in found.items()]
@@ -111,6 +116,7 @@ class _Slide(NamedTuple):
     files: list[Path]  # one; none if it is missing, several if the name is ambiguous
     label: str | None = None
     group: str | None = None
+    site: str | None = None
 
     @property
     def file(self) -> Path:
@@ -191,23 +197,32 @@ def _find_csv(path: Path, named: dict[str, Any]) -> tuple[Path | None, list[str]
 # Which slides -------------------------------------------------------------------------------------
 
 
+def _choose_roles(listing: Path, names: list[str], named: dict[str, Any]) -> dict[str, int]:
+    """Return the columns by role; rows without slides are those of patients."""
+    usual = {r: next((n for n in each if n in names), "") for r, each in _USUAL.items()}
+    roles = find_roles(listing, names, named, usual)
+    if "groups" in roles:
+        roles.setdefault("bag", roles["groups"])
+    require_bag(listing, names, roles, "slide_id")
+    return roles
+
+
 def _list_slides(
     listing: Path, named: dict[str, Any], found: dict[str, Path]
 ) -> tuple[list[_Slide], list[str]]:
     """Return the slides of a CSV with their files, and sentences about what is left out."""
-
-    def choose_roles(names: list[str]) -> dict[str, int]:
-        usual = {r: next((n for n in each if n in names), "") for r, each in _USUAL.items()}
-        roles = find_roles(listing, names, named, usual)
-        require_bag(listing, names, roles, "slide_id")
-        return roles
-
-    rows = {f["bag"].strip(): f for _, f in read_listing(listing, choose_roles)}
-    stems = match_names(rows, found)
-    slides = [
-        _Slide(name, [found[stem] for stem in stems[name]], row.get("label"), row.get("groups"))
-        for name, row in rows.items()
-    ]
+    roles = _choose_roles(listing, sniff(listing, header=True).names, named)
+    rows = {f["bag"].strip(): f for _, f in read_listing(listing, lambda _: roles)}
+    of_patients = roles["bag"] == roles.get("groups")
+    stems = match_names(rows, found, ".-_" if of_patients else ".")
+    slides = []
+    for name, row in rows.items():
+        about = (row.get("label"), row.get("groups"), row.get("sites"))
+        files = [found[stem] for stem in stems[name]]
+        if of_patients and files:
+            slides += [_Slide(file.stem, [file], *about) for file in files]
+        else:
+            slides.append(_Slide(name, files, *about))
     unlabeled = [slide.name for slide in slides if slide.label in MISSING]
     strays = found.keys() - {stem for each in stems.values() for stem in each}
     notes = [
@@ -285,11 +300,12 @@ def _make_bags(
 ) -> LabeledBags:
     rows, attributes = stack
     y = _type([slide.label for slide in slides])
-    groups = _type([slide.group for slide in slides])
     if all(size is not None for size in sizes):
         attributes["patch_size"] = np.array(sizes, dtype=np.float64)
     ids = np.array([slide.name for slide in slides])
-    return Bags(rows, offsets_of(counts), ids=ids, groups=groups, **attributes), y
+    attributes["groups"] = _type([slide.group for slide in slides])
+    attributes["sites"] = _type([slide.site for slide in slides])
+    return Bags(rows, offsets_of(counts), ids=ids, **attributes), y
 
 
 def _type(texts: Iterable[str | None]) -> Array | None:
@@ -318,7 +334,7 @@ def write_slides(path: str | Path, bags: Bags, y: Any = None) -> None:
     bad = next((name for name in names if not name or {*name} & {*'/\\:*?"<>|'}), None)
     if bad is not None or len(set(names)) < len(names):
         raise ValueError(f"Slide ids name files: they must differ, and {bad!r} cannot be a name.")
-    named = {"bag": "slide_id", "group": "case_id", "label": "label"}
+    named = {"bag": "slide_id", "group": "case_id", "site": "site", "label": "label"}
     columns = {named[n]: v for n, v in bag_columns(bags, y).items() if n in named}
     files = [f"h5_files/{name}.h5" for name in names]
     write_files(path, bags, files, "slides.csv", columns)

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from bagwise._removed import MEMBERS
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.arrays import canonical_csr
+from bagwise.bags.arrays import NAMES, canonical_csr
 from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.stored import UncheckedRows, checksums, guard, verify, verify_bags
 from bagwise.errors import Argument, Message
@@ -37,7 +37,6 @@ from bagwise.rowstores import RowStore
 
 MANIFEST = "bags.json"
 _VERSION = 2  # of the format; version 1, of bagwise 0.1, had no checksums
-_NAMES = ("ids", "instance_ids", "groups")
 _INSTANCES = {"dense": ("X",), "csr": ("X_data", "X_indices", "X_indptr")}
 
 
@@ -184,7 +183,7 @@ def _load(path: Path, manifest: dict[str, Any], name: str, mode: Any) -> Any:
         verify(values)
     if mode is None:
         values = np.array(values, order="K")
-    return rows_as_names(values) if name in _NAMES else values
+    return rows_as_names(values) if name in NAMES else values
 
 
 def _header(values: Array) -> dict[str, Any]:
@@ -216,7 +215,7 @@ def _write_into(folder: Path, bags: Bags, y: Any) -> None:
     parts = (bags.X.data, bags.X.indices, bags.X.indptr) if is_sparse else (bags.X,)
     arrays = dict(zip(_INSTANCES[layout], parts, strict=True)) | {"offsets": bags.offsets}
     known = {n: v for n in (*PER_BAG, *PER_INSTANCE) if (v := getattr(bags, n)) is not None}
-    arrays |= {n: names_as_rows(v) if n in _NAMES else v for n, v in known.items()}
+    arrays |= {n: names_as_rows(v) if n in NAMES else v for n, v in known.items()}
     if not bags.has_ids:
         del arrays["ids"]
     if y is not None:

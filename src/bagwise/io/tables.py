@@ -35,7 +35,7 @@ Rows = Callable[[Path, Any], Iterator[Row]]  # split the lines of an open file
 _AS_NUMBERS = {**dict.fromkeys(MISSING, "nan"), "True": "1", "False": "0"}
 ENCODE = ("Encode the column, or name the columns to use with ", Argument("features", "[...]"), ".")
 _DELIMITERS = ",\t;"
-_EXACT = ("bag", "groups", "instance_ids")  # roles of which a number must print as its text
+_EXACT = ("bag", "groups", "sites", "parts", "instance_ids")  # whose numbers print as their texts
 _COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
 
 
