@@ -130,10 +130,11 @@ def test_the_first_cell_tells_what_the_others_take(wait):
     assert runner.left_out == {"b": "a fold took 4.0 s, its other folds would not finish in time"}
 
 
-def test_time_of_earlier_models_is_kept_for_them(wait):
+def test_time_of_cheaper_models_is_kept_for_them(wait):
     cells = [Square(n, i, s) for i in range(3) for n, s in (("a", 2.0), ("b", 1.5))]
     runner = Runner(wait, lambda _: None, deadline=Deadline(9.0))
-    assert list(squares(runner, cells)) == ["a0", "b0", "a1", "a2"]
+    assert list(squares(runner, cells)) == ["a0", "b0", "b1", "b2"]
+    assert list(runner.left_out) == ["a"]
 
 
 def test_past_the_deadline_nothing_begins():

@@ -7,7 +7,7 @@ every record at once; a stored cell is not run again unless it failed.
 
 The time limit is soft. Estimators that iterate look at the clock through their ``callback``. A cell
 may take as long as lets all cells of its model finish; a longer one is stopped, since its model
-would be late in any case. Time that models earlier in the order still need is theirs. What a model
+would be late in any case. Time that models known to be cheaper still need is theirs. What a model
 takes is seen on a part of the bags (`Probe`) before its first cell, and on its first cell before
 the others. A model that would take more than its part of the time comes last; one that does not fit
 into time or memory is left out, with the reason. Nothing depends on the clock unless the limit is
@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
@@ -218,10 +218,14 @@ class Runner:
 
     def _share(self, name: str) -> float:
         """Return the seconds that a cell may take for all cells of its model to finish in time."""
-        names = list(self._open)
-        earlier = [other for other in names[: names.index(name)] if other not in self.left_out]
-        taken = sum(self._mean_seconds(other) * self._rounds(other) for other in earlier)
+        others = [other for other in self._open if other != name and other not in self.left_out]
+        cheaper = [n for n in others if self._mean_seconds(n) <= (self._foresee(name) or inf)]
+        taken = sum(self._mean_seconds(other) * self._rounds(other) for other in cheaper)
         return (self.deadline.left - taken) / self._rounds(name)
+
+    def _foresee(self, name: str) -> float:
+        """Return the seconds per cell of a model, before the first one those of its probe or 0."""
+        return self._mean_seconds(name) or (self._costs[name].seconds if name in self._costs else 0)
 
     def _refuse(self, name: str, seconds: float) -> str:
         """Return why a model cannot go on, or ""."""
