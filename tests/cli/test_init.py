@@ -1,19 +1,21 @@
 """The program itself: its entry points, its version and its help."""
 
+import inspect
 import os
 import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import bagwise
-from bagwise.cli import app
+from bagwise.cli import app, deferred
 from command_line import COLUMNS, WIDE, call, done, rows_of
 
-COMMANDS = [info.callback.__name__ for info in app.registered_commands]
+COMMANDS = [info.name for info in app.registered_commands]
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,32 @@ def test_help_of_a_command_shows_an_example(command):
     shown = done(command, "--help").stdout.replace(f"Usage: bagwise {command}", "")
     assert f"bagwise {command} " in shown or "In Python: bagwise." in shown or "fetch(" in shown
     assert "--json" in shown
+
+
+HEAVY = ("matplotlib", "numba", "pandas", "scipy", "sklearn")
+LISTED = """
+import sys
+from bagwise.cli import app, deferred
+try:
+    app(sys.argv[1:])
+finally:
+    print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [(["--help"], set()), (["--version"], set()), (["fit", "--help"], {"scipy"})],
+)
+def test_help_imports_no_heavy_library(words, needed, tmp_path):
+    imported = set(run(sys.executable, "-c", LISTED, *words, folder=tmp_path).stderr.split())
+    assert imported & set(HEAVY) == needed
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_summary_is_the_first_paragraph_of_the_help(name):
+    function = getattr(import_module(f"bagwise.cli.{deferred.COMMANDS[name]}"), name)
+    assert deferred.summarize(name) == inspect.getdoc(function).split("\n\n")[0]
 
 
 def test_without_a_command_it_teaches():

@@ -56,4 +56,4 @@ def test_the_first_model_prints_what_its_page_shows(tmp_path, monkeypatch):
 
 def test_the_page_names_every_command():
     for info in app.registered_commands:
-        assert f"bagwise {info.callback.__name__}" in PAGE
+        assert f"bagwise {info.name}" in PAGE

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array
 
 from bagwise._typing import Array
 from bagwise.bags.arrays import FLOATS, as_array, in_range
@@ -67,6 +66,8 @@ def warn_of_single_instances(n_bags: int) -> None:
 
 def _as_bags(data: Any) -> Bags:
     if is_plain_table(data):
+        from sklearn.utils import check_array  # takes half a second, and only this form needs it
+
         data = as_array(data, "The table") if isinstance(data, list | tuple) else data
         data = in_range(data) if sp.issparse(data) else data
         X = check_array(data, accept_sparse="csr", dtype=list(FLOATS), ensure_all_finite=False)

@@ -1,7 +1,7 @@
 """The command line: modules that only read arguments and print, one per command or few alike.
 
 What a command does lives in the library. A new command is a function in a module here and one line
-below.
+in `bagwise.cli.deferred`.
 """
 
 from __future__ import annotations
@@ -11,19 +11,7 @@ from typing import Annotated
 import typer
 
 import bagwise
-from bagwise.cli import (
-    bench,
-    compare,
-    cv,
-    data,
-    demo,
-    fit,
-    heatmap,
-    info,
-    predict,
-    report,
-)
-from bagwise.cli.options import expand_groups
+from bagwise.cli.deferred import COMMANDS, DeferredCommand, summarize
 from bagwise.cli.output import Commands
 
 __all__ = ["app"]
@@ -63,21 +51,5 @@ def main(
     """
 
 
-for command in (
-    demo.demo,
-    info.info,
-    fit.fit,
-    predict.predict,
-    predict.evaluate,
-    predict.explain,
-    heatmap.heatmap,
-    report.report,
-    cv.cv,
-    compare.compare,
-    data.convert,
-    data.datasets,
-    data.models,
-    bench.bench,
-    bench.table,
-):
-    app.command()(expand_groups(command))
+for name in COMMANDS:
+    app.command(name, cls=DeferredCommand, help=summarize(name))(lambda: None)

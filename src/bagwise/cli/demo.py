@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.bench.demo import DigitTask, ModelResult, evaluate, surprise
 from bagwise.cli import output
 from bagwise.io._atomic import writing
+
+if TYPE_CHECKING:
+    from bagwise.bench.demo import DigitTask, ModelResult
 
 
 def demo(
@@ -35,6 +37,8 @@ def demo(
 
     `bagwise demo --out digits.pdf --seed 1`
     """
+    from bagwise.bench.demo import DigitTask, surprise
+
     task = DigitTask.draw(seed)
     results = _results(task, out)
     if as_json:
@@ -51,6 +55,8 @@ def demo(
 
 def _results(task: DigitTask, out: Path) -> list[ModelResult]:
     """Fit and judge the models one by one, then draw what the last one chose."""
+    from bagwise.bench.demo import evaluate
+
     models = task.models()
     with output.progress() as bar:
         steps = bar.add_task("", total=len(models) + 1)

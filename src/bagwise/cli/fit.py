@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 from rich.table import Table
-from scipy.special import expit
 
 from bagwise.cli import output
 from bagwise.cli.model import ModelOptions, scaler_for
@@ -145,6 +144,8 @@ def _conclude(estimator: Any) -> None:
 
 def _decisions(estimator: Any) -> dict[str, Any]:
     """Return how the model decides about bags that it has not seen, as a note."""
+    from scipy.special import expit
+
     if not hasattr(estimator, "held_out_"):
         return {}
     chance = {}

@@ -15,7 +15,6 @@ from bagwise.cli.options import Force
 from bagwise.cli.output import Json, progress, say_written, show_json
 from bagwise.cli.source import Data, Format, Labels
 from bagwise.errors import list_names
-from bagwise.estimators.discovery import LEVEL
 from bagwise.io._atomic import writing
 
 _PICTURES = (".png", ".jpg", ".jpeg", ".pdf", ".svg")
@@ -203,6 +202,7 @@ def _slide_thumbnail(file: Path) -> tuple[Any, float]:
 def _draw(
     applied: Applied, scores: Any, pvalues: Any, number: int, file: Path, **options: Any
 ) -> None:
+    from bagwise.estimators.discovery import LEVEL
     from bagwise.plot import heatmap as draw
 
     if pvalues is not None:
@@ -217,6 +217,7 @@ def _draw(
 def _write_tiles(
     applied: Applied, scores: Any, pvalues: Any, number: int, file: Path, top: int
 ) -> None:
+    from bagwise.estimators.discovery import LEVEL
     from bagwise.io import write_geojson
     from bagwise.plot.heatmap import instance_colors, patch_side
 

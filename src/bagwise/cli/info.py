@@ -13,7 +13,6 @@ from rich.table import Table
 from bagwise.cli.options import as_words
 from bagwise.cli.output import Json, fact_table, say, say_next, show, show_json
 from bagwise.cli.source import TABLES, Source, cut_labels, guess_columns, is_measurement
-from bagwise.crossfit.folds import N_FOLDS, count_fewest, most_folds
 from bagwise.errors import list_names
 
 _INNER = 3  # folds within the folds of compare
@@ -57,6 +56,8 @@ def _make_learnable(
 
     Also returns the number of folds that the bags allow.
     """
+    from bagwise.crossfit.folds import count_fewest, most_folds
+
     if y is None:
         return guessed, bags, y, 0
     if guessed.cut is None and is_measurement(y):
@@ -130,6 +131,7 @@ _USUAL = {"bag", "label", "group", "instance", "instance_label", "prior"}  # rea
 
 def _flags(source: Source, found: Any, folds: int) -> list[str]:
     """Return the options that the data need beside the columns."""
+    from bagwise.crossfit.folds import N_FOLDS
     from bagwise.estimators.input import order_is_meaning
 
     flags = ["--folds", str(folds)] if folds < N_FOLDS else []

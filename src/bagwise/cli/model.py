@@ -12,7 +12,6 @@ from rich.markup import escape
 
 from bagwise.cli.options import check_jobs
 from bagwise.cli.output import say
-from bagwise.crossfit.folds import N_FOLDS, count_fewest
 from bagwise.errors import list_names
 
 _FEWEST_FOLDS = 3  # of out-of-fold scores: with two, half of the bags train each model
@@ -101,6 +100,8 @@ class ModelOptions:
         ``held_out`` is the number of folds of which one is left out before. Returns the number of
         folds that choose, 0 if there are none.
         """
+        from bagwise.crossfit.folds import N_FOLDS, count_fewest
+
         if estimator.task != "classes" or len(np.unique(y)) < 2:
             return 0  # nothing to calibrate, or an error follows
         fewest = count_fewest(bags, y)

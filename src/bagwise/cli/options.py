@@ -15,7 +15,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from bagwise.cli.output import settle_outputs
+from bagwise.cli.output import is_default, settle_outputs
 from bagwise.errors import suggestion
 
 _OUTPUTS = {"out", "report", "geojson"}
@@ -113,7 +113,9 @@ def _check_jobs(jobs: int) -> int:
     return check_jobs("--jobs", jobs)
 
 
-def _check_scale(scale: str) -> str:
+def _check_scale(context: typer.Context, scale: str) -> str:
+    if is_default(context, "scale"):
+        return scale
     from bagwise.model_selection.scaling import WORDS
 
     if scale in WORDS:

@@ -14,7 +14,6 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -24,7 +23,6 @@ from typer.core import TyperGroup
 from bagwise._removed import find_removed_option
 from bagwise.bench.escape import for_spreadsheet
 from bagwise.errors import SCALE, Argument, Message, Parameter, message_of
-from bagwise.io._atomic import writing
 
 RECORD_SUFFIXES = (".csv", ".tsv", ".json", ".parquet")
 SILENCE = 15.0  # seconds without a line in a log, after which people think that it hangs
@@ -279,6 +277,8 @@ def fit_progress(model: Any) -> Iterator[None]:
 
     Models without outer iterations, and fits in other processes, which could not draw, get a clock.
     """
+    import numpy as np
+
     known = model.get_params(deep=False)
     with progress() as bar:
         steps = bar.add_task("fitting", total=None)
@@ -335,6 +335,12 @@ def free_path(path: Path) -> Path:
     return next(each for each in chain([path], others) if not each.exists())
 
 
+def is_default(context: Any, name: str) -> bool:
+    """Tell whether an option was not given."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "DEFAULT"
+
+
 def settle_outputs(given: dict[str, Any], outputs: set[str], context: Any, force: bool) -> None:
     """Refuse outputs that are read too, and files that exist, unless they may be replaced.
 
@@ -342,8 +348,7 @@ def settle_outputs(given: dict[str, Any], outputs: set[str], context: Any, force
     """
     paths = {name: path for name, path in given.items() if isinstance(path, Path)}
     for name in outputs & paths.keys():
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "DEFAULT" and not force:
+        if is_default(context, name) and not force:
             given[name] = free_path(paths[name])
             continue
         out, others = paths[name], [paths[each] for each in paths.keys() - {name}]
@@ -364,6 +369,7 @@ def _is_part(out: Path, read: Path) -> bool:
 
 def deliver(columns: dict[str, Any], out: Path | None, as_json: bool) -> None:
     """Write columns of equal length to a file, print them as JSON, or show them as a table."""
+    import numpy as np
     import pandas as pd
 
     frame = pd.DataFrame({name: np.asarray(values).tolist() for name, values in columns.items()})
@@ -378,6 +384,8 @@ def deliver(columns: dict[str, Any], out: Path | None, as_json: bool) -> None:
 
 def _write(path: Path, frame: Any) -> None:
     """Write a table; numbers so that reading gives the same bits."""
+    from bagwise.io._atomic import writing
+
     suffix = path.suffix.lower()
     with writing(path) as file:
         if suffix == ".parquet":

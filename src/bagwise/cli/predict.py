@@ -13,8 +13,6 @@ from bagwise.cli.applied import Applied, ApplyOptions, Only, Out, split_ids
 from bagwise.cli.output import Json, deliver, plain_table, reword, say, show, show_json
 from bagwise.cli.places import Place
 from bagwise.cli.source import Duration, Event, Label
-from bagwise.crossfit import decides_badly
-from bagwise.estimators.discovery import LEVEL
 
 
 def predict(
@@ -72,6 +70,8 @@ def _probabilities(applied: Applied) -> dict[str, Any]:
 
 
 def _instance_columns(applied: Applied) -> dict[str, Any]:
+    from bagwise.estimators.discovery import LEVEL
+
     applied.need_instances()
     classifier, seen = applied.classifier, applied.seen
     rows, key = np.arange(seen.n_instances), np.zeros(seen.n_instances, dtype=bool)
@@ -134,6 +134,8 @@ def evaluate(
 
 def _say_decisions(rates: dict[str, float]) -> None:
     """Say it where the model ranks the bags well and calls many wrong."""
+    from bagwise.crossfit import decides_badly
+
     text = decides_badly(rates)
     if text is not None:
         say(f"[yellow]{escape(reword(text))}[/yellow]")
@@ -227,6 +229,8 @@ def explain(
 
 def _explanation(applied: Applied, predicted: Any, wanted: Any, top: int) -> dict[str, Any]:
     """Return the columns of the table: the best instances of each wanted bag."""
+    from bagwise.estimators.discovery import LEVEL
+
     seen, pvalues = applied.seen, applied.pvalues()
     scores = applied.scores_of_class(predicted)
     rows, ranks = [], []

@@ -72,9 +72,11 @@ def _hint(data: Path, columns: dict[str, Any]) -> None:
 
 
 def _check_impute(impute: str | None) -> str | None:
+    if impute is None:
+        return None
     from bagwise.model_selection import IMPUTES
 
-    return None if impute is None else one_of(impute, IMPUTES, "imputation")
+    return one_of(impute, IMPUTES, "imputation")
 
 
 def complete_dataset(incomplete: str = "") -> list[str]:

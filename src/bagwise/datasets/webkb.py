@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.preprocessing import normalize
 
 from bagwise._removed import refuse_parameters
 from bagwise._typing import Array
@@ -184,5 +183,7 @@ def _count(pages: list[list[list[str]]], chosen: Array) -> tuple[Any, Array, Arr
 
 def _weight(counts: Any, document_frequency: Array, n_pages: int) -> Any:
     """Weigh the words of a passage by how few pages have them, however often they occur in it."""
+    from sklearn.preprocessing import normalize
+
     values = np.log(n_pages / np.maximum(document_frequency, 1))[counts.indices]
     return normalize(small_csr(values, counts.indices, counts.indptr, counts.shape), norm="l2")
