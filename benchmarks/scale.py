@@ -221,7 +221,7 @@ def from_disk() -> int:
 def cold(path: Path, name: str, kept: type[Cold] = Cold) -> dict[str, Any]:
     """Fit one model whose rows come from the disk in every pass."""
     import bagwise
-    from bagwise.designs import dense
+    from bagwise.designs import Dense
     from bagwise.io import read
     from bagwise.rows import Rows
 
@@ -233,7 +233,7 @@ def cold(path: Path, name: str, kept: type[Cold] = Cold) -> dict[str, Any]:
     rows = kept(bags.X)
     rows.after(Rows, "run_pass")
     for method in ("__matmul__", "adjoint", "weighted_squares"):
-        rows.after(dense.Dense, method)
+        rows.after(Dense, method)
     once = rows.read_once()
     rows.evict()
     rows.begin()

@@ -17,8 +17,7 @@ ROOT = Path(bagwise.__file__).parent
 
 # From the ground up. A module imports its own layer and the ones above it in this list.
 LAYERS = [
-    {"bags", "rowstores", "errors", "tolerances", "_documented", "_removed", "_jit"}
-    | {"_threads", "_typing"},
+    {"bags", "rowstores", "errors", "tolerances", "_documented", "_removed", "_jit"} | {"_typing"},
     {"losses", "kernels", "graphs", "assumptions", "times"},
     {"designs", "problems"},
     {"solvers"},

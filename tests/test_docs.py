@@ -194,7 +194,7 @@ def test_the_architecture_page_lists_the_layers():
     page = (ROOT / "docs" / "architecture.md").read_text()
     table = page.partition("| layer | modules |")[2].partition("\n\n")[0]
     listed = [set(re.findall(r"`(\w+)`", line)) for line in table.splitlines()[2:]]
-    inner = {"_typing", "_documented", "_removed", "_jit", "_threads", "__main__"}  # details
+    inner = {"_typing", "_documented", "_removed", "_jit", "__main__"}  # details
     needed = [{"bagwise" if n == "__init__" else n for n in layer - inner} for layer in LAYERS]
     assert listed == needed[::-1]
 

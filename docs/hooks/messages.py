@@ -31,7 +31,7 @@ from bagwise import (
     WitnessSVC,
     by_paper_name,
 )
-from bagwise.crossfit.chance import warn_if_below_chance
+from bagwise.crossfit.scores import warn_if_below_chance
 from bagwise.datasets import fetch, make_gaussian_bags
 from bagwise.model_selection import ConformalBagClassifier
 

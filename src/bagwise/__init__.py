@@ -14,5 +14,8 @@ _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 def __getattr__(name: str) -> Any:
     """Return a public name, or say what replaces a removed one."""
-    refuse_class(name)
-    return _load(name)
+    try:
+        return _load(name)
+    except AttributeError:
+        refuse_class(name)
+        raise

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from bagwise import Bags
-from bagwise.bags.leaks import find_leaks
+from bagwise.bags.leaks import find_leaks, fingerprints, pack_prints, unpack_prints
 from bagwise.rowstores import blocks
 
 N_BAGS, SIZE = 40, 5
@@ -86,3 +86,22 @@ def test_copies_in_bags_of_different_labels_are_counted():
     assert find_leaks(Bags(X, offsets), y) == [("3 instances are in bags of different labels", ())]
     X[7] += 1  # bags 0 and 2 have the same label
     assert find_leaks(Bags(X, offsets), y) == []
+
+
+def test_equal_bags_have_equal_fingerprints_and_others_do_not():
+    rng = np.random.default_rng(0)
+    bags = Bags.from_list([rng.normal(size=(3, 2)) for _ in range(50)])
+    prints = fingerprints(bags)
+    assert len(np.unique(prints)) == 50
+    assert np.array_equal(fingerprints(bags[10:20]), prints[10:20])
+
+
+def test_sparse_bags_are_recognized_too():
+    bags = Bags(sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])), [0, 1, 2, 3])
+    first, second, third = fingerprints(bags)
+    assert first == third != second
+
+
+def test_they_survive_a_model_file():
+    prints = np.array([5, 2**32 - 1, 0], dtype=np.uint32)
+    assert unpack_prints(pack_prints(prints)).tolist() == [0, 5, 2**32 - 1]

@@ -92,7 +92,7 @@ def test_errors_of_fitting(tmp_path, monkeypatch, case):
 
 def test_memory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("bagwise.kernels.memory.memory_limit", lambda: 8.0)
+    monkeypatch.setattr("bagwise.kernels.instance.memory_limit", lambda: 8.0)
     size = r"The Gram matrix of 4 x 4 values needs 0.0 GiB"
     remedy = (
         "Use kernel_options__approx='nystroem' (kernel_options__n_components sets its precision) "

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from bagwise import AnnealedLabelSVC, InstanceSVC, WitnessSVC
 from bagwise.datasets import make_gaussian_bags
-from bagwise.designs import Gram, Iterative, Point, iterative, kernel_design
+from bagwise.designs import Gram, Iterative, Point, gram, iterative, kernel_design
 from bagwise.designs.iterative import Woodbury, solve_projected
 from bagwise.kernels import MANY_ROWS, Kernel
 from bagwise.losses import MarginBand, SquaredHinge
@@ -182,7 +182,7 @@ def test_same_bits_on_repeat_and_with_two_threads():
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("kind", [InstanceSVC, WitnessSVC, AnnealedLabelSVC])
 def test_estimators_certify_fits_on_a_large_matrix(kind, loss, monkeypatch):
-    monkeypatch.setattr(iterative, "MANY_ROWS", 100)
+    monkeypatch.setattr(gram, "MANY_ROWS", 100)
     bags, y = make_gaussian_bags(n_bags=40, bag_size=5, random_state=0)
     model = kind(loss=loss).fit(bags, y)
     assert model.gap_[0] <= 1e-4 * model.objective_[0]

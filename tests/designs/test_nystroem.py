@@ -119,7 +119,7 @@ def test_a_kernel_of_zeros_is_a_feature_of_zeros():
 
 
 def test_features_beyond_memory_are_refused(X, monkeypatch):
-    monkeypatch.setattr("bagwise.kernels.memory.memory_limit", lambda: 9000.0)
+    monkeypatch.setattr("bagwise.kernels.instance.memory_limit", lambda: 9000.0)
     with pytest.raises(MemoryError, match=r"matrix of features of 90 x 20 .* Lower n_components"):
         design_of(KERNELS[0], X)
 

@@ -215,7 +215,7 @@ def test_rows_of_a_device_give_the_same_bits(model, data):
 
 
 def test_pools_of_assignments_need_no_matrix_between_instances(data, monkeypatch):
-    monkeypatch.setattr("bagwise.kernels.memory.memory_limit", lambda: 30_000.0)
+    monkeypatch.setattr("bagwise.kernels.instance.memory_limit", lambda: 30_000.0)
     model = OptimalMarginSVC(threshold=0.0)
     with pytest.raises(MemoryError, match="Gram matrix of 103 x 103"):
         clone(model).fit(*data)

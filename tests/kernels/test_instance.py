@@ -6,10 +6,12 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
-from bagwise import InstanceSVC
+from bagwise import InstanceSVC, WitnessSVC
+from bagwise.errors import Message, message_of
 from bagwise.kernels import (
     Kernel,
     check_kernel_matrix,
+    check_memory,
     gram_matrix,
     instance,
     median_gamma,
@@ -214,3 +216,19 @@ def test_scale_of_many_rows_is_computed_in_blocks(monkeypatch):
     whole = settle_gamma("scale", X, weights, None)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 7 * 8 * 4)
     assert settle_gamma("scale", X, weights, None) == whole
+
+
+def test_a_gram_matrix_beyond_memory_is_refused_with_size_and_remedy(monkeypatch):
+    monkeypatch.setattr(instance, "memory_limit", lambda: 2.0**34)
+    size = (
+        r"100,000 x 100,000 values needs 37\.3 GiB; of the 16\.0 GiB here one matrix may take 80%"
+    )
+    with pytest.raises(MemoryError, match=rf"{size}.*kernel_options__approx='nystroem'") as caught:
+        check_memory(100_000, 4)
+    assert isinstance(message_of(caught.value), Message)
+
+
+def test_a_million_instances_are_refused_before_anything_is_allocated():
+    rows = np.broadcast_to(np.zeros(1), (3_000_000, 1))
+    with pytest.raises(MemoryError, match="3,000,000 x 3,000,000"):
+        WitnessSVC(gamma=1.0).fit(rows[:, None], np.arange(3_000_000) % 2)

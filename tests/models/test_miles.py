@@ -59,7 +59,7 @@ def test_bags_are_compared_with_landmarks_only():
 
 
 def test_an_embedding_beyond_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("bagwise.kernels.memory.memory_limit", lambda: 2.0**10)
+    monkeypatch.setattr("bagwise.kernels.instance.memory_limit", lambda: 2.0**10)
     bags, y = planted_bags(n_bags=20)
     size = rf"similarities of 20 x {bags.n_instances} values"
     for model in (MILES(), MILESEmbedding()):

@@ -6,21 +6,20 @@ many instances of each bag as fit into one block.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from math import comb
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.stats import rankdata
 
 from bagwise._typing import Array
+from bagwise.bags.bags import Bags
 from bagwise.bags.segments import bag_index
 from bagwise.errors import list_names
-from bagwise.rowstores.blocks import count_rows
-
-if TYPE_CHECKING:
-    from bagwise.bags.bags import Bags
+from bagwise.rowstores.blocks import count_rows, row_blocks
 
 _SUSPICIOUS_AUC = 0.99  # of one feature alone; real ones hardly reach it on real data
 _FEWEST = 3  # bags that must differ from the others: fewer are coincidence
@@ -152,7 +151,6 @@ def _follows(X: Array) -> Array:
 
 
 def _copies_across_labels(bags: Bags, y: Array) -> list[Leak]:
-    from bagwise.bags.fingerprint import row_codes
 
     count = count_shared(row_codes(bags), np.unique(y, return_inverse=True)[1], bags)
     return [Leak(f"{count:,} instances are in bags of different labels")] if count else []
@@ -162,3 +160,39 @@ def count_shared(codes: Array, places: Array, bags: Bags) -> int:
     """Count the instances whose copies (equal codes) lie in bags of several places."""
     pairs = np.unique(np.column_stack([codes, places[bag_index(bags.offsets)]]), axis=0)
     return int(np.sum(np.bincount(pairs[:, 0])[codes] > 1))
+
+
+def fingerprints(bags: Bags) -> Array:
+    """Return the CRC-32 of each bag's instances; equal bags of one data type have equal numbers."""
+    prints = np.empty(len(bags), dtype=np.uint32)
+    for i, rows in enumerate(bags):
+        parts = (rows.data, rows.indices) if sp.issparse(rows) else (np.ascontiguousarray(rows),)
+        value = len(rows.data) if sp.issparse(rows) else 0
+        for part in parts:
+            value = zlib.crc32(part.astype(np.float64).tobytes(), value)
+        prints[i] = value
+    return prints
+
+
+def row_codes(bags: Bags) -> Array:
+    """Return a number per instance; equal instances have equal numbers, others hardly ever."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 2**63, size=bags.n_features, dtype=np.uint64) | np.uint64(1)
+    sums = np.empty(bags.n_instances, dtype=np.uint64)
+    for some in row_blocks(bags.n_instances, 8 * bags.n_features):
+        rows = bags.X[some]
+        dense = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+        block = np.ascontiguousarray(dense) + dense.dtype.type(0)  # -0 equals 0
+        bits = block.view(f"u{block.itemsize}").astype(np.uint64)
+        sums[some] = (bits * factors).sum(axis=1, dtype=np.uint64)
+    return np.unique(sums, return_inverse=True)[1]
+
+
+def pack_prints(prints: Array) -> str:
+    """Return fingerprints as a text, for a model file."""
+    return np.sort(prints).astype(">u4").tobytes().hex()
+
+
+def unpack_prints(text: str) -> Array:
+    """Return the fingerprints that `packed` wrote."""
+    return np.frombuffer(bytes.fromhex(text), dtype=">u4")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_mean
@@ -22,6 +21,7 @@ from bagwise.estimators.base import BagClassifier
 from bagwise.metrics import bag_report
 from bagwise.models.instance import InstanceSVC
 from bagwise.models.witness import LabelSVC, WitnessSVC
+from bagwise.tolerances import one_blas_thread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -176,7 +176,7 @@ class Applied:
     @cached_property
     def n_seen(self) -> int:
         """Number of bags that the model was trained on, where its file tells."""
-        from bagwise.bags.fingerprint import fingerprints, unpack_prints
+        from bagwise.bags.leaks import fingerprints, unpack_prints
 
         known = self.description["notes"].get("trained_on")
         if known is None:

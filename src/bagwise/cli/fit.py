@@ -65,7 +65,7 @@ def fit(
     optimum of the last convex problem (the duality gap).
     """
     import bagwise
-    from bagwise.bags.fingerprint import fingerprints, pack_prints
+    from bagwise.bags.leaks import fingerprints, pack_prints
     from bagwise.metrics import MEASURES
     from bagwise.model_selection.scaling import with_scaler
     from bagwise.persistence import describe

@@ -1,24 +1,22 @@
 """Folds and out-of-fold scores: what estimators need for thresholds and probabilities."""
 
-from bagwise.crossfit.chance import (
-    below_chance,
-    decides_badly,
-    decision_rates,
-    lowest_by_chance,
-    warn_if_below_chance,
-)
 from bagwise.crossfit.folds import CV, check_enough_bags, folds, hold_out_part
 from bagwise.crossfit.scores import (
     bag_scores,
+    below_chance,
     best_threshold,
     choose_thresholds,
+    decides_badly,
+    decision_rates,
     fit_folds,
     fit_sigmoids,
     fit_weighted,
     in_order,
+    lowest_by_chance,
     out_of_fold_scores,
     settle_sigmoids,
     sigmoid_probabilities,
+    warn_if_below_chance,
 )
 
 __all__ = [

@@ -3,10 +3,9 @@
 from bagwise.designs.augmented import augmented_design
 from bagwise.designs.base import Design, Point
 from bagwise.designs.conditioned import conditioned_design
-from bagwise.designs.dense import Dense
-from bagwise.designs.gram import Gram
-from bagwise.designs.iterative import Iterative, kernel_design
-from bagwise.designs.linear import LinearDesign, matrix_design
+from bagwise.designs.gram import Gram, kernel_design
+from bagwise.designs.iterative import Iterative
+from bagwise.designs.linear import Dense, LinearDesign, matrix_design
 from bagwise.designs.nystroem import Nystroem, Pairs, nystroem_design
 from bagwise.designs.sparse import Sparse
 

@@ -25,8 +25,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.designs.conditioned import SparseMoments, needs_conditioning, power_of_two
-from bagwise.designs.dense import Dense
-from bagwise.designs.linear import matrix_design
+from bagwise.designs.linear import Dense, matrix_design
 from bagwise.designs.sparse import Sparse
 from bagwise.errors import SCALE, Message
 

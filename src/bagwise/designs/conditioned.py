@@ -21,12 +21,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.designs.dense import Dense
-from bagwise.designs.linear import LinearDesign, matrix_design
+from bagwise.designs.linear import Dense, LinearDesign, matrix_design
 from bagwise.designs.sparse import Sparse
 from bagwise.rowstores import blocks
-from bagwise.rowstores.ahead import map_ranges
-from bagwise.rowstores.cluster import parts_of
+from bagwise.rowstores.blocks import map_ranges
 from bagwise.rowstores.device import DeviceRows
 from bagwise.tolerances import UNEVEN
 
@@ -143,7 +141,7 @@ def _moments(X: Any, each: Any = None) -> tuple[Array, Array]:
     ``each(function, *args)`` returns the function of every part of the rows, in their order.
     """
     each, width = each or partial(_each, X), X.shape[1] * X.dtype.itemsize
-    is_cut = len(parts_of(X)) > 1  # if so, temporaries in float64 are to fit into the cache
+    is_cut = len(blocks.parts_of(X)) > 1  # if so, temporaries in float64 are to fit into the cache
     rows = max(1, blocks.CACHE_BYTES // max(1, width)) if is_cut else blocks.count_rows(width)
     unit: Any = 1.0
     if X.dtype == np.float64:  # whose squares may overflow or vanish
@@ -153,7 +151,7 @@ def _moments(X: Any, each: Any = None) -> tuple[Array, Array]:
 
 
 def _each(X: Array, function: Any, *args: Any) -> list[Any]:
-    ranges = (slice(*part) for part in parts_of(X))
+    ranges = (slice(*part) for part in blocks.parts_of(X))
     return map_ranges(X, ranges, lambda rows: function(X[rows], *args))
 
 

@@ -22,6 +22,7 @@ from scipy.linalg.lapack import get_lapack_funcs
 from bagwise._typing import Array
 from bagwise.designs.base import Design, Point
 from bagwise.designs.ridge import factor_in_place, solve_dual, solve_factored
+from bagwise.kernels import MANY_ROWS
 from bagwise.rowstores.blocks import CACHE_BYTES
 from bagwise.tolerances import LARGEST_DENSE, rounding_of
 
@@ -333,3 +334,10 @@ class Gram(DualRows):
     def fresh(self) -> Gram:
         """Return the same kernel matrix without the prepared inverse."""
         return Gram(self.K)
+
+
+def kernel_design(K: Array) -> Gram:
+    """Return the design of a kernel matrix: by factors up to `MANY_ROWS`, iterative above."""
+    from bagwise.designs.iterative import Iterative
+
+    return Iterative(K) if len(K) > MANY_ROWS else Gram(K)

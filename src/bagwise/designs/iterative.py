@@ -21,10 +21,9 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.designs.base import Design, Point
-from bagwise.designs.gram import Gram, block_of
+from bagwise.designs.gram import Gram, block_of, kernel_design
 from bagwise.designs.lowrank import LowRank, Sketch
 from bagwise.designs.ridge import factor_in_place, solve_dual, solve_factored
-from bagwise.kernels import MANY_ROWS
 from bagwise.tolerances import INNER, PATIENCE, PROVEN, rounding_of
 
 _MAX_ITERATIONS = 200  # about the cost of a factor of 7,000 rows
@@ -292,11 +291,6 @@ class ActiveRows:
         self.rows = np.concatenate([self.rows, added])
         self.place[added] = np.arange(first, size)
         gather_rows(self.K, self.rows, first, self.lower)
-
-
-def kernel_design(K: Array) -> Gram:
-    """Return the design of a kernel matrix: by factors up to `MANY_ROWS`, iterative above."""
-    return Iterative(K) if len(K) > MANY_ROWS else Gram(K)
 
 
 def _as_exact(design: Gram) -> Gram:

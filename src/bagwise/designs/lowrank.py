@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from bagwise._typing import Array
-from bagwise.designs.dense import Dense
+from bagwise.designs.linear import Dense
 from bagwise.tolerances import LARGEST_DENSE, SINGLE, rounding_of
 
 _BLOCK = 64  # rows eliminated at a time: enough for BLAS, few enough to draw the next ones well

@@ -22,7 +22,7 @@ from joblib import Parallel, delayed
 from scipy.linalg import eigh
 
 from bagwise._typing import Array
-from bagwise.designs.dense import Dense
+from bagwise.designs.linear import Dense
 from bagwise.designs.lowrank import LowRank
 from bagwise.errors import Parameter
 from bagwise.kernels import (

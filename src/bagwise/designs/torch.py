@@ -19,8 +19,8 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.designs.base import Design, Point
 from bagwise.designs.conditioned import OFFSET, Moments, Shift
-from bagwise.designs.dense import Dense
 from bagwise.designs.gram import DualRows, Gram
+from bagwise.designs.linear import Dense
 from bagwise.kernels import Kernel
 from bagwise.rowstores.device import BLOCK_ROWS, DeviceRows, import_torch, send_to
 from bagwise.tolerances import UNEVEN, rounding_of

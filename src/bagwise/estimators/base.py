@@ -25,7 +25,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from bagwise._documented import answers
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.crossfit import (
@@ -50,6 +49,7 @@ from bagwise.estimators.input import (
 )
 from bagwise.estimators.params import shared
 from bagwise.estimators.scoring import BagScores
+from bagwise.tolerances import one_blas_thread
 
 _CHOSEN = ("calibrated", "balanced")  # thresholds that out-of-fold scores decide about
 

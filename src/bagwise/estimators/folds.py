@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
@@ -18,6 +17,7 @@ from bagwise.estimators.input import class_weights
 from bagwise.estimators.task import as_given
 from bagwise.rows import Rows, run_all, together
 from bagwise.rowstores.blocks import is_mapped
+from bagwise.tolerances import one_blas_thread
 
 if TYPE_CHECKING:
     from bagwise.estimators.rows import RowsClassifier

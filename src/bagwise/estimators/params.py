@@ -100,7 +100,7 @@ class Parameters(BaseEstimator):
         if "__init__" in vars(cls):  # with a positional parameter
             return
         dataclasses.dataclass(eq=False, repr=False, match_args=False)(cls)
-        cls.__init__ = _refuse_removed_first(cls.__init__)  # type: ignore[method-assign]
+        cls.__init__ = _name_removed(cls.__init__)  # type: ignore[method-assign]
         mark_removed_methods(cls)
         declared = {field.name: field for field in _in_order(cls)}
         cls._parameter_constraints = {k: f.metadata["constraint"] for k, f in declared.items()}
@@ -144,24 +144,31 @@ class Parameters(BaseEstimator):
         Parameters
             The object itself.
         """
-        refuse_parameters(type(self), (name.split("__")[0] for name in values))
         for name, kind in self._groups.items():
             if any(key.startswith(f"{name}__") for key in values):
                 given = values.pop(name, getattr(self, name))
                 # A copy: the group may be that of another estimator as well.
                 setattr(self, name, kind() if given is None else clone(given))
-        return super().set_params(**values)
+        try:
+            return super().set_params(**values)
+        except ValueError:
+            refuse_parameters(type(self), (name.split("__")[0] for name in values))
+            raise
 
     def _validate_params(self) -> None:
         for name, value in self.get_params(deep=False).items():
-            refuse_value(type(self), name, value)
             limit = _MAX_JOBS if name == "n_jobs" else _MAX_INTEGER
             if isinstance(value, Integral) and abs(int(value)) > limit:
                 raise ValueError(
                     f"The {name!r} parameter of {type(self).__name__} is an integer of "
                     f"{len(str(abs(int(value))))} digits: use at most {limit}."
                 )
-        super()._validate_params()
+        try:
+            super()._validate_params()
+        except ValueError:
+            for name, value in self.get_params(deep=False).items():
+                refuse_value(type(self), name, value)
+            raise
         for name in self._groups:
             if getattr(self, name) is not None:
                 getattr(self, name)._validate_params()
@@ -171,13 +178,16 @@ def _is_group(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Parameters)
 
 
-def _refuse_removed_first(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor that says what replaces a removed parameter before it fails."""
+def _name_removed(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that says what replaces a removed parameter where it fails."""
 
     @functools.wraps(init)
     def construct(self: Any, *args: Any, **values: Any) -> None:
-        refuse_parameters(type(self), values)
-        init(self, *args, **values)
+        try:
+            init(self, *args, **values)
+        except TypeError:
+            refuse_parameters(type(self), values)
+            raise
 
     return construct
 

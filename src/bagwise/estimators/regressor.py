@@ -22,7 +22,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from bagwise._documented import answers
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.ids import name_of
@@ -43,6 +42,7 @@ from bagwise.procedures import Run
 from bagwise.rowstores import here
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.solution import is_in_doubt
+from bagwise.tolerances import one_blas_thread
 
 _FEW = 5  # whole numbers that may be grades or classes: 0 to 4
 

@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from bagwise._documented import answers
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.assumptions import Assumption, AtLeastOne, ExactlyOne
 from bagwise.bags import Bags
@@ -26,6 +25,7 @@ from bagwise.estimators.input import BagInput
 from bagwise.estimators.occlusion import occlude
 from bagwise.estimators.params import shared
 from bagwise.estimators.tags import BagTags, bag_tags
+from bagwise.tolerances import one_blas_thread
 
 
 def _scores_instances(estimator: BagScores) -> bool:

@@ -14,8 +14,7 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.fingerprint import row_codes
-from bagwise.bags.leaks import Leak, count_shared, find_leaks
+from bagwise.bags.leaks import Leak, count_shared, find_leaks, row_codes
 from bagwise.bags.segments import bag_of_row
 from bagwise.estimators.input import far_apart, feature_spreads
 from bagwise.io._assemble import MISSING

@@ -5,14 +5,16 @@ from bagwise.kernels.instance import (
     Kernel,
     check_kernel_matrix,
     check_kernel_values,
+    check_matrix,
+    check_memory,
     gram_matrix,
     in_double,
     median_gamma,
+    memory_limit,
     settle_gamma,
     squared_distances,
     squared_norms,
 )
-from bagwise.kernels.memory import check_matrix, check_memory, memory_limit
 
 __all__ = [
     "MANY_ROWS",

@@ -19,9 +19,8 @@ import scipy.sparse as sp
 from scipy.linalg import cholesky
 
 from bagwise._typing import Array
-from bagwise.errors import SCALE, Message
-from bagwise.kernels.memory import check_memory
-from bagwise.rowstores.blocks import CACHE_BYTES, row_blocks
+from bagwise.errors import SCALE, Argument, Message, Parameter
+from bagwise.rowstores.blocks import CACHE_BYTES, memory_limit, row_blocks
 
 MANY_ROWS = 3000  # above, kernel problems are solved iteratively (`bagwise.designs.Iterative`)
 _SINGLE_WEIGHT = 1000.0  # of a loss: below, it times the rounding of K is small against |w|^2
@@ -284,3 +283,31 @@ def _as_kernel_values(values: Any, shape: tuple[int, int]) -> Array:
             f"{shape[1]} rows: it must return {shape}."
         )
     return K if K.dtype in (np.float32, np.float64) else K.astype(np.float64)
+
+
+_SHARE = 0.8  # of the memory for one matrix: data and solver need some, too
+_APPROXIMATE = (
+    "Use ",
+    Parameter("kernel_options__approx", "'nystroem'"),
+    " (",
+    Parameter("kernel_options__n_components", ""),
+    " sets its precision) or ",
+    Parameter("kernel", "'linear'"),
+    ".",
+)
+
+
+def check_memory(n_rows: int, itemsize: int) -> None:
+    """Raise an error if a Gram matrix does not fit into memory, and say what to do instead."""
+    check_matrix("The Gram matrix", n_rows, n_rows, max(itemsize, 4), *_APPROXIMATE)
+
+
+def check_matrix(
+    what: str, n_rows: int, n_columns: int, itemsize: int, *remedy: str | Argument
+) -> None:
+    """Raise an error that names a matrix that does not fit into memory, its size and the remedy."""
+    needed, limit = float(n_rows) * n_columns * itemsize, memory_limit()
+    if needed > _SHARE * limit:
+        size = f"{what} of {n_rows:,} x {n_columns:,} values needs {needed / 2**30:,.1f} GiB"
+        here = f"of the {limit / 2**30:,.1f} GiB here one matrix may take {_SHARE:.0%}. "
+        raise MemoryError(Message(f"{size}; {here}", *remedy))

@@ -30,13 +30,13 @@ from typing import Any
 import joblib
 from joblib import Parallel, delayed, effective_n_jobs
 
-from bagwise._threads import one_blas_thread
 from bagwise.bags import Bags
-from bagwise.bags.fingerprint import fingerprints
+from bagwise.bags.leaks import fingerprints
 from bagwise.errors import message_of
 from bagwise.io._records import ResultsFile, hold_lock, read_records
 from bagwise.model_selection.clock import NEVER, Cost, Deadline, OutOfTimeError, Probe
 from bagwise.rowstores import RowStore
+from bagwise.tolerances import one_blas_thread
 
 Record = dict[str, Any]
 

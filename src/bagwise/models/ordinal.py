@@ -16,7 +16,6 @@ from sklearn.metrics import cohen_kappa_score
 from sklearn.utils.metaestimators import available_if
 
 from bagwise._documented import answers
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.estimators.base import refuse_numbers
 from bagwise.estimators.discovery import LEVEL
@@ -24,6 +23,7 @@ from bagwise.estimators.input import check_target
 from bagwise.estimators.params import Words, param
 from bagwise.estimators.tags import bag_tags
 from bagwise.models.thresholds import ThresholdModels
+from bagwise.tolerances import one_blas_thread
 
 
 def _has_exact(model: OrdinalBagClassifier) -> bool:

@@ -32,7 +32,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 
 from bagwise._documented import answers
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.assumptions.hard import ExactCounts
 from bagwise.assumptions.soft import SoftLabels
@@ -54,6 +53,7 @@ from bagwise.models.witness import assign, solve_assigned
 from bagwise.procedures import Run, alternate
 from bagwise.procedures.anneal import Schedule
 from bagwise.procedures.run import keep_lowest
+from bagwise.tolerances import one_blas_thread
 
 # What goes on to the classifier of instances.
 _OF_INSTANCES = ("C", "loss", "kernel", "gamma", "degree", "kernel_options", "random_state")

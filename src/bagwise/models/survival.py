@@ -30,7 +30,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from bagwise._documented import answers
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import segment_mean
@@ -51,7 +50,7 @@ from bagwise.times import (
     kaplan_meier,
     landmark_weights,
 )
-from bagwise.tolerances import COARSE
+from bagwise.tolerances import COARSE, one_blas_thread
 
 
 class TimesModel(BagScores):

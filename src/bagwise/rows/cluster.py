@@ -16,20 +16,19 @@ from uuid import uuid4
 
 import numpy as np
 
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.designs.conditioned import Shift, needs_conditioning
 from bagwise.rows.host import Rows, add_up
 from bagwise.rows.looks import Look
-from bagwise.rowstores.blocks import BLOCK_BYTES
+from bagwise.rowstores.blocks import BLOCK_BYTES, parts_of
 from bagwise.rowstores.cluster import (
     ClusterRows,
     current_client,
     each_part,
     live_workers,
     memory_of_worker,
-    parts_of,
 )
+from bagwise.tolerances import one_blas_thread
 
 _TASKS_PER_THREAD = 4  # so that a slow one does not hold up all others
 _MALLOC_OPTIONS = (-1, -3)  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of glibc

@@ -19,7 +19,7 @@ from bagwise._typing import Array
 from bagwise.assumptions.segments import Segments
 from bagwise.designs.conditioned import Shift
 from bagwise.rows.looks import Known, Labels, Look, Place, Sums
-from bagwise.rowstores.ahead import Ahead
+from bagwise.rowstores.blocks import Ahead
 from bagwise.tolerances import rounding_of
 
 BLOCK_BYTES = 1 << 22  # 4 MiB: few calls per row, and a block is read from memory once

@@ -1,12 +1,15 @@
-"""How much is handled at a time: blocks of rows, this process's memory, and fits that share it."""
+"""How much is handled at a time: blocks of rows, read ahead where they are mapped; memory."""
 
 from __future__ import annotations
 
+import mmap
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from multiprocessing import parent_process
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ CACHE_BYTES = 1 << 20  # 1 MiB, which a level-2 cache holds: read from memory on
 LARGE_SELECTION = 4 * BLOCK_BYTES  # larger selections of a file stay there, or would fill memory
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _MEMINFO = Path("/proc/meminfo")  # of Linux
+MOST_PARTS = 256  # of the rows: more workers than that would wait for each other
 BYTES_PER_ROW = 64  # on a device: what a pass computes for every row, beside products
 
 
@@ -30,9 +34,10 @@ def row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
     return (slice(i, min(i + step, n_rows)) for i in range(0, n_rows, step))
 
 
-def cut_rows(n_rows: int, row_bytes: int, most: int) -> list[tuple[int, int]]:
-    """Return at most ``most`` ranges of rows, each of a block or more."""
-    step = max(count_rows(row_bytes), -(-n_rows // most))
+def parts_of(rows: Any) -> list[tuple[int, int]]:
+    """Return ranges of rows for workers; they depend on the shape and the data type only."""
+    n_rows, width = rows.shape
+    step = max(count_rows(width * rows.dtype.itemsize), -(-n_rows // MOST_PARTS))
     return list(pairwise([*range(0, n_rows, step), n_rows]))
 
 
@@ -78,3 +83,65 @@ def available_memory() -> float:
 def lies_in_files(X: Any) -> bool:
     """Return whether this process reads rows from files, whenever they are asked for."""
     return is_mapped(X) or getattr(X, "is_here", False)
+
+
+class Ahead:
+    """A context in which the pages of some rows come into memory while others are computed with.
+
+    Without one, a pass reads, computes, reads, ...: the disk waits for the processor and back.
+    Rows that no file is mapped to are left alone, and so are few rows.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self.thread: threading.Thread | None = None
+        if is_mapped(X) and X.flags.c_contiguous and X.nbytes >= LARGE_SELECTION:
+            self.width = X.strides[0]
+            self.pages = np.asarray(X).reshape(-1).view(np.uint8)
+            self.done, self.ended, self.moved = 0, False, threading.Condition()
+            self.thread = threading.Thread(target=self._touch, daemon=True)
+
+    def __enter__(self) -> Ahead:
+        if self.thread is not None:
+            self.thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self.thread is not None:
+            with self.moved:
+                self.ended = True
+                self.moved.notify()
+            self.thread.join()
+
+    def advance(self, row: float) -> None:
+        """Note that the rows before this one are done with."""
+        if self.thread is not None and row * self.width - self.done >= BLOCK_BYTES:
+            with self.moved:
+                self.done = int(row * self.width)
+                self.moved.notify()
+
+    def _touch(self) -> None:
+        start = 0
+        while start < len(self.pages):
+            with self.moved:
+                while not self.ended and start >= self.done + LARGE_SELECTION:
+                    self.moved.wait()
+                start = max(start, self.done)  # what is done with may have left memory again
+            if self.ended:
+                return
+            self.pages[start : start + BLOCK_BYTES : mmap.PAGESIZE].max(initial=0)
+            start += BLOCK_BYTES
+
+
+def map_ranges(X: Any, ranges: Iterable[slice], function: Callable[[slice], Any]) -> list[Any]:
+    """Return what a function makes of ranges of rows, read in order."""
+    found = []
+    with Ahead(X) as ahead:
+        for rows in ranges:
+            found.append(function(rows))
+            ahead.advance(rows.stop)
+    return found

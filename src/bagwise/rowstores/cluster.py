@@ -18,13 +18,12 @@ from bagwise.errors import Message
 from bagwise.rowstores import blocks
 from bagwise.rowstores.base import RowStore
 from bagwise.rowstores.blocks import (
-    cut_rows,
     is_mapped,
+    parts_of,
     row_blocks,
 )
 from bagwise.rowstores.files import FileRows, Picked
 
-MOST_PARTS = 256  # of the rows: more workers than that would wait for each other
 _CROWDED = 0.3  # of a worker's memory: Dask ends workers that seem to use 0.95 of it
 _WRITE = 'bagwise.io.write("features.bags", bags, y); bags, y = bagwise.io.read("features.bags")'
 
@@ -286,11 +285,6 @@ class ClusterRows(RowStore):
             mapped._mmap.madvise(mmap.MADV_DONTNEED, start, first + len(self) * width - start)
 
 
-def parts_of(rows: Any) -> list[tuple[int, int]]:
-    """Return ranges of rows for the workers; they depend on the shape and the data type only."""
-    return cut_rows(len(rows), rows.shape[1] * rows.dtype.itemsize, MOST_PARTS)
-
-
 def each_part(
     rows: ClusterRows, function: Callable[..., Any], parts: list[Any], *args: Any
 ) -> list[Any]:
@@ -309,7 +303,7 @@ def each_part(
 def _apply(
     rows: ClusterRows, function: Callable[..., Any], parts: list[Any], args: tuple[Any, ...]
 ) -> list[Any]:
-    from bagwise._threads import one_blas_thread
+    from bagwise.tolerances import one_blas_thread
 
     values, is_crowded = [], rows.crowds(memory_of_worker())
     rows.mapped  # noqa: B018  (parts share the map)

@@ -20,7 +20,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from bagwise._threads import one_blas_thread
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.catalog import rank_cost
@@ -44,6 +43,7 @@ from bagwise.model_selection.auto.race import Track, Trial, forget_shared, resul
 from bagwise.model_selection.clock import NEVER, Deadline, OutOfTimeError, Probe
 from bagwise.model_selection.runner import Runner
 from bagwise.model_selection.scaling import WORDS, scalings
+from bagwise.tolerances import one_blas_thread
 
 
 class AutoModel(BagScores):

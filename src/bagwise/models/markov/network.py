@@ -40,6 +40,7 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from bagwise._removed import refuse_value
 from bagwise._typing import Array
 from bagwise.assumptions import (
     AtLeastPotential,
@@ -141,6 +142,7 @@ class MarkovNetworkClassifier(NetworkScores):
     def _check_choices(self) -> None:
         known = [isinstance(name, str) and name in STARTS for name in self.init or []]
         if not all(known) or (self.init is not None and not known):
+            refuse_value(type(self), "init", self.init)
             raise ValueError(f"init must name some of {sorted(STARTS)}, it is {self.init!r}.")
         models = self.bag_features if isinstance(self.bag_features, list | tuple) else []
         for model in models:

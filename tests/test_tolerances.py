@@ -8,9 +8,9 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bagwise import KernelOptions, WitnessSVC
-from bagwise._threads import one_blas_thread
 from bagwise.datasets import make_gaussian_bags
 from bagwise.testing import estimators
+from bagwise.tolerances import one_blas_thread
 from representatives import family_of, first_of_each
 
 
