@@ -1,7 +1,7 @@
 """List pages of results that are older than the code they measure.
 
 ``python benchmarks/stale_pages.py`` prints for each page of ``docs/results`` the commit at which it
-was measured, as the page says (tables of `bagwise bench`: the last one that added results), and how
+was measured, as the page says (of `bagwise bench`: as its packed records say), and how
 many later commits changed its script, models or solvers. Pages that name no command or no commit
 come first, those whose script was removed come last.
 """
@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
+
+from bagwise.io._records import read_records
 
 RESULTS = Path("docs/results")
 CODE = ["models", "solvers", "procedures", "assumptions", "estimators", "kernels", "designs"]
@@ -24,8 +26,9 @@ def describe(page: Path) -> tuple[int, str]:
     """Return the rank of a page in the list, and its line."""
     text, name = page.read_text(), str(page.relative_to(RESULTS))
     if page.name == "tables.md":
-        records = str(page.with_name("results.jsonl"))
-        text = f"bagwise bench {page.parent.name} at " + git("log", "-1", "--format=%h", records)
+        notes = (record.get("packed") for record in read_records(page.with_name("results.jsonl")))
+        *_, note = filter(None, notes)
+        text = f"{note['command']} at {note['commit']}"
     command = re.search(r"(?:benchmarks|tests/fuzz|docs)/\w+\.py|bagwise bench [\w-]+", text)
     commit = re.search(r"\bat (?:commit )?`?([0-9a-f]{7,10})\b", text)
     if not command or not commit:

@@ -1,6 +1,7 @@
 """Files of results: torn lines are cut off, broken ones are named, one run at a time."""
 
 import errno
+import lzma
 import os
 import subprocess
 import sys
@@ -30,6 +31,19 @@ def test_a_torn_last_line_is_cut_off_before_the_next_record(tmp_path):
     with ResultsFile(path) as file:
         file.append({"cell": 2})
     assert path.read_text() == '{"cell": 1}\n{"cell": 2}\n'
+
+
+def test_packed_records_come_first_and_stay_as_they_are(tmp_path):
+    path, packed = tmp_path / "results.jsonl", tmp_path / "results.jsonl.xz"
+    packed.write_bytes(lzma.compress(b'{"cell": 1}\n{"cell": 2}\n'))
+    assert read_records(path) == [{"cell": 1}, {"cell": 2}]
+    with ResultsFile(path) as file:
+        file.append({"cell": 3})
+    assert [record["cell"] for record in read_records(path)] == [1, 2, 3]
+    assert path.read_text() == '{"cell": 3}\n'
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(ResultsError, match=r"results.jsonl.xz is damaged"):
+        read_records(path)
 
 
 def test_a_fault_leaves_whole_records(tmp_path):

@@ -8,9 +8,10 @@ One run at a time works in a folder of results.
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -26,12 +27,26 @@ class ResultsError(ValueError):
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    """Return all records of a JSONL file, in order, without a torn last line."""
-    if not path.is_file():
-        return []
-    content = path.read_bytes()
+    """Return all records of a JSONL file, in order, without a torn last line.
+
+    Records of earlier runs may be packed in a file of the same name and ``.xz``; they come first.
+    """
+    packed = path.with_name(f"{path.name}.xz")
+    return [*_read_lines(packed, _unpack), *_read_lines(path)]
+
+
+def _unpack(path: Path) -> bytes:
+    try:
+        return lzma.decompress(path.read_bytes())
+    except lzma.LZMAError as error:
+        raise ResultsError(f"{path} is damaged: {error}. Restore it, or remove it.") from error
+
+
+def _read_lines(
+    path: Path, read: Callable[[Path], bytes] = Path.read_bytes
+) -> Iterator[dict[str, Any]]:
+    content = read(path) if path.is_file() else b""
     lines = content[: content.rfind(b"\n") + 1].splitlines()
-    records = []
     for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
@@ -39,8 +54,7 @@ def read_records(path: Path) -> list[dict[str, Any]]:
             raise ResultsError(f"{path}, line {number} is not JSON: remove that line.") from error
         if not isinstance(record, dict):
             raise ResultsError(f"{path}, line {number} is not a record: remove that line.")
-        records.append(record)
-    return records
+        yield record
 
 
 class ResultsFile:

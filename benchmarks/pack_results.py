@@ -1,0 +1,39 @@
+"""Pack the records of finished benchmarks: ``results.jsonl`` becomes ``results.jsonl.xz``.
+
+    python benchmarks/pack_results.py
+
+Records that were packed before stay in front of new ones; `bagwise bench` and `bagwise table` read
+both files and write plain ones. The last record says by which command and at which commit the
+results were made. Run it after the commit that adds results.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import subprocess
+from pathlib import Path
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+
+
+def pack(path: Path) -> None:
+    """Write the records of a file to its packed form, and remove the file."""
+    packed, command = path.with_name(f"{path.name}.xz"), f"bagwise bench {path.parent.name}"
+    commit = subprocess.run(
+        ["git", "log", "-1", "--format=%h", "--", path.name],
+        **{"cwd": path.parent, "capture_output": True, "text": True, "check": True},
+    ).stdout.strip()
+    before = lzma.decompress(packed.read_bytes()) if packed.exists() else b""
+    note = json.dumps({"packed": {"command": command, "commit": commit}}).encode() + b"\n"
+    lines = (before + path.read_bytes() + note).splitlines(keepends=True)
+    kept = [*dict.fromkeys(reversed(lines))][::-1]  # of lines that are in both files, the last
+    packed.write_bytes(lzma.compress(b"".join(kept), preset=9))
+    path.unlink()
+    print(f"{packed.relative_to(RESULTS)}: {packed.stat().st_size / 1e3:.0f} kB, {commit}")
+
+
+if __name__ == "__main__":
+    for path in sorted(RESULTS.glob("*/results.jsonl")):
+        if path.with_name("spec.yaml").exists():
+            pack(path)
