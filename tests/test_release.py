@@ -1,5 +1,6 @@
 """The conda recipe, the constraints and the workflows agree with pyproject.toml."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -43,6 +44,15 @@ def test_the_conda_recipe_needs_what_the_wheel_needs():
     scripts = [f"{name} = {where}" for name, where in PROJECT["scripts"].items()]
     assert built["build"]["entry_points"] == scripts
     assert built["about"]["license"] == PROJECT["license"]
+
+
+def test_all_files_that_cite_name_the_version():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    archived = json.loads((ROOT / ".zenodo.json").read_text())
+    assert cited["version"] == archived["version"] == bagwise.__version__
+    assert cited["title"] == archived["title"]
+    assert cited["license"] == archived["license"] == PROJECT["license"]
+    assert f"## [{bagwise.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
 def test_the_oldest_versions_are_those_that_are_declared():

@@ -6,7 +6,7 @@ import lazy_loader
 
 from bagwise._removed import refuse_class
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # The public names are the imports of __init__.pyi; each is loaded when it is first asked for.
 _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

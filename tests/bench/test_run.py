@@ -6,11 +6,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from bagwise.bench.aggregate import find_missing
 from bagwise.bench.export import as_csv, as_markdown
 from bagwise.bench.run import _write_spec, read_plan, run
 from bagwise.bench.spec import load_spec, presets, read_spec
@@ -18,8 +16,6 @@ from bagwise.bench.splits import FoldsError
 from bagwise.bench.tables import make_report
 from bagwise.io._records import ResultsError, read_records
 from bench_cases import SMALL, small
-
-RECORDS = Path(__file__).parents[2] / "docs" / "results"
 
 
 def bench(out):
@@ -126,13 +122,6 @@ def test_tables_need_no_data_but_the_splits(whole, tmp_path):
     next((tmp_path / "folds").iterdir()).unlink()
     with pytest.raises(FoldsError, match="is missing"):
         read_plan(tmp_path)
-
-
-def test_published_records_are_complete():
-    folders = sorted(path.parent for path in RECORDS.glob("*/spec.yaml"))
-    missing = {folder.name: find_missing(read_plan(folder)) for folder in folders}
-    assert len(missing) == 12
-    assert not any(missing.values())
 
 
 def test_the_benchmark_is_stored_as_it_was_run(tmp_path):
