@@ -36,6 +36,7 @@ def full_bags(sizes: Any, store: Any = np.asarray, dtype: Any = np.float64) -> B
         coords=np.arange(2.0 * n).reshape(n, 2),
         patch_size=np.full(len(sizes), 256.0),
         feature_names=["f", "g"],
+        known_labels=np.where(np.arange(n) % 3, np.arange(n) % 2, np.nan),
     )
 
 

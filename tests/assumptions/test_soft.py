@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy.special import expit, logit, xlogy
 
 from bagwise.assumptions import AtLeastOne, ExactlyOne
-from bagwise.assumptions.rules import NO_FACTS
+from bagwise.assumptions.rules import NO_FACTS, Facts
 from bagwise.assumptions.segments import Segments
 from bagwise.assumptions.soft import UNCHANGED, SoftLabels, SoftWitness
 from reference.assignments import clarabel_value, newton_in_p
@@ -209,7 +209,7 @@ def test_the_variance_enters_by_its_tangent_where_it_comes_to_rest():
 def test_bags_may_have_their_own_fractions():
     rng = np.random.default_rng(0)
     bags, cost = Segments(np, np.array([4, 6])), rng.normal(size=10)
-    p = SoftLabels(3.0, 0.5).soften(bags, 0 * cost, cost, 0.7, np.array([0.3, 0.8]))
+    p = SoftLabels(3.0, 0.5).soften(bags, 0 * cost, cost, 0.7, Facts(np.array([0.3, 0.8])))
     np.testing.assert_allclose(p[:4], label_step(cost[:4], 0.7, 3.0, 0.3, variance=True))
     np.testing.assert_allclose(p[4:], label_step(cost[4:], 0.7, 3.0, 0.8, variance=True))
 

@@ -14,7 +14,8 @@ def test_a_frame_has_all_that_from_frame_takes():
     frame = BAGS.to_frame(["x", "y", "x"])
     assert len(frame) == 6
     more = {"groups": "group", "priors": "prior", "instance_labels": "instance_label"}
-    more |= {"patch_size": "patch_size"}
+    more |= {"patch_size": "patch_size", "known_labels": "known_label"}
+    more |= {"sites": "site", "parts": "part"}
     wide = {"coords": ["coord_x", "coord_y"], "instance_ids": "instance"}
     wide["bag_features"] = ["bag_feature_1", "bag_feature_2", "bag_feature_3"]
     back, y = Bags.from_frame(frame, "bag", "label", features=["f", "g"], **more, **wide)

@@ -48,6 +48,8 @@ def labeled_bags(draw, names=AWKWARD, dtype=np.float64, sparse=False, attributes
         )
     if attributes and draw(st.booleans()):
         extra["instance_labels"] = draw(hnp.arrays(np.int64, n, elements=st.integers(0, 1)))
+        known = draw(st.sampled_from([[0.0, 1.0, np.nan], ["yes", "no", ""]]))
+        extra["known_labels"] = np.array([known[0], *draw(_some(known, n - 1))])
         extra["instance_ids"] = _names(draw, draw(kinds), names, n, unique=True)
         extra["parts"] = _names(draw, draw(kinds), names, n, unique=False)
     if attributes and draw(st.booleans()):
@@ -55,6 +57,10 @@ def labeled_bags(draw, names=AWKWARD, dtype=np.float64, sparse=False, attributes
         extra["coords"] = draw(hnp.arrays(float, (n, 2), elements=st.floats(-1e9, 1e9)))
     y = _names(draw, draw(kinds), names, len(sizes), unique=False)
     return Bags(X, offsets_of(sizes), ids=ids, **extra), y
+
+
+def _some(values, n):
+    return st.lists(st.sampled_from(values), min_size=n, max_size=n)
 
 
 def _names(draw, kind, texts, count, unique):
@@ -127,7 +133,7 @@ def test_what_was_written_comes_back(trip, tmp_path_factory):
         if not sp.issparse(data[0].X) and not sp.issparse(back[0].X):
             assert same_bits(data[0].X, back[0].X)
         if trip.written.get("suffix") in (".npz", ".h5"):
-            for name in ("instance_labels", "instance_ids"):
+            for name in ("instance_labels", "known_labels", "instance_ids"):
                 np.testing.assert_array_equal(getattr(data[0], name), getattr(back[0], name))
 
     check()

@@ -23,7 +23,7 @@ class Assumption(Protocol):
 
     rest_is_negative: ClassVar[bool]
 
-    def map(self, scores: Array, offsets: Array) -> Array:
+    def map(self, scores: Array, offsets: Array, facts: Facts = NO_FACTS) -> Array:
         """Return weight 1 for the instances that count as positive, 0 for the others."""
 
     def bag_score(self, scores: Array, offsets: Array) -> Array:
@@ -34,9 +34,9 @@ class Assumption(Protocol):
 class HighestScore(Rule):
     """A rule by which a bag is as positive as its most positive instance."""
 
-    def map(self, scores: Array, offsets: Array) -> Array:
+    def map(self, scores: Array, offsets: Array, facts: Facts = NO_FACTS) -> Array:
         """Return weight 1 for the instances that count as positive, 0 for the others."""
-        return self.assign(Segments.of_offsets(offsets), scores)
+        return self.assign(Segments.of_offsets(offsets), scores, facts=facts)
 
     def assign(
         self, bags: Segments, z: Any, temperature: float = 0.0, facts: Facts = NO_FACTS
@@ -51,13 +51,14 @@ class HighestScore(Rule):
 
 @dataclass(frozen=True)
 class ExactlyOne(HighestScore):
-    """One witness represents the bag; the other instances are ignored."""
+    """One witness represents the bag, or all known positives do; the others are ignored."""
 
     def assign(
         self, bags: Segments, z: Any, temperature: float = 0.0, facts: Facts = NO_FACTS
     ) -> Any:
         """Choose the instance with the highest score of every bag."""
-        return bags.indicate(bags.first_max(z))
+        z = facts.fix(bags.xp, z)
+        return bags.indicate(bags.first_max(z) | (z == np.inf))
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class AtLeastOne(HighestScore):
         self, bags: Segments, z: Any, temperature: float = 0.0, facts: Facts = NO_FACTS
     ) -> Any:
         """Choose the positive scores, or the highest one if none is positive."""
+        z = facts.fix(bags.xp, z)
         return bags.indicate((z > 0) | bags.first_max(z))
 
 
@@ -85,9 +87,9 @@ class AtLeastFraction:
         needed = np.ceil(self.positive_fraction * np.diff(offsets) - 1e-9)
         return np.maximum(1, needed).astype(np.int64)
 
-    def map(self, scores: Array, offsets: Array) -> Array:
+    def map(self, scores: Array, offsets: Array, facts: Facts = NO_FACTS) -> Array:
         """Choose the positive scores, and the highest ones up to the required number."""
-        needed = expand(self.least(offsets), offsets)
+        needed, scores = expand(self.least(offsets), offsets), facts.fix(np, scores)
         return 1.0 * ((scores > 0) | (segment_rank(scores, offsets) < needed))
 
     def bag_score(self, scores: Array, offsets: Array) -> Array:
@@ -106,9 +108,10 @@ class ExactCounts:
     counts: Array  # (n_bags,)
     rest_is_negative: ClassVar[bool] = True
 
-    def map(self, scores: Array, offsets: Array) -> Array:
+    def map(self, scores: Array, offsets: Array, facts: Facts = NO_FACTS) -> Array:
         """Choose as many of the highest scores of every bag."""
-        return 1.0 * (segment_rank(scores, offsets) < expand(self.counts, offsets))
+        ranks = segment_rank(facts.fix(np, scores), offsets)
+        return 1.0 * (ranks < expand(self.counts, offsets))
 
     def bag_score(self, scores: Array, offsets: Array) -> Array:
         """Return how far the scores are from another count: the nearer side of the cut."""

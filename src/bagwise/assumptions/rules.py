@@ -2,12 +2,17 @@
 
 A rule is a function of the scores, of a temperature where it is soft, and of `Facts` that belong to
 the bags. It is written once, on arrays of NumPy or PyTorch, and runs wherever rows are.
+
+Known labels enter every rule in one way: a known instance has a score of plus or minus infinity
+(`Facts.fix`), and a known negative counts as one even if the rule ignores the rest (`Facts.rest`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from bagwise.assumptions.segments import Segments
 
@@ -17,6 +22,25 @@ class Facts(NamedTuple):
 
     fraction: Any = None  # the expected fraction of positives, one per bag
     given: Any = None  # a first assignment, one value per instance
+    known: Any = None  # of instances: 1 for known positives, -1 for known negatives, 0 for others
+
+    def fix(self, xp: Any, z: Any) -> Any:
+        """Return scores that leave no doubt about known instances."""
+        if self.known is None:
+            return z
+        return xp.where(self.known > 0, np.inf, xp.where(self.known < 0, -np.inf, z))
+
+    def overrule(self, xp: Any, p: Any) -> Any:
+        """Return weights in which known positives have 1 and known negatives 0."""
+        if self.known is None:
+            return p
+        return xp.where(self.known == 0, p, 1.0 * (self.known > 0))
+
+    def rest(self, is_negative: bool) -> Any:
+        """Return how much the rest of a weight counts as negative: as given, 1 where known."""
+        if self.known is None:
+            return is_negative
+        return 1.0 * ((self.known < 0) | is_negative)
 
 
 NO_FACTS = Facts()
@@ -38,11 +62,11 @@ class Rule:
 
 @dataclass(frozen=True)
 class Everything(Rule):
-    """Every instance has the label of its bag."""
+    """Every instance has the label of its bag, unless its own is known."""
 
     def assign(self, bags: Segments, z: Any, temperature: float, facts: Facts) -> Any:
         """Return ones."""
-        return bags.xp.ones_like(z)
+        return facts.overrule(bags.xp, bags.xp.ones_like(z))
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ no role: they multiply a bag's cost, penalty and entropy alike.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bagwise.assumptions.hard import AtLeastOne
-from bagwise.assumptions.rules import Facts, Rule
+from bagwise.assumptions.rules import NO_FACTS, Facts, Rule
 from bagwise.assumptions.segments import Segments, positive_part
 from bagwise.tolerances import MAX_STEPS, NOTHING, PATIENCE, TINY
 
@@ -43,17 +43,25 @@ class Softening(Rule):
 
     def assign(self, bags: Segments, z: Any, temperature: float, facts: Facts) -> Any:
         """Return the best assignment under the squared hinge, T in units of C."""
-        return self.soften(bags, positive_part(1 + z) ** 2, positive_part(1 - z) ** 2, temperature,
-                           facts.fraction)  # fmt: skip
+        gain, loss = positive_part(1 + z) ** 2, positive_part(1 - z) ** 2
+        return self.soften(bags, gain, loss, temperature, facts)
 
     def soften(
-        self, bags: Segments, gain: Any, loss: Any, temperature: float, fraction: Any = None
+        self, bags: Segments, gain: Any, loss: Any, temperature: float, facts: Facts = NO_FACTS
     ) -> Any:
-        """Return the best assignment; an instance costs ``gain`` as a negative.
-
-        ``fraction`` is the expected fraction of positives of every bag, where bags have their own.
-        """
+        """Return the best assignment; an instance costs ``gain`` as a negative."""
         raise NotImplementedError
+
+    def even(self, bags: Segments, facts: Facts) -> Any:
+        """Return the assignment of highest entropy, one value per instance."""
+        if facts.known is None:
+            return bags.expand(self.spread(bags))
+        return self._free.soften(bags, 0.0 * facts.known, 0.0 * facts.known, 1.0, facts)
+
+    @property
+    def _free(self) -> Softening:
+        """The rule without its penalty, which counts for nothing where it is hot."""
+        return self
 
     def penalize(self, bags: Segments, p: Any, fraction: Any = None) -> Any:
         """Return the assumption's own term in the objective, one value per bag."""
@@ -111,14 +119,18 @@ class SoftLabels(Softening):
     def _targets(self, bags: Segments, fraction: Any) -> Any:
         return bags.counts * (self.positive_fraction if fraction is None else fraction)
 
+    @property
+    def _free(self) -> Softening:
+        return replace(self, C_proportion=0.0)
+
     def soften(
-        self, bags: Segments, gain: Any, loss: Any, temperature: float, fraction: Any = None
+        self, bags: Segments, gain: Any, loss: Any, temperature: float, facts: Facts = NO_FACTS
     ) -> Any:
-        """Solve for one multiplier per bag."""
-        cost = loss - gain
+        """Solve for one multiplier per bag; what is known costs nothing or everything."""
+        cost = -facts.fix(bags.xp, gain - loss)
         if self.C_proportion == 0:
             return _settle(bags, cost, _sigmoid(bags.xp, -cost / temperature), temperature)  # Eq. 8
-        targets = self._targets(bags, fraction)
+        targets = self._targets(bags, facts.fraction)
         p, mu = self._penalized(bags, cost, targets, temperature)
         live = p >= 0  # a bag that has come to rest stays there, whatever the others do
         for _ in range(PATIENCE if self.variance else 0):
@@ -177,22 +189,28 @@ class SoftWitness(Softening):
         return bags.indicate((p > NOTHING) | (p == bags.expand(bags.max(p))))
 
     def soften(
-        self, bags: Segments, gain: Any, loss: Any, temperature: float, fraction: Any = None
+        self, bags: Segments, gain: Any, loss: Any, temperature: float, facts: Facts = NO_FACTS
     ) -> Any:
-        """Return the softmax of -C l(f) / T (Eq. 11), capped at 1 for several witnesses."""
-        xp, x = bags.xp, -loss / temperature
-        small = bags.expand(bags.sizes <= self.n_witnesses)
-        full = small
+        """Return the softmax of -C l(f) / T (Eq. 11), capped at 1 for several witnesses.
+
+        Known positives are witnesses. Others are sought only where these are too few.
+        """
+        xp, x = bags.xp, facts.fix(bags.xp, -loss / temperature)
+        full = bags.expand(bags.sizes <= self.n_witnesses)
+        if facts.known is not None:
+            possible = facts.known >= 0
+            few = bags.expand(bags.sum(1.0 * possible) <= self.n_witnesses)
+            full = (possible & few) | (facts.known > 0)
         for _ in range(self.n_witnesses):
             free = xp.where(full, -np.inf, x)
             top = bags.max(free)
             e = xp.exp(free - bags.expand(xp.where(top > -np.inf, top, 0.0)))
-            left = self.n_witnesses - bags.sum(1.0 * full)
+            left = positive_part(self.n_witnesses - bags.sum(1.0 * full))
             p = xp.where(full, 1.0, e * bags.expand(left / (bags.sum(e) + TINY)))
             if self.n_witnesses == 1 or not bool((p > 1).any()):
                 break
             full = full | (p > 1)
-        return xp.where(small, 1.0, p)
+        return p
 
 
 @dataclass(frozen=True)
@@ -208,7 +226,7 @@ class Evenly(Rule):
 
     def assign(self, bags: Segments, z: Any, temperature: float, facts: Facts) -> Any:
         """Return the assignment of highest entropy."""
-        return bags.expand(self.of.spread(bags))
+        return self.of.even(bags, facts)
 
 
 @dataclass(frozen=True)

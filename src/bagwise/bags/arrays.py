@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 from copy import copy
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
-from bagwise.bags.ids import as_names, check_hashable, first_missing, name_of
+from bagwise.bags.ids import as_names, check_hashable, first_missing, is_missing, name_of
 from bagwise.bags.stored import UncheckedRows
 from bagwise.rowstores.base import RowStore
 
@@ -215,9 +216,24 @@ def _as_values(name: str, values: Any) -> Array:
             check_hashable(values.flat)
         return values
     values = np.asarray(values)
+    if name == "known_labels":
+        return _as_known(values)
     if name in ("priors", "patch_size", *_FORMS) and values.dtype.kind not in NUMERIC_KINDS:
         raise ValueError(f"{name} must be numbers, got dtype {values.dtype}.")
     return values
+
+
+def _as_known(values: Array) -> Array:
+    """Return labels of which some are unknown: numbers with NaN, or texts with empty ones."""
+    if values.dtype.kind in NUMERIC_KINDS + "U" or values.ndim != 1:
+        return values
+    known = [None if is_missing(value) or value == "" else value for value in values.tolist()]
+    kinds = {str if isinstance(value, str) else float for value in known if value is not None}
+    if kinds == {str}:
+        return np.array(["" if value is None else value for value in known])
+    if kinds <= {float} and all(isinstance(value, Real | None) for value in known):
+        return np.array([np.nan if value is None else value for value in known], dtype=np.float64)
+    raise ValueError("known_labels must be all numbers or all texts; None or NaN is unknown.")
 
 
 def check_priors(priors: Any, ids: Array) -> None:

@@ -62,14 +62,17 @@ class Bags(Constructors, Merging):
         Side of a patch in the units of ``coords``.
     feature_names : sequence of str of length n_features, default=None
         Names of the columns of ``X``.
+    has_ids, has_instance_ids : bool, default=None
+        Whether the ids were given rather than generated; None derives it from ``ids`` and
+        ``instance_ids``.
     sites : array-like of shape (n_bags,), default=None
         Where the bags come from, such as hospitals: `bagwise.audit` compares them.
     parts : array-like of shape (n_instances,), default=None
         Part of the bag that each instance belongs to, such as the slide of a patient's patch;
         `merge` makes them.
-    has_ids, has_instance_ids : bool, default=None
-        Whether the ids were given rather than generated; None derives it from ``ids`` and
-        ``instance_ids``.
+    known_labels : array-like of shape (n_instances,), default=None
+        Labels of instances to learn from: NaN, None or an empty text where unknown, and otherwise
+        those of bags, or 1 and 0. Models that can fix them (see the guide on known instances).
 
     See Also
     --------
@@ -103,6 +106,7 @@ class Bags(Constructors, Merging):
     has_instance_ids: bool | None = None
     sites: Any = None
     parts: Any = None
+    known_labels: Any = None
 
     def __new__(cls, *args: Any, **named: Any) -> Bags:
         """Refuse arguments that version 0.2 had, before the constructor does."""

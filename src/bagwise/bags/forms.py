@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 PER_BAG = ("ids", "groups", "sites", "bag_features", "priors", "patch_size")
-PER_INSTANCE = ("instance_ids", "instance_labels", "coords", "parts")
+PER_INSTANCE = ("instance_ids", "instance_labels", "known_labels", "coords", "parts")
 WIDE = ("bag_features", "coords")  # numbers in several columns; all others are one column
 
 

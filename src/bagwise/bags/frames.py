@@ -34,6 +34,8 @@ def instance_columns(bags: Bags) -> dict[str, Array]:
     columns = {}
     if bags.instance_labels is not None:
         columns["instance_label"] = bags.instance_labels
+    if bags.known_labels is not None:
+        columns["known_label"] = bags.known_labels
     if not np.array_equal(bags.instance_ids, np.arange(bags.n_instances)):
         columns["instance"] = bags.instance_ids
     if bags.parts is not None:

@@ -82,9 +82,11 @@ def check_block(sums: list[int], i: int, block: Any, error: Callable[[str], Exce
 
 def verify_bags(bags: Bags) -> None:
     """Verify all files that bags lie in."""
+    from bagwise.bags.forms import PER_INSTANCE  # which imports what checks rows
+
     X = bags.X
     parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
-    for array in (*parts, bags.instance_ids, bags.instance_labels, bags.coords, bags.parts):
+    for array in (*parts, *(getattr(bags, name) for name in PER_INSTANCE)):
         if array is not None:
             verify(array)
 

@@ -47,6 +47,7 @@ from bagwise.estimators.input import (
     warn_of_spreads,
     warn_of_unclear,
 )
+from bagwise.estimators.known import known_signs, warn_of_unused
 from bagwise.estimators.params import shared
 from bagwise.estimators.scoring import BagScores
 from bagwise.tolerances import one_blas_thread
@@ -94,6 +95,8 @@ class BagClassifier(ClassifierMixin, BagScores):
     probability: bool | str = shared("probability")
     calibration_cv: Any = shared("calibration_cv")
 
+    _uses_known = False
+
     calibrate_instances = Discoveries.calibrate_instances
     instance_pvalues = Discoveries.instance_pvalues
     discover = Discoveries.discover
@@ -132,6 +135,8 @@ class BagClassifier(ClassifierMixin, BagScores):
         self._validate_params()
         bags = self._validate_bags(bags, reset=True)
         codes, weight = self._validate_labels(bags, y, sample_weight)
+        if bags.known_labels is not None and self._uses_known is False:
+            warn_of_unused(self)
         parameters = self.get_params(deep=False)
         is_rbf = "gamma" in parameters and parameters.get("kernel", "rbf") == "rbf"
         if is_rbf and not parameters.get("scale"):
@@ -221,6 +226,12 @@ class BagClassifier(ClassifierMixin, BagScores):
         if len(self.classes_) == 2:
             return (codes == self._positive_code())[:, None]
         return codes[:, None] == np.arange(len(self.classes_))
+
+    def _known_signs(self, bags: Bags) -> list[Array | None]:
+        """Return what is known of instances for each model; None where nothing is, or is used."""
+        classes = self.classes_.tolist()
+        positive = classes if len(classes) > 2 else [classes[self._positive_code()]]
+        return known_signs(classes, positive, bags) if self._uses_known else [None] * len(positive)
 
     def _class_order(self) -> list[int]:
         """Return the class numbers, of two the positive one first."""

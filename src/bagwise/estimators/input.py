@@ -36,6 +36,7 @@ class BagInput(Parameters):
 
     _accepts_nan: ClassVar[bool] = False
     _follows_rows: ClassVar[bool] = False  # whether it works where the rows are
+    _uses_known: ClassVar[bool | None] = None  # known labels of instances; None: no matter
 
     def _make_fresh(self) -> Self:
         return type(self)(**self.get_params(deep=False))

@@ -45,6 +45,7 @@ from bagwise.estimators.folds import (
     score_folds,
     score_folds_by_passes,
 )
+from bagwise.estimators.known import check_known
 from bagwise.estimators.params import KernelOptions, check_approximable, group, shared
 from bagwise.estimators.tags import BagTags, bag_tags
 from bagwise.estimators.task import (
@@ -219,9 +220,10 @@ class RowsClassifier(BagClassifier):
         # A bag without weight is no positive bag: its instances must not steer the assignments.
         truth = self._truth(codes) & (weight > 0)[:, None]
         factor, loss = self._loss_weight(), self._loss()
-        for column in truth.T:
+        for column, signs in zip(truth.T, self._known_signs(bags), strict=True):
+            fixed = None if signs is None else check_known(bags, signs, column, weight > 0)
             twin, of_bags = design.twin(), factor * weight
-            yield Task(twin, bags.offsets, column, of_bags, loss, factor, bags.priors)
+            yield Task(twin, bags.offsets, column, of_bags, loss, factor, bags.priors, fixed)
 
     def _design(self, bags: Bags, row_weight: Array) -> Any:
         """Return the instances as rows that are passed over, or as a design of vectors."""
@@ -407,6 +409,6 @@ class MarginClassifier(RowsClassifier):
         return (yield from fit_bag_labels(Newton(task.design, task.label()), self._report))
 
     def _fit_from(self, task: Task, start: Start) -> Run:
-        solution = solve(task.problem(1.0 * task.in_positive, rest_is_negative=False))
+        solution = solve(task.problem(task.bag_labels, rest_is_negative=False))
         self._report(record := {"objective": solution.objective, "gap": solution.gap})
-        return Run(solution, 1.0 * task.in_positive, [record], True)
+        return Run(solution, task.bag_labels, [record], True)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from bagwise._typing import Array
+from bagwise.assumptions.rules import Facts
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.designs import Design
@@ -40,6 +41,8 @@ class Task:
         The factor inside ``bag_weight``.
     priors : ndarray of shape (n_bags,) or None
         Expected fraction of positives in each bag.
+    known : ndarray of shape (n_instances,) or None
+        1 for known positives, -1 for known negatives, 0 for the other instances.
     """
 
     design: Any
@@ -49,6 +52,7 @@ class Task:
     loss: Loss
     C: float = 1.0
     priors: Array | None = None
+    known: Array | None = None
 
     @cached_property
     def in_positive(self) -> Array:
@@ -76,7 +80,18 @@ class Task:
         ``fraction`` is the expected fraction of positives of every bag, ``given`` a first
         assignment of all instances.
         """
-        return Labels(self.positive, self.bag_weight, self.C, fraction, given)
+        return Labels(self.positive, self.bag_weight, self.C, fraction, given, self.known)
+
+    def facts(self, fraction: Array | None = None) -> Facts:
+        """Return what rules know of positive bags beside their scores; ``fraction`` as above."""
+        shares = None if fraction is None else fraction[self.positive]
+        known = None if self.known is None else self.known[self.positive_rows]
+        return Facts(shares, None, known)
+
+    @property
+    def bag_labels(self) -> Array:
+        """The assignment in which instances have their own label if known, else their bag's."""
+        return self.spread(self.facts().overrule(np, np.ones(len(self.positive_rows))))
 
     @cached_property
     def positive_bag_weight(self) -> Array:
@@ -93,9 +108,11 @@ class Task:
         """Return the two-sided problem in which instance k is positive with weight p_k.
 
         Instances of negative bags are negative; those of positive bags are negative with weight
-        1 - p_k, or drop out.
+        1 - p_k, or drop out unless they are known to be.
         """
-        negative = np.where(self.in_positive, (1 - p) if rest_is_negative else 0.0, 1.0)
+        rest = (1 - p[self.positive_rows]) * self.facts().rest(rest_is_negative)
+        negative = np.ones(len(p))
+        negative[self.positive_rows] = rest
         return Problem(self.design, self.weight * p, self.weight * negative, self.loss)
 
 

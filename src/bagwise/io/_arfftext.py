@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from bagwise.bags.arrays import small_csr
 from bagwise.bags.segments import offsets_of
 from bagwise.errors import list_names
-from bagwise.io._assemble import COORDS, ROLES, ignore_parents, stack
+from bagwise.io._assemble import COORDS, OF_INSTANCES, ROLES, ignore_parents, stack
 from bagwise.io.errors import DuplicateColumnError, FormatError, MixedTypeError
-from bagwise.io.tables import is_number, parse_all, type_column
+from bagwise.io.tables import TextColumn, is_number, parse_all
 
 # A field is quoted with escapes, or bare; commas and white space separate fields.
 _FIELD = re.compile(
@@ -25,9 +25,7 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z0-9_.+:/-]+")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 _NUMERIC = ("numeric", "real", "integer")
-_ATTRIBUTES = {
-    ROLES[role]: role for role in ("instance_labels", "instance_ids", "parts", "parents")
-}
+_ATTRIBUTES = {ROLES[role]: role for role in (*OF_INSTANCES, "parents")}
 _ATTRIBUTES |= {name: name for name in COORDS}  # if both are there
 
 
@@ -261,7 +259,13 @@ class InnerRows:
         attributes: dict[str, Any] = {"feature_names": self.names}
         for j, texts in self._texts.items():
             role = _ATTRIBUTES[self._declared[j].name]
-            attributes[role] = type_column(texts, exact_text=role in ("instance_ids", "parts"))
+            column = TextColumn(texts)
+            if role == "known_labels":
+                attributes[role] = column.code_known()
+            else:
+                attributes[role] = column.code(exact_text=role in ("instance_ids", "parts")).at(
+                    slice(None)
+                )
         attributes = stack(attributes)
         ignore_parents(attributes)
         if any(sp.issparse(block) for block in self._blocks):

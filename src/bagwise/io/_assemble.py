@@ -35,6 +35,7 @@ ROLES = {
     "bag": "bag",
     "label": "label",
     "instance_labels": "instance_label",
+    "known_labels": "known_label",
     "groups": "group",
     "sites": "site",
     "parts": "part",
@@ -44,7 +45,7 @@ ROLES = {
     "parents": "instance_parent",
 }
 _PER_BAG = ("groups", "sites", "priors", "bag_features", "patch_size")
-_PER_ROW = ("instance_labels", "instance_ids", "coords", "parts")
+OF_INSTANCES = ("instance_labels", "known_labels", "instance_ids", "parts")
 
 
 @dataclass(frozen=True)
@@ -199,11 +200,13 @@ def take_column(
     path: Path, role: str, values: Array, place: Callable[[int], int | str] = row_place
 ) -> Any:
     """Return the column of a role as `assemble` takes it; missing values are refused."""
-    missing = first_missing(values)
+    missing = None if role == "known_labels" else first_missing(values)
     if missing is not None:
         raise missing_value(path, role, place(missing))
     if role in CODED:
         return Coded(*factorize(values))
+    if role == "known_labels":  # of which some are missing
+        return values
     return np.array(values.tolist()) if values.dtype.kind == "O" else values
 
 
@@ -235,7 +238,8 @@ def assemble(
         for role in ("label", *_PER_BAG)
         if role in columns
     }
-    per_row: dict[str, Any] = {role: columns[role][rows] for role in _PER_ROW if role in columns}
+    of_rows = (*OF_INSTANCES, "coords")
+    per_row: dict[str, Any] = {role: columns[role][rows] for role in of_rows if role in columns}
     if order is not None:
         X = X[order]
         per_row.setdefault("instance_ids", order)

@@ -16,14 +16,14 @@ from bagwise._typing import Array
 from bagwise.bags.arrays import NUMERIC_KINDS
 from bagwise.errors import Argument, Message, suggestion
 from bagwise.io import _limits as limits
-from bagwise.io._assemble import ROLES, Layout, ignore_parents
+from bagwise.io._assemble import OF_INSTANCES, ROLES, Layout, ignore_parents
 from bagwise.io._flatten import rows_as_names
 from bagwise.io._source import open_source, refuse_stream, require
 from bagwise.io.errors import FormatError, MixedTypeError
 from bagwise.io.tables import parse_numbers, sniff
 
 _FEATURES = ("features", "feats", "X", "x", "data")
-_STORED = {ROLES[role]: role for role in ("instance_labels", "instance_ids", "parts", "parents")}
+_STORED = {ROLES[role]: role for role in (*OF_INSTANCES, "parents")}
 
 
 def load_bag(

@@ -21,6 +21,7 @@ class Columns(TypedDict, total=False):
     """What all readers of tables take beside the columns of the bags and of the labels."""
 
     instance_labels: Column | None
+    known_labels: Column | None
     groups: Column | None
     sites: Column | None
     parts: Column | None
@@ -39,6 +40,8 @@ _document_reader = documenting(
         "label": 'Column of the bag labels, the same on all rows of a bag; None: "label" '
         f"{_THERE}, or the second without a header.",
         "instance_labels": f'Column of the labels of instances; None: "instance_label" {_THERE}.',
+        "known_labels": "Column of labels of instances to learn from, empty where unknown; None: "
+        f'"known_label" {_THERE}.',
         "groups": f'Column of the groups of bags, such as patients; None: "group" {_THERE}.',
         "sites": f'Column of the sites of bags, such as hospitals; None: "site" {_THERE}.',
         "parts": "Column of the part of its bag that an instance belongs to, such as the slide of "

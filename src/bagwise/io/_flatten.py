@@ -13,16 +13,14 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags, frames
+from bagwise.bags.forms import PER_BAG, PER_INSTANCE
 from bagwise.bags.frames import instance_columns as instance_columns
 from bagwise.bags.stored import verify_bags
 from bagwise.io._limits import rows_per_block
 from bagwise.io.errors import DuplicateColumnError, FormatError
 
 # What formats with one line per instance, and nothing else, cannot store.
-NOT_IN_LINES = (
-    *("groups", "sites", "priors", "bag_features", "patch_size"),
-    *("instance_labels", "coords", "parts"),
-)
+NOT_IN_LINES = tuple(n for n in (*PER_BAG, *PER_INSTANCE) if n not in ("ids", "instance_ids"))
 
 
 def rows_as_names(values: Array) -> Array:

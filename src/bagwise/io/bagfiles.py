@@ -133,7 +133,8 @@ def write_folder(path: str | Path, bags: Bags, y: Any = None, *, suffix: str = "
     """Write one file per bag, and ``bags.csv`` with their paths, ids and labels."""
     path = Path(path)
     refuse_full(path)
-    left_out = () if suffix in (".npz", ".h5") else ("instance_labels", "coords", "parts")
+    kept = suffix in (".npz", ".h5")
+    left_out = () if kept else ("instance_labels", "known_labels", "coords", "parts")
     warn_left_out(path, bags, ("bag_features", *left_out))
     files = [f"{i:06d}{suffix}" for i in range(len(bags))]
     columns = {n: v for n, v in bag_columns(bags, y).items() if n in _USUAL.values()}

@@ -274,8 +274,8 @@ def _bag_column(path: Path, role: str, column: Any, sizes: Array) -> Array:
 
 
 def _refuse_nulls(path: Path, role: str, column: Any) -> None:
-    """Refuse a column with missing values."""
-    if column.null_count:
+    """Refuse a column with missing values, but for known labels of instances."""
+    if column.null_count and role != "known_labels":
         row = next(i for i, value in enumerate(column) if not value.is_valid)
         raise missing_value(path, role, rows.row_place(row))
 

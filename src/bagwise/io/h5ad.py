@@ -47,6 +47,7 @@ def read_h5ad(
     sites: str | None = None,
     parts: str | None = None,
     instance_labels: str | None = None,
+    known_labels: str | None = None,
     priors: str | None = None,
 ) -> LabeledBags:
     """Read an AnnData file, whose columns are those of ``obs``; cells may be in any order."""
@@ -54,7 +55,7 @@ def read_h5ad(
     adata = _load(path)
     X, names = features_of(adata, layer, obsm)
     named = {"bag": bag, "label": label, "groups": groups, "priors": priors, "sites": sites}
-    named |= {"instance_labels": instance_labels, "parts": parts}
+    named |= {"instance_labels": instance_labels, "known_labels": known_labels, "parts": parts}
     found = list(adata.obs.columns)
     usual = {role: rows.ROLES[role] for role in (*named, "parents")}
     roles = rows.find_roles(path, found, named, usual)

@@ -21,7 +21,16 @@ from numpy.typing import DTypeLike
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.errors import Argument, Message
-from bagwise.io._assemble import CODED, MISSING, NUMERIC, Coded, Layout, lay_out, refuse_empty
+from bagwise.io._assemble import (
+    CODED,
+    MISSING,
+    NUMERIC,
+    ROLES,
+    Coded,
+    Layout,
+    lay_out,
+    refuse_empty,
+)
 from bagwise.io._columns import Column, Columns, LabeledBags, reads, writes
 from bagwise.io._flatten import long_columns, long_rows, name_features
 from bagwise.io._limits import rows_per_block
@@ -95,6 +104,8 @@ def write_csv(path: str | Path, bags: Bags, y: Any = None, *, delimiter: str | N
 
 def _refuse_empty_texts(path: Path, keys: dict[str, Any]) -> None:
     for name, values in keys.items():
+        if name == ROLES["known_labels"]:  # where an empty text is unknown
+            continue
         if values.dtype.kind in "UO" and any(v == "" for v in values.tolist()):
             raise FormatError(path, f"an empty text in {name} cannot be written as CSV.")
 
@@ -235,6 +246,13 @@ class TextColumn:
         """
         return Coded(self.codes, type_texts(list(self._numbers), exact_text))
 
+    def code_known(self) -> Array:
+        """Return the typed value of every row: NaN or an empty text where it is missing."""
+        known = [text for text in self._numbers if text not in MISSING]
+        typed = dict(zip(known, type_texts(known, exact_text=False).tolist(), strict=True))
+        values = np.array([typed.get(text) for text in self._numbers], dtype=object)
+        return values[self.codes]
+
 
 def type_columns(
     path: Path, keys: dict[str, TextColumn], place: Callable[[int], int | str]
@@ -242,6 +260,9 @@ def type_columns(
     """Return the columns of a text file by role, as `assemble` takes them."""
     columns: dict[str, Any] = {}
     for key, column in keys.items():
+        if key == "known_labels":
+            columns[key] = column.code_known()
+            continue
         for text in sorted(MISSING) if key == "label" else [""]:
             row = column.first_row(text)
             if row is not None:

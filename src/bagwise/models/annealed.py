@@ -108,6 +108,7 @@ class AnnealedSVC(MarginClassifier):
 
     _entropy_ends_it = True
     _follows_rows = True
+    _uses_known = True
     _prepares_kernel = True
 
     @property
@@ -128,9 +129,8 @@ class AnnealedSVC(MarginClassifier):
 
     def _start(self, task: Task, softening: Softening) -> Array:
         if self._starts_from_bags:
-            return np.ones(len(task.positive_rows))
-        bags = Segments.of_offsets(task.positive_offsets)
-        return bags.expand(softening.spread(bags))
+            return task.bag_labels[task.positive_rows]
+        return softening.even(Segments.of_offsets(task.positive_offsets), task.facts())
 
     def _first(self, newton: Newton, softening: Softening) -> Steps:
         """Return the first assignment of rows that are passed over."""
@@ -217,8 +217,8 @@ def _draw(
 ) -> Array:
     """Draw labels or witnesses: the step of least cost at random losses, with unit temperature."""
     gain, loss = rng.exponential(scale=_SPREAD, size=(2, int(task.positive_offsets[-1])))
-    shares = None if fraction is None else fraction[task.positive]
-    return softening.soften(Segments.of_offsets(task.positive_offsets), gain, loss, 1.0, shares)
+    bags = Segments.of_offsets(task.positive_offsets)
+    return softening.soften(bags, gain, loss, 1.0, task.facts(fraction))
 
 
 def anneal_task(
@@ -231,13 +231,12 @@ def anneal_task(
     callback: Any = None,
 ) -> Run:
     """Anneal one class against the rest."""
-    bags = Segments.of_offsets(task.positive_offsets)
-    shares = None if fraction is None else fraction[task.positive]
+    bags, facts = Segments.of_offsets(task.positive_offsets), task.facts(fraction)
 
     def soften(point: Point, temperature: float) -> Array:
         f = point.scores[task.positive_rows] + point.intercept
         gain, loss = task.C * task.loss.value(-f), task.C * task.loss.value(f)
-        return softening.soften(bags, gain, loss, temperature, shares)
+        return softening.soften(bags, gain, loss, temperature, facts)
 
     def energy(point: Point, p: Array) -> float:
         """Return Eq. 4 or 9 without its entropy."""
@@ -399,7 +398,7 @@ class AnnealedWitnessSVC(AnnealedSVC):
     def _start(self, task: Task, softening: Softening) -> Array:
         if self.init == "mean":
             scores = mean_scores(task)[task.positive_rows]
-            return ExactlyOne().map(scores, task.positive_offsets)
+            return ExactlyOne().map(scores, task.positive_offsets, task.facts())
         return super()._start(task, softening)
 
     def _first(self, newton: Newton, softening: Softening) -> Steps:

@@ -31,6 +31,7 @@ class InstanceSVC(MarginClassifier):
     """
 
     _follows_rows = True
+    _uses_known = True
 
     vote: str = param(
         "any",

@@ -45,6 +45,7 @@ class _AlternatingSVC(MarginClassifier):
     """Alternation between the two-sided problem and an assumption's cheapest assignment."""
 
     _follows_rows = True
+    _uses_known = True
 
     n_init: int = shared("n_init")
     max_iter: int = shared("max_iter")
@@ -96,7 +97,7 @@ def solve_assigned(task: Task, assumption: Assumption, p: Array, last: Solution 
 def assign(task: Task, assumption: Assumption, scores: Array) -> Array:
     """Return the assumption's cheapest assignment at these scores of all instances."""
     rows = task.positive_rows
-    return task.spread(assumption.map(scores[rows], task.positive_offsets))
+    return task.spread(assumption.map(scores[rows], task.positive_offsets, task.facts()))
 
 
 def _anneal(task: Task, model: _AlternatingSVC, kind: type[AnnealedSVC]) -> Array:
@@ -161,7 +162,7 @@ class LabelSVC(_AlternatingSVC):
     def _start(self, task: Task) -> Array:
         if self.init == "anneal":
             return _anneal(task, self, AnnealedLabelSVC)
-        return 1.0 * task.in_positive
+        return task.bag_labels
 
     def _first(self, newton: Newton, task: Task) -> Steps:
         if self.init == "anneal":
@@ -207,7 +208,7 @@ class WitnessSVC(_AlternatingSVC):
         if self.init == "anneal":
             return _anneal(task, self, AnnealedWitnessSVC)
         if self.init == "instances":
-            whole = solve(task.problem(1.0 * task.in_positive, rest_is_negative=False))
+            whole = solve(task.problem(task.bag_labels, rest_is_negative=False))
             return assign(task, self._assumption(), whole.scores)
         return _draw(task, self, check_random_state(self.random_state))
 

@@ -45,12 +45,15 @@ class Labels:
     C: float = 1.0
     fraction: Array | None = None  # expected fraction of positives, one per bag
     given: Array | None = None  # first assignment, one value per instance
+    known: Array | None = None  # labels of instances: 1, -1, or 0 where unknown
 
     def part(self, bags: slice, rows: slice) -> Labels:
         """Return the labels of some bags, whose rows are given too."""
         fraction = None if self.fraction is None else self.fraction[bags]
-        given = None if self.given is None else self.given[rows]
-        return Labels(self.positive[bags], self.weight[bags], self.C, fraction, given)
+        given, known = (
+            None if values is None else values[rows] for values in (self.given, self.known)
+        )
+        return Labels(self.positive[bags], self.weight[bags], self.C, fraction, given, known)
 
     def know(self, xp: Any, sizes: Array, up: Any) -> Any:
         """Return what a block with these labels knows; ``up`` brings arrays to its rows."""
@@ -75,14 +78,16 @@ class Known:
         rows = np.flatnonzero(np.repeat(inside, sizes))
         weight, positive = np.repeat(labels.weight, sizes), up(rows)
         fraction = None if labels.fraction is None else up(labels.fraction[inside])
-        given = None if labels.given is None else up(labels.given[rows])
+        given, known = (
+            None if values is None else up(values[rows]) for values in (labels.given, labels.known)
+        )
         return cls(
             weight=up(weight),
             inside=positive,
             bags=Segments(xp, up(sizes[inside])),
             within=up(weight[rows]),
             shares=up(labels.weight[inside] / labels.C),
-            facts=Facts(fraction, given),
+            facts=Facts(fraction, given, known),
         )
 
     def merge(self, others: Any, join: Any) -> Known:

@@ -158,7 +158,7 @@ class _Seen:
             p = self.assign(given)
             p = xp.where(p < DECIDED, 0.0, xp.where(p > 1 - DECIDED, 1.0, p))
             a[known.inside] = known.within * p
-            c[known.inside] = known.within * (1 - p) * given.rule.rest_is_negative
+            c[known.inside] = known.within * (1 - p) * known.facts.rest(given.rule.rest_is_negative)
         return a, c
 
     def curvature(self, place: Place, given: Assignment) -> Any:

@@ -48,12 +48,15 @@ from bagwise.assumptions import (
     CountPotential,
     as_potential,
 )
+from bagwise.assumptions.rules import Facts
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
 from bagwise.crossfit import CV, check_enough_bags, folds, hold_out_part
 from bagwise.errors import Argument, Message, Parameter
+from bagwise.estimators.known import check_known
 from bagwise.estimators.tags import BagTags
 from bagwise.estimators.task import stack_models
+from bagwise.models.markov.conditioned import split_known
 from bagwise.models.markov.descents import STARTS, find_idle, rows_of, run_starts
 from bagwise.models.markov.inputs import NetworkInputs, models_of, place_operator
 from bagwise.models.markov.risk import InstanceOperator, MarkovRisk
@@ -112,6 +115,7 @@ class MarkovNetworkClassifier(NetworkScores):
     """
 
     _follows_rows = True
+    _uses_known = True
 
     def __bag_tags__(self) -> BagTags:
         """The bag's score has potentials in it; inferred labels are not signs of scores."""
@@ -179,6 +183,7 @@ class MarkovNetworkClassifier(NetworkScores):
         self, bags: Bags, labels: Array, weight: Array, alphas: list[float]
     ) -> tuple[NetworkInputs, list[Network]]:
         """Fit a network per alpha, to the bags that early stopping does not hold out."""
+        bags, labels, weight = self._split_known(bags, labels, weight)
         inputs = NetworkInputs(
             self.feature_map,
             self.bag_features,
@@ -197,6 +202,21 @@ class MarkovNetworkClassifier(NetworkScores):
             held = [None] * len(risks)
         problems = list(zip(risks, held, strict=True))
         return inputs, [self._fit_network(problems, value) for value in alphas]
+
+    def _split_known(self, bags: Bags, labels: Array, weight: Array) -> tuple[Bags, Array, Array]:
+        """Return the bags with their known instances as bags of one."""
+        signs = self._known_signs(bags)[0]
+        if signs is None:
+            return bags, labels, weight
+        if self.cardinality != "any" or len(self.classes_) > 2:
+            raise ValueError(
+                f"{type(self).__name__} learns from known instances of two classes with "
+                'cardinality="any": under other counts they change how many of the other instances '
+                "must be positive. Drop them with bags.replace(known_labels=None)."
+            )
+        used = weight > 0
+        fixed = check_known(bags, signs, (labels == 1) & used, used)
+        return (bags, labels, weight) if fixed is None else split_known(bags, labels, weight, fixed)
 
     def _split_risks(
         self, inputs: NetworkInputs, share: float, bags: Bags, labels: Array, weight: Array
@@ -375,7 +395,11 @@ class MarkovNetworkClassifier(NetworkScores):
         sides = np.stack([np.zeros(truth.T.shape), truth.T], axis=1)  # negative bags hold none
         labels = self._labelings(train, sides)
         weights = np.zeros((len(labels), bags.n_instances))
-        weights[:, expand(np.isin(np.arange(len(bags)), used), bags.offsets)] = labels >= 0.5
+        rows = expand(np.isin(np.arange(len(bags)), used), bags.offsets)
+        weights[:, rows] = labels >= 0.5
+        for row, signs in zip(weights, self._known_signs(bags), strict=True):
+            facts = Facts(known=None if signs is None else signs * rows)
+            row[:] = facts.overrule(np, row)
         self.instance_weights_ = stack_models(weights)
 
 
