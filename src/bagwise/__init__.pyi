@@ -17,6 +17,7 @@ from .estimators.assigned import Pool as Pool
 from .estimators.params import KernelOptions as KernelOptions
 from .estimators.pipeline import BagPipeline as BagPipeline, explain as explain
 from .graphs import Graph as Graph
+from .model_selection.audit import audit as audit
 from .model_selection.auto import (
     AutoBagClassifier as AutoBagClassifier,
     AutoBagRegressor as AutoBagRegressor,

@@ -25,10 +25,13 @@ from bagwise.cli.source import (
     InstanceId,
     Labels,
     Regroup,
+    Unit,
     cut_labels,
+    merge_units,
     missing_file,
     need_labels,
     read_bags,
+    unit_column,
 )
 
 _OUT = "Write all rows to a .csv, .tsv, .json or .parquet file."
@@ -63,6 +66,7 @@ class ApplyOptions:
     regroup: Regroup = False
     labels: Labels = None
     instance_id: InstanceId = None
+    unit: Unit = None
 
     def load(self, only: list[str] | None = None, *, check: bool = True, **columns: Any) -> Applied:
         """Read the model and the bags; ``columns`` are further roles, such as the label's.
@@ -80,10 +84,17 @@ class ApplyOptions:
         columns |= {"bag": self.bag, "only": only or None, "instance_ids": self.instance_id}
         times = {role: columns.pop(role, None) for role in ("duration", "event")}
         wanted = "label" in columns
+        unit = self.unit or description["notes"].get("unit")
+        if unit is not None:  # names of units are no names of bags in files
+            columns |= {"groups": unit_column(unit), "only": None}
         if description.get("task") == "times" and wanted:
             bags, y = self._read_times(description, columns, times, check)
         else:
             bags, y = self._read(description, columns, check)
+        if unit is not None and bags.groups is None:
+            what = f"the model is for bags merged by {unit}, and {self.data} has no such column"
+            raise typer.BadParameter(f"{what}: name it with --unit.")
+        bags, y = merge_units(bags, y, unit)
         if only:
             names = [str(name) for name in bags.ids.tolist()]
             rows = np.flatnonzero(np.isin(names, [*resolve_names(only, names)]))

@@ -21,6 +21,7 @@ COMMANDS = {  # each is a function of a module beside this one
     "report": "report",
     "cv": "cv",
     "compare": "compare",
+    "audit": "audit",
     "convert": "data",
     "datasets": "data",
     "models": "data",

@@ -51,6 +51,7 @@ def _bag_columns(applied: Applied) -> dict[str, Any]:
     if hasattr(classifier, "key_instances"):
         rows = seen.flat(classifier.key_instances(seen))
         columns["key_instance"] = applied.instance_names(rows)
+        columns |= {} if seen.parts is None else {"key_part": seen.parts[rows]}
     return columns
 
 
@@ -77,6 +78,7 @@ def _instance_columns(applied: Applied) -> dict[str, Any]:
     rows, key = np.arange(seen.n_instances), np.zeros(seen.n_instances, dtype=bool)
     key[seen.flat(classifier.key_instances(seen))] = True
     columns = {"bag": np.repeat(seen.ids, seen.sizes), "instance": applied.instance_names(rows)}
+    columns |= {} if seen.parts is None else {"part": seen.parts}
     columns |= applied.positions(rows)
     if hasattr(classifier, "predict_instances"):
         columns["label"] = classifier.predict_instances(seen)
@@ -211,7 +213,9 @@ def explain(
     Lists the instances with the highest scores of every bag that is predicted positive, the highest
     first. With three or more classes, scores are those of the predicted class. The p-value of an
     instance is the share of negative bags with as high a score in them, and those up to 0.1 are
-    discoveries. For linear models, the last column names the features that contributed most to the
+    discoveries. Of patients with several slides (`--unit`), the part is the slide of the instance
+    (of rank 1, the key slide), and its share is that of the slide in the positive scores of the
+    patient. For linear models, the last column names the features that contributed most to the
     difference from the mean instance's score.
 
     `bagwise explain slides.bagwise new.csv --bag slide --only s17 --top 5`
@@ -230,9 +234,11 @@ def explain(
 def _explanation(applied: Applied, predicted: Any, wanted: Any, top: int) -> dict[str, Any]:
     """Return the columns of the table: the best instances of each wanted bag."""
     from bagwise.estimators.discovery import LEVEL
+    from bagwise.estimators.explanation import part_columns
 
     seen, pvalues = applied.seen, applied.pvalues()
     scores = applied.scores_of_class(predicted)
+    of_part = part_columns(seen, scores)
     rows, ranks = [], []
     for start, stop in zip(seen.offsets[wanted], seen.offsets[wanted + 1], strict=True):
         best = np.argsort(-scores[start:stop], kind="stable")[:top]
@@ -245,6 +251,7 @@ def _explanation(applied: Applied, predicted: Any, wanted: Any, top: int) -> dic
         "label": predicted[of],
         "rank": np.concatenate([np.empty(0, np.int64), *ranks]),
         "instance": applied.instance_names(chosen),
+        **{name: of_part[name][chosen] for name in ("part", "part_share") if of_part},
         **applied.positions(chosen),
         "score": scores[chosen],
     }

@@ -97,6 +97,7 @@ _DROP = "Columns to leave out, with commas; patterns work too."
 _DECIMAL = 'Decimal separator of the numbers: "." or ",".'
 _IMPUTE = "Fill missing values: median, mean, most_frequent or zero."
 _CUT = "Of labels that are numbers, make two classes: yes from this number on, and no."
+_UNIT = "Merge bags: column with what becomes the bag, such as the patient of a slide."
 _DURATION = "Column with the times of events or of censoring; --event says which it is."
 _EVENT = "Column that is 1 where the event happened at --duration, 0 where it had not until then."
 _FORMAT = (
@@ -110,6 +111,8 @@ Duration = Annotated[str | None, _column(_DURATION)]
 Event = Annotated[str | None, _column(_EVENT)]
 Labels = Annotated[Path | None, typer.Option(help=_LABELS, metavar="CSV")]
 Groups = Annotated[str | None, _column("Column with groups that share a fold, such as patients.")]
+Unit = Annotated[str | None, _column(_UNIT)]
+Site = Annotated[str | None, _column("Column with the site of each bag, such as its hospital.")]
 InstanceId = Annotated[str | None, _column("Column with an id of each row.")]
 Format = Annotated[str | None, typer.Option(help=_FORMAT, metavar="FORMAT")]
 Regroup = Annotated[
@@ -138,20 +141,29 @@ class Source:
     cut: Annotated[float | None, typer.Option(help=_CUT, metavar="NUMBER")] = None
     duration: Duration = None
     event: Event = None
+    unit: Unit = None
 
     @property
     def columns(self) -> dict[str, Any]:
         """The columns by name or number; None where none was given."""
-        return {"bag": self.bag, "label": self.label, "groups": self.groups}
+        if self.unit is not None and self.groups is not None:
+            raise typer.BadParameter("--unit keeps its bags together: leave out --groups.")
+        return {
+            "bag": self.bag,
+            "label": self.label,
+            "groups": self.groups or unit_column(self.unit),
+        }
 
-    def read(self, *, check: bool = True) -> tuple[Bags, Any]:
+    def read(self, *, check: bool = True, site: str | None = None) -> tuple[Bags, Any]:
         """Return bags and labels; labels are None where there are none."""
         columns = {**self.columns, "features": split_names(self.features)}
         columns |= {"drop": split_names(self.drop), "decimal": self.decimal, "labels": self.labels}
-        columns["instance_ids"] = self.instance_id
+        columns |= {"instance_ids": self.instance_id, "sites": site}
         if self.duration or self.event:
-            return read_times(self, check, columns)
-        bags, y = read_bags(self.data, self.format, self.regroup, check=check, **columns)
+            bags, y = read_times(self, check, columns)
+        else:
+            bags, y = read_bags(self.data, self.format, self.regroup, check=check, **columns)
+        bags, y = merge_units(bags, y, self.unit)
         return bags, cut_labels(y, self.cut)
 
     @property
@@ -159,14 +171,17 @@ class Source:
         """How the data were read: those who apply the model read theirs in the same way."""
         more = {"decimal": self.decimal, "instance_ids": self.instance_id}
         times = {"duration": self.duration, "event": self.event}
-        return {**self.columns, **more, **times, "regroup": self.regroup, "cut": self.cut}
+        others = {"regroup": self.regroup, "cut": self.cut, "unit": self.unit}
+        return {**self.columns, **more, **times, **others}
 
-    def read_labeled(self, *, check: bool = True, task: str = "classes") -> tuple[Bags, Any]:
+    def read_labeled(
+        self, *, check: bool = True, task: str = "classes", site: str | None = None
+    ) -> tuple[Bags, Any]:
         """Return bags and labels; both must be complete, which may also be checked elsewhere."""
         if (task == "times") != (self.duration is not None):
             ask = "labels are times: give" if task == "times" else "this model does not take"
             raise typer.BadParameter(f"{ask} --duration and --event, as BagSurvival and CoxBag do.")
-        bags, y = self.read(check=check)
+        bags, y = self.read(check=check, site=site)
         y = need_labels(y, self.data)
         if task == "classes" and is_measurement(y):
             raise ValueError(
@@ -195,6 +210,18 @@ def read_times(source: Any, check: bool, columns: dict[str, Any]) -> tuple[Bags,
         bags, y = read_bags(source.data, source.format, source.regroup, **given)
         found.insert(0, np.asarray(y))
     return bags, check_times(np.column_stack(found), len(bags)).as_array()
+
+
+def unit_column(unit: str | None) -> str | None:
+    """Return the column of units to read; groups that a file has by itself need none."""
+    return None if unit == "group" else unit
+
+
+def merge_units(bags: Bags, y: Any, unit: str | None) -> tuple[Bags, Any]:
+    """Return patients instead of slides, where a unit is named."""
+    if unit is None:
+        return bags, y
+    return (bags.merge(), None) if y is None else bags.merge("groups", y)
 
 
 def is_measurement(y: Any) -> bool:
@@ -263,7 +290,10 @@ def _fetch(data: Path, columns: dict[str, Any]) -> tuple[Bags, Any]:
     return bags, y
 
 
-_FLAGS = {"instance_ids": "instance-id"}  # of arguments whose option has another name
+_FLAGS = {
+    "instance_ids": "instance-id",
+    "sites": "site",
+}  # of arguments whose option has another name
 
 
 def _name_or_number(value: Any) -> Any:

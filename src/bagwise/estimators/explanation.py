@@ -16,7 +16,8 @@ import scipy.sparse as sp
 
 from bagwise._typing import Array
 from bagwise.bags import Bags
-from bagwise.bags.segments import bag_index, expand, segment_sum
+from bagwise.bags.merging import split_rows
+from bagwise.bags.segments import bag_index, expand, segment_argmax, segment_sum
 from bagwise.estimators.tags import bag_tags
 from bagwise.rowstores.blocks import count_rows
 
@@ -40,6 +41,7 @@ def explanation(model: Any, bags: Bags, n_features: int = N_FEATURES) -> pd.Data
         {
             "bag": expand(bags.ids, bags.offsets),
             "instance": instance_names(bags),
+            **part_columns(bags, scores),
             "label": expand(labels, bags.offsets),
             "score": scores,
             "share": _shares(scores, bags.offsets),
@@ -55,6 +57,22 @@ def instance_names(bags: Bags) -> Array:
     if bags.has_instance_ids:
         return bags.instance_ids
     return np.arange(bags.n_instances) - expand(bags.offsets[:-1], bags.offsets)
+
+
+def part_columns(bags: Bags, scores: Array) -> dict[str, Array]:
+    """Return the part of each instance, its bag's key part and the part's share; {} without parts.
+
+    The key part has the highest instance. The share is the part's of the positive scores of the
+    bag.
+    """
+    if bags.parts is None:
+        return {}
+    order, offsets, _ = split_rows(bags)
+    share = np.empty(bags.n_instances)
+    shares = _shares(scores, bags.offsets)[order]
+    share[order] = expand(segment_sum(shares, offsets), offsets)
+    key = bags.parts[bags.offsets[:-1] + segment_argmax(scores, bags.offsets)]
+    return {"part": bags.parts, "key_part": expand(key, bags.offsets), "part_share": share}
 
 
 def toward_positive(model: Any, scores: Array) -> Array:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from bagwise._removed import refuse_class
+from bagwise.model_selection.audit import Audit, SiteResult
 from bagwise.model_selection.auto import AutoBagClassifier
 from bagwise.model_selection.candidates import candidates
 from bagwise.model_selection.compare import compare
@@ -25,6 +26,7 @@ __all__ = [
     "IMPUTES",
     "METRICS",
     "SCALES",
+    "Audit",
     "AutoBagClassifier",
     "BagGridSearchCV",
     "Choice",
@@ -35,6 +37,7 @@ __all__ = [
     "CrossValidation",
     "PositiveChoice",
     "Ranking",
+    "SiteResult",
     "candidates",
     "choose_positive",
     "compare",

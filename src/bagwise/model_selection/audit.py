@@ -1,0 +1,397 @@
+"""Whether a model has learned the site instead of the label: `audit`.
+
+Where hospitals differ in how they prepare slides *and* in how many of their patients are ill, a
+model can recognize the hospital and guess. k-fold cross-validation does not notice: every hospital
+is in its training part. Leaving whole sites out does, and so do pairs of bags of one site, between
+which the site cannot decide.
+
+Two tests permute the sites of patients that have the same label. They are exact if, given the
+label, nothing in the bags tells the site; the number of bags per site and label, and so the
+difficulty of the problem, stay the same. The statistics are the AUC of the folds minus that of
+pairs of one site, which needs no fit, and minus that of unseen sites, for which all sites are left
+out again. With two sites, a model of one of them cannot learn what tells them apart: there the
+first test has the power.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+from scipy.stats import chi2_contingency
+from scipy.stats.contingency import association
+from sklearn.metrics import roc_auc_score
+
+from bagwise._typing import Array
+from bagwise.bags import Bags, check_bags
+from bagwise.bags.ids import factorize
+from bagwise.bags.statistics import PRESETS, statistics
+from bagwise.crossfit import folds, out_of_fold_scores
+from bagwise.crossfit.folds import N_FOLDS, count_fewest, number_units
+from bagwise.crossfit.sites import LEVEL, count_patients, score_unseen, site_of_units
+from bagwise.errors import list_names
+from bagwise.metrics import bag_measures, bound_auc_of
+from bagwise.models.statistics import StatisticsLogistic
+from bagwise.tolerances import TIE
+
+
+class Rate(NamedTuple):
+    """An AUC and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+@dataclass(frozen=True)
+class SiteResult:
+    """What is known of one site: its bags, and the AUC among them."""
+
+    name: Any
+    n_bags: int
+    n_positive: int
+    known: Rate | None  # by folds, where other bags of the site are in the training part
+    unseen: Rate | None  # by a model that was trained without the site
+    note: str = ""  # why there is no AUC
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What `audit` found; ``print`` shows all of it, ``verdict`` is one sentence.
+
+    Parameters
+    ----------
+    model : str
+        The model that was cross-validated.
+    n_bags : int
+        Number of bags.
+    positive : object
+        The class whose bags are counted as positive.
+    folds : Rate
+        AUC of k-fold cross-validation, as usually reported.
+    within : Rate or None
+        The same scores, comparing bags of one site only; None if no site has both classes.
+    unseen : Rate or None
+        AUC within sites, each scored by a model that was trained without it.
+    predictability : float or None
+        AUC of predicting the site from the bags; None if fewer than two sites have two patients.
+    association : float
+        Cramér's V of labels and sites: 0 if each site has the same share of positives, 1 if the
+        site determines the label.
+    association_p_value : float
+        P-value of the chi-squared test of it.
+    p_within, p_unseen : float or None
+        P-values of the falls from ``folds`` to ``within`` and to ``unseen``, by permutation.
+    n_permutations : int
+        Number of permutations.
+    sites : list of SiteResult
+        Each site, the largest first.
+    """
+
+    model: str
+    n_bags: int
+    positive: Any
+    folds: Rate
+    within: Rate | None
+    unseen: Rate | None
+    predictability: float | None
+    association: float
+    association_p_value: float
+    p_within: float | None = None
+    p_unseen: float | None = None
+    n_permutations: int = 0
+    sites: list[SiteResult] = field(default_factory=list)
+
+    @property
+    def alarm(self) -> bool:
+        """Whether one of the falls is significant: together, once in twenty times by chance."""
+        known = [p for p in (self.p_within, self.p_unseen) if p is not None]
+        return any(p <= LEVEL / len(known) for p in known)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence that says what the numbers mean."""
+        known = self.predictability
+        end = "too few to be predicted" if known is None else f"predictable with {known:.2f}"
+        falls = [
+            _say_fall(self.folds, self.within, self.p_within, "among bags of one site"),
+            _say_fall(self.folds, self.unseen, self.p_unseen, "on unseen sites"),
+        ]
+        told = " and ".join(filter(None, falls))
+        if not told:
+            return f"Every site has bags of one class, so that it tells the label; sites are {end}."
+        return f"The model's {self.folds.value:.2f} {told}; sites are {end}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as plain values, with the verdict.
+
+        Returns
+        -------
+        dict
+            As JSON can hold it; an AUC is a list with its interval.
+        """
+        return {"verdict": self.verdict, "alarm": self.alarm, **asdict(self)}
+
+    def __str__(self) -> str:
+        lines = [self.verdict, f"{self.model}, {self.n_bags} bags, {len(self.sites)} sites"]
+        for title, value in self.lines():
+            lines.append(f"  {title}: {value}")
+        for site in self.sites:
+            counts = f"{site.n_bags} bags, {site.n_positive} of {self.positive}"
+            found = site.note or f"folds {site.known}, unseen {site.unseen}"
+            lines.append(f"  {site.name}: {counts}; {found}")
+        return "\n".join(lines)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return the main numbers with their names, as texts.
+
+        Returns
+        -------
+        list of (str, str)
+            What it is, and the value.
+        """
+        known = "not defined" if self.predictability is None else f"{self.predictability:.2f}"
+        v, p = self.association, self.association_p_value
+        return [
+            ("AUC of folds", str(self.folds)),
+            ("AUC of folds, pairs of one site", _show(self.within, self.p_within)),
+            ("AUC of unseen sites", _show(self.unseen, self.p_unseen)),
+            ("AUC of predicting the site", known),
+            ("Cramér's V of labels and sites", f"{v:.2f} (p = {p:.3g})"),
+        ]
+
+
+def _show(rate: Rate | None, p: float | None) -> str:
+    return "not defined" if rate is None else f"{rate}" + ("" if p is None else f", p = {p:.3f}")
+
+
+def _say_fall(folds: Rate, rate: Rate | None, p: float | None, where: str) -> str:
+    """Return a clause about an AUC beside that of the folds; "" without one."""
+    if rate is None:
+        return ""
+    falls = rate.value < folds.value and (p is None or p <= LEVEL)
+    tested = "" if p is None else f" (p = {p:.3f})"
+    return f"{'falls to' if falls else 'compares with'} {rate.value:.2f} {where}{tested}"
+
+
+def audit(
+    bags: Any,
+    y: ArrayLike,
+    model: Any = None,
+    *,
+    sites: ArrayLike | None = None,
+    cv: int = N_FOLDS,
+    n_permutations: int = 200,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    callback: Callable[[], Any] = lambda: None,
+) -> Audit:
+    """Find out whether a model depends on the site that bags come from, such as the hospital.
+
+    It needs ``cv + n_sites * (1 + n_permutations)`` fits of the model: with the default one a
+    second or so per thousand.
+
+    Parameters
+    ----------
+    bags : Bags, or anything check_bags takes
+        The data; bags of one group of ``bags.groups`` (a patient) stay together.
+    y : array-like of shape (n_bags,)
+        Their labels, of two classes.
+    model : bag classifier, or a Pipeline or search that ends in one, default=None
+        Cloned for every fit. None is `StatisticsLogistic`, which is cheap.
+    sites : array-like of shape (n_bags,), default=None
+        The site of each bag; ``bags.sites`` when None.
+    cv : int, default=5
+        Number of folds.
+    n_permutations : int, default=200
+        Number of permutations of the sites; 0 leaves the test out.
+    random_state : int, default=0
+        Seed of folds and permutations.
+    n_jobs : int, default=None
+        Number of folds, or of permutations, fitted at the same time.
+    callback : callable, default=nothing
+        Called without arguments after each permutation.
+
+    Returns
+    -------
+    Audit
+        Numbers with intervals, sites one by one, and a verdict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bagwise import audit
+    >>> from bagwise.datasets import make_gaussian_bags
+    >>> bags, y = make_gaussian_bags(n_bags=80, shift=4.0, random_state=0)
+    >>> found = audit(bags, y, sites=np.arange(80) % 2, n_permutations=20)
+    >>> found.alarm, round(found.association, 2)
+    (False, 0.1)
+    """
+    bags, y = check_bags(bags, finite=False), np.asarray(y)
+    bags = bags if sites is None else bags.replace(sites=sites)
+    classes = _check_classes(bags, y)
+    truth, of_unit = y == classes[1], site_of_units(bags)
+    rows = _describe(bags)
+    title = "StatisticsLogistic()" if model is None else repr(model)
+    seen, model, y = (rows, _CHEAP, truth.astype(int)) if model is None else (bags, model, y)
+    splits = folds(seen, y, cv, random_state)
+    scores = out_of_fold_scores(model, seen, y, None, splits, n_jobs)
+    unseen = score_unseen(model, seen, y, n_jobs)
+    pooled = Rate(float(roc_auc_score(truth, scores)), *bound_auc_of(truth, scores, bags.groups))
+    within, apart = (auc_within(truth, s, bags.sites, bags.groups) for s in (scores, unseen))
+    draws = [_permute(bags, y, of_unit, random_state + r) for r in range(n_permutations)]
+    among = [_pair_auc(truth, scores, sites) for sites in draws if within is not None]
+    one = partial(_score_permuted, model, seen, y, truth)
+    beyond = []
+    if apart is not None:
+        jobs = Parallel(n_jobs=n_jobs, return_as="generator")
+        for value in jobs(delayed(one)(sites) for sites in draws):
+            beyond.append(value)
+            callback()
+    table = count_patients(bags, y)
+    return Audit(
+        *(title, len(bags), classes[1].item(), pooled, within, apart),
+        predictability=_predict_sites(rows, cv, random_state, n_jobs),
+        association=float(association(table, method="cramer")),
+        association_p_value=float(chi2_contingency(table, correction=False).pvalue),
+        p_within=_share_below(among, within),
+        p_unseen=_share_below(beyond, apart),
+        n_permutations=n_permutations,
+        sites=list_sites(bags, truth, classes, scores, unseen),
+    )
+
+
+_CHEAP = StatisticsLogistic(statistics=("mean",))  # of bags that `_describe` made single rows
+
+
+def _describe(bags: Bags) -> Bags:
+    """Return bags of one instance each, with the statistics of all instances as its features."""
+    of_bags = {name: getattr(bags, name) for name in ("ids", "groups", "sites")}
+    return Bags(statistics(bags, PRESETS["four"]), np.arange(len(bags) + 1), **of_bags)
+
+
+def _share_below(permuted: list[float], rate: Rate | None) -> float | None:
+    """Return the p-value of an AUC among those of permutations; None without one."""
+    if rate is None or not permuted:
+        return None
+    return (1 + int(np.sum(np.array(permuted) <= rate.value + TIE))) / (1 + len(permuted))
+
+
+# Sites --------------------------------------------------------------------------------------------
+
+
+def _check_classes(bags: Bags, y: Array) -> Array:
+    classes = np.unique(y)
+    if len(y) != len(bags):
+        raise ValueError(f"y has {len(y)} labels, there are {len(bags)} bags.")
+    if len(classes) != 2:
+        what = f"An audit compares two classes, there are {len(classes)}"
+        raise ValueError(f"{what}: {list_names(map(str, classes))}. Set one against the others.")
+    return classes
+
+
+def auc_within(truth: Array, scores: Array, sites: Array, groups: Array | None) -> Rate | None:
+    """Return the AUC of all pairs of bags of one site; None if there are none.
+
+    The interval combines those of sites, whose weights are their numbers of pairs (Zou & Donner
+    2008). Bags without a score are left out.
+    """
+    mixed = _find_mixed(truth, scores, factorize(sites)[0])
+    if not mixed:
+        return None
+    share = _weigh_pairs(truth, mixed)
+    value, low, high = np.array([_rate_site(truth, scores, groups, rows) for rows in mixed]).T
+    middle = float(share @ value)
+    below, above = (float(np.sqrt(share**2 @ (value - end) ** 2)) for end in (low, high))
+    return Rate(middle, max(0.0, middle - below), min(1.0, middle + above))
+
+
+def _find_mixed(truth: Array, scores: Array, codes: Array) -> list[Array]:
+    """Return the bags with scores of each site that has some of both classes."""
+    of_sites = (np.flatnonzero((codes == k) & ~np.isnan(scores)) for k in range(codes.max() + 1))
+    return [rows for rows in of_sites if 0 < truth[rows].sum() < len(rows)]
+
+
+def _weigh_pairs(truth: Array, mixed: list[Array]) -> Array:
+    """Return the share of each site in all pairs of a positive and a negative bag of one site."""
+    pairs = np.array([truth[rows].sum() * (~truth[rows]).sum() for rows in mixed], dtype=float)
+    return pairs / pairs.sum()
+
+
+def _rate_site(truth: Array, scores: Array, groups: Array | None, rows: Array) -> Rate:
+    own = None if groups is None else groups[rows]
+    value = float(roc_auc_score(truth[rows], scores[rows]))
+    return Rate(value, *bound_auc_of(truth[rows], scores[rows], own))
+
+
+def list_sites(
+    bags: Bags, truth: Array, classes: Array, scores: Array, unseen: Array
+) -> list[SiteResult]:
+    """Return the results of each site, the largest first; those of one class have a note."""
+    codes, names = factorize(bags.sites)
+    results = []
+    for k in np.argsort(-np.bincount(codes), kind="stable"):
+        rows, n_pos = np.flatnonzero(codes == k), int(truth[codes == k].sum())
+        known, apart, note = None, None, ""
+        if not 0 < n_pos < len(rows):
+            note = f"only bags of the class {classes[int(n_pos > 0)]}"
+        else:
+            known = _rate_site(truth, scores, bags.groups, rows)
+            if np.isnan(unseen[rows]).any():
+                note = "the other sites have one class only"
+            else:
+                apart = _rate_site(truth, unseen, bags.groups, rows)
+        name = names[k].item() if isinstance(names[k], np.generic) else names[k]
+        results.append(SiteResult(name, len(rows), n_pos, known, apart, note))
+    return results
+
+
+# Permutations, and the site as the label ---------------------------------------------------------
+
+
+def _permute(bags: Bags, y: Array, of_unit: Array, seed: int) -> Array:
+    """Return the sites of bags, permuted over the patients that have the same labels."""
+    units, rng = number_units(bags), np.random.default_rng([seed, len(of_unit)])
+    codes = factorize(y)[0]
+    has = np.zeros((len(of_unit), int(codes.max()) + 1), dtype=bool)
+    has[units, codes] = True
+    permuted = of_unit.copy()
+    for pattern in np.unique(has, axis=0):
+        members = np.flatnonzero((has == pattern).all(axis=1))
+        permuted[members] = rng.permutation(of_unit[members])
+    return permuted[units]
+
+
+def _score_permuted(model: Any, bags: Bags, y: Array, truth: Array, sites: Array) -> float:
+    """Return the AUC of sites that no training bag comes from, for permuted sites."""
+    return _pair_auc(truth, score_unseen(model, bags.replace(sites=sites), y), sites)
+
+
+def _pair_auc(truth: Array, scores: Array, codes: Array) -> float:
+    """Return the AUC of pairs of bags of one site."""
+    mixed = _find_mixed(truth, scores, codes)
+    aucs = [roc_auc_score(truth[rows], scores[rows]) for rows in mixed]
+    return float(_weigh_pairs(truth, mixed) @ aucs)
+
+
+def _predict_sites(rows: Bags, cv: int, random_state: int, n_jobs: int | None) -> float | None:
+    """Return the AUC of predicting the site, averaged over sites against the others."""
+    codes, _ = factorize(rows.sites)
+    units = number_units(rows)
+    many = np.array([len(np.unique(units[codes == k])) for k in range(codes.max() + 1)])
+    kept = np.flatnonzero((many > 1)[codes])
+    if np.sum(many > 1) < 2:
+        return None
+    part, site = rows[kept], codes[kept]
+    splits = folds(part, site, min(cv, count_fewest(part, site)), random_state)
+    scores = out_of_fold_scores(_CHEAP, part, site, None, splits, n_jobs)
+    found = bag_measures(site, scores, np.unique(site), ("auc",))["auc"]
+    return None if found is None else float(found)

@@ -1,0 +1,97 @@
+"""Patients and sites on the command line: from slides in a table to explanations and an audit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from command_line import done, printed, refused
+
+READ = ("--bag", "slide", "--label", "diagnosis", "--unit", "patient")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Return a table of patients with three slides, of which the second shows the illness."""
+    rng, rows = np.random.default_rng(1), []
+    for p in range(24):
+        ill, site = p % 2, ("north", "south")[p // 2 % 2]
+        for s in range(3):
+            for k in range(4):
+                x = rng.normal(size=3)
+                x[0] += 6.0 * (ill and s == 1 and k == 2)
+                place = [100 * k, 100 * s]
+                rows.append([f"P{p:02d}", f"P{p:02d}-{s}", site, ["well", "ill"][ill], *place, *x])
+    columns = ["patient", "slide", "site", "diagnosis", "coord_x", "coord_y", "a", "b", "c"]
+    path = tmp_path_factory.mktemp("study") / "study.csv"
+    pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(study):
+    path = study.with_name("m.bagwise")
+    linear = ["-m", "MI-SVM", "-p", "kernel=linear", "--positive", "ill"]
+    done("fit", study, *READ, *linear, "-o", path)
+    return path
+
+
+def test_the_model_file_keeps_the_unit(study, model):
+    rows = printed("predict", model, study)
+    assert len(rows) == 24
+    ill = [row for row in rows if row["label"] == "ill"]
+    assert {row["key_part"] for row in ill} == {f"{row['bag']}-1" for row in ill}
+    assert printed("evaluate", model, study)["n_bags"] == 24
+
+
+def test_explanations_go_from_the_patient_to_the_slide_to_the_patch(study, model):
+    (row,) = printed("explain", model, study, "--only", "P03", "--top", "1")
+    assert (row["bag"], row["part"]) == ("P03", "P03-1")
+    assert 0.5 < row["part_share"] <= 1
+    rows = printed("predict", model, study, "--only", "P03", "--instances")
+    assert [row["part"] for row in rows] == [f"P03-{s}" for s in range(3) for _ in range(4)]
+
+
+def test_a_store_has_its_own_groups(study, model, tmp_path):
+    done("convert", study, tmp_path / "s.bags", *READ[:4], "--groups", "patient")
+    assert len(printed("predict", model, tmp_path / "s.bags", "--unit", "group")) == 24
+
+
+def test_the_audit_of_a_table(study):
+    words = ("audit", study, *READ, "--permutations", "10", "--jobs", "1")
+    found = printed(*words)
+    assert (found["n_bags"], found["positive"], found["alarm"]) == (24, "well", False)
+    assert [site["n_bags"] for site in found["sites"]] == [12, 12]
+    said = done(*words, "--site", "site")
+    assert "2 sites" in said.stderr
+    assert found["verdict"] in " ".join(said.stderr.split())
+    named = printed(*words, "--model", "MI-SVM", "--positive", "ill")
+    assert "WitnessSVC" in named["model"]
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "words"),
+    [
+        (2, "name yours with --site", ["audit", "--drop", "site"]),
+        (2, "leave out --groups", ["audit", "--groups", "site"]),
+        (1, "has no column 'hospital'", ["audit", "--site", "hospital"]),
+        (2, "there is no model", ["audit", "--model", "nonsense"]),
+    ],
+)
+def test_bad_arguments_are_named(study, code, message, words):
+    command, *rest = words
+    refused(code, message, command, study, *READ, *rest)
+
+
+def test_contradictions_are_listed(study, tmp_path):
+    frame = pd.read_csv(study)
+    frame.loc[frame["slide"].isin(["P02-0", "P05-2"]), "diagnosis"] = "unclear"
+    frame.to_csv(tmp_path / "bad.csv", index=False)
+    what = "2 groups have bags of different labels: 'P02' ('P02-0' has 'unclear', 'P02-1' has"
+    refused(1, what, "cv", tmp_path / "bad.csv", *READ, "-m", "MI-SVM")
+
+
+def test_a_file_without_the_unit_is_named(study, model, tmp_path):
+    pd.read_csv(study).drop(columns="patient").to_csv(tmp_path / "no.csv", index=False)
+    refused(1, "has no column 'patient'", "predict", model, tmp_path / "no.csv")
+    done("convert", study, tmp_path / "s.bags", *READ[:4])
+    refused(2, "merged by group", "predict", model, tmp_path / "s.bags", "--unit", "group")

@@ -1,0 +1,132 @@
+"""Whether the site gives the label away: numbers by brute force, and alarms, false or not."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from bagwise import Bags, WitnessSVC, audit, make_pipeline
+from bagwise.crossfit.sites import count_patients, is_associated, leave_one_site_out
+from bagwise.metrics import bound_auc_of
+from bagwise.model_selection.audit import auc_within
+
+
+def draw_study(n=80, n_sites=4, confounded=0.0, shift=0.0, signal=1.0, seed=0, slides=1):
+    """Return patients of several sites; ``confounded`` ties labels to sites, ``shift`` features."""
+    rng = np.random.default_rng([seed, 7])
+    site = rng.permutation(np.arange(n) % n_sites)
+    ill = rng.random(n) < 0.5 + confounded / 2 * np.where(site % 2, 1, -1)
+    patient = np.repeat(np.arange(n), slides)
+    X = rng.normal(size=(len(patient), 3, 5))
+    X[..., 0] += shift * (site % 2)[patient, None]
+    X[:, 0, 1] += signal * ill[patient]
+    names = np.array(["north", "south", "east", "west", "far"])
+    bags = Bags.from_padded(X, sites=names[site][patient], groups=[f"p{i}" for i in patient])
+    return bags, ill[patient].astype(int)
+
+
+@pytest.mark.parametrize("n", [6, 30, 200])
+def test_pairs_of_one_site_agree_with_brute_force(n):
+    rng = np.random.default_rng(n)
+    truth, scores, sites = rng.random(n) < 0.4, rng.normal(size=n).round(1), rng.integers(0, 3, n)
+    pairs = [
+        (scores[i] > scores[j]) + 0.5 * (scores[i] == scores[j])
+        for i in np.flatnonzero(truth)
+        for j in np.flatnonzero(~truth)
+        if sites[i] == sites[j]
+    ]
+    assert auc_within(truth, scores, sites, None).value == pytest.approx(np.mean(pairs))
+
+
+def test_one_site_has_the_interval_of_an_auc():
+    rng = np.random.default_rng(0)
+    truth, scores = rng.random(50) < 0.5, rng.normal(size=50)
+    _, *bounds = auc_within(truth, scores, np.zeros(50), None)
+    np.testing.assert_allclose(bounds, bound_auc_of(truth, scores))
+
+
+def test_patients_are_counted_once():
+    bags, y = draw_study(12, slides=3)
+    assert count_patients(bags, y).sum() == 12
+
+
+def test_whole_sites_are_left_out():
+    bags, y = draw_study(20)
+    for train, test in leave_one_site_out(bags, y):
+        assert len({*bags.sites[test]}) == 1
+        assert not {*bags.sites[train]} & {*bags.sites[test]}
+
+
+def test_confounding_raises_an_alarm_and_its_absence_does_not():
+    confounded = audit(*draw_study(120, confounded=0.9, shift=3.0, signal=0.3), n_permutations=60)
+    assert confounded.alarm
+    assert confounded.unseen.value < confounded.folds.value - 0.1
+    assert confounded.predictability > 0.7
+    assert "falls to" in confounded.verdict
+    for options in ({}, {"shift": 3.0}, {"confounded": 0.9}):
+        found = audit(*draw_study(120, signal=2.0, **options), n_permutations=60)
+        assert not found.alarm, options
+
+
+def test_with_two_sites_the_pairs_of_one_site_raise_it():
+    found = audit(*draw_study(120, 2, confounded=0.8, shift=2.0), n_permutations=60)
+    assert found.alarm
+    assert found.p_within <= 0.025 < found.p_unseen
+
+
+def test_slides_of_a_patient_are_permuted_together_and_results_repeat():
+    bags, y = draw_study(40, slides=3)
+    one, other = (audit(bags, y, n_permutations=20, random_state=3) for _ in range(2))
+    assert one == other
+    assert json.loads(json.dumps(one.to_dict()))["verdict"] == one.verdict
+    assert sum(site.n_bags for site in one.sites) == len(bags)
+
+
+def test_sites_of_one_class_are_listed_and_not_averaged():
+    bags, y = draw_study(60, 3)
+    y = np.where(bags.sites == "east", 1, y)
+    found = audit(bags, np.array(["no", "yes"])[y], n_permutations=0)
+    east = next(site for site in found.sites if site.name == "east")
+    assert (east.note, east.known, east.unseen) == ("only bags of the class yes", None, None)
+    assert found.p_unseen is None
+    assert found.within is not None
+    assert "east" in str(found)
+
+
+def test_sites_that_are_the_label_leave_nothing_to_test():
+    bags, y = draw_study(40, 2)
+    found = audit(bags, (bags.sites == "south").astype(int), n_permutations=5)
+    assert (found.within, found.unseen, found.p_unseen, found.alarm) == (None, None, None, False)
+    assert "so that it tells the label" in found.verdict
+    assert found.association == pytest.approx(1.0)
+    assert is_associated(bags, bags.sites)
+    assert not is_associated(bags, y)
+
+
+def test_any_model_is_audited_in_a_pipeline():
+    bags, y = draw_study(40, 2)
+    model = make_pipeline(StandardScaler(), WitnessSVC(kernel="linear", pos_label="yes"))
+    found = audit(bags, np.array(["no", "yes"])[y], model, n_permutations=2, n_jobs=1)
+    assert found.model == repr(model)
+    assert found.positive == "yes"
+
+
+@pytest.mark.parametrize(
+    ("error", "change"),
+    [
+        ("have no sites", lambda bags, y: (bags.replace(sites=None), y)),
+        ("All bags come from the site 'a'", lambda bags, y: (bags.replace(sites=["a"] * 20), y)),
+        ("two classes, there are 3", lambda bags, y: (bags, np.arange(20) % 3)),
+        ("y has 3 labels", lambda bags, y: (bags, [0, 1, 1])),
+        (
+            "1 group has bags of different sites: 'p'",
+            lambda bags, y: (bags.replace(groups=["p", "p", *map(str, range(18))]), y),
+        ),
+    ],
+)
+def test_bad_input_is_named(error, change):
+    bags, y = draw_study(20)
+    bags = bags.replace(sites=[*"ab"] * 10)
+    with pytest.raises(ValueError, match=error):
+        audit(*change(bags, y))
