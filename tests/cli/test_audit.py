@@ -74,7 +74,7 @@ def test_the_audit_of_a_table(study):
         (2, "name yours with --site", ["audit", "--drop", "site"]),
         (2, "leave out --groups", ["audit", "--groups", "site"]),
         (1, "has no column 'hospital'", ["audit", "--site", "hospital"]),
-        (2, "there is no model", ["audit", "--model", "nonsense"]),
+        (2, "There is no method", ["audit", "--model", "nonsense"]),
     ],
 )
 def test_bad_arguments_are_named(study, code, message, words):
@@ -93,5 +93,5 @@ def test_contradictions_are_listed(study, tmp_path):
 def test_a_file_without_the_unit_is_named(study, model, tmp_path):
     pd.read_csv(study).drop(columns="patient").to_csv(tmp_path / "no.csv", index=False)
     refused(1, "has no column 'patient'", "predict", model, tmp_path / "no.csv")
-    done("convert", study, tmp_path / "s.bags", *READ[:4])
+    done("convert", study, tmp_path / "s.bags", *READ[:4], "--drop", "patient")
     refused(2, "merged by group", "predict", model, tmp_path / "s.bags", "--unit", "group")

@@ -290,10 +290,7 @@ def _fetch(data: Path, columns: dict[str, Any]) -> tuple[Bags, Any]:
     return bags, y
 
 
-_FLAGS = {
-    "instance_ids": "instance-id",
-    "sites": "site",
-}  # of arguments whose option has another name
+_FLAGS = {"instance_ids": "instance-id", "sites": "site"}  # where the option has another name
 
 
 def _name_or_number(value: Any) -> Any:
