@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import UndefinedMetricWarning
 
 from bagwise.errors import TaskWarning
 from bagwise.times import (
@@ -114,3 +115,9 @@ def test_no_event_is_refused_and_few_warn():
         check_events(Times(np.zeros(3, dtype=bool), np.ones(3)))
     with pytest.warns(TaskWarning, match="There are 3 events"):
         check_events(Times(np.ones(3, dtype=bool), np.ones(3)))
+
+
+def test_risks_that_cannot_be_compared_are_said():
+    with pytest.warns(UndefinedMetricWarning, match="cannot be compared"):
+        value, _ = concordance(check_times([[1, 2.0], [1, 2.0]]), np.array([0.0, 1.0]))
+    assert np.isnan(value)

@@ -19,8 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
 
 from bagwise._typing import Array
+from bagwise.bags.ids import name_of
 from bagwise.errors import TaskWarning
 
 MOST_WEIGHT = 20.0  # of a bag: G below a twentieth would let one bag decide
@@ -46,8 +48,10 @@ class Times:
         return np.array(list(zip(self.event, self.time, strict=True)), dtype=kind)
 
 
-def check_times(y: Any, n_bags: int | None = None) -> Times:
+def check_times(y: Any, ids: Any = None) -> Times:
     """Return events and times; takes a structured array or two columns, the event first.
+
+    ``ids`` are those of the bags, for their number and for errors.
 
     Examples
     --------
@@ -72,25 +76,23 @@ def check_times(y: Any, n_bags: int | None = None) -> Times:
             "AutoBagRegressor, for classes AutoBagClassifier."
         )
     try:
-        event, time = event.astype(np.float64), time.astype(np.float64)
+        event, time = (np.array(each.tolist(), dtype=np.float64) for each in (event, time))
     except (TypeError, ValueError) as error:
         raise ValueError(f"Events are 0 or 1, and times are numbers: {error}.") from error
-    _check_values(event, time, n_bags)
+    _check_values(event, time, ids)
     return Times(event.astype(bool), time)
 
 
-def _check_values(event: Array, time: Array, n_bags: int | None) -> None:
-    if n_bags is not None and len(time) != n_bags:
-        raise ValueError(f"y has {len(time)} labels, there are {n_bags} bags: one label per bag.")
-    wrong = np.flatnonzero(~np.isin(event, (0.0, 1.0)))
-    if len(wrong):
-        found = f"that of bag {wrong[0]} is {event[wrong[0]]:g}"
+def _check_values(event: Array, time: Array, ids: Any) -> None:
+    if ids is not None and len(time) != len(ids):
+        raise ValueError(f"y has {len(time)} labels, there are {len(ids)} bags: one label per bag.")
+    for i in np.flatnonzero(~np.isin(event, (0.0, 1.0))).tolist():
+        found = f"that of {name_of(ids, i)} is {event[i]:g}"
         raise ValueError(
             f"An event is 0 (censored) or 1, and {found}: is the time the other field?"
         )
-    wrong = np.flatnonzero(~(np.isfinite(time) & (time >= 0)))
-    if len(wrong):
-        found = f"that of bag {wrong[0]} is {time[wrong[0]]}"
+    for i in np.flatnonzero(~(np.isfinite(time) & (time >= 0))).tolist():
+        found = f"that of {name_of(ids, i)} is {time[i]}"
         raise ValueError(f"A time is a number and not negative; {found}.")
 
 
@@ -183,6 +185,8 @@ def concordance(
         all_pairs[i] += w * later.sum()
     total = all_pairs.sum() / 2
     if total == 0:
+        why = "No event comes before the end of another bag: risks cannot be compared."
+        warnings.warn(why, UndefinedMetricWarning, stacklevel=2)
         return float("nan"), right
     value = right.sum() / 2 / total
     return float(value), (right - value * all_pairs) / total

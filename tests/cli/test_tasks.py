@@ -69,6 +69,8 @@ def test_the_road(task, table, tmp_path):
         (["--label", "grade", "--model", "MI-SVM", "--order", "mild"], "--order is for grades"),
         (["--label", "grade", "--model", "OrdinalBagClassifier", "--order", "mild,severe"],
             "does not have the label moderate"),
+        (["--label", "grade", "--model", "OrdinalBagClassifier"], "--order gives the order of"),
+        (["--label", "grade", "--model", "OrdinalBagClassifier", "--order", "mild,mild"], "twice"),
         (["--label", "grade", "--model", "MeanRegressor"], "take a classifier"),
         (["--label", "pKi", "--model", "MeanRegressor", "--positive", "1"], "is for two classes"),
         (["--label", "pKi", "--model", "MeanRegressor", "--cv"], "AutoBagRegressor"),

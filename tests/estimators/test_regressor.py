@@ -94,6 +94,9 @@ def test_numbers_that_are_missing_or_infinite_are_named():
     y[3] = np.inf
     with pytest.raises(ValueError, match=r"contains infinity.*Bag 3"):
         StatisticsForestRegressor().fit(X, y)
+    for scale in (1e160, 1e-170):
+        with pytest.raises(ValueError, match=r"Squares of the numbers in y.*Bag \d+ .*Scale y"):
+            MeanRegressor().fit(X, np.arange(len(y)) * scale)
 
 
 @pytest.mark.parametrize("values", [(0, 1), (2.5, 7.5), (0, 1, 2, 3, 4)])

@@ -208,6 +208,14 @@ def test_statistics_too_large_for_libsvm_are_named():
         StatisticsSVC(kernel="linear", scale=False, C=20.0).fit(bags, np.arange(10) % 2)
 
 
+@pytest.mark.parametrize("scale", [1e155, 1e200, 1e-160])
+@pytest.mark.parametrize("model", [WitnessSVC, InstanceSVC])
+def test_scales_whose_squares_are_no_numbers_are_named(model, scale):
+    X = scale * np.random.default_rng(0).normal(size=(24, 3))
+    with pytest.raises(FloatingPointError, match=r"Feature \d has the scale .*Scale the features"):
+        model(kernel="linear").fit(Bags(X, np.arange(0, 25, 2)), np.arange(12) % 2)
+
+
 def test_a_ridge_system_that_overflows_is_named():
     system = np.array([[1.0, np.inf], [np.inf, 1.0]])
     with pytest.raises(np.linalg.LinAlgError, match="overflowed: scale the features"):

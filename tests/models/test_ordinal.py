@@ -6,6 +6,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 from bagwise import Bags, OrdinalBagClassifier, WitnessSVC
+from bagwise.errors import TaskWarning
 
 
 def graded(n_bags=120, seed=0, names=None):
@@ -72,6 +73,13 @@ def test_bad_grades_are_named(model):
         OrdinalBagClassifier().fit(bags, 0 * y)
     with pytest.raises(ValueError, match=r"Unknown label type.*regressor"):
         OrdinalBagClassifier().fit(bags, y + 0.5)
+    with pytest.raises(ValueError, match="has a grade twice"):
+        OrdinalBagClassifier(order=[0, 1, 2, 2]).fit(bags, y)
+    missing = pd.Categorical.from_codes(np.where(y == 2, -1, y), ["low", "high"], ordered=True)
+    with pytest.raises(ValueError, match=r"Bag \d+ .*has no label"):
+        OrdinalBagClassifier().fit(bags, missing)
+    with pytest.warns(TaskWarning, match="sorted as such: high, low, mid. Give their order"):
+        OrdinalBagClassifier().fit(bags, np.array(["low", "mid", "high"])[y])
     with pytest.raises(ValueError, match="contains 8; the model knows"):
         model.score(bags, y + 7)
 

@@ -88,6 +88,14 @@ def test_what_cannot_be_learned_is_said():
         CoxBag().fit(bags, y[:, 1])
     with pytest.raises(ValueError, match="199 labels, there are 200 bags"):
         CoxBag().fit(bags, y[1:])
+    bags = bags.replace(ids=[f"p{i}" for i in range(len(bags))])
+    for wrong, says in ((-1.0, "A time .*'p3'.* is -1"), (np.inf, "A time .*'p3'.* is inf")):
+        times = y.copy()
+        times[3, 1] = wrong
+        with pytest.raises(ValueError, match=says):
+            CoxBag().fit(bags, times)
+    with pytest.raises(ValueError, match="numbers: could not convert string to float: '"):
+        CoxBag().fit(bags, np.where(y[:, [0, 0]] > 0, "yes", "no"))
     few = y.copy()
     few[np.flatnonzero(y[:, 0])[5:], 0] = 0
     with pytest.warns(TaskWarning, match="There are 5 events"):

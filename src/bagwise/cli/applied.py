@@ -140,7 +140,7 @@ class ApplyOptions:
                 raise typer.BadParameter("labels are times: give --duration and --event.")
             bags, y = self._read(description, {**columns, "label": label}, check)
             found.append(need_labels(y, self.data))
-        return bags, check_times(np.column_stack(found), len(bags)).as_array()
+        return bags, check_times(np.column_stack(found), bags.ids).as_array()
 
     def _recall(self, format: str, column: str | None) -> str | None:
         """Return a column's name in fit, where this file has it too."""

@@ -82,14 +82,23 @@ class ModelOptions:
 
     def _order_grades(self, estimator: Any, y: Any) -> Any:
         """Return a model of numbers, grades or times, with the order of the grades."""
+        from bagwise.models.ordinal import needs_order
+
         for flag, given in (("--positive", self.positive), ("--threshold", self.threshold)):
             if given is not None:
                 raise typer.BadParameter(f"{flag} is for two classes, not for {estimator.task}.")
-        if self.order is None or y is None:
+        if y is None or estimator.task != "grades":
             return estimator
-        known = {str(label): label for label in np.unique(y).tolist()}
+        found = np.unique(y).tolist()
+        if self.order is None:
+            if estimator.order is None and needs_order(found):
+                raise typer.BadParameter(f"--order gives the order of {list_names(found)}.")
+            return estimator
+        known = {str(label): label for label in found}
         names = [name.strip() for name in self.order.split(",")]
         missing = next((name for name in known if name not in names), None)
+        if len({*names}) < len(names):
+            raise typer.BadParameter(f"--order {self.order} has a label twice.")
         if missing is not None:
             raise typer.BadParameter(f"--order {self.order} does not have the label {missing}.")
         return estimator.set_params(order=[known[name] for name in names if name in known])

@@ -179,7 +179,8 @@ def _metric_table(numbers: dict[str, tuple[float, ...]], n_bags: int, positive: 
     for name, (value, *bounds) in numbers.items():
         known = bounds and np.isfinite(bounds).all()
         interval = f"{bounds[0]:.3f} to {bounds[1]:.3f}" if known else ""
-        table.add_row(name.replace("_", " "), f"{value:.4f}", interval)
+        shown = f"{value:.4f}" if np.isfinite(value) else "-"
+        table.add_row(name.replace("_", " "), shown, interval)
     return table
 
 

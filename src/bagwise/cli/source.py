@@ -209,7 +209,7 @@ def read_times(source: Any, check: bool, columns: dict[str, Any]) -> tuple[Bags,
         given = {**columns, "label": label, "drop": drop, "check": check}
         bags, y = read_bags(source.data, source.format, source.regroup, **given)
         found.insert(0, np.asarray(y))
-    return bags, check_times(np.column_stack(found), len(bags)).as_array()
+    return bags, check_times(np.column_stack(found), bags.ids).as_array()
 
 
 def unit_column(unit: str | None) -> str | None:

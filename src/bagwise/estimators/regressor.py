@@ -95,8 +95,20 @@ def check_numbers(model: Any, bags: Bags, y: Any) -> Array:
         what = "NaN" if np.isnan(y[bad[0]]) else "infinity"
         where = f"that of {name_of(bags.ids, int(bad[0]))} is {y[bad[0]]}"
         raise ValueError(f"Input y contains {what}: {where}. Leave out bags without a number.")
+    _check_squares(bags, y)
     _warn_of_classes(y)
     return y
+
+
+def _check_squares(bags: Bags, y: Array) -> None:
+    """Refuse numbers whose squared errors are no float64."""
+    largest, spread = int(np.argmax(np.abs(y))), y.max() / 2 - y.min() / 2
+    with np.errstate(over="ignore", under="ignore"):
+        fits = np.isfinite(len(y) * y[largest] ** 2)
+        fits &= spread == 0 or spread**2 >= np.finfo(float).tiny
+    if not fits:
+        where = f"that of {name_of(bags.ids, largest)} is {y[largest]:.3g}"
+        raise ValueError(f"Squares of the numbers in y are no float64: {where}. Scale y.")
 
 
 def _warn_of_classes(y: Array) -> None:

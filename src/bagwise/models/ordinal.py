@@ -8,6 +8,7 @@ Reference: E. Frank, M. Hall, "A simple approach to ordinal classification", ECM
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -17,9 +18,10 @@ from sklearn.utils.metaestimators import available_if
 
 from bagwise._documented import answers
 from bagwise._typing import Array
+from bagwise.errors import Message, Parameter, TaskWarning, list_names
 from bagwise.estimators.base import refuse_numbers
 from bagwise.estimators.discovery import LEVEL
-from bagwise.estimators.input import check_target
+from bagwise.estimators.input import check_target, order_is_meaning, refuse_missing_labels
 from bagwise.estimators.params import Words, param
 from bagwise.estimators.tags import bag_tags
 from bagwise.models.thresholds import ThresholdModels
@@ -28,6 +30,11 @@ from bagwise.tolerances import one_blas_thread
 
 def _has_exact(model: OrdinalBagClassifier) -> bool:
     return bag_tags(model).exact_instance_scores
+
+
+def needs_order(grades: list[Any]) -> bool:
+    """Return whether grades are text whose order is not that of the alphabet by convention."""
+    return isinstance(grades[0], str) and not (len(grades) == 2 and order_is_meaning(grades))
 
 
 class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
@@ -81,6 +88,7 @@ class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
         """Learn one classifier per threshold."""
         fresh, bags, weight = self._begin_fit(bags, sample_weight)
         order, y = fresh._order_of(y), check_target(self, bags, y)
+        refuse_missing_labels(bags, y)
         refuse_numbers(self, y)
         codes = fresh._keep_grades(y, order, weight)
         thresholds = np.arange(1, len(fresh.classes_))
@@ -92,7 +100,10 @@ class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
     def _order_of(self, y: Any) -> list[Any] | None:
         kind = getattr(y, "dtype", None)
         if self.order is not None:
-            return np.asarray(self.order).tolist()
+            order: list[Any] = np.asarray(self.order).tolist()
+            if len({*order}) < len(order):
+                raise ValueError(f"order={order} has a grade twice.")
+            return order
         return (
             list(kind.categories) if kind is not None and getattr(kind, "ordered", False) else None
         )
@@ -100,6 +111,10 @@ class OrdinalBagClassifier(ClassifierMixin, ThresholdModels):
     def _keep_grades(self, y: Array, order: list[Any] | None, weight: Array) -> Array:
         """Remember the grades that occur, and return their numbers."""
         found = np.unique(y)
+        if order is None and needs_order(found.tolist()):
+            start = f"Grades that are text are sorted as such: {list_names(found.tolist())}. Give "
+            message = Message(start, "their order with ", Parameter("order"), ".")
+            warnings.warn(message, TaskWarning, stacklevel=3)
         if order is not None:
             unknown = [grade for grade in found.tolist() if grade not in order]
             if unknown:

@@ -85,7 +85,7 @@ class TimesModel(BagScores):
     def fit(self, bags: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from bags with an event or a time of censoring each."""
         fresh, bags, weight = self._begin_fit(bags, sample_weight)
-        times = check_times(y, len(bags))
+        times = check_times(y, bags.ids)
         check_events(times[weight > 0])
         censoring = kaplan_meier(times, weight, censoring=True)
         fresh.censored_times_, fresh.censored_ = censoring.times, censoring.values

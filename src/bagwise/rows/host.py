@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from bagwise._typing import Array
 from bagwise.assumptions.segments import Segments
 from bagwise.designs.conditioned import Shift
+from bagwise.errors import SCALE, Message
 from bagwise.rows.looks import Known, Labels, Look, Place, Sums
 from bagwise.rowstores.blocks import Ahead
 from bagwise.tolerances import rounding_of
@@ -179,6 +180,16 @@ def add_up(parts: Iterable[Any]) -> Any:
     return tree.finish()
 
 
+def _invert_squares(scale: Array) -> Array:
+    with np.errstate(over="ignore", divide="ignore"):
+        metric = scale**-2.0
+    bad = np.flatnonzero(~((metric >= np.finfo(float).tiny) & np.isfinite(metric)))
+    if len(bad):
+        what = f"Feature {bad[0]} has the scale {scale[bad[0]]:.2g}, whose square is no float64. "
+        raise FloatingPointError(Message(what, "Scale the features with ", SCALE, "."))
+    return metric
+
+
 class Rows:
     """Rows that are passed over, and whose bags they are.
 
@@ -204,7 +215,7 @@ class Rows:
         self.metric: Any = 1.0
         self.n_coef = X.shape[1]
         if coordinates is not None:
-            self.precision, self.metric = np.float64, coordinates.scale**-2.0
+            self.precision, self.metric = np.float64, _invert_squares(coordinates.scale)
         self.rounding = rounding_of(self.precision)
         self.passes = 0
         self._known: WeakKeyDictionary[Labels, dict[int, Known]] = WeakKeyDictionary()
