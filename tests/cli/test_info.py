@@ -36,6 +36,23 @@ def test_columns_are_guessed_and_the_next_command_is_complete(tmp_path):
     done("cv", words[2], *named, "-m", "SIL", "--positive", "m", "--folds", 2, "-j", 1)
 
 
+def test_names_with_commas_are_quoted_and_few_bags_get_a_model_that_can_be_judged(tmp_path):
+    rows = [f"s{i},{i % 2},w{k},x{k},{i + k / 7}" for i in range(4) for k in (0, 0, 1)]
+    text = "\n".join(['slide,dx,"city, state",site,f', *rows])
+    (tmp_path / "t.csv").write_text(text)
+    record = printed("info", tmp_path / "t.csv")
+    assert record["columns"]["drop"] == ["city, state", "site"]
+    words = shlex.split(record["next"])[1:]
+    done(*words, "--out", tmp_path / "m.bagwise")
+    done("report", tmp_path / "m.bagwise", tmp_path / "t.csv", "--out", tmp_path / "r.html")
+
+
+def test_a_usual_name_is_enough_for_the_bags(tmp_path):
+    text = "\n".join(["slide,f", *(f"s{i},{i + k / 7}" for i in range(4) for k in range(3))])
+    (tmp_path / "t.csv").write_text(text)
+    assert printed("info", tmp_path / "t.csv")["columns"]["bag"] == "slide"
+
+
 def test_decimal_commas_are_seen(tmp_path):
     record = printed("info", write(tmp_path / "t.csv", ";", ","))
     assert "--decimal ," in record["next"]

@@ -74,7 +74,7 @@ ROLES = ["--bag", "slide", "--label", "dx"]
     [
         ([], "the columns may be --bag slide --label dx --groups patient."),
         (ROLES, "--drop patient, or name its role. Hint: from their values, the columns may be "),
-        ([*ROLES, "--drop", "patient,site"], "Hint: leave the column out with --drop note,"),
+        ([*ROLES, "--drop", "patient", "--drop", "site"], "leave the column out with --drop note,"),
         (["--bag", "slde", "--label", "dx"], "Did you mean 'slide'?"),
     ],
 )

@@ -47,7 +47,7 @@ Only = Annotated[
 
 def split_ids(only: list[str] | None) -> list[str]:
     """Return the names of bags that `--only` gives."""
-    return [name for text in only or [] for name in split_names(text) or []]
+    return split_names(only) or []
 
 
 ModelFile = Annotated[

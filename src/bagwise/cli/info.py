@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from shlex import join
+from shlex import join, quote
 from typing import Any
 
 import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from bagwise.cli.options import as_words
+from bagwise.cli.options import as_words, join_names, split_names
 from bagwise.cli.output import Json, fact_table, say, say_next, show, show_json
 from bagwise.cli.source import TABLES, Source, cut_labels, guess_columns, is_measurement
 from bagwise.errors import list_names
@@ -37,7 +37,7 @@ def info(source: Source, as_json: Json = False) -> None:
     command = ["bagwise", "compare" if folds else "fit", *guessed.words()]
     command += _flags(guessed, found, folds)
     if as_json:
-        columns = {**guessed.columns, "drop": guessed.drop}
+        columns = {**guessed.columns, "drop": split_names(guessed.drop)}
         show_json({"columns": columns, **asdict(found), "next": join(command)})
         return
     show(_table(guessed, bags, found))
@@ -71,8 +71,9 @@ def _make_learnable(
     if not folds and source.groups is None and bags.groups is not None:
         groups = guessed.groups
         say(f"Column {escape(str(groups))!r} has too few values for folds: it is left out.")
-        left_out = ",".join(filter(None, (guessed.drop, groups)))
-        guessed = replace(guessed, groups=None, drop=left_out)
+        guessed = replace(
+            guessed, groups=None, drop=[*(guessed.drop or []), join_names([str(groups)])]
+        )
         bags = bags.replace(groups=None)
         folds = most_folds(count_fewest(bags, y), _INNER)
     return guessed, bags, y, folds
@@ -112,10 +113,10 @@ def _fill_roles(source: Source, roles: Any, names: set[str]) -> Source:
     label = "label" if "label" in names else roles.label
     groups = "group" if "group" in names else roles.groups
     own = source.instance_id or (None if "instance" in names else roles.instance)
-    taken = {source.label, source.groups, own, *(source.features or "").split(",")}
+    taken = {source.label, source.groups, own, *(split_names(source.features) or [])}
     texts = [name for name in roles.texts if name not in taken | _USUAL]
     of_cells = source.data.suffix == ".h5ad"  # whose columns are apart from the features
-    drop = ",".join(texts) if texts and source.features is None and not of_cells else None
+    drop = [join_names(texts)] if texts and not source.features and not of_cells else None
     return replace(
         source,
         bag=source.bag or roles.bag,
@@ -136,7 +137,7 @@ def _flags(source: Source, found: Any, folds: int) -> list[str]:
 
     flags = ["--folds", str(folds)] if folds < N_FOLDS else []
     if not folds:  # too few bags to compare models
-        flags = ["--model", "auto"]
+        flags = ["--model", "auto" if min(found.labels.values(), default=0) > 2 else "MI-SVM"]
     if found.missing and source.impute is None:
         flags += ["--impute", "median"]
     if not order_is_meaning([*found.labels]):
@@ -150,8 +151,8 @@ def _table(source: Source, bags: Any, found: Any) -> Table:
     rows = dict(describe_findings(bags, found))
     if columns := as_words(**source.columns):
         rows["Columns"] = join(columns)
-    if source.drop is not None:
-        rows["Left out"] = list_names(source.drop.split(","))
+    if left_out := split_names(source.drop):
+        rows["Left out"] = list_names(left_out)
     return fact_table(rows, str(source.data))
 
 
@@ -166,8 +167,10 @@ def _advice(source: Source, found: Any) -> list[str]:
         lines.append("Every bag has one instance: is --bag the right column?")
     for name in found.counters:
         why = "numbers the instances of each bag. If it is no feature, leave it out with"
-        lines.append(f"Feature {name!r} {why} --drop {name}.")
+        lines.append(f"Feature {name!r} {why} --drop {quote(name)}.")
     lines += [f"Look at this before you trust a model. {leak}." for leak in found.leaks]
+    if any(leak.features for leak in found.leaks):
+        lines.append("Leave out features that are no measurements with --drop NAMES.")
     if len(found.labels) == 1:
         lines.append("There is only one label: learning needs two.")
     if not found.n_groups and found.labels:

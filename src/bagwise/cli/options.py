@@ -6,6 +6,7 @@ takes such groups into one that typer can read.
 
 from __future__ import annotations
 
+import csv
 import inspect
 import os
 from collections.abc import Callable
@@ -77,9 +78,17 @@ def one_of(name: str, known: Any, what: str) -> str:
     return name
 
 
-def split_names(text: str | None) -> list[str] | None:
-    """Split "a,b" into names."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+def split_names(given: str | list[str] | None) -> list[str] | None:
+    """Split "a,b", given once or several times, into names; quotes keep the comma of '"a, b"'."""
+    if given is None or given == []:
+        return None
+    lines = csv.reader([given] if isinstance(given, str) else given, skipinitialspace=True)
+    return [name.strip() for line in lines for name in line if name.strip()]
+
+
+def join_names(names: list[str]) -> str:
+    """Return names as `split_names` takes them."""
+    return ",".join(f'"{name}"' if "," in name else name for name in names)
 
 
 def as_words(**given: Any) -> list[str]:
@@ -88,6 +97,8 @@ def as_words(**given: Any) -> list[str]:
     for name, value in given.items():
         if value is True:
             words.append(f"--{name.replace('_', '-')}")
+        elif isinstance(value, list):
+            words += as_words(**{name: join_names(split_names(value) or []) or None})
         elif value is not None and value is not False:
             words += [f"--{name.replace('_', '-')}", str(value)]
     return words

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import join, quote
 from typing import Annotated, Any
 
 import numpy as np
@@ -40,7 +41,8 @@ def add_hints(data: Path, columns: dict[str, Any]) -> Iterator[None]:
     except FormatError as error:
         roles = ["bag", *filter(None, (columns.get(name) for name in ("bag", "label", "groups")))]
         if isinstance(error, MixedTypeError) and "decimal" not in error.problem:
-            say(escape(f"Hint: leave the column out with --drop {error.column}, or name its role."))
+            drop = f"--drop {quote(str(error.column))}"
+            say(escape(f"Hint: leave the column out with {drop}, or name its role."))
             _hint(data, columns)
         elif any(error.problem.startswith(f"has no column {name!r}") for name in roles):
             _hint(data, columns)
@@ -66,9 +68,10 @@ def _hint(data: Path, columns: dict[str, Any]) -> None:
     if format not in TABLES:
         return
     roles = guess_columns(data, format, columns.get("bag"))[1]
-    words = as_words(bag=roles.bag, label=roles.label, groups=roles.groups)
-    if roles.bag is not None:
-        say(escape(f"Hint: from their values, the columns may be {' '.join(words)}."))
+    guessed = {"bag": roles.bag, "label": roles.label, "groups": roles.groups}
+    words = as_words(**{n: name for n, name in guessed.items() if name != columns.get(n)})
+    if roles.bag is not None and words:
+        say(escape(f"Hint: from their values, the columns may be {join(words)}."))
 
 
 def _check_impute(impute: str | None) -> str | None:
@@ -128,11 +131,11 @@ class Source:
     bag: Bag = None
     label: Label = None
     groups: Groups = None
-    features: Annotated[str | None, typer.Option(help=_FEATURES, metavar="NAMES")] = None
+    features: Annotated[list[str] | None, typer.Option(help=_FEATURES, metavar="NAMES")] = None
     format: Format = None
     regroup: Regroup = False
     labels: Labels = None
-    drop: Annotated[str | None, typer.Option(help=_DROP, metavar="NAMES")] = None
+    drop: Annotated[list[str] | None, typer.Option(help=_DROP, metavar="NAMES")] = None
     decimal: Annotated[str | None, typer.Option(help=_DECIMAL, metavar="MARK")] = None
     impute: Annotated[
         str | None, typer.Option(help=_IMPUTE, metavar="HOW", callback=_check_impute)

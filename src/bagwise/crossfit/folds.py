@@ -115,7 +115,7 @@ def check_enough_bags(bags: Bags, y: Array, *levels: tuple[Argument, Any]) -> No
     >>> check_enough_bags(Bags.from_list([[[0.0]], [[1.0]], [[2.0]]]), [0, 1, 1], (CV, 2))
     Traceback (most recent call last):
     ...
-    ValueError: Class 0 has 1 bags, fewer than the 2 inner folds of cv. Bring at least ...
+    ValueError: Class 0 has 1 bag, fewer than the 2 inner folds of cv. Bring at least ...
     """
     numbered = [(name, N_FOLDS if cv is None else int(cv)) for name, cv in levels if _is_number(cv)]
     classes = np.unique(y).tolist()
@@ -127,7 +127,7 @@ def check_enough_bags(bags: Bags, y: Array, *levels: tuple[Argument, Any]) -> No
         failing = _find_failing(members, [n_splits for _, n_splits in numbered])
         if failing is not None:
             few = "too few for" if failing else "fewer than"
-            begin = f"Class {label!r} has {members} {what}, {few} "
+            begin = f"Class {label!r} has {members} {what if members > 1 else what[:-1]}, {few} "
             remedy = _remedy(members, what, numbered, numbered[failing][0])
             raise ValueError(Message(begin, *_name_levels(numbered[: failing + 1]), ". ", remedy))
 

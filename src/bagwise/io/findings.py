@@ -193,7 +193,12 @@ def is_constant(frame: Any, bag: str, column: str) -> bool:
 def _guess_bag(
     frame: Any, named: list[str], counts: dict[str, int], others: list[str]
 ) -> str | None:
-    """Return the finest column whose values repeat and within which another column is constant."""
+    """Return the finest column whose values repeat and within which another column is constant.
+
+    Where there is none, a text of a usual name.
+    """
     several = [c for c in named if _FEWEST_BAGS <= counts[c] <= len(frame) / _FEWEST_ROWS]
-    several = [c for c in several if any(is_constant(frame, c, o) for o in others if o != c)]
+    fixed = [c for c in several if any(is_constant(frame, c, o) for o in others if o != c)]
+    usual = [c for c in several if _is_text(frame[c]) and _rank(c, _BAGS) < len(_BAGS)]
+    several = fixed or usual
     return min(several, key=lambda c: (-counts[c], _rank(c, _BAGS)), default=None)
