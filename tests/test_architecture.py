@@ -66,6 +66,7 @@ NOT_OF_A_MODULE = {
     "testing/test_bad_inputs.py": "bad inputs, over estimators, data, files and commands",
     "test_architecture.py": "the package as a whole",
     "test_benchmarks.py": "the folder of benchmarks",
+    "test_league.py": "benchmarks/league",
     "test_conftest.py": "conftest.py",
     "test_docs.py": "the pages",
     "test_release.py": "the conda recipe, the constraints and the workflows",

@@ -1,0 +1,164 @@
+"""Make the page of the league from its records.
+
+    python benchmarks/league/page.py [--pack 1]
+
+Reads docs/results/league/*.jsonl and their packed forms (``--pack 1`` packs what is plain), and
+writes docs/results/league.md and the figure of critical differences.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+sys.path.append(str(Path(__file__).parents[1]))
+from bagwise.io._records import read_records
+from bagwise.model_selection import rank_methods
+from bagwise.plot.comparison import critical_difference
+from options import options
+
+HERE, RESULTS = Path(__file__).parent, Path(__file__).parents[2] / "docs" / "results"
+SETS = [*json.loads((HERE / "sets.json").read_text())]
+TESTS = ("single concept", "threshold", "false frequency")
+MEASURES = {
+    "accuracy": "accuracy %",
+    "log_loss": "log loss",
+    "key_rate": "key instance right %",
+    "instance_auc": "instance AUC %",
+    "fit_s": "CPU s per fit",
+}
+OURS = "bagwise auto"
+TEXT = (HERE / "page.md").read_text()
+
+
+def read_all(folder: Path) -> tuple[dict[tuple[str, str], list[dict]], dict[str, dict]]:
+    """Return records by entry and set, and the last versions of each file."""
+    cells: dict[tuple[str, str], dict[str, dict]] = {}
+    versions: dict[str, dict] = {}
+    for name in sorted({path.name.split(".")[0] for path in folder.glob("*.jsonl*")}):
+        for record in read_records(folder / f"{name}.jsonl"):
+            if "versions" in record:
+                versions[name] = record["versions"]
+            if "cell" in record:
+                entry, data, *rest = record["cell"]
+                cells.setdefault((entry, data), {})[json.dumps(rest)] = record
+    return {key: [*found.values()] for key, found in cells.items()}, versions
+
+
+def by_fold(records: list[dict], measure: str) -> np.ndarray:
+    """Return the mean over seeds of every fold; folds in which all seeds failed are left out."""
+    folds: dict[int, list[float]] = {}
+    for record in records:
+        if measure in record:
+            folds.setdefault(record["cell"][2], []).append(record[measure])
+    return np.array([np.mean(values) for _, values in sorted(folds.items())])
+
+
+def show(records: list[dict] | None, measure: str = "auc") -> str:
+    """Return the mean and, of several folds, half the width of its 95 % interval."""
+    if not records:
+        return ""
+    values = by_fold(records, measure)
+    if not len(values):
+        return "failed" if measure == "auc" else ""
+    times = 1 if measure in ("log_loss", "fit_s") else 100
+    text = f"{times * values.mean():.{1 if times > 1 or measure == 'fit_s' else 2}f}"
+    if len(values) < 2 or measure != "auc":
+        return text
+    wide = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return f"{text} ± {100 * wide:.1f}"
+
+
+def table(rows: list[list[str]], *head: str) -> str:
+    """Return a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def rank(cells: Any, entries: list[str], sets: list[str]) -> Any:
+    """Rank the entries on sets that all of them have, by AUC; a failed entry counts as chance."""
+    values = [[_auc(cells[e, s]) for e in entries] for s in sets]
+    return rank_methods(entries, values)
+
+
+def _auc(records: list[dict]) -> float:
+    values = by_fold(records, "auc")
+    return float(values.mean()) if len(values) else 0.5
+
+
+def losses(cells: Any, entries: list[str], sets: list[str]) -> list[list[str]]:
+    """Return the sets on which another entry has a higher AUC than the automatic model."""
+    rows = []
+    for name in sets:
+        there = [e for e in entries if (e, name) in cells]
+        if OURS in there:
+            best = max(there, key=lambda entry: _auc(cells[entry, name]))
+            if _auc(cells[best, name]) > _auc(cells[OURS, name]):
+                rows.append([name, show(cells[OURS, name]), best, show(cells[best, name])])
+    return rows
+
+
+def count_failures(cells: Any, entries: list[str]) -> list[list[str]]:
+    """Return entries with failures: how many cells of how many, and the first message."""
+    rows = []
+    for entry in entries:
+        every = [r for (e, _), found in cells.items() if e == entry for r in found]
+        failed = [record["failure"] for record in every if "failure" in record]
+        if failed:
+            first = failed[0].replace("|", "/")
+            rows.append([entry, f"{len(failed)} of {len(every)}", first])
+    return rows
+
+
+def make_page(folder: Path) -> str:
+    """Return the page; the figure is written beside it."""
+    cells, versions = read_all(folder)
+    entries = sorted({entry for entry, _ in cells}, key=lambda e: (not e.startswith("bagwise"), e))
+    real = [s for s in SETS if s not in TESTS]
+    aucs = [[s, *(show(cells.get((e, s))) for e in entries)] for s in real]
+    tests = [[e, *(show(cells.get((e, s))) for s in TESTS)] for e in entries]
+    more = []
+    for entry in entries:
+        every = [r for s in real for r in cells.get((entry, s), [])]
+        more.append([entry, *(show(every, measure) for measure in MEASURES), str(len(every))])
+    shared = [s for s in real if all((e, s) in cells for e in entries)]
+    ranking = rank(cells, entries, shared) if len(shared) > 1 and len(entries) > 2 else None
+    if ranking is not None:
+        figure = critical_difference(ranking, title=f"AUC, ranks on {len(shared)} sets")
+        figure.savefig(folder / "ranks.png", dpi=110, bbox_inches="tight")
+    left = {e: [s for s in SETS if (e, s) not in cells] for e in entries}
+    missing = [f"- {entry}: {', '.join(names)}" for entry, names in left.items() if names]
+    used = [[n, ", ".join(f"{k} {v}" for k, v in own.items())] for n, own in versions.items()]
+    return TEXT.format(
+        aucs=table(aucs, "set", *entries),
+        tests=table(tests, "system", *TESTS),
+        more=table(more, "system", *MEASURES.values(), "cells"),
+        ranks="![Average ranks](league/ranks.png)" if ranking is not None else "None yet.",
+        shared=", ".join(shared) or "none",
+        losses=table(losses(cells, entries, real), "set", OURS, "best", "its AUC %"),
+        failures=table(count_failures(cells, entries), "system", "failed cells", "first message"),
+        versions=table(used, "file", "versions"),
+        missing="\n".join(missing) or "- nothing",
+    )
+
+
+def pack(folder: Path) -> None:
+    """Pack plain files of records; packed ones come first."""
+    for path in folder.glob("*.jsonl"):
+        packed = path.with_name(f"{path.name}.xz")
+        before = lzma.decompress(packed.read_bytes()) if packed.exists() else b""
+        packed.write_bytes(lzma.compress(before + path.read_bytes()))
+        path.unlink()
+
+
+if __name__ == "__main__":
+    given = options(__doc__, pack=0)
+    if given.pack:
+        pack(RESULTS / "league")
+    (RESULTS / "league.md").write_text(make_page(RESULTS / "league"))
