@@ -25,6 +25,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC
 
 import bagwise
+from bag_helpers import dense
 from bagwise import Bags, BagStatistics, InstanceSVC, PerInstance, WitnessSVC
 
 SIZES = np.array([2, 1, 4, 3])
@@ -287,3 +288,75 @@ def test_transformers_of_rows_are_lifted_as_long_as_there_are_bags(steps, lifted
     assert given == [bool(each) for each in lifted]
     assert list(model.named_steps) == list(make_pipeline(*steps).named_steps)
     assert len(model.fit(bags, np.arange(len(bags)) % 2)[-1:]) == 1
+
+
+# By site ------------------------------------------------------------------------------------------
+
+
+def draw_sites(n_bags=18, seed=0):
+    rng = np.random.default_rng(seed)
+    sites = np.array(["north", "south", "east"])[np.arange(n_bags) % 3]
+    X = rng.normal(size=(n_bags, 4, 2)) * (1 + np.arange(n_bags) % 3)[:, None, None]
+    return Bags.from_padded(X + (np.arange(n_bags) % 3)[:, None, None], sites=sites)
+
+
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_array])
+def test_each_site_is_scaled_by_its_own_statistics(store):
+    bags = draw_sites()
+    bags = bags.replace(X=store(bags.X))
+    scaler = PerInstance(StandardScaler(with_mean=store is np.asarray), by="site").fit(bags)
+    made = scaler.transform(bags)
+    for site in np.unique(bags.sites):
+        own = np.flatnonzero(bags.sites == site)
+        alone = StandardScaler(with_mean=store is np.asarray).fit_transform(bags[own].X)
+        np.testing.assert_allclose(dense(made[own].X), dense(alone))
+    np.testing.assert_allclose(dense(scaler.inverse_transform(made).X), dense(bags.X))
+
+
+def test_what_a_bag_becomes_does_not_depend_on_the_others():
+    bags = draw_sites()
+    scaler = PerInstance(StandardScaler(), by="site").fit(bags)
+    whole = scaler.transform(bags)
+    for i in range(len(bags)):
+        np.testing.assert_array_equal(scaler.transform(bags[[i]]).X, whole[[i]].X)
+
+
+def test_a_new_site_needs_some_bags_of_its_own(tmp_path):
+    bags = draw_sites()
+    old, new = bags[bags.sites != "east"], bags[bags.sites == "east"]
+    model = make_pipeline(PerInstance(StandardScaler(), by="site"), WitnessSVC(kernel="linear"))
+    model.fit(old, np.arange(len(old)) // 2 % 2)
+    with pytest.raises(ValueError, match="No statistics of the sites 'east' are known"):
+        model.predict(new)
+    with pytest.raises(ValueError, match="at least 5 bags of one new site, got 4 bags of"):
+        model[0].fit_site(new[:4])
+    with pytest.raises(ValueError, match="'south' are known already"):
+        model[0].fit_site(bags[bags.sites == "south"])
+    model[0].fit_site(new)
+    np.testing.assert_allclose(model[0].transform(new).X.mean(axis=0), 0, atol=1e-12)
+    bagwise.save(model, tmp_path / "m.bagwise")
+    again = bagwise.load(tmp_path / "m.bagwise")
+    np.testing.assert_array_equal(again.decision_function(bags), model.decision_function(bags))
+
+
+def test_sites_that_tell_the_label_are_warned_of():
+    bags = draw_sites(30)
+    scaler = PerInstance(StandardScaler(), by="site")
+    with pytest.warns(UserWarning, match="Sites and labels are associated"):
+        scaler.fit(bags, bags.sites == "east")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scaler.fit(bags, np.arange(30) // 3 % 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "by", "change"),
+    [
+        ("needs the sites of bags", "site", {"sites": None}),
+        ("fewer than 5 bags: lone", "site", {"sites": ["lone", *["north"] * 17]}),
+        ("The 'by' parameter", "hospital", {}),
+    ],
+)
+def test_bad_sites_are_named(error, by, change):
+    with pytest.raises(ValueError, match=error):
+        PerInstance(StandardScaler(), by=by).fit(draw_sites().replace(**change))

@@ -55,6 +55,7 @@ from .models.miles import MILES as MILES, MILESEmbedding as MILESEmbedding
 from .models.missvm import MissSVM as MissSVM
 from .models.odm import ODM as ODM, OptimalMarginSVC as OptimalMarginSVC
 from .models.ordinal import OrdinalBagClassifier as OrdinalBagClassifier
+from .models.parts import PartClassifier as PartClassifier
 from .models.proportions import LabelProportionSVC as LabelProportionSVC
 from .models.proportions_likelihood import (
     LabelProportionLogistic as LabelProportionLogistic,

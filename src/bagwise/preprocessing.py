@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin, clone
 from sklearn.pipeline import _name_estimators
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods
+from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_feature_names_in,
@@ -22,8 +24,11 @@ from bagwise._documented import answers
 from bagwise._removed import refuse_class
 from bagwise._typing import Array
 from bagwise.bags import Bags
+from bagwise.bags.ids import factorize
 from bagwise.bags.segments import expand
 from bagwise.bags.statistics import PRESETS, check_statistics, column_names, statistics
+from bagwise.crossfit.sites import is_associated
+from bagwise.errors import list_names
 from bagwise.estimators.input import BagInput, check_weight
 from bagwise.estimators.params import Words, param
 from bagwise.estimators.pipeline import BagPipeline
@@ -32,6 +37,7 @@ from bagwise.kernels.intersection import IntersectionMap
 __all__ = ["BagStatistics", "IntersectionMap", "PerInstance", "make_pipeline"]
 
 
+_FEWEST_BAGS = 5  # of a site: with fewer, its mean says more about these bags than about it
 _OF_LABELS = {
     "y": "One label per bag; a supervised transformer gets the bag's label for every instance.",
     "sample_weight": "One weight per bag, given to its instances, for transformers that take it.",
@@ -62,17 +68,28 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
     small ones. ``transform`` returns `Bags` with new instances; bag ids, instance ids, groups and
     all other attributes stay.
 
+    With ``by="site"``, a copy is fitted to the instances of each site of ``bags.sites``, such as a
+    hospital, so that ``StandardScaler()`` removes what differs between hospitals in mean and
+    spread. Statistics are stored: what is predicted for a bag never depends on the other bags that
+    it comes with. A site that was not in fit needs `fit_site`, with a few bags of its own.
+
     Parameters
     ----------
     transformer : transformer
         Anything with ``fit`` and ``transform`` that returns one row per row: a scaler, an imputer,
         PCA, a kernel map, a `~sklearn.pipeline.Pipeline` of these. It gets plain arrays, so a
         ``ColumnTransformer`` must select its columns by number.
+    by : "site" or None, default=None
+        Whether each site has a copy of its own. Its output must have the same width at all sites.
 
     Attributes
     ----------
     transformer_ : transformer
-        The fitted copy.
+        The fitted copy; with ``by="site"`` that of all instances, for the names of features.
+    sites_ : list
+        With ``by="site"``, the sites whose statistics are known.
+    of_sites_ : list of transformer
+        The copies of these sites.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -97,13 +114,17 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
     """
 
     _accepts_nan: ClassVar[bool] = True  # the transformer may be an imputer
+    sites_: list[Any]
+    of_sites_: list[Any]
     transforms_each_instance: ClassVar[bool] = True  # whatever the rest of the bag
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "transformer": [HasMethods(["fit", "transform"])]
+        "transformer": [HasMethods(["fit", "transform"])],
+        "by": [StrOptions({"site"}), None],
     }
 
-    def __init__(self, transformer):
+    def __init__(self, transformer, by=None):
         self.transformer = transformer
+        self.by = by
 
     @answers("self", "The fitted transformer.", **_OF_LABELS)
     def fit(
@@ -112,6 +133,25 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
         """Fit the transformer on all instances."""
         bags, labels, weights = self._fit_arguments(bags, y, sample_weight)
         self.transformer_ = clone(self.transformer).fit(bags.X, labels, **weights)
+        if self.by is not None:
+            self._fit_sites(bags, y, labels, weights)
+        return self
+
+    @answers("self", "The transformer, which knows one more site.")
+    def fit_site(self, bags: Any) -> PerInstance:
+        """Learn the statistics of a new site from at least 5 bags, which need no labels."""
+        bags = self._check_bags(bags)
+        sites = factorize(self._need_sites(bags))[1].tolist()
+        if self.by is None or len(sites) != 1 or len(bags) < _FEWEST_BAGS:
+            found = f"{len(bags)} bags of the sites {list_names(map(str, sites))}"
+            raise ValueError(
+                f'fit_site is for by="site" and takes at least {_FEWEST_BAGS} bags of one new site,'
+                f" got {found}."
+            )
+        if sites[0] in self.sites_:
+            raise ValueError(f"The statistics of the site {sites[0]!r} are known already.")
+        self.of_sites_ = [*self.of_sites_, clone(self.transformer).fit(bags.X)]
+        self.sites_ = [*self.sites_, sites[0]]
         return self
 
     @answers("Bags", "The same bags with new instances.", **_OF_LABELS)
@@ -119,7 +159,7 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
         self, bags: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Bags:
         """Fit the transformer on all instances and transform them."""
-        if not _can("fit_transform")(self):
+        if self.by is not None or not _can("fit_transform")(self):
             return self.fit(bags, y, sample_weight).transform(bags)
         bags, labels, weights = self._fit_arguments(bags, y, sample_weight)
         # Not fit and transform: cross-fitting encoders return something else here.
@@ -132,14 +172,19 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
     def transform(self, bags: Any) -> Bags:
         """Transform all instances."""
         bags = self._check_bags(bags)
-        return self._lift(bags, self.transformer_.transform(bags.X))
+        if self.by is None:
+            return self._lift(bags, self.transformer_.transform(bags.X))
+        return self._lift(bags, self._transform_sites(bags))
 
     @available_if(_can("inverse_transform"))
     @answers("Bags", "Bags with the original features.", bags=("Bags", "Transformed bags."))
     def inverse_transform(self, bags: Bags) -> Bags:
         """Undo the transform."""
         check_is_fitted(self)
-        rows = _plain_rows(self.transformer_.inverse_transform(bags.X), bags.n_instances)
+        if self.by is None:
+            rows = _plain_rows(self.transformer_.inverse_transform(bags.X), bags.n_instances)
+        else:
+            rows = self._transform_sites(bags, "inverse_transform")
         return bags.replace(X=rows, feature_names=getattr(self, "feature_names_in_", None))
 
     @available_if(_can("get_feature_names_out"))
@@ -166,6 +211,48 @@ class PerInstance(TransformerMixin, BagInput, auto_wrap_output_keys=None):
             )
         weight = check_weight(bags, sample_weight)
         return bags, labels, {"sample_weight": expand(weight, bags.offsets)}
+
+    def _need_sites(self, bags: Bags) -> Array:
+        if bags.sites is None:
+            raise ValueError('by="site" needs the sites of bags: bags.replace(sites=...).')
+        return bags.sites
+
+    def _fit_sites(self, bags: Bags, y: Any, labels: Any, weights: dict[str, Array]) -> None:
+        """Fit a copy to each site, and warn where sites tell the label."""
+        codes, names = factorize(self._need_sites(bags))
+        few = [str(names[k]) for k in np.flatnonzero(np.bincount(codes) < _FEWEST_BAGS)]
+        if few:
+            least = f"fewer than {_FEWEST_BAGS} bags: {list_names(few)}"
+            raise ValueError(f"Statistics of a site are noise with {least}. Leave these sites out.")
+        if y is not None and is_associated(bags, np.asarray(y)):
+            warnings.warn(
+                "Sites and labels are associated: what is removed with the site is in part the "
+                "label. Compare with the model without it (bagwise.audit).",
+                UserWarning,
+                stacklevel=3,
+            )
+        self.sites_, self.of_sites_ = names.tolist(), []
+        for k in range(len(names)):
+            rows = np.flatnonzero(expand(codes == k, bags.offsets))
+            own = {name: values[rows] for name, values in weights.items()}
+            of = None if labels is None else labels[rows]
+            self.of_sites_.append(clone(self.transformer).fit(bags.X[rows], of, **own))
+
+    def _transform_sites(self, bags: Bags, method: str = "transform") -> Any:
+        """Return the instances, each transformed by the copy of its site, in their order."""
+        codes, names = factorize(self._need_sites(bags))
+        new = [repr(name) for name in names.tolist() if name not in self.sites_]
+        if new:
+            remedy = f"call fit_site with at least {_FEWEST_BAGS} bags of each, without labels"
+            raise ValueError(f"No statistics of the sites {list_names(new)} are known: {remedy}.")
+        order, parts = [], []
+        for k, name in enumerate(names.tolist()):
+            rows = np.flatnonzero(expand(codes == k, bags.offsets))
+            copy = self.of_sites_[self.sites_.index(name)]
+            parts.append(_plain_rows(getattr(copy, method)(bags.X[rows]), len(rows)))
+            order.append(rows)
+        stacked = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+        return stacked[np.argsort(np.concatenate(order))]
 
     def _lift(self, bags: Bags, output: Any) -> Bags:
         names = None

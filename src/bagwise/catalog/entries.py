@@ -194,6 +194,8 @@ ENTRIES = (
         checked={"n_estimators": 3},
         fails=RANDOM_DRAWS,
         cost=4),
+    entry("bagwise.models.parts.PartClassifier",
+        variants=[{"combine": "max"}]),
     entry("bagwise.model_selection.auto.classifier.AutoBagClassifier",
         name("auto", "wolpert1992", "many models tried, the best of them calibrated and combined"),
         needs="inner folds of its own for every model it tries",

@@ -46,6 +46,9 @@ def score_unseen(model: Any, bags: Bags, y: Array, n_jobs: int | None = None) ->
     splits = leave_one_site_out(bags, y)
 
     def judge(copy: Any, held_out: Bags, _: Array) -> Array:
+        for _, step in getattr(copy, "steps", []):
+            if getattr(step, "by", None) == "site":  # its statistics need no labels
+                step.fit_site(held_out)
         return bag_scores(copy, held_out)
 
     scores = np.full(len(y), np.nan)

@@ -108,8 +108,8 @@ class BagEnsemble(BagClassifier):
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_estimators)
         jobs = Parallel(n_jobs=self.n_jobs)
         self.estimators_ = jobs(
-            delayed(_fit_member)(
-                self._configure(int(seed)),
+            delayed(fit_member)(
+                configure_member(self._member(), int(seed), self.pos_label),
                 bags[drawn],
                 self.classes_[codes[drawn]],
                 weight[drawn] * times,
@@ -129,13 +129,6 @@ class BagEnsemble(BagClassifier):
             members = np.flatnonzero((codes == k) & (weight > 0))
             drawn.append(rng.choice(members, size=len(members)))
         return np.unique(np.concatenate(drawn), return_counts=True)
-
-    def _configure(self, seed: int) -> Any:
-        """Return a member with its seed and the ensemble's positive class."""
-        member = clone(self._member())
-        known = member.get_params(deep=False)
-        settings = {"random_state": seed, "pos_label": self.pos_label}
-        return member.set_params(**{key: settings[key] for key in settings if key in known})
 
     def _keep_out_of_bag(self, bags: Bags, codes: Array, weight: Array) -> None:
         columns = 1 if len(self.classes_) == 2 else len(self.classes_)
@@ -188,5 +181,14 @@ class BagEnsemble(BagClassifier):
         return self._towards_positive(np.mean(scores, axis=0).reshape(bags.n_instances, -1))
 
 
-def _fit_member(member: Any, bags: Bags, y: Array, weight: Array) -> Any:
+def configure_member(member: Any, seed: int, pos_label: Any) -> Any:
+    """Return a copy of a member with a seed and the positive class of the whole."""
+    member = clone(member)
+    known = member.get_params(deep=False)
+    settings = {"random_state": seed, "pos_label": pos_label}
+    return member.set_params(**{key: settings[key] for key in settings if key in known})
+
+
+def fit_member(member: Any, bags: Bags, y: Array, weight: Array) -> Any:
+    """Fit a member to weighted bags."""
     return member.fit(bags, y, sample_weight=weight)

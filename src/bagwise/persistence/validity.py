@@ -153,4 +153,5 @@ def _bag(model: Any, value: float) -> Bags:
     given = getattr(getattr(last, "inputs_", None), "n_given", None) or 0
     features = np.full((1, given), value) if given else None
     names: dict[str, Any] = {"ids": ["?"], "instance_ids": ["?", "??"]}
+    names["sites"] = next((step.sites_[:1] for step in steps if hasattr(step, "sites_")), None)
     return Bags(X, np.array([0, 2]), bag_features=features, coords=np.zeros((2, 2)), **names)

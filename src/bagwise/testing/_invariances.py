@@ -58,6 +58,22 @@ def _shuffle_within(bags: Bags) -> Bags:
     return bags.replace(X=bags.X[rows])
 
 
+@needs("instance_scores")
+def check_parts_follow(estimator: Any) -> None:
+    """The parts of instances follow bags into a fit, slices and explanations."""
+    bags, y = planted_bags()
+    rows, sites = np.arange(bags.n_instances), np.arange(len(bags)) % 3
+    bags = bags.replace(parts=[f"part {row // 2}" for row in rows], sites=sites)
+    order = np.random.default_rng(0).permutation(len(bags))
+    model = clone(estimator).fit(bags[order], y[order])
+    whole, part = (model.explain(each).set_index("bag") for each in (bags, bags[order[:5]]))
+    for name in ("part", "key_part"):
+        assert part[name].tolist() == whole.loc[part.index.unique(), name].tolist(), name
+    score = model.explain(bags).groupby(["bag", "part"], sort=False)["share"].sum()
+    shares = model.explain(bags).groupby(["bag", "part"], sort=False)["part_share"].first()
+    np.testing.assert_allclose(shares, score, atol=1e-9)
+
+
 @needs("weight_is_repetition")
 def check_weight_two_is_the_bag_twice(estimator: Any) -> None:
     """Integer weights are repetitions, for positive and negative bags."""

@@ -1,0 +1,114 @@
+"""Score the parts of a bag one by one and combine their scores: slides, for collective models.
+
+    F(B) = mean or max of f(P) over the parts P of B,
+
+where f learned from parts that inherit the label of their bag. That label is wrong for a part that
+shows nothing, so that under the standard assumption the merged bag itself is the better choice
+(`bagwise.Bags.merge`; measured in docs/results/studies.md). Where all parts show the label a
+little, as collective models assume, the mean is the natural one, and parts of any size count alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods
+
+from bagwise._typing import Array
+from bagwise.bags import Bags
+from bagwise.bags.merging import split_rows
+from bagwise.bags.segments import offsets_of, segment_max, segment_mean
+from bagwise.estimators.base import BagClassifier
+from bagwise.estimators.params import Words, param, shared
+from bagwise.estimators.tags import OPAQUE, BagTags, bag_tags
+from bagwise.models.ensemble import configure_member, fit_member
+from bagwise.models.statistics import StatisticsLogistic
+
+
+class PartClassifier(BagClassifier):
+    """Fit a model to the parts of bags, such as the slides of patients, and combine their scores.
+
+    Bags without ``parts`` are one part each.
+
+    Attributes
+    ----------
+    estimator_ : bag estimator
+        The model of parts.
+
+    See Also
+    --------
+    bagwise.Bags.merge : Makes bags with parts.
+
+    Examples
+    --------
+    >>> from bagwise import Bags, MeanSVC, PartClassifier
+    >>> slides = Bags.from_list(
+    ...     [[[0.0]], [[1.0]], [[3.0]], [[4.0]], [[0.5]], [[5.0]]], groups=[*"ppqqrs"]
+    ... )
+    >>> patients = slides.merge("groups")
+    >>> model = PartClassifier(estimator=MeanSVC(kernel="linear"), combine="mean")
+    >>> model.fit(patients, [0, 1, 0, 1]).predict(patients)
+    array([0, 1, 0, 1])
+    """
+
+    estimator: Any = param(
+        None,
+        [HasMethods(["fit", "decision_function"]), None],
+        "What is fitted to the parts; `StatisticsLogistic` when None.",
+        kind="bag estimator",
+    )
+    combine: str = param(
+        "mean", Words("mean", "max"), "Take the mean of the parts' decision values, or the highest."
+    )
+    class_weight: Any = shared("class_weight")
+
+    def _member(self) -> Any:
+        return StatisticsLogistic() if self.estimator is None else self.estimator
+
+    def __bag_tags__(self) -> BagTags:
+        """Instance scores are of the kind that the model of parts has."""
+        of_member = bag_tags(self._member())
+        return replace(
+            OPAQUE,
+            instance_scores=of_member.instance_scores,
+            weight_is_repetition=of_member.weight_is_repetition,
+            tolerance=of_member.tolerance,
+            whole_bag=of_member.assumption if self.combine == "max" else "collective",
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        """Take over what the model of parts accepts."""
+        tags, of_member = super().__sklearn_tags__(), self._member().__sklearn_tags__()
+        tags.input_tags.sparse = of_member.input_tags.sparse
+        tags.classifier_tags.multi_class = of_member.classifier_tags.multi_class
+        return tags
+
+    def _fit_classes(self, bags: Bags, codes: Array, weight: Array) -> None:
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        parts, of, _ = _split(bags)
+        member = configure_member(self._member(), seed, self.pos_label)
+        self.estimator_ = fit_member(member, parts, self.classes_[codes[of]], weight[of])
+
+    def _bag_scores(self, bags: Bags) -> Array:
+        parts, of, _ = _split(bags)
+        scores = self.estimator_.decision_function(parts).reshape(len(parts), -1)
+        reduce = segment_mean if self.combine == "mean" else segment_max
+        return self._towards_positive(reduce(scores, offsets_of(np.bincount(of))))
+
+    def _instance_scores(self, bags: Bags) -> Array:
+        parts, _, order = _split(bags)
+        found = self.estimator_.instance_decision_function(parts).reshape(bags.n_instances, -1)
+        scores = np.empty_like(found)
+        scores[order] = found
+        return self._towards_positive(scores)
+
+
+def _split(bags: Bags) -> tuple[Bags, Array, Array]:
+    """Return the parts, the bag of each, and the rows in their order."""
+    if bags.parts is None:
+        return bags, np.arange(len(bags)), np.arange(bags.n_instances)
+    order, _, of = split_rows(bags)
+    return bags.split(), of, order
