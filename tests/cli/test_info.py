@@ -36,7 +36,7 @@ def test_columns_are_guessed_and_the_next_command_is_complete(tmp_path):
     done("cv", words[2], *named, "-m", "SIL", "--positive", "m", "--folds", 2, "-j", 1)
 
 
-def test_names_with_commas_are_quoted_and_few_bags_get_a_model_that_can_be_judged(tmp_path):
+def test_left_out_names_with_commas_or_roles_and_few_bags_lead_to_a_report(tmp_path):
     rows = [f"s{i},{i % 2},w{k},x{k},{i + k / 7}" for i in range(4) for k in (0, 0, 1)]
     text = "\n".join(['slide,dx,"city, state",site,f', *rows])
     (tmp_path / "t.csv").write_text(text)

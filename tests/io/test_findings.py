@@ -7,7 +7,13 @@ import scipy.sparse as sp
 
 from bagwise import Bags
 from bagwise.io import _limits
-from bagwise.io.findings import guess_roles, look_at, read_table
+from bagwise.io.findings import (
+    find_numbers,
+    guess_roles,
+    has_decimal_commas,
+    look_at,
+    read_table,
+)
 
 
 def flawed(store=np.asarray):
@@ -103,3 +109,16 @@ def test_a_measured_number_is_the_label_where_no_class_is():
     frame["target"] = np.repeat(np.random.default_rng(1).normal(size=12), 5)
     roles = guess_roles(frame)
     assert (roles.bag, roles.label) == ("sample", "target")
+
+
+def test_numbers_with_signs_and_separators_are_no_names_of_rows():
+    of_bags = {"slide": np.repeat(list("abcd"), 3), "dx": np.repeat([0, 1, 0, 1], 3)}
+    count, size = [f"{i + 1},{i + 100}" for i in range(12)], np.arange(12) / 7
+    frame = pd.DataFrame({**of_bags, "count": count, "day": "2024-01-05", "size": size})
+    frame["share"], frame["dose"] = ["3%", "4%", "<1%"] * 4, ["1", "2", "n.d."] * 4
+    roles = guess_roles(frame)
+    assert (roles.instance, roles.texts) == (None, ["count", "day", "share", "dose"])
+    found = {"count": "1,100", "share": "3%", "dose": "n.d."}
+    assert find_numbers(frame, roles.texts) == found
+    assert not has_decimal_commas(frame)  # size has points
+    assert has_decimal_commas(frame.drop(columns="size"))

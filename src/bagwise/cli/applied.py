@@ -117,6 +117,7 @@ class ApplyOptions:
                 columns[role] = columns[role] or self._recall(format, notes.get(role))
         if format in TABLES:
             columns["features"] = description["feature_names"]
+            columns["drop"] = self._find_dropped(format, notes.get("drop") or []) or None
         else:
             del columns["instance_ids"]
         if format == "csv":
@@ -141,6 +142,15 @@ class ApplyOptions:
             bags, y = self._read(description, {**columns, "label": label}, check)
             found.append(need_labels(y, self.data))
         return bags, check_times(np.column_stack(found), bags.ids).as_array()
+
+    def _find_dropped(self, format: str, dropped: list[str]) -> list[str]:
+        """Return the columns of this file that fit left out though readers know their names."""
+        from bagwise.io._assemble import ROLES
+        from bagwise.io.findings import read_table
+
+        dropped = [name for name in dropped if name in ROLES.values()]
+        names = read_table(self.data, format, 1).columns if dropped else []
+        return [name for name in dropped if name in names]
 
     def _recall(self, format: str, column: str | None) -> str | None:
         """Return a column's name in fit, where this file has it too."""

@@ -92,7 +92,7 @@ def _ask_for_labels(source: Source) -> str:
 def _guess(source: Source) -> Source:
     """Fill in the columns that the user did not name, from the values of a table."""
     from bagwise.io.dispatch import recognize
-    from bagwise.io.findings import has_decimal_commas
+    from bagwise.io.findings import find_numbers, has_decimal_commas
 
     if not source.data.exists() or (source.format or recognize(source.data)) not in TABLES:
         return source
@@ -103,6 +103,9 @@ def _guess(source: Source) -> Source:
     if all(name.isdecimal() for name in frame.columns):  # no header: columns have numbers
         return source
     filled = _fill_roles(source, roles, {*frame.columns})
+    for name, text in find_numbers(frame, roles.texts).items():
+        why = f"has numbers as texts ({text!r}): write plain numbers to make it a feature"
+        say(escape(f"Column {name!r} {why}."))
     bag = frame.get(filled.bag or "bag")
     regroup = bag is not None and int(bag.ne(bag.shift()).sum()) > bag.nunique()
     return replace(filled, regroup=source.regroup or regroup)

@@ -175,7 +175,7 @@ class Source:
         more = {"decimal": self.decimal, "instance_ids": self.instance_id}
         times = {"duration": self.duration, "event": self.event}
         others = {"regroup": self.regroup, "cut": self.cut, "unit": self.unit}
-        return {**self.columns, **more, **times, **others}
+        return {**self.columns, **more, **times, **others, "drop": split_names(self.drop)}
 
     def read_labeled(
         self, *, check: bool = True, task: str = "classes", site: str | None = None

@@ -73,7 +73,8 @@ def _name_errors(path: Path) -> Iterator[None]:
     except (gzip.BadGzipFile, zlib.error) as error:
         raise CorruptFileError(path, f"the gzip stream is damaged ({error}).") from error
     except UnicodeDecodeError as error:
-        raise CorruptFileError(path, f"is not UTF-8 text ({error.reason}).") from error
+        why = f"is not UTF-8 text ({error.reason}): save it as UTF-8."
+        raise CorruptFileError(path, why) from error
     except csv.Error as error:
         raise FormatError(path, f"cannot be split into fields ({error}).") from error
 

@@ -141,9 +141,24 @@ def read_table(
 
 
 def has_decimal_commas(frame: Any) -> bool:
-    """Whether a column of texts holds numbers with decimal commas."""
+    """Whether a column of texts holds numbers with decimal commas, and none has decimal points."""
+    if (frame.select_dtypes("float") % 1 > 0).any(axis=None):
+        return False
     texts = [frame[c].dropna().astype(str).head(100) for c in frame.columns if _is_text(frame[c])]
     return any(len(t) and t.str.fullmatch(r"[-+]?\d+,\d+([eE][-+]?\d+)?").all() for t in texts)
+
+
+def find_numbers(frame: Any, texts: list[str]) -> dict[str, str]:
+    """Return columns of texts that are numbers for the most part, with a text that is none."""
+    import pandas as pd
+
+    found: dict[str, str] = {}
+    for name in texts:
+        column = frame[name].dropna().astype(str)
+        bare = pd.to_numeric(column.str.replace(r"[<>~%,\s]", "", regex=True), errors="coerce")
+        if bare.notna().mean() > 1 / 2:
+            found[name] = column[pd.to_numeric(column, errors="coerce").isna()].iloc[0]
+    return found
 
 
 def guess_roles(frame: Any, bag: str | None = None) -> Roles:
@@ -170,7 +185,7 @@ def guess_roles(frame: Any, bag: str | None = None) -> Roles:
     grouped = [c for c in grouped if _is_text(frame[c]) or _rank(c, _GROUPS) < len(_GROUPS)]
     groups = max(grouped, key=lambda c: (-_rank(c, _GROUPS), counts[c]), default=None)
     rest = [c for c in texts if c not in (label, groups)]
-    own = next((c for c in rest if counts[c] == len(frame)), None)
+    own = next((c for c in rest if counts[c] == len(frame) and not find_numbers(frame, [c])), None)
     return Roles(bag, label, groups, [c for c in rest if c != own], own)
 
 
