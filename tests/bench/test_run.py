@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -79,6 +80,8 @@ def test_more_rounds_keep_the_first_ones(tmp_path):
     ran = [run(spec, tmp_path)[1] for spec in rounds]
     assert [outcome.total for outcome in ran] == [ran[0].total, 2 * ran[0].total]
     assert [outcome.ran for outcome in ran] == [ran[0].total, ran[0].total]
+    fewer = replace(rounds[1], models=(replace(rounds[1].models[0], rounds=1),))
+    assert run(fewer, tmp_path)[1] == replace(ran[0], ran=0)
 
 
 def test_more_models_reuse_what_there_is(tmp_path):

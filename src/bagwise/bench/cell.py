@@ -33,6 +33,7 @@ from bagwise.metrics import bag_measures
 from bagwise.model_selection.clock import NEVER, Deadline
 from bagwise.model_selection.grams import can_share, grams_here
 
+_NOT_DATA = ("grid", "rounds")  # of an entry
 _MEDIAN, _MAPS = "median*", {"intersection": IntersectionMap}
 
 
@@ -53,8 +54,8 @@ class Cell:
         """A hash of everything that the result depends on."""
         model = {"method": self.model.method, "params": _without_groups(self.model.params)}
         where = [self.bags_sha256, self.split.test, self.inner, self.draw]
-        # Names of rows and grids are left out: a renamed model or a longer grid keeps its results.
-        data = {key: value for key, value in asdict(self.data).items() if key != "grid"}
+        # Names of rows, grids and numbers of rounds are left out: what has run is kept with others.
+        data = {name: each for name, each in asdict(self.data).items() if name not in _NOT_DATA}
         return digest([data, model, _without_groups(self.point), where])[:16]
 
     @property

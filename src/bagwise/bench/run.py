@@ -58,7 +58,8 @@ def _plan(spec: Spec, folder: Path, files: dict[str, str]) -> Plan:
     for entry in spec.data:
         sha256, splits = read_splits(folder / FOLDS / files[entry.name])
         for model in spec.models:
-            for split in splits:
+            rounds = [each for each in (entry.rounds, model.rounds, spec.protocol.repeats) if each]
+            for split in (each for each in splits if each.repeat < min(rounds)):
                 draw = split.repeat if spec.protocol.kind == "fresh" else None
                 for point in model.points(entry):
                     inner = spec.protocol.inner

@@ -26,6 +26,7 @@ class DataEntry:
     options: dict[str, Any] = field(default_factory=dict)  # for the loader
     thin: int = 0  # keep about so many bags, the smallest, equally many per class; 0 keeps all
     grid: dict[str, list[Any]] = field(default_factory=dict)  # what models' grids keep here
+    rounds: int = 0  # that are run here, where fewer than the protocol's; 0 runs all
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class ModelEntry:
     method: str  # the paper's name, or the class
     params: dict[str, Any] = field(default_factory=dict)  # of every fit
     grid: dict[str, list[Any]] = field(default_factory=dict)  # candidates by parameter
+    rounds: int = 0  # as for data
 
     def points(self, data: DataEntry) -> list[dict[str, Any]]:
         """Return the grid's points on a data set; the first parameter varies slowest."""
