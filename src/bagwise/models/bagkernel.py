@@ -38,17 +38,17 @@ from bagwise.bags.segments import expand, segment_sum
 from bagwise.bags.statistics import statistics_without_each
 from bagwise.bags.without import sum_without_each
 from bagwise.designs import Gram, conditioned_design
-from bagwise.estimators.params import Words, check_approximable, param, positive, shared
+from bagwise.errors import Message, Parameter
+from bagwise.estimators.params import Words, param, positive, shared
 from bagwise.estimators.regressor import RowsRegressor
 from bagwise.estimators.rows import BLOCK_VALUES, MarginClassifier
 from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import BagTags
-from bagwise.estimators.task import as_given, rows_of
+from bagwise.estimators.task import rows_of, stack_models
 from bagwise.kernels import (
     Kernel,
     check_kernel_values,
-    check_memory,
-    in_double,
+    check_matrix,
     median_gamma,
     settle_gamma,
     squared_norms,
@@ -65,12 +65,6 @@ from bagwise.kernels.bag import (
     weighted_sums,
 )
 from bagwise.kernels.instance import MEDIAN_SAMPLE, rbf_slopes
-from bagwise.models._bagpairs import (
-    BagPairs,
-    bags_in_double,
-    over_bags,
-    spread_weights,
-)
 from bagwise.models.meansvc import one_row_per_bag
 from bagwise.procedures import Run
 
@@ -124,7 +118,6 @@ class BagKernels(BagScores):
     # What the methods of rows beside it provide.
     _options: ClassVar[Any]
     intercept_: ClassVar[Array]
-    _by_landmarks: ClassVar[Callable[..., Any]]
     _solve_bags: ClassVar[Callable[..., list[Run]]]  # one problem per model, rows stand for bags
     _keep_solutions: ClassVar[Callable[..., Array]]
 
@@ -153,7 +146,8 @@ class BagKernels(BagScores):
         if self.normalize and self.bag_kernel == "distribution":
             raise ValueError(f"normalize=True is for sums over instances, not {self.bag_kernel!r}.")
         if self._options.approx is not None:
-            check_approximable(self._options, self.kernel)
+            given = Parameter("kernel_options__approx", repr(self._options.approx))
+            raise ValueError(Message(given, " is for kernels of instances; leave it out."))
         used = np.flatnonzero(weight)
         train, weight = self._represent(bags[used]), weight[used]
         self.kernel_ = self._choose_kernel(train, weight)
@@ -162,10 +156,8 @@ class BagKernels(BagScores):
             self.bag_gamma_ = self._settle_width(train, shares, weight)
         if self._sums_vectors():
             self._fit_sums(weighted_sums(train, shares), target[used], weight)
-        elif self._options.approx is None:
-            self._fit_gram(train, shares, target[used], weight)
         else:
-            self._fit_landmarks(train, shares, target[used], weight)
+            self._fit_gram(train, shares, target[used], weight)
         self.support_ = used[self.support_]
         return used, shares
 
@@ -178,20 +170,12 @@ class BagKernels(BagScores):
         return median_gamma(embedding_distances(self.kernel_, *part, *part), weight[numbers])
 
     def _fit_gram(self, train: Bags, shares: Array, target: Array, weight: Array) -> None:
-        check_memory(len(train), 8)
+        remedy = "Use ", Parameter("kernel", "'linear'"), "."
+        check_matrix("The kernel matrix of bags", len(train), len(train), 8, *remedy)
         gram = self._between(train, shares, train, shares)
         gram = check_kernel_values((gram + gram.T) / 2)  # symmetric up to rounding
         fits = self._solve_bags(Gram(gram), one_row_per_bag(gram), target, weight)
         self._keep_bags(train, shares, self._keep_solutions(fits))
-
-    def _fit_landmarks(self, train: Bags, shares: Array, target: Array, weight: Array) -> None:
-        rng = check_random_state(self.random_state)
-        pairs = BagPairs(self._between, self.bag_kernel, self.kernel_, train, shares)
-        design = self._by_landmarks(pairs, weight, rng)
-        fits = self._solve_bags(design, one_row_per_bag(design.X), target, weight)
-        coef = self._keep_solutions([as_given(fit, design) for fit in fits])
-        self._keep_bags(train, shares, coef)
-        self.support_vectors_ = in_double(self.support_vectors_)
 
     def _fit_sums(self, vectors: Any, target: Array, weight: Array) -> None:
         rows = one_row_per_bag(vectors)
@@ -270,7 +254,6 @@ class BagKernels(BagScores):
         return segment_sum(shares[:, None] * scores, bags.offsets) + self.intercept_
 
     def _pairwise_scores(self, bags: Bags) -> Array:
-        bags = bags if self._options.approx is None else bags_in_double(bags)
         kernel = self._between(bags, self._shares(bags), self._support(), self.support_weights_)
         return kernel @ self.dual_coef_.T + self.intercept_
 
@@ -314,14 +297,30 @@ class BagKernels(BagScores):
         return scores
 
 
+def over_bags(fit: Run, vectors: Any) -> Run:
+    """Express a solution over vectors as one over bags: w is the sum of the duals' bags.
+
+    The intercept makes up for the rounding of that sum, which a large offset would magnify.
+    """
+    dual = fit.solution.dual
+    missed = fit.solution.scores - vectors @ (vectors.T @ dual)
+    return replace(fit, solution=replace(fit.solution, coef=dual, intercept=float(missed.mean())))
+
+
+def spread_weights(positive: Array, bags: Bags, used: Array, shares: Array) -> Array:
+    """Turn the weights of bags as positives into weights of instances."""
+    offsets = bags[used].offsets
+    shares = shares / expand(segment_sum(shares, offsets), offsets)
+    weights = np.zeros((len(positive), bags.n_instances))
+    weights[:, rows_of(bags, used)] = expand(positive.T, offsets).T * shares
+    return stack_models(weights)
+
+
 class BagKernelSVC(BagKernels, MarginClassifier):
     """SVM over a kernel between bags (MI-Kernel, miGraph).
 
     Attributes
     ----------
-    kernel_error_ : float
-        With approximated kernels, whose landmarks are training bags: the trace of what is left out
-        of the kernel matrix, relative to its own.
     instance_weights_ : ndarray of shape (n_instances,) or (n_classes, n_instances)
         Share of each training instance in its (positive) bag; where there are instance scores.
 
