@@ -136,9 +136,19 @@ def test_the_api_page_lists_every_public_name():
     assert set(bagwise.__all__) <= needed
 
 
-def test_the_readme_lists_the_methods():
-    assert make_pages.readme_page() == README, "run: python docs/make_pages.py"
-    assert "| MI-SVM | `WitnessSVC()` | " in README
+def test_the_page_of_methods_lists_all():
+    page = make_pages.METHODS.read_text()
+    assert page == make_pages.methods_page(), "run: python docs/make_pages.py"
+    assert "| MI-SVM | `WitnessSVC()` | " in page
+
+
+def test_the_roads_of_the_readme_are_those_of_their_pages():
+    """What the README types and prints stands on pages whose commands are run."""
+    shown = (ROOT / "docs" / "first-model.md").read_text().replace(" \\\n   ", "")
+    shown += (ROOT / "docs" / "results" / "slides.md").read_text()
+    for session in re.findall(r"^```console\n(.*?)^```$", README, re.M | re.S):
+        for line in session.splitlines():
+            assert line.removeprefix("$ ") in shown
 
 
 def public_estimators():

@@ -1,6 +1,6 @@
 """The one list of estimators: their papers and names, what they are for, how they are checked.
 
-`by_paper_name`, ``bagwise models``, the README's table, `bagwise.model_selection.candidates`,
+`by_paper_name`, ``bagwise models``, docs/methods.md, `bagwise.model_selection.candidates`,
 `bagwise.testing.estimators` and the model files read it. Estimators are named by dotted path and
 imported when asked for, so that the catalog may list whatever lies above it.
 """

@@ -1,4 +1,4 @@
-"""All estimators, in the order of the README's table. A new one adds an entry here."""
+"""All estimators, in the order of docs/methods.md. A new one adds an entry here."""
 
 from __future__ import annotations
 
