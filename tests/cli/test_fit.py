@@ -8,8 +8,9 @@ from sklearn.preprocessing import StandardScaler
 
 import bagwise
 from bagwise.crossfit import folds
+from bagwise.datasets import make_slide_bags
 from bagwise.estimators.discovery import is_calibrated
-from bagwise.io import write
+from bagwise.io import read_annotations, write
 from bagwise.model_selection import SCALES
 from bagwise.persistence import describe
 from bagwise.preprocessing import PerInstance
@@ -233,3 +234,36 @@ def test_the_word_after_scale_is_never_a_folder(fit, folder, tmp_path, monkeypat
     assert "standardized" in result.stdout
     data = folder / "train.csv"
     refused(2, "If it is the data, give it before --scale.", "cv", "-m", "SIL", "--scale", data)
+
+
+def test_an_expert_corrects_a_heat_map_and_fits_again(tmp_path):
+    bags, y = make_slide_bags(16, 4, bag_size=12, shift=3.0, dtype=float)
+    y = np.where(y == 1, "tumor", "normal")
+    write(tmp_path / "s.csv", bags.replace(instance_labels=None), y)
+    base = ["fit", tmp_path / "s.csv", *TUMOR, "-m", "MI-SVM", "--no-calibration", "--force"]
+    done(*base, "-o", tmp_path / "m.bagwise")
+    maps = ["heatmap", tmp_path / "m.bagwise", tmp_path / "s.csv", "-o", tmp_path / "maps"]
+    done(*maps, "--geojson", tmp_path / "tiles", "--top", 1)
+    positive = int(np.argmax(y == "tumor"))
+    file = tmp_path / "tiles" / f"{bags.ids[positive]}.geojson"
+    content = json.loads(file.read_text())
+    content["features"][-1]["properties"]["classification"]["name"] = "negative"
+    file.write_text(json.dumps(content))
+    again = [*base, "--annotations", tmp_path / "tiles", "-o", tmp_path / "n.bagwise"]
+    assert "Known instances by annotations: 1 of class 0." in done(*again).stderr
+    known = read_annotations(tmp_path / "tiles", bags)
+    expected = bagwise.WitnessSVC(pos_label="tumor").fit(known, y)
+    found = bagwise.load(tmp_path / "n.bagwise")
+    np.testing.assert_array_equal(found.instance_weights_, expected.instance_weights_)
+    marked = int(np.flatnonzero(known.known_labels == 0)[0])
+    assert found.instance_weights_[marked] == 0
+    assert bagwise.load(tmp_path / "m.bagwise").instance_weights_[marked] == 1
+    write(tmp_path / "k.csv", known.replace(instance_labels=None), y)
+    known_table = ["fit", tmp_path / "k.csv", *base[2:], "--known", "known_label"]
+    done(*known_table, "-o", tmp_path / "k.bagwise")
+    np.testing.assert_array_equal(
+        bagwise.load(tmp_path / "k.bagwise").instance_weights_, expected.instance_weights_
+    )
+    content["features"][-1]["properties"]["classification"]["name"] = "stroma"
+    file.write_text(json.dumps(content))
+    refused(1, "the class 'stroma' is unknown", *again)

@@ -103,6 +103,7 @@ _CUT = "Of labels that are numbers, make two classes: yes from this number on, a
 _UNIT = "Merge bags: column with what becomes the bag, such as the patient of a slide."
 _DURATION = "Column with the times of events or of censoring; --event says which it is."
 _EVENT = "Column that is 1 where the event happened at --duration, 0 where it had not until then."
+_ANNOTATIONS = "Folder of GeoJSON files, one per slide, with areas of known class, as of QuPath."
 _FORMAT = (
     "csv, excel, parquet, arrow, arff, c45, svmlight, mat, h5ad, bags, folder or slides. "
     "Default: detected."
@@ -117,6 +118,10 @@ Groups = Annotated[str | None, _column("Column with groups that share a fold, su
 Unit = Annotated[str | None, _column(_UNIT)]
 Site = Annotated[str | None, _column("Column with the site of each bag, such as its hospital.")]
 InstanceId = Annotated[str | None, _column("Column with an id of each row.")]
+Known = Annotated[
+    str | None, _column("Column with labels of instances to learn from; empty where unknown.")
+]
+Annotations = Annotated[Path | None, typer.Option(help=_ANNOTATIONS, metavar="FOLDER")]
 Format = Annotated[str | None, typer.Option(help=_FORMAT, metavar="FORMAT")]
 Regroup = Annotated[
     bool, typer.Option("--regroup", help="Accept bags whose rows are not consecutive.")
@@ -145,6 +150,8 @@ class Source:
     duration: Duration = None
     event: Event = None
     unit: Unit = None
+    known: Known = None
+    annotations: Annotations = None
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -161,13 +168,28 @@ class Source:
         """Return bags and labels; labels are None where there are none."""
         columns = {**self.columns, "features": split_names(self.features)}
         columns |= {"drop": split_names(self.drop), "decimal": self.decimal, "labels": self.labels}
-        columns |= {"instance_ids": self.instance_id, "sites": site}
+        columns |= {"instance_ids": self.instance_id, "sites": site, "known_labels": self.known}
         if self.duration or self.event:
             bags, y = read_times(self, check, columns)
         else:
             bags, y = read_bags(self.data, self.format, self.regroup, check=check, **columns)
         bags, y = merge_units(bags, y, self.unit)
-        return bags, cut_labels(y, self.cut)
+        y = cut_labels(y, self.cut)
+        return self._annotate(bags, y), y
+
+    def _annotate(self, bags: Bags, y: Any) -> Bags:
+        if self.annotations is None:
+            return bags
+        from bagwise.estimators.known import find_known
+        from bagwise.io import read_annotations
+
+        bags = read_annotations(self.annotations, bags, () if y is None else y)
+        known = bags.known_labels[find_known(bags.known_labels)]
+        counts = zip(*np.unique(known, return_counts=True), strict=True)
+        named = ", ".join(f"{count} of class {label:g}" if known.dtype.kind == "f" else
+                          f"{count} of class {label}" for label, count in counts)  # fmt: skip
+        say(escape(f"Known instances by annotations: {named or 'none'}."))
+        return bags
 
     @property
     def notes(self) -> dict[str, Any]:
@@ -293,7 +315,7 @@ def _fetch(data: Path, columns: dict[str, Any]) -> tuple[Bags, Any]:
     return bags, y
 
 
-_FLAGS = {"instance_ids": "instance-id", "sites": "site"}  # where the option has another name
+_FLAGS = {"instance_ids": "instance-id", "sites": "site", "known_labels": "known"}  # options
 
 
 def _name_or_number(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """Readers and writers for all common file formats of multiple-instance data."""
 
+from bagwise.io.annotations import read_annotations
 from bagwise.io.arff import read_arff, write_arff
 from bagwise.io.bagfiles import read_folder, write_folder
 from bagwise.io.c45 import read_c45, write_c45
@@ -33,6 +34,7 @@ __all__ = [
     "TruncatedFileError",
     "open",
     "read",
+    "read_annotations",
     "read_arff",
     "read_arrow",
     "read_bags",
