@@ -34,6 +34,7 @@ MAX_STEPS = 1000  # Newton steps, or passes as in LinearSVC: usual problems take
 UNEVEN = 1e3  # ratio of sizes beyond which one unit for both would leave one too few digits
 LARGEST_DENSE = 1000  # unknowns or rows: dense algebra takes under a second, and no compiled loops
 THINNING = 5  # a factor of a fifth of the rows costs 1/125
+LARGEST_EXACT = 2**53  # the integers up to here are all float64 numbers
 
 TINY = float(np.finfo(np.float64).tiny)  # in place of a divisor 0
 
@@ -52,8 +53,7 @@ def provable_gap(rounding: float) -> float:
 
 
 _lock = threading.Lock()
-_users = 0
-_limit: Any = None
+_users: list[Any] = []  # the first one holds the limit for all
 
 
 @cache
@@ -74,17 +74,14 @@ def _disown() -> None:
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread until the last user, in whichever thread, has left."""
-    global _users, _limit
     with _lock:
-        _users += 1
-        if _users == 1:
-            _limit = _controller().limit(limits=1, user_api="blas")
+        _users.append(None if _users else _controller().limit(limits=1, user_api="blas"))
     try:
         yield
     finally:
         with _lock:
-            _users -= 1
-            if _users == 0:
+            limit = _users.pop()
+            if not _users:
                 _disown()
-                _limit.restore_original_limits()
+                limit.restore_original_limits()
                 _disown()

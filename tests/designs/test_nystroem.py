@@ -80,7 +80,7 @@ def test_a_small_far_cluster_gets_a_landmark(X):
 
 
 def test_landmarks_of_many_rows_are_chosen_from_a_sample(X, monkeypatch):
-    monkeypatch.setattr(nystroem, "_SAMPLE", 30)
+    monkeypatch.setattr(nystroem, "SAMPLE", 30)
     design = design_of(KERNELS[0], X, 10)
     assert len(design.landmarks) == 10
     assert design.error < 0.6

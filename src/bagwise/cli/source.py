@@ -19,7 +19,6 @@ from bagwise.bags import Bags, check_bags
 from bagwise.cli.options import as_words, one_of, split_names
 from bagwise.cli.output import say
 
-_MOST_CLASSES = 20  # distinct numbers; more are measured
 TABLES = ("csv", "excel", "parquet", "arrow", "h5ad")  # formats whose columns have names
 
 
@@ -254,8 +253,10 @@ def is_measurement(y: Any) -> bool:
     values = np.asarray(y)
     if values.dtype.kind not in "fiu":
         return False
+    from bagwise.io.findings import MOST_LABELS
+
     distinct = len(np.unique(values))
-    return distinct > _MOST_CLASSES and (distinct > len(values) / 2 or bool(np.any(values % 1)))
+    return distinct > MOST_LABELS and (distinct > len(values) / 2 or bool(np.any(values % 1)))
 
 
 def cut_labels(y: Any, cut: float | None) -> Any:

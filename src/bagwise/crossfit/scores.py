@@ -252,7 +252,7 @@ def sigmoid_probabilities(scores: Array, slope: float, log_odds: Any = 0.0) -> A
     return np.where(scores > 0, np.maximum(chances, above), np.minimum(chances, 0.5))
 
 
-_LEVEL = 0.05  # of data sets without any signal are warned of, which is no harm
+LEVEL = 0.05  # of data sets without anything to find raise an alarm, which is no harm
 _SHORTFALL = 0.1  # of the balanced accuracy; less is within the noise of a few dozen bags
 
 
@@ -266,7 +266,7 @@ def lowest_by_chance(n_pos: float, n_neg: float) -> float:
     (0.405, 0.185)
     """
     deviation = np.sqrt((n_pos + n_neg + 1) / (12 * n_pos * n_neg)) if n_pos and n_neg else np.inf
-    return float(0.5 + norm.ppf(_LEVEL) * deviation)
+    return float(0.5 + norm.ppf(LEVEL) * deviation)
 
 
 def below_chance(auc: float, n_pos: int, n_neg: int) -> Message | None:

@@ -13,9 +13,7 @@ from bagwise.bags.ids import factorize
 from bagwise.bags.merging import agree_within
 from bagwise.bags.segments import offsets_of
 from bagwise.crossfit.folds import number_units
-from bagwise.crossfit.scores import bag_scores, fit_folds
-
-LEVEL = 0.05  # of studies without anything to find raise an alarm
+from bagwise.crossfit.scores import LEVEL, bag_scores, fit_folds
 
 
 def site_of_units(bags: Bags) -> Array:

@@ -36,7 +36,7 @@ from bagwise.kernels.instance import NOT_SEMIDEFINITE
 from bagwise.rowstores.blocks import row_blocks
 from bagwise.tolerances import rounding_of
 
-_SAMPLE = 20_000  # rows that landmarks are chosen from: more rows of a data set repeat themselves
+SAMPLE = 20_000  # rows that landmarks or words are learned from: more of a data set repeat them
 _DOUBLE_BYTES = 1 << 30  # of features in float64; more of them are kept in float32
 _RANK = 10.0  # roundings of the largest eigenvalue of K_ZZ: below, an eigenvalue is rounding only
 
@@ -82,7 +82,7 @@ def choose_landmarks(
     """Return the row numbers of landmarks, sorted: all candidates if there are no more of them."""
     if len(candidates) <= n_components:
         return candidates
-    size = max(_SAMPLE, 2 * n_components)
+    size = max(SAMPLE, 2 * n_components)
     if len(candidates) > size:
         candidates = np.sort(rng.choice(candidates, size, replace=False))
     seed = int(rng.randint(np.iinfo(np.int32).max))

@@ -19,9 +19,9 @@ from bagwise.bags.forms import is_plain_table
 from bagwise.bags.ids import name_of
 from bagwise.errors import SCALE, Message, Parameter, PositiveClassWarning, ScaleWarning
 from bagwise.estimators.params import Parameters
+from bagwise.kernels.instance import MEDIAN_SAMPLE
 from bagwise.tolerances import UNEVEN
 
-_ROWS = 2000  # of the instances: enough for an order of magnitude
 # Beginnings of a negative and of a positive label whose order is their meaning.
 _MEANINGS = (("neg", "pos"), ("no", "yes"), ("false", "true"), ("absent", "present"))
 
@@ -235,7 +235,7 @@ def warn_of_unclear(classes: list[Any]) -> None:
 
 def feature_spreads(bags: Bags) -> Array:
     """Return the standard deviation of every feature, on some of the instances of large bags."""
-    rows = bags.X[:: -(-bags.n_instances // _ROWS)]
+    rows = bags.X[:: -(-bags.n_instances // MEDIAN_SAMPLE)]
     if sp.issparse(rows):
         return np.sqrt(mean_variance_axis(rows.astype(np.float64), axis=0)[1])
     return np.asarray(rows, dtype=np.float64).std(axis=0)

@@ -34,8 +34,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 from bagwise._documented import WIDTH, begin_example, join_sections, sections
 from bagwise._removed import mark_removed_methods, refuse_parameters, refuse_value
 from bagwise.errors import Message, Parameter
+from bagwise.tolerances import LARGEST_EXACT
 
-_MAX_INTEGER = 2**53  # beyond it float64 cannot hold an integer
 _MAX_JOBS = 4096  # more workers than any machine has cores: a typing error
 
 
@@ -157,7 +157,7 @@ class Parameters(BaseEstimator):
 
     def _validate_params(self) -> None:
         for name, value in self.get_params(deep=False).items():
-            limit = _MAX_JOBS if name == "n_jobs" else _MAX_INTEGER
+            limit = _MAX_JOBS if name == "n_jobs" else LARGEST_EXACT
             if isinstance(value, Integral) and abs(int(value)) > limit:
                 raise ValueError(
                     f"The {name!r} parameter of {type(self).__name__} is an integer of "

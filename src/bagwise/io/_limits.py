@@ -21,7 +21,6 @@ import numpy as np
 from bagwise.bags.stored import BLOCK_BYTES as BLOCK_BYTES
 from bagwise.io.errors import CorruptFileError, FormatError
 
-LARGEST_EXACT = 2**53  # the integers up to here are all float64 numbers
 _MOST_DEFLATED = 1100  # bytes from one: deflate reaches 1032 on zeros, other methods less
 _UNSUSPECTED_BYTES = 1 << 28  # 256 MiB of text fit everywhere, however well they compress
 _MOST_TEXT = 200  # characters from one byte: tables of numbers reach 5 to 50

@@ -37,8 +37,9 @@ from bagwise.io._atomic import writing
 from bagwise.io._bagarrays import check_sizes, open_h5
 from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._flatten import check_labels
-from bagwise.io._limits import LARGEST_EXACT, NPY_ERRORS, name_damage, refuse_claim, size_of
+from bagwise.io._limits import NPY_ERRORS, name_damage, refuse_claim, size_of
 from bagwise.io.errors import CorruptFileError, FormatError, LabelError
+from bagwise.tolerances import LARGEST_EXACT
 
 _USUAL = {
     "X": ("X", "features", "data"),

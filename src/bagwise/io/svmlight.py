@@ -24,10 +24,10 @@ from bagwise.errors import Argument, Message
 from bagwise.io._assemble import assemble
 from bagwise.io._columns import LabeledBags, reads, writes
 from bagwise.io._flatten import NOT_IN_LINES, check_labels, refuse_special, warn_left_out
-from bagwise.io._limits import LARGEST_EXACT
 from bagwise.io._source import open_source, write_text
 from bagwise.io.errors import FormatError, MixedTypeError, TruncatedFileError
 from bagwise.io.tables import TextColumn, is_number, parse_all, type_columns
+from bagwise.tolerances import LARGEST_EXACT
 
 _WIDTH = re.compile(r"#\s*n_features[ =](\d+)")
 _SPECIAL = re.compile(r"[\s:#]|^$")

@@ -29,7 +29,7 @@ NOT_SEMIDEFINITE = (
     "Set its negative eigenvalues to 0, or use another kernel."
 )
 _TILE = isqrt(CACHE_BYTES // 16)  # rows and columns of float64 that fill half of a cache
-MEDIAN_SAMPLE = 2000  # instances: the median of two million distances takes 0.1 s
+MEDIAN_SAMPLE = 2000  # instances that stand for all: two million distances take 0.1 s
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,12 @@ from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardSca
 from bagwise.bags import Bags
 from bagwise.errors import suggestion
 from bagwise.estimators.pipeline import BagPipeline
+from bagwise.kernels.instance import MEDIAN_SAMPLE
 from bagwise.preprocessing import PerInstance
 from bagwise.tolerances import TIE
 
 SCALES = ("raw", "standard", "robust", "quantile")
 WORDS = (*SCALES, "auto", "search")
-_SOME_ROWS = 2000  # instances whose percentiles stand for all: known to a few percent
 _FAR_APART = 100.0  # ratio of spreads: right on eleven tasks, where it gained 6 to 11 points thrice
 _MANY_ZEROS = 0.3  # of the values: standardizing text cost up to 13 points
 IMPUTES = ("median", "mean", "most_frequent", "zero")
@@ -75,7 +75,7 @@ def settle_scale(bags: Bags, scale: str | None) -> str:
 
 def _differ_in_spread(bags: Bags) -> bool:
     """Return whether features differ so much in their spreads that some would be lost."""
-    rows = bags.X[:: -(-bags.n_instances // _SOME_ROWS)]
+    rows = bags.X[:: -(-bags.n_instances // MEDIAN_SAMPLE)]
     X = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
     X = X[:, ~np.isnan(X).all(axis=0)]
     if not X.size or np.mean(X == 0) >= _MANY_ZEROS:

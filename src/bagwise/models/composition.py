@@ -34,6 +34,7 @@ from threadpoolctl import threadpool_limits
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.bags.segments import expand
+from bagwise.designs.nystroem import SAMPLE
 from bagwise.designs.sparse import with_short_indices
 from bagwise.estimators.base import BagClassifier
 from bagwise.estimators.params import integer, param, redeclare, shared
@@ -42,8 +43,6 @@ from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import OPAQUE, BagTags
 from bagwise.models.meansvc import MeanRegressor, one_row_per_bag
 from bagwise.rowstores.blocks import count_rows
-
-_MOST_ROWS = 20_000  # instances that words are learned from: more move the centers little
 
 
 class Composition(BagScores):
@@ -60,7 +59,7 @@ class Composition(BagScores):
     def _find_centers(self, bags: Bags, weight: Array) -> None:
         """Let k-means find the words among the instances of bags with weight."""
         train, rng = bags[np.flatnonzero(weight)], check_random_state(self.random_state)
-        n_drawn = min(_MOST_ROWS, train.n_instances)
+        n_drawn = min(SAMPLE, train.n_instances)
         drawn = np.sort(rng.permutation(train.n_instances)[:n_drawn])
         seed = rng.randint(np.iinfo(np.int32).max)
         kmeans = KMeans(min(self.n_words, n_drawn), n_init=1, random_state=seed)
