@@ -183,6 +183,8 @@ AT = Bags([[1.0], [2.0]], [0, 2], ids=["s"], coords=[[0.0, 0.0], [1.0, 0.0]])
         ("Both bags have features named f", ONE, ONE),
         (r"1 of 2 instances where the other bags have none, the first at \[1.0, 0.0\]", AT,
          AT.replace(coords=[[0.0, 0.0], [1.0, 1.0]])),
+        (r"has two instances at \[1.0, 0.0\]", AT, AT.replace(coords=[[1.0, 0.0], [1.0, 0.0]])),
+        ("coords that are NaN", AT, AT.replace(coords=[[0.0, 0.0], [np.nan, 0.0]])),
         ("One of the bags is sparse", AT, AT.replace(X=sp.csr_array(AT.X))),
     ],
 )  # fmt: skip

@@ -67,6 +67,7 @@ class Merging:
         """
         codes, names = factorize(_group_of_bags(self, by))
         order = np.argsort(codes, kind="stable")
+        labels = None if y is None else _check_length(y, len(self))[order]
         sorted_bags, ends = self[order], offsets_of(np.bincount(codes))
         given = _merge_attributes(sorted_bags, ends, names)
         offsets = sorted_bags.offsets[ends]
@@ -76,9 +77,8 @@ class Merging:
         if not self.has_instance_ids:
             given["instance_ids"] = None
         merged = sorted_bags.replace(offsets=offsets, ids=names, parts=parts, **given)
-        if y is None:
+        if labels is None:
             return merged
-        labels = _check_length(y, len(self))[order]
         return merged, _merge_labels(labels, ends, names, sorted_bags.ids, any_of)
 
     def split(self: Any) -> Bags:
@@ -272,6 +272,12 @@ def _match_coords(bags: Bags, other: Bags, at: tuple[int, int], own: slice, thei
     if bags.patch_size is not None and other.patch_size is not None:
         sides = (float(bags.patch_size[at[0]]), float(other.patch_size[at[1]]))
     mine, others = bags.coords[own] + sides[0] / 2, other.coords[theirs] + sides[1] / 2
+    if not (np.isfinite(mine).all() and np.isfinite(others).all()):
+        raise ValueError(f"{name_of(bags.ids, at[0])} has coords that are NaN or infinite.")
+    places, counts = np.unique(other.coords[theirs], axis=0, return_counts=True)
+    if np.any(counts > 1):
+        twice = places[np.argmax(counts > 1)].tolist()
+        raise ValueError(f"{name_of(other.ids, at[1])} has two instances at {twice}.")
     distance, rows = cKDTree(others).query(mine, p=np.inf)
     outside = np.flatnonzero(distance > sides[1] / 2)
     if len(outside):
