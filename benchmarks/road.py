@@ -26,6 +26,8 @@ import numpy as np
 import pandas as pd
 
 from bagwise.datasets import make_slide_bags
+from bagwise.measures import quadratic_kappa, r2
+from bagwise.times import check_times, concordance
 
 Run = Callable[[list[str]], tuple[int, str]]
 N_NEW = 24  # bags kept aside
@@ -37,7 +39,7 @@ class Data(NamedTuple):
     first: list[str]
     new: Path
     truth: dict[str, Any]  # the label of each bag kept aside
-    bag: str = "slide"
+    task: str = "classes"
 
 
 class Step(NamedTuple):
@@ -121,15 +123,51 @@ def classes(*names: Any, n_bags: int = 60, share: float = 0.0) -> Callable[[Path
     return lambda folder: split(draw_cells(n_bags, classes=names, share=share), folder)
 
 
-def numeric(folder: Path) -> Data:
-    """Draw a number as the target of every bag; one class is what lies above the middle."""
-    table = draw_cells()
-    high = table["diagnosis"] == "tumor"
+def draw_number(table: pd.DataFrame) -> Any:
+    """Return a number per bag, higher where there are cells of the second kind."""
     noise = np.random.default_rng(2).normal(size=number(table).max() + 1)[number(table)]
-    table["diagnosis"] = (50 + 20 * high + 5 * noise).round(2)
-    middle = table.groupby("slide")["diagnosis"].first().iloc[:-N_NEW].median()
-    above = table.groupby("slide")["diagnosis"].first().iloc[-N_NEW:] >= middle
-    return split(table, folder, above.map({True: "yes", False: "no"}))
+    return (50 + 20 * (table["diagnosis"] == "tumor") + 5 * noise).round(2)
+
+
+def numeric(folder: Path) -> Data:
+    """Draw a number as the target of every bag."""
+    table = draw_cells()
+    table["diagnosis"] = draw_number(table)
+    return split(table, folder)._replace(task="numbers")
+
+
+def cut(folder: Path) -> Data:
+    """Draw a number as the target, of which the user makes two classes."""
+    table = draw_cells()
+    table["diagnosis"] = draw_number(table)
+    above = table.groupby("slide")["diagnosis"].first().iloc[-N_NEW:] >= 60
+    data = split(table, folder, above.map({True: "yes", False: "no"}))
+    return data._replace(first=[*data.first, "--cut", "60"])
+
+
+def grades(folder: Path) -> Data:
+    """Draw grades, one of which is rare."""
+    table = draw_cells(90)
+    code = (table["diagnosis"] == "tumor") * (1 + (number(table) % 5 == 0))
+    table.loc[code == 2, "f0":] *= 2.0
+    table["diagnosis"] = np.array(["mild", "moderate", "severe"])[code]
+    data = split(table, folder)
+    return data._replace(first=[*data.first, "--order", "mild,moderate,severe"], task="grades")
+
+
+def times(folder: Path) -> Data:
+    """Draw times of events, a third of them censored."""
+    table, rng = draw_cells(90), np.random.default_rng(3)
+    drawn = rng.exponential(size=(2, number(table).max() + 1))[:, number(table)]
+    when = drawn[0] * np.where(table["diagnosis"] == "tumor", 2.0, 20.0)
+    until = 20 * drawn[1]
+    table["months"], table["died"] = np.minimum(when, until).round(3), (when <= until).astype(int)
+    table = table.drop(columns="diagnosis").assign(diagnosis=0)
+    labels = table.groupby("slide")[["died", "months"]].first().iloc[-N_NEW:]
+    truth = pd.Series([*map(tuple, labels.to_numpy())], labels.index)
+    data = split(table, folder, truth)
+    roles = ["--duration", "months", "--event", "died", "--drop", "diagnosis"]
+    return data._replace(first=[*data.first, *roles], task="times")
 
 
 def commas(folder: Path) -> Data:
@@ -221,6 +259,9 @@ DATA: dict[str, Callable[[Path], Data]] = {
     "three classes": classes("benign", "grade 1", "grade 2", n_bags=90),
     "ten classes": classes(*"abcdefghij", n_bags=80),
     "a number as target": numeric,
+    "a number, cut": cut,
+    "grades": grades,
+    "times": times,
     "a leaking column": with_column("stage", lambda t: (t["diagnosis"] == "tumor") + 1.0),
     "ids of instances": with_column("cell", lambda t: [f"c{i:05}" for i in range(len(t))]),
     "dates": with_column("taken", lambda t: [f"2024-{1 + n % 12:02}-17" for n in number(t)]),
@@ -241,7 +282,8 @@ def follow(data: Data, run: Run, quick: bool = False) -> list[Step]:
     """Run the first command and every command that is printed, until none is printed."""
     steps, words = [], data.first
     while words:
-        extra = ["--models", "SimpleMI,MI-SVM", "--time", "none", "--jobs", "1", "--repeats", "1"]
+        models = "MeanRegressor,WitnessRegressor" if data.task == "numbers" else "SimpleMI,MI-SVM"
+        extra = ["--models", models, "--time", "none", "--jobs", "1", "--repeats", "1"]
         extra += ["--folds", "3"]
         began = time.perf_counter()
         status, output = run(words + extra * (quick and words[0] == "compare"))
@@ -254,7 +296,12 @@ def follow(data: Data, run: Run, quick: bool = False) -> list[Step]:
 
 
 def judge(data: Data, predictions: list[dict[str, Any]], positive: Any) -> dict[str, float]:
-    """Return balanced accuracy and log loss of the new bags, and the loss of frequencies alone."""
+    """Return balanced accuracy and log loss of the new bags, and the loss of frequencies alone.
+
+    Of numbers R2, of grades the quadratic kappa, of times the C-index.
+    """
+    if data.task != "classes":
+        return {"score": _score(data, predictions)}
     truth = np.array([str(data.truth[str(row["bag"]).partition(".")[0]]) for row in predictions])
     right = np.array([str(row["label"]) for row in predictions]) == truth
     names, counts = np.unique(truth, return_counts=True)
@@ -265,6 +312,19 @@ def judge(data: Data, predictions: list[dict[str, Any]], positive: Any) -> dict[
         "log loss": float(-np.log(np.maximum(chances, 1e-6)).mean()),
         "of frequencies": float(-shares @ np.log(shares)),
     }
+
+
+def _score(data: Data, predictions: list[dict[str, Any]]) -> float:
+    name = {"numbers": "number", "grades": "label", "times": "risk"}[data.task]
+    truth = [data.truth[str(row["bag"])] for row in predictions]
+    predicted = [row[name] for row in predictions]
+    if data.task == "times":
+        return concordance(check_times(truth), np.array(predicted))[0]
+    if data.task == "numbers":
+        return r2(np.array(truth), np.array(predicted))
+    number = {grade: k for k, grade in enumerate(("mild", "moderate", "severe"))}
+    codes = [np.array([number[grade] for grade in of]) for of in (truth, predicted)]
+    return quadratic_kappa(*codes)
 
 
 def _chance(row: dict[str, Any], label: str, positive: Any) -> float:

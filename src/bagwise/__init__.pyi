@@ -21,6 +21,7 @@ from .model_selection.audit import audit as audit
 from .model_selection.auto import (
     AutoBagClassifier as AutoBagClassifier,
     AutoBagRegressor as AutoBagRegressor,
+    AutoBagSurvival as AutoBagSurvival,
 )
 from .models.annealed import (
     AnnealedLabelSVC as AnnealedLabelSVC,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 from scipy.stats import norm, rankdata, t as student
 
 from bagwise._documented import documenting
@@ -26,6 +26,10 @@ from bagwise.times import Steps, Times, brier_parts, check_times, concordance, i
 __all__ = ["evaluate_grades", "evaluate_model", "evaluate_numbers", "evaluate_times"]
 
 Interval = tuple[float, float, float]  # value, lower and upper bound
+# What reports and figures call metrics whose name does not say it.
+NAMES = {"auc": "AUC", "rmse": "RMSE", "mae": "mean absolute error", "r2": "R²"}
+NAMES |= {"spearman": "Spearman's ρ", "kappa": "quadratic kappa", "accuracy": "accuracy"}
+NAMES |= {"harrell_c": "Harrell's C", "uno_c": "Uno's C", "brier": "integrated Brier score"}
 _evaluates = documenting(
     {
         "y": ("array-like of shape (n_bags,)", "The true labels."),
@@ -74,20 +78,22 @@ def accuracy(y: Array, predicted: Array) -> float:
     return float(np.mean(y == predicted))
 
 
-Scale = tuple[Callable[[Any], Any], Callable[[Any], Any]]  # where errors are normal, and back
-_LOG: Scale = (np.log, np.exp)
-_REST: Scale = (lambda value: np.log(1 - value), lambda value: 1 - np.exp(value))
-_FISHER: Scale = (np.arctanh, np.tanh)
-_PLAIN: Scale = (lambda value: value, lambda value: np.clip(value, 0.0, 1.0))
+# Where errors are normal, the way back, and by how much the scale stretches errors at a value.
+Scale = tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[Any], Any]]
+_LOG: Scale = (np.log, np.exp, lambda value: 1 / value)
+REST: Scale = (lambda v: np.log(1 - v), lambda u: 1 - np.exp(u), lambda v: 1 / (1 - v))
+FISHER: Scale = (np.arctanh, np.tanh, lambda value: 1 / (1 - value**2))
+LOGIT: Scale = (logit, expit, lambda value: 1 / (value * (1 - value)))
+_PLAIN: Scale = (lambda v: v, lambda v: np.clip(v, 0.0, 1.0), np.ones_like)
 _Measures = dict[str, tuple[Callable[[Array, Array], float], Scale]]
 _NUMBERS: _Measures = {
     "rmse": (rmse, _LOG),
     "mae": (mae, _LOG),
-    "r2": (r2, _REST),
-    "spearman": (spearman, _FISHER),
+    "r2": (r2, REST),
+    "spearman": (spearman, FISHER),
 }
 _GRADES: _Measures = {
-    "kappa": (quadratic_kappa, _FISHER),
+    "kappa": (quadratic_kappa, FISHER),
     "mae": (mae, _LOG),
     "accuracy": (accuracy, _PLAIN),
 }
@@ -99,17 +105,31 @@ def _jackknife(
     n_units = int(units.max()) + 1
     kept = [units != unit for unit in range(n_units)]
     found: dict[str, Interval] = {}
-    for name, (measure, (scale, back)) in measures.items():
+    for name, (measure, scale) in measures.items():
         value = measure(y, predicted)
         with np.errstate(all="ignore"):
-            left = scale(np.array([measure(y[rows], predicted[rows]) for rows in kept]))
+            left = scale[0](np.array([measure(y[rows], predicted[rows]) for rows in kept]))
             error = np.sqrt((n_units - 1) / n_units * np.sum((left - left.mean()) ** 2))
             half = student.ppf(0.975, max(n_units - 1, 1)) * error
-            bounds = sorted((float(back(scale(value) - half)), float(back(scale(value) + half))))
-        # Without any error the scale ends: the value is all that is known.
-        low, high = bounds if np.all(np.isfinite(bounds)) else (value, value)
-        found[name] = value, low, high
+        found[name] = value, *_bound_at(value, half, scale)
     return found
+
+
+def _bound_at(value: float, half: float, scale: Scale) -> tuple[float, float]:
+    """Return the bounds of an interval of this half-width on the scale."""
+    forward, back, _ = scale
+    with np.errstate(all="ignore"):
+        low, high = sorted(float(back(forward(value) + step)) for step in (-half, half))
+    # Without any error the scale ends: the value is all that is known.
+    return (low, high) if np.isfinite(low) and np.isfinite(high) else (value, value)
+
+
+def bound(
+    value: float, error: float, scale: Scale, quantile: float = norm.ppf(0.975)
+) -> tuple[float, float]:
+    """Return the bounds of a value with this standard error, by way of a scale without bounds."""
+    with np.errstate(all="ignore"):
+        return _bound_at(value, quantile * error * float(scale[2](value)), scale)
 
 
 @_evaluates()
@@ -229,10 +249,7 @@ def _units(units: Any, n_bags: int) -> Array:
 def interval_of_pairs(value: float, parts: Array, units: Array) -> Interval:
     """Return the interval of a share of pairs, on the scale of log-odds."""
     error = float(np.sqrt(np.sum(np.bincount(units, weights=parts) ** 2)))
-    inside = min(max(value, 1e-9), 1 - 1e-9)
-    half = norm.ppf(0.975) * error / (inside * (1 - inside))
-    middle = np.log(inside / (1 - inside))
-    return value, float(expit(middle - half)), float(expit(middle + half))
+    return value, *bound(value, error, LOGIT)
 
 
 def _of_mean(values: Array, units: Array) -> Interval:

@@ -161,13 +161,18 @@ def landmark_weights(times: Times, t: float, censoring: Steps) -> tuple[Array, A
 
 
 def concordance(
-    times: Times, risk: Array, censoring: Steps | None = None, tau: float = np.inf
+    times: Times,
+    risk: Array,
+    censoring: Steps | None = None,
+    tau: float = np.inf,
+    strata: Array | None = None,
 ) -> tuple[float, Array]:
     """Return the share of comparable pairs whose risks are in the order of their events, and parts.
 
     Harrell's C, or Uno's with the ``censoring`` distribution: pairs whose first event is at T < tau
     weigh 1 / G(T-)^2. Equal risks count a half. Higher risks mean earlier events: the sign is never
-    chosen from the result. The sum of the squared parts (one per bag) is the variance of C.
+    chosen from the result. The sum of the squared parts (one per bag) is the variance of C. Pairs
+    are of one stratum, such as the fold whose model gave both risks.
     """
     event, time = times.event & (times.time < tau), times.time
     first = np.flatnonzero(event)
@@ -178,6 +183,8 @@ def concordance(
     right, all_pairs = np.zeros(len(time)), np.zeros(len(time))
     for i, w in zip(first, weight, strict=True):
         later = (time > time[i]) | ((time == time[i]) & ~times.event)
+        if strata is not None:
+            later &= strata == strata[i]
         won = w * ((risk[i] > risk[later]) + 0.5 * (risk[i] == risk[later]))
         right[later] += won
         all_pairs[later] += w

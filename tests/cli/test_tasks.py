@@ -1,4 +1,4 @@
-"""Numbers, grades and times on the command line, from a table to the evaluation."""
+"""Numbers, grades and times on the command line: every task with every command."""
 
 import json
 
@@ -6,18 +6,32 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bagwise import CoxBag, OrdinalBagClassifier, WitnessRegressor, save
+from bagwise.datasets import make_slide_bags
+from bagwise.io import read, write_slides
+from bagwise.persistence import describe
 from command_line import call, done, rows_of
 
 ROLES = {
-    "numbers": ["--label", "pKi", "--drop", "grade,died,months"],
-    "grades": ["--label", "grade", "--drop", "pKi,died,months"],
-    "times": ["--duration", "months", "--event", "died", "--drop", "pKi,grade"],
+    "numbers": ["--label", "pKi", "--drop", "grade,died,months,score"],
+    "grades": ["--label", "grade", "--drop", "pKi,died,months,score"],
+    "times": ["--duration", "months", "--event", "died", "--drop", "pKi,grade,score"],
 }
+ORDER = ["--order", "mild,moderate,severe"]
 MODELS = {
     "numbers": ["--model", "WitnessRegressor", "-p", "kernel=linear"],
-    "grades": ["--model", "OrdinalBagClassifier", "--order", "mild,moderate,severe"],
-    "times": ["--model", "BagSurvival", "-p", "times=2"],
+    "grades": ["--model", "MI-SVM", "-p", "kernel=linear", *ORDER],
+    "times": ["--model", "MI-SVM", "-p", "kernel=linear"],
 }
+COMPARED = {
+    "numbers": "WitnessRegressor,MeanRegressor",
+    "grades": "MI-SVM,SimpleMI",
+    "times": "MI-SVM,CoxBag",
+}
+METRICS = {"numbers": "r2", "grades": "kappa", "times": "harrell_c"}
+CLASSES = {
+    "numbers": "WitnessRegressor", "grades": "OrdinalBagClassifier", "times": "BagSurvival"
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -26,37 +40,105 @@ def table(tmp_path_factory):
     for i in range(80):
         X = rng.normal(size=(rng.integers(3, 9), 3))
         worst = X[:, 0].max()
-        grade = ["mild", "moderate", "severe"][int(np.digitize(worst, [1.0, 1.8]))]
+        code = int(np.digitize(worst, [1.0, 1.8]))
         time, until = rng.exponential(np.exp(2 - 2 * worst)), rng.exponential()
-        label = [f"m{i}", f"p{i // 2}", worst + 0.1 * rng.normal(), grade]
-        rows += [[*label, int(time <= until), min(time, until), *x] for x in X]
-    names = ["mol", "patient", "pKi", "grade", "died", "months", "a", "b", "c"]
+        label = [f"m{i}", f"p{i // 2}", worst + 0.1 * rng.normal()]
+        label += [["mild", "moderate", "severe"][code], code, int(time <= until), min(time, until)]
+        rows += [[*label, *x] for x in X]
+    names = ["mol", "patient", "pKi", "grade", "score", "died", "months", "a", "b", "c"]
     path = tmp_path_factory.mktemp("tasks") / "mols.csv"
     pd.DataFrame(rows, columns=names).to_csv(path, index=False)
     return path
 
 
-@pytest.mark.parametrize("task", ROLES)
-def test_the_road(task, table, tmp_path):
-    model, out = tmp_path / "m.bagwise", tmp_path / "rows.csv"
+@pytest.fixture(scope="module", params=ROLES)
+def fitted(request, table, tmp_path_factory):
+    """A task, the options that read its labels, and a model file."""
+    task, model = request.param, tmp_path_factory.mktemp("models") / "m.bagwise"
     common = ["--bag", "mol", "--groups", "patient", *ROLES[task]]
     done("fit", table, *common, *MODELS[task], "--out", model)
+    return task, common, model
+
+
+def check_info(task, common, model, table, folder):
+    found = json.loads(done("info", table, *common, *ORDER * (task == "grades"), "--json").stdout)
+    assert found["task"] == task
+    assert found["next"].startswith("bagwise compare")
+    done("info", table, *common, *ORDER * (task == "grades"))
+
+
+def check_fit(task, common, model, table, folder):
+    assert describe(model)["class"] == CLASSES[task]
+    grid = ["--cv", "-p", "C=[0.1,1]", "--folds", 3]
+    words = ["fit", table, *common, *MODELS[task], *grid, "--out", folder / "n", "--json"]
+    tried = json.loads(done(*words).stdout)["cross_validation"]
+    assert [row[METRICS[task]] > 0.5 for row in tried] == [True, True]
+
+
+def check_cv(task, common, model, table, folder):
+    result = done("cv", table, *common, *MODELS[task], "--folds", 3, "-j", 1, "--json")
+    assert METRICS[task] in json.loads(result.stdout)["metrics"]
+
+
+def check_compare(task, common, model, table, folder):
+    words = ["compare", table, *common, *ORDER * (task == "grades"), "--models", COMPARED[task]]
+    words += ["--folds", 3, "--repeats", 1, "--time", "none", "-j", 1]
+    words += ["--report", folder / "c.html"]
+    found = done(*words, "--json")
+    record = json.loads(found.stdout)
+    best, *_ = record["models"]
+    assert record["recommendation"] in COMPARED[task]
+    assert best[f"{METRICS[task]}_low"] < best[METRICS[task]] < best[f"{METRICS[task]}_high"]
+    assert "Next: bagwise fit" in found.stderr
+    assert "chance" in (folder / "c.html").read_text()
+
+
+def check_auto(task, common, model, table, folder):
+    models = COMPARED[task].replace("MI-SVM", "BagSurvival" if task == "times" else "MI-SVM")
+    models = models.split(",")
+    words = [*common, *ORDER * (task == "grades"), "--model", "auto", "-p", f"models={models}"]
+    done("fit", table, *words, "--out", folder / "a.bagwise")
+    done("predict", folder / "a.bagwise", table, "--out", folder / "a.csv")
+
+
+def check_evaluate(task, common, model, table, folder):
     found = json.loads(done("evaluate", model, table, "--json").stdout)
-    metric = {"numbers": "r2", "grades": "kappa", "times": "uno_c"}[task]
-    low, high = found["intervals"][metric]
-    assert 0.6 < low <= found[metric] <= high
-    done("predict", model, table, "--out", out)
+    low, high = found["intervals"][METRICS[task]]
+    assert 0.6 < low <= found[METRICS[task]] <= high
+
+
+def check_predict(task, common, model, table, folder):
+    done("predict", model, table, "--out", folder / "p.csv")
+    columns = rows_of(folder / "p.csv")[0].keys()
     name = {"numbers": "number", "grades": "label", "times": "risk"}[task]
-    columns = rows_of(out)[0].keys()
     assert {"bag", name, "key_instance"} <= set(columns)
     assert any(column.startswith("survival_") for column in columns) == (task == "times")
-    done("predict", model, table, "--instances", "--out", out, "--force")
-    page = json.loads(done("report", model, table, "--out", tmp_path / "r.html", "--json").stdout)
+    done("predict", model, table, "--instances", "--out", folder / "i.csv")
+
+
+def check_report(task, common, model, table, folder):
+    page = json.loads(done("report", model, table, "--out", folder / "r.html", "--json").stdout)
     assert page["n_folds"] == 5
+    assert page[METRICS[task]][0] > 0.6
+
+
+def check_explain(task, common, model, table, folder):
     shown = json.loads(done("explain", model, table, "--only", "m1", "--json").stdout)
     assert {row["bag"] for row in shown} == {"m1"}
-    result = done("cv", table, *common, *MODELS[task], "--folds", 3, "-j", 1, "--json")
-    assert metric in json.loads(result.stdout)["metrics"]
+
+
+COMMANDS = {name.removeprefix("check_"): run for name, run in globals().items() if "check_" in name}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_task_with_every_command(command, fitted, table, tmp_path):
+    COMMANDS[command](*fitted, table, tmp_path)
+
+
+def fit(table, words, tmp_path):
+    every = {"pKi", "grade", "score", "died", "months", "patient", "bad"}
+    left = ",".join((every & set(pd.read_csv(table, nrows=1))) - set(words))
+    return call("fit", table, "--bag", "mol", "--drop", left, *words, "--out", tmp_path / "m")
 
 
 @pytest.mark.parametrize(
@@ -64,44 +146,68 @@ def test_the_road(task, table, tmp_path):
     [
         (["--label", "pKi", "--model", "MI-SVM"], "bagwise fit --model AutoBagRegressor"),
         (["--label", "pKi", "--model", "CoxBag"], "give --duration and --event"),
-        (["--duration", "months", "--event", "died", "--model", "MeanRegressor"], "does not take"),
+        (["--duration", "months", "--event", "died", "--model", "MeanRegressor"],
+            "MeanRegressor predicts numbers, and the labels are times: take BagSurvival or CoxBag"),
         (["--duration", "months", "--model", "CoxBag"], "belong together"),
-        (["--label", "grade", "--model", "MI-SVM", "--order", "mild"], "--order is for grades"),
-        (["--label", "grade", "--model", "OrdinalBagClassifier", "--order", "mild,severe"],
-            "does not have the label moderate"),
+        (["--label", "grade", "--model", "MI-SVM", "--order", "mild"], "does not have the label"),
         (["--label", "grade", "--model", "OrdinalBagClassifier"], "--order gives the order of"),
         (["--label", "grade", "--model", "OrdinalBagClassifier", "--order", "mild,mild"], "twice"),
         (["--label", "grade", "--model", "MeanRegressor"], "take a classifier"),
         (["--label", "pKi", "--model", "MeanRegressor", "--positive", "1"], "is for two classes"),
-        (["--label", "pKi", "--model", "MeanRegressor", "--cv"], "AutoBagRegressor"),
+        (["--label", "pKi", "--task", "grades", "--model", "MI-SVM"], "AutoBagRegressor"),
+        (["--label", "score", "--model", "MeanRegressor"], "--task numbers to predict them"),
+        (["--label", "died", "--model", "AutoBagRegressor"], "--task classes"),
+        (["--label", "pKi", "--task", "grade", "--model", "MI-SVM"], "there is no task 'grade'"),
     ],
 )  # fmt: skip
 def test_labels_of_another_kind_are_named(words, says, table, tmp_path):
-    left = ",".join({"pKi", "grade", "died", "months", "patient"} - set(words))
-    result = call("fit", table, "--bag", "mol", "--drop", left, *words, "--out", tmp_path / "m")
+    result = fit(table, words, tmp_path)
     assert result.exit_code != 0
     assert says in " ".join(result.output.replace("│", " ").split())
 
 
-def test_pictures_are_for_classes(table, tmp_path):
-    model = tmp_path / "m.bagwise"
-    common = ["--bag", "mol", "--groups", "patient", *ROLES["numbers"]]
-    done("fit", table, *common, *MODELS["numbers"],
-        "--out", model)  # fmt: skip
-    result = call("heatmap", model, table, "--bag", "m1", "--out", tmp_path / "x.png")
-    assert result.exit_code != 0
-    assert "predicts numbers" in result.output
+def test_classes_in_disguise_are_numbers_if_somebody_says_so(table, tmp_path):
+    words = ["--label", "score", "--model", "MeanRegressor"]
+    assert fit(table, words, tmp_path).exit_code == 2
+    assert fit(table, [*words, "--task", "numbers"], tmp_path).exit_code == 0
 
 
-def test_numbers_are_compared_by_their_r2(table):
-    common = ["--bag", "mol", "--groups", "patient", *ROLES["numbers"], "-j", 1]
-    models = ["--models", "WitnessRegressor,MeanRegressor"]
-    rows = json.loads(done("compare", table, *common, *models, "--json").stdout)
-    assert [row["model"] for row in rows][:2] == ["ensemble", "WitnessRegressor"]
-    assert rows[0]["low"] <= rows[0]["r2"] <= rows[0]["high"]
-    shown = done("compare", table, *common, *models)
-    assert "95 % interval" in shown.stdout
-    assert "--model AutoBagRegressor" in shown.output
-    refused = call("compare", table, "--bag", "mol", "--label", "grade", "--drop",
-        "pKi,died,months,patient", "--models", "MeanRegressor")  # fmt: skip
-    assert "are classes" in " ".join(refused.output.split())
+@pytest.mark.parametrize(
+    ("column", "change", "words", "says"),
+    [
+        ("pKi", "inf", ["--label", "bad", "--model", "MeanRegressor"], "m0') is inf"),
+        ("pKi", "", ["--label", "bad", "--model", "MeanRegressor"], "bad"),
+        ("pKi", "low", ["--label", "bad", "--model", "MeanRegressor"], "take a classifier"),
+        ("months", "-1", ["--duration", "bad", "--event", "died", "--model", "CoxBag"],
+            "m0') is -1"),
+        ("died", "2", ["--duration", "months", "--event", "bad", "--model", "CoxBag"],
+            "0 (censored) or 1"),
+        ("died", None, ["--duration", "months", "--event", "bad", "--model", "CoxBag"],
+            "All bags are censored"),
+        ("score", None, ["--label", "bad", "--task", "grades", "--model", "MI-SVM"],
+            "grades need two"),
+    ],
+)  # fmt: skip
+def test_bad_labels_are_named_with_their_bag(column, change, words, says, table, tmp_path):
+    frame = pd.read_csv(table, dtype=str)
+    frame["bad"] = "0" if change is None else frame[column].where(frame["mol"] != "m0", change)
+    frame.to_csv(tmp_path / "bad.csv", index=False)
+    result = fit(tmp_path / "bad.csv", words, tmp_path)
+    assert result.exit_code == 1, result.output
+    assert says in " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("task", ROLES)
+def test_heat_maps_show_numbers_grades_and_risks_of_patches(task, tmp_path):
+    bags, worst = make_slide_bags(24, 4, bag_size=(9, 12), random_state=0)
+    worst = worst + np.linspace(0, 0.5, 24)
+    y = {"numbers": worst, "grades": np.digitize(worst, [0.5, 1.2]), "times": None}[task]
+    if y is None:
+        y = np.column_stack([np.arange(24) % 3 > 0, 3 - worst])
+    model = {"numbers": WitnessRegressor(), "grades": OrdinalBagClassifier(), "times": CoxBag()}
+    write_slides(tmp_path / "slides", bags)
+    save(model[task].fit(bags, y), tmp_path / "m.bagwise")
+    name = str(read(tmp_path / "slides")[0].ids[0])
+    done("heatmap", tmp_path / "m.bagwise", tmp_path / "slides", "--bag", name,
+        "--out", tmp_path / "map.png", "--geojson", tmp_path / "map.geojson")  # fmt: skip
+    assert (tmp_path / "map.png").stat().st_size > 10_000

@@ -57,6 +57,7 @@ OF_TASKS = (
         name("OrdinalBagClassifier", "frank2001",
             "any bag classifier at every threshold between grades"),
         task="grades",
+        needs="an estimator, by whose name it is compared",
         checked={"rule": "mode"},  # scikit-learn asks that the most probable class is predicted
         fails={
             "check_order_of_bags": "the folds of the calibration follow the order of the bags",
@@ -68,6 +69,7 @@ OF_TASKS = (
         name("BagSurvival", "vock2016",
             "any bag classifier at several landmark times, weighted for censoring"),
         task="times",
+        needs="an estimator, by whose name it is compared",
         checked={"times": 2},
         cost=4),
     entry("bagwise.models.survival.CoxBag",
@@ -75,5 +77,11 @@ OF_TASKS = (
         task="times",
         grid={"alpha": (1.0, 10.0, 100.0)},
         variants=[{"embedding": "statistics"}, {"embedding": "composition", "n_words": 4}]),
+    entry("bagwise.model_selection.auto.survival.AutoBagSurvival",
+        name("auto-times", "wolpert1992",
+            "landmark models and Cox's models tried, the best of them combined"),
+        task="times",
+        needs="inner folds of its own for every model it tries",
+        checked={"models": ["CoxBag"], "cv": 2}),
 )
 # fmt: on

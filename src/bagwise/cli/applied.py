@@ -14,6 +14,7 @@ import typer
 from rich.markup import escape
 
 from bagwise.bags.ids import resolve_names
+from bagwise.cli.labels import cut_labels, need_labels, read_times
 from bagwise.cli.options import split_names
 from bagwise.cli.output import RECORD_SUFFIXES, check_writable, say
 from bagwise.cli.places import Place
@@ -26,10 +27,8 @@ from bagwise.cli.source import (
     Labels,
     Regroup,
     Unit,
-    cut_labels,
     merge_units,
     missing_file,
-    need_labels,
     read_bags,
     unit_column,
 )
@@ -115,6 +114,10 @@ class ApplyOptions:
         if format in TABLES or (format == "slides" and self.labels is not None):
             for role in columns.keys() - {"only", "instance_ids" * (format == "slides")}:
                 columns[role] = columns[role] or self._recall(format, notes.get(role))
+        smiles = self._recall(format, notes.get("smiles")) if format in TABLES else None
+        if smiles is not None:
+            del columns["instance_ids"]
+            return read_bags(self.data, format, smiles=smiles, check=check, **columns)
         if format in TABLES:
             columns["features"] = description["feature_names"]
             columns["drop"] = self._find_dropped(format, notes.get("drop") or []) or None
@@ -132,16 +135,14 @@ class ApplyOptions:
         self, description: dict[str, Any], columns: dict[str, Any], times: Any, check: bool
     ) -> tuple[Any, Any]:
         """Read events and times, one column after the other."""
-        from bagwise.times import check_times
 
-        notes, found = description["notes"], []
-        for role in ("event", "duration"):
-            label = times[role] or notes.get(role)
-            if label is None:
-                raise typer.BadParameter("labels are times: give --duration and --event.")
-            bags, y = self._read(description, {**columns, "label": label}, check)
-            found.append(need_labels(y, self.data))
-        return bags, check_times(np.column_stack(found), bags.ids).as_array()
+        def read_one(column: str, _: str) -> tuple[Any, Any]:
+            bags, y = self._read(description, {**columns, "label": column}, check)
+            return bags, need_labels(y, self.data)
+
+        notes = description["notes"]
+        duration, event = (times[role] or notes.get(role) for role in ("duration", "event"))
+        return read_times(read_one, (duration, event))
 
     def _find_dropped(self, format: str, dropped: list[str]) -> list[str]:
         """Return the columns of this file that fit left out though readers know their names."""
@@ -262,15 +263,6 @@ class Applied:
         positive = self.description["positive_class"]
         if positive is not None:
             say(f"Scores above 0 speak for {escape(str(positive))}.")
-
-    def need_classes(self) -> None:
-        """Raise an error where the model predicts no classes."""
-        task = self.classifier.task
-        if task != "classes":
-            raise ValueError(
-                f"{self.description['class']} predicts {task}, and this command is for classes. "
-                "`bagwise predict --instances` and `bagwise explain` show its instances."
-            )
 
     def need_instances(self) -> None:
         """Raise an error where the model compares whole bags."""

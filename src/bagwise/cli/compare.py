@@ -16,6 +16,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from bagwise.cli.labels import number_grades, order_of, settle_task
 from bagwise.cli.model import Positive, build_model, positive_label, scaler_for
 from bagwise.cli.options import Folds, Jobs, Scale, Seed, as_words, one_of, split_names
 from bagwise.cli.output import (
@@ -32,7 +33,7 @@ from bagwise.cli.output import (
     show_json,
 )
 from bagwise.cli.places import Place
-from bagwise.cli.source import Source, is_measurement
+from bagwise.cli.source import Source
 from bagwise.io._atomic import writing
 
 _SHORT = {
@@ -41,6 +42,9 @@ _SHORT = {
     "balanced_accuracy": "balanced",
     "sensitivity": "sens.",
     "specificity": "spec.",
+    "r2": "R2",
+    "kappa": "kappa",
+    "harrell_c": "Harrell's C",
 }
 
 
@@ -64,12 +68,12 @@ def compare(
         typer.Option(help="Paper names, with commas. Default: all sensible models."),
     ] = None,
     metric: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="What to choose and rank by: auc, accuracy, balanced_accuracy, "
-            "sensitivity or specificity."
+            help="What to choose and rank by: auc (default), accuracy, balanced_accuracy, "
+            "sensitivity or specificity. Numbers, grades and times have one each."
         ),
-    ] = "auc",
+    ] = None,
     limit: Annotated[
         str,
         typer.Option(
@@ -110,37 +114,43 @@ def compare(
 
     `bagwise compare musk1 --models MI-SVM,MI-Kernel,MILES --time 10m --out musk1-comparison`
 
-    Labels that are numbers are predicted: the table shows R2 of regressors on held-out bags.
+    `bagwise compare cells.csv --bag slide --duration months --event died --groups patient`
+
+    Labels that are numbers are predicted, and ranked by R2; `--task grades` or `--order` and
+    `--duration` with `--event` compare models of grades (quadratic kappa) and of times (C-index).
 
     Models that are tied with the best are shown as one group. The command that builds the
     recommended one, the simplest of the best that points at instances, is printed at the end.
     """
     import bagwise
     from bagwise import model_selection
+    from bagwise.estimators.labels import read_task
+    from bagwise.model_selection.candidates import adapt_to
     from bagwise.model_selection.intervals import PARTS
 
-    one_of(metric, PARTS, "metric")
+    if metric is not None:
+        one_of(metric, PARTS, "metric")
     named, seconds = split_names(models), _seconds(limit)
     if named == []:
         raise typer.BadParameter("--models: give at least one name.")
     for name in named or []:
         build_model(name, {})  # a wrong name is refused before the data are read
     tried: Any = place.models(named, scale, source.impute) if place else named
-    bags, y = source.read_labeled(check=not place, task="numbers")
-    if is_measurement(y):
-        chosen: dict[str, Any] = {"cv": folds, "random_state": seed, "n_jobs": jobs}
-        chosen |= {"models": named, "time_limit": None if np.isinf(seconds) else seconds}
-        _compare_numbers(source, bags, y, as_json, **chosen)
-        return
-    other = next((name for name in named or [] if build_model(name, {}).task != "classes"), None)
-    if other is not None:
-        raise typer.BadParameter(f"--models {other}: the labels of {source.data} are classes.")
+    task = settle_task(source, _task_of(named))
+    bags, y = source.read_labeled(check=not place, task=task or "")
+    task = task or read_task(y)
+    if task == "grades":
+        y = number_grades(y, order_of(y, source.order))
+    for name in named or []:
+        adapt_to(task, build_model(name, {}))  # refuses models of other tasks
     options: dict[str, Any] = {"metric": metric, "cv": folds, "n_repeats": repeats}
-    options |= {"random_state": seed}
+    options |= {"random_state": seed, "task": task}
     scale = place.settle_scale(bags, scale)
     scaler = scaler_for(bags, "auto" if scale == "search" else scale, source.impute)
     with place.move(bags) as there:
-        label = positive_label(positive, y, there, scaler=scaler, random_state=seed)
+        label = None
+        if task == "classes":
+            label = positive_label(positive, y, there, scaler=scaler, random_state=seed)
         options |= {"scale": scale, "impute": source.impute, "pos_label": label, "n_jobs": jobs}
         options |= {"time_limit": None if np.isinf(seconds) else seconds, "out": out}
         with _show_progress() as update:
@@ -170,29 +180,10 @@ def compare(
     _say_end(found, out)
 
 
-def _compare_numbers(source: Source, bags: Any, y: Any, as_json: bool, **options: Any) -> None:
-    """Compare regressors on the folds of the automatic one, and show its leaderboard."""
-    from bagwise import AutoBagRegressor
-    from bagwise.model_selection.scaling import with_scaler
-
-    model = AutoBagRegressor(**options)
-    with_scaler(model, scaler_for(bags, "raw", source.impute)).fit(bags, y)
-    board = model.leaderboard_
-    if as_json:
-        show_json(board.replace({np.nan: None}).to_dict("records"))
-        return
-    columns = ("R2", "95 % interval", "weight", "CPU s")
-    kept = "Numbers: R2 on held-out bags; the ensemble weighs the models."
-    table = plain_table("model", *columns, right=columns, caption=kept)
-    for row in board.to_dict("records"):
-        known = row["folds"] and not row["failure"]
-        interval = f"{row['low']:.3f} to {row['high']:.3f}" if known else escape(row["failure"])
-        value = f"{row['r2']:.3f}" if known else "-"
-        table.add_row(
-            escape(row["model"]), value, interval, f"{row['weight']:.2f}", f"{row['seconds']:.1f}"
-        )
-    show(table)
-    say_next(["bagwise", "fit", *source.words(), "--model", "AutoBagRegressor"])
+def _task_of(named: list[str] | None) -> str | None:
+    """Return the task of the first model that is not of classes; None where there is none."""
+    tasks = (build_model(name, {}).task for name in named or [])
+    return next((task for task in tasks if task != "classes"), None)
 
 
 # While it runs ------------------------------------------------------------------------------------
@@ -279,7 +270,8 @@ def _table(found: Any) -> Table:
         table.add_section()
     if found.results:
         value, *rest = [f"{100 * found.majority[m]:.1f}" for m in (main, *others)]
-        table.add_row("always majority", value, "", *rest, "no", "")
+        least = "always majority" if len(found.sample.classes) else "chance"
+        table.add_row(least, value, "", *rest, "no", "")
     return table
 
 
@@ -352,7 +344,8 @@ def _conclude(found: Any, words: list[str]) -> None:
 
 def _build_command(found: Any, words: list[str]) -> list[str]:
     one = found.results[found.recommendation]
-    words = ["bagwise", "fit", *words, "--scale", one.usual_scale, "--model", one.name]
+    task = ["--task", "grades"] * (found.sample.task == "grades" not in words)
+    words = ["bagwise", "fit", *words, *task, "--scale", one.usual_scale, "--model", one.name]
     for setting in _settings(found.models[one.name], one):
         words += ["--param", setting]
     return words
@@ -362,8 +355,11 @@ def _settings(model: Any, one: Any) -> list[str]:
     """Return the parameters of a model that its name does not say, such as a linear kernel."""
     from bagwise.catalog import make_estimator
 
-    said = make_estimator(one.name).get_params(deep=False)
-    own = {k: v for k, v in model.get_params(deep=False).items() if repr(v) != repr(said[k])}
+    said = make_estimator(one.name)
+    if type(model) is not type(said):  # a classifier at the thresholds of grades or times
+        model = model.estimator
+    own = said.get_params(deep=False)
+    own = {k: v for k, v in model.get_params(deep=False).items() if repr(v) != repr(own[k])}
     own.pop("pos_label", None)
     chosen = {key: f"{value:g}" for key, value in one.usual_point.items()}
     return [f"{key}={value}" for key, value in (own | chosen).items()]

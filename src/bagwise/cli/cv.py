@@ -45,14 +45,14 @@ def cv(
         raise typer.BadParameter("--scale search is for fit and compare, which choose it.")
     settings = choice.settings()
     # A wrong name or value is refused before the data are read.
-    place.check(choice.build(settings), scale, source.impute)
-    bags, y = source.read_labeled(check=not place, task=choice.build(settings).task)
+    place.check(choice.build(settings, source=source), scale, source.impute)
+    source, bags, y = choice.read(source, check=not place)
     options = {"random_state": seed, "n_jobs": place.jobs(jobs)}
     hint = "No results are kept: fewer --folds take less time."
     with output.interruptible(hint), place.move(bags) as bags:
         scale = place.settle_scale(bags, scale)
         scaler = scaler_for(bags, scale, source.impute)
-        estimator = choice.build(settings, bags, y, scaler=scaler, **options)
+        estimator = choice.build(settings, bags, y, source=source, scaler=scaler, **options)
         title = repr(estimator)
         choice.calibrate(estimator, bags, y, held_out=folds)
         whole = with_scaler(estimator, scaler)

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bagwise.cli import output
+from bagwise.cli.labels import number_grades
 from bagwise.cli.model import ModelOptions, scaler_for
 from bagwise.cli.options import Folds, Jobs, Scale, Seed, as_words, one_of
 from bagwise.cli.places import Place
@@ -36,12 +37,13 @@ def fit(
     ] = False,
     folds: Folds = 5,
     metric: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="What --cv and --scale search choose by: accuracy, balanced_accuracy, auc, f1, "
-            "average_precision, sensitivity or specificity.",
+            "average_precision, sensitivity or specificity. Numbers, grades and times have one "
+            "each.",
         ),
-    ] = "accuracy",
+    ] = None,
     scale: Scale = "auto",
     seed: Seed = 0,
     jobs: Jobs = 1,
@@ -64,23 +66,24 @@ def fit(
     see the bag. What is printed includes the objective and a proven bound on its distance from the
     optimum of the last convex problem (the duality gap).
     """
+    from sklearn.base import clone
+
     import bagwise
     from bagwise.bags.leaks import fingerprints, pack_prints
-    from bagwise.metrics import MEASURES
     from bagwise.model_selection.scaling import with_scaler
     from bagwise.persistence import describe
 
-    one_of(metric, MEASURES, "metric")
-    plain, points = _settings(choice, cv)
-    task = _check_task(choice.build(plain), cv or scale == "search")
-    place.check(choice.build(plain), scale, source.impute)
-    bags, y = source.read_labeled(check=not place, task=task)
+    plain, points = _settings(choice, cv, source)
+    metric = _settle_metric(metric, choice.task(source))
+    place.check(choice.build(plain, source=source), scale, source.impute)
+    source, bags, y = choice.read(source, check=not place)
+    task = choice.task(source)
     for leak in [] if place or task not in ("classes", "grades") else bags.check(y):
         output.say(escape(f"Look at this before you trust the model. {leak}."))
     options: dict[str, Any] = {"random_state": seed, "n_jobs": place.jobs(jobs)}
     with output.interruptible(f"{out} was not written."), place.move(bags) as there:
         first = scaler_for(bags, "auto" if scale == "search" else scale, source.impute)
-        estimator = choice.build(plain, there, y, scaler=first, **options)
+        estimator = choice.build(plain, there, y, source=source, scaler=first, **options)
         choices = []
         if hasattr(
             estimator, "time_limit"
@@ -89,7 +92,11 @@ def fit(
         scale = place.settle_scale(bags, scale)
         if cv or scale == "search":
             options |= {"cv": folds, "metric": metric, "scale": scale, "impute": source.impute}
-            choices = _search(estimator, points, there, y, **options)
+            truth, candidate = y, estimator
+            if task == "grades":
+                truth, candidate = number_grades(y, estimator.order), clone(estimator)
+                candidate.order = None
+            choices = _search(candidate, points, there, truth, **options)
             best = max(choices, key=lambda choice: choice.value)
             estimator.set_params(**best.point)
             scale = best.scale
@@ -124,14 +131,14 @@ def fit(
     _conclude(estimator)
 
 
-def _check_task(model: Any, chooses: bool) -> str:
-    """Return what the model's labels are; parameters are chosen for classes only."""
-    if chooses and model.task != "classes":
-        raise typer.BadParameter(
-            f"--cv and --scale search choose by metrics of classes, not of {model.task}: take "
-            "AutoBagRegressor, or scikit-learn's GridSearchCV in Python."
-        )
-    return str(model.task)
+def _settle_metric(metric: str | None, task: str) -> str:
+    """Return what parameters are chosen by."""
+    from bagwise.metrics import MEASURES
+    from bagwise.model_selection.intervals import OF_TASKS
+
+    if task == "classes":
+        return one_of(metric or "accuracy", MEASURES, "metric")
+    return one_of(metric or OF_TASKS[task], (OF_TASKS[task],), f"metric of {task}")
 
 
 def _conclude(estimator: Any) -> None:
@@ -164,7 +171,9 @@ def _ensemble(fitted: Any) -> dict[str, Any]:
     return {"leaderboard": board.loc[board["weight"] > 0, columns].to_dict("records")}
 
 
-def _settings(choice: ModelOptions, search: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _settings(
+    choice: ModelOptions, search: bool, source: Source
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the fixed parameters and the points of the search, all of them checked."""
     plain = choice.settings()
     grid: dict[str, list[Any]] = {}
@@ -177,7 +186,10 @@ def _settings(choice: ModelOptions, search: bool) -> tuple[dict[str, Any], list[
         for value in values:
             choice.build({**plain, name: value})
     estimator = choice.build(plain)
-    return plain, _points(estimator, plain, grid) if search else [{}]
+    points = _points(estimator, plain, grid) if search else [{}]
+    if choice.task(source) != estimator.task:  # a classifier at the thresholds of the task
+        points = [{f"estimator__{name}": value for name, value in p.items()} for p in points]
+    return plain, points
 
 
 def _points(estimator: Any, plain: dict[str, Any], grid: dict[str, Any]) -> list[dict[str, Any]]:
@@ -205,6 +217,8 @@ def _search(estimator: Any, points: list[Any], bags: Any, y: Any, **options: Any
 def _table(
     title: str, described: dict[str, Any], bags: Any, choices: list[Any], scale: str, metric: str
 ) -> Table:
+    from bagwise.measures import NAMES
+
     certificate = described["certificate"]
     error = certificate.get("kernel_error")
     rows = {
@@ -223,8 +237,8 @@ def _table(
         point = ", ".join(f"{key}={value}" for key, value in named.items())
         rows[point] = f"cross-validated {metric.replace('_', ' ')} {choice.value:.1%}"
     for model in described["notes"].get("leaderboard", []):
-        metric = f"AUC {model['auc']:.3f}" if "auc" in model else f"R2 {model['r2']:.3f}"
-        rows[model["model"]] = f"weight {model['weight']:.0%}, held-out {metric}"
+        (name, value), *_ = [(NAMES[k], v) for k, v in model.items() if k in NAMES]
+        rows[model["model"]] = f"weight {model['weight']:.0%}, held-out {name} {value:.3f}"
     known = {key: value for key, value in rows.items() if value is not None}
     return output.fact_table(known, title)
 

@@ -74,7 +74,8 @@ def heatmap(
 
     The darker a patch, the fewer normal slides have one with as high a score (the p-value); the
     outlined ones, with p up to 0.1, are discoveries. With `--scores`, red patches speak for the
-    positive class and blue ones against it. GeoJSON files have both per tile, and the outlined
+    positive class and blue ones against it. Numbers, grades and risks of patches are colored
+    against the median patch of the slides given. GeoJSON files have both per tile, and the outlined
     patches as annotations.
 
     `bagwise heatmap model.bagwise features/ --bag slide-017 --out map.png`
@@ -82,9 +83,9 @@ def heatmap(
     `bagwise heatmap model.bagwise features/ --out maps --geojson tiles --image thumbnails`
     """
     applied = ApplyOptions(model, data, bag=bag_column, format=format, labels=labels).load(bag)
-    applied.need_classes()
     applied.need_instances()
-    if positive and len(applied.classes) == 2:
+    of_classes = applied.classifier.task == "classes"
+    if positive and not (of_classes and len(applied.classes) > 2):
         raise typer.BadParameter("--positive is for models of three or more classes.")
     chosen = [*range(len(applied.bags))]
     maps, tiles = _targets(applied, chosen, out, _PICTURES, force), None
@@ -96,6 +97,8 @@ def heatmap(
         predicted = applied.classifier.predict(applied.seen)
         classes = np.full(len(chosen), applied.find_class(positive)) if positive else predicted
         scores, pvalues = applied.scores_of_class(classes), None if raw else applied.pvalues()
+        if not of_classes:  # white is the middle patch of these slides
+            scores = scores - np.median(scores)
         pvalues = None if pvalues is None else applied.of_class(pvalues, classes)
     with progress() as bar:
         for number in bar.track(chosen, description="Drawing"):
@@ -160,7 +163,9 @@ def _title(applied: Applied, number: int, predicted: Any, drawn: Any) -> str:
     from bagwise.plot._display import plain
 
     what = "" if drawn == predicted else f", drawn for {drawn}"
-    return plain(f"{applied.bags.ids[number]}: predicted {predicted}{what}")
+    word = "risk" if applied.classifier.task == "times" else "predicted"
+    shown = f"{predicted:.3g}" if isinstance(predicted, np.floating) else predicted
+    return plain(f"{applied.bags.ids[number]}: {word} {shown}{what}")
 
 
 def _find_images(image: Path | None, names: list[str]) -> dict[str, Path]:

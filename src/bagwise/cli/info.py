@@ -10,9 +10,10 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
+from bagwise.cli.labels import order_of, settle_task
 from bagwise.cli.options import as_words, join_names, split_names
 from bagwise.cli.output import Json, fact_table, say, say_next, show, show_json
-from bagwise.cli.source import TABLES, Source, cut_labels, guess_columns, is_measurement
+from bagwise.cli.source import TABLES, Source, guess_columns
 from bagwise.errors import list_names
 
 _INNER = 3  # folds within the folds of compare
@@ -28,55 +29,61 @@ def info(source: Source, as_json: Json = False) -> None:
 
     `bagwise info cells.csv --bag slide --label diagnosis --groups patient`
     """
+    from bagwise.estimators.labels import read_task
     from bagwise.io.findings import look_at
 
     guessed = _guess(source)
     bags, y = guessed.read()
-    guessed, bags, y, folds = _make_learnable(source, guessed, bags, y)
+    task = "classes" if y is None else settle_task(guessed) or read_task(y)
+    if task == "grades":
+        order_of(y, guessed.order)  # asks for it where the labels do not say it
+    guessed, bags, folds = _leave_out_groups(source, guessed, bags, y, task)
     found = look_at(bags, y)
     command = ["bagwise", "compare" if folds else "fit", *guessed.words()]
-    command += _flags(guessed, found, folds)
+    command += _flags(guessed, found, folds, task)
     if as_json:
         columns = {**guessed.columns, "drop": split_names(guessed.drop)}
-        show_json({"columns": columns, **asdict(found), "next": join(command)})
+        labels = {"labels": found.labels if task in ("classes", "grades") else {}, "task": task}
+        show_json({"columns": columns, **asdict(found), **labels, "next": join(command)})
         return
-    show(_table(guessed, bags, found))
+    show(_table(guessed, bags, found, y, task))
     for line in _advice(guessed, found):
         say(escape(line))
     if not found.labels:
         say(escape(_ask_for_labels(guessed)))
-    elif len(found.labels) > 1 and min(found.labels.values()) > 1:
+    elif task == "numbers":
+        middle = f"--cut {np.median(y):.6g} would make two classes, split at the median"
+        say(f"The labels are numbers, which are predicted; {middle}.")
+    if len(found.labels) > 1 and (task != "classes" or min(found.labels.values()) > 1):
         say_next(command)
 
 
-def _make_learnable(
-    source: Source, guessed: Source, bags: Any, y: Any
-) -> tuple[Source, Any, Any, int]:
-    """Cut labels that are numbers, and leave out guessed groups that are too few for folds.
+def _leave_out_groups(
+    source: Source, guessed: Source, bags: Any, y: Any, task: str
+) -> tuple[Source, Any, int]:
+    """Leave out guessed groups that are too few for folds.
 
     Also returns the number of folds that the bags allow.
     """
-    from bagwise.crossfit.folds import count_fewest, most_folds
-
-    if y is None:
-        return guessed, bags, y, 0
-    if guessed.cut is None and is_measurement(y):
-        guessed = replace(guessed, cut=float(f"{np.median(y):.6g}"))
-        y = cut_labels(y, guessed.cut)
-        say(
-            f"The labels are numbers: --cut makes two classes, split at the median {guessed.cut:g}."
-            " `bagwise fit --model AutoBagRegressor` predicts them as they are."
-        )
-    folds = most_folds(count_fewest(bags, y), _INNER)
-    if not folds and source.groups is None and bags.groups is not None:
+    folds = _count_folds(bags, y, task)
+    if y is not None and not folds and source.groups is None and bags.groups is not None:
         groups = guessed.groups
         say(f"Column {escape(str(groups))!r} has too few values for folds: it is left out.")
         guessed = replace(
             guessed, groups=None, drop=[*(guessed.drop or []), join_names([str(groups)])]
         )
         bags = bags.replace(groups=None)
-        folds = most_folds(count_fewest(bags, y), _INNER)
-    return guessed, bags, y, folds
+        folds = _count_folds(bags, y, task)
+    return guessed, bags, folds
+
+
+def _count_folds(bags: Any, y: Any, task: str) -> int:
+    from bagwise.crossfit.folds import count_fewest, most_folds, number_units
+
+    if y is None:
+        return 0
+    units = len(np.unique(number_units(bags)))
+    return most_folds(count_fewest(bags, y) if task == "classes" else units, _INNER)
 
 
 def _ask_for_labels(source: Source) -> str:
@@ -96,6 +103,8 @@ def _guess(source: Source) -> Source:
 
     if not source.data.exists() or (source.format or recognize(source.data)) not in TABLES:
         return source
+    if source.smiles is not None:  # other columns are not features
+        return source
     format = source.format or recognize(source.data)
     frame, roles = guess_columns(source.data, format, source.bag, source.decimal)
     if format == "csv" and source.decimal is None and has_decimal_commas(frame):
@@ -114,6 +123,8 @@ def _guess(source: Source) -> Source:
 def _fill_roles(source: Source, roles: Any, names: set[str]) -> Source:
     """Take the guessed roles where the user named none; usual names need no option."""
     label = "label" if "label" in names else roles.label
+    if source.duration is not None or source.event is not None:
+        label = None  # these are the labels
     groups = "group" if "group" in names else roles.groups
     own = source.instance_id or (None if "instance" in names else roles.instance)
     taken = {source.label, source.groups, own, *(split_names(source.features) or [])}
@@ -133,25 +144,28 @@ def _fill_roles(source: Source, roles: Any, names: set[str]) -> Source:
 _USUAL = {"bag", "label", "group", "instance", "instance_label", "prior"}  # readers know them
 
 
-def _flags(source: Source, found: Any, folds: int) -> list[str]:
+def _flags(source: Source, found: Any, folds: int, task: str) -> list[str]:
     """Return the options that the data need beside the columns."""
     from bagwise.crossfit.folds import N_FOLDS
     from bagwise.estimators.input import order_is_meaning
 
     flags = ["--folds", str(folds)] if folds < N_FOLDS else []
     if not folds:  # too few bags to compare models
-        flags = ["--model", "auto" if min(found.labels.values(), default=0) > 2 else "MI-SVM"]
+        few = task == "classes" and min(found.labels.values(), default=0) < 3
+        flags = ["--model", "MI-SVM" if few else "auto"]
     if found.missing and source.impute is None:
         flags += ["--impute", "median"]
-    if not order_is_meaning([*found.labels]):
+    if task == "classes" and not order_is_meaning([*found.labels]):
         flags += ["--positive", "auto"]
     return flags
 
 
-def _table(source: Source, bags: Any, found: Any) -> Table:
-    from bagwise.reports.facts import describe_findings
+def _table(source: Source, bags: Any, found: Any, y: Any, task: str) -> Table:
+    from bagwise.reports.facts import describe_findings, describe_labels
 
     rows = dict(describe_findings(bags, found))
+    if task != "classes":
+        rows["Bags"] = f"{len(bags):,} ({describe_labels(y)})"
     if columns := as_words(**source.columns):
         rows["Columns"] = join(columns)
     if left_out := split_names(source.drop):

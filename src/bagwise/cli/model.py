@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 from rich.markup import escape
 
+from bagwise.cli.labels import order_of, settle_task
 from bagwise.cli.options import check_jobs
 from bagwise.cli.output import say
 from bagwise.errors import list_names
@@ -33,7 +34,6 @@ _THRESHOLD = (
     "Score above which a bag is positive, such as 0. Default: that of the highest balanced "
     "accuracy on out-of-fold scores."
 )
-_ORDER = "Grades from the lowest to the highest, with commas, for OrdinalBagClassifier."
 _UNCALIBRATED = "Skip the folds behind threshold and probabilities."
 Positive = Annotated[str | None, typer.Option(help=_POSITIVE, metavar="LABEL")]
 
@@ -52,7 +52,6 @@ class ModelOptions:
     positive: Positive = None
     threshold: Annotated[float | None, typer.Option(help=_THRESHOLD, metavar="SCORE")] = None
     no_calibration: Annotated[bool, typer.Option("--no-calibration", help=_UNCALIBRATED)] = False
-    order: Annotated[str | None, typer.Option(help=_ORDER, metavar="GRADES")] = None
 
     def settings(self) -> dict[str, Any]:
         """Return the parameters by name."""
@@ -66,42 +65,50 @@ class ModelOptions:
             settings[name] = _read_value(name, value)
         return settings
 
+    def task(self, source: Any) -> str:
+        """Return what the labels are: as the options say, else as the model takes them."""
+        return settle_task(source, build_model(self.model, {}).task) or "classes"
+
+    def read(self, source: Any, *, check: bool = True) -> tuple[Any, Any, Any]:
+        """Return bags and labels, and the source; "auto" takes the task from the labels."""
+        from bagwise.estimators.labels import read_task
+
+        task = self.task(source)
+        if task != "classes" or self.model not in ("auto", "AutoBagClassifier"):
+            return source, *source.read_labeled(check=check, task=task)
+        bags, y = source.read_labeled(check=check, task=source.task or "")
+        return replace(source, task=source.task or read_task(y)), bags, y
+
     def build(
-        self, settings: dict[str, Any], bags: Any = None, y: Any = None, **options: Any
+        self,
+        settings: dict[str, Any],
+        bags: Any = None,
+        y: Any = None,
+        *,
+        source: Any = None,
+        **options: Any,
     ) -> Any:
-        """Return the estimator, its parameters checked; with data, its positive label too."""
+        """Return the estimator, its parameters checked; with data, its positive label too.
+
+        ``source`` says what the labels are.
+        """
+        from bagwise.model_selection.candidates import adapt_to
+
         estimator = build_model(self.model, settings)
-        label = None
+        if source is not None:
+            estimator = adapt_to(settle_task(source, estimator.task) or "classes", estimator)
         if estimator.task != "classes":
-            return self._order_grades(estimator, y)
-        if self.order is not None:
-            raise typer.BadParameter("--order is for grades: take --model OrdinalBagClassifier.")
+            for flag, given in (("--positive", self.positive), ("--threshold", self.threshold)):
+                if given is not None:
+                    what = f"{flag} is for two classes, not for {estimator.task}."
+                    raise typer.BadParameter(what)
+            if estimator.task == "grades" and y is not None and estimator.order is None:
+                estimator.set_params(order=order_of(y, source.order))
+            return estimator
+        label = None
         if y is not None:
             label = positive_label(self.positive, y, bags, estimator, **options)
         return estimator if label is None else estimator.set_params(pos_label=label)
-
-    def _order_grades(self, estimator: Any, y: Any) -> Any:
-        """Return a model of numbers, grades or times, with the order of the grades."""
-        from bagwise.models.ordinal import needs_order
-
-        for flag, given in (("--positive", self.positive), ("--threshold", self.threshold)):
-            if given is not None:
-                raise typer.BadParameter(f"{flag} is for two classes, not for {estimator.task}.")
-        if y is None or estimator.task != "grades":
-            return estimator
-        found = np.unique(y).tolist()
-        if self.order is None:
-            if estimator.order is None and needs_order(found):
-                raise typer.BadParameter(f"--order gives the order of {list_names(found)}.")
-            return estimator
-        known = {str(label): label for label in found}
-        names = [name.strip() for name in self.order.split(",")]
-        missing = next((name for name in known if name not in names), None)
-        if len({*names}) < len(names):
-            raise typer.BadParameter(f"--order {self.order} has a label twice.")
-        if missing is not None:
-            raise typer.BadParameter(f"--order {self.order} does not have the label {missing}.")
-        return estimator.set_params(order=[known[name] for name in names if name in known])
 
     def calibrate(self, estimator: Any, bags: Any, y: Any, held_out: int = 0) -> int:
         """Have threshold and probabilities chosen on out-of-fold scores; say it where they are not.

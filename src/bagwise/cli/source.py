@@ -16,9 +16,11 @@ import typer
 from rich.markup import escape
 
 from bagwise.bags import Bags, check_bags
+from bagwise.cli.labels import check_task, cut_labels, need_labels, read_times
 from bagwise.cli.options import as_words, one_of, split_names
-from bagwise.cli.output import say
+from bagwise.cli.output import progress, say
 
+_TASKS = ("classes", "numbers", "grades", "times")
 TABLES = ("csv", "excel", "parquet", "arrow", "h5ad")  # formats whose columns have names
 
 
@@ -81,6 +83,10 @@ def _check_impute(impute: str | None) -> str | None:
     return one_of(impute, IMPUTES, "imputation")
 
 
+def _check_task(task: str | None) -> str | None:
+    return None if task is None else one_of(task, _TASKS, "task")
+
+
 def complete_dataset(incomplete: str = "") -> list[str]:
     """Return the names of data sets that begin so; the shell completes them."""
     from bagwise.datasets import catalog
@@ -103,6 +109,9 @@ _UNIT = "Merge bags: column with what becomes the bag, such as the patient of a 
 _DURATION = "Column with the times of events or of censoring; --event says which it is."
 _EVENT = "Column that is 1 where the event happened at --duration, 0 where it had not until then."
 _ANNOTATIONS = "Folder of GeoJSON files, one per slide, with areas of known class, as of QuPath."
+_TASK = "What labels are: classes, numbers, grades or times. Default: as the labels look."
+_ORDER = "Grades from the lowest to the highest, with commas."
+_SMILES = "Column with SMILES: each row is a molecule, the bag of its 3-D shapes (needs rdkit)."
 _FORMAT = (
     "csv, excel, parquet, arrow, arff, c45, svmlight, mat, h5ad, bags, folder or slides. "
     "Default: detected."
@@ -151,6 +160,11 @@ class Source:
     unit: Unit = None
     known: Known = None
     annotations: Annotations = None
+    task: Annotated[str | None, typer.Option(help=_TASK, metavar="TASK", callback=_check_task)] = (
+        None
+    )
+    order: Annotated[str | None, typer.Option(help=_ORDER, metavar="GRADES")] = None
+    smiles: Annotated[str | None, _column(_SMILES)] = None
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -168,8 +182,9 @@ class Source:
         columns = {**self.columns, "features": split_names(self.features)}
         columns |= {"drop": split_names(self.drop), "decimal": self.decimal, "labels": self.labels}
         columns |= {"instance_ids": self.instance_id, "sites": site, "known_labels": self.known}
-        if self.duration or self.event:
-            bags, y = read_times(self, check, columns)
+        columns["smiles"] = self.smiles
+        if self.duration is not None or self.event is not None:
+            bags, y = self._read_times(check, columns)
         else:
             bags, y = read_bags(self.data, self.format, self.regroup, check=check, **columns)
         bags, y = merge_units(bags, y, self.unit)
@@ -190,11 +205,23 @@ class Source:
         say(escape(f"Known instances by annotations: {named or 'none'}."))
         return bags
 
+    def _read_times(self, check: bool, columns: dict[str, Any]) -> tuple[Bags, Any]:
+        def read_one(column: str, other: str) -> tuple[Bags, Any]:
+            drop = None
+            if columns["features"] is None and self.smiles is None:
+                drop = [*(columns["drop"] or []), other]
+            given = {**columns, "label": column, "drop": drop, "check": check}
+            return read_bags(self.data, self.format, self.regroup, **given)
+
+        if self.label is not None:
+            raise typer.BadParameter("--duration and --event belong together, in place of --label.")
+        return read_times(read_one, (self.duration, self.event))
+
     @property
     def notes(self) -> dict[str, Any]:
         """How the data were read: those who apply the model read theirs in the same way."""
         more = {"decimal": self.decimal, "instance_ids": self.instance_id}
-        times = {"duration": self.duration, "event": self.event}
+        times = {"duration": self.duration, "event": self.event, "smiles": self.smiles}
         others = {"regroup": self.regroup, "cut": self.cut, "unit": self.unit}
         return {**self.columns, **more, **times, **others, "drop": split_names(self.drop)}
 
@@ -202,38 +229,15 @@ class Source:
         self, *, check: bool = True, task: str = "classes", site: str | None = None
     ) -> tuple[Bags, Any]:
         """Return bags and labels; both must be complete, which may also be checked elsewhere."""
-        if (task == "times") != (self.duration is not None):
-            ask = "labels are times: give" if task == "times" else "this model does not take"
-            raise typer.BadParameter(f"{ask} --duration and --event, as BagSurvival and CoxBag do.")
         bags, y = self.read(check=check, site=site)
         y = need_labels(y, self.data)
-        if task == "classes" and is_measurement(y):
-            raise ValueError(
-                f"The labels of {self.data} are {len(np.unique(y))} different numbers, and this "
-                f"model learns classes: --cut {np.median(y):.6g} makes two, split at the median; "
-                "`bagwise fit --model AutoBagRegressor` predicts the numbers."
-            )
+        check_task(y, task, self)
         return check_bags(bags, finite=self.impute is None) if check else bags, y
 
     def words(self) -> list[str]:
         """Return the words of a command line that reads the same."""
         given = asdict(self)
         return [str(given.pop("data")), *as_words(**given)]
-
-
-def read_times(source: Any, check: bool, columns: dict[str, Any]) -> tuple[Bags, Any]:
-    """Return bags, and the events and times of two columns."""
-    from bagwise.times import check_times
-
-    if None in (names := (source.duration, source.event)) or columns.get("label") is not None:
-        raise typer.BadParameter("--duration and --event belong together, in place of --label.")
-    found: list[Any] = []
-    for label, other in (names, names[::-1]):  # one column of labels per reading
-        drop = [*(columns["drop"] or []), other] if columns["features"] is None else None
-        given = {**columns, "label": label, "drop": drop, "check": check}
-        bags, y = read_bags(source.data, source.format, source.regroup, **given)
-        found.insert(0, np.asarray(y))
-    return bags, check_times(np.column_stack(found), bags.ids).as_array()
 
 
 def unit_column(unit: str | None) -> str | None:
@@ -248,31 +252,6 @@ def merge_units(bags: Bags, y: Any, unit: str | None) -> tuple[Bags, Any]:
     return (bags.merge(), None) if y is None else bags.merge("groups", y)
 
 
-def is_measurement(y: Any) -> bool:
-    """Tell whether labels are numbers that are measured, not classes."""
-    values = np.asarray(y)
-    if values.dtype.kind not in "fiu":
-        return False
-    from bagwise.io.findings import MOST_LABELS
-
-    distinct = len(np.unique(values))
-    return distinct > MOST_LABELS and (distinct > len(values) / 2 or bool(np.any(values % 1)))
-
-
-def cut_labels(y: Any, cut: float | None) -> Any:
-    """Return labels that are numbers as two classes; others as they are."""
-    if y is None or cut is None or np.asarray(y).dtype.kind not in "fiu":
-        return y
-    return np.where(np.asarray(y) >= cut, "yes", "no")
-
-
-def need_labels(y: Any, data: Path) -> Any:
-    """Return the labels as an array; raise an error where there are none."""
-    if y is None:
-        raise ValueError(f"{data} has no labels: name their column with --label.")
-    return np.asarray(y)
-
-
 def read_bags(
     data: Path,
     format: str | None = None,
@@ -284,10 +263,23 @@ def read_bags(
     """Read bags and labels from a file of any format, or fetch a data set by its name."""
     if not data.exists():
         return _fetch(data, columns)
-    from bagwise.io import read
     from bagwise.io.dispatch import READERS, recognize
 
     format = one_of(format or recognize(data), READERS, "format")
+    if columns.get("smiles") is None or format not in TABLES:
+        return _read_file(data, format, regroup, check, columns)
+    with progress() as bar:
+        steps = bar.add_task("Shapes of molecules", total=None)
+        columns["callback"] = lambda done, total: bar.update(steps, completed=done, total=total)
+        return _read_file(data, "molecules", regroup, check, columns)
+
+
+def _read_file(
+    data: Path, format: str, regroup: bool, check: bool, columns: dict[str, Any]
+) -> tuple[Bags, Any]:
+    from bagwise.io import read
+    from bagwise.io.dispatch import READERS
+
     options = {name: value for name, value in columns.items() if value is not None}
     options |= {n: _name_or_number(value) for n, value in options.items() if n != "only"}
     if regroup:

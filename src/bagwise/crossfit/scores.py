@@ -128,11 +128,13 @@ def _weight_parameter(estimator: Any) -> str | None:
 
 
 def bag_scores(model: Any, bags: Bags) -> Array:
-    """Return decision values, or probabilities where a model has nothing else; of numbers, these.
+    """Return decision values, or probabilities where a model has nothing else.
 
-    Shape (n_bags,) for two classes, (n_bags, n_classes) for more.
+    Of numbers, numbered grades and times these are the predictions. Shape (n_bags,) for two
+    classes, (n_bags, n_classes) for more.
     """
-    if is_regressor(model):
+    task = getattr(getattr(model, "_final_estimator", model), "task", "classes")
+    if is_regressor(model) or task != "classes":
         return np.asarray(model.predict(bags), dtype=np.float64)
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(bags))

@@ -16,18 +16,11 @@ from functools import cache
 from pathlib import Path
 
 from bagwise.datasets.registry import SHA256, WHEEL, Dataset
-from bagwise.io._atomic import writing
+from bagwise.io._atomic import cache_folder, writing
 
 
 class DatasetNotFoundError(FileNotFoundError):
     """A data set is in none of the places where it is looked for."""
-
-
-def cache_folder() -> Path:
-    """Return the folder of downloaded files: ``BAGWISE_CACHE``, else the system's cache folder."""
-    import platformdirs
-
-    return Path(os.environ.get("BAGWISE_CACHE") or platformdirs.user_cache_dir("bagwise"))
 
 
 def _folders() -> list[Path]:

@@ -29,6 +29,7 @@ from bagwise.bags.segments import expand
 from bagwise.designs import Design, conditioned_design, kernel_design, matrix_design
 from bagwise.errors import SCALE, Message, TaskWarning
 from bagwise.estimators.input import check_target
+from bagwise.estimators.labels import are_classes_in_disguise
 from bagwise.estimators.params import KernelOptions, Words, param, positive, shared
 from bagwise.estimators.scoring import BagScores
 from bagwise.estimators.tags import BagTags
@@ -43,8 +44,6 @@ from bagwise.rowstores import here
 from bagwise.solvers import Solution, solve
 from bagwise.solvers.solution import is_in_doubt
 from bagwise.tolerances import one_blas_thread
-
-_FEW = 5  # whole numbers that may be grades or classes: 0 to 4
 
 
 class BagRegressor(RegressorMixin, BagScores):
@@ -113,10 +112,8 @@ def _check_squares(bags: Bags, y: Array) -> None:
 
 def _warn_of_classes(y: Array) -> None:
     """Warn of numbers that look like classes or grades."""
-    values = np.unique(y)
-    two, few = len(values) == 2, len(values) <= _FEW and np.all(values == np.arange(len(values)))
-    if len(values) > 1 and (two or few):
-        shown = ", ".join(f"{value:g}" for value in values)
+    if are_classes_in_disguise(y):
+        shown = ", ".join(f"{value:g}" for value in np.unique(y))
         text = f"y has only the values {shown}: if these are classes, take a classifier, if they "
         warnings.warn(text + "are grades, OrdinalBagClassifier.", TaskWarning, stacklevel=3)
 

@@ -19,6 +19,7 @@ from bagwise.io.excel import read_excel, write_excel
 from bagwise.io.geojson import write_geojson
 from bagwise.io.h5ad import read_h5ad, write_h5ad
 from bagwise.io.matlab import read_mat, write_mat
+from bagwise.io.molecules import read_molecules
 from bagwise.io.slides import read_slides, write_slides
 from bagwise.io.store import read_bags, verify_store, write_bags
 from bagwise.io.svmlight import read_svmlight, write_svmlight
@@ -44,6 +45,7 @@ __all__ = [
     "read_folder",
     "read_h5ad",
     "read_mat",
+    "read_molecules",
     "read_parquet",
     "read_slides",
     "read_svmlight",

@@ -117,3 +117,10 @@ def _swap(new: bytes, old: bytes) -> bool:
     if done != 0 and number not in _NOT_OFFERED:
         raise OSError(number, os.strerror(number), os.fsdecode(new))
     return done == 0
+
+
+def cache_folder() -> Path:
+    """Return the folder of files to keep: ``BAGWISE_CACHE``, else the system's cache folder."""
+    import platformdirs
+
+    return Path(os.environ.get("BAGWISE_CACHE") or platformdirs.user_cache_dir("bagwise"))

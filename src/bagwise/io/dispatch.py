@@ -23,6 +23,7 @@ from bagwise.io.errors import FormatError
 from bagwise.io.excel import read_excel, write_excel
 from bagwise.io.h5ad import read_h5ad, write_h5ad
 from bagwise.io.matlab import read_mat, write_mat
+from bagwise.io.molecules import read_molecules
 from bagwise.io.slides import SLIDE_SUFFIXES, is_slide_folder, read_slides, write_slides
 from bagwise.io.store import MANIFEST, read_bags, write_bags
 from bagwise.io.svmlight import read_svmlight, write_svmlight
@@ -45,6 +46,7 @@ _FORMATS: dict[str, tuple[Callable[..., LabeledBags], Callable[..., None], tuple
     "slides": (read_slides, write_slides, ()),
 }
 READERS = {name: reader for name, (reader, _, _) in _FORMATS.items()}
+READERS["molecules"] = read_molecules  # a table that nobody writes
 SUFFIXES = {suffix: name for name, (_, _, suffixes) in _FORMATS.items() for suffix in suffixes}
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"MATLAB 5.0": "mat"}
 _SVMLIGHT = re.compile(r"(#.*\n)*\s*(\S+\s+qid:\S+|[^\s:,]+:[^\s:,]+:[^\s:,]+)(\s|$)")
@@ -72,7 +74,7 @@ def read(
 ) -> LabeledBags:
     """Read bags from a file or folder of any format that bagwise knows."""
     path = Path(path)
-    reader, _, _ = _choose(format or recognize(path))
+    reader = _choose(format or recognize(path), READERS)
     named = {k: v for k, v in (("bag", bag), ("label", label)) if v is not None}
     return reader(path, **named, **options)
 
@@ -96,14 +98,14 @@ def write(
             raise ValueError(
                 Message(unknown, Argument("format"), f" or use {list_names(SUFFIXES)}.")
             )
-    _, writer, _ = _choose(format)
+    _, writer, _ = _choose(format, _FORMATS)
     writer(path, bags, y, **options)
 
 
-def _choose(format: str) -> tuple[Callable[..., LabeledBags], Callable[..., None], Any]:
-    if format not in _FORMATS:
-        raise ValueError(f"There is no format {format!r}. {suggestion(format, _FORMATS)}")
-    return _FORMATS[format]
+def _choose(format: str, known: dict[str, Any]) -> Any:
+    if format not in known:
+        raise ValueError(f"There is no format {format!r}. {suggestion(format, known)}")
+    return known[format]
 
 
 def suffix_of(path: Path) -> str:

@@ -17,6 +17,7 @@ from bagwise.bags import Bags
 from bagwise.bags.leaks import Leak, count_shared, find_leaks, row_codes
 from bagwise.bags.segments import bag_of_row
 from bagwise.estimators.input import far_apart, feature_spreads
+from bagwise.estimators.labels import read_task
 from bagwise.io._assemble import MISSING
 from bagwise.io._limits import rows_per_block
 from bagwise.io.h5ad import read_obs
@@ -58,13 +59,13 @@ def look_at(bags: Bags, y: Any = None) -> Findings:
     missing, low, high = _columns(bags)
     varying = np.where(np.isfinite(low), high - low, 0.0)
     far = far_apart(feature_spreads(bags)) if not missing.any() else far_apart(varying)
-    labels = {} if y is None else dict(zip(*np.unique(y, return_counts=True), strict=True))
+    labels = () if y is None else zip(*np.unique(y, return_counts=True), strict=True)
     groups = None if bags.groups is None else np.unique(bags.groups, return_inverse=True)[1]
     copies = row_codes(bags)
     return Findings(
         *(len(bags), bags.n_instances, bags.n_features),
         sizes=(int(bags.sizes.min()), int(np.median(bags.sizes)), int(bags.sizes.max())),
-        labels={str(label): int(count) for label, count in labels.items()},
+        labels={str(label): int(count) for label, count in labels},
         n_groups=0 if groups is None else len(set(groups.tolist())),
         missing={known[j]: int(missing[j]) for j in np.flatnonzero(missing)},
         constant=[known[j] for j in np.flatnonzero(varying == 0)],
@@ -72,7 +73,7 @@ def look_at(bags: Bags, y: Any = None) -> Findings:
         counters=[known[j] for j in _counters(bags)],
         shared=count_shared(copies, np.arange(len(bags)), bags),
         shared_across_groups=0 if groups is None else count_shared(copies, groups, bags),
-        leaks=find_leaks(bags, y),
+        leaks=find_leaks(bags, y if y is not None and read_task(y) == "classes" else None),
     )
 
 

@@ -6,15 +6,29 @@ from collections.abc import Iterable
 from typing import Any
 
 from bagwise.bags import Bags
-from bagwise.catalog import ENTRIES, Entry, Method, make_estimator, rank_cost
+from bagwise.catalog import EVERY, Entry, Method, make_estimator, rank_cost
+from bagwise.estimators.occlusion import last_step
 from bagwise.kernels import memory_limit
-from bagwise.models.meansvc import MeanSVC
-from bagwise.models.statistics import StatisticsClassifier
+from bagwise.models.meansvc import MeanRegressor, MeanSVC
+from bagwise.models.ordinal import OrdinalBagClassifier
+from bagwise.models.statistics import StatisticsClassifier, StatisticsForestRegressor
+from bagwise.models.survival import BagSurvival, CoxBag
 
 MANY_ROWS = 5000  # a matrix of all pairs then takes 200 MB
 
 
-def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str, str]]:
+# What grades and times are compared by: of every family of classifiers one that costs little.
+_AT_THRESHOLDS = ("SimpleMI", "StatisticsLogistic", "StatisticsForest", "MI-Kernel", "MI-SVM")
+
+_AUTOMATIC = {
+    "numbers": "auto-numbers",
+    "times": "auto-times",
+}  # what "auto" is for other tasks than classes
+
+
+def candidates(
+    bags: Bags, n_classes: int = 2, task: str = "classes"
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Choose the methods that make sense for bags, by their papers' names.
 
     Parameters
@@ -25,10 +39,13 @@ def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str
         row (its mean, its statistics), bags count instead.
     n_classes : int, default=2
         Number of classes.
+    task : {"classes", "numbers", "grades", "times"}, default="classes"
+        What the labels are. Of grades and times, the name of a classifier is that of its copies at
+        all thresholds.
 
     Returns
     -------
-    models : dict of str to BagClassifier
+    models : dict of str to bag estimator
         Not fitted. Those that cost little come first, by the ranks of the catalog.
     left_out : dict of str to str
         Names of the other methods, and why they are left out.
@@ -43,24 +60,53 @@ def candidates(bags: Bags, n_classes: int = 2) -> tuple[dict[str, Any], dict[str
     """
     models: dict[str, Any] = {}
     left_out: dict[str, str] = {}
-    listed = [(entry, method) for entry in ENTRIES for method in entry.methods]
+    listed = [(entry, method) for entry in EVERY for method in entry.methods]
     for entry, method in listed:
+        copied = task in ("grades", "times") and method.name in _AT_THRESHOLDS
+        if entry.task != task and not copied:
+            continue
         model, reason = _suit(entry, method, bags, n_classes)
         same = next((name for name, other in models.items() if repr(other) == repr(model)), None)
         if reason or same:
             left_out[method.name] = reason or f"is {same}"
         else:
             models[method.name] = model
-    return {name: models[name] for name in sorted(models, key=rank_cost)}, left_out
+    models = {name: adapt_to(task, models[name]) for name in sorted(models, key=rank_cost)}
+    return models, left_out
 
 
-def by_names(names: Iterable[str], bags: Bags) -> dict[str, Any]:
+def by_names(names: Iterable[str], bags: Bags, task: str = "classes") -> dict[str, Any]:
     """Return the methods of some papers' names, linear where memory holds no kernel matrix."""
     models = {name: make_estimator(name) for name in names}
     for model in models.values():
         if 8.0 * bags.n_instances**2 > memory_limit() and not _has_bags_as_rows(model):
             _make_linear(model)
-    return models
+    return {name: adapt_to(task, model) for name, model in models.items()}
+
+
+def adapt_to(task: str, model: Any) -> Any:
+    """Return an estimator for the task: a classifier serves grades and times at their thresholds.
+
+    Examples
+    --------
+    >>> from bagwise import WitnessSVC
+    >>> from bagwise.model_selection.candidates import adapt_to
+    >>> adapt_to("times", WitnessSVC())
+    BagSurvival(estimator=WitnessSVC())
+    """
+    own = getattr(last_step(model), "task", "classes")
+    if own == task:
+        return model
+    if type(model).__name__ == "AutoBagClassifier" and task in _AUTOMATIC:
+        automatic, given = make_estimator(_AUTOMATIC[task]), model.get_params(deep=False)
+        known = automatic.get_params(deep=False)
+        return automatic.set_params(**{k: v for k, v in given.items() if k in known})
+    if own == "classes" and task in ("grades", "times"):
+        return (OrdinalBagClassifier if task == "grades" else BagSurvival)(estimator=model)
+    take = {"numbers": "AutoBagRegressor", "classes": "AutoBagClassifier"}
+    take |= {"grades": "OrdinalBagClassifier", "times": "BagSurvival or CoxBag"}
+    name = type(last_step(model)).__name__
+    raise ValueError(f"{name} predicts {own}, and the labels are {task}: take {take[task]}.")
 
 
 def _make_linear(model: Any) -> Any:
@@ -85,5 +131,6 @@ def _suit(entry: Entry, method: Method, bags: Bags, n_classes: int) -> tuple[Any
 
 
 def _has_bags_as_rows(model: Any) -> bool:
-    one_row = isinstance(model, MeanSVC | StatisticsClassifier)
+    kinds = MeanSVC | MeanRegressor | StatisticsClassifier | StatisticsForestRegressor | CoxBag
+    one_row = isinstance(model, kinds)
     return one_row or getattr(model, "bag_kernel", None) == "statistics"

@@ -24,18 +24,20 @@ from bagwise.bags import Bags, check_bags
 from bagwise.crossfit import check_enough_bags
 from bagwise.errors import Message, Parameter, suggestion
 from bagwise.estimators.input import order_is_meaning, warn_of_unclear
+from bagwise.estimators.labels import read_task
 from bagwise.io._records import ResultsError
 from bagwise.kernels import memory_limit
-from bagwise.model_selection.candidates import by_names, candidates
+from bagwise.model_selection.candidates import adapt_to, by_names, candidates
 from bagwise.model_selection.clock import Deadline, Probe
 from bagwise.model_selection.comparison import Comparison
-from bagwise.model_selection.intervals import METRICS, PARTS, Sample
+from bagwise.model_selection.intervals import OF_TASKS, PARTS, RATES, Sample
 from bagwise.model_selection.nested import INNER_FOLDS, NestedCell, OuterFolds, Protocol, identify
 from bagwise.model_selection.runner import Runner, Store, hash_data
 from bagwise.model_selection.scaling import scalings, settle_scale, with_scaler
 from bagwise.model_selection.search import FOLDS
 from bagwise.rowstores import RowStore
 from bagwise.rowstores.cluster import for_processes
+from bagwise.times import check_times
 
 POSITIVE = Parameter("pos_label", "")
 RESULTS = "comparison.jsonl"
@@ -46,7 +48,8 @@ def compare(
     y: Any,
     models: Any = None,
     *,
-    metric: str = "auc",
+    task: str | None = None,
+    metric: str | None = None,
     cv: int = 5,
     inner_cv: int = 3,
     n_repeats: int = 3,
@@ -66,14 +69,19 @@ def compare(
     bags : Bags, or anything check_bags takes
         The data.
     y : array-like of shape (n_bags,)
-        Labels of the bags.
+        Labels of the bags: classes, numbers, numbered grades, or events and times.
     models : dict of str to estimator, or list of str, default=None
         Models by name, or names of methods as `bagwise.by_paper_name` knows them, with the linear
         kernel above 50,000 instances. All methods that make sense for the bags when None (see
         `candidates`), those that cost little first.
-    metric : str, default="auc"
-        The metric to choose and rank by: "auc", "accuracy" or "balanced_accuracy"; for two classes
-        also "sensitivity" and "specificity".
+    task : {"classes", "numbers", "grades", "times"}, default=None
+        What the labels are; None reads it from them, and takes grades as classes. Of grades and
+        times, the name of a classifier stands for its copies at all thresholds
+        (`OrdinalBagClassifier`, `BagSurvival`).
+    metric : str, default=None
+        The metric to choose and rank by: of classes "auc" (None), "accuracy" or
+        "balanced_accuracy", of two classes also "sensitivity" and "specificity". Numbers have
+        "r2", grades "kappa", times "harrell_c".
     cv, inner_cv : int, default=5, 3
         Number of outer folds, which judge, and of inner folds, which choose.
     n_repeats : int, default=3
@@ -120,12 +128,15 @@ def compare(
     """
     deadline = Deadline.after(time_limit)
     bags, y = check_bags(bags, finite=impute is None), np.asarray(y)
-    scale = settle_scale(bags, scale)
+    scale, task = settle_scale(bags, scale), task or read_task(y)
+    y = check_times(y, bags.ids).as_array() if task == "times" else y
+    metric = metric or OF_TASKS.get(task, "auc")
     outer = OuterFolds(bags, y, Protocol(cv, inner_cv, metric, scale, random_state, impute))
-    _check(outer, n_repeats)
-    positive = _positive(y, pos_label)
-    chosen, left_out = _models(models, bags, y, positive)
-    sample = Sample(y, np.unique(y), cv, bags.groups, positive)
+    _check(outer, n_repeats, task)
+    positive = _positive(y, pos_label) if task == "classes" else None
+    chosen, left_out = _models(models, bags, y, positive, task)
+    classes = np.unique(y) if task == "classes" else np.empty(0)
+    sample = Sample(y, classes, cv, bags.groups, positive, task)
     folds = [outer.fold_of_bag(repeat) for repeat in range(n_repeats)]
     start = Comparison(chosen, [], sample, folds, outer.protocol, left_out)
     with ExitStack() as stack:
@@ -134,20 +145,25 @@ def compare(
         return _Run(start, outer, runner, callback).finish()
 
 
-def _check(outer: OuterFolds, n_repeats: int) -> None:
+def _check(outer: OuterFolds, n_repeats: int, task: str) -> None:
     """Refuse what cannot work before anything is fitted."""
     rules, y = outer.protocol, outer.y
     refuse_value(compare, "metric", rules.metric)
     if rules.metric not in PARTS:
         hint = suggestion(rules.metric, PARTS)
         raise ValueError(f"There is no metric {rules.metric!r} to compare by. {hint}")
-    if rules.metric not in METRICS and len(np.unique(y)) > 2:
+    if rules.task != task:
+        raise ValueError(f"{rules.metric} is a metric of {rules.task}, and the labels are {task}.")
+    if rules.metric in RATES and len(np.unique(y)) > 2:
         raise ValueError(f"{rules.metric} needs two classes, there are {len(np.unique(y))}.")
     if n_repeats < 1:
         raise ValueError(f"n_repeats must be at least 1, got {n_repeats}.")
     if len(y) != len(outer.bags):
         raise ValueError(f"y has {len(y)} labels, there are {len(outer.bags)} bags.")
     scalings(outer.bags, rules.scale, impute=rules.impute)
+    if task != "classes":
+        outer.splits(0)  # refuses more folds than bags
+        return
     check_enough_bags(outer.bags, y, (FOLDS, rules.cv), (INNER_FOLDS, rules.inner_cv))
 
 
@@ -165,16 +181,16 @@ def _positive(y: Array, pos_label: Any) -> Any:
 
 
 def _models(
-    models: Any, bags: Bags, y: Array, pos_label: Any
+    models: Any, bags: Bags, y: Array, pos_label: Any, task: str
 ) -> tuple[dict[str, Any], dict[str, str]]:
     left_out: dict[str, str] = {}
     if models is None:
-        models, left_out = candidates(bags, len(np.unique(y)))
+        models, left_out = candidates(bags, len(np.unique(y)) if task == "classes" else 2, task)
     elif not isinstance(models, dict):
-        models = by_names(models, bags)
+        models = by_names(models, bags, task)
     if not models:
         raise ValueError("Give at least one model to compare.")
-    models = {name: clone(model) for name, model in models.items()}
+    models = {name: clone(adapt_to(task, model)) for name, model in models.items()}
     for model in models.values():
         if pos_label is not None and "pos_label" in model.get_params(deep=False):
             model.set_params(pos_label=pos_label)

@@ -304,15 +304,17 @@ class Comparison:
 
     @property
     def positive(self) -> Any:
-        """The positive class; None for more than two classes."""
-        if len(self.sample.classes) > 2:
+        """The positive class; None for more than two classes, and for no classes."""
+        if len(self.sample.classes) != 2:
             return None
         named = (getattr(model, "pos_label", None) for model in self.models.values())
         return next((each for each in named if each is not None), self.sample.classes.tolist()[1])
 
     @property
     def majority(self) -> dict[str, float]:
-        """What always predicting the most frequent label would have."""
+        """What always predicting the most frequent label would have; of other tasks, chance."""
+        if self.sample.task != "classes":
+            return self.sample.chance
         y, classes = self.sample.y, self.sample.classes
         most = int(np.argmax([np.sum(y == label) for label in classes]))
         scores = (

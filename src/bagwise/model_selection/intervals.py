@@ -32,9 +32,15 @@ from scipy.stats import norm, t as student
 
 from bagwise._typing import Array
 from bagwise.bags.ids import factorize
+from bagwise.measures import FISHER, LOGIT, REST, bound
 from bagwise.metrics import auc_bounds, count_effective, labels_of, place_scores
+from bagwise.times import check_times, concordance
 
 METRICS = ("auc", "accuracy", "balanced_accuracy")  # of any number of classes
+# The metric of each other task, what chance has, and the scale of its intervals.
+OF_TASKS = {"numbers": "r2", "grades": "kappa", "times": "harrell_c"}
+_CHANCE = {"r2": 0.0, "kappa": 0.0, "harrell_c": 0.5}
+_SCALES = {"r2": REST, "kappa": FISHER, "harrell_c": LOGIT}
 _DRAWS = 2000  # of joint errors: their 95 % quantile is then known to about .05
 _POWER = 0.8  # the usual chance that a study of the size asked for finds the difference
 
@@ -48,11 +54,19 @@ class Sample:
     cv: int  # number of folds
     groups: Array | None = None  # of bags that belong together
     positive: Any = None  # the positive class; classes[1] when None
+    task: str = "classes"  # of grades, y are their numbers; classes are empty but for classes
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics that a comparison shows."""
-        return tuple(PARTS) if len(self.classes) == 2 else METRICS
+        if self.task != "classes":
+            return (OF_TASKS[self.task],)
+        return (*METRICS, *RATES) if len(self.classes) == 2 else METRICS
+
+    @property
+    def chance(self) -> dict[str, float]:
+        """What predictions without information have, of other tasks than classes."""
+        return {name: _CHANCE[name] for name in self.metrics}
 
     @property
     def units(self) -> Array:
@@ -77,7 +91,7 @@ class Sample:
     @property
     def freedom(self) -> int:
         """Degrees of freedom of t-tests."""
-        return max(self.n_units - len(self.classes), 1)
+        return max(self.n_units - max(len(self.classes), 1), 1)
 
     def draws(self, parts: Array) -> Array:
         """Draw joint errors of several estimates from the parts of bags, one row per estimate."""
@@ -150,13 +164,54 @@ def _of_class(sample: Sample, scores: Array, _: Array, *, positive: bool) -> Par
     return _sides(np.where(mine, right, np.nan), np.zeros(len(mine)))
 
 
+def _r2(sample: Sample, predicted: Array, _: Array) -> Part:
+    around = (sample.y - sample.y.mean()) ** 2
+    return _rest((sample.y - predicted) ** 2, around, around)
+
+
+def _kappa(sample: Sample, predicted: Array, _: Array) -> Part:
+    """Return the quadratic kappa of numbered grades; a bag is in two means over all pairs."""
+    apart = (sample.y[:, None] - predicted) ** 2
+    by_chance = apart.mean(axis=0) + apart.mean(axis=1)
+    return _rest((sample.y - predicted) ** 2, by_chance / 2, by_chance)
+
+
+def _rest(errors: Array, usual: Array, influence: Array) -> Part:
+    """Return 1 - mean(errors) / mean(usual), and the parts of bags."""
+    if not usual.mean() > 0:
+        return float("nan"), np.zeros(len(errors))
+    share = float(errors.mean() / usual.mean())
+    shift = errors - errors.mean() - share * (influence - influence.mean())
+    return 1 - share, -shift / usual.mean() / len(errors)
+
+
+def _harrell_c(sample: Sample, risk: Array, folds: Array) -> Part:
+    """Count pairs of bags of one fold."""
+    return concordance(check_times(sample.y), risk, strata=folds)
+
+
+RATES = ("sensitivity", "specificity")  # of two classes
 PARTS: dict[str, Callable[[Sample, Array, Array], Part]] = {
     "auc": _auc,
     "accuracy": _accuracy,
     "balanced_accuracy": _balanced_accuracy,
     "sensitivity": partial(_of_class, positive=True),
     "specificity": partial(_of_class, positive=False),
+    "r2": _r2,
+    "kappa": _kappa,
+    "harrell_c": _harrell_c,
 }
+
+
+def task_of(metric: str) -> str:
+    """Return the task whose metric it is."""
+    return next((task for task, name in OF_TASKS.items() if name == metric), "classes")
+
+
+def measure_predictions(metric: str, y: Array, predicted: Array, folds: Array) -> float:
+    """Return a metric of numbers, numbered grades or times."""
+    sample = Sample(y, np.empty(0), int(folds.max()) + 1, task=task_of(metric))
+    return PARTS[metric](sample, predicted, folds)[0]
 
 
 # Estimates and their differences ------------------------------------------------------------------
@@ -185,6 +240,9 @@ def estimate(metric: str, sample: Sample, scores: list[Array], folds: list[Array
     value, variance = float(values.mean()), sample.variance(parts)
     if metric == "auc":
         return Estimate(value, *_bound_auc(value, sample, parts[0]), parts, values)
+    if metric in _SCALES:
+        bounds = bound(value, float(np.sqrt(variance)), _SCALES[metric], sample.quantile)
+        return Estimate(value, *bounds, parts, values)
     smallest = min(np.unique(sample.units[sample.y == k]).size for k in sample.classes)
     spread = value * (1 - value)
     many = spread / variance if variance > 0 and spread > 0 else smallest / sample.correction

@@ -17,6 +17,7 @@ from bagwise.bags import Bags
 from bagwise.crossfit import bag_scores, folds
 from bagwise.errors import Argument
 from bagwise.model_selection.clock import NEVER, Deadline, watch
+from bagwise.model_selection.intervals import task_of
 from bagwise.model_selection.scaling import scalings, with_scaler
 from bagwise.model_selection.search import FOLDS, Choice, grid_points, search
 
@@ -33,6 +34,11 @@ class Protocol:
     scale: str | None
     random_state: int
     impute: str | None = None
+
+    @property
+    def task(self) -> str:
+        """What the labels are: the metric says it."""
+        return task_of(self.metric)
 
 
 @dataclass(frozen=True)
@@ -73,8 +79,8 @@ class OuterFolds:
 
     def splits(self, repeat: int) -> list[tuple[Array, Array]]:
         """Return the training and test bags of each outer fold."""
-        seed = self.protocol.random_state + repeat
-        return folds(self.bags, self.y, self.protocol.cv, seed, name=FOLDS)
+        seed, ordered = self.protocol.random_state + repeat, self.protocol.task != "classes"
+        return folds(self.bags, self.y, self.protocol.cv, seed, name=FOLDS, ordered=ordered)
 
     def fold_of_bag(self, repeat: int) -> Array:
         """Return the outer fold in which each bag is held out."""
@@ -103,19 +109,27 @@ class OuterFolds:
         part, held_out, plain = self.bags[train], self.bags[test], model
         if "threshold" in plain.get_params(deep=False):
             plain.set_params(threshold=0.0)  # calibrated here, by the folds that also choose
-        choices = search(
-            plain,
-            grid_points(plain),
-            part,
-            y,
-            cv=rules.inner_cv,
-            metric=rules.metric,
-            calibrate=True,
-            scale=rules.scale,
-            impute=rules.impute,
-            random_state=rules.random_state,
-        )
+        points, scales = grid_points(plain), scalings(part, rules.scale, impute=rules.impute)
+        if rules.task != "classes" and len(points) == len(scales) == 1:
+            choices = [Choice(points[0], 0.0, 0.0, *scales)]  # nothing to choose
+        else:
+            choices = self._search(plain, points, part, y)
         best = max(choices, key=lambda choice: choice.value)
         scaler = scalings(part, best.scale, impute=rules.impute)[best.scale]
         fitted = with_scaler(plain.set_params(**best.point), scaler).fit(part, y)
         return best, bag_scores(fitted, held_out) - best.threshold
+
+    def _search(self, model: Any, points: list[Any], bags: Bags, y: Array) -> list[Choice]:
+        rules = self.protocol
+        return search(
+            model,
+            points,
+            bags,
+            y,
+            cv=rules.inner_cv,
+            metric=rules.metric,
+            calibrate=rules.task == "classes",
+            scale=rules.scale,
+            impute=rules.impute,
+            random_state=rules.random_state,
+        )

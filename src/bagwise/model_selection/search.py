@@ -15,10 +15,11 @@ from sklearn.model_selection import ParameterGrid
 from bagwise._typing import Array
 from bagwise.bags import Bags
 from bagwise.catalog import usual_grid
-from bagwise.crossfit import folds, out_of_fold_scores
+from bagwise.crossfit import folds, in_order, out_of_fold_scores
 from bagwise.crossfit.scores import choose_thresholds
 from bagwise.errors import Argument, ScaleWarning
 from bagwise.metrics import bag_measures
+from bagwise.model_selection.intervals import measure_predictions, task_of
 from bagwise.model_selection.scaling import scalings, with_scaler
 
 FOLDS = Argument("cv", "")  # what errors about too few bags name
@@ -112,7 +113,8 @@ def search(
     cv : int, default=3
         Number of folds.
     metric : str, default="accuracy"
-        What is compared: one of `bagwise.metrics.MEASURES`.
+        What is compared: one of `bagwise.metrics.MEASURES`; of numbers "r2", of numbered grades
+        "kappa", of times "harrell_c".
     calibrate : bool, default=False
         Choose a threshold for each point on its held-out scores (two classes): that of the highest
         balanced accuracy.
@@ -144,7 +146,9 @@ def search(
     >>> [choice.point for choice in search(model, grid_points(model), bags, y)]
     [{'C': 0.3}, {'C': 3.0}, {'C': 30.0}]
     """
-    splits, classes = folds(bags, y, cv, random_state, name=FOLDS), np.unique(y)
+    of_classes = task_of(metric) == "classes"
+    splits = folds(bags, y, cv, random_state, name=FOLDS, ordered=not of_classes)
+    classes = np.unique(y)
     positive = model.get_params(deep=False).get("pos_label")
     steps = scalings(bags, scale, impute=impute)
 
@@ -155,9 +159,15 @@ def search(
         if calibrate and scores.ndim == 1:
             truth = (y == classes[1])[:, None]
             (threshold,) = choose_thresholds(scores[:, None], truth, np.ones(len(y)), "balanced")
-        value = bag_measures(y, scores - threshold, classes, (metric,), positive)[metric]
+        value = measure(scores - threshold)
         callback()
         return Choice(point, threshold, -np.inf if value is None else value, name)
+
+    def measure(scores: Array) -> float | None:
+        if of_classes:
+            return bag_measures(y, scores, classes, (metric,), positive)[metric]
+        held = [np.full(len(test), fold) for fold, (_, test) in enumerate(splits)]
+        return measure_predictions(metric, y, scores, in_order(held, splits))
 
     with warnings.catch_warnings():
         if scale == "search":  # raw features are tried on purpose

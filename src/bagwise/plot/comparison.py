@@ -6,6 +6,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from bagwise._documented import documenting
+from bagwise.measures import NAMES
 from bagwise.plot._display import (
     FAINT,
     NEGATIVE,
@@ -69,7 +70,8 @@ def compared_models(comparison: Comparison, metric: str | None = None) -> Figure
     _bars(axes, comparison)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(f"{_name(metric)} with 95 % interval; dashed: always the most frequent label")
+    dashed = "always the most frequent label" if len(comparison.sample.classes) else "chance"
+    axes.set_xlabel(f"{_name(metric)} with 95 % interval; dashed: {dashed}")
     axes.set_title(
         f"{len(comparison.sample.y)} bags: blue models are tied with the best,\n"
         "bars join tied models, ← is recommended",
@@ -141,7 +143,7 @@ def _mark(name: str, comparison: Comparison) -> str:
 
 
 def _name(metric: str) -> str:
-    return "AUC" if metric == "auc" else metric.replace("_", " ")
+    return NAMES.get(metric, metric.replace("_", " "))
 
 
 def _bars(axes: Axes, comparison: Comparison) -> None:

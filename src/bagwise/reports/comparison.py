@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bagwise.crossfit import decides_badly
 from bagwise.errors import Message, Parameter
+from bagwise.measures import NAMES
 from bagwise.model_selection.intervals import PARTS
 from bagwise.plot import compared_models, compared_times
 from bagwise.reports.facts import data_facts
@@ -14,7 +15,7 @@ from bagwise.reports.rendering import Report, render, reports, svg
 if TYPE_CHECKING:
     from bagwise.model_selection import Comparison
 
-_METRICS = {name: name.replace("_", " ") for name in PARTS} | {"auc": "AUC"}
+_METRICS = {name: NAMES.get(name, name.replace("_", " ")) for name in PARTS}
 _POINTS = {"exact": "yes", "occlusion": "by leaving them out", "": "no"}
 
 
@@ -81,6 +82,7 @@ def _content(found: Comparison) -> dict[str, Any]:
         "more_bags": found.more_bags,
         "recommended": found.recommendation,
         "why": describe_choice(found),
+        "of_classes": len(found.sample.classes) > 0,
         "majority": [(_METRICS[m], _percent(found.majority[m])) for m in (main, *others)],
         "differences": _differences(found),
         "warnings": find_warnings(found),
@@ -145,7 +147,8 @@ def find_warnings(found: Comparison) -> list[str]:
     main, best = found.protocol.metric, next(iter(found.results.values()))
     texts = []
     if best.estimates[main].low <= found.majority[main]:
-        texts.append("No model is shown to be better than always predicting the majority.")
+        majority = "always predicting the majority" if len(found.sample.classes) else "chance"
+        texts.append(f"No model is shown to be better than {majority}.")
     name, rates = found.recommendation, found.results[found.recommendation].estimates
     if "sensitivity" in rates and decides_badly({m: e.value for m, e in rates.items()}):
         found_of = "sensitivity {sensitivity.value:.0%}, specificity {specificity.value:.0%}"

@@ -28,13 +28,26 @@ from bagwise.bags import Bags, check_bags
 from bagwise.bags.ids import factorize
 from bagwise.bags.segments import bag_index
 from bagwise.errors import list_names
+from bagwise.estimators.labels import MOST_CLASSES, read_task
 from bagwise.io.findings import Findings, look_at
 
 
 def data_facts(bags: Any, y: Array, positive: Any = None) -> list[tuple[str, str]]:
     """Return pairs of a name and a text about the bags."""
     bags = check_bags(bags, finite=False)
-    return describe_findings(bags, look_at(bags, y), positive)
+    facts = describe_findings(bags, look_at(bags, y), positive)
+    if read_task(y) == "classes":
+        return facts
+    return [("Bags", f"{len(bags):,} ({describe_labels(y)})"), *facts[1:]]
+
+
+def describe_labels(y: Array) -> str:
+    """Return what labels are, in words, however many values they have."""
+    if y.dtype.names is not None:
+        return f"{int(y['event'].sum()):,} with an event, the last time is {y['time'].max():.4g}"
+    if y.dtype.kind not in "fiu" or len(np.unique(y)) <= MOST_CLASSES:
+        return list_names(f"{int(np.sum(y == each)):,} of {each}" for each in np.unique(y).tolist())
+    return f"numbers from {y.min():.4g} to {y.max():.4g}, median {np.median(y):.4g}"
 
 
 def describe_findings(bags: Bags, found: Findings, positive: Any = None) -> list[tuple[str, str]]:

@@ -14,16 +14,19 @@ from bagwise.catalog import paper_name_of
 from bagwise.crossfit import fit_folds, folds, in_order
 from bagwise.crossfit.folds import number_units
 from bagwise.estimators.explanation import instance_names
-from bagwise.measures import evaluate_grades, evaluate_model, evaluate_numbers, interval_of_pairs
+from bagwise.measures import (
+    NAMES,
+    evaluate_grades,
+    evaluate_model,
+    evaluate_numbers,
+    interval_of_pairs,
+)
 from bagwise.metrics import unwrap_model
 from bagwise.plot._display import FAINT, NEGATIVE, POSITIVE, new_axes
 from bagwise.times import Times, check_times, concordance, kaplan_meier
 
 LEVEL = 0.9  # share of bags within the band of a figure
 _GROUPS = ("lowest third of the risks", "middle third", "highest third")
-_NAMES = {"rmse": "RMSE", "mae": "mean absolute error", "r2": "R²", "spearman": "Spearman's ρ"}
-_NAMES |= {"kappa": "quadratic kappa", "accuracy": "accuracy", "uno_c": "Uno's C"}
-_NAMES |= {"harrell_c": "Harrell's C", "brier": "integrated Brier score"}
 
 
 def value_content(
@@ -39,9 +42,7 @@ def value_content(
     return {
         "task": inner.task,
         "how": folded if n_folds else "on bags that it had not seen",
-        "metrics": [
-            (_NAMES[name], *(f"{v:.3g}" for v in value)) for name, value in metrics.items()
-        ],
+        "metrics": [(NAMES[name], *(f"{v:.3g}" for v in value)) for name, value in metrics.items()],
         "figures": draw(inner, bags, y, predicted),
         "rows": _rows(model, inner, bags, y, predicted),
         "numbers": {name: list(value) for name, value in metrics.items()},

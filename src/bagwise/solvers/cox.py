@@ -84,6 +84,12 @@ def _derivatives(
     return value, gradient, hessian
 
 
+def cox_loss(rows: Array, times: Times, weight: Array, coef: Array) -> tuple[float, Array]:
+    """Return the negative log partial likelihood and its gradient in the coefficients."""
+    order = np.argsort(-times.time, kind="stable")
+    return _derivatives(rows[order], times[order], weight[order], 0.0, coef)[:2]
+
+
 def cox_baseline(scores: Array, times: Times, weight: Array) -> tuple[Array, Array]:
     """Return the times of events, and the cumulative hazard of score 0 there (Breslow)."""
     moments = np.unique(times.time[times.event & (weight > 0)])

@@ -1,6 +1,7 @@
-"""`AutoBagClassifier` and `AutoBagRegressor`: candidates raced on shared folds, combined."""
+"""The automatic models of classes, numbers and times: candidates raced on shared folds."""
 
 from bagwise.model_selection.auto.classifier import AutoBagClassifier
 from bagwise.model_selection.auto.regressor import AutoBagRegressor
+from bagwise.model_selection.auto.survival import AutoBagSurvival
 
-__all__ = ["AutoBagClassifier", "AutoBagRegressor"]
+__all__ = ["AutoBagClassifier", "AutoBagRegressor", "AutoBagSurvival"]

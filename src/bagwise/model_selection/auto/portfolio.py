@@ -23,15 +23,21 @@ from bagwise.catalog import EVERY, make_estimator
 from bagwise.errors import suggestion
 from bagwise.model_selection.candidates import MANY_ROWS
 from bagwise.model_selection.scaling import scalings, with_scaler
+from bagwise.models.meansvc import MeanSVC
+from bagwise.models.statistics import StatisticsLogistic
+from bagwise.models.witness import WitnessSVC
 
 # Parameters that tell candidates of a method apart, and how names show their values.
 _TOLD_APART = {
     "statistics": lambda value: value,
-    "estimator": lambda value: "gradient boosting" * (not isinstance(value, ExtraTreesClassifier)),
+    "estimator": lambda value: _ESTIMATORS.get(type(value).__name__, "gradient boosting"),
+    "embedding": lambda value: value,
     "bag_kernel": lambda value: value,
     "aggregate": lambda value: value,
     "kernel": lambda value: value,
 }
+_ESTIMATORS = {"ExtraTreesClassifier": "", "WitnessSVC": "MI-SVM", "MeanSVC": "SimpleMI"}
+_ESTIMATORS["StatisticsLogistic"] = "StatisticsLogistic"
 SHOWN = {"raw": "", "auto": "", "standard": "standardized", "robust": "robust"}
 SHOWN |= {"quantile": "quantile"}
 _MANY_IN_BLOCKS = 10_000  # kernels between bags are summed in blocks: a second of 100 features
@@ -142,6 +148,26 @@ OF_NUMBERS: tuple[Candidate, ...] = (
     Candidate("WitnessRegressor", "standard", _WITNESS, pairwise=False),
     Candidate("WitnessRegressor", "standard", {**_WITNESS, "aggregate": "min"}, pairwise=False),
     Candidate("WitnessRegressor", "standard", {"C": 30.0}),
+)
+
+OF_TIMES: tuple[Candidate, ...] = (
+    Candidate("CoxBag", options={"alpha": 10.0}, **_BAGS),
+    Candidate("CoxBag", options={"embedding": "statistics", "alpha": 30.0}, **_ROWS),
+    Candidate(
+        "CoxBag",
+        "standard",
+        {"embedding": "composition", "alpha": 10.0},
+        "bags",
+        pairwise=False,
+    ),
+    Candidate(
+        "BagSurvival",
+        "standard",
+        {"estimator": WitnessSVC(kernel="linear", C=0.3)},
+        pairwise=False,
+    ),
+    Candidate("BagSurvival", options={"estimator": MeanSVC()}, **_BAGS),
+    Candidate("BagSurvival", options={"estimator": StatisticsLogistic(C=0.01)}, **_ROWS),
 )
 
 
