@@ -1,12 +1,24 @@
 """Intervals and paired tests against formulas, brute force and scikit-learn."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from scipy.stats import norm, ttest_rel
-from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, r2_score, roc_auc_score
 
 from bagwise.metrics import bag_measures
-from bagwise.model_selection.intervals import PARTS, Difference, Sample, difference, estimate
+from bagwise.model_selection.intervals import (
+    METRICS,
+    OF_TASKS,
+    PARTS,
+    RATES,
+    Difference,
+    Sample,
+    difference,
+    estimate,
+)
+from bagwise.times import Times
 
 
 def draw(n_bags=60, n_classes=2, seed=0, shift=1.0):
@@ -139,7 +151,7 @@ def test_more_bags_are_enough_for_the_difference_seen():
 
 
 @pytest.mark.parametrize("positive", ["a", "b"])
-@pytest.mark.parametrize("metric", PARTS)
+@pytest.mark.parametrize("metric", [*METRICS, *RATES])
 def test_values_are_those_of_the_metrics_and_parts_are_centered(metric, positive):
     rng = np.random.default_rng(0)
     y = np.array(["a", "b"])[(rng.random(60) < 0.4).astype(int)]
@@ -151,3 +163,41 @@ def test_values_are_those_of_the_metrics_and_parts_are_centered(metric, positive
     assert parts.shape == y.shape
     assert parts.sum() == pytest.approx(0, abs=1e-10)
     assert np.any(parts != 0)
+
+
+@pytest.mark.parametrize("task", OF_TASKS)
+def test_parts_of_other_tasks_have_the_variance_of_the_jackknife(task):
+    rng = np.random.default_rng(0)
+    risk, folds = rng.normal(size=150), rng.integers(0, 3, 150)
+    y = {"numbers": risk + rng.normal(size=150), "grades": np.digitize(risk, [-0.5, 0.7])}.get(task)
+    predicted = risk + 0.5 * rng.normal(size=150)
+    if task == "grades":
+        predicted = np.digitize(predicted, [-0.5, 0.7])
+    if task == "times":
+        y = Times(rng.random(150) < 0.6, rng.exponential(np.exp(-risk))).as_array()
+
+    def measure(rows):
+        sample = Sample(y[rows], np.empty(0), 3, task=task)
+        return PARTS[OF_TASKS[task]](sample, predicted[rows], folds[rows])
+
+    value, parts = measure(np.arange(150))
+    left = np.array([measure(np.delete(np.arange(150), i))[0] for i in range(150)])
+    assert parts.sum() == pytest.approx(0, abs=1e-10)
+    assert np.corrcoef(parts, value - left)[0, 1] > 0.999
+    assert np.sum(parts**2) == pytest.approx(149 / 150 * np.sum((left - left.mean()) ** 2), rel=0.1)
+    known = {
+        "numbers": lambda: r2_score(y, predicted),
+        "grades": lambda: cohen_kappa_score(y, predicted, weights="quadratic"),
+        "times": lambda: count_pairs(y, predicted, folds),
+    }
+    assert value == pytest.approx(known[task]())
+
+
+def count_pairs(y, risk, folds):
+    """Return Harrell's C by the definition, pair by pair."""
+    right = total = 0.0
+    for i, j in permutations(range(len(y)), 2):
+        if y["event"][i] and y["time"][i] < y["time"][j] and folds[i] == folds[j]:
+            total += 1
+            right += risk[i] > risk[j]
+    return right / total

@@ -122,14 +122,14 @@ def embed_molecules(
             failures[name] = str(error).strip().rstrip(".")
         callback(number + 1, len(ids))
     if failures:
-        named = "; ".join(f"{name}: {why}" for name, why in failures.items())
-        text = f"{len(failures)} of {len(ids)} molecules have no shapes and are left out. {named}."
+        every = "; ".join(f"{name}: {why}" for name, why in failures.items())
+        text = f"{len(failures)} of {len(ids)} molecules have no shapes and are left out. {every}."
         warnings.warn(text, MoleculeWarning, stacklevel=2)
     if not kept:
         raise ValueError("No molecule has shapes: is this the column of SMILES?")
     offsets = np.cumsum([0, *map(len, rows)])
     numbers = [f"{name}#{k}" for name, of in zip(kept, rows, strict=True) for k in range(len(of))]
-    named = {"feature_names": np.array(NAMES), "instance_ids": np.array(numbers)}
+    named: Any = {"feature_names": np.array(NAMES), "instance_ids": np.array(numbers)}
     return Bags(np.concatenate(rows), offsets, ids=np.array(kept), **named), failures
 
 
@@ -143,7 +143,7 @@ def embed(smiles: str, n_conformers: int = 10, random_state: int = 0) -> Any:
         if molecule is None or not molecule.GetNumAtoms():
             raise ValueError(f"{smiles!r} is no SMILES of a molecule")
         molecule = Chem.AddHs(molecule)
-        options = rdDistGeom.ETKDGv3()
+        options: Any = rdDistGeom.ETKDGv3()
         options.randomSeed = random_state + 1  # 0 would embed the same conformer again and again
         options.pruneRmsThresh = _APART
         if not rdDistGeom.EmbedMultipleConfs(molecule, n_conformers, options):

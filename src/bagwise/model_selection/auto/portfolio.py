@@ -27,6 +27,9 @@ from bagwise.models.meansvc import MeanSVC
 from bagwise.models.statistics import StatisticsLogistic
 from bagwise.models.witness import WitnessSVC
 
+# What names of candidates call the estimators that they contain.
+_ESTIMATORS = {"ExtraTreesClassifier": "", "WitnessSVC": "MI-SVM", "MeanSVC": "SimpleMI"}
+_ESTIMATORS["StatisticsLogistic"] = "StatisticsLogistic"
 # Parameters that tell candidates of a method apart, and how names show their values.
 _TOLD_APART = {
     "statistics": lambda value: value,
@@ -36,8 +39,6 @@ _TOLD_APART = {
     "aggregate": lambda value: value,
     "kernel": lambda value: value,
 }
-_ESTIMATORS = {"ExtraTreesClassifier": "", "WitnessSVC": "MI-SVM", "MeanSVC": "SimpleMI"}
-_ESTIMATORS["StatisticsLogistic"] = "StatisticsLogistic"
 SHOWN = {"raw": "", "auto": "", "standard": "standardized", "robust": "robust"}
 SHOWN |= {"quantile": "quantile"}
 _MANY_IN_BLOCKS = 10_000  # kernels between bags are summed in blocks: a second of 100 features

@@ -2,7 +2,9 @@
 
 1. Out-of-fold predictions f_m become a_m + b_m f_m by least squares: a candidate whose predictions
    do not rise with the number (b_m <= 0) is left out. Those far out count as those of a fence.
-2. Weights of M candidates on n bags (or groups) are those of least
+2. Candidates whose squared errors are larger than those of the best one by more than two standard
+   errors of the paired difference have no weight.
+3. Weights of the M others on n bags (or groups) are those of least
 
        mean squared error of (sum_m w_m f_m) / variance of y + .3 M / n |w - 1/M|^2,
 
@@ -50,7 +52,8 @@ def fit_line(predicted: Array, y: Array, weight: Array) -> Sigmoid | None:
 
 def stack_numbers(lines: Array, y: Array, weight: Array, n_units: float) -> Array:
     """Return the weights of candidates with numbers of shape (n_candidates, n_bags, 1)."""
-    share, flat = weight / weight.sum(), lines[:, :, 0]
+    share, tied = weight / weight.sum(), find_tied(lines[:, :, 0], y[:, 0], weight, n_units)
+    flat = lines[tied, :, 0]
     mean = float(share @ y[:, 0])
     variance = float(share @ (y[:, 0] - mean) ** 2) or 1.0
 
@@ -58,7 +61,18 @@ def stack_numbers(lines: Array, y: Array, weight: Array, n_units: float) -> Arra
         error = w @ flat - y[:, 0]
         return float(share @ error**2) / variance, 2 * flat @ (share * error) / variance
 
-    return shrink_weights(risk, len(lines), n_units)
+    weights = np.zeros(len(lines))
+    weights[tied] = shrink_weights(risk, len(tied), n_units)
+    return weights
+
+
+def find_tied(lines: Array, y: Array, weight: Array, n_units: float) -> Array:
+    """Return the candidates that are at most two standard errors worse than the best one."""
+    share, errors = weight / weight.sum(), (lines - y) ** 2
+    behind = errors - errors[np.argmin(errors @ share)]
+    mean = behind @ share
+    spread = np.sqrt((behind - mean[:, None]) ** 2 @ share / n_units)
+    return np.flatnonzero(mean <= 2 * spread)
 
 
 def drop_useless(weights: Array, predicted: Array, y: Array, weight: Array) -> Array:
